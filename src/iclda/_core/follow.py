@@ -1,0 +1,180 @@
+"""Follow one start to its maximum: Newton's method on likelihood + tau x entropy as tau falls.
+
+Rows are labeled by softmax(scores' (1, z)). At the maximum for a given tau the scores are the
+gradient of the likelihood over tau, so the gap over all labelings is at most tau log K: letting
+tau fall certifies the point. When labels harden the gradient stands still as tau falls; when the
+optimum is interior the scores do; the predictor finds out which, class by class.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+
+from .attainable import AttainableSet, HeldRows, gap
+from .likelihood import FLOOR, LabeledLikelihood, smallest_eigenvalue
+from .types import Array
+
+_SUFFICIENT = 1e-4  # share of the promised ascent that a step must deliver
+_BACKTRACK = 0.3
+_MOST_BACKTRACKS = 20
+_CENTERED = 1e-2  # a level is left when the promised ascent is below this share of tau x entropy
+_SMALLEST_TAU = 1e-10  # per unit of labeled weight
+_MOST_FAILURES = 2
+_MOST_INNER = 20
+_FALL, _LEAP = 0.1, 0.01  # tau falls by the first, by the second where one step was enough
+_ROUNDING = 1e-15
+
+
+@dataclass(frozen=True)
+class State:
+    """A labeling on the way: its scores and point, likelihood and gradient there."""
+
+    scores: Array
+    tau: float
+    point: Array
+    value: float
+    gradient: Array
+    entropy: float
+
+    @property
+    def merit(self) -> float:
+        return self.value + self.tau * self.entropy
+
+    @property
+    def residual(self) -> Array:
+        """Gradient of the merit with respect to the point, last class held."""
+        return (self.gradient - self.tau * self.scores)[:-1].ravel()
+
+
+@dataclass(frozen=True)
+class Path:
+    """Where following a start ended, and the levels of tau it passed."""
+
+    state: State
+    gap: float
+    n_iter: int
+    is_bounded: bool
+    levels: tuple[State, ...]
+
+
+@dataclass(frozen=True)
+class Follower:
+    """The problem a path is followed in: ``rows`` are asked for points, ``held`` for curvature."""
+
+    likelihood: LabeledLikelihood
+    rows: AttainableSet
+    held: HeldRows
+
+    def state(self, scores: Array, tau: float) -> State:
+        scores = scores - scores[-1]
+        point, log_sum = self.rows.soft_point(scores)
+        value, gradient = self.likelihood.value_and_gradient(point)
+        entropy = log_sum - float((scores * (point - self.held.labeled_point)).sum())
+        return State(scores, tau, point, float(value), gradient - gradient[-1], entropy)
+
+    def gap(self, state: State) -> float:
+        return gap(self.rows, state.point, state.gradient, self.held.labeled_point)
+
+    def follow(self, state: State, *, tol: float, max_iter: int) -> Path:
+        """Lower tau until the gap is below ``tol``, or rounding ends the way."""
+        levels: list[State] = []
+        best, best_gap, failures, n_iter, n_inner = state, np.inf, 0, 0, 0
+        while n_iter < max_iter and failures < _MOST_FAILURES:
+            n_iter += 1
+            if not smallest_eigenvalue(state.point) > 2 * FLOOR:
+                return Path(state, np.inf, n_iter, False, tuple(levels))
+            system = _System(self, state)
+            state, promised, has_moved = self._step(state, system)
+            rounding = _ROUNDING * (abs(state.merit) + self.likelihood.weight)
+            n_inner += 1
+            enough = max(_CENTERED * state.tau * state.entropy, rounding)
+            if promised > enough and has_moved and n_inner < _MOST_INNER:
+                continue
+            factor, n_inner = (_LEAP if n_inner == 1 else _FALL), 0
+            levels.append(state)
+            # The entropy overstates the gap a little: worth a look shortly before the tolerance.
+            if state.tau * state.entropy + promised <= 1.5 * tol or not has_moved:
+                found = self.gap(state)
+                failures = failures + 1 if found >= best_gap or not has_moved else 0
+                if found < best_gap:
+                    best, best_gap = state, found
+                if best_gap <= tol:
+                    break
+            if state.tau <= _SMALLEST_TAU * self.likelihood.weight:
+                break
+            state = self._predict(state, system, factor)
+        if not np.isfinite(best_gap):
+            best, best_gap = state, self.gap(state)
+        return Path(best, best_gap, n_iter, True, tuple(levels))
+
+    def _step(self, state: State, system: _System) -> tuple[State, float, bool]:
+        """One Newton step with backtracking: new state, promised ascent, whether it moved."""
+        direction, promised = system.ascent()
+        slack = 1e-13 * (abs(state.merit) + self.likelihood.weight)
+        for size in _BACKTRACK ** np.arange(_MOST_BACKTRACKS):
+            trial = self.state(state.scores + size * direction, state.tau)
+            if trial.merit >= state.merit + _SUFFICIENT * size * promised - slack:
+                return trial, promised, True
+        return state, promised, False
+
+    def _predict(self, state: State, system: _System, factor: float) -> State:
+        """Where the path will be at tau x factor, to first order."""
+        tau = factor * state.tau
+        gradient = state.tau * state.scores
+        gradient = gradient - (1 - factor) * system.sensitivity(gradient)
+        return self.state(gradient / tau, tau)
+
+
+class _System:
+    """The Newton system at a state: (tau I - H C) step = residual.
+
+    H is the second derivative of the likelihood, C that of the point with respect to the scores.
+    """
+
+    def __init__(self, follower: Follower, state: State) -> None:
+        self.state = state
+        self.hessian = follower.likelihood.hessian(state.point)
+        self.curvature = follower.held.curvature(state.scores)
+        self.product = self.hessian @ self.curvature
+        self.matrix = state.tau * np.eye(len(self.product)) - self.product
+
+    def ascent(self) -> tuple[Array, float]:
+        """A direction in which the merit rises, and by how much it promises to."""
+        residual = self.state.residual
+        step = _solve(self.matrix, residual)
+        promised = float(residual @ self.curvature @ step)
+        if not promised >= 0:
+            step = self._safeguarded(residual)
+            promised = max(0.0, float(residual @ self.curvature @ step))
+        return self._with_last_class(step), promised
+
+    def sensitivity(self, gradient: Array) -> Array:
+        """How the gradient follows tau: tau d(gradient)/d(tau) along the path."""
+        return self._with_last_class(_solve(self.matrix, -self.product @ gradient[:-1].ravel()))
+
+    def _safeguarded(self, residual: Array) -> Array:
+        """Newton step with the curvature of the wrong sign turned around."""
+        spectrum, vectors = scipy.linalg.eigh(self.curvature)
+        is_seen = spectrum > 1e-14 * max(spectrum[-1], 1e-300)
+        root = vectors[:, is_seen] * np.sqrt(spectrum[is_seen])
+        bends, axes = scipy.linalg.eigh(root.T @ self.hessian @ root)
+        tau = self.state.tau
+        size = axes @ ((axes.T @ (root.T @ residual)) / np.maximum(np.abs(tau - bends), 1e-3 * tau))
+        unseen = vectors[:, ~is_seen]
+        step: Array = vectors[:, is_seen] @ (size / np.sqrt(spectrum[is_seen]))
+        return step + unseen @ (unseen.T @ residual) / tau
+
+    def _with_last_class(self, flat: Array) -> Array:
+        width = self.state.scores.shape[1]
+        return np.vstack([flat.reshape(-1, width), np.zeros(width)])
+
+
+def _solve(matrix: Array, right: Array) -> Array:
+    try:
+        solution: Array = np.linalg.solve(matrix, right)
+    except np.linalg.LinAlgError:
+        solution = np.full(len(right), np.nan)
+    return solution

@@ -1,0 +1,102 @@
+"""Gaussian classes with one covariance: parameters, linear scores and densities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+
+from .frame import Frame
+from .labelsums import LinearRule
+from .likelihood import FLOOR
+from .types import AnyArray, Array
+from .whitening import Whitening
+
+_LOG_2PI = float(np.log(2 * np.pi))
+
+
+@dataclass(frozen=True)
+class Gaussians:
+    """A fitted model. Standardized rows s = projection (u - center) have unit covariance."""
+
+    frame: Frame
+    center: Array  # (d,) frame coordinates
+    class_weights: Array  # (K,)
+    log_priors: Array  # (K,)
+    means: Array  # (K, d) frame coordinates
+    covariance: Array  # (d, d) frame coordinates
+    projection: Array  # (rank, d)
+    class_points: Array  # (K, rank): the means in standardized coordinates
+    log_det: float  # of the covariance in the user's units
+    is_floored: bool
+
+    @property
+    def rank(self) -> int:
+        return len(self.projection)
+
+    def score_rule(self, *, is_soft: bool = True) -> LinearRule:
+        """Scores log prior + mu' Sigma^-1 x - mu' Sigma^-1 mu / 2, for rows in frame coordinates."""
+        coef = self.projection.T @ self.class_points.T
+        intercept = self.log_priors - (self.class_points**2).sum(axis=1) / 2
+        return LinearRule(coef, intercept - self.center @ coef, is_soft)
+
+    def standardize(self, rows: AnyArray) -> Array:
+        return (self.frame.apply(rows) - self.center) @ self.projection.T
+
+    def log_joint(self, rows: AnyArray) -> Array:
+        """(n, K): log of prior times density of every row in every class."""
+        s = self.standardize(rows)
+        scores = s @ self.class_points.T - (self.class_points**2).sum(axis=1) / 2
+        constant = -(self.rank * _LOG_2PI + self.log_det) / 2
+        return scores + self.log_priors - (s**2).sum(axis=1)[:, None] / 2 + constant
+
+    def discriminants(self, n_components: int) -> Array:
+        """(d, n_components): directions that separate the class means best, within unit spread."""
+        between = np.sqrt(self.class_weights)[:, None] * (
+            self.class_points - self.class_weights @ self.class_points
+        )
+        axes = np.zeros((n_components, self.rank))
+        found = scipy.linalg.svd(between, full_matrices=False)[2][:n_components]
+        # The sign of a singular vector is arbitrary: let its largest entry be positive.
+        largest = found[np.arange(len(found)), np.abs(found).argmax(axis=1)]
+        axes[: len(found)] = found * np.where(largest < 0, -1.0, 1.0)[:, None]
+        return self.projection.T @ axes.T
+
+
+def gaussians(
+    frame: Frame,
+    whitening: Whitening,
+    class_weights: Array,
+    means: Array,
+    covariance: Array,
+    log_priors: Array | None,
+) -> Gaussians:
+    """Model from class weights, means (K, rank) and covariance in whitened coordinates."""
+    root, is_floored = _floored_root(covariance)
+    projection = scipy.linalg.solve_triangular(root, whitening.transform, lower=True)
+    class_points = scipy.linalg.solve_triangular(root, means.T, lower=True).T
+    half = whitening.inverse @ root
+    return Gaussians(
+        frame=frame,
+        center=whitening.mean,
+        class_weights=class_weights,
+        log_priors=np.log(class_weights) if log_priors is None else log_priors,
+        means=means @ whitening.inverse.T + whitening.mean,
+        covariance=half @ half.T,
+        projection=projection,
+        class_points=class_points,
+        log_det=whitening.log_det + 2 * float(np.log(np.diag(root)).sum()),
+        is_floored=is_floored,
+    )
+
+
+def _floored_root(covariance: Array) -> tuple[Array, bool]:
+    """Lower triangular root of a covariance whose eigenvalues are kept at or above the floor."""
+    covariance = (covariance + covariance.T) / 2
+    eigenvalues, vectors = scipy.linalg.eigh(covariance)
+    if eigenvalues.size == 0 or eigenvalues[0] > FLOOR:
+        return scipy.linalg.cholesky(covariance, lower=True), False
+    half = vectors * np.sqrt(np.maximum(eigenvalues, FLOOR))
+    root = scipy.linalg.qr(half.T, mode="r")[0].T
+    return root * np.where(np.diag(root) < 0, -1.0, 1.0), True

@@ -1,0 +1,150 @@
+"""Class counts and class sums of rows under a labeling rule: additive over blocks of rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from .frame import Frame
+from .types import AnyArray, Array
+
+
+class Rule(Protocol):
+    """Gives every row its share in each class."""
+
+    @property
+    def n_classes(self) -> int: ...
+
+    def responsibilities(self, rows: AnyArray, index: slice | AnyArray) -> tuple[Array, Array]:
+        """(n, K) shares and (n,) log-sum-exp of the scores of the rows numbered ``index``."""
+        ...
+
+
+@dataclass(frozen=True)
+class LinearRule:
+    """Label rows by the scores ``rows @ coef + intercept``: the largest, or softly by softmax."""
+
+    coef: Array  # (d, K)
+    intercept: Array  # (K,)
+    is_soft: bool
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.intercept)
+
+    def scores(self, rows: AnyArray) -> Array:
+        scores: Array = rows @ self.coef
+        scores += self.intercept
+        return scores
+
+    def responsibilities(self, rows: AnyArray, index: slice | AnyArray) -> tuple[Array, Array]:
+        return label(self.scores(rows), is_soft=self.is_soft)
+
+    def folded(self, frame: Frame) -> LinearRule:
+        """The same rule for rows in the user's units."""
+        coef = self.coef / frame.scale[:, None]
+        return replace(self, coef=coef, intercept=self.intercept - frame.origin @ coef)
+
+
+def label(scores: Array, *, is_soft: bool) -> tuple[Array, Array]:
+    """Responsibilities and log-sum-exp (hard: maximum) of scores, over the last axis."""
+    top = scores.max(axis=-1)
+    if not is_soft:
+        shares = np.zeros_like(scores)
+        np.put_along_axis(shares, scores.argmax(axis=-1)[..., None], 1.0, axis=-1)
+        return shares, top
+    shares = np.exp(scores - top[..., None])
+    total = shares.sum(axis=-1)
+    shares /= total[..., None]
+    return shares, top + np.log(total)
+
+
+@dataclass(frozen=True)
+class GivenLabels:
+    """Rows whose labels are known: codes 0..K-1 (negative: leave out), or an (n, K) matrix."""
+
+    labels: AnyArray
+    n_classes: int
+
+    def responsibilities(self, rows: AnyArray, index: slice | AnyArray) -> tuple[Array, Array]:
+        labels = self.labels[index]
+        if labels.ndim == 2:
+            return np.asarray(labels, dtype=np.float64), np.zeros(len(labels))
+        shares = np.zeros((len(labels), self.n_classes))
+        shares[np.arange(len(labels)), labels] = 1.0
+        return shares, np.zeros(len(labels))
+
+
+@dataclass(frozen=True)
+class LabelSums:
+    """Per class: weight and sum of rows; over all rows: sum of log-sum-exp; on request, scatter.
+
+    ``scatter`` is about ``centers`` (K, d): every row counts with its distance from the center of
+    each class, times its share in it.
+    """
+
+    counts: Array
+    sums: Array
+    log_sum: float
+    scatter: Array | None = None
+
+    def __add__(self, other: LabelSums) -> LabelSums:
+        scatter = None
+        if self.scatter is not None and other.scatter is not None:
+            scatter = self.scatter + other.scatter
+        return LabelSums(
+            self.counts + other.counts,
+            self.sums + other.sums,
+            self.log_sum + other.log_sum,
+            scatter,
+        )
+
+
+def no_label_sums(n_classes: int, n_features: int, *, scatter: bool) -> LabelSums:
+    zeros = np.zeros((n_features, n_features)) if scatter else None
+    return LabelSums(np.zeros(n_classes), np.zeros((n_classes, n_features)), 0.0, zeros)
+
+
+def label_sums_of_block(
+    rows: AnyArray,
+    weights: Array | None,
+    shares: Array,
+    log_sums: Array,
+    centers: Array | None = None,
+) -> LabelSums:
+    """Label sums of one block, in the coordinates of ``rows``."""
+    if weights is not None:
+        shares = shares * weights[:, None]
+    log_sum = float(log_sums.sum() if weights is None else weights @ log_sums)
+    sums = np.asarray(shares.T @ rows, dtype=np.float64)
+    scatter = None if centers is None else _scatter_about(rows, shares, centers)
+    return LabelSums(shares.sum(axis=0), sums, log_sum, scatter)
+
+
+def _scatter_about(rows: AnyArray, shares: Array, centers: Array) -> Array:
+    scatter = np.zeros((rows.shape[1], rows.shape[1]))
+    for share, center in zip(shares.T, centers, strict=True):
+        is_member = share > 0
+        deviations = (rows[is_member] - center) * np.sqrt(share[is_member])[:, None]
+        scatter += deviations.T @ deviations
+    return scatter
+
+
+def unfolded(sums: LabelSums, frame: Frame) -> LabelSums:
+    """Label sums of rows in the user's units, turned into frame coordinates."""
+    in_frame = (sums.sums - sums.counts[:, None] * frame.origin) / frame.scale
+    return replace(sums, sums=in_frame)
+
+
+def within_scatter(about_centers: LabelSums, centers: Array) -> tuple[Array, Array]:
+    """Class means and scatter about them, from label sums with scatter about nearby centers."""
+    assert about_centers.scatter is not None
+    counts = about_centers.counts
+    divisor = np.where(counts > 0, counts, 1.0)[:, None]
+    means = np.where(counts[:, None] > 0, about_centers.sums / divisor, centers)
+    shift = (means - centers) * np.sqrt(counts)[:, None]
+    return means, about_centers.scatter - shift.T @ shift
+
+

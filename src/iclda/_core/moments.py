@@ -1,0 +1,47 @@
+"""Count, mean and scatter of rows: additive, so that any split of the rows gives the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .types import Array
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Total weight, mean and scatter (sum of squares about the mean) in frame coordinates."""
+
+    weight: float
+    mean: Array
+    scatter: Array
+
+    def __add__(self, other: Moments) -> Moments:
+        weight = self.weight + other.weight
+        if weight == 0:
+            return self
+        shift = other.mean - self.mean
+        mean = self.mean + shift * (other.weight / weight)
+        between = np.outer(shift, shift) * (self.weight * other.weight / weight)
+        return Moments(weight, mean, self.scatter + other.scatter + between)
+
+    @property
+    def covariance(self) -> Array:
+        return self.scatter / self.weight
+
+
+def no_moments(n_features: int) -> Moments:
+    return Moments(0.0, np.zeros(n_features), np.zeros((n_features, n_features)))
+
+
+def moments_of_block(u: Array, weights: Array | None) -> Moments:
+    """Moments of one block of rows in frame coordinates."""
+    weight = float(len(u)) if weights is None else float(weights.sum())
+    if weight == 0:
+        return no_moments(u.shape[1])
+    mean = (u.sum(axis=0) if weights is None else weights @ u) / weight
+    centered = u - mean
+    if weights is not None:
+        centered *= np.sqrt(weights)[:, None]
+    return Moments(weight, mean, centered.T @ centered)

@@ -1,0 +1,150 @@
+"""A semi-supervised problem, reduced to what every method needs of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from .frame import Frame
+from .gaussian import Gaussians, gaussians
+from .labelsums import GivenLabels, LinearRule, within_scatter
+from .likelihood import LabeledLikelihood, precise_means, smallest_eigenvalue
+from .moments import Moments
+from .rows import Rows
+from .types import Array
+from .whitening import Whitening, whiten
+
+_LOG_2PI = float(np.log(2 * np.pi))
+# Below this eigenvalue I - B D^-1 B' has lost too many digits: the scatter is summed anew.
+_DOWNDATE_IS_SAFE = 1e-6
+# Share of the total scatter below which the labeled rows count as not varying within classes.
+WITHIN_TOLERANCE = 1e-10
+
+
+@dataclass(frozen=True)
+class LabeledSummary:
+    """Class weights, class means and scatter about them of the labeled rows (frame units)."""
+
+    counts: Array  # (K,)
+    means: Array  # (K, d)
+    within: Array  # (d, d)
+
+    @cached_property
+    def weight(self) -> float:
+        return float(self.counts.sum())
+
+    @cached_property
+    def moments(self) -> Moments:
+        mean = self.counts @ self.means / self.weight
+        shift = (self.means - mean) * np.sqrt(self.counts)[:, None]
+        return Moments(self.weight, mean, self.within + shift.T @ shift)
+
+
+def summarize_labeled(rows: Rows, labels: GivenLabels, frame: Frame) -> LabeledSummary:
+    """One pass for class means, one for the scatter about them."""
+    sums = rows.label_sums(labels, frame)
+    centers = sums.sums / sums.counts[:, None]
+    about = rows.label_sums(labels, frame, centers)
+    return LabeledSummary(about.counts, *within_scatter(about, centers))
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Labeled rows in summary, unlabeled rows to be read, and the settings all methods share."""
+
+    frame: Frame
+    labeled: LabeledSummary
+    unlabeled: Rows
+    log_priors: Array | None = None
+    shrinkage: float = 0.0
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.labeled.counts)
+
+    @cached_property
+    def moments(self) -> Moments:
+        """Of all rows: they do not depend on any labels."""
+        return self.labeled.moments + self.unlabeled.moments(self.frame)
+
+    @property
+    def ridge(self) -> Array | None:
+        """s / (1 - s) nu I with nu the mean variance of all rows, in frame coordinates."""
+        if self.shrinkage == 0:
+            return None
+        scale = self.frame.scale
+        variances = np.diag(self.moments.covariance)
+        nu = ((np.sqrt(variances) * scale)[:, None] / scale) ** 2
+        return np.asarray(self.shrinkage / (1 - self.shrinkage) * nu.mean(axis=0))
+
+    @cached_property
+    def whitening(self) -> Whitening:
+        return whiten(self.moments, self.frame, self.ridge)
+
+    @property
+    def whitened_ridge(self) -> Array:
+        transform = self.whitening.transform
+        ridge = np.zeros(transform.shape[1]) if self.ridge is None else self.ridge
+        return np.asarray((transform * ridge) @ transform.T)
+
+    @cached_property
+    def likelihood(self) -> LabeledLikelihood:
+        labeled, whitening = self.labeled, self.whitening
+        return LabeledLikelihood(
+            counts=labeled.counts,
+            means=whitening.points(labeled.means),
+            within=whitening.transform @ labeled.within @ whitening.transform.T,
+            log_priors=self.log_priors,
+            shrinkage=self.shrinkage,
+            constant=-(whitening.rank * _LOG_2PI + whitening.log_det) / 2,
+        )
+
+    @cached_property
+    def labeled_point(self) -> Array:
+        """What the labeled rows add to every attainable point: (K, 1 + rank)."""
+        likelihood = self.likelihood
+        sums = likelihood.counts[:, None] * likelihood.means
+        return np.column_stack([likelihood.counts, sums]) / self.moments.weight
+
+    def point_of(self, counts: Array, sums: Array) -> Array:
+        """Attainable point from the label sums of the unlabeled rows in frame coordinates."""
+        return self.labeled_point + self.whitening.class_sums(counts, sums) / self.moments.weight
+
+    def rule_of(self, scores: Array, *, is_soft: bool) -> LinearRule:
+        """Rule with scores (K, 1 + rank) in whitened coordinates, for rows in the frame."""
+        whitening = self.whitening
+        coef = whitening.transform.T @ scores[:, 1:].T
+        return LinearRule(coef, scores[:, 0] - whitening.mean @ coef, is_soft)
+
+    def posterior_scores(self, point: Array) -> Array:
+        """(K, 1 + rank): linear scores whose softmax are the posteriors of the model at a point."""
+        slopes = precise_means(point) / (1 - self.shrinkage)
+        mu = point[:, 1:] / point[:, :1]
+        log_priors = np.log(point[:, 0]) if self.log_priors is None else self.log_priors
+        return np.column_stack([log_priors - (slopes * mu).sum(axis=1) / 2, slopes])
+
+    def model_of(self, point: Array, rule: LinearRule | None = None) -> Gaussians:
+        """The model at an attainable point; ``rule`` is the labeling that attains it."""
+        r, means = point[:, 0], point[:, 1:] / point[:, :1]
+        between = (point[:, 1:].T / r) @ point[:, 1:]
+        unit = np.eye(self.whitening.rank) - between
+        if rule is not None and smallest_eigenvalue(point) < _DOWNDATE_IS_SAFE:
+            unit = self._summed_unit_covariance(means, rule)
+        covariance = (1 - self.shrinkage) * unit
+        return gaussians(self.frame, self.whitening, r, means, covariance, self.log_priors)
+
+    def _summed_unit_covariance(self, means: Array, rule: LinearRule) -> Array:
+        """I - B D^-1 B' summed from the rows, where the difference would lose its digits."""
+        whitening, weight = self.whitening, self.moments.weight
+        centers = means @ whitening.inverse.T + whitening.mean
+        sums = self.unlabeled.label_sums(rule, self.frame, centers)
+        shift = (self.labeled.means - centers) * np.sqrt(self.labeled.counts)[:, None]
+        scatter = self.labeled.within + shift.T @ shift
+        assert sums.scatter is not None
+        scatter = scatter + sums.scatter
+        if self.ridge is not None:
+            scatter = scatter + weight * np.diag(self.ridge)
+        unit: Array = whitening.transform @ scatter @ whitening.transform.T / weight
+        return unit

@@ -1,0 +1,36 @@
+"""What a backend supplies: three sums over its rows."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from .frame import Frame
+from .labelsums import LabelSums, Rule
+from .moments import Moments
+from .types import AnyArray, Array
+
+
+class Rows(Protocol):
+    """Weighted rows that can be read again and again. Sums come back in frame coordinates."""
+
+    @property
+    def n_rows(self) -> int: ...
+
+    @property
+    def n_features(self) -> int: ...
+
+    def moments(self, frame: Frame) -> Moments:
+        """Weight, mean and scatter of all rows."""
+        ...
+
+    def label_sums(self, rule: Rule, frame: Frame, centers: Array | None = None) -> LabelSums:
+        """Class weights and sums under a rule; with ``centers`` also the scatter about them."""
+        ...
+
+    def sample(self, n: int, seed: int) -> tuple[AnyArray, Array]:
+        """At most ``n`` rows in the user's units, with weights that add up to those of all."""
+        ...
+
+    def responsibilities(self, rule: Rule, frame: Frame) -> Array:
+        """Shares of every row in each class, in the order of the rows."""
+        ...

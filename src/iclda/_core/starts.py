@@ -1,0 +1,64 @@
+"""Many starts at once: random labelings by hyperplanes, moved roughly towards their maxima."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .alternate import start_scores
+from .attainable import HeldRows
+from .likelihood import LabeledLikelihood
+from .problem import Problem
+from .types import Array
+
+_CLIMB_STEPS = 30
+_ONE_CLASS = 8.0  # score of an all-one-class start: shares of 3e-4 elsewhere
+
+
+def starting_scores(problem: Problem, n_starts: int, seed: int) -> Array:
+    """(S, K, 1 + rank): supervised posterior, equal shares, each class alone, then hyperplanes.
+
+    Random directions are drawn in the space of the features, so that the order of rows, weights
+    in place of repeated rows, and the signs of eigenvectors change nothing but rounding.
+    """
+    n_classes, width = problem.labeled_point.shape
+    fixed = np.zeros((2 + n_classes, n_classes, width))
+    fixed[0] = np.maximum(start_scores(problem), -1e6)
+    fixed[2 + np.arange(n_classes), np.arange(n_classes), 0] = _ONE_CLASS
+    rng = np.random.default_rng(seed)
+    n_random = max(0, n_starts - len(fixed))
+    basis = problem.whitening.basis
+    directions = rng.standard_normal((n_random, n_classes, len(basis))) @ basis
+    offsets = rng.standard_normal((n_random, n_classes, 1))
+    sharpness = np.exp(rng.uniform(-1, 3, (n_random, 1, 1)))
+    random = sharpness * np.concatenate([offsets, directions], axis=-1)
+    return np.concatenate([fixed, random])[:n_starts]
+
+
+def climb(likelihood: LabeledLikelihood, held: HeldRows, scores: Array) -> tuple[Array, ...]:
+    """Mirror ascent of a stack of starts: scores, points, values and gradients where they end."""
+    points = held.soft_points(scores)
+    values, gradients = likelihood.value_and_gradient(points)
+    steps = np.full(len(scores), 4 / likelihood.weight)
+    for _ in range(_CLIMB_STEPS):
+        trial = scores + steps[:, None, None] * gradients
+        trial_points = held.soft_points(trial)
+        trial_values, trial_gradients = likelihood.value_and_gradient(trial_points)
+        is_better = trial_values >= values
+        better = is_better[:, None, None]
+        scores = np.where(better, trial, scores)
+        points = np.where(better, trial_points, points)
+        gradients = np.where(better, trial_gradients, gradients)
+        values = np.where(is_better, trial_values, values)
+        steps = np.where(is_better, 2 * steps, steps / 4)
+    return scores, points, values, gradients
+
+
+def distinct(points: Array, values: Array, tolerance: float) -> list[int]:
+    """Numbers of the points that differ from every better one, best first."""
+    kept: list[int] = []
+    for i in np.argsort(-values, kind="stable"):
+        if not np.isfinite(values[i]):
+            continue
+        if all(np.abs(points[i] - points[j]).max() > tolerance for j in kept):
+            kept.append(int(i))
+    return kept

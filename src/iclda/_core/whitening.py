@@ -1,0 +1,73 @@
+"""Coordinates in which the covariance of all rows is the identity: z = transform (u - mean)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+
+from .frame import Frame
+from .moments import Moments
+from .types import Array
+
+# Directions of the correlation matrix below this share of its largest eigenvalue are rounding.
+RANK_TOLERANCE = 1e-12
+
+
+@dataclass(frozen=True)
+class Whitening:
+    """Map to coordinates of unit covariance, restricted to the directions in which rows vary."""
+
+    mean: Array  # (d,) in frame coordinates
+    transform: Array  # (rank, d)
+    inverse: Array  # (d, rank): u - mean = inverse z
+    basis: Array  # (d, rank) orthonormal directions, up to the scale of each feature
+    log_det: float  # of the covariance of all rows (and ridge) in the user's units, in its range
+
+    @property
+    def rank(self) -> int:
+        return len(self.transform)
+
+    def points(self, u: Array) -> Array:
+        """Rows in whitened coordinates."""
+        return (u - self.mean) @ self.transform.T
+
+    def class_sums(self, counts: Array, sums: Array) -> Array:
+        """(K, 1 + rank): class weights and class sums of z, from sums in frame coordinates."""
+        z = (sums - counts[:, None] * self.mean) @ self.transform.T
+        return np.column_stack([counts, z])
+
+
+def whiten(moments: Moments, frame: Frame, ridge: Array | None = None) -> Whitening:
+    """Whitening of the covariance of ``moments``, plus ``ridge`` (d,) on its diagonal."""
+    covariance = moments.covariance
+    if ridge is not None:
+        covariance = covariance + np.diag(ridge)
+    spread = np.sqrt(np.diag(covariance))
+    is_constant = ~(spread > 0)
+    inverse_spread = np.where(is_constant, 0.0, 1 / np.where(is_constant, 1.0, spread))
+    correlation = covariance * inverse_spread[:, None] * inverse_spread
+    eigenvalues, vectors = scipy.linalg.eigh(correlation)
+    is_kept = eigenvalues > RANK_TOLERANCE * max(eigenvalues[-1], 1e-300)
+    eigenvalues, vectors = eigenvalues[is_kept], vectors[:, is_kept]
+    root = np.sqrt(eigenvalues)
+    return Whitening(
+        mean=moments.mean,
+        transform=(vectors * inverse_spread[:, None] / root).T,
+        inverse=vectors * spread[:, None] * root,
+        basis=vectors,
+        log_det=float(np.sum(np.log(eigenvalues))) + _log_volume(vectors, spread, frame),
+    )
+
+
+def _log_volume(vectors: Array, spread: Array, frame: Frame) -> float:
+    """Logarithm of the squared volume that features in the user's units give to the basis."""
+    is_varying = spread > 0
+    log_spread = np.log(spread[is_varying]) + np.log(frame.scale[is_varying])
+    if vectors.shape[1] == is_varying.sum():
+        return 2 * float(log_spread.sum())
+    top = log_spread.max(initial=0.0)
+    scaled = vectors[is_varying] * np.exp(log_spread - top)[:, None]
+    diagonal = np.abs(np.diag(scipy.linalg.qr(scaled, mode="r")[0]))
+    return 2 * float(np.sum(np.log(np.maximum(diagonal, 1e-300))) + top * vectors.shape[1])

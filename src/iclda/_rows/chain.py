@@ -1,0 +1,50 @@
+"""Several sources of rows as one: their sums added up in order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .._core.frame import Frame
+from .._core.labelsums import LabelSums, Rule, no_label_sums
+from .._core.moments import Moments, no_moments
+from .._core.types import AnyArray, Array
+from .._core.rows import Rows
+
+
+class ChainedRows:
+    """The rows of the first part, then those of the second, and so on."""
+
+    def __init__(self, parts: Sequence[Rows], n_features: int) -> None:
+        self._parts = [part for part in parts if part.n_rows > 0]
+        self._n_features = n_features
+
+    @property
+    def n_rows(self) -> int:
+        return sum(part.n_rows for part in self._parts)
+
+    @property
+    def n_features(self) -> int:
+        return self._n_features
+
+    def moments(self, frame: Frame) -> Moments:
+        return sum((part.moments(frame) for part in self._parts), no_moments(self._n_features))
+
+    def label_sums(self, rule: Rule, frame: Frame, centers: Array | None = None) -> LabelSums:
+        none = no_label_sums(rule.n_classes, self._n_features, scatter=centers is not None)
+        return sum((part.label_sums(rule, frame, centers) for part in self._parts), none)
+
+    def sample(self, n: int, seed: int) -> tuple[AnyArray, Array]:
+        share = min(1.0, n / max(1, self.n_rows))
+        drawn = [
+            part.sample(max(1, round(share * part.n_rows)), seed + i)
+            for i, part in enumerate(self._parts)
+        ]
+        if not drawn:
+            return np.zeros((0, self._n_features)), np.zeros(0)
+        return np.concatenate([rows for rows, _ in drawn]), np.concatenate([w for _, w in drawn])
+
+    def responsibilities(self, rule: Rule, frame: Frame) -> Array:
+        shares = [part.responsibilities(rule, frame) for part in self._parts]
+        return np.concatenate(shares) if shares else np.zeros((0, rule.n_classes))
