@@ -43,7 +43,7 @@ def alternate(problem: Problem, *, is_soft: bool, tol: float, max_iter: int) -> 
         next_sums = problem.unlabeled.label_sums(next_rule, problem.frame)
         if is_soft:
             path.append(marginal_log_likelihood(problem, point, next_sums.log_sum))
-            is_done = len(path) > 1 and path[-1] - path[-2] <= tol * _unit(problem, path[-1])
+            is_done = _remaining_ascent(path) <= tol * problem.moments.weight
         else:
             is_done = bool(
                 np.array_equal(next_sums.counts, sums.counts)
@@ -96,8 +96,12 @@ def marginal_log_likelihood(problem: Problem, point: Array, log_sum: float) -> f
     )
 
 
-def _unit(problem: Problem, value: float) -> float:
-    """What a relative change is relative to: the likelihood in units that do not matter."""
-    weight = problem.moments.weight
-    constant = problem.likelihood.constant
-    return max(weight, abs(value - weight * constant))
+def _remaining_ascent(path: list[float]) -> float:
+    """How much more the likelihood will rise, judged by how its last steps shrank (Aitken)."""
+    if len(path) < 3:
+        return np.inf
+    before, last = path[-2] - path[-3], path[-1] - path[-2]
+    if last <= 0 or before <= 0:
+        return 0.0
+    rate = min(last / before, 0.9999)
+    return last / (1 - rate)

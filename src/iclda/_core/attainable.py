@@ -36,35 +36,35 @@ class HeldRows:
     labeled_point: Array  # (K, 1 + rank)
 
     def soft_point(self, scores: Array) -> tuple[Array, float]:
-        shares, log_sums = label(self.z @ scores.T, is_soft=True)
+        shares, log_sums = label(scores @ self.z.T, is_soft=True)
         return self._point(shares), float(self.weights @ log_sums)
 
     def soft_points(self, scores: Array) -> Array:
         """Points of a stack of scores (S, K, 1 + rank): two matrix products for all of them."""
         n_stack, n_classes, width = scores.shape
-        product = self.z @ scores.reshape(n_stack * n_classes, width).T
-        shares, _ = label(product.reshape(-1, n_stack, n_classes), is_soft=True)
-        weighted = shares.reshape(-1, n_stack * n_classes) * self.weights[:, None]
-        return self.labeled_point + (weighted.T @ self.z).reshape(scores.shape)
+        product = scores.reshape(n_stack * n_classes, width) @ self.z.T
+        shares, _ = label(product.reshape(n_stack, n_classes, -1), is_soft=True)
+        weighted = (shares * self.weights).reshape(n_stack * n_classes, -1)
+        return self.labeled_point + (weighted @ self.z).reshape(scores.shape)
 
     def support(self, direction: Array) -> float:
-        return float(self.weights @ (self.z @ direction.T).max(axis=1))
+        return float(self.weights @ (direction @ self.z.T).max(axis=0))
 
     def curvature(self, scores: Array) -> Array:
         """Derivative of the soft point with respect to the scores, last class held."""
-        shares, _ = label(self.z @ scores.T, is_soft=True)
+        shares, _ = label(scores @ self.z.T, is_soft=True)
         n_free, width = scores.shape[0] - 1, scores.shape[1]
         curvature = np.empty((n_free, width, n_free, width))
         for k in range(n_free):
             for j in range(k + 1):
-                spread = shares[:, k] * (float(j == k) - shares[:, j]) * self.weights
+                spread = shares[k] * (float(j == k) - shares[j]) * self.weights
                 block = (self.z * spread[:, None]).T @ self.z
                 curvature[k, :, j] = block
                 curvature[j, :, k] = block.T
         return curvature.reshape(n_free * width, n_free * width)
 
     def _point(self, shares: Array) -> Array:
-        return self.labeled_point + (shares * self.weights[:, None]).T @ self.z
+        return self.labeled_point + (shares * self.weights) @ self.z
 
 
 def hold(problem: Problem, rows: Array, weights: Array) -> HeldRows:

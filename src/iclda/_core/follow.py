@@ -24,6 +24,7 @@ _CENTERED = 1e-2  # a level is left when the promised ascent is below this share
 _SMALLEST_TAU = 1e-10  # per unit of labeled weight
 _MOST_FAILURES = 2
 _MOST_INNER = 20
+_MOST_PREDICTIONS = 8
 _FALL, _LEAP = 0.1, 0.01  # tau falls by the first, by the second where one step was enough
 _ROUNDING = 1e-15
 
@@ -121,11 +122,20 @@ class Follower:
         return state, promised, False
 
     def _predict(self, state: State, system: _System, factor: float) -> State:
-        """Where the path will be at tau x factor, to first order."""
-        tau = factor * state.tau
+        """Where the path will be at tau x factor, to first order.
+
+        On the path the likelihood rises as tau falls: a prediction that loses went too far, most
+        often past a row that stays between the classes, and is taken back.
+        """
         gradient = state.tau * state.scores
-        gradient = gradient - (1 - factor) * system.sensitivity(gradient)
-        return self.state(gradient / tau, tau)
+        slope = system.sensitivity(gradient)
+        for _ in range(_MOST_PREDICTIONS):
+            tau = factor * state.tau
+            predicted = self.state((gradient - (1 - factor) * slope) / tau, tau)
+            if predicted.value >= state.value - _CENTERED * state.tau * state.entropy:
+                break
+            factor = np.sqrt(factor)
+        return predicted
 
 
 class _System:

@@ -17,8 +17,11 @@ class Rule(Protocol):
     @property
     def n_classes(self) -> int: ...
 
-    def responsibilities(self, rows: AnyArray, index: slice | AnyArray) -> tuple[Array, Array]:
-        """(n, K) shares and (n,) log-sum-exp of the scores of the rows numbered ``index``."""
+    def shares(self, rows: AnyArray, index: slice | AnyArray) -> tuple[Array, Array]:
+        """(K, n) shares and (n,) log-sum-exp of the scores of the rows numbered ``index``.
+
+        Classes come first: reducing over them is then a sum of long contiguous vectors.
+        """
         ...
 
 
@@ -35,11 +38,12 @@ class LinearRule:
         return len(self.intercept)
 
     def scores(self, rows: AnyArray) -> Array:
-        scores: Array = rows @ self.coef
-        scores += self.intercept
+        """(K, n)."""
+        scores: Array = self.coef.T @ rows.T
+        scores += self.intercept[:, None]
         return scores
 
-    def responsibilities(self, rows: AnyArray, index: slice | AnyArray) -> tuple[Array, Array]:
+    def shares(self, rows: AnyArray, index: slice | AnyArray) -> tuple[Array, Array]:
         return label(self.scores(rows), is_soft=self.is_soft)
 
     def folded(self, frame: Frame) -> LinearRule:
@@ -49,16 +53,16 @@ class LinearRule:
 
 
 def label(scores: Array, *, is_soft: bool) -> tuple[Array, Array]:
-    """Responsibilities and log-sum-exp (hard: maximum) of scores, over the last axis."""
-    top = scores.max(axis=-1)
+    """Shares and log-sum-exp (hard: maximum) of scores (..., K, n), over the classes."""
+    top = scores.max(axis=-2, keepdims=True)
     if not is_soft:
         shares = np.zeros_like(scores)
-        np.put_along_axis(shares, scores.argmax(axis=-1)[..., None], 1.0, axis=-1)
-        return shares, top
-    shares = np.exp(scores - top[..., None])
-    total = shares.sum(axis=-1)
-    shares /= total[..., None]
-    return shares, top + np.log(total)
+        np.put_along_axis(shares, scores.argmax(axis=-2)[..., None, :], 1.0, axis=-2)
+        return shares, top[..., 0, :]
+    shares = np.exp(scores - top)
+    total = shares.sum(axis=-2, keepdims=True)
+    shares /= total
+    return shares, (top + np.log(total))[..., 0, :]
 
 
 @dataclass(frozen=True)
@@ -68,12 +72,12 @@ class GivenLabels:
     labels: AnyArray
     n_classes: int
 
-    def responsibilities(self, rows: AnyArray, index: slice | AnyArray) -> tuple[Array, Array]:
+    def shares(self, rows: AnyArray, index: slice | AnyArray) -> tuple[Array, Array]:
         labels = self.labels[index]
         if labels.ndim == 2:
-            return np.asarray(labels, dtype=np.float64), np.zeros(len(labels))
-        shares = np.zeros((len(labels), self.n_classes))
-        shares[np.arange(len(labels)), labels] = 1.0
+            return np.ascontiguousarray(labels.T, dtype=np.float64), np.zeros(len(labels))
+        shares = np.zeros((self.n_classes, len(labels)))
+        shares[labels, np.arange(len(labels))] = 1.0
         return shares, np.zeros(len(labels))
 
 
@@ -116,16 +120,16 @@ def label_sums_of_block(
 ) -> LabelSums:
     """Label sums of one block, in the coordinates of ``rows``."""
     if weights is not None:
-        shares = shares * weights[:, None]
+        shares = shares * weights
     log_sum = float(log_sums.sum() if weights is None else weights @ log_sums)
-    sums = np.asarray(shares.T @ rows, dtype=np.float64)
+    sums = np.asarray(shares @ rows, dtype=np.float64)
     scatter = None if centers is None else _scatter_about(rows, shares, centers)
-    return LabelSums(shares.sum(axis=0), sums, log_sum, scatter)
+    return LabelSums(shares.sum(axis=1), sums, log_sum, scatter)
 
 
 def _scatter_about(rows: AnyArray, shares: Array, centers: Array) -> Array:
     scatter = np.zeros((rows.shape[1], rows.shape[1]))
-    for share, center in zip(shares.T, centers, strict=True):
+    for share, center in zip(shares, centers, strict=True):
         is_member = share > 0
         deviations = (rows[is_member] - center) * np.sqrt(share[is_member])[:, None]
         scatter += deviations.T @ deviations

@@ -15,7 +15,7 @@ from .attainable import HeldRows, ReadRows, hold
 from .follow import Follower, Path, State
 from .outcome import Outcome
 from .problem import Problem
-from .starts import climb, distinct, starting_scores
+from .starts import climb, separate_hills, starting_scores
 from .types import Array
 
 _SCREENED_ROWS = 2_000
@@ -24,7 +24,6 @@ _HELD_ENTRIES = 4_000_000
 # With all rows in memory finish to this gap even if asked for less: it costs next to nothing.
 _HELD_GAP = 1e-9
 _MOST_CANDIDATES = 12
-_SAME_FOOT, _SAME_MAXIMUM = 1e-3, 1e-5
 # Where a path begins and, per unit of labeled weight, the range tau may begin in.
 _FIRST_TAU = (1e-3, 1e-1)
 
@@ -69,7 +68,7 @@ def maximize_labeled_likelihood(
         gap=best.gap / weight,
         n_iter=n_iter,
         n_passes=reader.n_passes,
-        n_optima=_count_maxima(paths),
+        n_optima=_count_maxima(problem, paths),
         outcome=_outcome(best, tol * weight, best.n_iter >= max_iter),
     )
 
@@ -83,7 +82,7 @@ def _screen(
     scores, points, values, gradients = climb(
         problem.likelihood, screened, starting_scores(problem, n_starts, seed)
     )
-    kept = distinct(points, values, _SAME_FOOT)[:_MOST_CANDIDATES]
+    kept = separate_hills(problem.likelihood, points, values)[:_MOST_CANDIDATES]
     if not kept:  # every start at the floor: the likelihood has no bound anywhere near
         kept = [0]
     if screened is held:
@@ -142,10 +141,10 @@ def _level_above_noise(path: Path, weight: float, n_held: int) -> State:
     return above[-1] if above else (path.levels or (path.state,))[0]
 
 
-def _count_maxima(paths: list[Path]) -> int:
+def _count_maxima(problem: Problem, paths: list[Path]) -> int:
     points = np.array([path.state.point for path in paths])
     values = np.array([path.state.value for path in paths])
-    return max(1, len(distinct(points, values, _SAME_MAXIMUM)))
+    return max(1, len(separate_hills(problem.likelihood, points, values)))
 
 
 def _outcome(path: Path, tol: float, is_exhausted: bool) -> Outcome:

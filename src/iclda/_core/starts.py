@@ -11,6 +11,8 @@ from .problem import Problem
 from .types import Array
 
 _CLIMB_STEPS = 30
+_STOPS = 7  # where the way between two points is probed
+_DIP = 1e-9  # per unit of labeled weight: a dip that counts
 _ONE_CLASS = 8.0  # score of an all-one-class start: shares of 3e-4 elsewhere
 
 
@@ -53,12 +55,20 @@ def climb(likelihood: LabeledLikelihood, held: HeldRows, scores: Array) -> tuple
     return scores, points, values, gradients
 
 
-def distinct(points: Array, values: Array, tolerance: float) -> list[int]:
-    """Numbers of the points that differ from every better one, best first."""
-    kept: list[int] = []
-    for i in np.argsort(-values, kind="stable"):
-        if not np.isfinite(values[i]):
-            continue
-        if all(np.abs(points[i] - points[j]).max() > tolerance for j in kept):
-            kept.append(int(i))
-    return kept
+def separate_hills(likelihood: LabeledLikelihood, points: Array, values: Array) -> list[int]:
+    """Numbers of the points that no better one can be reached from without going down, best first.
+
+    The attainable set is convex, so the straight way between two points stays in it: if the
+    likelihood along it never falls below its lower end, both stand on the same hill.
+    """
+    way = np.linspace(0, 1, _STOPS + 2)[1:-1, None, None, None]
+    waiting = [int(i) for i in np.argsort(-values, kind="stable") if np.isfinite(values[i])]
+    tops: list[int] = []
+    while waiting:
+        top, rest = waiting[0], np.array(waiting[1:], dtype=int)
+        tops.append(top)
+        stops = likelihood.value(points[rest] + way * (points[top] - points[rest]))
+        lowest = stops.min(axis=0, initial=np.inf)
+        is_separate = lowest < values[rest] - _DIP * likelihood.weight
+        waiting = [int(i) for i in rest[is_separate]]
+    return tops

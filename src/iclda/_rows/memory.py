@@ -68,7 +68,7 @@ class MemoryRows:
         rule = rule.folded(frame) if fold and isinstance(rule, LinearRule) else rule
         for rows, weights, index in self.blocks():
             rows = rows if fold else frame.apply(rows)
-            shares, log_sums = rule.responsibilities(rows, index)
+            shares, log_sums = rule.shares(rows, index)
             total = total + label_sums_of_block(rows, weights, shares, log_sums, centers)
         return unfolded(total, frame) if fold else total
 
@@ -84,7 +84,7 @@ class MemoryRows:
         return rows, weights * (total / drawn) if drawn > 0 else weights
 
     def responsibilities(self, rule: Rule, frame: Frame) -> Array:
-        shares = [rule.responsibilities(frame.apply(rows), i)[0] for rows, _, i in self.blocks()]
+        shares = [rule.shares(frame.apply(rows), i)[0].T for rows, _, i in self.blocks()]
         return np.concatenate(shares) if shares else np.zeros((0, rule.n_classes))
 
     def _total_weight(self) -> float:

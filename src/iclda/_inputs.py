@@ -1,0 +1,129 @@
+"""Checks of rows and weights, with errors that name row and column."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from ._core.types import AnyArray, Array
+
+_CHECKED_ROWS = 8192
+
+
+def check_rows(estimator: Any, X: Any, *, reset: bool, name: str = "X") -> AnyArray:
+    """X as a 2-d array of real, finite numbers; nothing that is one already is copied."""
+    _refuse_non_numeric(X, name)
+    may_be_empty = name != "X"
+    if may_be_empty:
+        _check_width(estimator, X, name)
+    array: AnyArray = validate_data(
+        estimator,
+        X,
+        reset=reset,
+        dtype="numeric",
+        ensure_all_finite=False,
+        ensure_min_samples=0 if may_be_empty else 1,
+    )
+    check_finite(array, name, getattr(estimator, "feature_names_in_", None))
+    return array
+
+
+def check_finite(array: AnyArray, name: str, feature_names: AnyArray | None = None) -> None:
+    """ValueError that names the first row and column with NaN or infinity."""
+    if array.dtype.kind != "f":
+        return
+    for start in range(0, len(array), _CHECKED_ROWS):
+        block = array[start : start + _CHECKED_ROWS]
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(block.sum(dtype=np.float64)):
+                continue
+        is_finite = np.isfinite(block)
+        if not is_finite.all():
+            row, column = np.argwhere(~is_finite)[0]
+            found = "NaN" if np.isnan(block[row, column]) else "infinity"
+            raise ValueError(
+                f"Input {name} contains {found}, first in row {start + row}, "
+                f"{column_name(column, feature_names)}. {type_hint(found)}"
+            )
+
+
+def type_hint(found: str) -> str:
+    return (
+        "Impute missing values (sklearn.impute) or drop these rows."
+        if found == "NaN"
+        else "Replace infinity or values too large for float64, or drop these rows."
+    )
+
+
+def column_name(column: int, feature_names: AnyArray | None) -> str:
+    """How a column is called in a message."""
+    return f"column {column if feature_names is None else repr(str(feature_names[column]))}"
+
+
+def check_weights(weights: Any, n_rows: int, name: str) -> Array | None:
+    """Weights as a 1-d array of non-negative numbers, one a row."""
+    if weights is None:
+        return None
+    if np.ndim(weights) == 0:
+        weights = np.full(n_rows, weights)
+    array = np.asarray(weights, dtype=np.float64)
+    if array.shape != (n_rows,):
+        raise ValueError(
+            f"{name} must hold one number for each of the {n_rows} rows, got shape {array.shape}."
+        )
+    is_bad = ~(np.isfinite(array) & (array >= 0))
+    if is_bad.any():
+        row = int(np.argmax(is_bad))
+        raise ValueError(
+            f"{name} must be finite and not negative, got {array[row]} in row {row}. Weight 0 "
+            "leaves a row out."
+        )
+    if n_rows > 0 and not array.any():
+        raise ValueError(f"{name} is zero for all {n_rows} rows: at least one must count.")
+    return array
+
+
+def _check_width(estimator: Any, X: Any, name: str) -> None:
+    shape = getattr(X, "shape", None) or np.shape(X)
+    expected = estimator.n_features_in_
+    if len(shape) == 2 and shape[1] != expected:
+        raise ValueError(f"{name} has {shape[1]} features, but X has {expected}.")
+
+
+def _refuse_non_numeric(X: Any, name: str) -> None:
+    """Name the first column that holds no real numbers, which NumPy's own errors do not."""
+    if hasattr(X, "columns") and hasattr(X, "__getitem__") and hasattr(X, "shape"):
+        for column in X.columns:
+            _refuse_column(X[column], name, f"column {str(column)!r}")
+    elif isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind not in "biuf":
+        for column in range(X.shape[1]):
+            _refuse_column(X[:, column], name, f"column {column}")
+
+
+def _refuse_column(values: Any, name: str, where: str) -> None:
+    if getattr(values, "ndim", 1) != 1:
+        return
+    array = np.asarray(values)
+    if array.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: {name}, {where}. Split it into two columns.")
+    if array.dtype.kind in "mM":
+        raise ValueError(
+            f"{name}, {where} holds dates or durations ({array.dtype}): turn it into numbers first."
+        )
+    if array.dtype.kind in "OUS":
+        text = next((v for v in array.tolist() if isinstance(v, (str, bytes)) and not _is_number(v)), None)
+        if text is not None:
+            raise ValueError(
+                f"{name}, {where} holds text, for example {text!r}, which could not be converted "
+                "to numbers: encode it (sklearn.preprocessing.OneHotEncoder) or drop it."
+            )
+
+
+def _is_number(text: str | bytes) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

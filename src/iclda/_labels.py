@@ -1,0 +1,196 @@
+"""What "unlabeled" means: y and the marker in, class codes out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils import column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+
+from ._core.types import AnyArray, Array
+
+UNLABELED = -1  # the code of an unlabeled row
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Sorted classes, and for every row the number of its class or ``UNLABELED``."""
+
+    classes: AnyArray
+    codes: AnyArray
+
+    @property
+    def is_labeled(self) -> AnyArray:
+        return self.codes != UNLABELED
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value stands for "not there": None, NaN, NaT or pandas.NA."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, (float, np.floating)) and bool(value != value)
+
+
+def encode_labels(y: Any, unlabeled: Any, is_counted: AnyArray | None = None) -> Labels:
+    """Codes of y; rows not counted (weight 0) are left out of the classes.
+
+    Raises ValueError unless at least two classes are labeled.
+    """
+    present, is_marker = split_marker(y, unlabeled)
+    codes = np.full(len(is_marker), UNLABELED)
+    is_used = ~is_marker if is_counted is None else ~is_marker & is_counted
+    used = present[is_used[~is_marker]]
+    if used.size:
+        check_classification_targets(used)
+    classes, codes[is_used] = np.unique(used, return_inverse=True)
+    _require_two_classes(classes, is_used, is_marker, unlabeled)
+    return Labels(classes, codes)
+
+
+def split_marker(y: Any, unlabeled: Any) -> tuple[AnyArray, AnyArray]:
+    """Values of the rows that have one, and which of all rows carry the marker."""
+    values, is_absent = _values_and_missing(y)
+    if is_missing(unlabeled):
+        return _tightened(values[~is_absent]), is_absent
+    if is_absent.any():
+        raise ValueError(
+            f"y is missing (None or NaN) for {is_absent.sum()} of {len(is_absent)} rows, first in "
+            f"row {int(np.argmax(is_absent))}, but unlabeled={unlabeled!r} marks the unlabeled "
+            "rows: pass unlabeled=np.nan if a missing y means unlabeled."
+        )
+    is_marker = _equals(values, unlabeled)
+    return _tightened(values[~is_marker]), is_marker
+
+
+def _values_and_missing(y: Any) -> tuple[AnyArray, AnyArray]:
+    """y as a 1-d array of its own dtype, and where it is missing (values there are arbitrary)."""
+    if y is None:
+        raise ValueError("This estimator requires y to be passed, but the target y is None.")
+    is_null = _nulls_of_column(y)
+    if is_null is not None and is_null.any():
+        present = np.asarray(y[~is_null]) if hasattr(y, "iloc") else y.drop_nulls().to_numpy()
+        values = np.empty(len(is_null), dtype=getattr(_numpy_dtype(y), "str", present.dtype))
+        values[~is_null] = present
+        return values, is_null
+    dtype = _numpy_dtype(y)
+    values = _as_array(y) if dtype is None else np.asarray(y, dtype=dtype)
+    if values.ndim > 1 and values.shape[1:] != (1,):
+        raise ValueError(
+            f"y must be 1-d, one label a row, got shape {values.shape}. Rows belong to one class "
+            "each; mark rows of unknown class as unlabeled instead."
+        )
+    values = column_or_1d(values, warn=True)
+    if values.dtype.kind == "f":
+        return values, np.isnan(values)
+    if values.dtype.kind == "O":
+        return values, np.fromiter(map(is_missing, values), dtype=bool, count=len(values))
+    return values, np.zeros(len(values), dtype=bool)
+
+
+def _as_array(y: Any) -> AnyArray:
+    values = np.asarray(y)
+    # NumPy writes NaN and None among strings as the strings 'nan' and 'None'.
+    if values.dtype.kind in "US" and isinstance(y, (list, tuple)):
+        values = np.asarray(y, dtype=object)
+    return values
+
+
+def _nulls_of_column(y: Any) -> AnyArray | None:
+    """Where a pandas or polars column is null; None for anything else."""
+    if hasattr(y, "iloc") and hasattr(y, "isna") and getattr(y, "ndim", 1) == 1:
+        return np.asarray(y.isna(), dtype=bool)
+    if hasattr(y, "is_null") and hasattr(y, "drop_nulls"):
+        return np.asarray(y.is_null().to_numpy(), dtype=bool)
+    return None
+
+
+def _numpy_dtype(y: Any) -> np.dtype[Any] | None:
+    """The NumPy dtype behind a nullable pandas dtype (Int64, boolean, ...), if it is one."""
+    dtype = getattr(getattr(y, "dtype", None), "numpy_dtype", None)
+    return dtype if isinstance(dtype, np.dtype) else None
+
+
+def _equals(values: AnyArray, marker: Any) -> AnyArray:
+    if isinstance(marker, (str, bytes)) != (values.dtype.kind in "US") and values.dtype.kind != "O":
+        return np.zeros(len(values), dtype=bool)
+    return np.asarray(values == marker, dtype=bool)
+
+
+def _tightened(present: AnyArray) -> AnyArray:
+    """Objects that are all numbers or all booleans in the dtype of those; strings stay objects."""
+    if present.dtype.kind != "O" or present.size == 0:
+        return present
+    is_string = [isinstance(value, str) for value in present]
+    if all(is_string):
+        return present
+    if any(is_string):
+        a, b = present[is_string.index(True)], present[is_string.index(False)]
+        raise ValueError(f"y mixes strings and numbers, for example {a!r} and {b!r}: use one kind.")
+    return np.array(present.tolist())
+
+
+def _require_two_classes(
+    classes: AnyArray, is_used: AnyArray, is_marker: AnyArray, unlabeled: Any
+) -> None:
+    n_labeled = int(is_used.sum())
+    if n_labeled == 0:
+        raise ValueError(
+            f"y labels no row: all {len(is_marker)} rows carry the marker unlabeled={unlabeled!r} "
+            "or have weight 0. Label at least one row of each of 2 classes."
+        )
+    if len(classes) > 1:
+        return
+    way_out = ""
+    if is_marker.any() and not is_missing(unlabeled):
+        way_out = (
+            f" {unlabeled!r} marks a row as unlabeled: pass unlabeled=None if it is one of your "
+            "classes."
+        )
+    raise ValueError(
+        f"y must label rows of at least 2 classes, got 1 class ({classes[0]!r}) in {n_labeled} "
+        f"labeled rows.{way_out}"
+    )
+
+
+def resolve_priors(priors: Any, classes: AnyArray, unlabeled: Any) -> Array | None:
+    """Priors in the order of ``classes``, or None where they are to be estimated."""
+    if priors is None:
+        return None
+    if isinstance(priors, Mapping):
+        priors = _priors_in_order(priors, classes, unlabeled)
+    values = np.asarray(priors, dtype=np.float64)
+    named = ", ".join(repr(c) for c in classes.tolist())
+    if values.shape != (len(classes),):
+        raise ValueError(
+            f"priors must hold {len(classes)} numbers, one for each class in the order {named}; "
+            f"got shape {values.shape}."
+        )
+    if not np.all(values >= 0):
+        raise ValueError(f"priors must not be negative, got {values.tolist()} for {named}.")
+    if not np.isclose(values.sum(), 1, rtol=0, atol=1e-8):
+        raise ValueError(f"priors must add up to 1, got {values.tolist()}: {values.sum()!r}.")
+    return values
+
+
+def _priors_in_order(priors: Mapping[Any, Any], classes: AnyArray, unlabeled: Any) -> list[Any]:
+    known = classes.tolist()
+    for key in priors:
+        if (is_missing(unlabeled) and is_missing(key)) or (
+            not is_missing(unlabeled) and bool(key == unlabeled)
+        ):
+            raise ValueError(
+                f"priors has the key {key!r}, which marks unlabeled rows and is no class: remove "
+                "it, or pass another unlabeled=."
+            )
+    unseen = [key for key in priors if key not in known]
+    if unseen:
+        raise ValueError(
+            f"priors names classes without labeled rows: {unseen}. Classes in y: {known}."
+        )
+    lacking = [c for c in known if c not in priors]
+    if lacking:
+        raise ValueError(f"priors must name every class in y, but lacks {lacking}.")
+    return [priors[c] for c in known]
