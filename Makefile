@@ -18,6 +18,7 @@ lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy --strict src/iclda/_core src/iclda/_rows
 	$(BIN)/lint-imports
 
 # One BLAS thread a worker: small problems on many threads are slower, and the workers share the cores.

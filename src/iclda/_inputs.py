@@ -66,9 +66,9 @@ def check_weights(weights: Any, n_rows: int, name: str) -> Array | None:
     """Weights as a 1-d array of non-negative numbers, one a row."""
     if weights is None:
         return None
-    if np.ndim(weights) == 0:
-        weights = np.full(n_rows, weights)
     array = np.asarray(weights, dtype=np.float64)
+    if array.ndim == 0:
+        array = np.full(n_rows, array)
     if array.shape != (n_rows,):
         raise ValueError(
             f"{name} must hold one number for each of the {n_rows} rows, got shape {array.shape}."
@@ -113,7 +113,9 @@ def _refuse_column(values: Any, name: str, where: str) -> None:
             f"{name}, {where} holds dates or durations ({array.dtype}): turn it into numbers first."
         )
     if array.dtype.kind in "OUS":
-        text = next((v for v in array.tolist() if isinstance(v, (str, bytes)) and not _is_number(v)), None)
+        text = next(
+            (v for v in array.tolist() if isinstance(v, (str, bytes)) and not _is_number(v)), None
+        )
         if text is not None:
             raise ValueError(
                 f"{name}, {where} holds text, for example {text!r}, which could not be converted "

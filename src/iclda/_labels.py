@@ -17,10 +17,14 @@ UNLABELED = -1  # the code of an unlabeled row
 
 @dataclass(frozen=True)
 class Labels:
-    """Sorted classes, and for every row the number of its class or ``UNLABELED``."""
+    """Sorted classes, and for every row the number of its class or ``UNLABELED``.
+
+    A row of weight 0 has no class, and is no unlabeled row either: ``is_marker`` tells them apart.
+    """
 
     classes: AnyArray
     codes: AnyArray
+    is_marker: AnyArray
 
     @property
     def is_labeled(self) -> AnyArray:
@@ -47,7 +51,7 @@ def encode_labels(y: Any, unlabeled: Any, is_counted: AnyArray | None = None) ->
         check_classification_targets(used)
     classes, codes[is_used] = np.unique(used, return_inverse=True)
     _require_two_classes(classes, is_used, is_marker, unlabeled)
-    return Labels(classes, codes)
+    return Labels(classes, codes, is_marker)
 
 
 def split_marker(y: Any, unlabeled: Any) -> tuple[AnyArray, AnyArray]:

@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import scipy.linalg
 
-from .labelsums import LinearRule
+from .labelsums import LabelSums, LinearRule
 from .likelihood import FLOOR, log_determinant, precise_means, smallest_eigenvalue
 from .outcome import Outcome
-from .problem import Problem
-from .supervised import within_rank
+from .problem import Problem, within_rank
 from .types import Array
 
 
@@ -45,10 +44,7 @@ def alternate(problem: Problem, *, is_soft: bool, tol: float, max_iter: int) -> 
             path.append(marginal_log_likelihood(problem, point, next_sums.log_sum))
             is_done = _remaining_ascent(path) <= tol * problem.moments.weight
         else:
-            is_done = bool(
-                np.array_equal(next_sums.counts, sums.counts)
-                and np.array_equal(next_sums.sums, sums.sums)
-            )
+            is_done = _has_stood_still(sums, next_sums, tol * problem.moments.weight)
         if is_done:
             return Alternation(point, rule, n_iter, Outcome.CONVERGED, path)
         rule, sums = next_rule, next_sums
@@ -94,6 +90,13 @@ def marginal_log_likelihood(problem: Problem, point: Array, log_sum: float) -> f
         - penalized_weight / 2 * (log_det + units)
         - unlabeled_weight / 2 * problem.whitening.rank * np.log(2 * np.pi)
     )
+
+
+def _has_stood_still(before: LabelSums, after: LabelSums, tol: float) -> bool:
+    """Whether labels repeat: their sums do to the bit or, with ``tol``, their counts nearly."""
+    if tol > 0:
+        return float(np.abs(after.counts - before.counts).sum()) / 2 <= tol
+    return np.array_equal(after.counts, before.counts) and np.array_equal(after.sums, before.sums)
 
 
 def _remaining_ascent(path: list[float]) -> float:

@@ -175,7 +175,7 @@ class _System:
         size = axes @ ((axes.T @ (root.T @ residual)) / np.maximum(np.abs(tau - bends), 1e-3 * tau))
         unseen = vectors[:, ~is_seen]
         step: Array = vectors[:, is_seen] @ (size / np.sqrt(spectrum[is_seen]))
-        return step + unseen @ (unseen.T @ residual) / tau
+        return np.asarray(step + unseen @ (unseen.T @ residual) / tau)
 
     def _with_last_class(self, flat: Array) -> Array:
         width = self.state.scores.shape[1]
@@ -184,7 +184,6 @@ class _System:
 
 def _solve(matrix: Array, right: Array) -> Array:
     try:
-        solution: Array = np.linalg.solve(matrix, right)
+        return np.asarray(np.linalg.solve(matrix, right), dtype=np.float64)
     except np.linalg.LinAlgError:
-        solution = np.full(len(right), np.nan)
-    return solution
+        return np.full(len(right), np.nan)

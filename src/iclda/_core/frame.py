@@ -58,3 +58,10 @@ def frame_of(sample: AnyArray) -> Frame:
     spread = np.where((spread > 0) & np.isfinite(spread), spread, 1.0)
     exponent = np.clip(np.frexp(spread)[1], -1000, 1000)
     return Frame(origin, np.ldexp(1.0, exponent))
+
+
+def mean_variance_in_frame(covariance: Array, frame: Frame) -> Array:
+    """(d,): the mean variance of the features in the user's units, seen from each feature's."""
+    deviations = np.sqrt(np.maximum(np.diag(covariance), 0)) * frame.scale
+    # Ratios first: squares of the user's units may overflow where those of ratios do not.
+    return np.asarray(((deviations[:, None] / frame.scale) ** 2).mean(axis=0))

@@ -36,7 +36,7 @@ class Gaussians:
         return len(self.projection)
 
     def score_rule(self, *, is_soft: bool = True) -> LinearRule:
-        """Scores log prior + mu' Sigma^-1 x - mu' Sigma^-1 mu / 2, for rows in frame coordinates."""
+        """Scores log prior + mu' Sigma^-1 u - mu' Sigma^-1 mu / 2 of rows u in the frame."""
         coef = self.projection.T @ self.class_points.T
         intercept = self.log_priors - (self.class_points**2).sum(axis=1) / 2
         return LinearRule(coef, intercept - self.center @ coef, is_soft)
@@ -49,18 +49,24 @@ class Gaussians:
         s = self.standardize(rows)
         scores = s @ self.class_points.T - (self.class_points**2).sum(axis=1) / 2
         constant = -(self.rank * _LOG_2PI + self.log_det) / 2
-        return scores + self.log_priors - (s**2).sum(axis=1)[:, None] / 2 + constant
+        scores += self.log_priors + constant
+        return np.asarray(scores - (s**2).sum(axis=1)[:, None] / 2)
 
     def discriminants(self, n_components: int) -> Array:
         """(d, n_components): directions that separate the class means best, within unit spread."""
-        between = np.sqrt(self.class_weights)[:, None] * (
-            self.class_points - self.class_weights @ self.class_points
-        )
+        # At the floor all directions separate equally well under the class weights: order them
+        # by the plain spread of the means instead.
+        weights = self.class_weights
+        if self.is_floored:
+            weights = np.full(len(weights), 1 / len(weights))
+        between = np.sqrt(weights)[:, None] * (self.class_points - weights @ self.class_points)
         axes = np.zeros((n_components, self.rank))
         found = scipy.linalg.svd(between, full_matrices=False)[2][:n_components]
-        # The sign of a singular vector is arbitrary: let its largest entry be positive.
-        largest = found[np.arange(len(found)), np.abs(found).argmax(axis=1)]
-        axes[: len(found)] = found * np.where(largest < 0, -1.0, 1.0)[:, None]
+        # The sign of a singular vector is arbitrary: let the class furthest from the first one
+        # lie on the positive side.
+        ahead = (self.class_points - self.class_points[0]) @ found.T
+        furthest = ahead[np.abs(ahead).argmax(axis=0), np.arange(len(found))]
+        axes[: len(found)] = found * np.where(furthest < 0, -1.0, 1.0)[:, None]
         return self.projection.T @ axes.T
 
 

@@ -106,6 +106,12 @@ class LabelSums:
         )
 
 
+def scaled(sums: LabelSums, factor: float) -> LabelSums:
+    """Label sums with all weights multiplied."""
+    scatter = None if sums.scatter is None else sums.scatter * factor
+    return LabelSums(sums.counts * factor, sums.sums * factor, sums.log_sum * factor, scatter)
+
+
 def no_label_sums(n_classes: int, n_features: int, *, scatter: bool) -> LabelSums:
     zeros = np.zeros((n_features, n_features)) if scatter else None
     return LabelSums(np.zeros(n_classes), np.zeros((n_classes, n_features)), 0.0, zeros)
@@ -150,5 +156,3 @@ def within_scatter(about_centers: LabelSums, centers: Array) -> tuple[Array, Arr
     means = np.where(counts[:, None] > 0, about_centers.sums / divisor, centers)
     shift = (means - centers) * np.sqrt(counts)[:, None]
     return means, about_centers.scatter - shift.T @ shift
-
-

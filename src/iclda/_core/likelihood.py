@@ -91,7 +91,7 @@ class _Parts:
 
     def _solve(self, rows: AnyArray) -> AnyArray:
         """M^-1 applied to rows: M^-1 = I + B (D - B'B)^-1 B'."""
-        return rows + (rows @ np.swapaxes(self.b, -1, -2)) @ self.precise
+        return np.asarray(rows + (rows @ np.swapaxes(self.b, -1, -2)) @ self.precise)
 
     def gradient(self) -> AnyArray:
         labeled, r, mu = self.labeled, self.r, self.mu
@@ -105,7 +105,7 @@ class _Parts:
         return np.concatenate([alpha[..., None], beta], axis=-1)
 
 
-def _lifted(point: Array, is_floored: Array) -> Array:
+def _lifted(point: Array, is_floored: AnyArray) -> Array:
     """Points at the floor moved just above it, where M can be inverted."""
     lifted = point.copy()
     lifted[..., 1:] *= np.where(is_floored, 1 - FLOOR, 1.0)[..., None, None]

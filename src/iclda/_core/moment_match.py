@@ -10,19 +10,10 @@ import numpy as np
 import scipy.linalg
 
 from .gaussian import Gaussians, gaussians
-from .problem import Problem
-from .supervised import within_rank
+from .problem import Problem, within_rank
 from .types import Array
 
 VARIANTS = ("invariant", "symmetric", "means-shifted")
-
-
-class SingularWithinScatter(ValueError):
-    """The labeled rows vary within their classes in fewer directions than all rows do."""
-
-    def __init__(self, rank: int, needed: int) -> None:
-        super().__init__(rank, needed)
-        self.rank, self.needed = rank, needed
 
 
 def match_moments(problem: Problem, variant: str) -> Gaussians:
@@ -32,7 +23,11 @@ def match_moments(problem: Problem, variant: str) -> Gaussians:
     within = labeled.within / labeled.weight + problem.whitened_ridge
     rank = within_rank(within)
     if rank < whitening.rank:
-        raise SingularWithinScatter(rank, whitening.rank)
+        raise ValueError(
+            f"The labeled rows vary within their classes in {rank} of the {whitening.rank} "
+            "directions in which all rows vary, and matching moments needs them all: label more "
+            "rows, or pass shrinkage, for example 0.1 or 'auto'."
+        )
     mean = weights @ labeled.means
     shifted = labeled.means - mean
     total = within + (weights[:, None] * shifted).T @ shifted

@@ -26,6 +26,10 @@ class Moments:
         between = np.outer(shift, shift) * (self.weight * other.weight / weight)
         return Moments(weight, mean, self.scatter + other.scatter + between)
 
+    def scaled(self, factor: float) -> Moments:
+        """With all weights multiplied."""
+        return Moments(self.weight * factor, self.mean, self.scatter * factor)
+
     @property
     def covariance(self) -> Array:
         return self.scatter / self.weight

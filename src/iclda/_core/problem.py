@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from .frame import Frame
+from .frame import Frame, mean_variance_in_frame
 from .gaussian import Gaussians, gaussians
 from .labelsums import GivenLabels, LinearRule, within_scatter
 from .likelihood import LabeledLikelihood, precise_means, smallest_eigenvalue
@@ -20,7 +20,14 @@ _LOG_2PI = float(np.log(2 * np.pi))
 # Below this eigenvalue I - B D^-1 B' has lost too many digits: the scatter is summed anew.
 _DOWNDATE_IS_SAFE = 1e-6
 # Share of the total scatter below which the labeled rows count as not varying within classes.
-WITHIN_TOLERANCE = 1e-10
+_WITHIN_TOLERANCE = 1e-10
+
+
+def within_rank(within: Array) -> int:
+    """Rank of a covariance within classes, in coordinates where that of all rows is of order 1."""
+    if within.size == 0:
+        return 0
+    return int(np.sum(np.linalg.eigvalsh(within) > _WITHIN_TOLERANCE))
 
 
 @dataclass(frozen=True)
@@ -74,10 +81,8 @@ class Problem:
         """s / (1 - s) nu I with nu the mean variance of all rows, in frame coordinates."""
         if self.shrinkage == 0:
             return None
-        scale = self.frame.scale
-        variances = np.diag(self.moments.covariance)
-        nu = ((np.sqrt(variances) * scale)[:, None] / scale) ** 2
-        return np.asarray(self.shrinkage / (1 - self.shrinkage) * nu.mean(axis=0))
+        nu = mean_variance_in_frame(self.moments.covariance, self.frame)
+        return self.shrinkage / (1 - self.shrinkage) * nu
 
     @cached_property
     def whitening(self) -> Whitening:

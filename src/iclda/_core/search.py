@@ -24,6 +24,8 @@ _HELD_ENTRIES = 4_000_000
 # With all rows in memory finish to this gap even if asked for less: it costs next to nothing.
 _HELD_GAP = 1e-9
 _MOST_CANDIDATES = 12
+_MOST_DRAWS = 4
+_RARE_HILLS = 1 / 8  # hills per start below which no more starts are drawn
 # Where a path begins and, per unit of labeled weight, the range tau may begin in.
 _FIRST_TAU = (1e-3, 1e-1)
 
@@ -79,12 +81,8 @@ def _screen(
     """Local maxima on the held rows, from distinct starts."""
     follower = Follower(problem.likelihood, held, held)
     screened = _thinned(held)
-    scores, points, values, gradients = climb(
-        problem.likelihood, screened, starting_scores(problem, n_starts, seed)
-    )
-    kept = separate_hills(problem.likelihood, points, values)[:_MOST_CANDIDATES]
-    if not kept:  # every start at the floor: the likelihood has no bound anywhere near
-        kept = [0]
+    scores, values, gradients = _find_hills(problem, screened, n_starts, seed)
+    kept = range(min(len(scores), _MOST_CANDIDATES))
     if screened is held:
         return [
             _follow_start(follower, scores[i], gradients[i], float(values[i]), tol, max_iter)
@@ -100,12 +98,39 @@ def _screen(
     finalists = [path for path in found if path.state.value >= found[0].state.value - margin][:3]
     return [
         follower.follow(
-            follower.state(path.levels[0].scores, path.levels[0].tau) if path.levels else path.state,
+            follower.state(path.levels[0].scores, path.levels[0].tau)
+            if path.levels
+            else path.state,
             tol=tol,
             max_iter=max_iter,
         )
         for path in finalists
     ]
+
+
+def _find_hills(
+    problem: Problem, held: HeldRows, n_starts: int, seed: int
+) -> tuple[Array, Array, Array]:
+    """Scores, values and gradients of one climbed start on every hill, best first.
+
+    As long as every few starts discover another hill there are more to be found: draw again.
+    """
+    likelihood = problem.likelihood
+    n_classes, width = problem.labeled_point.shape
+    scores = np.zeros((0, n_classes, width))
+    points, gradients, values = scores, scores, np.zeros(0)
+    for draw in range(_MOST_DRAWS):
+        climbed = climb(likelihood, held, starting_scores(problem, n_starts, seed, draw))
+        scores = np.concatenate([scores, climbed[0]])
+        points = np.concatenate([points, climbed[1]])
+        values = np.concatenate([values, climbed[2]])
+        gradients = np.concatenate([gradients, climbed[3]])
+        # Where every start is at the floor the likelihood has no bound: any of them will do.
+        tops = separate_hills(likelihood, points, values) or [0]
+        scores, points, values, gradients = (a[tops] for a in (scores, points, values, gradients))
+        if len(tops) <= n_starts * (draw + 1) * _RARE_HILLS:
+            break
+    return scores, values, gradients
 
 
 def _thinned(held: HeldRows) -> HeldRows:

@@ -1,14 +1,19 @@
-"""Ledoit and Wolf's shrinkage of a covariance towards a multiple of the identity."""
+"""Shrunk covariances: towards a multiple of the identity, in the user's units."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from .types import Array
+from .frame import Frame, mean_variance_in_frame
+from .problem import LabeledSummary
+from .types import AnyArray, Array
 
 
 def ledoit_wolf(rows: Array, weights: Array) -> float:
-    """Shrinkage in [0, 1] for weighted rows, about their mean; weights count like repetitions."""
+    """Ledoit and Wolf's shrinkage, in [0, 1], of rows about their mean.
+
+    Weights count like repetitions of a row.
+    """
     total = weights.sum()
     centered = rows - weights @ rows / total
     scale = np.abs(centered).max(initial=0.0)
@@ -25,3 +30,35 @@ def ledoit_wolf(rows: Array, weights: Array) -> float:
     distance = norm - n_features * mean_variance**2
     noise = min((float(weights @ squared**2) / total - norm) / total, distance)
     return float(noise / distance) if noise > 0 else 0.0
+
+
+def shrink_labeled(labeled: LabeledSummary, shrinkage: float, frame: Frame) -> Array:
+    """Scatter within classes shrunk towards its mean variance, as scikit-learn does.
+
+    Where classes have no spread at all, the spread of all labeled rows sets the scale.
+    """
+    has_spread = bool(np.trace(labeled.within) > 0)
+    scatter = labeled.within if has_spread else labeled.moments.scatter
+    target = np.diag(mean_variance_in_frame(scatter, frame))
+    return (1 - shrinkage) * labeled.within + shrinkage * target
+
+
+def shrink_each_class(rows: Array, codes: AnyArray, weights: Array) -> tuple[Array, Array]:
+    """Ledoit-Wolf in every class on standardized features, as scikit-learn does with "auto".
+
+    Returns the scatter within classes and the shrinkage of every class.
+    """
+    within = np.zeros((rows.shape[1], rows.shape[1]))
+    shrinkages = np.zeros(int(codes.max()) + 1)
+    for k in range(len(shrinkages)):
+        members, w = rows[codes == k], weights[codes == k]
+        centered = members - w @ members / w.sum()
+        deviations = np.sqrt(w @ centered**2 / w.sum())
+        deviations = np.where(deviations > 0, deviations, 1.0)
+        standardized = centered / deviations
+        shrinkages[k] = s = ledoit_wolf(standardized, w)
+        covariance = (standardized * w[:, None]).T @ standardized / w.sum()
+        target = np.trace(covariance) / len(covariance) * np.eye(len(covariance))
+        shrunk = (1 - s) * covariance + s * target
+        within += w.sum() * (shrunk * deviations[:, None] * deviations)
+    return within, shrinkages

@@ -16,8 +16,10 @@ _DIP = 1e-9  # per unit of labeled weight: a dip that counts
 _ONE_CLASS = 8.0  # score of an all-one-class start: shares of 3e-4 elsewhere
 
 
-def starting_scores(problem: Problem, n_starts: int, seed: int) -> Array:
+def starting_scores(problem: Problem, n_starts: int, seed: int, draw: int = 0) -> Array:
     """(S, K, 1 + rank): supervised posterior, equal shares, each class alone, then hyperplanes.
+
+    Later draws consist of hyperplanes only.
 
     Random directions are drawn in the space of the features, so that the order of rows, weights
     in place of repeated rows, and the signs of eigenvectors change nothing but rounding.
@@ -26,7 +28,8 @@ def starting_scores(problem: Problem, n_starts: int, seed: int) -> Array:
     fixed = np.zeros((2 + n_classes, n_classes, width))
     fixed[0] = np.maximum(start_scores(problem), -1e6)
     fixed[2 + np.arange(n_classes), np.arange(n_classes), 0] = _ONE_CLASS
-    rng = np.random.default_rng(seed)
+    fixed = fixed if draw == 0 else fixed[:0]
+    rng = np.random.default_rng([seed, draw])
     n_random = max(0, n_starts - len(fixed))
     basis = problem.whitening.basis
     directions = rng.standard_normal((n_random, n_classes, len(basis))) @ basis

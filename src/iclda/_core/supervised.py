@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from .frame import Frame
 from .gaussian import Gaussians, gaussians
-from .problem import WITHIN_TOLERANCE, LabeledSummary
+from .problem import LabeledSummary, within_rank
 from .types import Array
 from .whitening import whiten
 
-
-def within_rank(within: Array) -> int:
-    """Rank of a within-class scatter given in coordinates where the total scatter is of order 1."""
-    if within.size == 0:
-        return 0
-    return int(np.sum(np.linalg.eigvalsh(within) > WITHIN_TOLERANCE))
+_LOG_2PI = float(np.log(2 * np.pi))
 
 
 def fit_labeled(
@@ -30,11 +27,20 @@ def fit_labeled(
     (frame coordinates) replaces it when the covariance is shrunk. Directions in which no class
     varies get the floor of the covariance.
     """
-    within = labeled.within if shrunk_within is None else shrunk_within
-    summary = LabeledSummary(labeled.counts, labeled.means, within)
-    whitening = whiten(summary.moments, frame)
-    covariance = whitening.transform @ within @ whitening.transform.T / labeled.weight
+    if shrunk_within is not None:
+        labeled = replace(labeled, within=shrunk_within)
+    whitening = whiten(labeled.moments, frame)
+    covariance = whitening.transform @ labeled.within @ whitening.transform.T / labeled.weight
     means = whitening.points(labeled.means)
     weights = labeled.counts / labeled.weight
     model = gaussians(frame, whitening, weights, means, covariance, log_priors)
     return model, within_rank(covariance)
+
+
+def labeled_log_likelihood(model: Gaussians, labeled: LabeledSummary) -> float:
+    """Sum over the labeled rows of log prior times density of their own class."""
+    shift = (labeled.means - model.center) @ model.projection.T - model.class_points
+    spread = np.trace(model.projection @ labeled.within @ model.projection.T)
+    spread += labeled.counts @ (shift**2).sum(axis=1)
+    constant = labeled.weight * (model.rank * _LOG_2PI + model.log_det)
+    return float(labeled.counts @ model.log_priors - (spread + constant) / 2)

@@ -1,1 +1,1 @@
-"""Where rows live. Every backend supplies the three sums of ``_core.rows.Rows`` and nothing else."""
+"""Where rows live. Every backend supplies the sums of ``_core.rows.Rows`` and nothing else."""

@@ -7,18 +7,19 @@ from collections.abc import Sequence
 import numpy as np
 
 from .._core.frame import Frame
-from .._core.labelsums import LabelSums, Rule, no_label_sums
+from .._core.labelsums import LabelSums, Rule, no_label_sums, scaled
 from .._core.moments import Moments, no_moments
-from .._core.types import AnyArray, Array
 from .._core.rows import Rows
+from .._core.types import AnyArray, Array
 
 
 class ChainedRows:
-    """The rows of the first part, then those of the second, and so on."""
+    """The rows of the first part, then those of the second, and so on; all weights x ``factor``."""
 
-    def __init__(self, parts: Sequence[Rows], n_features: int) -> None:
+    def __init__(self, parts: Sequence[Rows], n_features: int, factor: float = 1.0) -> None:
         self._parts = [part for part in parts if part.n_rows > 0]
         self._n_features = n_features
+        self._factor = factor
 
     @property
     def n_rows(self) -> int:
@@ -29,11 +30,13 @@ class ChainedRows:
         return self._n_features
 
     def moments(self, frame: Frame) -> Moments:
-        return sum((part.moments(frame) for part in self._parts), no_moments(self._n_features))
+        none = no_moments(self._n_features)
+        return sum((part.moments(frame) for part in self._parts), none).scaled(self._factor)
 
     def label_sums(self, rule: Rule, frame: Frame, centers: Array | None = None) -> LabelSums:
         none = no_label_sums(rule.n_classes, self._n_features, scatter=centers is not None)
-        return sum((part.label_sums(rule, frame, centers) for part in self._parts), none)
+        total = sum((part.label_sums(rule, frame, centers) for part in self._parts), none)
+        return scaled(total, self._factor)
 
     def sample(self, n: int, seed: int) -> tuple[AnyArray, Array]:
         share = min(1.0, n / max(1, self.n_rows))
@@ -43,7 +46,8 @@ class ChainedRows:
         ]
         if not drawn:
             return np.zeros((0, self._n_features)), np.zeros(0)
-        return np.concatenate([rows for rows, _ in drawn]), np.concatenate([w for _, w in drawn])
+        rows = np.concatenate([rows for rows, _ in drawn])
+        return rows, self._factor * np.concatenate([weights for _, weights in drawn])
 
     def responsibilities(self, rule: Rule, frame: Frame) -> Array:
         shares = [part.responsibilities(rule, frame) for part in self._parts]

@@ -51,7 +51,7 @@ class MemoryRows:
             cut = slice(start, min(start + self._block_rows, self.n_rows))
             index = cut if self._members is None else self._members[cut]
             rows = self._X[index]
-            if not rows.dtype.isnative or not rows.dtype.kind == "f":
+            if not rows.dtype.isnative or rows.dtype.kind != "f":
                 rows = rows.astype(np.float64)
             yield rows, None if self._weights is None else self._weights[index], index
 

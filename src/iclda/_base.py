@@ -1,0 +1,354 @@
+"""What all five classifiers share: fit, predict and score, written once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy.special import log_softmax, logsumexp, softmax
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    _fit_context,
+)
+from sklearn.metrics import accuracy_score
+from sklearn.utils import _safe_indexing
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from ._core.gaussian import Gaussians
+from ._core.labelsums import LinearRule
+from ._core.problem import Problem
+from ._core.shrinkage import shrink_each_class, shrink_labeled
+from ._core.supervised import fit_labeled
+from ._core.types import AnyArray, Array
+from ._diagnosis import (
+    warn,
+    warn_of_few_labels,
+    warn_of_rank,
+    warn_of_shift,
+    warn_of_single_labels,
+)
+from ._inputs import check_rows
+from ._labels import split_marker
+from ._rows.memory import MemoryRows
+from ._training import TrainingData, check_spread, prepare
+
+
+class LinearGaussianClassifier(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator
+):
+    """Gaussian classes that share one covariance. Subclasses supply ``_estimate``."""
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "priors": ["array-like", dict, None],
+        "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="left"), None],
+        "unlabeled": "no_validation",
+    }
+    _uses_unlabeled_rows = True
+    _needs_positive_priors = False
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        X_unlabeled: Any = None,
+        sample_weight_unlabeled: Any = None,
+    ) -> Self:
+        """Fit to labeled and unlabeled rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, labeled and unlabeled.
+        y : array-like of shape (n_samples,)
+            Class of every row of X, or the marker ``unlabeled``.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows of X. Weight 2 counts like the row twice, weight 0 like no row.
+        X_unlabeled : array-like of shape (n_unlabeled, n_features), default=None
+            Further unlabeled rows, with the same features.
+        sample_weight_unlabeled : array-like of shape (n_unlabeled,), default=None
+            Weights of the rows of X_unlabeled.
+
+        Returns
+        -------
+        self : object
+            The fitted classifier.
+        """
+        data = prepare(
+            self,
+            X,
+            y,
+            sample_weight,
+            X_unlabeled,
+            sample_weight_unlabeled,
+            unlabeled_weight=getattr(self, "unlabeled_weight", 1.0),
+            needs_positive_priors=self._needs_positive_priors,
+        )
+        self.classes_ = data.labels.classes
+        warn_of_single_labels(data.labels)
+        if self._uses_unlabeled_rows and data.unlabeled.n_rows > 0:
+            model = self._fit_all_rows(data)
+        else:
+            model = self._fit_labeled_rows(data)
+        self._store(model)
+        return self
+
+    def _estimate(self, problem: Problem) -> Gaussians:
+        """Fit a problem that has unlabeled rows."""
+        raise NotImplementedError
+
+    def _note_supervised(self, model: Gaussians, data: TrainingData) -> None:
+        """Set what ``_estimate`` would have set, after a fit without unlabeled rows."""
+
+    def _fit_all_rows(self, data: TrainingData) -> Gaussians:
+        problem = data.problem(self.shrinkage)
+        check_spread(self, data.frame, np.diag(problem.moments.covariance))
+        warn_of_rank(self, problem)
+        warn_of_shift(self, problem)
+        self.shrinkage_: float | Array = problem.shrinkage
+        self.rank_ = problem.whitening.rank
+        return self._estimate(problem)
+
+    def _fit_labeled_rows(self, data: TrainingData) -> Gaussians:
+        if self._uses_unlabeled_rows:
+            warn(
+                f"{type(self).__name__} got no unlabeled rows: the fit equals SupervisedLDA's. "
+                f"Mark rows by y = {self.unlabeled!r}, or pass X_unlabeled."
+            )
+        labeled = data.labeled
+        check_spread(self, data.frame, np.diag(labeled.moments.covariance))
+        self.shrinkage_, shrunk = self._shrink_labeled(data)
+        model, rank = fit_labeled(data.frame, labeled, data.log_priors, shrunk)
+        n_rows = int(data.labels.is_labeled.sum())
+        if rank == 0 and model.rank > 0:
+            raise ValueError(
+                f"The {n_rows} labeled rows do not vary within their classes, which leaves "
+                f"{type(self).__name__} no covariance to estimate: label more rows, or pass "
+                "shrinkage, for example 0.1."
+            )
+        if rank < model.rank:
+            warn_of_few_labels(self, rank, model.rank, n_rows)
+        self.rank_ = rank
+        self._note_supervised(model, data)
+        return model
+
+    def _shrink_labeled(self, data: TrainingData) -> tuple[float | Array, Array | None]:
+        """Shrinkage used, and the shrunk scatter within classes of the labeled rows."""
+        if self.shrinkage == "auto" and np.trace(data.labeled.within) > 0:
+            within, shrinkages = shrink_each_class(*data.labeled_rows())
+            return shrinkages, within
+        shrinkage = 1.0 if self.shrinkage == "auto" else float(self.shrinkage or 0.0)
+        if shrinkage == 0:
+            return shrinkage, None
+        return shrinkage, shrink_labeled(data.labeled, shrinkage, data.frame)
+
+    def _store(self, model: Gaussians) -> None:
+        frame = model.frame
+        self._gaussians_ = model
+        self.priors_ = np.exp(model.log_priors)
+        self.class_weights_ = model.class_weights
+        self.means_ = frame.restore(model.means)
+        self.covariance_ = model.covariance * frame.scale[:, None] * frame.scale
+        rule = self._discriminant_rule().folded(frame)
+        self.coef_, self.intercept_ = rule.coef.T.copy(), rule.intercept
+
+    def _discriminant_rule(self) -> LinearRule:
+        """Scores of all classes; of two classes, the second's advantage over the first."""
+        rule = self._gaussians_.score_rule()
+        if rule.n_classes > 2:
+            return rule
+        coef, intercept = rule.coef[:, 1:] - rule.coef[:, :1], np.diff(rule.intercept)
+        return LinearRule(coef, intercept, is_soft=True)
+
+    def _in_blocks(self, X: Any, function: Callable[[AnyArray], Array]) -> Array:
+        """Results of a function of rows, block by block so that no copy of X is made."""
+        check_is_fitted(self)
+        X = check_rows(self, X, reset=False)
+        return np.concatenate([function(rows) for rows, _, _ in MemoryRows(X).blocks()])
+
+    def _apply(self, X: Any, rule: LinearRule) -> Array:
+        """(n, K) scores of a rule in frame coordinates."""
+        frame = self._gaussians_.frame
+        if frame.is_foldable:
+            return self._in_blocks(X, lambda rows: rule.folded(frame).scores(rows).T)
+        return self._in_blocks(X, lambda rows: rule.scores(frame.apply(rows)).T)
+
+    def decision_function(self, X: Any) -> Array:
+        """Linear scores of every class; for two classes, log odds of the second.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Scores, equal to the log posterior up to a constant of the row.
+        """
+        check_is_fitted(self)
+        scores = self._apply(X, self._discriminant_rule())
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def _class_scores(self, X: Any) -> Array:
+        scores = self.decision_function(X)
+        return np.column_stack([np.zeros(len(scores)), scores]) if scores.ndim == 1 else scores
+
+    def predict(self, X: Any) -> AnyArray:
+        """Most probable class of every row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            Classes, in the dtype of ``classes_``.
+        """
+        scores = self.decision_function(X)
+        codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[codes]
+
+    def predict_proba(self, X: Any) -> Array:
+        """Posterior probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        return softmax(self._class_scores(X), axis=1)
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithms of the posterior probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        log_probabilities : ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        return log_softmax(self._class_scores(X), axis=1)
+
+    def transform(self, X: Any) -> Array:
+        """Project on the directions that separate the classes best.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        X_new : ndarray of shape (n_samples, min(n_classes - 1, n_features))
+            Coordinates with unit variance within classes, about the overall mean.
+        """
+        check_is_fitted(self)
+        model = self._gaussians_
+        coef = model.discriminants(self._n_features_out)
+        return self._apply(X, LinearRule(coef, -model.center @ coef, is_soft=True))
+
+    @property
+    def _n_features_out(self) -> int:
+        return min(len(self.classes_) - 1, self.n_features_in_)
+
+    def score_samples(self, X: Any) -> Array:
+        """Log density of every row, whatever its class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        log_density : ndarray of shape (n_samples,)
+            Log of the sum over classes of prior times density.
+        """
+        check_is_fitted(self)
+        return self._in_blocks(X, lambda rows: logsumexp(self._gaussians_.log_joint(rows), axis=1))
+
+    def log_likelihood(self, X: Any, y: Any) -> Array:
+        """Log of prior times density of its own class, for every row.
+
+        The loss of the paper is minus its mean.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Their classes.
+
+        Returns
+        -------
+        log_likelihood : ndarray of shape (n_samples,)
+            One number a row.
+        """
+        check_is_fitted(self)
+        check_consistent_length(X, y)
+        joint = self._in_blocks(X, self._gaussians_.log_joint)
+        return joint[np.arange(len(joint)), self._codes_of(y)]
+
+    def _codes_of(self, y: Any) -> AnyArray:
+        present, is_marker = split_marker(y, self.unlabeled)
+        if is_marker.any():
+            raise ValueError(
+                f"y marks {is_marker.sum()} rows as unlabeled ({self.unlabeled!r}), and the log "
+                "likelihood needs the class of every row: leave them out, or use score_samples."
+            )
+        number = {c: k for k, c in enumerate(self.classes_.tolist())}
+        unknown = [c for c in np.unique(present).tolist() if c not in number]
+        if unknown:
+            raise ValueError(f"y holds {unknown}, and the classes are {list(number)}.")
+        return np.array([number[c] for c in present.tolist()], dtype=int)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Share of rows classified correctly; unlabeled rows are left out.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Their classes, or the marker.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        accuracy : float
+            Between 0 and 1.
+        """
+        check_is_fitted(self)
+        check_consistent_length(X, y, sample_weight)
+        present, is_marker = split_marker(y, self.unlabeled)
+        if not present.size:
+            raise ValueError(
+                f"score needs labeled rows, and all {len(is_marker)} rows carry the marker "
+                f"{self.unlabeled!r}."
+            )
+        kept = np.flatnonzero(~is_marker)
+        weights = None if sample_weight is None else np.asarray(sample_weight)[kept]
+        return float(
+            accuracy_score(present, self.predict(_safe_indexing(X, kept)), sample_weight=weights)
+        )

@@ -1,0 +1,141 @@
+"""Warnings about data: rare, and each with the way out."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from scipy.stats import t as student
+from sklearn.exceptions import ConvergenceWarning
+
+from ._core.gaussian import Gaussians
+from ._core.outcome import Outcome
+from ._core.problem import Problem
+from ._inputs import column_name
+from ._labels import Labels
+
+_SHIFT_PROBABILITY = 1e-6
+_LEAST_SHIFT = 5.0  # standard deviations within classes
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn, pointing at the line of the user that called ``fit``."""
+    warnings.warn(message, category, stacklevel=_frames_to_user())
+
+
+def _frames_to_user() -> int:
+    import sys
+
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(
+        ("iclda.", "sklearn.base")
+    ):
+        level, frame = level + 1, frame.f_back
+    return level
+
+
+def warn_of_single_labels(labels: Labels) -> None:
+    """One label a class leaves no spread within classes to learn from the labels."""
+    n_labeled = int(labels.is_labeled.sum())
+    if n_labeled == len(labels.classes):
+        named = ", ".join(repr(c) for c in labels.classes.tolist())
+        warn(
+            f"Each of the classes {named} has one labeled row only: the spread within classes "
+            "can only be guessed from all rows. Label more rows if you can."
+        )
+
+
+def warn_of_rank(estimator: Any, problem: Problem) -> None:
+    """Rows that vary in fewer directions than there are features."""
+    variances = np.diag(problem.moments.covariance)
+    n_features, rank = len(variances), problem.whitening.rank
+    if rank == n_features:
+        return
+    constant = np.flatnonzero(variances == 0)
+    reasons = []
+    if constant.size:
+        named = ", ".join(_name(estimator, column) for column in constant[:5])
+        more = f" and {constant.size - 5} more" if constant.size > 5 else ""
+        reasons.append(f"{named}{more} {'are' if constant.size > 1 else 'is'} constant")
+    if rank < n_features - constant.size:
+        reasons.append(
+            f"the {'other ' if constant.size else ''}{n_features - constant.size} columns vary in "
+            f"{rank} directions only (collinear columns, or too few rows)"
+        )
+    warn(
+        f"Rows span {rank} of {n_features} dimensions: {'; '.join(reasons)}. The fit is made in "
+        "those dimensions and ignores the rest."
+    )
+
+
+def warn_of_shift(estimator: Any, problem: Problem) -> None:
+    """Unlabeled rows whose mean no class of labeled rows would explain."""
+    labeled, total = problem.labeled, problem.moments
+    freedom = labeled.weight - problem.n_classes
+    if freedom <= 0 or total.weight <= labeled.weight:
+        return
+    share = labeled.weight / total.weight
+    unlabeled_mean = (total.mean - share * labeled.moments.mean) / (1 - share)
+    deviation = np.sqrt(np.maximum(np.diag(labeled.within), 0) / freedom)
+    quantile = student.isf(_SHIFT_PROBABILITY / len(deviation), freedom)
+    allowed = max(quantile, _LEAST_SHIFT) * deviation
+    low, high = labeled.means.min(axis=0), labeled.means.max(axis=0)
+    outside = np.maximum(low - unlabeled_mean, unlabeled_mean - high)
+    is_far = (outside > allowed) & (deviation > 0)
+    if is_far.any():
+        column = int(np.argmax(np.where(is_far, outside / np.where(is_far, deviation, 1.0), 0)))
+        restore = problem.frame.restore
+        warn(
+            f"The unlabeled rows seem to come from elsewhere: the mean of "
+            f"{_name(estimator, column)} is {restore(unlabeled_mean)[column]:.4g} among them, "
+            f"but {restore(low)[column]:.4g} to {restore(high)[column]:.4g} in the labeled "
+            f"classes, whose standard deviation is "
+            f"{deviation[column] * problem.frame.scale[column]:.3g}. Compare with SupervisedLDA."
+        )
+
+
+def warn_of_floor(estimator: Any, model: Gaussians) -> None:
+    """A direction that takes one value per class: the likelihood has no maximum."""
+    sharpest = np.abs(model.projection[_sharpest(model)])
+    share = sharpest * np.sqrt(np.maximum(np.diag(model.covariance), 0))
+    columns = np.argsort(-share)
+    column = int(columns[0])
+    only = share[column] > 0.9 * share.sum()
+    place = (
+        _name(estimator, column) if only else f"a mix of columns, {_name(estimator, column)} first"
+    )
+    warn(
+        f"{type(estimator).__name__}: {place} takes (nearly) one value per class on all rows, so "
+        "the likelihood has no maximum and the variance there was held at its floor. Probabilities will be 0 or 1: pass "
+        "shrinkage, for example 0.1 or 'auto', or drop the column.",
+        ConvergenceWarning,
+    )
+
+
+def _sharpest(model: Gaussians) -> int:
+    """The standardized coordinate in which the class means lie furthest apart."""
+    return int(np.argmax(np.ptp(model.class_points, axis=0)))
+
+
+def warn_of_few_labels(estimator: Any, rank: int, needed: int, n_rows: int) -> None:
+    """Labeled rows that do not vary within classes in every direction they vary in."""
+    warn(
+        f"The {n_rows} labeled rows vary within their classes in {rank} of {needed} directions: "
+        f"{type(estimator).__name__} separates them perfectly along the others, and its "
+        "probabilities will be 0 or 1. Label more rows, or pass shrinkage, for example 'auto'."
+    )
+
+
+def warn_unless_converged(estimator: Any, outcome: Outcome, detail: str) -> None:
+    """One ConvergenceWarning that says how far it got and what to do."""
+    if outcome in (Outcome.MAX_ITERATIONS, Outcome.STALLED):
+        warn(
+            f"{type(estimator).__name__} {outcome.value}: {detail}. Raise max_iter "
+            f"(now {estimator.max_iter}) or tol (now {estimator.tol:g}).",
+            ConvergenceWarning,
+        )
+
+
+def _name(estimator: Any, column: int) -> str:
+    return column_name(int(column), getattr(estimator, "feature_names_in_", None))

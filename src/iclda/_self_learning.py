@@ -1,0 +1,115 @@
+"""Self-learning linear discriminant analysis."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+from sklearn.utils._param_validation import Interval
+
+from ._base import LinearGaussianClassifier
+from ._core.alternate import alternate
+from ._core.gaussian import Gaussians
+from ._core.outcome import Outcome
+from ._core.problem import Problem
+from ._diagnosis import warn_of_floor, warn_unless_converged
+from ._training import TrainingData
+
+
+class SelfLearningLDA(LinearGaussianClassifier):
+    """Label all unlabeled rows by the current fit, refit on everything, repeat.
+
+    It stops when the labels stand still. Labels may change back: none is frozen.
+
+    Parameters
+    ----------
+    priors : array-like of shape (n_classes,) or dict, default=None
+        Class priors in the order of ``classes_``, or class -> prior. None estimates them.
+    shrinkage : float in [0, 1) or "auto", default=None
+        Share of the mean variance of all rows on the diagonal of the covariance; "auto" by Ledoit
+        and Wolf on the labeled rows.
+    unlabeled : object, default=-1
+        Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
+    unlabeled_weight : float, default=1.0
+        Weight of an unlabeled row relative to a labeled one.
+    max_iter : int, default=1000
+        Most times the rows are labeled.
+    tol : float, default=0.0
+        Share of the total weight that may still change its class at the end.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Classes, sorted.
+    priors_ : ndarray of shape (n_classes,)
+        Class priors used to predict.
+    class_weights_ : ndarray of shape (n_classes,)
+        Share of the weight in every class, labels and self-given labels together.
+    means_ : ndarray of shape (n_classes, n_features)
+        Class means.
+    covariance_ : ndarray of shape (n_features, n_features)
+        Covariance within classes.
+    coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
+        Coefficients of the linear scores; for two classes, of the log odds of the second.
+    intercept_ : ndarray of shape (n_classes,) or (1,)
+        Their intercepts.
+    n_iter_ : int
+        Number of times the rows were labeled.
+    converged_ : bool
+        Whether the labels stood still.
+    shrinkage_ : float
+        Shrinkage used.
+    rank_ : int
+        Number of directions in which all rows vary.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Their names, when X has string column names.
+
+    Examples
+    --------
+    >>> from iclda import SelfLearningLDA
+    >>> X = [[0.0], [1.0], [5.0], [6.0], [0.5], [1.5], [4.5], [5.5]]
+    >>> y = [0, 0, 1, 1, -1, -1, -1, -1]
+    >>> SelfLearningLDA().fit(X, y).means_.ravel().round(2)
+    array([0.75, 5.25])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **LinearGaussianClassifier._parameter_constraints,
+        "unlabeled_weight": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        *,
+        priors: Any = None,
+        shrinkage: Any = None,
+        unlabeled: Any = -1,
+        unlabeled_weight: float = 1.0,
+        max_iter: int = 1000,
+        tol: float = 0.0,
+    ) -> None:
+        self.priors = priors
+        self.shrinkage = shrinkage
+        self.unlabeled = unlabeled
+        self.unlabeled_weight = unlabeled_weight
+        self.max_iter = max_iter
+        self.tol = tol
+
+    def _estimate(self, problem: Problem) -> Gaussians:
+        found = alternate(problem, is_soft=False, tol=self.tol, max_iter=self.max_iter)
+        model = problem.model_of(found.point, found.rule)
+        self.n_iter_, self.converged_ = found.n_iter, found.outcome is Outcome.CONVERGED
+        warn_unless_converged(
+            self, found.outcome, f"labels still change after {found.n_iter} rounds"
+        )
+        if model.is_floored:
+            self.converged_ = False
+            warn_of_floor(self, model)
+        return model
+
+    def _note_supervised(self, model: Gaussians, data: TrainingData) -> None:
+        self.n_iter_, self.converged_ = 1, True

@@ -1,0 +1,139 @@
+"""From what the user passes to ``fit`` to a problem of the core."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import _num_samples
+
+from ._core.frame import LARGEST_SPREAD, SMALLEST_SPREAD, Frame, frame_of
+from ._core.labelsums import GivenLabels
+from ._core.problem import LabeledSummary, Problem, summarize_labeled
+from ._core.rows import Rows
+from ._core.shrinkage import ledoit_wolf
+from ._core.types import AnyArray, Array
+from ._inputs import check_rows, check_weights, column_name
+from ._labels import Labels, encode_labels, resolve_priors
+from ._rows.chain import ChainedRows
+from ._rows.memory import MemoryRows
+
+_PILOT_ROWS = 4096
+_LARGEST_AUTO = 0.99  # a shrinkage of 1 would leave nothing to learn
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """Checked rows, labels and weights of one call of ``fit``."""
+
+    X: AnyArray
+    weights: Array | None
+    labels: Labels
+    unlabeled: Rows
+    log_priors: Array | None
+    frame: Frame
+
+    @cached_property
+    def labeled(self) -> LabeledSummary:
+        rows = MemoryRows(self.X, self.weights, self.labels.is_labeled)
+        labels = GivenLabels(self.labels.codes, len(self.labels.classes))
+        return summarize_labeled(rows, labels, self.frame)
+
+    def labeled_rows(self) -> tuple[Array, AnyArray, Array]:
+        """Labeled rows in frame coordinates, their codes and weights."""
+        is_labeled = self.labels.is_labeled
+        codes = self.labels.codes[is_labeled]
+        weights = np.ones(len(codes)) if self.weights is None else self.weights[is_labeled]
+        return self.frame.apply(self.X[is_labeled]), codes, weights
+
+    def problem(self, shrinkage: float | str | None) -> Problem:
+        """The semi-supervised problem; ``"auto"`` is Ledoit and Wolf's on the labeled rows."""
+        if shrinkage == "auto":
+            rows, _, weights = self.labeled_rows()
+            units = self.frame.scale / self.frame.scale.max()
+            shrinkage = min(ledoit_wolf(rows * units, weights), _LARGEST_AUTO)
+        return Problem(
+            frame=self.frame,
+            labeled=self.labeled,
+            unlabeled=self.unlabeled,
+            log_priors=self.log_priors,
+            shrinkage=float(shrinkage or 0.0),
+        )
+
+
+def prepare(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    X_unlabeled: Any,
+    sample_weight_unlabeled: Any,
+    *,
+    unlabeled_weight: float = 1.0,
+    needs_positive_priors: bool = False,
+) -> TrainingData:
+    """Check everything that was passed to ``fit``; sets n_features_in_ and feature_names_in_."""
+    if y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None. "
+            f"Rows without a label carry y = {estimator.unlabeled!r}."
+        )
+    X = check_rows(estimator, X, reset=True)
+    _check_length(X, y)
+    weights = check_weights(sample_weight, len(X), "sample_weight")
+    is_counted = None if weights is None else weights > 0
+    labels = encode_labels(y, estimator.unlabeled, is_counted)
+    priors = resolve_priors(estimator.priors, labels.classes, estimator.unlabeled)
+    if needs_positive_priors and priors is not None and not np.all(priors > 0):
+        never = labels.classes[priors == 0].tolist()
+        raise ValueError(
+            f"priors gives 0 to {never}, which has labeled rows: {type(estimator).__name__} "
+            "maximizes their likelihood, which would be 0. Give it a small positive prior."
+        )
+    is_unlabeled = labels.is_marker if is_counted is None else labels.is_marker & is_counted
+    parts = [MemoryRows(X, weights, is_unlabeled)]
+    if X_unlabeled is not None:
+        parts.append(_unlabeled_part(estimator, X_unlabeled, sample_weight_unlabeled))
+    elif sample_weight_unlabeled is not None:
+        raise ValueError(
+            "sample_weight_unlabeled weighs the rows of X_unlabeled, which was not passed; "
+            "sample_weight weighs all rows of X, labeled or not."
+        )
+    unlabeled = ChainedRows(parts, X.shape[1], unlabeled_weight)
+    pilot = [MemoryRows(X, None, labels.is_labeled).sample(_PILOT_ROWS, 0)[0]]
+    if estimator._uses_unlabeled_rows:
+        pilot.append(unlabeled.sample(_PILOT_ROWS, 0)[0])
+    with np.errstate(divide="ignore"):
+        log_priors = None if priors is None else np.log(priors)
+    return TrainingData(X, weights, labels, unlabeled, log_priors, frame_of(np.concatenate(pilot)))
+
+
+def check_spread(estimator: Any, frame: Frame, variances: Array) -> None:
+    """ValueError for a column whose variance no float64 can hold."""
+    spread = np.sqrt(variances) * frame.scale
+    is_fine = (spread == 0) | ((spread >= SMALLEST_SPREAD) & (spread <= LARGEST_SPREAD))
+    if not is_fine.all():
+        column = int(np.argmin(is_fine))
+        where = column_name(column, getattr(estimator, "feature_names_in_", None))
+        raise ValueError(
+            f"The standard deviation of {where} is {spread[column]:.3g}, and must lie between "
+            f"{SMALLEST_SPREAD:g} and {LARGEST_SPREAD:g} for its variance to be a number: "
+            "rescale the column (sklearn.preprocessing.StandardScaler)."
+        )
+
+
+def _unlabeled_part(estimator: Any, X_unlabeled: Any, sample_weight: Any) -> MemoryRows:
+    rows = check_rows(estimator, X_unlabeled, reset=False, name="X_unlabeled")
+    weights = check_weights(sample_weight, len(rows), "sample_weight_unlabeled")
+    return MemoryRows(rows, weights, None if weights is None else weights > 0)
+
+
+def _check_length(X: AnyArray, y: Any) -> None:
+    n_labels = _num_samples(y)
+    if n_labels != len(X):
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: X has {len(X)} rows, "
+            f"y has {n_labels} labels."
+        )
