@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from typing import Any
 
@@ -25,8 +26,6 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
 
 
 def _frames_to_user() -> int:
-    import sys
-
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(
         ("iclda.", "sklearn.base")
@@ -107,8 +106,9 @@ def warn_of_floor(estimator: Any, model: Gaussians) -> None:
     )
     warn(
         f"{type(estimator).__name__}: {place} takes (nearly) one value per class on all rows, so "
-        "the likelihood has no maximum and the variance there was held at its floor. Probabilities will be 0 or 1: pass "
-        "shrinkage, for example 0.1 or 'auto', or drop the column.",
+        "the likelihood has no maximum and the variance there was held at its floor. "
+        "Probabilities will be 0 or 1: pass shrinkage, for example 0.1 or 'auto', or drop the "
+        "column.",
         ConvergenceWarning,
     )
 
@@ -123,7 +123,7 @@ def warn_of_few_labels(estimator: Any, rank: int, needed: int, n_rows: int) -> N
     warn(
         f"The {n_rows} labeled rows vary within their classes in {rank} of {needed} directions: "
         f"{type(estimator).__name__} separates them perfectly along the others, and its "
-        "probabilities will be 0 or 1. Label more rows, or pass shrinkage, for example 'auto'."
+        "probabilities will be 0 or 1. Label more rows, or pass shrinkage, for example 0.1."
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date, timedelta
 from typing import Any
 
 import numpy as np
@@ -95,32 +96,56 @@ def _check_width(estimator: Any, X: Any, name: str) -> None:
 def _refuse_non_numeric(X: Any, name: str) -> None:
     """Name the first column that holds no real numbers, which NumPy's own errors do not."""
     if hasattr(X, "columns") and hasattr(X, "__getitem__") and hasattr(X, "shape"):
-        for column in X.columns:
+        for column in getattr(X, "column_names", X.columns):
             _refuse_column(X[column], name, f"column {str(column)!r}")
-    elif isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind not in "biuf":
-        for column in range(X.shape[1]):
-            _refuse_column(X[:, column], name, f"column {column}")
+        return
+    array = np.asarray(X) if isinstance(X, (list, tuple)) else X
+    if isinstance(array, np.ndarray) and array.ndim == 2 and array.dtype.kind not in "biuf":
+        for column in range(array.shape[1]):
+            _refuse_column(array[:, column], name, f"column {column}")
 
 
 def _refuse_column(values: Any, name: str, where: str) -> None:
     if getattr(values, "ndim", 1) != 1:
         return
     array = np.asarray(values)
-    if array.dtype.kind == "c":
-        raise ValueError(f"Complex data not supported: {name}, {where}. Split it into two columns.")
-    if array.dtype.kind in "mM":
+    if array.dtype.kind == "c" and array.imag.any():
         raise ValueError(
-            f"{name}, {where} holds dates or durations ({array.dtype}): turn it into numbers first."
+            f"Complex data not supported: {name}, {where} holds "
+            f"{array[np.argmax(array.imag != 0)].item()!r}. Split it into two columns."
         )
+    if array.dtype.kind in "mM":
+        _refuse_date(array[0], name, where)
     if array.dtype.kind in "OUS":
-        text = next(
-            (v for v in array.tolist() if isinstance(v, (str, bytes)) and not _is_number(v)), None
-        )
-        if text is not None:
+        for value in array.tolist():
+            _refuse_object(value, name, where)
+
+
+def _refuse_object(value: Any, name: str, where: str) -> None:
+    if isinstance(value, (str, bytes)):
+        if not _is_number(value):
             raise ValueError(
-                f"{name}, {where} holds text, for example {text!r}, which could not be converted "
+                f"{name}, {where} holds text, for example {value!r}, which could not be converted "
                 "to numbers: encode it (sklearn.preprocessing.OneHotEncoder) or drop it."
             )
+    elif isinstance(value, (date, timedelta, np.datetime64, np.timedelta64)):
+        _refuse_date(value, name, where)
+    elif isinstance(value, (complex, np.complexfloating)):
+        raise ValueError(
+            f"Complex data not supported: {name}, {where} holds {value!r}. Split it into two "
+            "columns."
+        )
+    elif not (value is None or type(value).__name__ == "NAType" or hasattr(value, "__float__")):
+        raise TypeError(
+            f"{name}, {where} holds {value!r}: every argument must be a string or a real number."
+        )
+
+
+def _refuse_date(value: Any, name: str, where: str) -> None:
+    raise ValueError(
+        f"{name}, {where} holds dates or durations, for example {value}: turn them into numbers, "
+        "for example of days since the first one."
+    )
 
 
 def _is_number(text: str | bytes) -> bool:

@@ -38,6 +38,11 @@ def is_missing(value: Any) -> bool:
     return isinstance(value, (float, np.floating)) and bool(value != value)
 
 
+def plain(value: Any) -> Any:
+    """A value as Python writes it: messages show 1, not np.int64(1)."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def encode_labels(y: Any, unlabeled: Any, is_counted: AnyArray | None = None) -> Labels:
     """Codes of y; rows not counted (weight 0) are left out of the classes.
 
@@ -48,6 +53,7 @@ def encode_labels(y: Any, unlabeled: Any, is_counted: AnyArray | None = None) ->
     is_used = ~is_marker if is_counted is None else ~is_marker & is_counted
     used = present[is_used[~is_marker]]
     if used.size:
+        _refuse_continuous(used)
         check_classification_targets(used)
     classes, codes[is_used] = np.unique(used, return_inverse=True)
     _require_two_classes(classes, is_used, is_marker, unlabeled)
@@ -62,8 +68,8 @@ def split_marker(y: Any, unlabeled: Any) -> tuple[AnyArray, AnyArray]:
     if is_absent.any():
         raise ValueError(
             f"y is missing (None or NaN) for {is_absent.sum()} of {len(is_absent)} rows, first in "
-            f"row {int(np.argmax(is_absent))}, but unlabeled={unlabeled!r} marks the unlabeled "
-            "rows: pass unlabeled=np.nan if a missing y means unlabeled."
+            f"row {int(np.argmax(is_absent))}, but unlabeled={plain(unlabeled)!r} marks the "
+            "unlabeled rows: pass unlabeled=np.nan if a missing y means unlabeled."
         )
     is_marker = _equals(values, unlabeled)
     return _tightened(values[~is_marker]), is_marker
@@ -74,24 +80,20 @@ def _values_and_missing(y: Any) -> tuple[AnyArray, AnyArray]:
     if y is None:
         raise ValueError("This estimator requires y to be passed, but the target y is None.")
     is_null = _nulls_of_column(y)
-    if is_null is not None and is_null.any():
-        present = np.asarray(y[~is_null]) if hasattr(y, "iloc") else y.drop_nulls().to_numpy()
-        values = np.empty(len(is_null), dtype=getattr(_numpy_dtype(y), "str", present.dtype))
+    if is_null is not None:
+        present = _present_of_column(y, is_null)
+        values = np.empty(len(is_null), dtype=present.dtype)
         values[~is_null] = present
+        is_null[~is_null] = _missing_entries(present)
         return values, is_null
-    dtype = _numpy_dtype(y)
-    values = _as_array(y) if dtype is None else np.asarray(y, dtype=dtype)
+    values = _as_array(y)
     if values.ndim > 1 and values.shape[1:] != (1,):
         raise ValueError(
             f"y must be 1-d, one label a row, got shape {values.shape}. Rows belong to one class "
             "each; mark rows of unknown class as unlabeled instead."
         )
     values = column_or_1d(values, warn=True)
-    if values.dtype.kind == "f":
-        return values, np.isnan(values)
-    if values.dtype.kind == "O":
-        return values, np.fromiter(map(is_missing, values), dtype=bool, count=len(values))
-    return values, np.zeros(len(values), dtype=bool)
+    return values, _missing_entries(values)
 
 
 def _as_array(y: Any) -> AnyArray:
@@ -102,19 +104,43 @@ def _as_array(y: Any) -> AnyArray:
     return values
 
 
+def _missing_entries(values: AnyArray) -> AnyArray:
+    if values.dtype.kind == "f":
+        return np.isnan(values)
+    if values.dtype.kind in "mM":
+        return np.isnat(values)
+    if values.dtype.kind == "O":
+        return np.fromiter(map(is_missing, values), dtype=bool, count=len(values))
+    return np.zeros(len(values), dtype=bool)
+
+
 def _nulls_of_column(y: Any) -> AnyArray | None:
     """Where a pandas or polars column is null; None for anything else."""
-    if hasattr(y, "iloc") and hasattr(y, "isna") and getattr(y, "ndim", 1) == 1:
-        return np.asarray(y.isna(), dtype=bool)
+    if hasattr(y, "isna") and getattr(y, "ndim", 1) == 1:
+        return np.array(y.isna(), dtype=bool)
     if hasattr(y, "is_null") and hasattr(y, "drop_nulls"):
-        return np.asarray(y.is_null().to_numpy(), dtype=bool)
+        return np.array(y.is_null().to_numpy(), dtype=bool)
     return None
 
 
-def _numpy_dtype(y: Any) -> np.dtype[Any] | None:
-    """The NumPy dtype behind a nullable pandas dtype (Int64, boolean, ...), if it is one."""
-    dtype = getattr(getattr(y, "dtype", None), "numpy_dtype", None)
-    return dtype if isinstance(dtype, np.dtype) else None
+def _present_of_column(y: Any, is_null: AnyArray) -> AnyArray:
+    """The values of a column that are not null, in the NumPy dtype behind a nullable one."""
+    if hasattr(y, "drop_nulls"):
+        return np.asarray(y.drop_nulls().to_numpy())
+    dtype = getattr(y.dtype, "numpy_dtype", None)
+    return np.asarray(y[~is_null], dtype=dtype if isinstance(dtype, np.dtype) else None)
+
+
+def _refuse_continuous(values: AnyArray) -> None:
+    if values.dtype.kind != "f":
+        return
+    is_class = np.isfinite(values) & (values == np.floor(values))
+    if not is_class.all():
+        raise ValueError(
+            f"Unknown label type: y holds continuous values, for example "
+            f"{plain(values[np.argmin(is_class)])!r}, and must hold classes: integers, or text. "
+            "For numbers to predict use a regressor; to make classes of them use numpy.digitize."
+        )
 
 
 def _equals(values: AnyArray, marker: Any) -> AnyArray:
@@ -131,7 +157,7 @@ def _tightened(present: AnyArray) -> AnyArray:
     if all(is_string):
         return present
     if any(is_string):
-        a, b = present[is_string.index(True)], present[is_string.index(False)]
+        a, b = (plain(present[is_string.index(kind)]) for kind in (True, False))
         raise ValueError(f"y mixes strings and numbers, for example {a!r} and {b!r}: use one kind.")
     return np.array(present.tolist())
 
@@ -142,20 +168,21 @@ def _require_two_classes(
     n_labeled = int(is_used.sum())
     if n_labeled == 0:
         raise ValueError(
-            f"y labels no row: all {len(is_marker)} rows carry the marker unlabeled={unlabeled!r} "
+            f"y labels no row: all {len(is_marker)} rows carry the marker "
+            f"unlabeled={plain(unlabeled)!r} "
             "or have weight 0. Label at least one row of each of 2 classes."
         )
     if len(classes) > 1:
         return
-    way_out = ""
+    way_out = "Label rows of another class."
     if is_marker.any() and not is_missing(unlabeled):
         way_out = (
-            f" {unlabeled!r} marks a row as unlabeled: pass unlabeled=None if it is one of your "
-            "classes."
+            f"{plain(unlabeled)!r} marks a row as unlabeled: pass unlabeled=None if it is one of "
+            "your classes."
         )
     raise ValueError(
-        f"y must label rows of at least 2 classes, got 1 class ({classes[0]!r}) in {n_labeled} "
-        f"labeled rows.{way_out}"
+        f"y must label rows of at least 2 classes, got 1 class ({plain(classes[0])!r}) in "
+        f"{n_labeled} labeled rows. {way_out}"
     )
 
 
@@ -173,28 +200,36 @@ def resolve_priors(priors: Any, classes: AnyArray, unlabeled: Any) -> Array | No
             f"got shape {values.shape}."
         )
     if not np.all(values >= 0):
-        raise ValueError(f"priors must not be negative, got {values.tolist()} for {named}.")
-    if not np.isclose(values.sum(), 1, rtol=0, atol=1e-8):
-        raise ValueError(f"priors must add up to 1, got {values.tolist()}: {values.sum()!r}.")
+        raise ValueError(
+            f"priors must be numbers of at least 0, got {values.tolist()} for the classes {named}."
+        )
+    total = float(values.sum())
+    if not np.isclose(total, 1, rtol=0, atol=1e-8):
+        raise ValueError(
+            f"priors must add up to 1, got {values.tolist()}, which add up to {total!r}: divide "
+            "them by that."
+        )
     return values
 
 
 def _priors_in_order(priors: Mapping[Any, Any], classes: AnyArray, unlabeled: Any) -> list[Any]:
     known = classes.tolist()
     for key in priors:
-        if (is_missing(unlabeled) and is_missing(key)) or (
-            not is_missing(unlabeled) and bool(key == unlabeled)
-        ):
+        if is_missing(key) if is_missing(unlabeled) else not is_missing(key) and key == unlabeled:
             raise ValueError(
-                f"priors has the key {key!r}, which marks unlabeled rows and is no class: remove "
-                "it, or pass another unlabeled=."
+                f"priors has the key {plain(key)!r}, which marks unlabeled rows and is no class: "
+                "remove it, or pass another unlabeled=."
             )
-    unseen = [key for key in priors if key not in known]
+    unseen = [plain(key) for key in priors if key not in known]
     if unseen:
         raise ValueError(
-            f"priors names classes without labeled rows: {unseen}. Classes in y: {known}."
+            f"priors names classes without labeled rows: {unseen}. Label rows of them, or leave "
+            f"them out: the classes in y are {known}."
         )
     lacking = [c for c in known if c not in priors]
     if lacking:
-        raise ValueError(f"priors must name every class in y, but lacks {lacking}.")
+        raise ValueError(
+            f"priors must name every class in y, but lacks {lacking}: add them, "
+            "with prior 0 for a class never to be predicted."
+        )
     return [priors[c] for c in known]

@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from .labelsums import label
+from .labelsums import label, soften
 from .problem import Problem
 from .types import Array
 
@@ -43,16 +43,17 @@ class HeldRows:
         """Points of a stack of scores (S, K, 1 + rank): two matrix products for all of them."""
         n_stack, n_classes, width = scores.shape
         product = scores.reshape(n_stack * n_classes, width) @ self.z.T
-        shares, _ = label(product.reshape(n_stack, n_classes, -1), is_soft=True)
-        weighted = (shares * self.weights).reshape(n_stack * n_classes, -1)
-        return self.labeled_point + (weighted @ self.z).reshape(scores.shape)
+        shares = soften(product.reshape(n_stack, n_classes, -1))
+        shares *= self.weights
+        sums = shares.reshape(n_stack * n_classes, -1) @ self.z
+        return self.labeled_point + sums.reshape(scores.shape)
 
     def support(self, direction: Array) -> float:
         return float(self.weights @ (direction @ self.z.T).max(axis=0))
 
     def curvature(self, scores: Array) -> Array:
         """Derivative of the soft point with respect to the scores, last class held."""
-        shares, _ = label(scores @ self.z.T, is_soft=True)
+        shares = soften(scores @ self.z.T)
         n_free, width = scores.shape[0] - 1, scores.shape[1]
         curvature = np.empty((n_free, width, n_free, width))
         for k in range(n_free):

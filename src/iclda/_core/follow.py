@@ -23,7 +23,7 @@ _MOST_BACKTRACKS = 20
 _CENTERED = 1e-2  # a level is left when the promised ascent is below this share of tau x entropy
 _SMALLEST_TAU = 1e-10  # per unit of labeled weight
 _MOST_FAILURES = 2
-_MOST_INNER = 20
+_MOST_INNER = 12  # Newton steps at one tau before a start is softened
 _MOST_PREDICTIONS = 8
 _FALL, _LEAP = 0.1, 0.01  # tau falls by the first, by the second where one step was enough
 _ROUNDING = 1e-15
@@ -82,34 +82,45 @@ class Follower:
     def follow(self, state: State, *, tol: float, max_iter: int) -> Path:
         """Lower tau until the gap is below ``tol``, or rounding ends the way."""
         levels: list[State] = []
-        best, best_gap, failures, n_iter, n_inner = state, np.inf, 0, 0, 0
-        while n_iter < max_iter and failures < _MOST_FAILURES:
-            n_iter += 1
+        best, best_gap, n_failures, n_iter, n_inner = state, np.inf, 0, 0, 0
+        while n_iter < max_iter and n_failures < _MOST_FAILURES:
+            n_iter, n_inner = n_iter + 1, n_inner + 1
             if not smallest_eigenvalue(state.point) > 2 * FLOOR:
                 return Path(state, np.inf, n_iter, False, tuple(levels))
             system = _System(self, state)
             state, promised, has_moved = self._step(state, system)
-            rounding = _ROUNDING * (abs(state.merit) + self.likelihood.weight)
-            n_inner += 1
-            enough = max(_CENTERED * state.tau * state.entropy, rounding)
-            if promised > enough and has_moved and n_inner < _MOST_INNER:
+            is_centered = promised <= max(_CENTERED * state.tau * state.entropy, self._noise(state))
+            if has_moved and not is_centered:
+                if n_inner == _MOST_INNER:
+                    state, n_inner = self._reheated(state, levels), 0
                 continue
-            factor, n_inner = (_LEAP if n_inner == 1 else _FALL), 0
             levels.append(state)
             # The entropy overstates the gap a little: worth a look shortly before the tolerance.
             if state.tau * state.entropy + promised <= 1.5 * tol or not has_moved:
                 found = self.gap(state)
-                failures = failures + 1 if found >= best_gap or not has_moved else 0
+                n_failures = 0 if found < best_gap and has_moved else n_failures + 1
                 if found < best_gap:
                     best, best_gap = state, found
                 if best_gap <= tol:
                     break
             if state.tau <= _SMALLEST_TAU * self.likelihood.weight:
                 break
-            state = self._predict(state, system, factor)
+            state = self._predict(state, system, _LEAP if n_inner == 1 else _FALL)
+            n_inner = 0
         if not np.isfinite(best_gap):
             best, best_gap = state, self.gap(state)
         return Path(best, best_gap, n_iter, True, tuple(levels))
+
+    def _noise(self, state: State) -> float:
+        """What rounding does to the merit."""
+        return _ROUNDING * (abs(state.merit) + self.likelihood.weight)
+
+    def _reheated(self, state: State, levels: list[State]) -> State:
+        """A start whose labels are too hard to move creeps: soften them and try again."""
+        if levels:
+            return state
+        tau = min(10 * state.tau, self.likelihood.weight)
+        return self.state(state.gradient / tau, tau)
 
     def _step(self, state: State, system: _System) -> tuple[State, float, bool]:
         """One Newton step with backtracking: new state, promised ascent, whether it moved."""
@@ -132,7 +143,8 @@ class Follower:
         for _ in range(_MOST_PREDICTIONS):
             tau = factor * state.tau
             predicted = self.state((gradient - (1 - factor) * slope) / tau, tau)
-            if predicted.value >= state.value - _CENTERED * state.tau * state.entropy:
+            loss = state.value - predicted.value
+            if loss <= max(_CENTERED * state.tau * state.entropy, 100 * self._noise(state)):
                 break
             factor = np.sqrt(factor)
         return predicted

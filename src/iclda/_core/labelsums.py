@@ -54,15 +54,29 @@ class LinearRule:
 
 def label(scores: Array, *, is_soft: bool) -> tuple[Array, Array]:
     """Shares and log-sum-exp (hard: maximum) of scores (..., K, n), over the classes."""
-    top = scores.max(axis=-2, keepdims=True)
-    if not is_soft:
-        shares = np.zeros_like(scores)
-        np.put_along_axis(shares, scores.argmax(axis=-2)[..., None, :], 1.0, axis=-2)
-        return shares, top[..., 0, :]
-    shares = np.exp(scores - top)
-    total = shares.sum(axis=-2, keepdims=True)
-    shares /= total
-    return shares, (top + np.log(total))[..., 0, :]
+    top = scores.max(axis=-2)
+    if is_soft:
+        shares = soften(scores)
+        return shares, top - np.log(shares.max(axis=-2))
+    shares = np.zeros_like(scores)
+    np.put_along_axis(shares, scores.argmax(axis=-2)[..., None, :], 1.0, axis=-2)
+    return shares, top
+
+
+def soften(scores: Array) -> Array:
+    """Softmax of scores (..., K, n) over the classes."""
+    if scores.shape[-2] == 2:  # one exponential a row instead of two, and no maximum
+        shares = np.empty_like(scores)
+        odds = scores[..., 0, :] - scores[..., 1, :]
+        np.exp(np.clip(odds, -700, 700, out=odds), out=odds)
+        odds += 1
+        np.reciprocal(odds, out=shares[..., 1, :])
+        np.subtract(1, shares[..., 1, :], out=shares[..., 0, :])
+        return shares
+    shares = np.asarray(scores - scores.max(axis=-2, keepdims=True))
+    np.exp(shares, out=shares)
+    shares /= shares.sum(axis=-2, keepdims=True)
+    return shares
 
 
 @dataclass(frozen=True)

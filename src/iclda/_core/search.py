@@ -15,7 +15,7 @@ from .attainable import HeldRows, ReadRows, hold
 from .follow import Follower, Path, State
 from .outcome import Outcome
 from .problem import Problem
-from .starts import climb, separate_hills, starting_scores
+from .starts import Climbers, climb, separate_hills, starting_scores
 from .types import Array
 
 _SCREENED_ROWS = 2_000
@@ -23,11 +23,12 @@ _HELD_ROWS = 20_000
 _HELD_ENTRIES = 4_000_000
 # With all rows in memory finish to this gap even if asked for less: it costs next to nothing.
 _HELD_GAP = 1e-9
-_MOST_CANDIDATES = 12
+_MOST_CANDIDATES, _MOST_FINALISTS = 12, 3
+_ROUGH = 1e4  # how much further from the maximum the comparison of starts may end
 _MOST_DRAWS = 4
 _RARE_HILLS = 1 / 8  # hills per start below which no more starts are drawn
-# Where a path begins and, per unit of labeled weight, the range tau may begin in.
-_FIRST_TAU = (1e-3, 1e-1)
+_FIRST_TAU = (0.01, 0.3)  # shares of the spread of the gradient over rows
+_RETRIES = (1.0, 1 / 30, 10.0)
 
 
 @dataclass(frozen=True)
@@ -78,59 +79,38 @@ def maximize_labeled_likelihood(
 def _screen(
     problem: Problem, held: HeldRows, tol: float, max_iter: int, n_starts: int, seed: int
 ) -> list[Path]:
-    """Local maxima on the held rows, from distinct starts."""
+    """Local maxima on the held rows, from starts on distinct hills."""
     follower = Follower(problem.likelihood, held, held)
     screened = _thinned(held)
-    scores, values, gradients = _find_hills(problem, screened, n_starts, seed)
-    kept = range(min(len(scores), _MOST_CANDIDATES))
+    hills = _find_hills(problem, screened, n_starts, seed)
     if screened is held:
-        return [
-            _follow_start(follower, scores[i], gradients[i], float(values[i]), tol, max_iter)
-            for i in kept
-        ]
+        return [_follow_start(follower, hills[[i]], tol, max_iter) for i in range(len(hills))]
     rough = Follower(problem.likelihood, screened, screened)
-    found = [
-        _follow_start(rough, scores[i], gradients[i], float(values[i]), 1e4 * tol, max_iter)
-        for i in kept
-    ]
-    found.sort(key=lambda path: -path.state.value)
-    margin = 5 * problem.likelihood.weight / np.sqrt(len(screened.z))
-    finalists = [path for path in found if path.state.value >= found[0].state.value - margin][:3]
+    found = [_follow_start(rough, hills[[i]], _ROUGH * tol, max_iter) for i in range(len(hills))]
+    best = max(path.state.value for path in found)
+    noise = 5 * problem.likelihood.weight / np.sqrt(len(screened.z))
+    finalists = [path for path in found if path.state.value >= best - noise][:_MOST_FINALISTS]
+    starts = [path.levels[0] if path.levels else path.state for path in finalists]
     return [
-        follower.follow(
-            follower.state(path.levels[0].scores, path.levels[0].tau)
-            if path.levels
-            else path.state,
-            tol=tol,
-            max_iter=max_iter,
-        )
-        for path in finalists
+        follower.follow(follower.state(start.scores, start.tau), tol=tol, max_iter=max_iter)
+        for start in starts
     ]
 
 
-def _find_hills(
-    problem: Problem, held: HeldRows, n_starts: int, seed: int
-) -> tuple[Array, Array, Array]:
-    """Scores, values and gradients of one climbed start on every hill, best first.
+def _find_hills(problem: Problem, held: HeldRows, n_starts: int, seed: int) -> Climbers:
+    """One climbed start on every hill, best first.
 
     As long as every few starts discover another hill there are more to be found: draw again.
     """
     likelihood = problem.likelihood
-    n_classes, width = problem.labeled_point.shape
-    scores = np.zeros((0, n_classes, width))
-    points, gradients, values = scores, scores, np.zeros(0)
-    for draw in range(_MOST_DRAWS):
-        climbed = climb(likelihood, held, starting_scores(problem, n_starts, seed, draw))
-        scores = np.concatenate([scores, climbed[0]])
-        points = np.concatenate([points, climbed[1]])
-        values = np.concatenate([values, climbed[2]])
-        gradients = np.concatenate([gradients, climbed[3]])
-        # Where every start is at the floor the likelihood has no bound: any of them will do.
-        tops = separate_hills(likelihood, points, values) or [0]
-        scores, points, values, gradients = (a[tops] for a in (scores, points, values, gradients))
-        if len(tops) <= n_starts * (draw + 1) * _RARE_HILLS:
+    hills = climb(likelihood, held, starting_scores(problem, n_starts, seed))
+    for draw in range(1, _MOST_DRAWS):
+        if len(hills) <= n_starts * draw * _RARE_HILLS:
             break
-    return scores, values, gradients
+        more = climb(likelihood, held, starting_scores(problem, n_starts, seed, draw))
+        hills = hills.joined(more)
+        hills = hills[separate_hills(likelihood, hills.points, hills.values) or [0]]
+    return hills[np.arange(min(len(hills), _MOST_CANDIDATES))]
 
 
 def _thinned(held: HeldRows) -> HeldRows:
@@ -142,21 +122,35 @@ def _thinned(held: HeldRows) -> HeldRows:
     return HeldRows(held.z[cut], weights * (held.weights.sum() / weights.sum()), held.labeled_point)
 
 
-def _follow_start(
-    follower: Follower, scores: Array, gradient: Array, value: float, tol: float, max_iter: int
-) -> Path:
-    """Follow a climbed start; should softening its labels lose it, begin again harder."""
+def _follow_start(follower: Follower, climber: Climbers, tol: float, max_iter: int) -> Path:
+    """Follow a climbed start; should that lose it or get stuck, begin again harder, then softer."""
     weight = follower.likelihood.weight
-    scores, gradient = scores - scores[-1], gradient - gradient[-1]
+    scores = climber.scores[0] - climber.scores[0, -1]
+    gradient = climber.gradients[0] - climber.gradients[0, -1]
+    tau = _first_tau(follower.held, scores, gradient, weight)
+    paths: list[Path] = []
+    for factor in _RETRIES:
+        begins = [follower.state(a, factor * tau) for a in (scores, gradient / (factor * tau))]
+        begin = max(begins, key=lambda state: state.merit)
+        paths.append(follower.follow(begin, tol=tol, max_iter=max_iter))
+        is_lost = paths[-1].state.value < climber.values[0] - 1e-7 * weight
+        if not paths[-1].is_bounded or (paths[-1].gap <= 100 * tol and not is_lost):
+            break
+    return max(paths, key=lambda path: path.state.value)
+
+
+def _first_tau(held: HeldRows, scores: Array, gradient: Array, weight: float) -> float:
+    """The tau at which the scores are nearest to gradient / tau, within reason.
+
+    Reason is a share of how much the gradient tells rows apart: labels neither all hard nor all
+    alike.
+    """
+    differences = gradient @ held.z.T
+    spread = float(np.sqrt(held.weights @ np.ptp(differences, axis=0) ** 2 / held.weights.sum()))
+    spread = max(spread, 1e-3 * weight)
     norm = float((scores**2).sum())
-    tau = float((scores * gradient).sum()) / norm if norm > 0 else np.inf
-    tau = float(np.clip(tau, _FIRST_TAU[0] * weight, _FIRST_TAU[1] * weight))
-    path = follower.follow(follower.state(scores, tau), tol=tol, max_iter=max_iter)
-    if path.is_bounded and path.state.value < value - 1e-7 * weight:
-        harder = follower.state(gradient / (tau / 30), tau / 30)
-        retry = follower.follow(harder, tol=tol, max_iter=max_iter)
-        path = max(path, retry, key=lambda path: path.state.value)
-    return path
+    nearest = float((scores * gradient).sum()) / norm if norm > 0 else np.inf
+    return float(np.clip(nearest, _FIRST_TAU[0] * spread, _FIRST_TAU[1] * spread))
 
 
 def _level_above_noise(path: Path, weight: float, n_held: int) -> State:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from .alternate import start_scores
 from .attainable import HeldRows
 from .likelihood import LabeledLikelihood
 from .problem import Problem
-from .types import Array
+from .types import AnyArray, Array
 
-_CLIMB_STEPS = 30
+_CLIMB_STEPS = (8, 12)
 _STOPS = 7  # where the way between two points is probed
 _DIP = 1e-9  # per unit of labeled weight: a dip that counts
 _ONE_CLASS = 8.0  # score of an all-one-class start: shares of 3e-4 elsewhere
@@ -39,23 +41,63 @@ def starting_scores(problem: Problem, n_starts: int, seed: int, draw: int = 0) -
     return np.concatenate([fixed, random])[:n_starts]
 
 
-def climb(likelihood: LabeledLikelihood, held: HeldRows, scores: Array) -> tuple[Array, ...]:
-    """Mirror ascent of a stack of starts: scores, points, values and gradients where they end."""
+@dataclass(frozen=True)
+class Climbers:
+    """A stack of labelings on their way up: scores, points, likelihoods and gradients there."""
+
+    scores: Array  # (S, K, 1 + rank)
+    points: Array  # (S, K, 1 + rank)
+    values: Array  # (S,)
+    gradients: Array  # (S, K, 1 + rank)
+
+    def __getitem__(self, index: AnyArray | list[int]) -> Climbers:
+        return Climbers(
+            self.scores[index], self.points[index], self.values[index], self.gradients[index]
+        )
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def joined(self, other: Climbers) -> Climbers:
+        both = zip(vars(self).values(), vars(other).values(), strict=True)
+        return Climbers(*(np.concatenate(pair) for pair in both))
+
+
+def climb(likelihood: LabeledLikelihood, held: HeldRows, scores: Array) -> Climbers:
+    """Mirror ascent of a stack of starts; those on the hill of another are given up on the way."""
+    climbers = _stand(likelihood, held, scores)
+    for n_steps in _CLIMB_STEPS:
+        climbers = _ascend(likelihood, held, climbers, n_steps)
+        climbers = climbers[separate_hills(likelihood, climbers.points, climbers.values) or [0]]
+    return climbers
+
+
+def _stand(likelihood: LabeledLikelihood, held: HeldRows, scores: Array) -> Climbers:
     points = held.soft_points(scores)
-    values, gradients = likelihood.value_and_gradient(points)
-    steps = np.full(len(scores), 4 / likelihood.weight)
-    for _ in range(_CLIMB_STEPS):
-        trial = scores + steps[:, None, None] * gradients
-        trial_points = held.soft_points(trial)
-        trial_values, trial_gradients = likelihood.value_and_gradient(trial_points)
-        is_better = trial_values >= values
-        better = is_better[:, None, None]
-        scores = np.where(better, trial, scores)
-        points = np.where(better, trial_points, points)
-        gradients = np.where(better, trial_gradients, gradients)
-        values = np.where(is_better, trial_values, values)
-        steps = np.where(is_better, 2 * steps, steps / 4)
-    return scores, points, values, gradients
+    return Climbers(scores, points, *likelihood.value_and_gradient(points))
+
+
+def _ascend(
+    likelihood: LabeledLikelihood, held: HeldRows, climbers: Climbers, n_steps: int
+) -> Climbers:
+    sizes = np.full(len(climbers), 4 / likelihood.weight)
+    for _ in range(n_steps):
+        step = sizes[:, None, None] * climbers.gradients
+        trial = _stand(likelihood, held, climbers.scores + step)
+        is_better = trial.values >= climbers.values
+        sizes = np.where(is_better, 2 * sizes, sizes / 4)
+        climbers = _chosen(is_better, trial, climbers)
+    return climbers
+
+
+def _chosen(is_first: AnyArray, first: Climbers, second: Climbers) -> Climbers:
+    stacked = is_first[:, None, None]
+    return Climbers(
+        np.where(stacked, first.scores, second.scores),
+        np.where(stacked, first.points, second.points),
+        np.where(is_first, first.values, second.values),
+        np.where(stacked, first.gradients, second.gradients),
+    )
 
 
 def separate_hills(likelihood: LabeledLikelihood, points: Array, values: Array) -> list[int]:
