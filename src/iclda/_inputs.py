@@ -114,7 +114,7 @@ def _refuse_column(values: Any, name: str, where: str) -> None:
             f"Complex data not supported: {name}, {where} holds "
             f"{array[np.argmax(array.imag != 0)].item()!r}. Split it into two columns."
         )
-    if array.dtype.kind in "mM":
+    if array.dtype.kind in "mM" and array.size:
         _refuse_date(array[0], name, where)
     if array.dtype.kind in "OUS":
         for value in array.tolist():

@@ -229,7 +229,7 @@ def _priors_in_order(priors: Mapping[Any, Any], classes: AnyArray, unlabeled: An
     lacking = [c for c in known if c not in priors]
     if lacking:
         raise ValueError(
-            f"priors must name every class in y, but lacks {lacking}: add them, "
-            "with prior 0 for a class never to be predicted."
+            f"priors must name every class in y, but lacks {lacking}: add them, or pass None to "
+            "estimate all."
         )
     return [priors[c] for c in known]

@@ -16,7 +16,7 @@ from ._core.rows import Rows
 from ._core.shrinkage import ledoit_wolf
 from ._core.types import AnyArray, Array
 from ._inputs import check_rows, check_weights, column_name
-from ._labels import Labels, encode_labels, resolve_priors
+from ._labels import Labels, encode_labels, plain, resolve_priors
 from ._rows.chain import ChainedRows
 from ._rows.memory import MemoryRows
 
@@ -39,7 +39,8 @@ class TrainingData:
     def labeled(self) -> LabeledSummary:
         rows = MemoryRows(self.X, self.weights, self.labels.is_labeled)
         labels = GivenLabels(self.labels.codes, len(self.labels.classes))
-        return summarize_labeled(rows, labels, self.frame)
+        with _overflow_is_checked_later():
+            return summarize_labeled(rows, labels, self.frame)
 
     def labeled_rows(self) -> tuple[Array, AnyArray, Array]:
         """Labeled rows in frame coordinates, their codes and weights."""
@@ -54,13 +55,16 @@ class TrainingData:
             rows, _, weights = self.labeled_rows()
             units = self.frame.scale / self.frame.scale.max()
             shrinkage = min(ledoit_wolf(rows * units, weights), _LARGEST_AUTO)
-        return Problem(
+        problem = Problem(
             frame=self.frame,
             labeled=self.labeled,
             unlabeled=self.unlabeled,
             log_priors=self.log_priors,
             shrinkage=float(shrinkage or 0.0),
         )
+        with _overflow_is_checked_later():
+            problem.moments  # noqa: B018 - computed once, kept for all that follows
+        return problem
 
 
 def prepare(
@@ -78,7 +82,7 @@ def prepare(
     if y is None:
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None. "
-            f"Rows without a label carry y = {estimator.unlabeled!r}."
+            f"Rows without a label carry y = {plain(estimator.unlabeled)!r}."
         )
     X = check_rows(estimator, X, reset=True)
     _check_length(X, y)
@@ -117,11 +121,17 @@ def check_spread(estimator: Any, frame: Frame, variances: Array) -> None:
     if not is_fine.all():
         column = int(np.argmin(is_fine))
         where = column_name(column, getattr(estimator, "feature_names_in_", None))
+        found = f"{spread[column]:.3g}" if np.isfinite(spread[column]) else "too large to square"
         raise ValueError(
-            f"The standard deviation of {where} is {spread[column]:.3g}, and must lie between "
+            f"The standard deviation of {where} is {found}, and must lie between "
             f"{SMALLEST_SPREAD:g} and {LARGEST_SPREAD:g} for its variance to be a number: "
             "rescale the column (sklearn.preprocessing.StandardScaler)."
         )
+
+
+def _overflow_is_checked_later() -> np.errstate:
+    # The frame is chosen from a sample: an entry far beyond it overflows, and check_spread says so.
+    return np.errstate(over="ignore", invalid="ignore")
 
 
 def _unlabeled_part(estimator: Any, X_unlabeled: Any, sample_weight: Any) -> MemoryRows:

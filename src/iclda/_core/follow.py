@@ -21,12 +21,12 @@ _SUFFICIENT = 1e-4  # share of the promised ascent that a step must deliver
 _BACKTRACK = 0.3
 _MOST_BACKTRACKS = 20
 _CENTERED = 1e-2  # a level is left when the promised ascent is below this share of tau x entropy
-_SMALLEST_TAU = 1e-10  # per unit of labeled weight
+_SMALLEST_TAU = 1e-9  # per unit of labeled weight
 _MOST_FAILURES = 2
 _MOST_INNER = 12  # Newton steps at one tau before a start is softened
 _MOST_PREDICTIONS = 8
 _FALL, _LEAP = 0.1, 0.01  # tau falls by the first, by the second where one step was enough
-_ROUNDING = 1e-15
+_ROUNDING = 1e-13
 
 
 @dataclass(frozen=True)
@@ -95,8 +95,8 @@ class Follower:
                     state, n_inner = self._reheated(state, levels), 0
                 continue
             levels.append(state)
-            # The entropy overstates the gap a little: worth a look shortly before the tolerance.
-            if state.tau * state.entropy + promised <= 1.5 * tol or not has_moved:
+            # The entropy overstates the gap two- to threefold: look before the tolerance is met.
+            if state.tau * state.entropy + promised <= 2.5 * tol or not has_moved:
                 found = self.gap(state)
                 n_failures = 0 if found < best_gap and has_moved else n_failures + 1
                 if found < best_gap:
@@ -144,7 +144,7 @@ class Follower:
             tau = factor * state.tau
             predicted = self.state((gradient - (1 - factor) * slope) / tau, tau)
             loss = state.value - predicted.value
-            if loss <= max(_CENTERED * state.tau * state.entropy, 100 * self._noise(state)):
+            if loss <= max(_CENTERED * state.tau * state.entropy, self._noise(state)):
                 break
             factor = np.sqrt(factor)
         return predicted
