@@ -29,7 +29,7 @@ test-slow: $(STAMP)
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n auto -m slow
 
 bench: $(STAMP)
-	$(BIN)/python benchmarks/bench_iclda.py
+	$(BIN)/python benchmarks/bench_small.py
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

@@ -139,7 +139,8 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
         )
         rule = problem.rule_of(found.scores, is_soft=True)
         model = problem.model_of(found.point, rule)
-        self.objective_, self.gap_ = found.objective, found.gap
+        self.objective_ = labeled_log_likelihood(model, problem.labeled) / problem.labeled.weight
+        self.gap_ = found.gap
         self.n_iter_, self.n_passes_, self.n_optima_ = found.n_iter, found.n_passes, found.n_optima
         self.converged_ = found.outcome is Outcome.CONVERGED
         warn_unless_converged(

@@ -220,7 +220,7 @@ def _priors_in_order(priors: Mapping[Any, Any], classes: AnyArray, unlabeled: An
                 f"priors has the key {plain(key)!r}, which marks unlabeled rows and is no class: "
                 "remove it, or pass another unlabeled=."
             )
-    unseen = [plain(key) for key in priors if key not in known]
+    unseen = [plain(key) for key in priors if key not in set(known)]
     if unseen:
         raise ValueError(
             f"priors names classes without labeled rows: {unseen}. Label rows of them, or leave "

@@ -35,7 +35,8 @@ class SelfLearningLDA(LinearGaussianClassifier):
     max_iter : int, default=1000
         Most times the rows are labeled.
     tol : float, default=0.0
-        Share of the total weight that may still change its class at the end.
+        Largest change of class shares and class sums (in standard deviations) that counts as
+        standing still. 0: no label changes any more.
 
     Attributes
     ----------

@@ -31,25 +31,86 @@ class Alternation:
 
 def alternate(problem: Problem, *, is_soft: bool, tol: float, max_iter: int) -> Alternation:
     """Alternate between labels and model until the labels, or the likelihood, stand still."""
-    rule = problem.rule_of(start_scores(problem), is_soft=is_soft)
+    loop = _maximize_marginal if is_soft else _repeat_labels
+    return loop(problem, tol, max_iter)
+
+
+@dataclass(frozen=True)
+class _Round:
+    """One read of the rows: labeled by the model at ``point``, they give the next point."""
+
+    point: Array
+    rule: LinearRule
+    sums: LabelSums
+    refitted: Array
+
+    @property
+    def is_bounded(self) -> bool:
+        return _is_admissible(self.refitted)
+
+
+def _round(problem: Problem, point: Array, *, is_soft: bool, scores: Array | None = None) -> _Round:
+    scores = problem.posterior_scores(point) if scores is None else scores
+    rule = problem.rule_of(scores, is_soft=is_soft)
     sums = problem.unlabeled.label_sums(rule, problem.frame)
-    point = problem.point_of(sums.counts, sums.sums)
-    path: list[float] = []
+    return _Round(point, rule, sums, problem.point_of(sums.counts, sums.sums))
+
+
+def _first_round(problem: Problem, *, is_soft: bool) -> _Round:
+    scores = start_scores(problem)
+    return _round(problem, problem.labeled_point, is_soft=is_soft, scores=scores)
+
+
+def _repeat_labels(problem: Problem, tol: float, max_iter: int) -> Alternation:
+    """Self-learning: hard labels until they repeat. Nothing is kept of them but their sums."""
+    last = _first_round(problem, is_soft=False)
     for n_iter in range(1, max_iter + 1):
-        if smallest_eigenvalue(point) <= FLOOR:
-            return Alternation(point, rule, n_iter, Outcome.UNBOUNDED, path)
-        next_rule = problem.rule_of(problem.posterior_scores(point), is_soft=is_soft)
-        next_sums = problem.unlabeled.label_sums(next_rule, problem.frame)
-        if is_soft:
-            path.append(marginal_log_likelihood(problem, point, next_sums.log_sum))
-            is_done = _remaining_ascent(path) <= tol * problem.moments.weight
-        else:
-            is_done = _has_stood_still(sums, next_sums, tol * problem.moments.weight)
-        if is_done:
-            return Alternation(point, rule, n_iter, Outcome.CONVERGED, path)
-        rule, sums = next_rule, next_sums
-        point = problem.point_of(sums.counts, sums.sums)
-    return Alternation(point, rule, max_iter, Outcome.MAX_ITERATIONS, path)
+        if not last.is_bounded:
+            return Alternation(last.refitted, last.rule, n_iter, Outcome.UNBOUNDED)
+        this = _round(problem, last.refitted, is_soft=False)
+        # The same labels give the same sums to the bit: with tol = 0 this asks for no less.
+        if np.abs(this.refitted - last.refitted).max() <= tol:
+            return Alternation(this.point, last.rule, n_iter, Outcome.CONVERGED)
+        last = this
+    return Alternation(last.refitted, last.rule, max_iter, Outcome.MAX_ITERATIONS)
+
+
+def _maximize_marginal(problem: Problem, tol: float, max_iter: int) -> Alternation:
+    """EM, with squared extrapolation (SQUAREM) wherever that does not lose likelihood."""
+    last = _first_round(problem, is_soft=True)
+    path: list[float] = []
+    if last.is_bounded:
+        last = _round(problem, last.refitted, is_soft=True)
+        path.append(_marginal(problem, last))
+    while last.is_bounded and len(path) < max_iter:
+        this = _round(problem, last.refitted, is_soft=True)
+        path.append(_marginal(problem, this))
+        stretch, leap = _extrapolated(last, this)
+        if stretch * (path[-1] - path[-2]) <= tol * problem.moments.weight:
+            return Alternation(this.point, last.rule, len(path), Outcome.CONVERGED, path)
+        last = this
+        if len(path) < max_iter and _is_admissible(leap):
+            ahead = _round(problem, leap, is_soft=True)
+            value = _marginal(problem, ahead)
+            if value >= path[-1]:
+                last = ahead
+                path.append(value)
+    outcome = Outcome.MAX_ITERATIONS if last.is_bounded else Outcome.UNBOUNDED
+    return Alternation(last.refitted, last.rule, max(1, len(path)), outcome, path)
+
+
+def _is_admissible(point: Array) -> bool:
+    """Whether class weights are positive and the covariance is above its floor."""
+    return bool(point[:, 0].min() > 0 and smallest_eigenvalue(point) > FLOOR)
+
+
+def _extrapolated(last: _Round, this: _Round) -> tuple[float, Array]:
+    """How much further steps of shrinking size will lead, in steps, and the point there."""
+    step = last.refitted - last.point
+    bend = this.refitted - this.point - step
+    ratio = float(np.linalg.norm(step)) / max(float(np.linalg.norm(bend)), 1e-300)
+    stretch = max(1.0, ratio)
+    return stretch, last.point + 2 * stretch * step + stretch**2 * bend
 
 
 def start_scores(problem: Problem) -> Array:
@@ -64,6 +125,10 @@ def start_scores(problem: Problem) -> Array:
     if log_priors is None:
         log_priors = np.log(labeled.counts / labeled.weight)
     return np.column_stack([log_priors - (slopes * labeled.means).sum(axis=1) / 2, slopes])
+
+
+def _marginal(problem: Problem, this: _Round) -> float:
+    return marginal_log_likelihood(problem, this.point, this.sums.log_sum)
 
 
 def marginal_log_likelihood(problem: Problem, point: Array, log_sum: float) -> float:
@@ -90,21 +155,3 @@ def marginal_log_likelihood(problem: Problem, point: Array, log_sum: float) -> f
         - penalized_weight / 2 * (log_det + units)
         - unlabeled_weight / 2 * problem.whitening.rank * np.log(2 * np.pi)
     )
-
-
-def _has_stood_still(before: LabelSums, after: LabelSums, tol: float) -> bool:
-    """Whether labels repeat: their sums do to the bit or, with ``tol``, their counts nearly."""
-    if tol > 0:
-        return float(np.abs(after.counts - before.counts).sum()) / 2 <= tol
-    return np.array_equal(after.counts, before.counts) and np.array_equal(after.sums, before.sums)
-
-
-def _remaining_ascent(path: list[float]) -> float:
-    """How much more the likelihood will rise, judged by how its last steps shrank (Aitken)."""
-    if len(path) < 3:
-        return np.inf
-    before, last = path[-2] - path[-3], path[-1] - path[-2]
-    if last <= 0 or before <= 0:
-        return 0.0
-    rate = min(last / before, 0.9999)
-    return last / (1 - rate)

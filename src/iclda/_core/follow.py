@@ -86,7 +86,7 @@ class Follower:
         while n_iter < max_iter and n_failures < _MOST_FAILURES:
             n_iter, n_inner = n_iter + 1, n_inner + 1
             if not smallest_eigenvalue(state.point) > 2 * FLOOR:
-                return Path(state, np.inf, n_iter, False, tuple(levels))
+                return Path(state, self.gap(state), n_iter, False, tuple(levels))
             system = _System(self, state)
             state, promised, has_moved = self._step(state, system)
             is_centered = promised <= max(_CENTERED * state.tau * state.entropy, self._noise(state))

@@ -77,9 +77,10 @@ def gaussians(
     means: Array,
     covariance: Array,
     log_priors: Array | None,
+    floor: float = FLOOR,
 ) -> Gaussians:
     """Model from class weights, means (K, rank) and covariance in whitened coordinates."""
-    root, is_floored = _floored_root(covariance)
+    root, is_floored = _floored_root(covariance, floor)
     projection = scipy.linalg.solve_triangular(root, whitening.transform, lower=True)
     class_points = scipy.linalg.solve_triangular(root, means.T, lower=True).T
     half = whitening.inverse @ root
@@ -97,12 +98,12 @@ def gaussians(
     )
 
 
-def _floored_root(covariance: Array) -> tuple[Array, bool]:
+def _floored_root(covariance: Array, floor: float) -> tuple[Array, bool]:
     """Lower triangular root of a covariance whose eigenvalues are kept at or above the floor."""
     covariance = (covariance + covariance.T) / 2
     eigenvalues, vectors = scipy.linalg.eigh(covariance)
-    if eigenvalues.size == 0 or eigenvalues[0] > FLOOR:
+    if eigenvalues.size == 0 or eigenvalues[0] > floor:
         return scipy.linalg.cholesky(covariance, lower=True), False
-    half = vectors * np.sqrt(np.maximum(eigenvalues, FLOOR))
+    half = vectors * np.sqrt(np.maximum(eigenvalues, floor))
     root = scipy.linalg.qr(half.T, mode="r")[0].T
     return root * np.where(np.diag(root) < 0, -1.0, 1.0), True

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.linalg
 
 from .gaussian import Gaussians, gaussians
-from .problem import Problem, within_rank
+from .problem import WITHIN_TOLERANCE, Problem, within_rank
 from .types import Array
 
 VARIANTS = ("invariant", "symmetric", "means-shifted")
@@ -34,7 +34,15 @@ def match_moments(problem: Problem, variant: str) -> Gaussians:
     A = _inverse_root(total) if variant == "invariant" else _user_map(problem, total)
     covariance = (1 - problem.shrinkage) * (A @ within @ A.T)
     means = shifted if variant == "means-shifted" else shifted @ A.T
-    return gaussians(problem.frame, whitening, weights, means, covariance, problem.log_priors)
+    return gaussians(
+        problem.frame,
+        whitening,
+        weights,
+        means,
+        covariance,
+        problem.log_priors,
+        floor=WITHIN_TOLERANCE,
+    )
 
 
 def _inverse_root(total: Array) -> Array:

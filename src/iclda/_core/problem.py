@@ -19,15 +19,15 @@ from .whitening import Whitening, whiten
 _LOG_2PI = float(np.log(2 * np.pi))
 # Below this eigenvalue I - B D^-1 B' has lost too many digits: the scatter is summed anew.
 _DOWNDATE_IS_SAFE = 1e-6
-# Share of the total scatter below which the labeled rows count as not varying within classes.
-_WITHIN_TOLERANCE = 1e-10
+# Share of the total variance below which a spread within classes is rounding.
+WITHIN_TOLERANCE = 1e-13
 
 
 def within_rank(within: Array) -> int:
     """Rank of a covariance within classes, in coordinates where that of all rows is of order 1."""
     if within.size == 0:
         return 0
-    return int(np.sum(np.linalg.eigvalsh(within) > _WITHIN_TOLERANCE))
+    return int(np.sum(np.linalg.eigvalsh(within) > WITHIN_TOLERANCE))
 
 
 @dataclass(frozen=True)

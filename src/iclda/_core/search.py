@@ -50,13 +50,13 @@ def maximize_labeled_likelihood(
 ) -> Solution:
     """Best of several local maxima, with its first-order certificate."""
     weight, n_rows = problem.likelihood.weight, problem.unlabeled.n_rows
-    n_held = min(_HELD_ROWS, max(_SCREENED_ROWS, _HELD_ENTRIES // problem.whitening.rank))
+    n_held = min(_HELD_ROWS, max(_SCREENED_ROWS, _HELD_ENTRIES // (1 + problem.whitening.rank)))
     rows, row_weights = problem.unlabeled.sample(min(n_rows, n_held), seed)
     held = hold(problem, rows, row_weights)
     reader = ReadRows(problem, n_passes=2)  # one pass for the moments, one for the sample
     held_tol = weight * (min(tol, _HELD_GAP) if n_rows <= n_held else tol / 2)
     paths = _screen(problem, held, held_tol, max_iter, n_starts, seed)
-    best = max(paths, key=lambda path: path.state.value)
+    best = max(paths, key=lambda path: (not path.is_bounded, path.state.value))
     n_iter = best.n_iter
     if n_rows > n_held and best.is_bounded:
         follower = Follower(problem.likelihood, reader, held)
@@ -136,7 +136,7 @@ def _follow_start(follower: Follower, climber: Climbers, tol: float, max_iter: i
         is_lost = paths[-1].state.value < climber.values[0] - 1e-7 * weight
         if not paths[-1].is_bounded or (paths[-1].gap <= 100 * tol and not is_lost):
             break
-    return max(paths, key=lambda path: path.state.value)
+    return max(paths, key=lambda path: (not path.is_bounded, path.state.value))
 
 
 def _first_tau(held: HeldRows, scores: Array, gradient: Array, weight: float) -> float:

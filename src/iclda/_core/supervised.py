@@ -8,7 +8,7 @@ import numpy as np
 
 from .frame import Frame
 from .gaussian import Gaussians, gaussians
-from .problem import LabeledSummary, within_rank
+from .problem import WITHIN_TOLERANCE, LabeledSummary, within_rank
 from .types import Array
 from .whitening import whiten
 
@@ -33,7 +33,9 @@ def fit_labeled(
     covariance = whitening.transform @ labeled.within @ whitening.transform.T / labeled.weight
     means = whitening.points(labeled.means)
     weights = labeled.counts / labeled.weight
-    model = gaussians(frame, whitening, weights, means, covariance, log_priors)
+    model = gaussians(
+        frame, whitening, weights, means, covariance, log_priors, floor=WITHIN_TOLERANCE
+    )
     return model, within_rank(covariance)
 
 

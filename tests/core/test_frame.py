@@ -1,0 +1,60 @@
+import numpy as np
+import pytest
+
+from iclda._core.frame import Frame, frame_of, mean_variance_in_frame
+
+RNG_ROWS = np.random.default_rng(0).standard_normal((50, 3))
+
+
+def test_frame_coordinates_lie_within_one_of_the_origin():
+    u = frame_of(RNG_ROWS * [1e-6, 1.0, 1e6] + [0, 5, 1e9]).apply(
+        RNG_ROWS * [1e-6, 1.0, 1e6] + [0, 5, 1e9]
+    )
+    assert np.abs(u).max() <= 1
+    assert np.all(np.abs(u).max(axis=0) >= 0.5)
+
+
+def test_scales_are_powers_of_two():
+    mantissa, _ = np.frexp(frame_of(RNG_ROWS * [3e-7, 1.7, 5e8]).scale)
+    assert np.all(mantissa == 0.5)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e8, -1e12])
+def test_restore_undoes_apply(offset):
+    rows = RNG_ROWS + offset
+    frame = frame_of(rows)
+    np.testing.assert_allclose(frame.restore(frame.apply(rows)), rows, rtol=1e-15, atol=1e-15)
+
+
+def test_a_constant_column_becomes_exactly_zero():
+    rows = np.column_stack([np.full(7, 0.1), np.arange(7.0)])
+    assert np.all(frame_of(rows).apply(rows)[:, 0] == 0)
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-5, 1e5, 1e300, 1e307])
+def test_entries_of_any_size_stay_finite(size):
+    rows = size * np.array([[-1.0], [0.25], [1.0]])
+    u = frame_of(rows).apply(rows)
+    assert np.all(np.isfinite(u))
+    assert np.ptp(u) > 0.5
+
+
+def test_integers_and_single_precision_come_out_in_double_precision():
+    frame = frame_of(np.arange(6).reshape(3, 2))
+    for dtype in (np.int32, np.float32):
+        assert frame.apply(np.arange(6, dtype=dtype).reshape(3, 2)).dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    ("origin", "scale", "is_foldable"),
+    [(0.0, 1.0, True), (1e2, 1.0, True), (1e9, 1.0, False), (1e9, 1e9, True), (0.0, 1e200, False)],
+)
+def test_a_frame_folds_into_rules_only_where_no_digits_are_lost(origin, scale, is_foldable):
+    assert Frame(np.array([origin]), np.array([scale])).is_foldable is is_foldable
+
+
+def test_mean_variance_is_that_of_the_features_in_the_users_units():
+    rows = RNG_ROWS * [0.1, 1.0, 30.0]
+    frame = frame_of(rows)
+    nu = mean_variance_in_frame(np.cov(frame.apply(rows).T, bias=True), frame)
+    np.testing.assert_allclose(nu * frame.scale**2, rows.var(axis=0).mean(), rtol=1e-12)

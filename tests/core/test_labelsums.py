@@ -1,0 +1,124 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from problems import one_hot, random_shares
+
+from iclda._core.frame import frame_of
+from iclda._core.labelsums import (
+    GivenLabels,
+    LinearRule,
+    label,
+    no_label_sums,
+    scaled,
+    within_scatter,
+)
+from iclda._rows.memory import MemoryRows
+
+RNG = np.random.default_rng(3)
+ROWS = RNG.standard_normal((30, 3)) + [1.0, -2.0, 4.0]
+WEIGHTS = RNG.uniform(0, 2, len(ROWS))
+CODES = RNG.integers(4, size=len(ROWS))
+SHARES = random_shares(RNG, len(ROWS), 4)
+OTHER_SHARES = random_shares(RNG, len(ROWS), 4)
+FRAME = frame_of(ROWS)
+CENTERS = RNG.standard_normal((4, 3))
+
+
+def sums_of(labels, weights=WEIGHTS, centers=CENTERS):
+    return MemoryRows(ROWS, weights).label_sums(GivenLabels(labels, 4), FRAME, centers)
+
+
+def assert_equal_sums(a, b, rtol=1e-12):
+    np.testing.assert_allclose(a.counts, b.counts, rtol=rtol)
+    np.testing.assert_allclose(a.sums, b.sums, rtol=rtol, atol=rtol)
+    np.testing.assert_allclose(a.log_sum, b.log_sum, rtol=rtol, atol=rtol)
+    if a.scatter is not None or b.scatter is not None:
+        np.testing.assert_allclose(a.scatter, b.scatter, rtol=rtol, atol=rtol)
+
+
+def test_label_sums_are_weighted_sums_of_the_rows():
+    sums = sums_of(SHARES)
+    u, shares = FRAME.apply(ROWS), SHARES * WEIGHTS[:, None]
+    np.testing.assert_allclose(sums.counts, shares.sum(axis=0), rtol=1e-13)
+    np.testing.assert_allclose(sums.sums, shares.T @ u, rtol=1e-12)
+    deviations = u[:, None, :] - CENTERS
+    scatter = np.einsum("nk,nkd,nke->de", shares, deviations, deviations)
+    np.testing.assert_allclose(sums.scatter, scatter, rtol=1e-12)
+
+
+def test_one_hot_labels_are_hard_labels():
+    assert_equal_sums(sums_of(one_hot(CODES, 4)), sums_of(CODES))
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_soft_labels_mix_linearly(share):
+    mixed = sums_of(share * SHARES + (1 - share) * OTHER_SHARES)
+    parts = scaled(sums_of(SHARES), share) + scaled(sums_of(OTHER_SHARES), 1 - share)
+    assert_equal_sums(mixed, parts)
+
+
+def test_no_label_sums_add_nothing():
+    some = sums_of(SHARES)
+    assert_equal_sums(some + no_label_sums(4, 3, scatter=True), some)
+    assert (some + no_label_sums(4, 3, scatter=False)).scatter is None
+
+
+@pytest.mark.parametrize("is_soft", [False, True])
+@pytest.mark.parametrize("offset", [0.0, 30.0, 1e9])
+def test_folding_the_frame_into_a_rule_changes_nothing(is_soft, offset):
+    rows = ROWS + offset
+    frame = frame_of(rows)
+    rule = LinearRule(RNG.standard_normal((3, 4)), RNG.standard_normal(4), is_soft)
+    found = MemoryRows(rows, WEIGHTS).label_sums(rule, frame)
+    shares, log_sums = rule.shares(frame.apply(rows), slice(None))
+    weighted = shares.T * WEIGHTS[:, None]
+    np.testing.assert_allclose(found.counts, weighted.sum(axis=0), rtol=1e-10)
+    np.testing.assert_allclose(found.sums, weighted.T @ frame.apply(rows), rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(found.log_sum, WEIGHTS @ log_sums, rtol=1e-10)
+
+
+@settings(deadline=None, max_examples=50, derandomize=True)
+@given(
+    st.lists(
+        st.lists(st.floats(-1e300, 1e300), min_size=3, max_size=3), min_size=1, max_size=6
+    ),
+    st.booleans(),
+)
+def test_shares_are_nonnegative_and_add_up_to_one(scores, is_soft):
+    scores = np.array(scores).T
+    shares, log_sums = label(scores, is_soft=is_soft)
+    assert np.all(shares >= 0)
+    np.testing.assert_allclose(shares.sum(axis=0), 1, rtol=1e-14)
+    assert np.all(log_sums >= scores.max(axis=0))
+    assert np.all(log_sums <= scores.max(axis=0) + np.log(3) + 1e-12 * np.abs(log_sums))
+
+
+def test_soft_shares_are_softmax_and_hard_ones_the_largest_score():
+    scores = RNG.standard_normal((4, 9))
+    soft, log_sums = label(scores, is_soft=True)
+    np.testing.assert_allclose(soft, np.exp(scores) / np.exp(scores).sum(axis=0), rtol=1e-13)
+    np.testing.assert_allclose(log_sums, np.log(np.exp(scores).sum(axis=0)), rtol=1e-13)
+    hard, top = label(scores, is_soft=False)
+    assert np.array_equal(hard, one_hot(scores.argmax(axis=0), 4).T)
+    assert np.array_equal(top, scores.max(axis=0))
+
+
+def test_stacks_of_scores_are_labeled_one_by_one():
+    scores = RNG.standard_normal((5, 4, 9))
+    for is_soft in (False, True):
+        shares, log_sums = label(scores, is_soft=is_soft)
+        for i, one in enumerate(scores):
+            np.testing.assert_array_equal(shares[i], label(one, is_soft=is_soft)[0])
+            np.testing.assert_array_equal(log_sums[i], label(one, is_soft=is_soft)[1])
+
+
+def test_scatter_about_nearby_centers_gives_the_scatter_within_classes():
+    means, within = within_scatter(sums_of(CODES), CENTERS)
+    u = FRAME.apply(ROWS)
+    expected = np.zeros((3, 3))
+    for k in range(4):
+        w, members = WEIGHTS[CODES == k], u[CODES == k]
+        np.testing.assert_allclose(means[k], np.average(members, axis=0, weights=w), rtol=1e-12)
+        expected += w.sum() * np.cov(members.T, aweights=w, bias=True)
+    np.testing.assert_allclose(within, expected, rtol=1e-11, atol=1e-12)

@@ -1,0 +1,160 @@
+import numpy as np
+import pytest
+from problems import (
+    draw_sample,
+    fit_shares,
+    labeled_log_likelihood,
+    one_hot,
+    problem_of,
+    random_shares,
+    value_of_shares,
+)
+
+from iclda._core.labelsums import GivenLabels
+from iclda._core.likelihood import (
+    FLOOR,
+    log_determinant,
+    precise_means,
+    smallest_eigenvalue,
+)
+
+SETTINGS = {
+    "plain": {},
+    "shrinkage": {"shrinkage": 0.3},
+    "priors": {"fixed": True},
+    "shrinkage and priors": {"shrinkage": 0.3, "fixed": True},
+}
+
+
+def log_priors_of(n_classes):
+    priors = np.arange(1.0, n_classes + 1)
+    return np.log(priors / priors.sum())
+
+
+@pytest.fixture(params=SETTINGS)
+def problem(request, sample):
+    options = dict(SETTINGS[request.param])
+    if options.pop("fixed", False):
+        options["log_priors"] = log_priors_of(sample.n_classes)
+    return problem_of(sample, **options)
+
+
+def shares_of(sample, seed=5):
+    return random_shares(np.random.default_rng(seed), len(sample.X_unlabeled), sample.n_classes)
+
+
+def point_of_shares(problem, shares):
+    rule = GivenLabels(shares, problem.n_classes)
+    sums = problem.unlabeled.label_sums(rule, problem.frame)
+    return problem.point_of(sums.counts, sums.sums)
+
+
+def tangents(point):
+    """Directions in which the weights keep adding up to one, and the sums to zero."""
+    for k in range(len(point) - 1):
+        for j in range(point.shape[1]):
+            direction = np.zeros_like(point)
+            direction[k, j], direction[-1, j] = 1, -1
+            yield direction
+
+
+def fourth_order(function, h):
+    """Derivative at zero, to the fourth power of the step."""
+    return (8 * (function(h) - function(-h)) - (function(2 * h) - function(-2 * h))) / (12 * h)
+
+
+def test_the_gradient_is_that_of_finite_differences(sample, problem):
+    likelihood, point = problem.likelihood, point_of_shares(problem, shares_of(sample))
+    _, gradient = likelihood.value_and_gradient(point)
+    for direction in tangents(point):
+        slope = fourth_order(lambda t, v=direction: likelihood.value(point + t * v), 1e-4)
+        np.testing.assert_allclose((gradient * direction).sum(), slope, rtol=1e-7, atol=1e-6)
+
+
+def test_the_hessian_is_that_of_finite_differences(sample, problem):
+    likelihood, point = problem.likelihood, point_of_shares(problem, shares_of(sample))
+
+    def free_gradient(at):
+        _, gradient = likelihood.value_and_gradient(at)
+        return (gradient[:-1] - gradient[-1]).ravel()
+
+    rows = [
+        fourth_order(lambda t, v=direction: free_gradient(point + t * v), 1e-4)
+        for direction in tangents(point)
+    ]
+    hessian = likelihood.hessian(point)
+    np.testing.assert_allclose(hessian, rows, rtol=1e-6, atol=1e-8 * np.abs(hessian).max())
+    np.testing.assert_array_equal(hessian, hessian.T)
+
+
+def test_the_value_is_the_log_likelihood_in_the_users_units(sample):
+    shares = shares_of(sample)
+    likelihood = problem_of(sample).likelihood
+    value = likelihood.value(point_of_shares(problem_of(sample), shares))
+    expected = value_of_shares(sample, shares)[0] * len(sample.X)
+    np.testing.assert_allclose(value, expected, rtol=1e-11)
+
+
+def test_with_fixed_priors_means_and_covariance_still_follow_the_class_weights(sample):
+    log_priors = log_priors_of(sample.n_classes)
+    problem, shares = problem_of(sample, log_priors=log_priors), shares_of(sample)
+    everything = np.vstack([one_hot(sample.y, sample.n_classes), shares])
+    _, means, covariance = fit_shares(sample.rows, everything)
+    expected = labeled_log_likelihood(sample, np.exp(log_priors), means, covariance)
+    value = problem.likelihood.value(point_of_shares(problem, shares))
+    np.testing.assert_allclose(value, expected * len(sample.X), rtol=1e-11)
+
+
+@pytest.mark.parametrize("shrinkage", [0.05, 0.5, 0.95])
+def test_shrinkage_mixes_in_the_mean_variance_of_all_rows(sample, shrinkage):
+    problem, shares = problem_of(sample, shrinkage=shrinkage), shares_of(sample)
+    everything = np.vstack([one_hot(sample.y, sample.n_classes), shares])
+    priors, means, covariance = fit_shares(sample.rows, everything)
+    nu = sample.rows.var(axis=0).mean()
+    shrunk = (1 - shrinkage) * covariance + shrinkage * nu * np.eye(len(covariance))
+    expected = labeled_log_likelihood(sample, priors, means, shrunk)
+    value = problem.likelihood.value(point_of_shares(problem, shares))
+    np.testing.assert_allclose(value, expected * len(sample.X), rtol=1e-11)
+
+
+def test_the_chain_rule_through_the_point_is_the_gradient_in_the_labels(sample):
+    problem, shares = problem_of(sample), shares_of(sample)
+    point = point_of_shares(problem, shares)
+    gradient = problem.likelihood.value_and_gradient(point)[1]
+    z = problem.whitening.points(problem.frame.apply(sample.X_unlabeled))
+    slopes = np.column_stack([np.ones(len(z)), z]) @ gradient.T
+    slopes /= len(sample.rows) * len(sample.X)
+    expected = value_of_shares(sample, shares)[1]
+    np.testing.assert_allclose(
+        slopes - slopes[:, -1:], expected - expected[:, -1:], rtol=1e-9, atol=1e-12
+    )
+
+
+def test_stacks_of_points_are_evaluated_one_by_one(sample, problem):
+    points = np.array([point_of_shares(problem, shares_of(sample, seed)) for seed in range(4)])
+    values, gradients = problem.likelihood.value_and_gradient(points)
+    for i, point in enumerate(points):
+        value, gradient = problem.likelihood.value_and_gradient(point)
+        np.testing.assert_allclose(values[i], value, rtol=1e-13)
+        np.testing.assert_allclose(gradients[i], gradient, rtol=1e-10, atol=1e-10)
+
+
+def test_matrices_of_the_size_of_the_classes_stand_for_those_of_the_features(sample):
+    point = point_of_shares(problem_of(sample), shares_of(sample))
+    r, b = point[:, 0], point[:, 1:]
+    unit = np.eye(b.shape[1]) - (b.T / r) @ b
+    np.testing.assert_allclose(log_determinant(point), np.linalg.slogdet(unit)[1], rtol=1e-11)
+    np.testing.assert_allclose(smallest_eigenvalue(point), np.linalg.eigvalsh(unit)[0], rtol=1e-11)
+    means = b / r[:, None]
+    np.testing.assert_allclose(precise_means(point), np.linalg.solve(unit, means.T).T, rtol=1e-10)
+
+
+def test_no_value_is_reported_at_the_floor():
+    sample = draw_sample(4, n_features=1)
+    problem = problem_of(sample)
+    point = point_of_shares(problem, shares_of(sample))
+    r = point[0, 0]
+    point[:, 1] = np.sqrt(r * (1 - r) * (1 - FLOOR / 2)) * np.array([1, -1])
+    value, gradient = problem.likelihood.value_and_gradient(point)
+    assert value == -np.inf
+    assert np.all(np.isfinite(gradient))

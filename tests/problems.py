@@ -1,0 +1,262 @@
+"""Problems to test on, and answers computed without the library: plain NumPy, formulas as printed.
+
+Everything is a function of its arguments: a seed gives the same problem everywhere.
+"""
+
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+import scipy.optimize
+
+from iclda import (
+    ExpectationMaximizationLDA,
+    ImplicitlyConstrainedLDA,
+    MomentConstrainedLDA,
+    SelfLearningLDA,
+    SupervisedLDA,
+)
+from iclda._core.frame import frame_of
+from iclda._core.labelsums import GivenLabels
+from iclda._core.problem import Problem, summarize_labeled
+from iclda._rows.memory import MemoryRows
+
+SEMI_SUPERVISED = {
+    "self-learning": SelfLearningLDA,
+    "expectation-maximization": ExpectationMaximizationLDA,
+    "moment-constrained": MomentConstrainedLDA,
+    "implicitly-constrained": ImplicitlyConstrainedLDA,
+}
+# Fits that some labeling of the unlabeled rows gives.
+BY_LABELING = {name: SEMI_SUPERVISED[name] for name in SEMI_SUPERVISED if name[0] in "sei"}
+ALL = {"supervised": SupervisedLDA, **SEMI_SUPERVISED}
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Labeled rows, their classes 0..K-1, and unlabeled rows."""
+
+    X: np.ndarray
+    y: np.ndarray
+    X_unlabeled: np.ndarray
+
+    @property
+    def n_classes(self):
+        return int(self.y.max()) + 1
+
+    @property
+    def rows(self):
+        """All rows, labeled ones first."""
+        return np.vstack([self.X, self.X_unlabeled])
+
+    @property
+    def labels(self):
+        """Labels of all rows, -1 where there is none."""
+        return np.r_[self.y, np.full(len(self.X_unlabeled), -1)]
+
+    def fit(self, estimator):
+        return estimator.fit(self.X, self.y, X_unlabeled=self.X_unlabeled)
+
+
+def draw_sample(
+    seed,
+    *,
+    n_classes=2,
+    n_features=2,
+    n_labeled=12,
+    n_unlabeled=40,
+    separation=2.0,
+    freedom=None,
+):
+    """Classes of equal covariance; every class has a label. ``freedom``: of Student's tails."""
+    rng = np.random.default_rng(seed)
+    centers = separation * rng.standard_normal((n_classes, n_features))
+    mix = rng.standard_normal((n_features, n_features)) + 2 * np.eye(n_features)
+    y = np.r_[np.arange(n_classes), rng.integers(n_classes, size=n_labeled - n_classes)]
+    hidden = rng.integers(n_classes, size=n_unlabeled)
+    size = (n_labeled + n_unlabeled, n_features)
+    noise = rng.standard_normal(size) if freedom is None else rng.standard_t(freedom, size)
+    rows = centers[np.r_[y, hidden]] + noise @ mix.T / 2
+    return Sample(rows[:n_labeled], y, rows[n_labeled:])
+
+
+def small_sample(number):
+    """Problem ``number`` of a series of small, hard ones: few labels, all kinds of classes."""
+    rng = np.random.default_rng([2014, number])
+    n_classes = 2 + number % 2
+    return draw_sample(
+        [2014, number, 1],
+        n_classes=n_classes,
+        n_features=1 + number // 2 % 3,
+        n_labeled=n_classes + int(rng.integers(0, 5)),
+        n_unlabeled=int(rng.integers(4, 13) if n_classes == 2 else rng.integers(3, 8)),
+        separation=(0.3, 1.0, 3.0, 8.0)[number // 6 % 4],
+        freedom=(None, 2)[number // 24 % 2],
+    )
+
+
+def problem_of(sample, *, log_priors=None, shrinkage=0.0, weights=None, block_rows=None):
+    """The sample as the core sees it. ``weights``: of all rows, labeled ones first."""
+    n_labeled = len(sample.X)
+    weights = np.ones(len(sample.rows)) if weights is None else weights
+    frame = frame_of(sample.rows)
+    labels = GivenLabels(sample.y, sample.n_classes)
+    labeled = MemoryRows(sample.X, weights[:n_labeled], block_rows=block_rows)
+    return Problem(
+        frame=frame,
+        labeled=summarize_labeled(labeled, labels, frame),
+        unlabeled=MemoryRows(sample.X_unlabeled, weights[n_labeled:], block_rows=block_rows),
+        log_priors=log_priors,
+        shrinkage=shrinkage,
+    )
+
+
+def one_hot(codes, n_classes):
+    return np.eye(n_classes)[codes]
+
+
+def random_shares(rng, n_rows, n_classes, sharpness=1.0):
+    """Rows on the simplex."""
+    shares = rng.dirichlet(np.ones(n_classes), size=n_rows) ** sharpness
+    return shares / shares.sum(axis=1, keepdims=True)
+
+
+def fit_shares(rows, shares, weights=None):
+    """Linear discriminant analysis by soft labels: class weights, means, covariance."""
+    weights = np.ones(len(rows)) if weights is None else weights
+    shares = shares * weights[:, None]
+    counts = shares.sum(axis=0)
+    means = (shares.T @ rows) / counts[:, None]
+    covariance = np.zeros((rows.shape[1], rows.shape[1]))
+    for k, mean in enumerate(means):
+        covariance += ((rows - mean) * shares[:, k : k + 1]).T @ (rows - mean)
+    return counts / counts.sum(), means, covariance / counts.sum()
+
+
+def log_joint(rows, priors, means, covariance):
+    """(n, K): log of prior times density."""
+    deviations = rows[:, None, :] - means
+    distances = np.einsum("nkd,nkd->nk", deviations @ np.linalg.inv(covariance), deviations)
+    constant = rows.shape[1] * np.log(2 * np.pi) + np.linalg.slogdet(covariance)[1]
+    return np.log(priors) - (distances + constant) / 2
+
+
+def labeled_log_likelihood(sample, priors, means, covariance):
+    """Mean over the labeled rows of log prior times density of their own class."""
+    joint = log_joint(sample.X, priors, means, covariance)
+    return joint[np.arange(len(sample.y)), sample.y].mean()
+
+
+def value_of_shares(sample, shares):
+    """Labeled log likelihood per labeled row of the fit that the shares give, and its gradient.
+
+    The gradient is that of the chain rule through priors, means and covariance in the units of the
+    features, with the number of rows held.
+    """
+    n_rows, n_labeled = len(sample.rows), len(sample.X)
+    everything = np.vstack([one_hot(sample.y, sample.n_classes), shares])
+    priors, means, covariance = fit_shares(sample.rows, everything)
+    value = labeled_log_likelihood(sample, priors, means, covariance)
+    precision = np.linalg.inv(covariance)
+    deviations = sample.X - means[sample.y]
+    bend = precision @ (deviations.T @ deviations / n_labeled) @ precision / 2 - precision / 2
+    gradient = np.empty_like(shares)
+    for k in range(sample.n_classes):
+        ahead = sample.X_unlabeled - means[k]
+        pull = precision @ deviations[sample.y == k].sum(axis=0)
+        through_prior = (sample.y == k).sum() / priors[k] / n_labeled
+        through_mean = ahead @ pull / priors[k] / n_labeled
+        through_covariance = ((ahead @ bend) * ahead).sum(axis=1)
+        gradient[:, k] = (through_prior + through_mean + through_covariance) / n_rows
+    return value, gradient
+
+
+def gap_of_shares(sample, shares):
+    """What the best change of labels promises to first order, per labeled row."""
+    _, gradient = value_of_shares(sample, shares)
+    return float((gradient.max(axis=1) - (gradient * shares).sum(axis=1)).sum())
+
+
+def best_hard_labeling(sample):
+    """Labels with the highest labeled log likelihood per labeled row of all, and that value."""
+    n_classes, (n_labeled, d) = sample.n_classes, sample.X.shape
+    every = np.array(list(product(range(n_classes), repeat=len(sample.X_unlabeled))))
+    codes = np.hstack([np.tile(sample.y, (len(every), 1)), every])
+    shares, rows = one_hot(codes, n_classes), sample.rows
+    priors = shares.mean(axis=1)
+    means = np.einsum("lnk,nd->lkd", shares, rows) / (len(rows) * priors[..., None])
+    own = np.take_along_axis(means, codes[..., None], axis=1)
+    deviations = rows - own
+    covariance = np.einsum("lnd,lne->lde", deviations, deviations) / len(rows)
+    labeled = deviations[:, :n_labeled]
+    distances = (labeled @ np.linalg.inv(covariance) * labeled).sum(axis=(1, 2)) / n_labeled
+    log_det = np.linalg.slogdet(covariance)[1]
+    log_prior = np.log(priors[:, sample.y]).mean(axis=1)
+    values = log_prior - (distances + d * np.log(2 * np.pi) + log_det) / 2
+    return every[values.argmax()], float(values.max())
+
+
+def soft_maxima(sample, n_starts, seed=0):
+    """Values that bounded optimizations over soft labels end at, from random starts."""
+    rng = np.random.default_rng([seed, 7])
+    size = len(sample.X_unlabeled), sample.n_classes
+    starts = (random_shares(rng, *size, sharpness=(1, 0.2, 5)[i % 3]) for i in range(n_starts))
+    return np.array([climb(sample, start) for start in starts])
+
+
+def climb(sample, start):
+    """Value that a bounded optimization over soft labels ends at."""
+    by_bounds = _climb_two_classes if sample.n_classes == 2 else _climb_simplices
+    return value_of_shares(sample, by_bounds(sample, start))[0]
+
+
+def best_value_known(sample, n_starts):
+    """Best of all hard labelings, and of soft ones started at the best of them and at random."""
+    codes, hard = best_hard_labeling(sample)
+    improved = climb(sample, one_hot(codes, sample.n_classes))
+    return max(hard, improved, *soft_maxima(sample, n_starts))
+
+
+def _climb_two_classes(sample, start):
+    def loss(first):
+        value, gradient = value_of_shares(sample, np.column_stack([first, 1 - first]))
+        return -value, gradient[:, 1] - gradient[:, 0]
+
+    found = scipy.optimize.minimize(
+        loss,
+        start[:, 0],
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(0, 1)] * len(start),
+        options={"ftol": 1e-15, "gtol": 1e-10, "maxiter": 500},
+    )
+    return np.column_stack([found.x, 1 - found.x])
+
+
+def _climb_simplices(sample, start):
+    """All shares are free within bounds, and add up to one in every row."""
+    n_rows, n_classes = start.shape
+    add_up = np.kron(np.eye(n_rows), np.ones(n_classes))
+
+    def loss(flat):
+        value, gradient = value_of_shares(sample, flat.reshape(start.shape))
+        return -value, -gradient.ravel()
+
+    found = scipy.optimize.minimize(
+        loss,
+        start.ravel(),
+        jac=True,
+        method="SLSQP",
+        bounds=[(0, 1)] * start.size,
+        constraints={"type": "eq", "fun": lambda x: add_up @ x - 1, "jac": lambda x: add_up},
+        options={"ftol": 1e-13, "maxiter": 300},
+    )
+    # A share outside its bounds by rounding must not count for more than it may.
+    shares = np.clip(found.x.reshape(start.shape), 0, 1)
+    return shares / shares.sum(axis=1, keepdims=True)
+
+
+def total_covariance(class_weights, means, covariance):
+    """Covariance of all rows that a fit implies: within classes plus between them."""
+    centered = means - class_weights @ means
+    return covariance + (class_weights[:, None] * centered).T @ centered

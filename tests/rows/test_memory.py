@@ -1,0 +1,114 @@
+import numpy as np
+import pytest
+
+from iclda._core.frame import frame_of
+from iclda._core.labelsums import GivenLabels, LinearRule
+from iclda._rows.memory import MemoryRows
+
+RNG = np.random.default_rng(21)
+X = RNG.standard_normal((100, 3)) * [1, 10, 100] + 5
+WEIGHTS = RNG.uniform(0, 2, len(X))
+IS_MEMBER = RNG.uniform(size=len(X)) < 0.6
+FRAME = frame_of(X)
+CENTERS = RNG.standard_normal((4, 3))
+RULES = {
+    "hard": LinearRule(RNG.standard_normal((3, 4)), RNG.standard_normal(4), False),
+    "soft": LinearRule(RNG.standard_normal((3, 4)), RNG.standard_normal(4), True),
+    "codes": GivenLabels(RNG.integers(4, size=len(X)), 4),
+    "shares": GivenLabels(RNG.dirichlet(np.ones(4), size=len(X)), 4),
+}
+
+
+def assert_equal_fields(a, b, rtol=1e-12):
+    for name in vars(a):
+        if getattr(b, name) is not None:
+            x, y = getattr(a, name), getattr(b, name)
+            np.testing.assert_allclose(x, y, rtol=rtol, atol=rtol * (1 + np.abs(y).max()))
+
+
+@pytest.mark.parametrize("block_rows", [1, 7, 64, 1000])
+@pytest.mark.parametrize("is_member", [None, IS_MEMBER], ids=["all", "some"])
+def test_block_size_changes_nothing_beyond_rounding(block_rows, is_member):
+    blocked, whole = (
+        MemoryRows(X, WEIGHTS, is_member, block_rows=n) for n in (block_rows, len(X))
+    )
+    assert_equal_fields(blocked.moments(FRAME), whole.moments(FRAME))
+    for rule in RULES.values():
+        for centers in (None, CENTERS):
+            assert_equal_fields(
+                blocked.label_sums(rule, FRAME, centers), whole.label_sums(rule, FRAME, centers)
+            )
+        found = blocked.responsibilities(rule, FRAME)
+        np.testing.assert_allclose(found, whole.responsibilities(rule, FRAME), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_members_count_as_if_the_other_rows_were_not_there(name):
+    rule = RULES[name]
+    alone = rule
+    if isinstance(rule, GivenLabels):
+        alone = GivenLabels(rule.labels[IS_MEMBER], 4)
+    members = MemoryRows(X, WEIGHTS, IS_MEMBER, block_rows=16)
+    cut = MemoryRows(X[IS_MEMBER], WEIGHTS[IS_MEMBER])
+    assert members.n_rows == cut.n_rows == IS_MEMBER.sum()
+    assert_equal_fields(members.moments(FRAME), cut.moments(FRAME))
+    assert_equal_fields(members.label_sums(rule, FRAME), cut.label_sums(alone, FRAME))
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_responsibilities_add_up_to_the_label_sums(name):
+    rows = MemoryRows(X, WEIGHTS, block_rows=16)
+    shares = rows.responsibilities(RULES[name], FRAME) * WEIGHTS[:, None]
+    sums = rows.label_sums(RULES[name], FRAME)
+    np.testing.assert_allclose(sums.counts, shares.sum(axis=0), rtol=1e-11)
+    np.testing.assert_allclose(sums.sums, shares.T @ FRAME.apply(X), rtol=1e-10, atol=1e-11)
+
+
+def test_no_weights_are_weights_of_one():
+    plain, ones = MemoryRows(X), MemoryRows(X, np.ones(len(X)))
+    assert_equal_fields(plain.moments(FRAME), ones.moments(FRAME))
+    assert_equal_fields(
+        plain.label_sums(RULES["soft"], FRAME), ones.label_sums(RULES["soft"], FRAME)
+    )
+
+
+def test_single_precision_rows_are_summed_in_double_precision():
+    # 2^24 + 1 is no single-precision number: sums in that precision would stand still.
+    single = np.ones((20_000, 1), dtype=np.float32)
+    single[::2] += np.float32(2**-10)
+    frame = frame_of(single)
+    found = MemoryRows(single).moments(frame)
+    expected = MemoryRows(single.astype(np.float64)).moments(frame)
+    assert_equal_fields(found, expected)
+
+
+@pytest.mark.parametrize("dtype", [np.int64, ">f8", np.float16])
+def test_rows_of_any_numeric_dtype_give_the_same_sums(dtype):
+    whole = np.round(X)
+    found = MemoryRows(whole.astype(dtype), block_rows=16).moments(FRAME)
+    assert_equal_fields(found, MemoryRows(whole).moments(FRAME))
+
+
+@pytest.mark.parametrize("n", [1, 10, 59, 10_000])
+def test_a_sample_weighs_as_much_as_all_rows(n):
+    rows = MemoryRows(X, WEIGHTS, IS_MEMBER)
+    drawn, weights = rows.sample(n, seed=3)
+    assert len(drawn) == len(weights) == min(n, rows.n_rows)
+    np.testing.assert_allclose(weights.sum(), WEIGHTS[IS_MEMBER].sum())
+    assert {tuple(row) for row in drawn} <= {tuple(row) for row in X[IS_MEMBER]}
+    again, _ = rows.sample(n, seed=3)
+    np.testing.assert_array_equal(drawn, again)
+
+
+def test_a_sample_of_all_rows_is_all_rows_in_order():
+    drawn, weights = MemoryRows(X, WEIGHTS).sample(len(X), seed=1)
+    np.testing.assert_array_equal(drawn, X)
+    np.testing.assert_allclose(weights, WEIGHTS, rtol=1e-15)
+
+
+def test_no_rows_have_no_sums():
+    none = MemoryRows(X, WEIGHTS, np.zeros(len(X), dtype=bool))
+    assert none.n_rows == 0
+    assert none.moments(FRAME).weight == 0
+    assert none.label_sums(RULES["soft"], FRAME).counts.tolist() == [0, 0, 0, 0]
+    assert none.responsibilities(RULES["soft"], FRAME).shape == (0, 4)

@@ -1,0 +1,58 @@
+"""scikit-learn's own checks of an estimator, on all five classifiers."""
+
+import pytest
+from sklearn.utils.estimator_checks import (
+    check_dataframe_column_names_consistency,
+    check_param_validation,
+    parametrize_with_checks,
+)
+
+from iclda import (
+    ExpectationMaximizationLDA,
+    ImplicitlyConstrainedLDA,
+    MomentConstrainedLDA,
+    SelfLearningLDA,
+    SupervisedLDA,
+)
+
+# Most checks label every row, and one labels too few rows for the features: the warnings are due.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.* got no unlabeled rows:UserWarning"),
+    pytest.mark.filterwarnings("ignore:The .* labeled rows vary within their classes:UserWarning"),
+]
+
+CLASSIFIERS = [
+    SupervisedLDA,
+    SelfLearningLDA,
+    ExpectationMaximizationLDA,
+    MomentConstrainedLDA,
+    ImplicitlyConstrainedLDA,
+]
+
+
+def expected_failed_checks(estimator):
+    return {
+        "check_classifiers_classes": (
+            "It fits y in {-1, 1}, where -1 is our marker of unlabeled rows; scikit-learn "
+            "excuses only its own three semi-supervised classes, by name."
+        )
+    }
+
+
+# scikit-learn casts the infinite y of check_supervised_y_no_nan to int64 before it refuses it.
+@pytest.mark.filterwarnings("ignore:invalid value encountered in cast:RuntimeWarning:sklearn")
+@parametrize_with_checks(
+    [classifier() for classifier in CLASSIFIERS], expected_failed_checks=expected_failed_checks
+)
+def test_scikit_learn_check_passes(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("classifier", CLASSIFIERS)
+def test_column_names_are_checked(classifier):
+    check_dataframe_column_names_consistency(classifier.__name__, classifier())
+
+
+@pytest.mark.parametrize("classifier", CLASSIFIERS)
+def test_parameters_are_validated(classifier):
+    check_param_validation(classifier.__name__, classifier())

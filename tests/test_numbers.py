@@ -1,0 +1,640 @@
+"""Rows, weights and priors that break careless arithmetic."""
+
+import datetime
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
+
+from iclda import (
+    ExpectationMaximizationLDA,
+    ImplicitlyConstrainedLDA,
+    MomentConstrainedLDA,
+    SelfLearningLDA,
+    SupervisedLDA,
+)
+from problems import ALL, BY_LABELING, SEMI_SUPERVISED
+
+every_classifier = pytest.mark.parametrize("classifier", ALL.values(), ids=ALL)
+semi_supervised = pytest.mark.parametrize(
+    "classifier", SEMI_SUPERVISED.values(), ids=SEMI_SUPERVISED
+)
+by_labeling = pytest.mark.parametrize("classifier", BY_LABELING.values(), ids=BY_LABELING)
+
+FITTED = ["priors_", "class_weights_", "means_", "covariance_", "coef_", "intercept_"]
+
+
+def draw(n_labeled=8, n_unlabeled=24, n_features=3, n_classes=2, seed=0):
+    """Rows, labels (-1: unlabeled) and true classes; the first ``n_labeled`` of each are known."""
+    rng = np.random.default_rng(seed)
+    true = np.arange(n_labeled * n_classes + n_unlabeled) % n_classes
+    centers = 2.5 * np.eye(n_classes, n_features)
+    X = centers[true] + rng.standard_normal((len(true), n_features))
+    return X, np.where(np.arange(len(true)) < n_labeled * n_classes, true, -1), true
+
+
+X, Y, TRUE = draw()
+
+
+def assert_finite(model, rows):
+    """No NaN and no infinity in anything fitted, nor in any prediction; probabilities are such."""
+    fitted = {name: value for name, value in vars(model).items() if name.endswith("_")}
+    if isinstance(model, ImplicitlyConstrainedLDA):
+        fitted["responsibilities_"] = model.responsibilities_
+        fitted["impute"] = model.impute(rows)
+    fitted |= {
+        method: getattr(model, method)(rows)
+        for method in ("decision_function", "predict_log_proba", "transform", "score_samples")
+    }
+    for name, value in fitted.items():
+        if isinstance(value, (float, np.ndarray)) and np.asarray(value).dtype.kind == "f":
+            assert np.isfinite(value).all(), name
+    probabilities = model.predict_proba(rows)
+    assert (probabilities >= 0).all()
+    assert (probabilities <= 1).all()
+    assert_allclose(probabilities.sum(axis=1), 1, rtol=1e-12)
+
+
+def assert_same_fit(model, other, tol):
+    for name in FITTED:
+        expected = getattr(other, name)
+        assert_allclose(
+            getattr(model, name),
+            expected,
+            rtol=tol,
+            atol=tol * np.abs(expected).max(),
+            err_msg=name,
+        )
+
+
+def tolerance(classifier, exact=1e-10):
+    """The search stops within its tolerance, all else is arithmetic."""
+    return 1e-7 if classifier is ImplicitlyConstrainedLDA else exact
+
+
+# 12. More features than labeled rows.
+
+
+@by_labeling
+def test_more_features_than_labels_are_no_trouble_where_all_rows_span_the_space(classifier):
+    rows, y, _ = draw(n_labeled=3, n_unlabeled=60, n_features=12)
+    model = classifier().fit(rows, y)
+    assert model.rank_ == 12
+    assert_finite(model, rows)
+
+
+def test_more_features_than_labels_leave_the_supervised_fit_a_rank_and_one_warning():
+    rows, y, _ = draw(n_labeled=3, n_unlabeled=0, n_features=12)
+    message = "6 labeled rows vary within their classes in 4 of 5 directions.*Label more rows"
+    with pytest.warns(UserWarning, match=message) as caught:
+        model = SupervisedLDA().fit(rows, y)
+    assert len(caught) == 1
+    assert model.rank_ == 4
+    assert_finite(model, rows)
+
+
+def test_more_features_than_labels_make_moment_matching_ask_for_shrinkage():
+    rows, y, _ = draw(n_labeled=3, n_unlabeled=60, n_features=12)
+    with pytest.raises(ValueError, match=r"in 4 of the 12 directions.*pass shrinkage"):
+        MomentConstrainedLDA().fit(rows, y)
+
+
+@every_classifier
+@pytest.mark.parametrize("shrinkage", [0.1, "auto"])
+def test_shrinkage_makes_more_features_than_rows_an_ordinary_problem(classifier, shrinkage):
+    rows, y, _ = draw(n_labeled=4, n_unlabeled=8, n_features=30)
+    model = classifier(shrinkage=shrinkage).fit(rows, y)
+    assert model.rank_ == 30
+    assert_finite(model, rows)
+
+
+@by_labeling
+def test_more_features_than_rows_are_said_once_with_the_rank(classifier):
+    rows, y, _ = draw(n_labeled=4, n_unlabeled=8, n_features=30)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = classifier().fit(rows, y)
+    about_rank = [w for w in caught if "Rows span 15 of 30 dimensions" in str(w.message)]
+    assert len(about_rank) == 1
+    assert {w.category for w in caught} <= {UserWarning, ConvergenceWarning}
+    assert model.rank_ == 15
+    assert_finite(model, rows)
+
+
+# 13. to 15. Columns that say nothing, or the same twice.
+
+
+@every_classifier
+@pytest.mark.parametrize("value", [0.0, 0.1, -1e9, 1e200])
+def test_a_constant_column_changes_nothing_but_is_named(classifier, value):
+    wide = np.insert(X, 1, value, axis=1)
+    with pytest.warns(UserWarning, match=r"column 1 is constant") as caught:
+        model = classifier().fit(wide, Y)
+    assert len(caught) == 1
+    without = classifier().fit(X, Y)
+    tol = tolerance(classifier)
+    assert_array_equal(model.coef_[:, 1], 0)
+    assert_allclose(np.delete(model.coef_, 1, axis=1), without.coef_, rtol=tol, atol=tol)
+    assert_allclose(model.predict_proba(wide), without.predict_proba(X), rtol=0, atol=tol)
+    assert_allclose(model.score_samples(wide), without.score_samples(X), rtol=tol)
+    assert_allclose(model.means_[:, 1], value)
+
+
+@every_classifier
+def test_a_constant_column_is_named_as_the_frame_names_it(classifier):
+    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(always=3.0)
+    with pytest.warns(UserWarning, match="column 'always' is constant"):
+        classifier().fit(frame, Y)
+
+
+@every_classifier
+@pytest.mark.parametrize("among", ["labeled", "all"])
+def test_a_column_may_be_constant_in_one_class(classifier, among):
+    rows = X.copy()
+    rows[(Y if among == "labeled" else TRUE) == 0, 2] = 4.0
+    assert_finite(classifier().fit(rows, Y), rows)
+
+
+REPEATED = {
+    "duplicate": X[:, 0],
+    "sum": X @ [1.0, 2.0, -3.0],
+    "other units": 1e6 * X[:, 1] + 5.0,
+    "tiny": -1e-9 * X[:, 2],
+}
+
+
+@every_classifier
+@pytest.mark.filterwarnings("ignore:Rows span 3 of 4 dimensions")
+@pytest.mark.parametrize("column", REPEATED.values(), ids=REPEATED)
+def test_a_collinear_column_changes_no_prediction(classifier, column):
+    wide = np.column_stack([X, column])
+    model = classifier().fit(wide, Y)
+    assert model.rank_ == 3
+    assert_finite(model, wide)
+    expected = classifier().fit(X, Y).predict_proba(X)
+    assert_allclose(model.predict_proba(wide), expected, rtol=0, atol=1e-8)
+
+
+# 16. and 17. Far from the origin.
+
+
+@every_classifier
+def test_an_offset_of_1e8_keeps_the_coefficients(classifier):
+    moved, centered = classifier().fit(X + 1e8, Y), classifier().fit(X, Y)
+    assert_allclose(moved.coef_, centered.coef_, rtol=1e-6)
+    assert_allclose(moved.predict_proba(X + 1e8), centered.predict_proba(X), rtol=0, atol=1e-6)
+
+
+@every_classifier
+@pytest.mark.parametrize("offset", [1e8, 1e12, -1e15])
+def test_an_offset_costs_no_more_than_the_rounding_of_the_rows(classifier, offset):
+    far = 8.0 * X + offset
+    near = far - offset  # exact: what rounding has left of the rows
+    moved, centered = classifier().fit(far, Y), classifier().fit(near, Y)
+    tol = tolerance(classifier)
+    assert_allclose(moved.coef_, centered.coef_, rtol=tol, atol=tol)
+    assert_allclose(moved.covariance_, centered.covariance_, rtol=tol, atol=tol)
+    assert_allclose(moved.predict_proba(far), centered.predict_proba(near), rtol=0, atol=tol)
+    assert_array_equal(moved.predict(far), centered.predict(near))
+    assert_finite(moved, far)
+
+
+# 18. and 19. Units.
+
+
+@every_classifier
+@pytest.mark.parametrize("scales", [(1e-150, 1.0, 1e150), (1e-6, 1e6, 1.0), (1e-150,) * 3])
+def test_units_of_the_features_change_no_prediction(classifier, scales):
+    rows = X * scales
+    model = classifier().fit(rows, Y)
+    assert_finite(model, rows)
+    expected = classifier().fit(X, Y).predict_proba(X)
+    assert_allclose(model.predict_proba(rows), expected, rtol=0, atol=tolerance(classifier))
+
+
+@pytest.mark.parametrize("variant", ["symmetric", "means-shifted"])
+@pytest.mark.parametrize("scales", [(1e150,) * 3, (1e-150,) * 3])
+def test_a_common_unit_changes_no_prediction_of_the_maps_in_the_users_units(variant, scales):
+    rows = X * scales
+    model = MomentConstrainedLDA(variant=variant).fit(rows, Y)
+    assert_finite(model, rows)
+    expected = MomentConstrainedLDA(variant=variant).fit(X, Y).predict_proba(X)
+    assert_allclose(model.predict_proba(rows), expected, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("variant", ["symmetric", "means-shifted"])
+@pytest.mark.parametrize("scales", [(1e-140, 1.0, 1e140), (1.0, 1e-20, 1.0)])
+def test_maps_in_the_users_units_stay_finite_or_ask_for_other_units(variant, scales):
+    rows = X * scales
+    try:
+        model = MomentConstrainedLDA(variant=variant).fit(rows, Y)
+    except ValueError as error:
+        assert "rescale" in str(error)  # noqa: PT017 - one of two right answers
+    else:
+        assert_finite(model, rows)
+
+
+@every_classifier
+@pytest.mark.parametrize(
+    ("scale", "shown"), [(1e200, r"\d\.\d*e\+200"), (1e-200, r"\d\.\d*e-200"), (1e-310, "e-31")]
+)
+def test_a_column_whose_variance_is_no_number_is_named_with_its_deviation(classifier, scale, shown):
+    rows = X * [1.0, scale, 1.0]
+    message = rf"deviation of column 1 is .*{shown}.* between 1e-150 and 1e\+150.*rescale"
+    with pytest.raises(ValueError, match=message):
+        classifier().fit(rows, Y)
+
+
+@semi_supervised
+def test_one_enormous_entry_among_many_rows_is_found(classifier):
+    rows = np.random.default_rng(3).standard_normal((12_000, 2))
+    rows[11_001, 1] = 1e200
+    y = np.where(np.arange(12_000) < 20, np.arange(12_000) % 2, -1)
+    with pytest.raises(ValueError, match=r"deviation of column 1 is too large.*rescale"):
+        classifier().fit(rows, y)
+
+
+@every_classifier
+@pytest.mark.parametrize("far", [1e6, 1e100])
+def test_rows_far_from_all_training_rows_get_probabilities(classifier, far):
+    assert_finite(classifier().fit(X, Y), far * X)
+
+
+# 20. NaN and infinity.
+
+
+@every_classifier
+@pytest.mark.parametrize(
+    ("value", "shown"), [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")]
+)
+@pytest.mark.parametrize("row", [3, 35], ids=["labeled", "unlabeled"])
+def test_an_entry_that_is_no_number_is_named_by_row_and_column(classifier, value, shown, row):
+    rows = X.copy()
+    rows[row, 2] = value
+    message = rf"contains {shown}, first in row {row}, column 2\. .*drop these rows"
+    with pytest.raises(ValueError, match="Input X " + message):
+        classifier().fit(rows, Y)
+    with pytest.raises(ValueError, match="Input X_unlabeled " + message):
+        classifier().fit(X, Y, X_unlabeled=rows)
+    with pytest.raises(ValueError, match="Input X " + message):
+        classifier().fit(X, Y).predict(rows)
+
+
+def test_an_entry_that_is_no_number_is_named_beyond_the_first_block():
+    rows = np.zeros((20_000, 2), dtype=np.float32)
+    rows[17_003, 1] = np.nan
+    with pytest.raises(ValueError, match="first in row 17003, column 1"):
+        SelfLearningLDA().fit(X[:, :2], Y, X_unlabeled=rows)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pd.Series([1.0, None] * 20, dtype="Float64"),
+        pd.Series([1, None] * 20, dtype="Int64"),
+        pd.Series([1.0, None] * 20, dtype=object),
+    ],
+    ids=["Float64", "Int64", "object"],
+)
+def test_a_missing_entry_of_a_frame_is_named_by_row_and_column(column):
+    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(b=column)
+    with pytest.raises(ValueError, match=r"contains NaN, first in row 1, column 'b'.*Impute"):
+        SelfLearningLDA().fit(frame, Y)
+
+
+# 21. to 23. Dtypes.
+
+
+@every_classifier
+@pytest.mark.parametrize("offset", [0.0, 1000.0])
+def test_float32_rows_are_summed_in_float64(classifier, offset):
+    rows = (X + offset).astype(np.float32)
+    model, exact = classifier().fit(rows, Y), classifier().fit(rows.astype(np.float64), Y)
+    assert model.coef_.dtype == model.predict_proba(rows).dtype == np.float64
+    assert_same_fit(model, exact, 1e-5)
+    assert_allclose(
+        model.predict_proba(rows), exact.predict_proba(rows.astype(float)), rtol=0, atol=1e-5
+    )
+
+
+@every_classifier
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "bool", "int64", "float16"])
+def test_narrow_integers_do_not_wrap_around(classifier, dtype):
+    rows = {
+        "bool": X > 0.5,
+        "uint8": np.clip(np.round(40 * X) + 128, 0, 255),
+    }.get(dtype, np.clip(np.round(40 * X), -128, 127))
+    narrow, wide = rows.astype(dtype), rows.astype(np.float64)
+    model, exact = classifier().fit(narrow, Y), classifier().fit(wide, Y)
+    assert_same_fit(model, exact, 1e-12)
+    assert_allclose(model.predict_proba(narrow), exact.predict_proba(wide), rtol=0, atol=1e-12)
+
+
+@every_classifier
+def test_unlabeled_rows_may_have_another_dtype(classifier):
+    rows = np.clip(np.round(40 * X), -128, 127)
+    model = classifier().fit(rows, Y, X_unlabeled=rows.astype(np.int8))
+    assert_same_fit(model, classifier().fit(rows, Y, X_unlabeled=rows), 1e-12)
+
+
+def with_column(values):
+    return pd.DataFrame(X, columns=["a", "b", "c"]).assign(b=values)
+
+
+NOT_NUMBERS = {
+    "text": (with_column("red"), "column 'b' holds text, for example 'red'.*encode it"),
+    "category": (with_column(pd.Categorical(["red"] * 40)), "column 'b' holds text.*'red'"),
+    "date": (with_column(pd.Timestamp("2020-01-31")), "column 'b' holds dates.*2020-01-31.*turn"),
+    "zoned": (with_column(pd.Timestamp("2020-01-31", tz="UTC")), "column 'b' .*2020-01-31.*turn"),
+    "day": (with_column([datetime.date(2020, 1, 31)] * 40), "column 'b' .*2020-01-31.*turn"),
+    "duration": (with_column(pd.Timedelta("1D")), "column 'b' holds dates or durations"),
+    "complex": (with_column(2.5 + 1j), r"column 'b' holds \(2\.5\+1j\)\. Split it"),
+    "polars": (pl.DataFrame({"a": X[:, 0], "b": ["x"] * 40}), "column 'b' holds text.*'x'"),
+    "complex array": (X + np.array([0, 0, 1j]), r"column 2 holds \(.*\+1j\)\. Split it"),
+    "list": ([[1.0, 2.0, "red"]] * 40, "column 2 holds text, for example 'red'.*encode it"),
+    "dates": (np.full((40, 3), np.datetime64("2020-01-31")), "column 0 .*2020-01-31.*turn"),
+    "text array": (np.where(np.eye(40, 3), "red", "1"), "column 0 holds text, for example 'red'"),
+}
+
+
+@pytest.mark.parametrize(("rows", "message"), NOT_NUMBERS.values(), ids=NOT_NUMBERS)
+def test_a_column_that_holds_no_real_numbers_is_named(rows, message):
+    with pytest.raises(ValueError, match=message):
+        SelfLearningLDA().fit(rows, Y)
+
+
+def test_a_column_of_objects_is_named():
+    with pytest.raises(TypeError, match=r"column 'b' holds \{'k': 1\}: .*must be a string"):
+        SelfLearningLDA().fit(with_column([{"k": 1}] * 40), Y)
+
+
+@every_classifier
+def test_a_text_column_of_unlabeled_rows_is_named(classifier):
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    with pytest.raises(ValueError, match=r"X_unlabeled, column 'b' holds text, .* 'red'"):
+        classifier().fit(frame, Y, X_unlabeled=with_column("red"))
+
+
+# 24. Small problems.
+
+SMALL = {
+    "one feature": (X[:, :1], Y),
+    "no unlabeled row": (X[:16], Y[:16]),
+    "one unlabeled row": (X[:17], Y[:17]),
+    "two rows": (X[:2], [0, 1]),
+    "two rows, one feature": ([[0.0], [1.0]], [0, 1]),
+    "two equal rows": ([[1.0, 2.0]] * 2, [0, 1]),
+    "three rows": (X[:3], [0, 1, -1]),
+    "three rows, one feature": ([[0.0], [1.0], [0.4]], [0, 1, -1]),
+    "half way": ([[0.0], [1.0], [0.5]], [0, 1, -1]),
+    "only equal rows": (np.ones((6, 2)), [0, 1, 0, 1, -1, -1]),
+    "equal labeled rows": (np.r_[np.ones((4, 3)), X[:9]], [0, 1, 0, 1] + 9 * [-1]),
+    "equal unlabeled rows": (np.r_[X[:9], np.ones((9, 3))], [*Y[:9], *[-1] * 9]),
+    "more features than rows": (np.random.default_rng(1).normal(size=(6, 9)), [0, 1, 0, 1, -1, -1]),
+    "as many rows as dimensions": (X[:4], [0, 1, -1, -1]),
+}
+
+
+@every_classifier
+@pytest.mark.parametrize(("rows", "y"), SMALL.values(), ids=SMALL)
+def test_a_small_problem_has_a_finite_fit_or_a_clear_error(classifier, rows, y):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        try:
+            model = classifier().fit(rows, y)
+        except ValueError as error:
+            message = str(error)
+            assert "labeled rows" in message
+            assert "shrinkage" in message
+        else:
+            assert_finite(model, np.asarray(rows))
+
+
+@pytest.mark.filterwarnings("ignore:SelfLearningLDA. a mix of columns")
+def test_a_row_half_way_between_two_classes_counts_in_one_of_them():
+    # In whitened coordinates three rows are an equilateral triangle: the third is a tie.
+    rows = np.array([[0.0, 1.0], [1.0, 1.0], [0.4, 3.0]])
+    with pytest.warns(UserWarning, match="one labeled row"):
+        model = SelfLearningLDA().fit(rows, [0, 1, -1])
+    label = model.class_weights_.argmax()
+    codes = np.array([0, 1, label])
+    assert_allclose(model.means_, [rows[codes == k].mean(axis=0) for k in (0, 1)], atol=1e-12)
+    deviations = rows - model.means_[codes]
+    assert_allclose(model.covariance_, deviations.T @ deviations / 3, atol=1e-8)
+
+
+# 25. and 26. Weights.
+
+WEIGHTS = np.array([1, 2, 3, 1, 1, 2, 4, 1] * 5)
+
+
+@every_classifier
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"shrinkage": 0.1}, {"shrinkage": "auto"}, {"priors": [0.3, 0.7]}],
+    ids=["plain", "shrinkage", "auto", "priors"],
+)
+def test_a_weight_counts_like_repeating_the_row(classifier, settings):
+    weighted = classifier(**settings).fit(X, Y, WEIGHTS)
+    repeated = classifier(**settings).fit(np.repeat(X, WEIGHTS, axis=0), np.repeat(Y, WEIGHTS))
+    assert_same_fit(weighted, repeated, 1e-10)
+
+
+@every_classifier
+def test_a_weight_of_further_unlabeled_rows_counts_like_repeating_the_row(classifier):
+    weighted = classifier().fit(X, Y, X_unlabeled=-X, sample_weight_unlabeled=WEIGHTS)
+    repeated = classifier().fit(X, Y, X_unlabeled=np.repeat(-X, WEIGHTS, axis=0))
+    assert_same_fit(weighted, repeated, 1e-10)
+
+
+@every_classifier
+def test_weight_zero_counts_like_no_row(classifier):
+    rows = X.copy()
+    rows[[2, 30]] = 1e6
+    weights = np.where(np.isin(np.arange(40), [1, 2, 30, 31]), 0, WEIGHTS)
+    is_kept = weights > 0
+    kept = classifier().fit(X[is_kept], Y[is_kept], weights[is_kept])
+    assert_same_fit(classifier().fit(rows, Y, weights), kept, 1e-12)
+
+
+@every_classifier
+def test_a_class_whose_rows_all_weigh_nothing_is_no_class(classifier):
+    y = np.where(np.arange(40) < 4, 7, Y)
+    model = classifier().fit(X, y, (y != 7).astype(float))
+    assert_array_equal(model.classes_, [0, 1])
+    assert_same_fit(model, classifier().fit(X[4:], Y[4:]), 1e-12)
+
+
+@semi_supervised
+def test_weights_of_unlabeled_rows_count(classifier):
+    heavy = classifier().fit(X, Y, np.where(Y < 0, 20.0, 1.0))
+    light = classifier().fit(X, Y, np.where(Y < 0, 1e-9, 1.0))
+    assert_allclose(light.coef_, SupervisedLDA().fit(X, Y).coef_, rtol=1e-6)
+    assert np.abs(heavy.coef_ - light.coef_).max() > 0.1
+
+
+@every_classifier
+@pytest.mark.parametrize("unit", [1e-300, 1e-3, 1e300])
+def test_the_unit_of_the_weights_changes_nothing(classifier, unit):
+    model, plain = classifier().fit(X, Y, np.full(40, unit)), classifier().fit(X, Y)
+    assert_same_fit(model, plain, tolerance(classifier))
+
+
+BAD_WEIGHTS = {
+    "zero": (np.zeros(40), r"is zero for all 40 rows: at least one must count"),
+    "negative": (np.r_[np.ones(39), -2.5], r"got -2\.5 in row 39\. Weight 0 leaves a row out"),
+    "NaN": (np.r_[1.0, np.nan, np.ones(38)], r"got nan in row 1\. Weight 0 leaves a row out"),
+    "infinite": (np.r_[np.inf, np.ones(39)], r"got inf in row 0\. Weight 0 leaves a row out"),
+    "short": (np.ones(39), r"one number for each of the 40 rows, got shape \(39,\)"),
+    "2-d": (np.ones((40, 1)), r"one number for each of the 40 rows, got shape \(40, 1\)"),
+}
+
+
+@every_classifier
+@pytest.mark.parametrize(("weights", "message"), BAD_WEIGHTS.values(), ids=BAD_WEIGHTS)
+def test_weights_that_are_none_are_refused(classifier, weights, message):
+    with pytest.raises(ValueError, match="^sample_weight .*" + message):
+        classifier().fit(X, Y, weights)
+    with pytest.raises(ValueError, match="^sample_weight_unlabeled .*" + message):
+        classifier().fit(X, Y, X_unlabeled=X, sample_weight_unlabeled=weights)
+
+
+@every_classifier
+def test_weights_without_their_rows_are_refused(classifier):
+    with pytest.raises(ValueError, match="weighs the rows of X_unlabeled, which was not passed"):
+        classifier().fit(X, Y, sample_weight_unlabeled=np.ones(40))
+
+
+@every_classifier
+def test_labels_that_all_weigh_nothing_are_no_labels(classifier):
+    with pytest.raises(ValueError, match=r"y labels no row: all 40 rows .* or have weight 0"):
+        classifier().fit(X, Y, (Y < 0).astype(float))
+
+
+# 27. Priors.
+
+LABELED_LIKELIHOOD = [ExpectationMaximizationLDA, ImplicitlyConstrainedLDA]
+NO_LABELED_LIKELIHOOD = [SupervisedLDA, SelfLearningLDA, MomentConstrainedLDA]
+
+
+@pytest.mark.parametrize("classifier", NO_LABELED_LIKELIHOOD)
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("never", [0, 1])
+def test_a_class_of_prior_zero_is_never_predicted(classifier, n_classes, never):
+    rows, y, _ = draw(n_classes=n_classes)
+    priors = np.where(np.arange(n_classes) == never, 0.0, 1 / (n_classes - 1))
+    model = classifier(priors=priors).fit(rows, y)
+    assert never not in model.predict(rows)
+    probabilities = model.predict_proba(rows)
+    assert_array_equal(probabilities[:, never], 0)
+    assert_allclose(probabilities.sum(axis=1), 1, rtol=1e-12)
+    log_probabilities = model.predict_log_proba(rows)
+    assert_array_equal(log_probabilities[:, never], -np.inf)
+    assert np.isfinite(np.delete(log_probabilities, never, axis=1)).all()
+    for name in ("means_", "covariance_", "coef_", "class_weights_"):
+        assert np.isfinite(getattr(model, name)).all(), name
+    assert not np.isnan(model.intercept_).any()
+    assert np.isfinite(model.transform(rows)).all()
+    assert np.isfinite(model.score_samples(rows)).all()
+    joint = model.log_likelihood(rows[:n_classes], np.arange(n_classes))
+    assert_array_equal(np.isneginf(joint), np.arange(n_classes) == never)
+    assert not np.isnan(joint).any()
+
+
+@pytest.mark.parametrize("classifier", LABELED_LIKELIHOOD)
+def test_prior_zero_of_a_labeled_class_has_no_likelihood_to_maximize(classifier):
+    with pytest.raises(ValueError, match=r"priors gives 0 to \[1\], .*small positive prior"):
+        classifier(priors=[1.0, 0.0]).fit(X, Y)
+
+
+@every_classifier
+@pytest.mark.parametrize("tiny", [1e-300, 5e-324])
+def test_a_tiny_prior_is_finite(classifier, tiny):
+    model = classifier(priors=[tiny, 1.0]).fit(X, Y)
+    assert_array_equal(model.priors_, [np.exp(np.log(tiny)), 1.0])
+    assert_finite(model, X)
+
+
+@every_classifier
+@pytest.mark.parametrize(
+    ("priors", "message"),
+    [
+        ([-0.1, 1.1], r"numbers of at least 0, got \[-0\.1, 1\.1\] for the classes 0, 1"),
+        ([np.nan, 1.0], r"numbers of at least 0, got \[nan, 1\.0\] for the classes 0, 1"),
+        (
+            [0.5, 0.5, 0.0],
+            r"hold 2 numbers, one for each class in the order 0, 1; .* \(3,\)",
+        ),
+        ([[0.5, 0.5]], r"hold 2 numbers, one for each class.*got shape \(1, 2\)"),
+        ([0.5, 0.75], r"got \[0\.5, 0\.75\], which add up to 1\.25: divide them"),
+        ({0: 0.5, 1: 0.75}, r"got \[0\.5, 0\.75\], which add up to 1\.25: divide them"),
+    ],
+    ids=["negative", "NaN", "long", "2-d", "sum", "sum of a dict"],
+)
+def test_priors_that_are_none_are_refused(classifier, priors, message):
+    with pytest.raises(ValueError, match="priors must .*" + message):
+        classifier(priors=priors).fit(X, Y)
+
+
+# 28. Perfect separation.
+
+
+@every_classifier
+@pytest.mark.parametrize("distance", [1e2, 1e4, 1e6, 1e9])
+def test_perfect_separation_leaves_probabilities(classifier, distance):
+    rows = X + np.outer(TRUE, [distance, 0.0, 0.0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings("ignore", message="The 16 labeled rows vary within")
+        try:
+            model = classifier().fit(rows, Y)
+        except ValueError as error:
+            assert classifier is MomentConstrainedLDA
+            assert "in 2 of the 3 directions" in str(error)  # noqa: PT017
+            return
+    assert_finite(model, rows)
+    assert_array_equal(model.predict(rows), TRUE)
+
+
+# 29. Unlabeled rows from elsewhere.
+
+ELSEWHERE = {
+    "a little shift": (X + 1.0, None),
+    "shift": (X + 1e3, "mean of column 1 is 1001 among them"),
+    "extra cluster": (np.r_[X, X + np.array([40, -60, 5])], "seem to come from elsewhere"),
+    "one class only": (X[TRUE == 0], None),
+    "one point": (np.zeros((20, 3)), None),
+}
+
+
+@semi_supervised
+@pytest.mark.parametrize(("unlabeled", "diagnosis"), ELSEWHERE.values(), ids=ELSEWHERE)
+def test_unlabeled_rows_from_elsewhere_are_diagnosed_when_far(classifier, unlabeled, diagnosis):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = classifier().fit(X[:16], Y[:16], X_unlabeled=unlabeled)
+    messages = [str(warning.message) for warning in caught]
+    if diagnosis is None:
+        assert messages == []
+    else:
+        assert len(messages) == 1
+        assert diagnosis in messages[0]
+        assert "Compare with SupervisedLDA" in messages[0]
+    assert_finite(model, np.r_[X, unlabeled])
+
+
+@semi_supervised
+def test_a_million_unlabeled_rows_for_every_label_leave_a_finite_fit(classifier):
+    unlabeled = X[16:]
+    weights = np.full(len(unlabeled), 16e6 / len(unlabeled))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = classifier().fit(
+            X[:16], Y[:16], X_unlabeled=unlabeled, sample_weight_unlabeled=weights
+        )
+    assert_finite(model, X)

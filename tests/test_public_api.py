@@ -1,0 +1,192 @@
+"""What the package promises to its users: names, docstrings, defaults, attributes."""
+
+import ast
+import doctest
+import inspect
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import iclda
+
+NAMES = [
+    "ExpectationMaximizationLDA",
+    "ImplicitlyConstrainedLDA",
+    "MomentConstrainedLDA",
+    "SelfLearningLDA",
+    "SupervisedLDA",
+]
+OPTIONAL = ["pandas", "polars", "torch", "dask", "matplotlib"]
+every_classifier = pytest.mark.parametrize("classifier", [getattr(iclda, name) for name in NAMES])
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 10)
+    X = pd.DataFrame(rng.standard_normal((30, 2)) + 2 * np.eye(3)[y][:, :2], columns=["a", "b"])
+    return X, np.where(np.arange(30) % 3 > 0, y, -1)
+
+
+def entries(classifier, section):
+    """Names and types of one section of a numpydoc docstring."""
+    lines = inspect.getdoc(classifier).splitlines()
+    start = next(
+        i for i, line in enumerate(lines) if line == section and set(lines[i + 1]) == {"-"}
+    )
+    found = {}
+    for line, after in zip(lines[start + 2 :], [*lines[start + 3 :], ""], strict=False):
+        if after and set(after) == {"-"}:
+            break
+        if match := re.match(r"(\w+) : (.+)$", line):
+            found[match[1]] = match[2]
+    return found
+
+
+def test_the_package_exports_the_five_classifiers():
+    assert sorted(iclda.__all__) == NAMES
+    for name in NAMES:
+        assert inspect.isclass(getattr(iclda, name))
+
+
+def test_the_package_has_no_other_public_names():
+    public = {name for name in vars(iclda) if not name.startswith("_")}
+    assert public == set(NAMES)
+
+
+@every_classifier
+def test_the_docstring_lists_the_parameters_of_the_constructor(classifier):
+    signature = inspect.signature(classifier)
+    assert list(entries(classifier, "Parameters")) == list(signature.parameters)
+
+
+@every_classifier
+def test_documented_defaults_are_the_defaults(classifier):
+    documented = {
+        name: ast.literal_eval(re.search(r", default=(.+)$", text)[1])
+        for name, text in entries(classifier, "Parameters").items()
+    }
+    real = {
+        name: parameter.default
+        for name, parameter in inspect.signature(classifier).parameters.items()
+    }
+    assert documented == real
+
+
+@every_classifier
+def test_parameters_are_given_by_name(classifier):
+    kinds = {parameter.kind for parameter in inspect.signature(classifier).parameters.values()}
+    assert kinds == {inspect.Parameter.KEYWORD_ONLY}
+
+
+@every_classifier
+def test_every_documented_attribute_is_there_after_fit(classifier, data):
+    fitted = classifier().fit(*data)
+    missing = [name for name in entries(classifier, "Attributes") if not hasattr(fitted, name)]
+    assert not missing
+
+
+@every_classifier
+def test_every_public_attribute_is_documented(classifier, data):
+    fitted = classifier().fit(*data)
+    public = {name for name in dir(fitted) if name.endswith("_") and not name.startswith("_")}
+    assert public == set(entries(classifier, "Attributes"))
+
+
+@every_classifier
+def test_attributes_have_the_documented_shapes(classifier, data):
+    fitted = classifier().fit(*data)
+    sizes = {
+        "n_classes": 3,
+        "n_features": 2,
+        "n_unlabeled": 10,
+        "1": 1,
+        "n_iter_": getattr(fitted, "n_iter_", None),
+    }
+    for name, text in entries(classifier, "Attributes").items():
+        shapes = [
+            tuple(sizes[size] for size in re.split(r",\s*", inner.strip(", ")))
+            for inner in re.findall(r"\(([^)]+)\)", text)
+        ]
+        if shapes:
+            shape = np.shape(getattr(fitted, name))
+            assert shape in shapes or (shape == () and "float" in text), name
+
+
+@every_classifier
+def test_every_public_attribute_is_there_without_unlabeled_rows(classifier, data):
+    X, y = data
+    is_labeled = y != -1
+    if classifier is iclda.SupervisedLDA:
+        fitted = classifier().fit(X[is_labeled], y[is_labeled])
+    else:
+        with pytest.warns(UserWarning, match="no unlabeled rows"):
+            fitted = classifier().fit(X[is_labeled], y[is_labeled])
+    missing = [name for name in entries(classifier, "Attributes") if not hasattr(fitted, name)]
+    assert not missing
+
+
+@every_classifier
+def test_fit_writes_only_names_that_end_in_an_underscore(classifier, data):
+    estimator = classifier()
+    before = dict(vars(estimator))
+    estimator.fit(*data)
+    written = set(vars(estimator)) - set(before)
+    assert written
+    assert all(name.endswith("_") for name in written)
+    assert {name: vars(estimator)[name] for name in before} == before
+
+
+@every_classifier
+def test_every_public_method_documents_its_parameters(classifier):
+    for name, method in inspect.getmembers(classifier, inspect.isfunction):
+        if name.startswith("_") or not method.__module__.startswith("iclda"):
+            continue
+        signature = [p for p in inspect.signature(method).parameters if p != "self"]
+        assert list(entries(method, "Parameters")) == signature, name
+
+
+@every_classifier
+def test_the_examples_of_the_docstring_run(classifier):
+    runner = doctest.DocTestRunner()
+    for example in doctest.DocTestFinder(recurse=False).find(classifier, globs={}):
+        runner.run(example)
+    assert runner.tries >= 3
+    assert runner.failures == 0
+
+
+def run(command):
+    finished = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True)
+    assert finished.returncode == 0, finished.stderr
+    return finished.stdout.split()
+
+
+def test_importing_the_package_imports_nothing_optional():
+    # scikit-learn itself imports pandas where it is installed: what counts is what we add.
+    before = run("import sys, sklearn.base, sklearn.metrics, scipy.stats; print(*sys.modules)")
+    after = run("import sys, iclda; print(*sys.modules)")
+    assert "iclda._core.search" in after
+    assert not set(OPTIONAL) & (set(after) - set(before))
+
+
+def test_the_package_works_without_anything_optional():
+    printed = run(f"""
+import sys
+
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {OPTIONAL}:
+            raise ImportError(name)
+
+sys.meta_path.insert(0, Refuse())
+import iclda
+
+X, y = [[0.0], [1.0], [5.0], [6.0], [2.0]], ["a", "a", "b", "b", None]
+for name in iclda.__all__:
+    print(*getattr(iclda, name)(unlabeled=None).fit(X, y).predict([[0.5], [5.5]]))
+""")
+    assert printed == ["a", "b"] * 5
