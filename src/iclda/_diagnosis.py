@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ._core.gaussian import Gaussians
 from ._core.outcome import Outcome
 from ._core.problem import Problem
+from ._core.types import Array
 from ._inputs import column_name
 from ._labels import Labels
 
@@ -46,9 +47,13 @@ def warn_of_single_labels(labels: Labels) -> None:
 
 
 def warn_of_rank(estimator: Any, problem: Problem) -> None:
-    """Rows that vary in fewer directions than there are features."""
-    variances = np.diag(problem.moments.covariance)
-    n_features, rank = len(variances), problem.whitening.rank
+    """Rows, labeled or not, that vary in fewer directions than there are features."""
+    warn_of_span(estimator, np.diag(problem.moments.covariance), problem.whitening.rank)
+
+
+def warn_of_span(estimator: Any, variances: Array, rank: int) -> None:
+    """Features of these variances that vary in fewer directions than there are of them."""
+    n_features = len(variances)
     if rank == n_features:
         return
     constant = np.flatnonzero(variances == 0)

@@ -110,7 +110,11 @@ def _extrapolated(last: _Round, this: _Round) -> tuple[float, Array]:
     bend = this.refitted - this.point - step
     ratio = float(np.linalg.norm(step)) / max(float(np.linalg.norm(bend)), 1e-300)
     stretch = max(1.0, ratio)
-    return stretch, last.point + 2 * stretch * step + stretch**2 * bend
+    leap = last.point + 2 * stretch * step + stretch**2 * bend
+    # Class weights sum to 1 and class sums to 0; the square would blow up what rounding left.
+    leap[-1] = -leap[:-1].sum(axis=0)
+    leap[-1, 0] += 1
+    return stretch, leap
 
 
 def start_scores(problem: Problem) -> Array:

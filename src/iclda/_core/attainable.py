@@ -7,12 +7,13 @@ the set furthest in a direction labels every row by its largest score: one pass 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
+import scipy.linalg
 
-from .labelsums import label, soften
+from .labelsums import LabelSums, boundary_scatter, is_near_boundary, label, soften
 from .problem import Problem
 from .types import Array
 
@@ -24,6 +25,10 @@ class AttainableSet(Protocol):
 
     def support(self, direction: Array) -> float:
         """max over the set of direction'(point - labeled point)."""
+        ...
+
+    def curvature(self, scores: Array) -> Array:
+        """Derivative of the soft point with respect to the scores, last class held."""
         ...
 
 
@@ -54,15 +59,10 @@ class HeldRows:
     def curvature(self, scores: Array) -> Array:
         """Derivative of the soft point with respect to the scores, last class held."""
         shares = soften(scores @ self.z.T)
-        n_free, width = scores.shape[0] - 1, scores.shape[1]
-        curvature = np.empty((n_free, width, n_free, width))
-        for k in range(n_free):
-            for j in range(k + 1):
-                spread = shares[k] * (float(j == k) - shares[j]) * self.weights
-                block = (self.z * spread[:, None]).T @ self.z
-                curvature[k, :, j] = block
-                curvature[j, :, k] = block.T
-        return curvature.reshape(n_free * width, n_free * width)
+        near = is_near_boundary(shares)
+        scatter = boundary_scatter(self.z[near, 1:], self.weights[near], shares[:, near])
+        size = scatter.shape[0] * scatter.shape[1]
+        return scatter.reshape(size, size)
 
     def _point(self, shares: Array) -> Array:
         return self.labeled_point + (shares * self.weights) @ self.z
@@ -75,25 +75,77 @@ def hold(problem: Problem, rows: Array, weights: Array) -> HeldRows:
     return HeldRows(augmented, weights / problem.moments.weight, problem.labeled_point)
 
 
+def represent(held: HeldRows, second: Array) -> HeldRows:
+    """A sample moved so that its mean and second moment (``second``) are those of all rows.
+
+    Sigma = I - B D^-1 B' supposes that all rows together have unit covariance. A sample has it
+    only nearly, which is not enough where classes lie far apart.
+    """
+    share = held.weights.sum()
+    mean, moment = _moments_of(held.weights @ held.z, _second(held.z, held.weights), share)
+    target_mean, target = _moments_of(-held.labeled_point.sum(axis=0), second, share)
+    move = _root(target) @ _root(moment, inverse=True)
+    z = held.z.copy()
+    z[:, 1:] = (held.z[:, 1:] - mean) @ move.T + target_mean
+    return replace(held, z=z)
+
+
+def _second(z: Array, weights: Array) -> Array:
+    return np.asarray((z[:, 1:] * weights[:, None]).T @ z[:, 1:])
+
+
+def _moments_of(sums: Array, second: Array, share: float) -> tuple[Array, Array]:
+    mean = sums[1:] / share
+    return mean, second / share - np.outer(mean, mean)
+
+
+def _root(matrix: Array, *, inverse: bool = False) -> Array:
+    """Symmetric root or its inverse; directions without spread are left alone."""
+    eigenvalues, vectors = scipy.linalg.eigh(matrix)
+    is_spread = eigenvalues > 1e-10 * max(eigenvalues[-1:].max(initial=0.0), 1e-300)
+    roots = np.where(is_spread, np.sqrt(np.where(is_spread, eigenvalues, 1.0)), 1.0)
+    return np.asarray((vectors * (1 / roots if inverse else roots)) @ vectors.T)
+
+
 @dataclass
 class ReadRows:
     """The attainable set of all unlabeled rows, read anew for every question."""
 
     problem: Problem
     n_passes: int = 0
+    _last: tuple[Array, Array] | None = None  # scores and the curvature there
 
     def soft_point(self, scores: Array) -> tuple[Array, float]:
-        return self._read(scores, is_soft=True)
+        sums = self._read(scores, is_soft=True)
+        assert sums.curvature is not None
+        self._last = scores, self._whitened(sums.curvature)
+        point = self.problem.point_of(sums.counts, sums.sums)
+        return point, sums.log_sum / self.problem.moments.weight
 
     def support(self, direction: Array) -> float:
-        return self._read(direction, is_soft=False)[1]
+        return self._read(direction, is_soft=False).log_sum / self.problem.moments.weight
 
-    def _read(self, scores: Array, *, is_soft: bool) -> tuple[Array, float]:
+    def curvature(self, scores: Array) -> Array:
+        if self._last is None or not np.array_equal(self._last[0], scores):
+            self.soft_point(scores)
+        assert self._last is not None
+        return self._last[1]
+
+    def _read(self, scores: Array, *, is_soft: bool) -> LabelSums:
         self.n_passes += 1
-        problem = self.problem
-        rule = problem.rule_of(scores, is_soft=is_soft)
-        sums = problem.unlabeled.label_sums(rule, problem.frame)
-        return problem.point_of(sums.counts, sums.sums), sums.log_sum / problem.moments.weight
+        rule = self.problem.rule_of(scores, is_soft=is_soft)
+        return self.problem.unlabeled.label_sums(rule, self.problem.frame, curvature=is_soft)
+
+    def _whitened(self, curvature: Array) -> Array:
+        """From (1, u) to (1, z), over N."""
+        whitening = self.problem.whitening
+        to_z = np.zeros((1 + whitening.rank, curvature.shape[1]))
+        to_z[0, 0] = 1
+        to_z[1:, 0] = -whitening.transform @ whitening.mean
+        to_z[1:, 1:] = whitening.transform
+        whitened = np.einsum("ad,kdje,be->kajb", to_z, curvature, to_z, optimize=True)
+        size = whitened.shape[0] * whitened.shape[1]
+        return np.asarray(whitened.reshape(size, size)) / self.problem.moments.weight
 
 
 def gap(rows: AttainableSet, point: Array, gradient: Array, labeled_point: Array) -> float:

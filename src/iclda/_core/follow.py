@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from .attainable import AttainableSet, HeldRows, gap
+from .attainable import AttainableSet, gap
 from .likelihood import FLOOR, LabeledLikelihood, smallest_eigenvalue
 from .types import Array
 
@@ -63,21 +63,21 @@ class Path:
 
 @dataclass(frozen=True)
 class Follower:
-    """The problem a path is followed in: ``rows`` are asked for points, ``held`` for curvature."""
+    """The problem a path is followed in: the likelihood, and the rows that are labeled."""
 
     likelihood: LabeledLikelihood
     rows: AttainableSet
-    held: HeldRows
+    labeled_point: Array
 
     def state(self, scores: Array, tau: float) -> State:
         scores = scores - scores[-1]
         point, log_sum = self.rows.soft_point(scores)
         value, gradient = self.likelihood.value_and_gradient(point)
-        entropy = log_sum - float((scores * (point - self.held.labeled_point)).sum())
+        entropy = log_sum - float((scores * (point - self.labeled_point)).sum())
         return State(scores, tau, point, float(value), gradient - gradient[-1], entropy)
 
     def gap(self, state: State) -> float:
-        return gap(self.rows, state.point, state.gradient, self.held.labeled_point)
+        return gap(self.rows, state.point, state.gradient, self.labeled_point)
 
     def follow(self, state: State, *, tol: float, max_iter: int) -> Path:
         """Lower tau until the gap is below ``tol``, or rounding ends the way."""
@@ -159,7 +159,7 @@ class _System:
     def __init__(self, follower: Follower, state: State) -> None:
         self.state = state
         self.hessian = follower.likelihood.hessian(state.point)
-        self.curvature = follower.held.curvature(state.scores)
+        self.curvature = follower.rows.curvature(state.scores)
         self.product = self.hessian @ self.curvature
         self.matrix = state.tau * np.eye(len(self.product)) - self.product
 

@@ -10,6 +10,8 @@ import numpy as np
 from .frame import Frame
 from .types import AnyArray, Array
 
+_HARD = 1e-9  # a share this near to 1 is a label
+
 
 class Rule(Protocol):
     """Gives every row its share in each class."""
@@ -97,38 +99,48 @@ class GivenLabels:
 
 @dataclass(frozen=True)
 class LabelSums:
-    """Per class: weight and sum of rows; over all rows: sum of log-sum-exp; on request, scatter.
+    """Per class: weight and sum of rows; over all rows: sum of log-sum-exp; more on request.
 
-    ``scatter`` is about ``centers`` (K, d): every row counts with its distance from the center of
-    each class, times its share in it.
+    ``scatter`` (d, d) is about ``centers`` (K, d): every row counts with its distance from the
+    center of each class, times its share in it. ``curvature`` is the scatter of the rows near the
+    boundaries, see ``boundary_scatter``.
     """
 
     counts: Array
     sums: Array
     log_sum: float
     scatter: Array | None = None
+    curvature: Array | None = None
 
     def __add__(self, other: LabelSums) -> LabelSums:
-        scatter = None
-        if self.scatter is not None and other.scatter is not None:
-            scatter = self.scatter + other.scatter
         return LabelSums(
             self.counts + other.counts,
             self.sums + other.sums,
             self.log_sum + other.log_sum,
-            scatter,
+            _added(self.scatter, other.scatter),
+            _added(self.curvature, other.curvature),
         )
+
+
+def _added(one: Array | None, other: Array | None) -> Array | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return one + other
 
 
 def scaled(sums: LabelSums, factor: float) -> LabelSums:
     """Label sums with all weights multiplied."""
-    scatter = None if sums.scatter is None else sums.scatter * factor
-    return LabelSums(sums.counts * factor, sums.sums * factor, sums.log_sum * factor, scatter)
+    return LabelSums(
+        sums.counts * factor,
+        sums.sums * factor,
+        sums.log_sum * factor,
+        None if sums.scatter is None else sums.scatter * factor,
+        None if sums.curvature is None else sums.curvature * factor,
+    )
 
 
-def no_label_sums(n_classes: int, n_features: int, *, scatter: bool) -> LabelSums:
-    zeros = np.zeros((n_features, n_features)) if scatter else None
-    return LabelSums(np.zeros(n_classes), np.zeros((n_classes, n_features)), 0.0, zeros)
+def no_label_sums(n_classes: int, n_features: int) -> LabelSums:
+    return LabelSums(np.zeros(n_classes), np.zeros((n_classes, n_features)), 0.0)
 
 
 def label_sums_of_block(
@@ -154,6 +166,29 @@ def _scatter_about(rows: AnyArray, shares: Array, centers: Array) -> Array:
         deviations = (rows[is_member] - center) * np.sqrt(share[is_member])[:, None]
         scatter += deviations.T @ deviations
     return scatter
+
+
+def boundary_scatter(u: Array, weights: Array | None, shares: Array) -> Array:
+    """Sum over rows of (diag g - g g') x (1, u)(1, u)': how class sums answer to the scores.
+
+    (K - 1, 1 + d, K - 1, 1 + d), for all classes but the last, whose share is what is left.
+    """
+    n_free, width = len(shares) - 1, u.shape[1] + 1
+    ones = np.column_stack([np.ones(len(u)), u])
+    scatter = np.empty((n_free, width, n_free, width))
+    for k in range(n_free):
+        for j in range(k + 1):
+            spread = shares[k] * (float(j == k) - shares[j])
+            spread = spread if weights is None else spread * weights
+            block = (ones * spread[:, None]).T @ ones
+            scatter[k, :, j] = block
+            scatter[j, :, k] = block.T
+    return scatter
+
+
+def is_near_boundary(shares: Array) -> AnyArray:
+    """Rows that add to the boundary scatter more than rounding."""
+    return np.asarray(shares.max(axis=0) < 1 - _HARD)
 
 
 def unfolded(sums: LabelSums, frame: Frame) -> LabelSums:

@@ -23,8 +23,10 @@ class Rows(Protocol):
         """Weight, mean and scatter of all rows."""
         ...
 
-    def label_sums(self, rule: Rule, frame: Frame, centers: Array | None = None) -> LabelSums:
-        """Class weights and sums under a rule; with ``centers`` also the scatter about them."""
+    def label_sums(
+        self, rule: Rule, frame: Frame, centers: Array | None = None, *, curvature: bool = False
+    ) -> LabelSums:
+        """Class weights and sums under a rule; on request scatter about centers, or curvature."""
         ...
 
     def sample(self, n: int, seed: int) -> tuple[AnyArray, Array]:

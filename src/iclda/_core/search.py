@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .attainable import HeldRows, ReadRows, hold
-from .follow import Follower, Path, State
+from .attainable import HeldRows, ReadRows, hold, represent
+from .follow import Follower, Path
 from .outcome import Outcome
 from .problem import Problem
-from .starts import Climbers, climb, separate_hills, starting_scores
+from .starts import Climbers, climb, separate_hills, stand, starting_scores
 from .types import Array
 
 _SCREENED_ROWS = 2_000
@@ -53,16 +53,16 @@ def maximize_labeled_likelihood(
     n_held = min(_HELD_ROWS, max(_SCREENED_ROWS, _HELD_ENTRIES // (1 + problem.whitening.rank)))
     rows, row_weights = problem.unlabeled.sample(min(n_rows, n_held), seed)
     held = hold(problem, rows, row_weights)
+    if n_rows > n_held:
+        held = represent(held, _unlabeled_second_moment(problem))
     reader = ReadRows(problem, n_passes=2)  # one pass for the moments, one for the sample
     held_tol = weight * (min(tol, _HELD_GAP) if n_rows <= n_held else tol / 2)
     paths = _screen(problem, held, held_tol, max_iter, n_starts, seed)
     best = max(paths, key=lambda path: (not path.is_bounded, path.state.value))
     n_iter = best.n_iter
     if n_rows > n_held and best.is_bounded:
-        follower = Follower(problem.likelihood, reader, held)
-        start = _level_above_noise(best, weight, n_held)
-        state = follower.state(start.scores, start.tau)
-        best = follower.follow(state, tol=tol * weight, max_iter=max_iter)
+        follower = Follower(problem.likelihood, reader, problem.labeled_point)
+        best = _follow_on_all_rows(follower, best, n_held, tol * weight, max_iter)
         n_iter += best.n_iter
     return Solution(
         point=best.state.point,
@@ -80,21 +80,22 @@ def _screen(
     problem: Problem, held: HeldRows, tol: float, max_iter: int, n_starts: int, seed: int
 ) -> list[Path]:
     """Local maxima on the held rows, from starts on distinct hills."""
-    follower = Follower(problem.likelihood, held, held)
-    screened = _thinned(held)
+    follower = Follower(problem.likelihood, held, problem.labeled_point)
+    screened = _thinned(held, _unlabeled_second_moment(problem))
     hills = _find_hills(problem, screened, n_starts, seed)
     if screened is held:
-        return [_follow_start(follower, hills[[i]], tol, max_iter) for i in range(len(hills))]
-    rough = Follower(problem.likelihood, screened, screened)
-    found = [_follow_start(rough, hills[[i]], _ROUGH * tol, max_iter) for i in range(len(hills))]
+        return [_follow_start(follower, held, hills[[i]], tol, max_iter) for i in range(len(hills))]
+    rough = Follower(problem.likelihood, screened, problem.labeled_point)
+    found = [
+        _follow_start(rough, screened, hills[[i]], _ROUGH * tol, max_iter)
+        for i in range(len(hills))
+    ]
     best = max(path.state.value for path in found)
     noise = 5 * problem.likelihood.weight / np.sqrt(len(screened.z))
     finalists = [path for path in found if path.state.value >= best - noise][:_MOST_FINALISTS]
-    starts = [path.levels[0] if path.levels else path.state for path in finalists]
-    return [
-        follower.follow(follower.state(start.scores, start.tau), tol=tol, max_iter=max_iter)
-        for start in starts
-    ]
+    scores = np.array([(path.levels or (path.state,))[0].scores for path in finalists])
+    again = stand(problem.likelihood, held, scores)
+    return [_follow_start(follower, held, again[[i]], tol, max_iter) for i in range(len(again))]
 
 
 def _find_hills(problem: Problem, held: HeldRows, n_starts: int, seed: int) -> Climbers:
@@ -113,21 +114,30 @@ def _find_hills(problem: Problem, held: HeldRows, n_starts: int, seed: int) -> C
     return hills[np.arange(min(len(hills), _MOST_CANDIDATES))]
 
 
-def _thinned(held: HeldRows) -> HeldRows:
-    """Every few-th of the held rows, with the weight of all of them."""
+def _thinned(held: HeldRows, second: Array) -> HeldRows:
+    """Every few-th of the held rows, standing for all of them."""
     if len(held.z) <= _SCREENED_ROWS:
         return held
     cut = np.linspace(0, len(held.z) - 1, _SCREENED_ROWS).astype(int)
-    weights = held.weights[cut]
-    return HeldRows(held.z[cut], weights * (held.weights.sum() / weights.sum()), held.labeled_point)
+    weights = held.weights[cut] * (held.weights.sum() / held.weights[cut].sum())
+    return represent(HeldRows(held.z[cut], weights, held.labeled_point), second)
 
 
-def _follow_start(follower: Follower, climber: Climbers, tol: float, max_iter: int) -> Path:
+def _unlabeled_second_moment(problem: Problem) -> Array:
+    """Second moment of z over the unlabeled rows, over N: what the labeled rows leave of it."""
+    labeled, weight = problem.likelihood, problem.moments.weight
+    second = labeled.within + (labeled.counts[:, None] * labeled.means).T @ labeled.means
+    return np.eye(len(second)) - problem.whitened_ridge - second / weight
+
+
+def _follow_start(
+    follower: Follower, held: HeldRows, climber: Climbers, tol: float, max_iter: int
+) -> Path:
     """Follow a climbed start; should that lose it or get stuck, begin again harder, then softer."""
     weight = follower.likelihood.weight
     scores = climber.scores[0] - climber.scores[0, -1]
     gradient = climber.gradients[0] - climber.gradients[0, -1]
-    tau = _first_tau(follower.held, scores, gradient, weight)
+    tau = _first_tau(held, scores, gradient, weight)
     paths: list[Path] = []
     for factor in _RETRIES:
         begins = [follower.state(a, factor * tau) for a in (scores, gradient / (factor * tau))]
@@ -153,11 +163,23 @@ def _first_tau(held: HeldRows, scores: Array, gradient: Array, weight: float) ->
     return float(np.clip(nearest, _FIRST_TAU[0] * spread, _FIRST_TAU[1] * spread))
 
 
-def _level_above_noise(path: Path, weight: float, n_held: int) -> State:
-    """The last level whose smoothing still covers what a sample cannot know."""
-    noise = 3 * weight / np.sqrt(n_held)
-    above = [state for state in path.levels if state.tau >= noise]
-    return above[-1] if above else (path.levels or (path.state,))[0]
+def _follow_on_all_rows(
+    follower: Follower, sampled: Path, n_held: int, tol: float, max_iter: int
+) -> Path:
+    """Go on where the path on a sample was still softer than what the sample cannot know.
+
+    Should the way end between two labelings, go back to softer labels and come again.
+    """
+    levels = sampled.levels or (sampled.state,)
+    noise = 3 * follower.likelihood.weight / np.sqrt(n_held)
+    begin = next((state for state in reversed(levels) if state.tau >= noise), levels[0])
+    paths: list[Path] = []
+    for factor in (1.0, 10.0, 100.0):
+        state = follower.state(begin.scores / factor, begin.tau * factor)
+        paths.append(follower.follow(state, tol=tol, max_iter=max_iter))
+        if not paths[-1].is_bounded or paths[-1].gap <= tol or paths[-1].n_iter >= max_iter:
+            break
+    return max(paths, key=lambda path: (not path.is_bounded, path.state.value))
 
 
 def _count_maxima(problem: Problem, paths: list[Path]) -> int:

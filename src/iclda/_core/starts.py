@@ -65,14 +65,15 @@ class Climbers:
 
 def climb(likelihood: LabeledLikelihood, held: HeldRows, scores: Array) -> Climbers:
     """Mirror ascent of a stack of starts; those on the hill of another are given up on the way."""
-    climbers = _stand(likelihood, held, scores)
+    climbers = stand(likelihood, held, scores)
     for n_steps in _CLIMB_STEPS:
         climbers = _ascend(likelihood, held, climbers, n_steps)
         climbers = climbers[separate_hills(likelihood, climbers.points, climbers.values) or [0]]
     return climbers
 
 
-def _stand(likelihood: LabeledLikelihood, held: HeldRows, scores: Array) -> Climbers:
+def stand(likelihood: LabeledLikelihood, held: HeldRows, scores: Array) -> Climbers:
+    """Climbers where their scores put them."""
     points = held.soft_points(scores)
     return Climbers(scores, points, *likelihood.value_and_gradient(points))
 
@@ -83,7 +84,7 @@ def _ascend(
     sizes = np.full(len(climbers), 4 / likelihood.weight)
     for _ in range(n_steps):
         step = sizes[:, None, None] * climbers.gradients
-        trial = _stand(likelihood, held, climbers.scores + step)
+        trial = stand(likelihood, held, climbers.scores + step)
         is_better = trial.values >= climbers.values
         sizes = np.where(is_better, 2 * sizes, sizes / 4)
         climbers = _chosen(is_better, trial, climbers)

@@ -33,9 +33,12 @@ class ChainedRows:
         none = no_moments(self._n_features)
         return sum((part.moments(frame) for part in self._parts), none).scaled(self._factor)
 
-    def label_sums(self, rule: Rule, frame: Frame, centers: Array | None = None) -> LabelSums:
-        none = no_label_sums(rule.n_classes, self._n_features, scatter=centers is not None)
-        total = sum((part.label_sums(rule, frame, centers) for part in self._parts), none)
+    def label_sums(
+        self, rule: Rule, frame: Frame, centers: Array | None = None, *, curvature: bool = False
+    ) -> LabelSums:
+        total = no_label_sums(rule.n_classes, self._n_features)
+        for part in self._parts:
+            total = total + part.label_sums(rule, frame, centers, curvature=curvature)
         return scaled(total, self._factor)
 
     def sample(self, n: int, seed: int) -> tuple[AnyArray, Array]:

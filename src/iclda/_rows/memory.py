@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,6 +12,8 @@ from .._core.labelsums import (
     LabelSums,
     LinearRule,
     Rule,
+    boundary_scatter,
+    is_near_boundary,
     label_sums_of_block,
     no_label_sums,
     unfolded,
@@ -61,15 +64,22 @@ class MemoryRows:
             total = total + moments_of_block(frame.apply(rows), weights)
         return total
 
-    def label_sums(self, rule: Rule, frame: Frame, centers: Array | None = None) -> LabelSums:
-        total = no_label_sums(rule.n_classes, self.n_features, scatter=centers is not None)
+    def label_sums(
+        self, rule: Rule, frame: Frame, centers: Array | None = None, *, curvature: bool = False
+    ) -> LabelSums:
+        total = no_label_sums(rule.n_classes, self.n_features)
         # One read a pass: fold the frame into the rule rather than shift and scale every row.
         fold = isinstance(rule, LinearRule) and centers is None and frame.is_foldable
         rule = rule.folded(frame) if fold and isinstance(rule, LinearRule) else rule
         for rows, weights, index in self.blocks():
-            rows = rows if fold else frame.apply(rows)
-            shares, log_sums = rule.shares(rows, index)
-            total = total + label_sums_of_block(rows, weights, shares, log_sums, centers)
+            used = rows if fold else frame.apply(rows)
+            shares, log_sums = rule.shares(used, index)
+            sums = label_sums_of_block(used, weights, shares, log_sums, centers)
+            if curvature:
+                near = is_near_boundary(shares)
+                u, w = frame.apply(rows[near]), None if weights is None else weights[near]
+                sums = replace(sums, curvature=boundary_scatter(u, w, shares[:, near]))
+            total = total + sums
         return unfolded(total, frame) if fold else total
 
     def sample(self, n: int, seed: int) -> tuple[AnyArray, Array]:
