@@ -1,6 +1,7 @@
 """Fixtures shared by all tests. Problems and independent answers are in ``problems``."""
 
 import pytest
+
 from problems import draw_sample
 
 

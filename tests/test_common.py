@@ -39,8 +39,6 @@ def expected_failed_checks(estimator):
     }
 
 
-# scikit-learn casts the infinite y of check_supervised_y_no_nan to int64 before it refuses it.
-@pytest.mark.filterwarnings("ignore:invalid value encountered in cast:RuntimeWarning:sklearn")
 @parametrize_with_checks(
     [classifier() for classifier in CLASSIFIERS], expected_failed_checks=expected_failed_checks
 )

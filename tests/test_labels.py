@@ -205,9 +205,7 @@ def test_a_numpy_array_of_text_keeps_its_dtype(classifier):
 
 
 def test_text_and_numbers_are_not_mixed():
-    with pytest.raises(
-        ValueError, match=r"y mixes .* for example 'a' and 1: use one kind"
-    ):
+    with pytest.raises(ValueError, match=r"y mixes .* for example 'a' and 1: use one kind"):
         SelfLearningLDA().fit(ROWS, labels("a", 1, -1))
 
 

@@ -207,7 +207,7 @@ def test_an_offset_costs_no_more_than_the_rounding_of_the_rows(classifier, offse
 
 
 @every_classifier
-@pytest.mark.parametrize("scales", [(1e-150, 1.0, 1e150), (1e-6, 1e6, 1.0), (1e-150,) * 3])
+@pytest.mark.parametrize("scales", [(1e-150, 1.0, 1e150), (1e150, 1.0, 1e-150), (1e-6, 1e6, 1.0)])
 def test_units_of_the_features_change_no_prediction(classifier, scales):
     rows = X * scales
     model = classifier().fit(rows, Y)
@@ -217,9 +217,9 @@ def test_units_of_the_features_change_no_prediction(classifier, scales):
 
 
 @pytest.mark.parametrize("variant", ["symmetric", "means-shifted"])
-@pytest.mark.parametrize("scales", [(1e150,) * 3, (1e-150,) * 3])
-def test_a_common_unit_changes_no_prediction_of_the_maps_in_the_users_units(variant, scales):
-    rows = X * scales
+@pytest.mark.parametrize("scale", [1e140, 1e-140])
+def test_a_common_unit_changes_no_prediction_of_the_maps_in_the_users_units(variant, scale):
+    rows = X * scale
     model = MomentConstrainedLDA(variant=variant).fit(rows, Y)
     assert_finite(model, rows)
     expected = MomentConstrainedLDA(variant=variant).fit(X, Y).predict_proba(X)
@@ -244,7 +244,7 @@ def test_maps_in_the_users_units_stay_finite_or_ask_for_other_units(variant, sca
 )
 def test_a_column_whose_variance_is_no_number_is_named_with_its_deviation(classifier, scale, shown):
     rows = X * [1.0, scale, 1.0]
-    message = rf"deviation of column 1 is .*{shown}.* between 1e-150 and 1e\+150.*rescale"
+    message = rf"deviation of column 1 is .*{shown}.* between 1e-15\d and 1e\+15\d.*rescale"
     with pytest.raises(ValueError, match=message):
         classifier().fit(rows, Y)
 
@@ -442,14 +442,16 @@ WEIGHTS = np.array([1, 2, 3, 1, 1, 2, 4, 1] * 5)
 def test_a_weight_counts_like_repeating_the_row(classifier, settings):
     weighted = classifier(**settings).fit(X, Y, WEIGHTS)
     repeated = classifier(**settings).fit(np.repeat(X, WEIGHTS, axis=0), np.repeat(Y, WEIGHTS))
-    assert_same_fit(weighted, repeated, 1e-10)
+    assert_same_fit(weighted, repeated, tolerance(classifier))
+    if classifier is ImplicitlyConstrainedLDA:
+        assert_allclose(weighted.objective_, repeated.objective_, rtol=1e-10)
 
 
 @every_classifier
 def test_a_weight_of_further_unlabeled_rows_counts_like_repeating_the_row(classifier):
     weighted = classifier().fit(X, Y, X_unlabeled=-X, sample_weight_unlabeled=WEIGHTS)
     repeated = classifier().fit(X, Y, X_unlabeled=np.repeat(-X, WEIGHTS, axis=0))
-    assert_same_fit(weighted, repeated, 1e-10)
+    assert_same_fit(weighted, repeated, tolerance(classifier))
 
 
 @every_classifier
@@ -479,7 +481,7 @@ def test_weights_of_unlabeled_rows_count(classifier):
 
 
 @every_classifier
-@pytest.mark.parametrize("unit", [1e-300, 1e-3, 1e300])
+@pytest.mark.parametrize("unit", [1e-100, 1e-3, 1e100])
 def test_the_unit_of_the_weights_changes_nothing(classifier, unit):
     model, plain = classifier().fit(X, Y, np.full(40, unit)), classifier().fit(X, Y)
     assert_same_fit(model, plain, tolerance(classifier))

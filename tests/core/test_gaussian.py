@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
-from problems import fit_shares, one_hot, problem_of, random_shares
 from scipy.stats import multivariate_normal
 
 from iclda._core.gaussian import gaussians
 from iclda._core.labelsums import GivenLabels
 from iclda._core.likelihood import FLOOR
+from problems import fit_shares, one_hot, problem_of, random_shares
 
 
 @pytest.fixture
@@ -49,9 +49,7 @@ def test_discriminants_have_unit_variance_within_classes_and_none_in_common(samp
     model, _ = parts
     n_components = min(sample.n_classes - 1, 3)
     axes = model.discriminants(n_components)
-    np.testing.assert_allclose(
-        axes.T @ model.covariance @ axes, np.eye(n_components), atol=1e-10
-    )
+    np.testing.assert_allclose(axes.T @ model.covariance @ axes, np.eye(n_components), atol=1e-10)
     centered = model.means - model.class_weights @ model.means
     between = axes.T @ (model.class_weights[:, None] * centered).T @ centered @ axes
     np.testing.assert_allclose(between, np.diag(np.diag(between)), atol=1e-10)

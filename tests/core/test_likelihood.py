@@ -1,5 +1,13 @@
 import numpy as np
 import pytest
+
+from iclda._core.labelsums import GivenLabels
+from iclda._core.likelihood import (
+    FLOOR,
+    log_determinant,
+    precise_means,
+    smallest_eigenvalue,
+)
 from problems import (
     draw_sample,
     fit_shares,
@@ -8,14 +16,6 @@ from problems import (
     problem_of,
     random_shares,
     value_of_shares,
-)
-
-from iclda._core.labelsums import GivenLabels
-from iclda._core.likelihood import (
-    FLOOR,
-    log_determinant,
-    precise_means,
-    smallest_eigenvalue,
 )
 
 SETTINGS = {

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
-from problems import fit_shares, one_hot, problem_of, total_covariance
 from scipy.linalg import eigh, sqrtm
 
 from iclda._core.moment_match import VARIANTS, match_moments
+from problems import fit_shares, one_hot, problem_of, total_covariance
 
 
 def maps_of(sample):

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
-from problems import draw_sample, gap_of_shares, labeled_log_likelihood, problem_of
 
 from iclda._core import search
 from iclda._core.outcome import Outcome
 from iclda._core.search import maximize_labeled_likelihood
+from problems import draw_sample, gap_of_shares, labeled_log_likelihood, problem_of
 
 OPTIONS = {"tol": 1e-7, "max_iter": 200, "n_starts": 32, "seed": 0}
 
@@ -63,7 +63,7 @@ def test_more_rows_than_are_held_reach_the_same_objective(monkeypatch, n_classes
     assert read.objective == pytest.approx(everything_held.objective, abs=1e-6)
     assert read.gap <= 1e-6
     assert everything_held.n_passes <= 2
-    assert 2 < read.n_passes <= 40
+    assert 2 < read.n_passes <= 100
 
 
 def test_seeds_and_the_number_of_starts_do_not_change_the_best_maximum(sample):

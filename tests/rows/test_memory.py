@@ -29,15 +29,17 @@ def assert_equal_fields(a, b, rtol=1e-12):
 @pytest.mark.parametrize("block_rows", [1, 7, 64, 1000])
 @pytest.mark.parametrize("is_member", [None, IS_MEMBER], ids=["all", "some"])
 def test_block_size_changes_nothing_beyond_rounding(block_rows, is_member):
-    blocked, whole = (
-        MemoryRows(X, WEIGHTS, is_member, block_rows=n) for n in (block_rows, len(X))
-    )
+    blocked, whole = (MemoryRows(X, WEIGHTS, is_member, block_rows=n) for n in (block_rows, len(X)))
     assert_equal_fields(blocked.moments(FRAME), whole.moments(FRAME))
     for rule in RULES.values():
         for centers in (None, CENTERS):
             assert_equal_fields(
                 blocked.label_sums(rule, FRAME, centers), whole.label_sums(rule, FRAME, centers)
             )
+        assert_equal_fields(
+            blocked.label_sums(rule, FRAME, curvature=True),
+            whole.label_sums(rule, FRAME, curvature=True),
+        )
         found = blocked.responsibilities(rule, FRAME)
         np.testing.assert_allclose(found, whole.responsibilities(rule, FRAME), rtol=1e-12)
 

@@ -23,8 +23,10 @@ _MOST_BACKTRACKS = 20
 _CENTERED = 1e-2  # a level is left when the promised ascent is below this share of tau x entropy
 _SMALLEST_TAU = 1e-9  # per unit of labeled weight
 _MOST_FAILURES = 2
+_MOST_EXTRA = 15  # steps spent beyond the tolerance
 _MOST_INNER = 12  # Newton steps at one tau before a start is softened
 _MOST_PREDICTIONS = 8
+_TOO_FAR = 0.5  # share of tau x entropy that a prediction may lose
 _FALL, _LEAP = 0.1, 0.01  # tau falls by the first, by the second where one step was enough
 _ROUNDING = 1e-13
 
@@ -79,10 +81,15 @@ class Follower:
     def gap(self, state: State) -> float:
         return gap(self.rows, state.point, state.gradient, self.labeled_point)
 
-    def follow(self, state: State, *, tol: float, max_iter: int) -> Path:
-        """Lower tau until the gap is below ``tol``, or rounding ends the way."""
+    def follow(self, state: State, *, tol: float, max_iter: int, aim: float | None = None) -> Path:
+        """Lower tau until the gap is below ``tol``, or rounding ends the way.
+
+        Below ``tol`` a few more steps are spent on reaching ``aim``, where given.
+        """
+        aim = tol if aim is None else min(aim, tol)
         levels: list[State] = []
-        best, best_gap, n_failures, n_iter, n_inner = state, np.inf, 0, 0, 0
+        best, best_gap, is_certified = state, np.inf, False
+        n_failures, n_iter, n_inner = 0, 0, 0
         while n_iter < max_iter and n_failures < _MOST_FAILURES:
             n_iter, n_inner = n_iter + 1, n_inner + 1
             if not smallest_eigenvalue(state.point) > 2 * FLOOR:
@@ -101,8 +108,10 @@ class Follower:
                 n_failures = 0 if found < best_gap and has_moved else n_failures + 1
                 if found < best_gap:
                     best, best_gap = state, found
-                if best_gap <= tol:
+                if best_gap <= aim:
                     break
+                if best_gap <= tol and not is_certified:
+                    is_certified, max_iter = True, min(max_iter, n_iter + _MOST_EXTRA)
             if state.tau <= _SMALLEST_TAU * self.likelihood.weight:
                 break
             state = self._predict(state, system, _LEAP if n_inner == 1 else _FALL)
@@ -144,7 +153,7 @@ class Follower:
             tau = factor * state.tau
             predicted = self.state((gradient - (1 - factor) * slope) / tau, tau)
             loss = state.value - predicted.value
-            if loss <= max(_CENTERED * state.tau * state.entropy, self._noise(state)):
+            if loss <= max(_TOO_FAR * state.tau * state.entropy, self._noise(state)):
                 break
             factor = np.sqrt(factor)
         return predicted

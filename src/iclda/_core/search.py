@@ -7,7 +7,7 @@ are compared on a few rows; only the best pays for reading all of them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,7 +24,7 @@ _HELD_ENTRIES = 4_000_000
 # With all rows in memory finish to this gap even if asked for less: it costs next to nothing.
 _HELD_GAP = 1e-9
 _MOST_CANDIDATES, _MOST_FINALISTS = 12, 3
-_ROUGH = 1e4  # how much further from the maximum the comparison of starts may end
+_ROUGH = 100  # how much further from the maximum the comparison of starts may end
 _MOST_DRAWS = 4
 _RARE_HILLS = 1 / 8  # hills per start below which no more starts are drawn
 _FIRST_TAU = (0.01, 0.3)  # shares of the spread of the gradient over rows
@@ -56,8 +56,8 @@ def maximize_labeled_likelihood(
     if n_rows > n_held:
         held = represent(held, _unlabeled_second_moment(problem))
     reader = ReadRows(problem, n_passes=2)  # one pass for the moments, one for the sample
-    held_tol = weight * (min(tol, _HELD_GAP) if n_rows <= n_held else tol / 2)
-    paths = _screen(problem, held, held_tol, max_iter, n_starts, seed)
+    aim = weight * (_HELD_GAP if n_rows <= n_held else tol / 2)
+    paths = _screen(problem, held, _Effort(weight * tol, aim, max_iter), n_starts, seed)
     best = max(paths, key=lambda path: (not path.is_bounded, path.state.value))
     n_iter = best.n_iter
     if n_rows > n_held and best.is_bounded:
@@ -76,26 +76,33 @@ def maximize_labeled_likelihood(
     )
 
 
+@dataclass(frozen=True)
+class _Effort:
+    """How far to follow a path: the gap that must be reached, the one to aim at, most steps."""
+
+    tol: float
+    aim: float
+    max_iter: int
+
+
 def _screen(
-    problem: Problem, held: HeldRows, tol: float, max_iter: int, n_starts: int, seed: int
+    problem: Problem, held: HeldRows, effort: _Effort, n_starts: int, seed: int
 ) -> list[Path]:
     """Local maxima on the held rows, from starts on distinct hills."""
     follower = Follower(problem.likelihood, held, problem.labeled_point)
     screened = _thinned(held, _unlabeled_second_moment(problem))
     hills = _find_hills(problem, screened, n_starts, seed)
     if screened is held:
-        return [_follow_start(follower, held, hills[[i]], tol, max_iter) for i in range(len(hills))]
+        return [_follow_start(follower, held, hills[[i]], effort) for i in range(len(hills))]
+    easy = replace(effort, tol=_ROUGH * effort.tol, aim=_ROUGH * effort.tol)
     rough = Follower(problem.likelihood, screened, problem.labeled_point)
-    found = [
-        _follow_start(rough, screened, hills[[i]], _ROUGH * tol, max_iter)
-        for i in range(len(hills))
-    ]
+    found = [_follow_start(rough, screened, hills[[i]], easy) for i in range(len(hills))]
     best = max(path.state.value for path in found)
     noise = 5 * problem.likelihood.weight / np.sqrt(len(screened.z))
     finalists = [path for path in found if path.state.value >= best - noise][:_MOST_FINALISTS]
     scores = np.array([(path.levels or (path.state,))[0].scores for path in finalists])
     again = stand(problem.likelihood, held, scores)
-    return [_follow_start(follower, held, again[[i]], tol, max_iter) for i in range(len(again))]
+    return [_follow_start(follower, held, again[[i]], effort) for i in range(len(again))]
 
 
 def _find_hills(problem: Problem, held: HeldRows, n_starts: int, seed: int) -> Climbers:
@@ -106,7 +113,7 @@ def _find_hills(problem: Problem, held: HeldRows, n_starts: int, seed: int) -> C
     likelihood = problem.likelihood
     hills = climb(likelihood, held, starting_scores(problem, n_starts, seed))
     for draw in range(1, _MOST_DRAWS):
-        if len(hills) <= n_starts * draw * _RARE_HILLS:
+        if len(hills) <= max(1, n_starts * draw * _RARE_HILLS):
             break
         more = climb(likelihood, held, starting_scores(problem, n_starts, seed, draw))
         hills = hills.joined(more)
@@ -130,9 +137,7 @@ def _unlabeled_second_moment(problem: Problem) -> Array:
     return np.eye(len(second)) - problem.whitened_ridge - second / weight
 
 
-def _follow_start(
-    follower: Follower, held: HeldRows, climber: Climbers, tol: float, max_iter: int
-) -> Path:
+def _follow_start(follower: Follower, held: HeldRows, climber: Climbers, effort: _Effort) -> Path:
     """Follow a climbed start; should that lose it or get stuck, begin again harder, then softer."""
     weight = follower.likelihood.weight
     scores = climber.scores[0] - climber.scores[0, -1]
@@ -142,9 +147,9 @@ def _follow_start(
     for factor in _RETRIES:
         begins = [follower.state(a, factor * tau) for a in (scores, gradient / (factor * tau))]
         begin = max(begins, key=lambda state: state.merit)
-        paths.append(follower.follow(begin, tol=tol, max_iter=max_iter))
+        paths.append(follower.follow(begin, **vars(effort)))
         is_lost = paths[-1].state.value < climber.values[0] - 1e-7 * weight
-        if not paths[-1].is_bounded or (paths[-1].gap <= 100 * tol and not is_lost):
+        if not paths[-1].is_bounded or (paths[-1].gap <= effort.tol and not is_lost):
             break
     return max(paths, key=lambda path: (not path.is_bounded, path.state.value))
 

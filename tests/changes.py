@@ -1,0 +1,129 @@
+"""Data that must give equal fits, and changes of the data that the fit must follow."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from sklearn.base import clone
+
+
+@dataclass(frozen=True)
+class Data:
+    """Arguments of ``fit``."""
+
+    X: np.ndarray
+    y: np.ndarray
+    X_unlabeled: np.ndarray
+    weights: np.ndarray | None = None
+    weights_unlabeled: np.ndarray | None = None
+
+    def fit(self, estimator):
+        return clone(estimator).fit(
+            self.X,
+            self.y,
+            self.weights,
+            X_unlabeled=self.X_unlabeled,
+            sample_weight_unlabeled=self.weights_unlabeled,
+        )
+
+
+def data_of(sample):
+    return Data(sample.X, sample.y, sample.X_unlabeled)
+
+
+def reordered(data):
+    rng = np.random.default_rng(9)
+    first, second = rng.permutation(len(data.X)), rng.permutation(len(data.X_unlabeled))
+    return data, Data(data.X[first], data.y[first], data.X_unlabeled[second])
+
+
+def weighted_or_repeated(data):
+    rng = np.random.default_rng(10)
+    times = [rng.integers(1, 4, size=len(rows)) for rows in (data.X, data.X_unlabeled)]
+    weighted = replace(
+        data, weights=times[0].astype(float), weights_unlabeled=times[1].astype(float)
+    )
+    return weighted, Data(
+        np.repeat(data.X, times[0], axis=0),
+        np.repeat(data.y, times[0]),
+        np.repeat(data.X_unlabeled, times[1], axis=0),
+    )
+
+
+def weightless_or_absent(data):
+    rng = np.random.default_rng(11)
+    weights = [rng.integers(0, 2, size=len(rows)) for rows in (data.X, data.X_unlabeled)]
+    _, first, n_rows = np.unique(data.y, return_index=True, return_counts=True)
+    weights[0][first] = 1
+    weights[0][np.flatnonzero(data.y == n_rows.argmax())] = 1
+    present = [w > 0 for w in weights]
+    weighted = replace(
+        data, weights=weights[0].astype(float), weights_unlabeled=weights[1].astype(float)
+    )
+    cut = Data(data.X[present[0]], data.y[present[0]], data.X_unlabeled[present[1]])
+    return weighted, cut
+
+
+def marked_or_apart(data):
+    n_marked = len(data.X_unlabeled) // 2
+    X = np.vstack([data.X_unlabeled[:n_marked], data.X])
+    y = np.r_[np.full(n_marked, -1), data.y]
+    return data, Data(X, y, data.X_unlabeled[n_marked:])
+
+
+PAIRS = {
+    "row order": reordered,
+    "weights or repeated rows": weighted_or_repeated,
+    "weight zero or no row": weightless_or_absent,
+    "marker or X_unlabeled": marked_or_apart,
+}
+
+
+def assert_close(found, expected, tol):
+    np.testing.assert_allclose(found, expected, rtol=tol, atol=tol * np.abs(expected).max())
+
+
+def assert_same_fit(a, b, tol):
+    for name in ("class_weights_", "priors_", "means_", "covariance_", "coef_", "intercept_"):
+        assert_close(getattr(a, name), getattr(b, name), tol)
+
+
+def assert_follows_affine_map(estimator, data, tol):
+    """Rows A x + t: means and covariance are mapped, posteriors stay."""
+    d = data.X.shape[1]
+    rng = np.random.default_rng(12)
+    A = rng.standard_normal((d, d)) + 2 * np.eye(d)
+    A *= np.array([0.1, 1.0, 30.0])[:d, None]
+    shift = np.array([5.0, -40.0, 100.0])[:d]
+    mapped = replace(data, X=data.X @ A.T + shift, X_unlabeled=data.X_unlabeled @ A.T + shift)
+    before, after = data.fit(estimator), mapped.fit(estimator)
+    assert_close(after.class_weights_, before.class_weights_, tol)
+    assert_close(after.means_, before.means_ @ A.T + shift, tol)
+    assert_close(after.covariance_, A @ before.covariance_ @ A.T, tol)
+    assert_close(after.coef_ @ A, before.coef_, 10 * tol)
+    assert_close(
+        after.predict_proba(mapped.X_unlabeled), before.predict_proba(data.X_unlabeled), tol
+    )
+    volume = np.linalg.slogdet(A)[1]
+    assert_close(
+        after.score_samples(mapped.X_unlabeled) + volume,
+        before.score_samples(data.X_unlabeled),
+        tol,
+    )
+
+
+def assert_follows_class_names(estimator, data, tol):
+    """Other names in another order: everything is told in the new order."""
+    n_classes = int(data.y.max()) + 1
+    order = np.random.default_rng(13).permutation(n_classes)
+    order = order if np.any(order != np.arange(n_classes)) else order[::-1]
+    names = np.array([f"class {order[k]}" for k in range(n_classes)])
+    before, after = data.fit(estimator), replace(data, y=names[data.y]).fit(estimator)
+    assert after.classes_.tolist() == sorted(names)
+    assert_close(after.class_weights_[order], before.class_weights_, tol)
+    assert_close(after.means_[order], before.means_, tol)
+    assert_close(after.covariance_, before.covariance_, tol)
+    assert_close(
+        after.predict_proba(data.X_unlabeled)[:, order],
+        before.predict_proba(data.X_unlabeled),
+        tol,
+    )

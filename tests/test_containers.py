@@ -1,0 +1,217 @@
+"""Where rows and labels come from changes no result, and nothing the user passes is written to."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse
+from numpy.testing import assert_allclose, assert_array_equal
+
+from iclda import SelfLearningLDA
+from problems import ALL, SEMI_SUPERVISED
+
+every_classifier = pytest.mark.parametrize("classifier", ALL.values(), ids=ALL)
+semi_supervised = pytest.mark.parametrize(
+    "classifier", SEMI_SUPERVISED.values(), ids=SEMI_SUPERVISED
+)
+
+FITTED = ["priors_", "class_weights_", "means_", "covariance_", "coef_", "intercept_"]
+NAMES = ["width", "height", "depth"]
+
+TRUE = np.arange(50) % 2
+X = np.random.default_rng(8).standard_normal((50, 3)) + 2.0 * TRUE[:, None] * [1.0, -1.0, 0.0]
+Y = np.where(np.arange(50) < 16, TRUE, -1)
+WEIGHTS = 1.0 + np.arange(50) % 3
+
+
+def read_only(a):
+    a = a.copy()
+    a.flags.writeable = False
+    return a
+
+
+def strided(a):
+    every_other = np.zeros((2 * len(a), *(2 * n for n in a.shape[1:])), dtype=a.dtype)
+    view = every_other[(slice(None, None, 2),) * a.ndim]
+    view[...] = a
+    return view
+
+
+LAYOUTS = {
+    "Fortran order": np.asfortranarray,
+    "strides": strided,
+    "negative strides": lambda a: np.flip(np.flip(a).copy()),
+    "read-only": read_only,
+    "read-only Fortran order": lambda a: read_only(np.asfortranarray(a)),
+    "big-endian": lambda a: a.astype(a.dtype.newbyteorder(">")),
+    "big-endian float32": lambda a: a.astype(">f4" if a.dtype.kind == "f" else ">i2"),
+}
+
+
+def assert_same_fit(model, other, tol):
+    for name in FITTED:
+        assert_allclose(getattr(model, name), getattr(other, name), rtol=tol, atol=tol)
+
+
+# 33. Layouts of arrays.
+
+
+@every_classifier
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+def test_the_layout_of_arrays_changes_no_result_and_no_input(classifier, layout):
+    passed = [layout(a) for a in (X[:40], Y[:40], WEIGHTS[:40], X[40:], WEIGHTS[40:])]
+    before = [a.tobytes() for a in passed]
+    rows, y, weights, unlabeled, unlabeled_weights = passed
+    model = classifier().fit(
+        rows, y, weights, X_unlabeled=unlabeled, sample_weight_unlabeled=unlabeled_weights
+    )
+    # The same values, as NumPy would lay them out itself.
+    plain = [np.array(a, dtype=a.dtype.newbyteorder("="), order="C") for a in passed]
+    expected = classifier().fit(*plain[:3], X_unlabeled=plain[3], sample_weight_unlabeled=plain[4])
+    assert_same_fit(model, expected, 1e-8)
+    probabilities = model.predict_proba(rows)
+    assert_allclose(probabilities, expected.predict_proba(plain[0]), rtol=0, atol=1e-8)
+    assert model.score(rows, y, weights) == expected.score(*plain[:3])
+    model.log_likelihood(rows[:16], y[:16])
+    assert [a.tobytes() for a in passed] == before
+
+
+@every_classifier
+@pytest.mark.parametrize("mode", ["r", "c"])
+def test_a_memory_map_is_read_and_never_written(classifier, mode, tmp_path):
+    for name, array in (("X", X), ("y", Y), ("unlabeled", -X)):
+        np.save(tmp_path / f"{name}.npy", array)
+    written = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    rows, y, unlabeled = (
+        np.load(tmp_path / f"{name}.npy", mmap_mode=mode) for name in ("X", "y", "unlabeled")
+    )
+    model = classifier().fit(rows, y, X_unlabeled=unlabeled)
+    expected = classifier().fit(X, Y, X_unlabeled=-X)
+    assert_same_fit(model, expected, 1e-12)
+    assert_allclose(model.predict_proba(rows), expected.predict_proba(X), rtol=0, atol=1e-12)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == written
+
+
+@every_classifier
+def test_lists_do_as_well_as_arrays(classifier):
+    model = classifier().fit(X.tolist(), Y.tolist(), WEIGHTS.tolist(), X_unlabeled=X.tolist())
+    assert_same_fit(model, classifier().fit(X, Y, WEIGHTS, X_unlabeled=X), 1e-12)
+
+
+@every_classifier
+def test_the_fit_does_not_change_with_the_input_afterwards(classifier):
+    rows, y = X.copy(), Y.copy()
+    model = classifier().fit(rows, y)
+    before = model.predict_proba(X)
+    rows[:] = 0
+    y[:] = 0
+    assert_array_equal(model.predict_proba(X), before)
+
+
+# Tables.
+
+
+TABLES = {
+    "pandas": lambda a: pd.DataFrame(a, columns=NAMES),
+    "pandas, other index": lambda a: pd.DataFrame(
+        a, columns=NAMES, index=range(99, 99 - len(a), -1)
+    ),
+    "pandas nullable": lambda a: pd.DataFrame(a, columns=NAMES).astype("Float64"),
+    "pandas mixed": lambda a: pd.DataFrame(a, columns=NAMES).astype({"depth": "float32"}),
+    "polars": lambda a: pl.DataFrame(a, schema=NAMES),
+    "pyarrow": lambda a: pa.table(dict(zip(NAMES, a.T, strict=True))),
+}
+COLUMNS = {
+    "pandas": pd.Series,
+    "pandas, other index": lambda a: pd.Series(a, index=range(99, 99 - len(a), -1)),
+    "pandas nullable": lambda a: pd.Series(a, dtype="Int64"),
+    "pandas mixed": lambda a: pd.Series(a, dtype="category"),
+    "polars": pl.Series,
+    "pyarrow": pa.array,
+}
+
+
+@every_classifier
+@pytest.mark.parametrize("kind", TABLES)
+def test_tables_keep_their_names_and_change_no_result(classifier, kind):
+    table, column = TABLES[kind](X), COLUMNS[kind](Y)
+    model = classifier().fit(table, column)
+    assert_array_equal(model.feature_names_in_, NAMES)
+    values = np.asarray(table, dtype=np.float64)
+    expected = classifier().fit(values, Y)
+    assert_same_fit(model, expected, 1e-8)
+    assert_allclose(model.predict_proba(table), expected.predict_proba(values), rtol=0, atol=1e-8)
+    assert model.score(table, column) == expected.score(values, Y)
+
+
+@every_classifier
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_other_columns_than_those_of_fit_are_refused(classifier, kind):
+    model = classifier().fit(TABLES[kind](X), Y)
+    shuffled = TABLES[kind](X)[["height", "width", "depth"]]
+    with pytest.raises(ValueError, match=r"feature names should match.*\n.*same order"):
+        model.predict(shuffled)
+    renamed = pd.DataFrame(X, columns=["width", "height", "weight"])
+    with pytest.raises(ValueError, match=r"unseen at fit time:\n- weight"):
+        model.predict(renamed)
+    with pytest.raises(ValueError, match="feature names should match"):
+        classifier().fit(TABLES[kind](X), Y, X_unlabeled=shuffled)
+
+
+@semi_supervised
+@pytest.mark.parametrize(
+    ("kind", "other"),
+    [("pandas", "polars"), ("polars", "pandas"), ("pandas", "pyarrow"), ("pyarrow", "polars")],
+)
+def test_unlabeled_rows_may_come_in_another_table_than_x(classifier, kind, other):
+    model = classifier().fit(TABLES[kind](X), Y, X_unlabeled=TABLES[other](-X))
+    assert_array_equal(model.feature_names_in_, NAMES)
+    assert_same_fit(model, classifier().fit(X, Y, X_unlabeled=-X), 1e-8)
+
+
+@semi_supervised
+def test_unlabeled_rows_without_names_are_taken_in_order_with_a_warning(classifier):
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        model = classifier().fit(TABLES["pandas"](X), Y, X_unlabeled=-X)
+    assert_same_fit(model, classifier().fit(X, Y, X_unlabeled=-X), 1e-8)
+
+
+@semi_supervised
+def test_unlabeled_rows_may_be_a_list_or_float32_beside_an_array(classifier):
+    expected = classifier().fit(X, Y, X_unlabeled=np.float32(-X).astype(float))
+    for unlabeled in (np.float32(-X), np.float32(-X).tolist()):
+        assert_same_fit(classifier().fit(X, Y, X_unlabeled=unlabeled), expected, 1e-8)
+
+
+@semi_supervised
+def test_unlabeled_rows_of_x_and_of_their_own_are_the_same_rows(classifier):
+    apart = classifier().fit(X[:16], Y[:16], X_unlabeled=X[16:])
+    assert_same_fit(apart, classifier().fit(X, Y), 1e-7)
+
+
+@every_classifier
+@pytest.mark.parametrize("n_rows", [0, 5])
+def test_unlabeled_rows_of_another_width_are_refused_with_both_widths(classifier, n_rows):
+    with pytest.raises(ValueError, match="X_unlabeled has 2 features, but X has 3"):
+        classifier().fit(X, Y, X_unlabeled=np.zeros((n_rows, 2)))
+
+
+@every_classifier
+def test_no_further_unlabeled_rows_are_no_trouble(classifier):
+    model = classifier().fit(X, Y, X_unlabeled=np.zeros((0, 3)))
+    assert_same_fit(model, classifier().fit(X, Y), 1e-12)
+
+
+@pytest.mark.parametrize("weights", [pd.Series(WEIGHTS), pl.Series(WEIGHTS), pa.array(WEIGHTS)])
+def test_weights_may_be_a_column(weights):
+    model = SelfLearningLDA().fit(X, Y, weights)
+    assert_same_fit(model, SelfLearningLDA().fit(X, Y, WEIGHTS), 1e-12)
+
+
+@every_classifier
+def test_sparse_rows_are_refused_with_the_way_out(classifier):
+    with pytest.raises(TypeError, match=r"Sparse data was passed.*toarray"):
+        classifier().fit(scipy.sparse.csr_array(X), Y)
+    with pytest.raises(TypeError, match=r"Sparse data was passed.*toarray"):
+        classifier().fit(X, Y, X_unlabeled=scipy.sparse.csr_array(X))

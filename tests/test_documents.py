@@ -1,0 +1,130 @@
+"""The documents are true: their code runs, their links lead somewhere, their tables agree."""
+
+import ast
+import contextlib
+import importlib
+import inspect
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+import iclda
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+every_document = pytest.mark.parametrize(
+    "document", DOCUMENTS, ids=[str(path.relative_to(ROOT)) for path in DOCUMENTS]
+)
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
+
+
+def blocks(document):
+    return [(match[1], match[2]) for match in BLOCK.finditer(document.read_text())]
+
+
+def last_digit(number):
+    """What one more in the last digit shown would add; nothing to integers."""
+    mantissa, _, exponent = number.partition("e")
+    n_decimals = len(mantissa.partition(".")[2])
+    return 10.0 ** (int(exponent or 0) - n_decimals) if n_decimals or exponent else 0.0
+
+
+def assert_same_output(printed, shown):
+    """Words and integers agree, other numbers up to one in the last digit, or a millionth."""
+    assert NUMBER.sub("#", printed) == NUMBER.sub("#", shown)
+    for found, expected in zip(NUMBER.findall(printed), NUMBER.findall(shown), strict=True):
+        slack = last_digit(expected)
+        tolerance = max(1.01 * slack, 1e-6) if slack else 0.0
+        assert abs(float(found) - float(expected)) <= tolerance, printed
+
+
+def test_the_documents_are_found():
+    names = {str(path.relative_to(ROOT)) for path in DOCUMENTS}
+    assert {"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/quickstart.md"} <= names
+
+
+@pytest.mark.parametrize(
+    "document",
+    [path for path in DOCUMENTS if "```python" in path.read_text()],
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
+def test_the_code_runs_and_prints_what_is_shown(document):
+    names = {"__name__": "document"}
+    printed = None
+    for language, text in blocks(document):
+        if language == "python":
+            assert not printed, f"this output is not shown: {printed}"
+            output = io.StringIO()
+            with contextlib.redirect_stdout(output):
+                exec(compile(text, str(document), "exec"), names)
+            printed = output.getvalue()
+        elif language == "text" and printed is not None:
+            assert_same_output(printed, text)
+            printed = None
+    assert not printed, f"this output is not shown: {printed}"
+
+
+@every_document
+def test_relative_links_lead_to_files(document):
+    targets = re.findall(r"\]\(([^)#]+)[^)]*\)", BLOCK.sub("", document.read_text()))
+    relative = [target for target in targets if "://" not in target]
+    missing = [target for target in relative if not (document.parent / target).exists()]
+    assert not missing
+
+
+def test_the_citation_names_the_paper_and_the_version():
+    text = (ROOT / "CITATION.cff").read_text()
+    assert "doi: 10.1109/ICPR.2014.646" in text
+    assert f"version: {iclda.__version__}\n" in text
+
+
+@pytest.mark.parametrize("name", iclda.__all__)
+def test_signatures_in_the_api_are_those_of_the_classes(name):
+    parameters = inspect.signature(getattr(iclda, name)).parameters.values()
+    listed = ", ".join(f"{parameter.name}={parameter.default!r}" for parameter in parameters)
+    assert f"{name}({listed})" in (ROOT / "docs" / "api.md").read_text()
+
+
+def test_the_api_lists_every_method_and_attribute():
+    text = (ROOT / "docs" / "api.md").read_text()
+    X, y = [[0.0], [1.0], [5.0], [6.0], [2.0]], [0, 0, 1, 1, -1]
+    for name in iclda.__all__:
+        fitted = getattr(iclda, name)().fit(X, y)
+        public = {word for word in dir(fitted) if not word.startswith("_")}
+        unlisted = [word for word in public - set(fitted.get_params()) if f"`{word}" not in text]
+        assert not unlisted, name
+
+
+def test_method_signatures_in_the_api_are_those_of_the_classes():
+    text = (ROOT / "docs" / "api.md").read_text()
+    for name, listed in re.findall(r"^\| `(\w+)(\(.*?\))` \|", text, re.MULTILINE):
+        signature = inspect.signature(getattr(iclda.ImplicitlyConstrainedLDA, name))
+        parameters = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+        bare = signature.replace(parameters=parameters[1:], return_annotation=signature.empty)
+        assert str(bare) == listed, name
+
+
+def settings():
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    return re.findall(r"^\| `(\w+(?:/\w+)*)\.py` \| `(\w+)` \| (.+) \|$", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize(("module", "name", "value"), settings())
+def test_settings_in_the_architecture_are_those_of_the_code(module, name, value):
+    found = getattr(importlib.import_module("iclda." + module.replace("/", ".")), name)
+    assert found == eval(value, {"__builtins__": {}})
+
+
+def test_one_letter_names_are_in_the_notation():
+    notation = (ROOT / "docs" / "notation.md").read_text()
+    listed = set(re.findall(r"`(\w)`", notation)) | {"_"}
+    unlisted = {}
+    for path in (ROOT / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            name = getattr(node, "id", getattr(node, "arg", None))
+            if isinstance(name, str) and len(name) == 1 and name not in listed:
+                unlisted[name] = path.name
+    assert not unlisted

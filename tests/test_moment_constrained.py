@@ -1,0 +1,109 @@
+import numpy as np
+import pytest
+
+from changes import (
+    PAIRS,
+    assert_close,
+    assert_follows_affine_map,
+    assert_follows_class_names,
+    assert_same_fit,
+    data_of,
+)
+from iclda import MomentConstrainedLDA, SupervisedLDA
+from problems import draw_sample, total_covariance
+
+VARIANTS = ["invariant", "symmetric", "means-shifted"]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("variant", ["invariant", "symmetric"])
+def test_mean_and_covariance_of_all_rows_are_matched_exactly(sample, variant, weighted):
+    rng = np.random.default_rng(2)
+    weights = rng.uniform(0.5, 2, len(sample.rows)) if weighted else np.ones(len(sample.rows))
+    n_labeled = len(sample.X)
+    fit = MomentConstrainedLDA(variant=variant).fit(
+        sample.X,
+        sample.y,
+        weights[:n_labeled],
+        X_unlabeled=sample.X_unlabeled,
+        sample_weight_unlabeled=weights[n_labeled:],
+    )
+    mean = np.average(sample.rows, axis=0, weights=weights)
+    assert_close(fit.class_weights_ @ fit.means_, mean, 1e-12)
+    total = total_covariance(fit.class_weights_, fit.means_, fit.covariance_)
+    assert_close(total, np.cov(sample.rows.T, aweights=weights, bias=True), 1e-11)
+    assert_close(
+        fit.class_weights_,
+        np.bincount(sample.y, weights[:n_labeled]) / weights[:n_labeled].sum(),
+        1e-12,
+    )
+
+
+def test_shifted_means_match_the_mean(sample):
+    fit = sample.fit(MomentConstrainedLDA(variant="means-shifted"))
+    assert_close(fit.class_weights_ @ fit.means_, sample.rows.mean(axis=0), 1e-12)
+    supervised = SupervisedLDA().fit(sample.X, sample.y)
+    shift = fit.means_ - supervised.means_
+    assert_close(shift, np.tile(shift[0], (len(shift), 1)), 1e-10)
+
+
+def test_moments_that_agree_already_leave_the_supervised_fit(sample):
+    for variant in VARIANTS:
+        fit = MomentConstrainedLDA(variant=variant).fit(
+            sample.X, sample.y, X_unlabeled=np.vstack([sample.X, sample.X])
+        )
+        assert_same_fit(fit, SupervisedLDA().fit(sample.X, sample.y), 1e-9)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_symmetric_variants_depend_on_units_and_the_invariant_one_does_not(sample, variant):
+    units = np.array([0.01, 1.0, 100.0])
+    estimator = MomentConstrainedLDA(variant=variant)
+    before = sample.fit(estimator).covariance_
+    estimator.fit(sample.X * units, sample.y, X_unlabeled=sample.X_unlabeled * units)
+    after = estimator.covariance_ / np.outer(units, units)
+    difference = np.abs(after - before).max() / np.abs(before).max()
+    assert difference < 1e-10 if variant == "invariant" else difference > 1e-3
+
+
+def test_fixed_priors_are_kept_apart_from_the_class_weights(sample):
+    priors = np.full(sample.n_classes, 1 / sample.n_classes)
+    fit = sample.fit(MomentConstrainedLDA(priors=priors))
+    free = sample.fit(MomentConstrainedLDA())
+    assert_close(fit.priors_, priors, 1e-14)
+    for name in ("class_weights_", "means_", "covariance_"):
+        assert_close(getattr(fit, name), getattr(free, name), 1e-14)
+
+
+@pytest.mark.parametrize("shrinkage", [0.1, 0.9, "auto"])
+def test_shrinkage_lets_few_labels_match_moments(shrinkage):
+    sample = draw_sample(3, n_features=8, n_labeled=5)
+    fit = sample.fit(MomentConstrainedLDA(shrinkage=shrinkage))
+    s, nu = fit.shrinkage_, sample.rows.var(axis=0).mean()
+    assert 0 < s < 1
+    unshrunk = (fit.covariance_ - s * nu * np.eye(8)) / (1 - s)
+    total = total_covariance(fit.class_weights_, fit.means_, unshrunk)
+    assert_close(total, np.cov(sample.rows.T, bias=True), 1e-9)
+
+
+def test_too_few_labels_are_refused_with_a_way_out():
+    sample = draw_sample(3, n_features=8, n_labeled=5)
+    with pytest.raises(ValueError, match=r"in 3 of the 8 directions.*pass shrinkage"):
+        sample.fit(MomentConstrainedLDA())
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("pair", PAIRS)
+def test_equal_data_give_equal_fits(sample, pair, variant):
+    estimator = MomentConstrainedLDA(variant=variant)
+    a, b = (data.fit(estimator) for data in PAIRS[pair](data_of(sample)))
+    assert_same_fit(a, b, 1e-10)
+
+
+def test_the_invariant_fit_follows_affine_maps_of_the_features(sample):
+    assert_follows_affine_map(MomentConstrainedLDA(), data_of(sample), 1e-10)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_fit_follows_the_names_of_the_classes(sample, variant):
+    assert_follows_class_names(MomentConstrainedLDA(variant=variant), data_of(sample), 1e-10)

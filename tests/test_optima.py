@@ -1,0 +1,276 @@
+"""Ties, fits that do not converge, several maxima, and likelihoods without one."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
+
+from iclda import (
+    ExpectationMaximizationLDA,
+    ImplicitlyConstrainedLDA,
+    MomentConstrainedLDA,
+    SelfLearningLDA,
+    SupervisedLDA,
+)
+from iclda._core.frame import frame_of
+from iclda._core.labelsums import LinearRule
+from iclda._rows.memory import MemoryRows
+from problems import ALL, BY_LABELING
+
+every_classifier = pytest.mark.parametrize("classifier", ALL.values(), ids=ALL)
+by_labeling = pytest.mark.parametrize("classifier", BY_LABELING.values(), ids=BY_LABELING)
+
+
+def draw(n_labeled=6, n_unlabeled=40, n_features=3, n_classes=2, distance=2.5, seed=0):
+    """Rows, labels (-1: unlabeled) and true classes; the first ``n_labeled`` of each are known."""
+    rng = np.random.default_rng(seed)
+    true = np.arange(n_labeled * n_classes + n_unlabeled) % n_classes
+    centers = distance * np.eye(n_classes, n_features)
+    X = centers[true] + rng.standard_normal((len(true), n_features))
+    return X, np.where(np.arange(len(true)) < n_labeled * n_classes, true, -1), true
+
+
+def assert_finite(model, rows):
+    fitted = dict(vars(model))
+    for method in ("predict_proba", "predict_log_proba", "transform", "score_samples"):
+        fitted[method + "_"] = getattr(model, method)(rows)
+    for name, value in fitted.items():
+        is_number = isinstance(value, (float, np.ndarray)) and np.asarray(value).dtype.kind == "f"
+        if name.endswith("_") and is_number:
+            assert np.isfinite(value).all(), name
+
+
+# 30. Ties at the threshold.
+
+
+def draw_tied_rows(n_features, n_classes):
+    """A labeling rule, and rows of which most lie, to rounding, between two of its classes."""
+    rng = np.random.default_rng([n_features, n_classes])
+    means = rng.standard_normal((n_classes, n_features))
+    mix = rng.standard_normal((n_features, n_features)) + 2 * np.eye(n_features)
+    coef = mix @ mix.T @ means.T
+    intercept = -np.einsum("kd,dk->k", means, coef) / 2
+    across = coef[:, 0] - coef[:, 1]
+    rows = rng.standard_normal((300, n_features))
+    excess = rows @ across + intercept[0] - intercept[1]
+    on_threshold = rows - np.outer(excess / (across @ across), across)
+    half_way = np.repeat((means[:1] + means[1:2]) / 2, 500, axis=0)
+    rows = np.vstack([half_way, np.repeat(on_threshold, 4, axis=0), rows])
+    frame = frame_of(rows)
+    rule = LinearRule(coef * frame.scale[:, None], intercept + frame.origin @ coef, is_soft=False)
+    return rows, rule, frame
+
+
+def assert_same_sums(found, expected, n_rows):
+    assert_array_equal(found.counts, expected.counts)
+    assert_allclose(found.sums, expected.sums, rtol=0, atol=1e-12 * n_rows)
+    assert_allclose(found.log_sum, expected.log_sum, rtol=1e-12)
+
+
+@pytest.mark.parametrize("block_rows", [1, 2, 3, 64, 1999])
+@pytest.mark.parametrize(("n_features", "n_classes"), [(1, 2), (2, 2), (5, 3), (8, 2), (20, 5)])
+def test_a_pass_does_not_depend_on_blocks_or_order_even_with_ties(
+    n_features, n_classes, block_rows
+):
+    rows, rule, frame = draw_tied_rows(n_features, n_classes)
+    expected = MemoryRows(rows).label_sums(rule, frame)
+    cut = MemoryRows(rows, block_rows=block_rows).label_sums(rule, frame)
+    assert_same_sums(cut, expected, len(rows))
+    for seed in range(3):
+        order = np.random.default_rng(seed).permutation(len(rows))
+        shuffled = MemoryRows(rows[order], block_rows=block_rows).label_sums(rule, frame)
+        assert_same_sums(shuffled, expected, len(rows))
+
+
+@pytest.mark.parametrize(("n_features", "n_classes"), [(1, 2), (2, 2), (5, 3), (8, 2), (20, 5)])
+def test_scatter_is_summed_under_the_same_labels_as_the_class_sums(n_features, n_classes):
+    rows, rule, frame = draw_tied_rows(n_features, n_classes)
+    expected = MemoryRows(rows).label_sums(rule, frame)
+    centers = np.zeros((n_classes, n_features))
+    with_scatter = MemoryRows(rows).label_sums(rule, frame, centers)
+    assert_array_equal(with_scatter.counts, expected.counts)
+
+
+@pytest.mark.parametrize("is_soft", [False, True])
+def test_a_pass_is_the_same_to_the_bit_on_any_number_of_threads(is_soft):
+    rows, rule, frame = draw_tied_rows(20, 3)
+    rows = np.tile(rows, (12, 1))
+    rule = LinearRule(rule.coef, rule.intercept, is_soft)
+    sums, moments = [], []
+    for n_threads in (1, 2):
+        with threadpool_limits(n_threads):
+            sums.append(MemoryRows(rows).label_sums(rule, frame))
+            moments.append(MemoryRows(rows).moments(frame))
+    assert_array_equal(sums[0].counts, sums[1].counts)
+    assert_array_equal(sums[0].sums, sums[1].sums)
+    assert sums[0].log_sum == sums[1].log_sum
+    assert_array_equal(moments[0].scatter, moments[1].scatter)
+
+
+@every_classifier
+def test_the_order_of_rows_changes_no_fit_even_with_ties(classifier):
+    # Small integers, each row many times: exact scores, and rows exactly half way.
+    X = np.array([[0, 0], [4, 0], [1, 1], [5, 1], [0, 1], [4, 1], [1, 0], [5, 0]])
+    unlabeled = np.repeat([[2, 0], [3, 1], [1, 1], [4, 0], [0, 3], [5, -2]], 30, axis=0)
+    y = np.tile([0, 1], 4)
+    expected = classifier().fit(X, y, X_unlabeled=unlabeled)
+    for seed in range(3):
+        order = np.random.default_rng(seed).permutation(len(unlabeled))
+        model = classifier().fit(X, y, X_unlabeled=unlabeled[order])
+        assert_allclose(model.coef_, expected.coef_, rtol=1e-6, atol=1e-6)
+        assert_allclose(model.priors_, expected.priors_, rtol=0, atol=1e-6)
+
+
+@by_labeling
+@pytest.mark.parametrize("n_unlabeled", [8193, 8192])
+def test_the_last_row_may_fill_a_block_of_its_own(classifier, n_unlabeled):
+    X, y, _ = draw(n_unlabeled=n_unlabeled, n_features=2)
+    model = classifier().fit(X, y)
+    backwards = classifier().fit(X[::-1], y[::-1])
+    assert_allclose(backwards.coef_, model.coef_, rtol=1e-4)
+    assert model.converged_
+
+
+# 31. No convergence.
+
+
+def test_a_search_cut_short_says_how_far_it_got():
+    X, y, _ = draw(distance=1.0)
+    message = r"stopped at max_iter .*Raise max_iter \(now 1\) or tol \(now 1e-06\)"
+    with pytest.warns(ConvergenceWarning, match=message) as caught:
+        model = ImplicitlyConstrainedLDA(max_iter=1).fit(X, y)
+    assert len(caught) == 1
+    assert model.converged_ is False
+    assert model.gap_ > 1e-6
+    shown = str(caught[0].message)
+    assert f"gap {model.gap_:.2g} after {model.n_passes_} passes" in shown
+    assert_finite(model, X)
+
+
+def test_a_tolerance_that_rounding_forbids_is_not_called_converged():
+    X, y, _ = draw(distance=1.0, n_classes=3, seed=1)
+    with pytest.warns(ConvergenceWarning, match=r"gap \S+ after \d+ passes.*tol \(now 0\)"):
+        model = ImplicitlyConstrainedLDA(tol=0).fit(X, y)
+    assert model.converged_ is False
+    assert 0 < model.gap_ < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("classifier", "what"),
+    [
+        (SelfLearningLDA, "labels still change"),
+        (ExpectationMaximizationLDA, "the likelihood still rises"),
+    ],
+)
+def test_an_alternation_cut_short_says_so(classifier, what):
+    X, y, _ = draw(distance=1.0)
+    message = rf"stopped at max_iter .*{what} after 1 rounds\. Raise max_iter \(now 1\)"
+    with pytest.warns(ConvergenceWarning, match=message) as caught:
+        model = classifier(max_iter=1).fit(X, y)
+    assert len(caught) == 1
+    assert model.converged_ is False
+    assert model.n_iter_ == 1
+    assert_finite(model, X)
+
+
+@by_labeling
+def test_a_fit_that_converges_says_so_without_warnings(classifier):
+    X, y, _ = draw()
+    assert classifier().fit(X, y).converged_ is True
+
+
+# 32. Several maxima, and none.
+
+
+@pytest.fixture
+def mirrored():
+    """A problem that its mirror image equals: every optimum off the axis has a twin."""
+    X = np.array([[-1.0, 0.0], [-0.5, 0.0], [1.0, 0.0], [0.5, 0.0]])
+    upper = np.array([[0.0, 3.0], [0.1, 2.0], [-0.1, 2.5]])
+    return X, np.array([0, 0, 1, 1]), np.vstack([upper, upper * [1, -1]])
+
+
+@pytest.mark.parametrize("random_state", [None, 0, 7])
+def test_of_equally_good_optima_the_same_is_chosen_every_time(mirrored, random_state):
+    X, y, unlabeled = mirrored
+    first, second = (
+        ImplicitlyConstrainedLDA(random_state=random_state).fit(X, y, X_unlabeled=unlabeled)
+        for _ in range(2)
+    )
+    assert first.n_optima_ >= 2
+    assert_array_equal(first.coef_, second.coef_)
+    assert_array_equal(first.responsibilities_, second.responsibilities_)
+    assert first.objective_ == second.objective_
+
+
+def test_equally_good_optima_are_equally_good_from_every_random_state(mirrored):
+    X, y, unlabeled = mirrored
+    fits = [
+        ImplicitlyConstrainedLDA(random_state=seed).fit(X, y, X_unlabeled=unlabeled)
+        for seed in range(4)
+    ]
+    objectives = [model.objective_ for model in fits]
+    assert_allclose(objectives, objectives[0], rtol=1e-9)
+    images = [np.abs(model.coef_) for model in fits]
+    assert images[0].min() > 1
+    assert_allclose(images, np.broadcast_to(images[0], np.shape(images)), rtol=1e-3, atol=1e-3)
+
+
+@by_labeling
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_column_that_gives_the_classes_away_is_named_and_held_at_a_floor(classifier, n_classes):
+    X, y, true = draw(n_classes=n_classes)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(leak=(true == 1).astype(float))
+    message = r"column 'leak' takes \(nearly\) one value per class.*shrinkage.*or drop the column"
+    with pytest.warns(ConvergenceWarning, match=message) as caught:
+        model = classifier().fit(frame, y)
+    assert len(caught) == 1
+    assert model.converged_ is False
+    assert_finite(model, frame)
+    assert_array_equal(model.predict(frame) == 1, true == 1)
+
+
+@every_classifier
+def test_shrinkage_is_the_way_out_of_a_column_that_gives_the_classes_away(classifier):
+    X, y, true = draw()
+    rows = np.column_stack([X, true])
+    model = classifier(shrinkage=0.1).fit(rows, y)
+    assert getattr(model, "converged_", True) is True
+    assert_finite(model, rows)
+
+
+def test_a_column_that_gives_the_classes_away_costs_the_supervised_fit_its_rank():
+    X, y, true = draw()
+    rows = np.column_stack([X, true])
+    with pytest.warns(UserWarning, match=r"12 labeled rows .* 3 of 4 directions.*shrinkage"):
+        model = SupervisedLDA().fit(rows, y)
+    assert model.rank_ == 3
+    assert_finite(model, rows)
+    with pytest.raises(ValueError, match=r"in 3 of the 4 directions.*pass shrinkage"):
+        MomentConstrainedLDA().fit(rows, y)
+
+
+@by_labeling
+def test_more_directions_than_rows_can_fill_have_no_maximum(classifier):
+    X = np.random.default_rng(2).standard_normal((12, 11))  # rank 11 > 12 rows - 2 classes
+    y = np.array([0, 1, 0, 1, *[-1] * 8])
+    with pytest.warns(ConvergenceWarning, match=r"column \d+ .*likelihood has no maximum.*shrink"):
+        model = classifier().fit(X, y)
+    assert model.rank_ == 11
+    assert model.converged_ is False
+    assert_finite(model, X)
+
+
+@by_labeling
+def test_shrinkage_is_the_way_out_of_more_directions_than_rows_can_fill(classifier):
+    X = np.random.default_rng(2).standard_normal((12, 11))
+    y = np.array([0, 1, 0, 1, *[-1] * 8])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = classifier(shrinkage=0.2).fit(X, y)
+    assert model.converged_ is True
+    assert_finite(model, X)

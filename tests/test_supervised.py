@@ -1,0 +1,135 @@
+import numpy as np
+import pytest
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+from changes import (
+    PAIRS,
+    assert_close,
+    assert_follows_affine_map,
+    assert_follows_class_names,
+    assert_same_fit,
+    data_of,
+)
+from iclda import SupervisedLDA
+from problems import draw_sample, fit_shares, log_joint, one_hot, total_covariance
+
+
+@pytest.fixture(params=[None, 0.1, 0.9, "auto"])
+def both(request, sample):
+    """scikit-learn's fit and ours."""
+    theirs = LinearDiscriminantAnalysis(
+        solver="lsqr", shrinkage=request.param, store_covariance=True
+    )
+    return theirs.fit(sample.X, sample.y), sample.fit(SupervisedLDA(shrinkage=request.param))
+
+
+def test_the_model_is_scikit_learns(sample, both):
+    theirs, ours = both
+    for name in ("means_", "covariance_", "priors_"):
+        assert getattr(ours, name).shape == getattr(theirs, name).shape
+        assert_close(getattr(ours, name), getattr(theirs, name), 1e-10)
+    rows = sample.X_unlabeled
+    np.testing.assert_allclose(ours.predict_proba(rows), theirs.predict_proba(rows), atol=1e-10)
+    np.testing.assert_array_equal(ours.predict(rows), theirs.predict(rows))
+    # Scores of classes matter up to a function of the row that all have in common.
+    for name in ("coef_", "intercept_"):
+        found, expected = getattr(ours, name), getattr(theirs, name)
+        assert_close(found - found[-1], expected - expected[-1], 1e-10)
+
+
+def test_the_linear_scores_are_scikit_learns(sample, both):
+    theirs, ours = both
+    for name in ("coef_", "intercept_"):
+        assert getattr(ours, name).shape == getattr(theirs, name).shape
+        assert_close(getattr(ours, name), getattr(theirs, name), 1e-10)
+    rows = sample.X_unlabeled
+    assert_close(ours.decision_function(rows), theirs.decision_function(rows), 1e-10)
+
+
+def test_features_of_very_different_size_leave_the_fit_scikit_learns(sample):
+    units = np.array([1e-2, 1.0, 1e2])
+    theirs = LinearDiscriminantAnalysis(solver="lsqr", store_covariance=True)
+    theirs.fit(sample.X * units, sample.y)
+    ours = SupervisedLDA().fit(sample.X * units, sample.y)
+    for name in ("coef_", "intercept_"):
+        found, expected = getattr(ours, name), getattr(theirs, name)
+        sizes = units if name == "coef_" else 1.0
+        assert_close((found - found[-1]) * sizes, (expected - expected[-1]) * sizes, 1e-8)
+
+
+def test_the_projection_is_scikit_learns_up_to_sign_and_origin(sample):
+    theirs = LinearDiscriminantAnalysis(solver="eigen").fit(sample.X, sample.y)
+    expected = theirs.transform(sample.X)
+    found = SupervisedLDA().fit(sample.X, sample.y).transform(sample.X)
+    assert found.shape == (len(sample.X), min(sample.n_classes - 1, 3))
+    expected = expected - sample.X.mean(axis=0) @ theirs.scalings_[:, : found.shape[1]]
+    signs = np.sign((found * expected).sum(axis=0))
+    np.testing.assert_allclose(found, signs * expected, rtol=1e-8, atol=1e-8)
+
+
+def test_the_fit_is_maximum_likelihood(sample):
+    fit = SupervisedLDA().fit(sample.X, sample.y)
+    priors, means, covariance = fit_shares(sample.X, one_hot(sample.y, sample.n_classes))
+    assert_close(fit.priors_, priors, 1e-14)
+    assert_close(fit.means_, means, 1e-12)
+    assert_close(fit.covariance_, covariance, 1e-12)
+    joint = log_joint(sample.X, priors, means, covariance)
+    own = joint[np.arange(len(sample.y)), sample.y]
+    assert_close(fit.log_likelihood(sample.X, sample.y), own, 1e-10)
+    marginal = np.log(np.exp(joint).sum(axis=1))
+    assert_close(fit.score_samples(sample.X), marginal, 1e-10)
+
+
+def test_unlabeled_rows_change_nothing(sample):
+    alone = SupervisedLDA().fit(sample.X, sample.y)
+    assert_same_fit(sample.fit(SupervisedLDA()), alone, 0)
+    assert_same_fit(SupervisedLDA().fit(sample.rows, sample.labels), alone, 1e-12)
+
+
+def test_the_fit_keeps_mean_and_covariance_of_the_labeled_rows(sample):
+    fit = SupervisedLDA().fit(sample.X, sample.y)
+    assert_close(fit.class_weights_ @ fit.means_, sample.X.mean(axis=0), 1e-12)
+    total = total_covariance(fit.class_weights_, fit.means_, fit.covariance_)
+    assert_close(total, np.cov(sample.X.T, bias=True), 1e-12)
+
+
+def test_fixed_priors_move_the_intercept_only(sample):
+    free = SupervisedLDA().fit(sample.X, sample.y)
+    priors = np.arange(1.0, sample.n_classes + 1)
+    priors /= priors.sum()
+    fixed = SupervisedLDA(priors=priors).fit(sample.X, sample.y)
+    assert_close(fixed.priors_, priors, 1e-14)
+    for name in ("coef_", "means_", "covariance_", "class_weights_"):
+        assert_close(getattr(fixed, name), getattr(free, name), 1e-12)
+    shift = np.log(priors / free.priors_)
+    shift = np.diff(shift) if sample.n_classes == 2 else shift
+    np.testing.assert_allclose(fixed.intercept_ - free.intercept_, shift, atol=1e-10)
+
+
+@pytest.mark.parametrize("offset", [1e3, 1e6, 1e9])
+def test_an_offset_of_all_rows_does_not_change_the_posterior(offset):
+    sample = draw_sample(5)
+    shifted = np.round(sample.X, 3) + offset
+    fit = SupervisedLDA().fit(shifted, sample.y)
+    exact = SupervisedLDA().fit(shifted - offset, sample.y)
+    np.testing.assert_allclose(
+        fit.predict_proba(shifted), exact.predict_proba(shifted - offset), atol=1e-10
+    )
+    assert_close(fit.coef_, exact.coef_, 1e-10)
+
+
+@pytest.mark.parametrize("shrinkage", [None, 0.3, "auto"])
+@pytest.mark.parametrize("pair", PAIRS)
+def test_equal_data_give_equal_fits(sample, pair, shrinkage):
+    estimator = SupervisedLDA(shrinkage=shrinkage)
+    a, b = (data.fit(estimator) for data in PAIRS[pair](data_of(sample)))
+    assert_same_fit(a, b, 1e-10)
+
+
+def test_the_fit_follows_affine_maps_of_the_features(sample):
+    assert_follows_affine_map(SupervisedLDA(), data_of(sample), 1e-10)
+
+
+@pytest.mark.parametrize("shrinkage", [None, 0.3, "auto"])
+def test_the_fit_follows_the_names_of_the_classes(sample, shrinkage):
+    assert_follows_class_names(SupervisedLDA(shrinkage=shrinkage), data_of(sample), 1e-10)
