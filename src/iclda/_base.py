@@ -32,6 +32,7 @@ from ._diagnosis import (
     warn_of_rank,
     warn_of_shift,
     warn_of_single_labels,
+    warn_of_span,
 )
 from ._inputs import check_rows
 from ._labels import split_marker
@@ -136,6 +137,8 @@ class LinearGaussianClassifier(
             )
         if rank < model.rank:
             warn_of_few_labels(self, rank, model.rank, n_rows)
+        else:
+            warn_of_span(self, np.diag(labeled.moments.covariance), model.rank)
         self.rank_ = rank
         self._note_supervised(model, data)
         return model
@@ -200,7 +203,10 @@ class LinearGaussianClassifier(
 
     def _class_scores(self, X: Any) -> Array:
         scores = self.decision_function(X)
-        return np.column_stack([np.zeros(len(scores)), scores]) if scores.ndim == 1 else scores
+        if scores.ndim > 1:
+            return scores
+        # Less the larger of the two, so that odds of infinity (a prior of 0) leave no NaN.
+        return np.column_stack([np.minimum(-scores, 0), np.minimum(scores, 0)])
 
     def predict(self, X: Any) -> AnyArray:
         """Most probable class of every row.

@@ -7,11 +7,10 @@ the set furthest in a direction labels every row by its largest score: one pass 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import scipy.linalg
 
 from .labelsums import LabelSums, boundary_scatter, is_near_boundary, label, soften
 from .problem import Problem
@@ -73,38 +72,6 @@ def hold(problem: Problem, rows: Array, weights: Array) -> HeldRows:
     z = problem.whitening.points(problem.frame.apply(rows))
     augmented = np.column_stack([np.ones(len(z)), z])
     return HeldRows(augmented, weights / problem.moments.weight, problem.labeled_point)
-
-
-def represent(held: HeldRows, second: Array) -> HeldRows:
-    """A sample moved so that its mean and second moment (``second``) are those of all rows.
-
-    Sigma = I - B D^-1 B' supposes that all rows together have unit covariance. A sample has it
-    only nearly, which is not enough where classes lie far apart.
-    """
-    share = held.weights.sum()
-    mean, moment = _moments_of(held.weights @ held.z, _second(held.z, held.weights), share)
-    target_mean, target = _moments_of(-held.labeled_point.sum(axis=0), second, share)
-    move = _root(target) @ _root(moment, inverse=True)
-    z = held.z.copy()
-    z[:, 1:] = (held.z[:, 1:] - mean) @ move.T + target_mean
-    return replace(held, z=z)
-
-
-def _second(z: Array, weights: Array) -> Array:
-    return np.asarray((z[:, 1:] * weights[:, None]).T @ z[:, 1:])
-
-
-def _moments_of(sums: Array, second: Array, share: float) -> tuple[Array, Array]:
-    mean = sums[1:] / share
-    return mean, second / share - np.outer(mean, mean)
-
-
-def _root(matrix: Array, *, inverse: bool = False) -> Array:
-    """Symmetric root or its inverse; directions without spread are left alone."""
-    eigenvalues, vectors = scipy.linalg.eigh(matrix)
-    is_spread = eigenvalues > 1e-10 * max(eigenvalues[-1:].max(initial=0.0), 1e-300)
-    roots = np.where(is_spread, np.sqrt(np.where(is_spread, eigenvalues, 1.0)), 1.0)
-    return np.asarray((vectors * (1 / roots if inverse else roots)) @ vectors.T)
 
 
 @dataclass

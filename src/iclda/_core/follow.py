@@ -19,11 +19,12 @@ from .types import Array
 
 _SUFFICIENT = 1e-4  # share of the promised ascent that a step must deliver
 _BACKTRACK = 0.3
-_MOST_BACKTRACKS = 20
+_MOST_BACKTRACKS = 12
 _CENTERED = 1e-2  # a level is left when the promised ascent is below this share of tau x entropy
 _SMALLEST_TAU = 1e-9  # per unit of labeled weight
 _MOST_FAILURES = 2
 _MOST_EXTRA = 15  # steps spent beyond the tolerance
+HARD_ENTROPY = 1e-9
 _MOST_INNER = 12  # Newton steps at one tau before a start is softened
 _MOST_PREDICTIONS = 8
 _TOO_FAR = 0.5  # share of tau x entropy that a prediction may lose
@@ -81,16 +82,22 @@ class Follower:
     def gap(self, state: State) -> float:
         return gap(self.rows, state.point, state.gradient, self.labeled_point)
 
+    def certified(self, state: State, *, tol: float) -> Path | None:
+        """A path that ends where it begins, if the labels there are hard and best as they are."""
+        if state.entropy > HARD_ENTROPY or not np.isfinite(state.value):
+            return None
+        found = self.gap(state)
+        return Path(state, found, 1, True, (state,)) if found <= tol else None
+
     def follow(self, state: State, *, tol: float, max_iter: int, aim: float | None = None) -> Path:
         """Lower tau until the gap is below ``tol``, or rounding ends the way.
 
         Below ``tol`` a few more steps are spent on reaching ``aim``, where given.
         """
-        aim = tol if aim is None else min(aim, tol)
+        best = _Best(state, tol, tol if aim is None else min(aim, tol))
         levels: list[State] = []
-        best, best_gap, is_certified = state, np.inf, False
-        n_failures, n_iter, n_inner = 0, 0, 0
-        while n_iter < max_iter and n_failures < _MOST_FAILURES:
+        n_iter, n_inner = 0, 0
+        while n_iter < max_iter and not best.is_final(n_iter):
             n_iter, n_inner = n_iter + 1, n_inner + 1
             if not smallest_eigenvalue(state.point) > 2 * FLOOR:
                 return Path(state, self.gap(state), n_iter, False, tuple(levels))
@@ -104,21 +111,15 @@ class Follower:
             levels.append(state)
             # The entropy overstates the gap two- to threefold: look before the tolerance is met.
             if state.tau * state.entropy + promised <= 2.5 * tol or not has_moved:
-                found = self.gap(state)
-                n_failures = 0 if found < best_gap and has_moved else n_failures + 1
-                if found < best_gap:
-                    best, best_gap = state, found
-                if best_gap <= aim:
-                    break
-                if best_gap <= tol and not is_certified:
-                    is_certified, max_iter = True, min(max_iter, n_iter + _MOST_EXTRA)
+                best.note(state, self.gap(state), n_iter, has_moved=has_moved)
             if state.tau <= _SMALLEST_TAU * self.likelihood.weight:
                 break
-            state = self._predict(state, system, _LEAP if n_inner == 1 else _FALL)
+            if not best.is_final(n_iter):
+                state = self._predict(state, system, _LEAP if n_inner == 1 else _FALL)
             n_inner = 0
-        if not np.isfinite(best_gap):
-            best, best_gap = state, self.gap(state)
-        return Path(best, best_gap, n_iter, True, tuple(levels))
+        if not np.isfinite(best.gap):
+            best.note(state, self.gap(state), n_iter, has_moved=True)
+        return Path(best.state, best.gap, n_iter, True, tuple(levels))
 
     def _noise(self, state: State) -> float:
         """What rounding does to the merit."""
@@ -157,6 +158,27 @@ class Follower:
                 break
             factor = np.sqrt(factor)
         return predicted
+
+
+class _Best:
+    """The state with the smallest gap so far, and whether to be content with it."""
+
+    def __init__(self, state: State, tol: float, aim: float) -> None:
+        self.state, self.gap = state, np.inf
+        self._tol, self._aim = tol, aim
+        self._n_failures = 0
+        self._certified_at: int | None = None
+
+    def note(self, state: State, gap: float, n_iter: int, *, has_moved: bool) -> None:
+        self._n_failures = 0 if gap < self.gap and has_moved else self._n_failures + 1
+        if gap < self.gap:
+            self.state, self.gap = state, gap
+        if gap <= self._tol and self._certified_at is None:
+            self._certified_at = n_iter
+
+    def is_final(self, n_iter: int) -> bool:
+        spent = 0 if self._certified_at is None else n_iter - self._certified_at
+        return self.gap <= self._aim or self._n_failures >= _MOST_FAILURES or spent >= _MOST_EXTRA
 
 
 class _System:

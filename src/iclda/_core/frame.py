@@ -17,7 +17,7 @@ from .types import AnyArray, Array
 _FOLDABLE_OFFSET = 1e3
 _FOLDABLE_SCALE = 1e100
 # A column whose standard deviation lies outside has no variance that float64 can hold.
-SMALLEST_SPREAD, LARGEST_SPREAD = 1e-150, 1e150
+SMALLEST_SPREAD, LARGEST_SPREAD = 1e-153, 1e153
 
 
 @dataclass(frozen=True)

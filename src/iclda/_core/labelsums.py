@@ -41,7 +41,10 @@ class LinearRule:
 
     def scores(self, rows: AnyArray) -> Array:
         """(K, n)."""
-        scores: Array = self.coef.T @ rows.T
+        # A single row would go through another routine of BLAS, which rounds ties differently.
+        is_single = len(rows) == 1
+        scores: Array = self.coef.T @ (np.repeat(rows, 2, axis=0) if is_single else rows).T
+        scores = scores[:, :1] if is_single else scores
         scores += self.intercept[:, None]
         return scores
 

@@ -66,6 +66,7 @@ class Problem:
     unlabeled: Rows
     log_priors: Array | None = None
     shrinkage: float = 0.0
+    unlabeled_moments: Moments | None = None  # where they are known without a read
 
     @property
     def n_classes(self) -> int:
@@ -74,7 +75,8 @@ class Problem:
     @cached_property
     def moments(self) -> Moments:
         """Of all rows: they do not depend on any labels."""
-        return self.labeled.moments + self.unlabeled.moments(self.frame)
+        unlabeled = self.unlabeled_moments
+        return self.labeled.moments + (unlabeled or self.unlabeled.moments(self.frame))
 
     @property
     def ridge(self) -> Array | None:
@@ -122,6 +124,12 @@ class Problem:
         whitening = self.whitening
         coef = whitening.transform.T @ scores[:, 1:].T
         return LinearRule(coef, scores[:, 0] - whitening.mean @ coef, is_soft)
+
+    def scores_of(self, rule: LinearRule) -> Array:
+        """Scores (K, 1 + rank) in whitened coordinates of a rule for rows in the frame."""
+        whitening = self.whitening
+        intercept = rule.intercept + whitening.mean @ rule.coef
+        return np.column_stack([intercept, rule.coef.T @ whitening.inverse])
 
     def posterior_scores(self, point: Array) -> Array:
         """(K, 1 + rank): linear scores whose softmax are the posteriors of the model at a point."""

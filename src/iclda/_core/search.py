@@ -8,11 +8,13 @@ are compared on a few rows; only the best pays for reading all of them.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
-from .attainable import HeldRows, ReadRows, hold, represent
-from .follow import Follower, Path
+from .attainable import HeldRows, ReadRows, hold
+from .follow import HARD_ENTROPY, Follower, Path, State
+from .moments import moments_of_block
 from .outcome import Outcome
 from .problem import Problem
 from .starts import Climbers, climb, separate_hills, stand, starting_scores
@@ -29,6 +31,8 @@ _MOST_DRAWS = 4
 _RARE_HILLS = 1 / 8  # hills per start below which no more starts are drawn
 _FIRST_TAU = (0.01, 0.3)  # shares of the spread of the gradient over rows
 _RETRIES = (1.0, 1 / 30, 10.0)
+_SOFT_TAU = 0.02  # per unit of labeled weight: where the path on all rows begins
+_HARD_TAU = 1e-6  # share of the spread at which labels are hard
 
 
 @dataclass(frozen=True)
@@ -50,19 +54,17 @@ def maximize_labeled_likelihood(
 ) -> Solution:
     """Best of several local maxima, with its first-order certificate."""
     weight, n_rows = problem.likelihood.weight, problem.unlabeled.n_rows
-    n_held = min(_HELD_ROWS, max(_SCREENED_ROWS, _HELD_ENTRIES // (1 + problem.whitening.rank)))
-    rows, row_weights = problem.unlabeled.sample(min(n_rows, n_held), seed)
-    held = hold(problem, rows, row_weights)
-    if n_rows > n_held:
-        held = represent(held, _unlabeled_second_moment(problem))
+    width = 1 + problem.whitening.rank
+    n_held = min(_HELD_ROWS, max(_SCREENED_ROWS, _HELD_ENTRIES // width), n_rows)
+    sample = _hold(problem, *problem.unlabeled.sample(n_held, seed))
     reader = ReadRows(problem, n_passes=2)  # one pass for the moments, one for the sample
-    aim = weight * (_HELD_GAP if n_rows <= n_held else tol / 2)
-    paths = _screen(problem, held, _Effort(weight * tol, aim, max_iter), n_starts, seed)
-    best = max(paths, key=lambda path: (not path.is_bounded, path.state.value))
-    n_iter = best.n_iter
-    if n_rows > n_held and best.is_bounded:
+    aim = weight * (_HELD_GAP if n_held == n_rows else tol / 2)
+    paths = _screen(sample, _Effort(weight * tol, aim, max_iter), n_starts, seed)
+    best = _better(paths)
+    n_iter, n_optima = best.n_iter, _count_maxima(sample.problem, paths)
+    if n_held < n_rows and best.is_bounded:
         follower = Follower(problem.likelihood, reader, problem.labeled_point)
-        best = _follow_on_all_rows(follower, best, n_held, tol * weight, max_iter)
+        best = _follow_on_all_rows(follower, _carried(best, sample.problem, problem), tol, max_iter)
         n_iter += best.n_iter
     return Solution(
         point=best.state.point,
@@ -71,9 +73,58 @@ def maximize_labeled_likelihood(
         gap=best.gap / weight,
         n_iter=n_iter,
         n_passes=reader.n_passes,
-        n_optima=_count_maxima(problem, paths),
+        n_optima=n_optima,
         outcome=_outcome(best, tol * weight, best.n_iter >= max_iter),
     )
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """Rows in memory, and the problem they pose when they are taken for all there are.
+
+    Sigma = I - B D^-1 B' supposes that labeled and unlabeled rows together have unit covariance:
+    a sample gets a whitening of its own.
+    """
+
+    problem: Problem
+    rows: Array
+    weights: Array
+
+    @cached_property
+    def held(self) -> HeldRows:
+        return hold(self.problem, self.rows, self.weights)
+
+    @property
+    def follower(self) -> Follower:
+        return Follower(self.problem.likelihood, self.held, self.problem.labeled_point)
+
+    def thinned(self, n: int) -> _Sample:
+        """Every few-th of the rows, with the weight of all."""
+        if n >= len(self.rows):
+            return self
+        cut = np.linspace(0, len(self.rows) - 1, n).astype(int)
+        weights = self.weights[cut] * (self.weights.sum() / self.weights[cut].sum())
+        return _hold(self.problem, self.rows[cut], weights)
+
+
+def _hold(problem: Problem, rows: Array, weights: Array) -> _Sample:
+    if len(rows) < problem.unlabeled.n_rows:
+        moments = moments_of_block(problem.frame.apply(rows), weights)
+        problem = replace(problem, unlabeled_moments=moments)
+    return _Sample(problem, rows, weights)
+
+
+def _carried_scores(scores: Array, source: Problem, target: Problem) -> Array:
+    return target.scores_of(source.rule_of(scores, is_soft=True))
+
+
+def _carried(path: Path, source: Problem, target: Problem) -> Path:
+    """A path with its scores in the coordinates of another problem; points stay where they were."""
+
+    def carry(state: State) -> State:
+        return replace(state, scores=_carried_scores(state.scores, source, target))
+
+    return replace(path, state=carry(path.state), levels=tuple(map(carry, path.levels)))
 
 
 @dataclass(frozen=True)
@@ -85,24 +136,21 @@ class _Effort:
     max_iter: int
 
 
-def _screen(
-    problem: Problem, held: HeldRows, effort: _Effort, n_starts: int, seed: int
-) -> list[Path]:
-    """Local maxima on the held rows, from starts on distinct hills."""
-    follower = Follower(problem.likelihood, held, problem.labeled_point)
-    screened = _thinned(held, _unlabeled_second_moment(problem))
-    hills = _find_hills(problem, screened, n_starts, seed)
-    if screened is held:
-        return [_follow_start(follower, held, hills[[i]], effort) for i in range(len(hills))]
+def _screen(sample: _Sample, effort: _Effort, n_starts: int, seed: int) -> list[Path]:
+    """Local maxima on the rows of a sample, from starts on distinct hills of a smaller one."""
+    screened = sample.thinned(_SCREENED_ROWS)
+    hills = _find_hills(screened.problem, screened.held, n_starts, seed)
+    if screened is sample:
+        return [_follow_start(sample, hills[[i]], effort) for i in range(len(hills))]
     easy = replace(effort, tol=_ROUGH * effort.tol, aim=_ROUGH * effort.tol)
-    rough = Follower(problem.likelihood, screened, problem.labeled_point)
-    found = [_follow_start(rough, screened, hills[[i]], easy) for i in range(len(hills))]
+    found = [_follow_start(screened, hills[[i]], easy) for i in range(len(hills))]
     best = max(path.state.value for path in found)
-    noise = 5 * problem.likelihood.weight / np.sqrt(len(screened.z))
+    noise = 5 * sample.problem.likelihood.weight / np.sqrt(len(screened.rows))
     finalists = [path for path in found if path.state.value >= best - noise][:_MOST_FINALISTS]
-    scores = np.array([(path.levels or (path.state,))[0].scores for path in finalists])
-    again = stand(problem.likelihood, held, scores)
-    return [_follow_start(follower, held, again[[i]], effort) for i in range(len(again))]
+    scores = [(path.levels or (path.state,))[0].scores for path in finalists]
+    carried = [_carried_scores(a, screened.problem, sample.problem) for a in scores]
+    again = stand(sample.problem.likelihood, sample.held, np.array(carried))
+    return [_follow_start(sample, again[[i]], effort) for i in range(len(again))]
 
 
 def _find_hills(problem: Problem, held: HeldRows, n_starts: int, seed: int) -> Climbers:
@@ -121,70 +169,68 @@ def _find_hills(problem: Problem, held: HeldRows, n_starts: int, seed: int) -> C
     return hills[np.arange(min(len(hills), _MOST_CANDIDATES))]
 
 
-def _thinned(held: HeldRows, second: Array) -> HeldRows:
-    """Every few-th of the held rows, standing for all of them."""
-    if len(held.z) <= _SCREENED_ROWS:
-        return held
-    cut = np.linspace(0, len(held.z) - 1, _SCREENED_ROWS).astype(int)
-    weights = held.weights[cut] * (held.weights.sum() / held.weights[cut].sum())
-    return represent(HeldRows(held.z[cut], weights, held.labeled_point), second)
-
-
-def _unlabeled_second_moment(problem: Problem) -> Array:
-    """Second moment of z over the unlabeled rows, over N: what the labeled rows leave of it."""
-    labeled, weight = problem.likelihood, problem.moments.weight
-    second = labeled.within + (labeled.counts[:, None] * labeled.means).T @ labeled.means
-    return np.eye(len(second)) - problem.whitened_ridge - second / weight
-
-
-def _follow_start(follower: Follower, held: HeldRows, climber: Climbers, effort: _Effort) -> Path:
+def _follow_start(sample: _Sample, climber: Climbers, effort: _Effort) -> Path:
     """Follow a climbed start; should that lose it or get stuck, begin again harder, then softer."""
-    weight = follower.likelihood.weight
+    follower, weight = sample.follower, sample.problem.likelihood.weight
     scores = climber.scores[0] - climber.scores[0, -1]
     gradient = climber.gradients[0] - climber.gradients[0, -1]
-    tau = _first_tau(held, scores, gradient, weight)
-    paths: list[Path] = []
+    spread = max(_spread(sample.held, gradient), 1e-3 * weight)
+    tau = _first_tau(scores, gradient, spread)
+    least = float(climber.values[0]) - 1e-7 * weight
+    hard = follower.state(gradient / (_HARD_TAU * spread), _HARD_TAU * spread)
+    paths = [follower.certified(hard, tol=effort.tol)] if hard.value >= least else []
     for factor in _RETRIES:
+        if paths and _is_settled(paths[-1], least, effort.tol):
+            break
         begins = [follower.state(a, factor * tau) for a in (scores, gradient / (factor * tau))]
         begin = max(begins, key=lambda state: state.merit)
         paths.append(follower.follow(begin, **vars(effort)))
-        is_lost = paths[-1].state.value < climber.values[0] - 1e-7 * weight
-        if not paths[-1].is_bounded or (paths[-1].gap <= effort.tol and not is_lost):
-            break
+    return _better([path for path in paths if path is not None])
+
+
+def _is_settled(path: Path | None, least: float, tol: float) -> bool:
+    if path is None:
+        return False
+    return not path.is_bounded or (path.gap <= tol and path.state.value >= least)
+
+
+def _better(paths: list[Path]) -> Path:
     return max(paths, key=lambda path: (not path.is_bounded, path.state.value))
 
 
-def _first_tau(held: HeldRows, scores: Array, gradient: Array, weight: float) -> float:
-    """The tau at which the scores are nearest to gradient / tau, within reason.
+def _spread(held: HeldRows, gradient: Array) -> float:
+    """How much a gradient tells rows apart: root mean square of its differences over classes."""
+    differences = np.ptp(gradient @ held.z.T, axis=0)
+    return float(np.sqrt(held.weights @ differences**2 / held.weights.sum()))
 
-    Reason is a share of how much the gradient tells rows apart: labels neither all hard nor all
-    alike.
-    """
-    differences = gradient @ held.z.T
-    spread = float(np.sqrt(held.weights @ np.ptp(differences, axis=0) ** 2 / held.weights.sum()))
-    spread = max(spread, 1e-3 * weight)
+
+def _first_tau(scores: Array, gradient: Array, spread: float) -> float:
+    """The tau at which scores are nearest to gradient / tau, labels neither all hard nor alike."""
     norm = float((scores**2).sum())
     nearest = float((scores * gradient).sum()) / norm if norm > 0 else np.inf
     return float(np.clip(nearest, _FIRST_TAU[0] * spread, _FIRST_TAU[1] * spread))
 
 
-def _follow_on_all_rows(
-    follower: Follower, sampled: Path, n_held: int, tol: float, max_iter: int
-) -> Path:
+def _follow_on_all_rows(follower: Follower, sampled: Path, tol: float, max_iter: int) -> Path:
     """Go on where the path on a sample was still softer than what the sample cannot know.
 
     Should the way end between two labelings, go back to softer labels and come again.
     """
+    weight = follower.likelihood.weight
+    if sampled.state.entropy <= HARD_ENTROPY:
+        at_once = follower.state(sampled.state.scores, sampled.state.tau)
+        certified = follower.certified(at_once, tol=tol * weight)
+        if certified is not None:
+            return certified
     levels = sampled.levels or (sampled.state,)
-    noise = 3 * follower.likelihood.weight / np.sqrt(n_held)
-    begin = next((state for state in reversed(levels) if state.tau >= noise), levels[0])
+    begin = next((a for a in reversed(levels) if a.tau >= _SOFT_TAU * weight), levels[0])
     paths: list[Path] = []
     for factor in (1.0, 10.0, 100.0):
         state = follower.state(begin.scores / factor, begin.tau * factor)
-        paths.append(follower.follow(state, tol=tol, max_iter=max_iter))
-        if not paths[-1].is_bounded or paths[-1].gap <= tol or paths[-1].n_iter >= max_iter:
+        paths.append(follower.follow(state, tol=tol * weight, max_iter=max_iter))
+        if _is_settled(paths[-1], -np.inf, tol * weight) or paths[-1].n_iter >= max_iter:
             break
-    return max(paths, key=lambda path: (not path.is_bounded, path.state.value))
+    return _better(paths)
 
 
 def _count_maxima(problem: Problem, paths: list[Path]) -> int:

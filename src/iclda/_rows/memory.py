@@ -69,11 +69,14 @@ class MemoryRows:
     ) -> LabelSums:
         total = no_label_sums(rule.n_classes, self.n_features)
         # One read a pass: fold the frame into the rule rather than shift and scale every row.
-        fold = isinstance(rule, LinearRule) and centers is None and frame.is_foldable
-        rule = rule.folded(frame) if fold and isinstance(rule, LinearRule) else rule
+        # Labels come from the folded rule whenever there is one: ties must fall the same way with
+        # and without scatter.
+        is_folded = isinstance(rule, LinearRule) and frame.is_foldable
+        rule = rule.folded(frame) if is_folded and isinstance(rule, LinearRule) else rule
+        fold = is_folded and centers is None
         for rows, weights, index in self.blocks():
             used = rows if fold else frame.apply(rows)
-            shares, log_sums = rule.shares(used, index)
+            shares, log_sums = rule.shares(rows if is_folded else used, index)
             sums = label_sums_of_block(used, weights, shares, log_sums, centers)
             if curvature:
                 near = is_near_boundary(shares)
