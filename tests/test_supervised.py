@@ -37,13 +37,19 @@ def test_the_model_is_scikit_learns(sample, both):
         assert_close(found - found[-1], expected - expected[-1], 1e-10)
 
 
-def test_the_linear_scores_are_scikit_learns(sample, both):
+def test_the_coefficients_are_scikit_learns(both):
     theirs, ours = both
     for name in ("coef_", "intercept_"):
         assert getattr(ours, name).shape == getattr(theirs, name).shape
         assert_close(getattr(ours, name), getattr(theirs, name), 1e-10)
+
+
+def test_the_decision_function_is_scikit_learns(sample, both):
+    theirs, ours = both
     rows = sample.X_unlabeled
     assert_close(ours.decision_function(rows), theirs.decision_function(rows), 1e-10)
+    by_hand = np.squeeze(rows @ ours.coef_.T + ours.intercept_)
+    assert_close(ours.decision_function(rows), by_hand, 1e-10)
 
 
 def test_features_of_very_different_size_leave_the_fit_scikit_learns(sample):

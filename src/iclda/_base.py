@@ -35,7 +35,7 @@ from ._diagnosis import (
     warn_of_span,
 )
 from ._inputs import check_rows
-from ._labels import split_marker
+from ._labels import plain, split_marker
 from ._rows.memory import MemoryRows
 from ._training import TrainingData, check_spread, prepare
 
@@ -122,7 +122,7 @@ class LinearGaussianClassifier(
         if self._uses_unlabeled_rows:
             warn(
                 f"{type(self).__name__} got no unlabeled rows: the fit equals SupervisedLDA's. "
-                f"Mark rows by y = {self.unlabeled!r}, or pass X_unlabeled."
+                f"Mark rows by y = {plain(self.unlabeled)!r}, or pass X_unlabeled."
             )
         labeled = data.labeled
         check_spread(self, data.frame, np.diag(labeled.moments.covariance))
@@ -160,8 +160,11 @@ class LinearGaussianClassifier(
         self.class_weights_ = model.class_weights
         self.means_ = frame.restore(model.means)
         self.covariance_ = model.covariance * frame.scale[:, None] * frame.scale
-        rule = self._discriminant_rule().folded(frame)
-        self.coef_, self.intercept_ = rule.coef.T.copy(), rule.intercept
+        if len(self.classes_) == 2:
+            rule = self._discriminant_rule().folded(frame)
+            self.coef_, self.intercept_ = rule.coef.T.copy(), rule.intercept
+        else:
+            self.coef_, self.intercept_ = model.linear_scores
 
     def _discriminant_rule(self) -> LinearRule:
         """Scores of all classes; of two classes, the second's advantage over the first."""
@@ -195,15 +198,23 @@ class LinearGaussianClassifier(
         Returns
         -------
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Scores, equal to the log posterior up to a constant of the row.
+            ``X @ coef_.T + intercept_``: log posterior up to a constant of the row. Of more than
+            two classes far from the origin (1,000 standard deviations), up to another constant,
+            about the overall mean, which keeps the digits.
         """
         check_is_fitted(self)
-        scores = self._apply(X, self._discriminant_rule())
-        return scores[:, 0] if scores.shape[1] == 1 else scores
+        if len(self.classes_) == 2:
+            return self._apply(X, self._discriminant_rule())[:, 0]
+        if not self._gaussians_.frame.is_foldable:
+            return self._class_scores(X)
+        usual = LinearRule(self.coef_.T, self.intercept_, is_soft=True)
+        return self._in_blocks(X, lambda rows: usual.scores(rows).T)
 
     def _class_scores(self, X: Any) -> Array:
-        scores = self.decision_function(X)
-        if scores.ndim > 1:
+        """(n, K): log posterior up to a constant of the row."""
+        check_is_fitted(self)
+        scores = self._apply(X, self._discriminant_rule())
+        if scores.shape[1] > 1:
             return scores
         # Less the larger of the two, so that odds of infinity (a prior of 0) leave no NaN.
         return np.column_stack([np.minimum(-scores, 0), np.minimum(scores, 0)])
@@ -221,8 +232,7 @@ class LinearGaussianClassifier(
         y : ndarray of shape (n_samples,)
             Classes, in the dtype of ``classes_``.
         """
-        scores = self.decision_function(X)
-        codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        codes = self._class_scores(X).argmax(axis=1)
         return self.classes_[codes]
 
     def predict_proba(self, X: Any) -> Array:

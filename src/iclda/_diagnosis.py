@@ -132,14 +132,20 @@ def warn_of_few_labels(estimator: Any, rank: int, needed: int, n_rows: int) -> N
     )
 
 
-def warn_unless_converged(estimator: Any, outcome: Outcome, detail: str) -> None:
-    """One ConvergenceWarning that says how far it got and what to do."""
-    if outcome in (Outcome.MAX_ITERATIONS, Outcome.STALLED):
+def judge(
+    estimator: Any, problem: Problem, model: Gaussians, outcome: Outcome, detail: str
+) -> bool:
+    """Whether a fit converged; if not, one ConvergenceWarning that says why and what to do."""
+    if model.is_floored or outcome is Outcome.UNBOUNDED or problem.is_unbounded:
+        warn_of_floor(estimator, model)
+        return False
+    if outcome is not Outcome.CONVERGED:
         warn(
             f"{type(estimator).__name__} {outcome.value}: {detail}. Raise max_iter "
             f"(now {estimator.max_iter}) or tol (now {estimator.tol:g}).",
             ConvergenceWarning,
         )
+    return outcome is Outcome.CONVERGED
 
 
 def _name(estimator: Any, column: int) -> str:

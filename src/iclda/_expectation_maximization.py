@@ -11,10 +11,9 @@ from sklearn.utils._param_validation import Interval
 from ._base import LinearGaussianClassifier
 from ._core.alternate import alternate
 from ._core.gaussian import Gaussians
-from ._core.outcome import Outcome
 from ._core.problem import Problem
 from ._core.supervised import labeled_log_likelihood
-from ._diagnosis import warn_of_floor, warn_unless_converged
+from ._diagnosis import judge
 from ._training import TrainingData
 
 
@@ -58,7 +57,7 @@ class ExpectationMaximizationLDA(LinearGaussianClassifier):
     intercept_ : ndarray of shape (n_classes,) or (1,)
         Their intercepts.
     n_iter_ : int
-        Number of times the rows were labeled.
+        Number of rounds, each a label for every row and a refit.
     converged_ : bool
         Whether the likelihood stood still.
     log_likelihood_path_ : ndarray of shape (n_iter_,)
@@ -111,13 +110,9 @@ class ExpectationMaximizationLDA(LinearGaussianClassifier):
         found = alternate(problem, is_soft=True, tol=self.tol, max_iter=self.max_iter)
         model = problem.model_of(found.point, found.rule)
         self.log_likelihood_path_ = np.array(found.path)
-        self.n_iter_, self.converged_ = found.n_iter, found.outcome is Outcome.CONVERGED
-        warn_unless_converged(
-            self, found.outcome, f"the likelihood still rises after {found.n_iter} rounds"
-        )
-        if model.is_floored:
-            self.converged_ = False
-            warn_of_floor(self, model)
+        detail = f"the likelihood still rises after {found.n_iter} rounds"
+        self.n_iter_ = found.n_iter
+        self.converged_ = judge(self, problem, model, found.outcome, detail)
         return model
 
     def _note_supervised(self, model: Gaussians, data: TrainingData) -> None:

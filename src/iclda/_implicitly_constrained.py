@@ -13,12 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 from ._base import LinearGaussianClassifier
 from ._core.gaussian import Gaussians
 from ._core.labelsums import LinearRule, label
-from ._core.outcome import Outcome
 from ._core.problem import Problem
 from ._core.search import maximize_labeled_likelihood
 from ._core.supervised import labeled_log_likelihood
 from ._core.types import Array
-from ._diagnosis import warn_of_floor, warn_unless_converged
+from ._diagnosis import judge
 from ._training import TrainingData
 
 _MOST_STORED = 10**7
@@ -41,7 +40,8 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
     n_starts : int, default=32
-        Number of labelings to start from.
+        Number of labelings to start from. As long as more than every eighth leads to another
+        maximum, as many more are drawn, up to four times.
     max_iter : int, default=200
         Most Newton steps from one start.
     tol : float, default=1e-6
@@ -74,7 +74,7 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
     n_iter_ : int
         Number of Newton steps to the best maximum.
     n_passes_ : int
-        Number of times all unlabeled rows were read.
+        Number of times the search read all unlabeled rows: moments, sample, path and certificate.
     n_optima_ : int
         Number of distinct local maxima seen.
     converged_ : bool
@@ -142,13 +142,8 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
         self.objective_ = labeled_log_likelihood(model, problem.labeled) / problem.labeled.weight
         self.gap_ = found.gap
         self.n_iter_, self.n_passes_, self.n_optima_ = found.n_iter, found.n_passes, found.n_optima
-        self.converged_ = found.outcome is Outcome.CONVERGED
-        warn_unless_converged(
-            self, found.outcome, f"gap {found.gap:.2g} after {found.n_passes} passes over the rows"
-        )
-        if model.is_floored or found.outcome is Outcome.UNBOUNDED:
-            self.converged_ = False
-            warn_of_floor(self, model)
+        detail = f"gap {found.gap:.2g} after {found.n_passes} passes over the rows"
+        self.converged_ = judge(self, problem, model, found.outcome, detail)
         self._set_imputation(rule, problem)
         return model
 

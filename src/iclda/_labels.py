@@ -100,7 +100,8 @@ def _as_array(y: Any) -> AnyArray:
     values = np.asarray(y)
     # NumPy writes NaN and None among strings as the strings 'nan' and 'None'.
     if values.dtype.kind in "US" and isinstance(y, (list, tuple)):
-        values = np.asarray(y, dtype=object)
+        objects = np.asarray(y, dtype=object)
+        values = values if all(isinstance(label, str) for label in objects.flat) else objects
     return values
 
 

@@ -10,9 +10,8 @@ from sklearn.utils._param_validation import Interval
 from ._base import LinearGaussianClassifier
 from ._core.alternate import alternate
 from ._core.gaussian import Gaussians
-from ._core.outcome import Outcome
 from ._core.problem import Problem
-from ._diagnosis import warn_of_floor, warn_unless_converged
+from ._diagnosis import judge
 from ._training import TrainingData
 
 
@@ -103,13 +102,9 @@ class SelfLearningLDA(LinearGaussianClassifier):
     def _estimate(self, problem: Problem) -> Gaussians:
         found = alternate(problem, is_soft=False, tol=self.tol, max_iter=self.max_iter)
         model = problem.model_of(found.point, found.rule)
-        self.n_iter_, self.converged_ = found.n_iter, found.outcome is Outcome.CONVERGED
-        warn_unless_converged(
-            self, found.outcome, f"labels still change after {found.n_iter} rounds"
-        )
-        if model.is_floored:
-            self.converged_ = False
-            warn_of_floor(self, model)
+        detail = f"labels still change after {found.n_iter} rounds"
+        self.n_iter_ = found.n_iter
+        self.converged_ = judge(self, problem, model, found.outcome, detail)
         return model
 
     def _note_supervised(self, model: Gaussians, data: TrainingData) -> None:

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from iclda._core.attainable import ReadRows, gap, hold, represent
+from iclda._core.attainable import ReadRows, gap, hold
 from iclda._core.labelsums import GivenLabels
 from problems import problem_of, random_shares
 
@@ -79,16 +79,6 @@ def test_rows_read_anew_give_the_curvature_of_rows_held(problem, held):
     scores = scores_of(problem) / 3
     found = ReadRows(problem).curvature(scores)
     np.testing.assert_allclose(found, held.curvature(scores), rtol=1e-9, atol=1e-10)
-
-
-@pytest.mark.parametrize("n_drawn", [20, 59])
-def test_a_sample_is_moved_to_the_moments_of_all_rows(problem, held, n_drawn):
-    second = (held.z[:, 1:] * held.weights[:, None]).T @ held.z[:, 1:]
-    moved = represent(hold(problem, *problem.unlabeled.sample(n_drawn, 4)), second)
-    assert len(moved.z) == n_drawn
-    np.testing.assert_allclose(moved.weights @ moved.z, held.weights @ held.z, atol=1e-11)
-    found = (moved.z[:, 1:] * moved.weights[:, None]).T @ moved.z[:, 1:]
-    np.testing.assert_allclose(found, second, atol=1e-11)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -25,6 +25,7 @@ _SMALLEST_TAU = 1e-9  # per unit of labeled weight
 _MOST_FAILURES = 2
 _MOST_EXTRA = 15  # steps spent beyond the tolerance
 HARD_ENTROPY = 1e-9
+_MOST_BISECTIONS = 60
 _MOST_INNER = 12  # Newton steps at one tau before a start is softened
 _MOST_PREDICTIONS = 8
 _TOO_FAR = 0.5  # share of tau x entropy that a prediction may lose
@@ -110,8 +111,13 @@ class Follower:
                 continue
             levels.append(state)
             # The entropy overstates the gap two- to threefold: look before the tolerance is met.
-            if state.tau * state.entropy + promised <= 2.5 * tol or not has_moved:
-                best.note(state, self.gap(state), n_iter, has_moved=has_moved)
+            estimate = state.tau * state.entropy + promised
+            if estimate <= 2.5 * tol or not has_moved:
+                found = self.gap(state)
+                best.note(state, found, n_iter, has_moved=has_moved)
+                if found > tol + 10 * estimate:
+                    state, n_inner = self._between(state), 0
+                    continue
             if state.tau <= _SMALLEST_TAU * self.likelihood.weight:
                 break
             if not best.is_final(n_iter):
@@ -131,6 +137,25 @@ class Follower:
             return state
         tau = min(10 * state.tau, self.likelihood.weight)
         return self.state(state.gradient / tau, tau)
+
+    def _between(self, state: State) -> State:
+        """Labels between those of a state and those its gradient asks for.
+
+        Where both are hard no slope leads from one to the other, though the best lies between:
+        some rows belong to two classes. Bisection finds where the gradient changes its mind.
+        """
+        asked = self.state(state.gradient / state.tau, state.tau)
+        if asked.value >= state.value:
+            return asked
+        turn = asked.point - state.point
+        near, far, middle = state.scores, asked.scores, state
+        for _ in range(_MOST_BISECTIONS):
+            middle = self.state((near + far) / 2, state.tau)
+            slope = float((middle.gradient * turn).sum())
+            if middle.entropy > HARD_ENTROPY and middle.value >= state.value:
+                break
+            near, far = (middle.scores, far) if slope > 0 else (near, middle.scores)
+        return middle
 
     def _step(self, state: State, system: _System) -> tuple[State, float, bool]:
         """One Newton step with backtracking: new state, promised ascent, whether it moved."""

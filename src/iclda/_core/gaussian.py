@@ -41,6 +41,18 @@ class Gaussians:
         intercept = self.log_priors - (self.class_points**2).sum(axis=1) / 2
         return LinearRule(coef, intercept - self.center @ coef, is_soft)
 
+    @property
+    def linear_scores(self) -> tuple[Array, Array]:
+        """Coefficients (K, d) and intercepts (K,) in the user's units: Sigma^-1 mu_k, as is usual.
+
+        They tell classes apart like the scores of ``score_rule``, which are about the center and
+        keep their digits wherever the origin of the features lies.
+        """
+        zero = -self.frame.origin / self.frame.scale
+        from_zero = self.class_points + (self.center - zero) @ self.projection.T
+        coef = from_zero @ self.projection / self.frame.scale
+        return coef, self.log_priors - (from_zero**2).sum(axis=1) / 2
+
     def standardize(self, rows: AnyArray) -> Array:
         return (self.frame.apply(rows) - self.center) @ self.projection.T
 

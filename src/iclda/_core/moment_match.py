@@ -13,6 +13,7 @@ from .gaussian import Gaussians, gaussians
 from .problem import WITHIN_TOLERANCE, Problem, within_rank
 from .types import Array
 
+_SMALLEST_RATIO = 1e-12
 VARIANTS = ("invariant", "symmetric", "means-shifted")
 
 
@@ -68,6 +69,13 @@ def _user_map(problem: Problem, total: Array) -> Array:
 def _symmetric_root(half: Array, *, inverse: bool = False) -> Array:
     """(half half')^(1/2) or its pseudo-inverse, by the singular values of half."""
     left, singular, _ = scipy.linalg.svd(half, full_matrices=False)
+    if singular.size and singular[-1] < _SMALLEST_RATIO * singular[0]:
+        raise ValueError(
+            f"The directions in which rows vary most and least differ by a factor of "
+            f"{singular[0] / max(singular[-1], 1e-300):.1g} in the units of the features, too much "
+            "for a map formed in these units: rescale the features "
+            "(sklearn.preprocessing.StandardScaler), or use variant='invariant'."
+        )
     powers = 1 / singular if inverse else singular
     root: Array = (left * powers) @ left.T
     return root

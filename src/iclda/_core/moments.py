@@ -22,8 +22,9 @@ class Moments:
         if weight == 0:
             return self
         shift = other.mean - self.mean
-        mean = self.mean + shift * (other.weight / weight)
-        between = np.outer(shift, shift) * (self.weight * other.weight / weight)
+        share = other.weight / weight  # first: products of weights may overflow
+        mean = self.mean + shift * share
+        between = np.outer(shift, shift) * (self.weight * share)
         return Moments(weight, mean, self.scatter + other.scatter + between)
 
     def scaled(self, factor: float) -> Moments:

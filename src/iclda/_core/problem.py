@@ -37,6 +37,7 @@ class LabeledSummary:
     counts: Array  # (K,)
     means: Array  # (K, d)
     within: Array  # (d, d)
+    n_rows: int = 0
 
     @cached_property
     def weight(self) -> float:
@@ -54,7 +55,7 @@ def summarize_labeled(rows: Rows, labels: GivenLabels, frame: Frame) -> LabeledS
     sums = rows.label_sums(labels, frame)
     centers = sums.sums / sums.counts[:, None]
     about = rows.label_sums(labels, frame, centers)
-    return LabeledSummary(about.counts, *within_scatter(about, centers))
+    return LabeledSummary(about.counts, *within_scatter(about, centers), rows.n_rows)
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,12 @@ class Problem:
     @property
     def n_classes(self) -> int:
         return len(self.labeled.counts)
+
+    @property
+    def is_unbounded(self) -> bool:
+        """Whether rows vary in so many directions that every labeling separates them perfectly."""
+        n_rows = self.labeled.n_rows + self.unlabeled.n_rows
+        return self.shrinkage == 0 and self.whitening.rank > n_rows - self.n_classes
 
     @cached_property
     def moments(self) -> Moments:
