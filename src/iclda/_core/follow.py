@@ -22,7 +22,7 @@ _BACKTRACK = 0.3
 _MOST_BACKTRACKS = 12
 _CENTERED = 1e-2  # a level is left when the promised ascent is below this share of tau x entropy
 _SMALLEST_TAU = 1e-9  # per unit of labeled weight
-_MOST_FAILURES = 2
+_MOST_FAILURES = 3
 _MOST_EXTRA = 15  # steps spent beyond the tolerance
 HARD_ENTROPY = 1e-9
 _MOST_BISECTIONS = 60
@@ -106,35 +106,47 @@ class Follower:
             state, promised, has_moved = self._step(state, system)
             is_centered = promised <= max(_CENTERED * state.tau * state.entropy, self._noise(state))
             if has_moved and not is_centered:
-                if n_inner == _MOST_INNER:
-                    state, n_inner = self._reheated(state, levels), 0
+                if n_inner == _MOST_INNER and not levels:
+                    state, n_inner = self._reheated(state), 0
                 continue
             levels.append(state)
-            # The entropy overstates the gap two- to threefold: look before the tolerance is met.
-            estimate = state.tau * state.entropy + promised
-            if estimate <= 2.5 * tol or not has_moved:
-                found = self.gap(state)
-                best.note(state, found, n_iter, has_moved=has_moved)
-                if found > tol + 10 * estimate:
-                    state, n_inner = self._between(state), 0
-                    continue
-            if state.tau <= _SMALLEST_TAU * self.likelihood.weight:
+            again = self._look(best, state, promised, n_iter, has_moved=has_moved)
+            if again is not None:
+                state = again
+                continue
+            if best.is_final(n_iter) or state.tau <= _SMALLEST_TAU * self.likelihood.weight:
                 break
-            if not best.is_final(n_iter):
-                state = self._predict(state, system, _LEAP if n_inner == 1 else _FALL)
-            n_inner = 0
+            # No further than the tolerance asks: a smaller tau is harder to follow.
+            enough = 0.5 * best.aim / max(state.tau * state.entropy, 1e-300)
+            least = _LEAP if n_inner == 1 else _FALL
+            state, n_inner = self._predict(state, system, max(least, min(0.5, enough))), 0
         if not np.isfinite(best.gap):
             best.note(state, self.gap(state), n_iter, has_moved=True)
         return Path(best.state, best.gap, n_iter, True, tuple(levels))
+
+    def _look(
+        self, best: _Best, state: State, promised: float, n_iter: int, *, has_moved: bool
+    ) -> State | None:
+        """Measure the gap where it may be small; a state to go on from at this tau, if need be."""
+        # The entropy overstates the gap two- to threefold: look before the tolerance is met.
+        estimate = state.tau * state.entropy + promised
+        if estimate > 2.5 * best.tol and has_moved:
+            return None
+        found = self.gap(state)
+        best.note(state, found, n_iter, has_moved=has_moved)
+        if best.is_final(n_iter):
+            return None
+        if found > best.tol + 10 * estimate:
+            return self._between(state)
+        is_off_center = found > best.tol >= estimate and promised > self._noise(state)
+        return state if is_off_center else None
 
     def _noise(self, state: State) -> float:
         """What rounding does to the merit."""
         return _ROUNDING * (abs(state.merit) + self.likelihood.weight)
 
-    def _reheated(self, state: State, levels: list[State]) -> State:
+    def _reheated(self, state: State) -> State:
         """A start whose labels are too hard to move creeps: soften them and try again."""
-        if levels:
-            return state
         tau = min(10 * state.tau, self.likelihood.weight)
         return self.state(state.gradient / tau, tau)
 
@@ -190,7 +202,7 @@ class _Best:
 
     def __init__(self, state: State, tol: float, aim: float) -> None:
         self.state, self.gap = state, np.inf
-        self._tol, self._aim = tol, aim
+        self.tol, self.aim = tol, aim
         self._n_failures = 0
         self._certified_at: int | None = None
 
@@ -198,12 +210,12 @@ class _Best:
         self._n_failures = 0 if gap < self.gap and has_moved else self._n_failures + 1
         if gap < self.gap:
             self.state, self.gap = state, gap
-        if gap <= self._tol and self._certified_at is None:
+        if gap <= self.tol and self._certified_at is None:
             self._certified_at = n_iter
 
     def is_final(self, n_iter: int) -> bool:
         spent = 0 if self._certified_at is None else n_iter - self._certified_at
-        return self.gap <= self._aim or self._n_failures >= _MOST_FAILURES or spent >= _MOST_EXTRA
+        return self.gap <= self.aim or self._n_failures >= _MOST_FAILURES or spent >= _MOST_EXTRA
 
 
 class _System:
