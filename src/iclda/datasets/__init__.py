@@ -1,0 +1,17 @@
+"""Toy problems, and the benchmark sets of the paper with where to find them."""
+
+from .benchmark import Dataset, find_benchmark, load_benchmark
+from .fetch import fetch_benchmark
+from .registry import BENCHMARKS, Benchmark
+from .toy import make_gaussians, make_violated_gaussians
+
+__all__ = [
+    "BENCHMARKS",
+    "Benchmark",
+    "Dataset",
+    "fetch_benchmark",
+    "find_benchmark",
+    "load_benchmark",
+    "make_gaussians",
+    "make_violated_gaussians",
+]

@@ -1,0 +1,143 @@
+"""Rows in an SQLite file: every row is kept as soon as it is there, whatever happens next."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import astuple, fields
+from pathlib import Path
+from typing import Any
+
+from .cells import Cell, Row
+
+_COLUMNS = [field.name for field in fields(Row)]
+_KEY = ("experiment", "dataset", "repeat", "part", "method")
+FORMAT = 1
+
+
+class StoreError(Exception):
+    """A store that cannot be used, with the way out."""
+
+
+class Store:
+    """Rows of one folder. Opening it takes a lock: two runs never write the same rows twice."""
+
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+        self.path = path
+        if read_only and not path.exists():
+            raise StoreError(f"{path} does not exist: run an experiment with --out first.")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._lock = None if read_only else _lock(path.with_suffix(".lock"))
+            self._connection = sqlite3.connect(path, isolation_level=None)
+            self._prepare()
+        except (sqlite3.Error, OSError) as error:
+            raise StoreError(_explained(path, error)) from error
+
+    def _prepare(self) -> None:
+        run = self._connection.execute
+        run("PRAGMA journal_mode=WAL")
+        run("PRAGMA synchronous=NORMAL")
+        run("CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
+        run(
+            f"CREATE TABLE IF NOT EXISTS rows ({', '.join(_COLUMNS)}, "
+            f"PRIMARY KEY ({', '.join(_KEY)})) WITHOUT ROWID"
+        )
+        found = self.settings().get("format", FORMAT)
+        if found != FORMAT:
+            raise StoreError(
+                f"{self.path} has format {found}, and this version reads {FORMAT}: use the version "
+                "of iclda that wrote it, or another --out."
+            )
+
+    def settings(self) -> dict[str, Any]:
+        """What the rows depend on, and notes about the runs that made them."""
+        found = self._connection.execute("SELECT name, value FROM settings").fetchall()
+        return {name: json.loads(value) for name, value in found}
+
+    def note(self, **values: Any) -> None:
+        """Write settings, replacing those of the same name."""
+        pairs = [(name, json.dumps(value)) for name, value in values.items()]
+        self._write("INSERT OR REPLACE INTO settings VALUES (?, ?)", pairs)
+
+    def agree(self, **values: Any) -> None:
+        """Write settings on which rows depend, or refuse if rows were made with others."""
+        stored = self.settings()
+        for name, value in values.items():
+            if isinstance(value, dict) and isinstance(stored.get(name), dict):
+                both = value.keys() & stored[name].keys()
+                changed = sorted(key for key in both if value[key] != stored[name][key])
+                if changed:
+                    raise StoreError(
+                        f"{self.path.parent} holds rows of other data for {', '.join(changed)}: "
+                        "use another --out, or remove the folder."
+                    )
+                values[name] = {**stored[name], **value}
+            elif name in stored and stored[name] != value:
+                raise StoreError(
+                    f"{self.path.parent} holds rows made with {name} {stored[name]}, and this run "
+                    f"asks for {name} {value}: use another --out, or --{name} {stored[name]}."
+                )
+        self.note(**values)
+
+    def add(self, rows: Iterable[Row]) -> None:
+        """Keep rows, all or none of them."""
+        marks = ", ".join("?" * len(_COLUMNS))
+        self._write(f"INSERT OR REPLACE INTO rows VALUES ({marks})", map(astuple, rows))
+
+    def _write(self, statement: str, values: Iterable[tuple[Any, ...]]) -> None:
+        try:
+            with self._connection:
+                self._connection.execute("BEGIN")
+                self._connection.executemany(statement, values)
+        except sqlite3.Error as error:
+            raise StoreError(_explained(self.path, error)) from error
+
+    def rows(self, experiment: str) -> list[Row]:
+        """All rows of an experiment, in the order of their keys."""
+        order = ", ".join(_KEY)
+        query = f"SELECT {', '.join(_COLUMNS)} FROM rows WHERE experiment = ? ORDER BY {order}"
+        try:
+            return [Row(*values) for values in self._connection.execute(query, (experiment,))]
+        except sqlite3.Error as error:
+            raise StoreError(_explained(self.path, error)) from error
+
+    def missing(
+        self, cells: Sequence[Cell], methods: Sequence[str]
+    ) -> list[tuple[Cell, tuple[str, ...]]]:
+        """Cells with the methods that have no row yet; a failed fit is a row."""
+        query = f"SELECT {', '.join(_KEY)} FROM rows"
+        done = {(Cell(*key[:4]), key[4]) for key in self._connection.execute(query)}
+        left = ((cell, tuple(m for m in methods if (cell, m) not in done)) for cell in cells)
+        return [(cell, lacking) for cell, lacking in left if lacking]
+
+    def close(self) -> None:
+        self._connection.close()
+        if self._lock is not None:
+            self._lock.close()
+
+
+def _lock(path: Path) -> Any:
+    """A lock on the folder that the system drops with the process, however it ends."""
+    try:
+        import fcntl
+    except ImportError:  # no such locks on this system; SQLite still keeps single rows whole
+        return None
+    file = path.open("w")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        raise StoreError(
+            f"Another run is writing to {path.parent}: wait for it, or use another --out."
+        ) from None
+    return file
+
+
+def _explained(path: Path, error: Exception) -> str:
+    if isinstance(error, sqlite3.DatabaseError) and "not a database" in str(error):
+        return f"{path} is no store of iclda, or it is damaged: use another --out, or remove it."
+    if isinstance(error, sqlite3.DatabaseError) and "malformed" in str(error):
+        return f"{path} is damaged: restore it from a copy, or remove it and run again."
+    return f"Cannot use {path}: {error}."
