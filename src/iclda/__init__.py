@@ -1,10 +1,14 @@
 """Semi-supervised linear discriminant analysis."""
 
-from ._expectation_maximization import ExpectationMaximizationLDA
-from ._implicitly_constrained import ImplicitlyConstrainedLDA
-from ._moment_constrained import MomentConstrainedLDA
-from ._self_learning import SelfLearningLDA
-from ._supervised import SupervisedLDA
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ._expectation_maximization import ExpectationMaximizationLDA
+    from ._implicitly_constrained import ImplicitlyConstrainedLDA
+    from ._moment_constrained import MomentConstrainedLDA
+    from ._self_learning import SelfLearningLDA
+    from ._supervised import SupervisedLDA
 
 __all__ = [
     "ExpectationMaximizationLDA",
@@ -15,3 +19,24 @@ __all__ = [
 ]
 
 __version__ = "0.1.0.dev0"
+
+_HOME = {
+    "ExpectationMaximizationLDA": "._expectation_maximization",
+    "ImplicitlyConstrainedLDA": "._implicitly_constrained",
+    "MomentConstrainedLDA": "._moment_constrained",
+    "SelfLearningLDA": "._self_learning",
+    "SupervisedLDA": "._supervised",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a classifier when it is first used: the command line starts without scikit-learn."""
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name], __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -111,7 +111,8 @@ def test_the_argument_comes_before_the_environment_and_that_before_the_cache(
     assert load_benchmark("Pima", folder).feature_names == ("a", "b")
     assert load_benchmark("Pima").feature_names == ("a",)
     assert find_benchmark("Pima") == f"data directory ({tmp_path / 'other' / 'Pima.csv'})"
-    monkeypatch.setenv("ICLDA_DATA", "")
+    monkeypatch.setenv("ICLDA_DATA", "")  # unset, not the current directory
+    monkeypatch.chdir(folder)
     assert find_benchmark("Pima") == f"cache ({tmp_path / 'cache' / 'Pima.csv'})"
 
 

@@ -13,6 +13,7 @@ from .registry import Benchmark, get_benchmark
 from .table import Table, read_table
 
 _IN_SCIKIT_LEARN = "WDBC"
+_SCIKIT_LEARN = "scikit-learn, without the first row"
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,9 +101,6 @@ def read_cached(path: Path, benchmark: Benchmark) -> Table:
             f"{table.sha256}. {way_out}."
         )
     return table
-
-
-_SCIKIT_LEARN = "scikit-learn, without the first row"
 
 
 def _wdbc_of_scikit_learn(benchmark: Benchmark) -> Table:

@@ -33,6 +33,7 @@ COLORS = {
     "LabelSpreading": "#8c6d31",
 }
 DASHES = {"LDAoracle": (0, (4, 2)), "EMLDA-as-published": (0, (1, 1.2)), "LDA": (0, (6, 1.5))}
+_LABEL_STEP = 0.072  # one line of text, in heights of the axes of a curve
 _STYLE: dict[str, Any] = {
     "axes.edgecolor": INK,
     "axes.labelcolor": INK,
@@ -112,9 +113,8 @@ def label_ends(axes: Axes, ends: dict[str, float]) -> None:
     """Names of methods in their colours right of the axes, next to the ends of their lines."""
     low, high = axes.get_ylim()
     heights = [min(max((y - low) / (high - low), 0.0), 1.0) for y in ends.values()]
-    points = 72 * axes.bbox.height / axes.get_figure(root=True).get_dpi()
     for (method, _), height, place in zip(
-        ends.items(), heights, spread(heights, 13 / points), strict=True
+        ends.items(), heights, spread(heights, _LABEL_STEP), strict=True
     ):
         axes.annotate(
             method,
@@ -126,7 +126,14 @@ def label_ends(axes: Axes, ends: dict[str, float]) -> None:
             va="center",
             fontsize=8.5,
             annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": color_of(method), "lw": 0.5, "shrinkB": 0},
+            arrowprops={
+                "arrowstyle": "-",
+                "color": color_of(method),
+                "linewidth": 0.5,
+                "relpos": (0, 0.5),
+                "shrinkA": 1,
+                "shrinkB": 0,
+            },
         )
 
 

@@ -159,12 +159,13 @@ def draw_table_overview(cells: Sequence[TableCell], measure: str = "error") -> F
     datasets, methods = names_of(cells, measure)
     means = {(c.dataset, c.method): c.mean for c in cells if c.measure == measure}
     shown = [method for method in methods if method != BASELINE]
-    figure, grid = new_figure(6.2, 1.1 + 0.34 * max(len(datasets), 1))
+    figure, grid = new_figure(6.2, 1.1 + 0.4 * max(len(datasets), 1))
     axes = grid[0, 0]
     axes.axvline(0, color=INK, linewidth=0.8)
-    for method in shown:
+    for rank, method in enumerate(shown):
+        shift = 0.5 * (rank / max(len(shown) - 1, 1) - 0.5)  # equal dots do not hide each other
         pairs = [
-            (place, means.get((name, method)), means.get((name, BASELINE)))
+            (place + shift, means.get((name, method)), means.get((name, BASELINE)))
             for place, name in enumerate(datasets)
         ]
         known = [(p, a - b) for p, a, b in pairs if a is not None and b is not None]
@@ -186,14 +187,14 @@ def draw_table_overview(cells: Sequence[TableCell], measure: str = "error") -> F
     return figure
 
 
-def _plot_dots(axes: Axes, method: str, places: list[int], gaps: list[float]) -> None:
+def _plot_dots(axes: Axes, method: str, places: list[float], gaps: list[float]) -> None:
     is_reference = method == ORACLE
     axes.plot(
         gaps,
         places,
         linestyle="none",
         marker="|" if is_reference else "o",
-        markersize=9 if is_reference else 6,
+        markersize=8 if is_reference else 5,
         markeredgewidth=1.6 if is_reference else 1.2,
         markeredgecolor=color_of(method),
         markerfacecolor="none" if method == "EMLDA-as-published" else color_of(method),

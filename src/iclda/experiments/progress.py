@@ -1,0 +1,78 @@
+"""Ways to show how far a run is: bars on a terminal, lines in a file, nothing."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from .study import Advance
+
+_SECONDS_BETWEEN_LINES = 10.0
+
+
+def nothing(experiment: str, done: int, total: int, failed: int) -> None:
+    """Say nothing."""
+
+
+@contextmanager
+def bars() -> Iterator[Advance]:
+    """A live bar for every experiment, with rate and time to go."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        SpinnerColumn,
+        TaskID,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        SpinnerColumn(finished_text="[green]✓"),
+        TextColumn("{task.description:<7}"),
+        BarColumn(bar_width=None),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}", style="red"),
+    )
+    with Progress(*columns, console=Console(stderr=True), expand=True) as progress:
+        tasks: dict[str, tuple[TaskID, int, float]] = {}
+
+        def advance(experiment: str, done: int, total: int, failed: int) -> None:
+            if experiment not in tasks:
+                task = progress.add_task(experiment, total=total, completed=done, rate="", note="")
+                tasks[experiment] = (task, done, time.monotonic())
+            task, first, start = tasks[experiment]
+            seconds = time.monotonic() - start
+            rate = f"{(done - first) / seconds:.0f} cells/s" if seconds > 1 else ""
+            note = f"{failed} failed" if failed else ""
+            progress.update(task, completed=done, rate=rate, note=note)
+
+        yield advance
+
+
+def lines() -> Advance:
+    """A line now and then, for logs and pipes."""
+    last: dict[str, float] = {}
+    starts: dict[str, tuple[float, int]] = {}
+
+    def advance(experiment: str, done: int, total: int, failed: int) -> None:
+        now = time.monotonic()
+        start, first = starts.setdefault(experiment, (now, done))
+        is_due = now - last.get(experiment, -_SECONDS_BETWEEN_LINES) >= _SECONDS_BETWEEN_LINES
+        if not is_due and done < total:
+            return
+        last[experiment] = now
+        rate = (done - first) / (now - start) if now > start else 0.0
+        left = f", {(total - done) / rate:.0f} s left" if rate > 0 and done < total else ""
+        note = f", {failed} failed" if failed else ""
+        sys.stderr.write(f"{experiment}: {done} of {total} cells{left}{note}\n")
+
+    return advance
