@@ -72,8 +72,10 @@ def assert_same_fit(model, other, tol):
 
 
 def tolerance(classifier, exact=1e-10):
-    """The search stops within its tolerance, all else is arithmetic."""
-    return 1e-7 if classifier is ImplicitlyConstrainedLDA else exact
+    """How alike fits of equal data are: iterations end within their own tolerance of the maximum."""
+    if classifier is ImplicitlyConstrainedLDA:
+        return 1e-7
+    return 1e-8 if classifier is ExpectationMaximizationLDA else exact
 
 
 # 12. More features than labeled rows.

@@ -1,9 +1,9 @@
 """Semi-supervised linear discriminant analysis."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-if TYPE_CHECKING:
+if _TYPE_CHECKING:
     from ._expectation_maximization import ExpectationMaximizationLDA
     from ._implicitly_constrained import ImplicitlyConstrainedLDA
     from ._moment_constrained import MomentConstrainedLDA
@@ -29,11 +29,11 @@ _HOME = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Import a classifier when it is first used: the command line starts without scikit-learn."""
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(_HOME[name], __name__), name)
+    value = getattr(_import_module(_HOME[name], __name__), name)
     globals()[name] = value
     return value
 

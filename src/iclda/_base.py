@@ -94,13 +94,16 @@ class LinearGaussianClassifier(
             needs_positive_priors=self._needs_positive_priors,
         )
         self.classes_ = data.labels.classes
-        warn_of_single_labels(data.labels)
         if self._uses_unlabeled_rows and data.unlabeled.n_rows > 0:
             model = self._fit_all_rows(data)
         else:
             model = self._fit_labeled_rows(data)
         self._store(model)
+        self._finish(data)
         return self
+
+    def _finish(self, data: TrainingData) -> None:
+        """Set what needs the rows and the finished fit."""
 
     def _estimate(self, problem: Problem) -> Gaussians:
         """Fit a problem that has unlabeled rows."""
@@ -116,7 +119,9 @@ class LinearGaussianClassifier(
         warn_of_shift(self, problem)
         self.shrinkage_: float | Array = problem.shrinkage
         self.rank_ = problem.whitening.rank
-        return self._estimate(problem)
+        model = self._estimate(problem)
+        warn_of_single_labels(data.labels, is_supervised=False)
+        return model
 
     def _fit_labeled_rows(self, data: TrainingData) -> Gaussians:
         if self._uses_unlabeled_rows:
@@ -140,6 +145,7 @@ class LinearGaussianClassifier(
         else:
             warn_of_span(self, np.diag(labeled.moments.covariance), model.rank)
         self.rank_ = rank
+        warn_of_single_labels(data.labels, is_supervised=True)
         self._note_supervised(model, data)
         return model
 
@@ -333,10 +339,11 @@ class LinearGaussianClassifier(
                 "likelihood needs the class of every row: leave them out, or use score_samples."
             )
         number = {c: k for k, c in enumerate(self.classes_.tolist())}
-        unknown = [c for c in np.unique(present).tolist() if c not in number]
+        values, codes = np.unique(present, return_inverse=True)
+        unknown = [c for c in values.tolist() if c not in number]
         if unknown:
             raise ValueError(f"y holds {unknown}, and the classes are {list(number)}.")
-        return np.array([number[c] for c in present.tolist()], dtype=int)
+        return np.array([number[c] for c in values.tolist()], dtype=int)[codes]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of rows classified correctly; unlabeled rows are left out.

@@ -35,14 +35,15 @@ def _frames_to_user() -> int:
     return level
 
 
-def warn_of_single_labels(labels: Labels) -> None:
+def warn_of_single_labels(labels: Labels, *, is_supervised: bool) -> None:
     """One label a class leaves no spread within classes to learn from the labels."""
+    guess = "set by shrinkage alone" if is_supervised else "guessed from all rows"
     n_labeled = int(labels.is_labeled.sum())
     if n_labeled == len(labels.classes):
         named = ", ".join(repr(c) for c in labels.classes.tolist())
         warn(
             f"Each of the classes {named} has one labeled row only: the spread within classes "
-            "can only be guessed from all rows. Label more rows if you can."
+            f"is {guess}. Label more rows if you can."
         )
 
 
@@ -125,10 +126,23 @@ def _sharpest(model: Gaussians) -> int:
 
 def warn_of_few_labels(estimator: Any, rank: int, needed: int, n_rows: int) -> None:
     """Labeled rows that do not vary within classes in every direction they vary in."""
+    way_out = "pass shrinkage" if estimator.shrinkage is None else "pass another shrinkage"
     warn(
         f"The {n_rows} labeled rows vary within their classes in {rank} of {needed} directions: "
         f"{type(estimator).__name__} separates them perfectly along the others, and its "
-        "probabilities will be 0 or 1. Label more rows, or pass shrinkage, for example 0.1."
+        f"probabilities will be 0 or 1. Label more rows, or {way_out}, for example 0.1."
+    )
+
+
+def _warn_of_too_few_rows(estimator: Any, problem: Problem) -> None:
+    """Every labeling separates so few rows perfectly: the likelihood has no maximum."""
+    n_rows = problem.labeled.n_rows + problem.unlabeled.n_rows
+    warn(
+        f"{type(estimator).__name__}: {n_rows} rows vary in {problem.whitening.rank} directions, "
+        f"more than {n_rows} - {problem.n_classes}, so every labeling separates them perfectly and "
+        "the likelihood has no maximum; the fit is where the search stopped. Pass shrinkage, for "
+        "example 0.1 or 'auto', or drop columns.",
+        ConvergenceWarning,
     )
 
 
@@ -136,7 +150,10 @@ def judge(
     estimator: Any, problem: Problem, model: Gaussians, outcome: Outcome, detail: str
 ) -> bool:
     """Whether a fit converged; if not, one ConvergenceWarning that says why and what to do."""
-    if model.is_floored or outcome is Outcome.UNBOUNDED or problem.is_unbounded:
+    if problem.is_unbounded and not model.is_floored:
+        _warn_of_too_few_rows(estimator, problem)
+        return False
+    if model.is_floored or outcome is Outcome.UNBOUNDED:
         warn_of_floor(estimator, model)
         return False
     if outcome is not Outcome.CONVERGED:

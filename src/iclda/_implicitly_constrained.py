@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._base import LinearGaussianClassifier
 from ._core.gaussian import Gaussians
-from ._core.labelsums import LinearRule, label
+from ._core.labelsums import label
 from ._core.problem import Problem
 from ._core.search import maximize_labeled_likelihood
 from ._core.supervised import labeled_log_likelihood
@@ -144,7 +144,7 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
         self.n_iter_, self.n_passes_, self.n_optima_ = found.n_iter, found.n_passes, found.n_optima
         detail = f"gap {found.gap:.2g} after {found.n_passes} passes over the rows"
         self.converged_ = judge(self, problem, model, found.outcome, detail)
-        self._set_imputation(rule, problem)
+        self._imputation_ = rule
         return model
 
     def _seed(self) -> int:
@@ -152,23 +152,23 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
             return 0
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
-    def _set_imputation(self, rule: LinearRule, problem: Problem) -> None:
-        self._imputation_ = rule
+    def _finish(self, data: TrainingData) -> None:
         self._responsibilities_ = None
-        if problem.unlabeled.n_rows * problem.n_classes <= _MOST_STORED:
-            self._responsibilities_ = problem.unlabeled.responsibilities(rule, problem.frame)
+        if data.every_unlabeled.n_rows * len(self.classes_) <= _MOST_STORED:
+            rows, rule = data.every_unlabeled, self._imputation_
+            self._responsibilities_ = rows.responsibilities(rule, data.frame)
 
     def _note_supervised(self, model: Gaussians, data: TrainingData) -> None:
         self.objective_ = labeled_log_likelihood(model, data.labeled) / data.labeled.weight
         self.gap_, self.converged_ = 0.0, True
         self.n_iter_, self.n_passes_, self.n_optima_ = 1, 0, 1
         self._imputation_ = model.score_rule()
-        self._responsibilities_ = np.zeros((0, len(self.classes_)))
 
     @property
     def responsibilities_(self) -> Array:
         """Imputed labels of the unlabeled rows."""
-        stored: Array | None = getattr(self, "_responsibilities_", None)
+        check_is_fitted(self)
+        stored: Array | None = self._responsibilities_
         if stored is None:
             raise AttributeError(
                 "responsibilities_ is stored by fit for up to 10 million entries (unlabeled rows "

@@ -11,6 +11,7 @@ from sklearn.utils.validation import validate_data
 from ._core.types import AnyArray, Array
 
 _CHECKED_ROWS = 8192
+_SMALLEST_WEIGHT, _LARGEST_WEIGHT = 1e-100, 1e100  # products of weights stay finite
 
 
 def check_rows(estimator: Any, X: Any, *, reset: bool, name: str = "X") -> AnyArray:
@@ -81,6 +82,13 @@ def check_weights(weights: Any, n_rows: int, name: str) -> Array | None:
             f"{name} must be finite and not negative, got {array[row]} in row {row}. Weight 0 "
             "leaves a row out."
         )
+    extreme = (array > 0) & ~((array >= _SMALLEST_WEIGHT) & (array <= _LARGEST_WEIGHT))
+    if extreme.any():
+        row = int(np.argmax(extreme))
+        raise ValueError(
+            f"{name} must be 0 or between {_SMALLEST_WEIGHT:g} and {_LARGEST_WEIGHT:g}, got "
+            f"{array[row]} in row {row}: only ratios of weights matter, divide them by their mean."
+        )
     if n_rows > 0 and not array.any():
         raise ValueError(f"{name} is zero for all {n_rows} rows: at least one must count.")
     return array
@@ -89,7 +97,11 @@ def check_weights(weights: Any, n_rows: int, name: str) -> Array | None:
 def _check_width(estimator: Any, X: Any, name: str) -> None:
     shape = getattr(X, "shape", None) or np.shape(X)
     expected = estimator.n_features_in_
-    if len(shape) == 2 and shape[1] != expected:
+    if len(shape) != 2:
+        raise ValueError(
+            f"{name} must be 2-d, rows x {expected} features, got an array of shape {shape}."
+        )
+    if shape[1] != expected:
         raise ValueError(f"{name} has {shape[1]} features, but X has {expected}.")
 
 

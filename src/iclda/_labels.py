@@ -176,7 +176,9 @@ def _require_two_classes(
     if len(classes) > 1:
         return
     way_out = "Label rows of another class."
-    if is_marker.any() and not is_missing(unlabeled):
+    if not (is_used | is_marker).all():
+        way_out = "Labeled rows of weight 0 do not count."
+    elif is_marker.any() and not is_missing(unlabeled):
         way_out = (
             f"{plain(unlabeled)!r} marks a row as unlabeled: pass unlabeled=None if it is one of "
             "your classes."
@@ -193,7 +195,10 @@ def resolve_priors(priors: Any, classes: AnyArray, unlabeled: Any) -> Array | No
         return None
     if isinstance(priors, Mapping):
         priors = _priors_in_order(priors, classes, unlabeled)
-    values = np.asarray(priors, dtype=np.float64)
+    try:
+        values = np.asarray(priors, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"priors must be numbers, got {priors!r}.") from None
     named = ", ".join(repr(c) for c in classes.tolist())
     if values.shape != (len(classes),):
         raise ValueError(

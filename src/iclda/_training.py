@@ -32,6 +32,7 @@ class TrainingData:
     weights: Array | None
     labels: Labels
     unlabeled: Rows
+    every_unlabeled: Rows  # those of weight 0 too, which count for nothing
     log_priors: Array | None
     frame: Frame
 
@@ -97,9 +98,12 @@ def prepare(
             "maximizes their likelihood, which would be 0. Give it a small positive prior."
         )
     is_unlabeled = labels.is_marker if is_counted is None else labels.is_marker & is_counted
-    parts = [MemoryRows(X, weights, is_unlabeled)]
+    parts, every = [MemoryRows(X, weights, is_unlabeled)], [MemoryRows(X, None, labels.is_marker)]
     if X_unlabeled is not None:
-        parts.append(_unlabeled_part(estimator, X_unlabeled, sample_weight_unlabeled))
+        rows = check_rows(estimator, X_unlabeled, reset=False, name="X_unlabeled")
+        more = check_weights(sample_weight_unlabeled, len(rows), "sample_weight_unlabeled")
+        parts.append(MemoryRows(rows, more, None if more is None else more > 0))
+        every.append(MemoryRows(rows))
     elif sample_weight_unlabeled is not None:
         raise ValueError(
             "sample_weight_unlabeled weighs the rows of X_unlabeled, which was not passed; "
@@ -111,7 +115,15 @@ def prepare(
         pilot.append(unlabeled.sample(_PILOT_ROWS, 0)[0])
     with np.errstate(divide="ignore"):
         log_priors = None if priors is None else np.log(priors)
-    return TrainingData(X, weights, labels, unlabeled, log_priors, frame_of(np.concatenate(pilot)))
+    return TrainingData(
+        X=X,
+        weights=weights,
+        labels=labels,
+        unlabeled=unlabeled,
+        every_unlabeled=ChainedRows(every, X.shape[1]),
+        log_priors=log_priors,
+        frame=frame_of(np.concatenate(pilot)),
+    )
 
 
 def check_spread(estimator: Any, frame: Frame, variances: Array) -> None:
@@ -132,12 +144,6 @@ def check_spread(estimator: Any, frame: Frame, variances: Array) -> None:
 def _overflow_is_checked_later() -> np.errstate:
     # The frame is chosen from a sample: an entry far beyond it overflows, and check_spread says so.
     return np.errstate(over="ignore", invalid="ignore")
-
-
-def _unlabeled_part(estimator: Any, X_unlabeled: Any, sample_weight: Any) -> MemoryRows:
-    rows = check_rows(estimator, X_unlabeled, reset=False, name="X_unlabeled")
-    weights = check_weights(sample_weight, len(rows), "sample_weight_unlabeled")
-    return MemoryRows(rows, weights, None if weights is None else weights > 0)
 
 
 def _check_length(X: AnyArray, y: Any) -> None:

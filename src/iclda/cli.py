@@ -61,14 +61,14 @@ def reproduce(
     """Run every experiment of the paper and write the report."""
     from .experiments.study import default_curves
 
-    names = _benchmarks(datasets, data, quiet)
+    chosen, names = _methods(methods), _benchmarks(datasets, data, quiet)
     _run_and_draw(
         out,
         quiet,
         json,
         tables=names,
         curves=default_curves(names),
-        methods=_methods(methods),
+        methods=chosen,
         table_repeats=repeats,
         curve_repeats=curve_repeats,
         jobs=jobs,
@@ -94,8 +94,8 @@ def tables(
         out,
         quiet,
         json,
-        tables=_benchmarks(datasets, data, quiet),
         methods=_methods(methods),
+        tables=_benchmarks(datasets, data, quiet),
         table_repeats=repeats,
         jobs=jobs,
         seed=seed,
@@ -157,7 +157,7 @@ def report(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Draw tables, figures and report anew from stored rows; nothing is fitted but the toy figure."""
+    """Draw tables, figures and report anew from stored rows, without fitting them again."""
     with _explained_errors():
         _draw(folder, quiet, json)
 

@@ -17,6 +17,9 @@ from .outcome import Outcome
 from .problem import Problem, within_rank
 from .types import Array
 
+_MEMORY = 8  # steps of EM that an extrapolation is made from
+_SMALL_STEPS = 2  # rounds in a row that must hardly raise the likelihood
+
 
 @dataclass(frozen=True)
 class Alternation:
@@ -76,25 +79,25 @@ def _repeat_labels(problem: Problem, tol: float, max_iter: int) -> Alternation:
 
 
 def _maximize_marginal(problem: Problem, tol: float, max_iter: int) -> Alternation:
-    """EM, with squared extrapolation (SQUAREM) wherever that does not lose likelihood."""
+    """EM with Anderson's extrapolation wherever that does not lose likelihood."""
     last = _first_round(problem, is_soft=True)
     path: list[float] = []
-    if last.is_bounded:
-        last = _round(problem, last.refitted, is_soft=True)
-        path.append(_marginal(problem, last))
+    enough = tol * problem.moments.weight
+    history, n_small = _History(), 0
     while last.is_bounded and len(path) < max_iter:
-        this = _round(problem, last.refitted, is_soft=True)
-        path.append(_marginal(problem, this))
-        stretch, leap = _extrapolated(last, this)
-        if stretch * (path[-1] - path[-2]) <= tol * problem.moments.weight:
-            return Alternation(this.point, last.rule, len(path), Outcome.CONVERGED, path)
+        leap = history.extrapolate(last) if path else None
+        this = _round(problem, last.refitted if leap is None else leap, is_soft=True)
+        value = _marginal(problem, this)
+        if leap is not None and value < path[-1]:
+            history = _History()
+            this = _round(problem, last.refitted, is_soft=True)
+            value = _marginal(problem, this)
+        n_small = n_small + 1 if path and value - path[-1] <= enough else 0
+        path.append(value)
         last = this
-        if len(path) < max_iter and _is_admissible(leap):
-            ahead = _round(problem, leap, is_soft=True)
-            value = _marginal(problem, ahead)
-            if value >= path[-1]:
-                last = ahead
-                path.append(value)
+        if n_small == _SMALL_STEPS:
+            # One plain step more, so that the labels attain the point.
+            return Alternation(last.refitted, last.rule, len(path), Outcome.CONVERGED, path)
     outcome = Outcome.MAX_ITERATIONS if last.is_bounded else Outcome.UNBOUNDED
     return Alternation(last.refitted, last.rule, max(1, len(path)), outcome, path)
 
@@ -104,17 +107,30 @@ def _is_admissible(point: Array) -> bool:
     return bool(point[:, 0].min() > 0 and smallest_eigenvalue(point) > FLOOR)
 
 
-def _extrapolated(last: _Round, this: _Round) -> tuple[float, Array]:
-    """How much further steps of shrinking size will lead, in steps, and the point there."""
-    step = last.refitted - last.point
-    bend = this.refitted - this.point - step
-    ratio = float(np.linalg.norm(step)) / max(float(np.linalg.norm(bend)), 1e-300)
-    stretch = max(1.0, ratio)
-    leap = last.point + 2 * stretch * step + stretch**2 * bend
-    # Class weights sum to 1 and class sums to 0; the square would blow up what rounding left.
-    leap[-1] = -leap[:-1].sum(axis=0)
-    leap[-1, 0] += 1
-    return stretch, leap
+class _History:
+    """The last few steps of EM, from which to guess where all further ones would lead."""
+
+    def __init__(self) -> None:
+        self._points: list[Array] = []
+        self._steps: list[Array] = []
+
+    def extrapolate(self, last: _Round) -> Array | None:
+        """The point at which a combination of the known steps would vanish, if it is one."""
+        self._points.append(last.point[:-1].ravel())
+        self._steps.append((last.refitted - last.point)[:-1].ravel())
+        del self._points[: -_MEMORY - 1], self._steps[: -_MEMORY - 1]
+        if len(self._steps) < 2:
+            return None
+        changes = np.diff(np.array(self._steps), axis=0).T
+        moves = np.diff(np.array(self._points), axis=0).T
+        shares = np.linalg.lstsq(changes, self._steps[-1], rcond=1e-8)[0]
+        flat = self._points[-1] + self._steps[-1] - (moves + changes) @ shares
+        free = flat.reshape(last.point[:-1].shape)
+        # Class weights sum to 1 and class sums to 0: the last class is what is left.
+        balance = -free.sum(axis=0, keepdims=True)
+        balance[0, 0] += 1
+        point = np.concatenate([free, balance])
+        return point if _is_admissible(point) else None
 
 
 def start_scores(problem: Problem) -> Array:

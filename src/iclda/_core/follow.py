@@ -172,7 +172,7 @@ class Follower:
     def _step(self, state: State, system: _System) -> tuple[State, float, bool]:
         """One Newton step with backtracking: new state, promised ascent, whether it moved."""
         direction, promised = system.ascent()
-        slack = 1e-13 * (abs(state.merit) + self.likelihood.weight)
+        slack = self._noise(state)
         for size in _BACKTRACK ** np.arange(_MOST_BACKTRACKS):
             trial = self.state(state.scores + size * direction, state.tau)
             if trial.merit >= state.merit + _SUFFICIENT * size * promised - slack:

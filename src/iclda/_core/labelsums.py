@@ -57,6 +57,13 @@ class LinearRule:
         return replace(self, coef=coef, intercept=self.intercept - frame.origin @ coef)
 
 
+def fold(rule: Rule, frame: Frame) -> tuple[Rule, bool]:
+    """The rule for rows in the user's units, and whether it is one: if that costs no digits."""
+    if isinstance(rule, LinearRule) and frame.is_foldable:
+        return rule.folded(frame), True
+    return rule, False
+
+
 def label(scores: Array, *, is_soft: bool) -> tuple[Array, Array]:
     """Shares and log-sum-exp (hard: maximum) of scores (..., K, n), over the classes."""
     top = scores.max(axis=-2)

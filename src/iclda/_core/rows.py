@@ -1,4 +1,4 @@
-"""What a backend supplies: three sums over its rows."""
+"""What a backend supplies: three sums over its rows, and the shares of every row."""
 
 from __future__ import annotations
 

@@ -10,9 +10,9 @@ import numpy as np
 from .._core.frame import Frame
 from .._core.labelsums import (
     LabelSums,
-    LinearRule,
     Rule,
     boundary_scatter,
+    fold,
     is_near_boundary,
     label_sums_of_block,
     no_label_sums,
@@ -71,11 +71,10 @@ class MemoryRows:
         # One read a pass: fold the frame into the rule rather than shift and scale every row.
         # Labels come from the folded rule whenever there is one: ties must fall the same way with
         # and without scatter.
-        is_folded = isinstance(rule, LinearRule) and frame.is_foldable
-        rule = rule.folded(frame) if is_folded and isinstance(rule, LinearRule) else rule
-        fold = is_folded and centers is None
+        rule, is_folded = fold(rule, frame)
+        sums_raw = is_folded and centers is None
         for rows, weights, index in self.blocks():
-            used = rows if fold else frame.apply(rows)
+            used = rows if sums_raw else frame.apply(rows)
             shares, log_sums = rule.shares(rows if is_folded else used, index)
             sums = label_sums_of_block(used, weights, shares, log_sums, centers)
             if curvature:
@@ -83,7 +82,7 @@ class MemoryRows:
                 u, w = frame.apply(rows[near]), None if weights is None else weights[near]
                 sums = replace(sums, curvature=boundary_scatter(u, w, shares[:, near]))
             total = total + sums
-        return unfolded(total, frame) if fold else total
+        return unfolded(total, frame) if sums_raw else total
 
     def sample(self, n: int, seed: int) -> tuple[AnyArray, Array]:
         index: AnyArray = np.arange(self.n_rows)
@@ -97,7 +96,11 @@ class MemoryRows:
         return rows, weights * (total / drawn) if drawn > 0 else weights
 
     def responsibilities(self, rule: Rule, frame: Frame) -> Array:
-        shares = [rule.shares(frame.apply(rows), i)[0].T for rows, _, i in self.blocks()]
+        rule, is_folded = fold(rule, frame)
+        shares = [
+            rule.shares(rows if is_folded else frame.apply(rows), index)[0].T
+            for rows, _, index in self.blocks()
+        ]
         return np.concatenate(shares) if shares else np.zeros((0, rule.n_classes))
 
     def _total_weight(self) -> float:

@@ -48,6 +48,7 @@ class Row:
 
     @property
     def cell(self) -> Cell:
+        """The cell this row belongs to."""
         return Cell(self.experiment, self.dataset, self.repeat, self.part)
 
 

@@ -106,13 +106,13 @@ def comparison_csv(comparisons: Iterable[PointComparison]) -> str:
 
 
 def write_curves(out: Path, rows: Iterable[Row]) -> list[Path]:
-    """Write points.csv and published.csv under ``out``/curves; the paths written."""
+    """Write points.csv and comparison.csv under ``out``/curves; the paths written."""
     folder = out / "curves"
     folder.mkdir(parents=True, exist_ok=True)
     points = summarize_curves(rows)
     contents = {
         "points.csv": points_csv(points),
-        "published.csv": comparison_csv(compare_with_published(points)),
+        "comparison.csv": comparison_csv(compare_with_published(points)),
     }
     for name, text in contents.items():
         (folder / name).write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The look of all figures, and how they are written: one colour a method, the same every time."""
+"""The look of all figures, and how they are written: one color a method, the same every time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 INK, FAINT = "#1f2328", "#8b949e"
-# Distinct to colour-blind readers (after Okabe and Ito), and on white as on near-black.
+# Distinct to color-blind readers (after Okabe and Ito), and on white as on near-black.
 COLORS = {
     "LDA": INK,
     "LDAoracle": FAINT,
@@ -80,7 +80,7 @@ def new_figure(width: float, height: float, n_rows: int = 1, n_columns: int = 1)
 
 
 def color_of(method: str) -> str:
-    """The one colour of a method; grey for a stranger."""
+    """The one color of a method; gray for a stranger."""
     return COLORS.get(method, FAINT)
 
 
@@ -110,7 +110,7 @@ def _overlap(below: list[float], above: list[float], distance: float) -> bool:
 
 
 def label_ends(axes: Axes, ends: dict[str, float]) -> None:
-    """Names of methods in their colours right of the axes, next to the ends of their lines."""
+    """Names of methods in their colors right of the axes, next to the ends of their lines."""
     low, high = axes.get_ylim()
     heights = [min(max((y - low) / (high - low), 0.0), 1.0) for y in ends.values()]
     for (method, _), height, place in zip(
@@ -153,7 +153,7 @@ def save(figure: Figure, path_without_suffix: Path) -> list[Path]:
 
 @styled
 def to_inline_svg(figure: Figure, name: str = "figure", description: str = "") -> str:
-    """An <svg> element for a page: text stays text, ink takes the colour of the page's text.
+    """An <svg> element for a page: text stays text, ink takes the color of the page's text.
 
     ``name`` keeps the ids of several figures on one page apart.
     """

@@ -159,7 +159,7 @@ def draw_table_overview(cells: Sequence[TableCell], measure: str = "error") -> F
     datasets, methods = names_of(cells, measure)
     means = {(c.dataset, c.method): c.mean for c in cells if c.measure == measure}
     shown = [method for method in methods if method != BASELINE]
-    figure, grid = new_figure(6.2, 1.1 + 0.4 * max(len(datasets), 1))
+    figure, grid = new_figure(5.0, 1.1 + 0.36 * max(len(datasets), 1))
     axes = grid[0, 0]
     axes.axvline(0, color=INK, linewidth=0.8)
     for rank, method in enumerate(shown):
@@ -178,7 +178,7 @@ def draw_table_overview(cells: Sequence[TableCell], measure: str = "error") -> F
     axes.set_axisbelow(True)
     axes.set_xlabel(
         f"{_AXIS_LABELS[measure]} minus that of LDA  "
-        "(\N{LEFTWARDS ARROW} better    worse \N{RIGHTWARDS ARROW})"
+        "(\N{LEFTWARDS ARROW} better, worse \N{RIGHTWARDS ARROW})"
     )
     if shown:
         figure.legend(

@@ -42,10 +42,12 @@ class Training:
 
     @cached_property
     def rows(self) -> Array:
+        """Labeled rows, then unlabeled ones."""
         return np.concatenate([self.X, self.X_unlabeled])
 
     @cached_property
     def problem(self) -> Problem:
+        """The problem all methods share."""
         frame = frame_of(self.rows)
         labels = GivenLabels(self.codes, self.n_classes)
         labeled = summarize_labeled(MemoryRows(self.X), labels, frame)

@@ -1,4 +1,4 @@
-"""Run cells and yield rows as they finish: the bar is the caller's affair, and so is keeping them."""
+"""Run cells and yield rows as they finish: showing and keeping them is the caller's affair."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ class Arrays:
 
     @property
     def n_classes(self) -> int:
+        """Classes are numbered from 0."""
         return int(self.codes.max()) + 1
 
 

@@ -27,13 +27,20 @@ class Store:
         self.path = path
         if read_only and not path.exists():
             raise StoreError(f"{path} does not exist: run an experiment with --out first.")
+        self._lock: Any = None
+        self._connection = sqlite3.connect(":memory:")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._lock = None if read_only else _lock(path.with_suffix(".lock"))
+            self._connection.close()
             self._connection = sqlite3.connect(path, isolation_level=None)
             self._prepare()
         except (sqlite3.Error, OSError) as error:
+            self.close()
             raise StoreError(_explained(path, error)) from error
+        except StoreError:
+            self.close()
+            raise
 
     def _prepare(self) -> None:
         run = self._connection.execute
@@ -113,6 +120,7 @@ class Store:
         return [(cell, lacking) for cell, lacking in left if lacking]
 
     def close(self) -> None:
+        """Give up the file and the lock."""
         self._connection.close()
         if self._lock is not None:
             self._lock.close()

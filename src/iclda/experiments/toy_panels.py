@@ -89,7 +89,7 @@ def _plot_toy(axes: Axes, panel: ToyPanel) -> None:
 
 
 def _mix(shares: Array) -> Array:
-    """Colours between those of the two classes, by way of grey."""
+    """Colors between those of the two classes, by way of gray."""
     to_rgb = [[int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)] for color in CLASS_COLORS]
     first, second, middle = (np.array(c) for c in (*to_rgb, [0.72, 0.72, 0.72]))
     weight = np.clip(shares, 0, 1)[:, None]

@@ -8,7 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from ..cells import MEASURES, Row
+from ..cells import GAUSSIAN, MEASURES, VIOLATED, Row
 from ..curves import Point, PointComparison, compare_with_published, summarize_curves
 from ..figures import (
     COLORS,
@@ -22,12 +22,16 @@ from ..published import published_points
 from ..requirements import require
 from ..significance import compare_with_baseline
 from ..tables import DatasetFacts, TableCell, dataset_table, find_gaps, summarize
-from ..toy_panels import ROW_TITLES
+from ..toy_panels import ROW_TITLES, UNLABELED
 from .story import extreme_point, findings, headline, plural
 from .view import duration, failure_views, is_published, measure_view, underline_view
 
 __all__ = ["ReportContent", "render_report", "write_report"]
 
+_CURVE_TITLES = {
+    GAUSSIAN: "Two Gaussians, one for each class",
+    VIOLATED: "Two Gaussians, the class boundary across both",
+}
 _MEASURE_WORDS = {"error": "Error", "nll": "Loss"}
 
 
@@ -78,6 +82,7 @@ def _view(content: ReportContent) -> dict[str, Any]:
         "summary": _summary(content, cells, points),
         "notes": content.notes,
         "toy": _toy_view(content.toy),
+        "n_toy_labels": _n_labels(content.toy),
         "curves": [_curve_view(name, points, compared) for name in _names(points)],
         "overview": _overview(cells),
         "tables": [
@@ -135,6 +140,10 @@ def _toy_view(panels: Sequence[ToyPanel]) -> list[dict[str, Any]]:
     ]
 
 
+def _n_labels(panels: Sequence[ToyPanel]) -> int:
+    return int((panels[0].y != UNLABELED).sum()) if panels else 0
+
+
 def _curve_view(
     dataset: str, points: Sequence[Point], compared: Sequence[PointComparison]
 ) -> dict[str, Any]:
@@ -152,7 +161,7 @@ def _curve_view(
         )
         for measure in sorted(measures)
     ]
-    return {"dataset": dataset, "figures": figures, "sentence": sentence}
+    return {"title": _CURVE_TITLES.get(dataset, dataset), "figures": figures, "sentence": sentence}
 
 
 def _overview(cells: Sequence[TableCell]) -> Any:

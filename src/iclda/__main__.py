@@ -1,0 +1,5 @@
+"""``python -m iclda`` is the command ``iclda``."""
+
+from .cli import main
+
+main()

@@ -1,0 +1,216 @@
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+COMMAND = [sys.executable, "-m", "iclda"]
+SMALL = ["--repeats", "2", "--jobs", "1", "--methods", "LDA,ICLDA"]
+
+
+def run(*arguments, cwd, **environment):
+    settings = {k: v for k, v in os.environ.items() if k not in ("ICLDA_DATA", "ICLDA_CACHE")}
+    settings |= {"ICLDA_CACHE": str(cwd / "cache"), "COLUMNS": "100", **environment}
+    return subprocess.run(
+        [*COMMAND, *map(str, arguments)], capture_output=True, text=True, cwd=cwd, env=settings
+    )
+
+
+def write_set(folder, name="Haberman", n=60):
+    """A small set under the name of a benchmark: the user's own file."""
+    folder.mkdir(exist_ok=True)
+    lines = ["x1,x2,class"]
+    for i in range(n):
+        label = "yes" if i % 2 else "no"
+        lines.append(f"{(i * 7919 % 101) / 50 + (i % 2)},{(i * 104729 % 97) / 50},{label}")
+    (folder / f"{name}.csv").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+def files_of(out, pattern):
+    return {path.name: path.read_bytes() for path in sorted(Path(out).glob(pattern))}
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A run of the tables that nobody interrupted."""
+    folder = tmp_path_factory.mktemp("finished")
+    data = write_set(folder / "data")
+    done = run("tables", *SMALL, "--data", data, "--datasets", "Haberman", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return folder, done
+
+
+def test_a_run_writes_tables_figures_and_report(finished):
+    folder, done = finished
+    out = folder / "results"
+    assert "Report: " in done.stdout
+    assert "tables: 20 of 20 cells" in done.stderr
+    header = (out / "tables" / "cells.csv").read_text().splitlines()[0]
+    assert header == "dataset,method,measure,mean,sd,repeats,published_mean,published_sd,z"
+    assert {"error.csv", "error.md", "error.tex", "loss.csv"} <= set(files_of(out, "tables/*"))
+    assert {"toy.svg", "toy.png", "toy.pdf"} <= set(files_of(out, "figures/*"))
+    page = (out / "report.html").read_text()
+    assert "iclda tables" in page
+    assert not re.search(r'(src|href)="https?:', page)
+
+
+def test_a_second_run_computes_nothing_and_changes_no_table(finished):
+    folder, _ = finished
+    before = files_of(folder / "results", "tables/*")
+    again = run("tables", *SMALL, "--data", "data", "--datasets", "haberman", cwd=folder)
+    assert again.returncode == 0
+    assert again.stderr.count("20 of 20 cells") == 1
+    assert files_of(folder / "results", "tables/*") == before
+
+
+def test_a_report_is_redrawn_from_rows_alone(finished):
+    folder, _ = finished
+    before = files_of(folder / "results", "tables/*")
+    for path in (folder / "results" / "tables").iterdir():
+        path.unlink()
+    done = run("report", "results", "--json", cwd=folder)
+    assert done.returncode == 0
+    assert files_of(folder / "results", "tables/*") == before
+    summary = json.loads(done.stdout)
+    assert summary["failed_fits"] == 0
+    assert {cell["method"] for cell in summary["cells"]} == {"LDA", "ICLDA"}
+
+
+def test_other_settings_on_the_same_folder_are_refused(finished):
+    folder, _ = finished
+    options = [*SMALL, "--data", "data", "--datasets", "Haberman", "--seed", "5"]
+    done = run("tables", *options, cwd=folder)
+    assert done.returncode == 2
+    assert "made with seed 0, and this run asks for seed 5" in done.stderr
+    write_set(folder / "other", n=70)
+    options[options.index("data")] = "other"
+    done = run("tables", *options[:-2], cwd=folder)
+    assert done.returncode == 2
+    assert "rows of other data for Haberman" in done.stderr
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_killed_run_goes_on_and_ends_with_the_same_tables(finished, tmp_path, n_jobs):
+    folder, _ = finished
+    options = ["tables", *SMALL, "--data", folder / "data", "--datasets", "Haberman"]
+    options[options.index("--jobs") + 1] = str(n_jobs)
+    for patience in (1.5, 2.5):
+        process = subprocess.Popen(
+            [*COMMAND, *map(str, options)],
+            cwd=tmp_path,
+            stderr=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        time.sleep(patience)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    done = run(*options, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert files_of(tmp_path / "results", "tables/*") == files_of(folder / "results", "tables/*")
+
+
+def test_an_interruption_is_one_line_and_loses_nothing(finished, tmp_path):
+    folder, _ = finished
+    options = ["tables", "--repeats", "20", "--jobs", "1", "--data", folder / "data"]
+    process = subprocess.Popen(
+        [*COMMAND, *map(str, options), "--datasets", "Haberman"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert "0 of 200" in process.stderr.readline()
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    _, message = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert message.strip().splitlines()[-1].startswith("Interrupted. What was computed is kept")
+    assert "Traceback" not in message
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["tables", "--datasets", "Iris"], "Unknown data set Iris. There are: Haberman, Iono"),
+        (["tables", "--methods", "QDA"], "Unknown method QDA. There are: LDA, LDAoracle"),
+        (["tables", "--datasets", "Sonar"], "Sonar"),
+        (["report", "nowhere"], "nowhere/rows.sqlite does not exist"),
+        (["tables", "--data", "nowhere"], "nowhere"),
+    ],
+)
+def test_what_the_user_can_mend_is_one_line_and_exit_code_2(tmp_path, arguments, message):
+    done = run(*arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert not (tmp_path / "results").exists()
+
+
+def test_without_data_the_sets_that_are_lacking_are_named_in_one_line(tmp_path):
+    options = ["--repeats", "2", "--jobs", "2", "--methods", "LDA", "--datasets"]
+    done = run("tables", *options[:-1], cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    line = done.stderr.splitlines()[0]
+    assert line.startswith("Not at hand: Haberman, Ionosphere")
+    assert "iclda datasets fetch" in line
+    assert "WDBC" not in line
+    cells = (tmp_path / "results" / "tables" / "cells.csv").read_text()
+    assert "WDBC,LDA,error" in cells
+
+
+def test_quiet_prints_nothing(finished, tmp_path):
+    folder, _ = finished
+    options = [*SMALL, "--data", folder / "data", "--datasets", "Haberman", "--quiet"]
+    done = run("tables", *options, cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_curves_take_toy_problems_and_write_points(tmp_path):
+    options = ["--repeats", "2", "--jobs", "1", "--methods", "LDA", "--datasets", "2dgaussian"]
+    done = run("curves", *options, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    lines = (tmp_path / "results" / "curves" / "points.csv").read_text().splitlines()
+    assert lines[0] == "dataset,n_unlabeled,method,measure,mean,se,repeats"
+    assert any(line.startswith("2DGaussian,512,LDA,error,") for line in lines)
+
+
+def test_the_toy_figure_alone(tmp_path):
+    done = run("toy", "--out", "toys", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert {"toy.svg", "toy.png", "toy.pdf"} == set(files_of(tmp_path / "toys", "figures/*"))
+
+
+def test_datasets_are_listed_with_shape_license_and_whether_they_are_at_hand(tmp_path):
+    data = write_set(tmp_path / "data", "Sonar")
+    done = run("datasets", "--data", data, cwd=tmp_path)
+    assert done.returncode == 0
+    lines = {line.split()[0]: line for line in done.stdout.splitlines() if line}
+    assert "data directory" in lines["Sonar"]
+    assert "scikit-learn" in lines["WDBC"]
+    assert re.search(r"305 +3 .* no ", lines["Haberman"])
+    listed = json.loads(run("datasets", "--json", cwd=tmp_path).stdout)
+    assert len(listed) == 10
+
+
+def test_fetching_an_unknown_set_is_an_error(tmp_path):
+    done = run("datasets", "fetch", "Iris", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "Unknown data set Iris" in done.stderr
+
+
+def test_help_imports_nothing_heavy():
+    script = (
+        "import sys; sys.argv = ['iclda', '--help']\n"
+        "from iclda.cli import app\n"
+        "try:\n    app()\nexcept SystemExit:\n    pass\n"
+        "heavy = {'numpy', 'scipy', 'sklearn', 'matplotlib', 'pandas'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
