@@ -72,7 +72,7 @@ def assert_same_fit(model, other, tol):
 
 
 def tolerance(classifier, exact=1e-10):
-    """How alike fits of equal data are: iterations end within their own tolerance of the maximum."""
+    """How alike fits of equal data are: iterations end within a tolerance of the maximum."""
     if classifier is ImplicitlyConstrainedLDA:
         return 1e-7
     return 1e-8 if classifier is ExpectationMaximizationLDA else exact

@@ -159,8 +159,7 @@ def marginal_log_likelihood(problem: Problem, point: Array, log_sum: float) -> f
     """
     labeled, weight = problem.likelihood, problem.moments.weight
     keep = 1 - problem.shrinkage
-    second = labeled.within + (labeled.counts[:, None] * labeled.means).T @ labeled.means
-    unlabeled_second = weight * np.eye(problem.whitening.rank) - second
+    unlabeled_second = problem.unlabeled_second
     b, slopes = point[:, 1:], precise_means(point)
     spread = np.trace(unlabeled_second) + np.einsum("kd,kd->", b, slopes @ unlabeled_second)
     log_det = log_determinant(point) + problem.whitening.rank * np.log(keep)

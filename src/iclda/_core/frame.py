@@ -8,6 +8,7 @@ squares overflow at 1e154: hence one origin and one scale, chosen from a sample 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -27,7 +28,7 @@ class Frame:
     origin: Array
     scale: Array
 
-    @property
+    @cached_property
     def is_foldable(self) -> bool:
         """Whether linear rules may be applied to raw rows without losing digits."""
         offset = np.max(np.abs(self.origin / self.scale), initial=0.0)

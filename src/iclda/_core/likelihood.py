@@ -37,93 +37,135 @@ class LabeledLikelihood:
         return float(np.trace(self.within))
 
     def value(self, point: Array) -> Array:
-        return self.value_and_gradient(point)[0]
+        """Log likelihood, minus infinity at the floor."""
+        is_floored = smallest_eigenvalue(point) <= FLOOR
+        return self._value(_Parts(self, _lifted(point, is_floored)), is_floored)
 
     def value_and_gradient(self, point: Array) -> tuple[Array, Array]:
         """Log likelihood, minus infinity at the floor, and gradient with respect to the point."""
         is_floored = smallest_eigenvalue(point) <= FLOOR
-        if is_floored.any():
-            point = _lifted(point, is_floored)
-        parts = _Parts(self, point)
-        r, b = parts.r, parts.b
-        keep = 1 - self.shrinkage
-        log_priors = np.log(r) if self.log_priors is None else self.log_priors
-        distances = (parts.pulled * parts.deviations).sum(axis=(-2, -1))
-        spread = self._trace_within + distances + np.einsum("...kd,...kd->...", b, parts.scattered)
-        value = (
-            (self.counts * log_priors).sum(axis=-1)
-            - self.weight / 2 * (log_determinant(point) + b.shape[-1] * np.log(keep))
-            - spread / (2 * keep)
-            + self.weight * self.constant
-        )
-        return np.where(is_floored, -np.inf, value), parts.gradient()
+        parts = _Parts(self, _lifted(point, is_floored))
+        return self._value(parts, is_floored), parts.gradient()
 
     def hessian(self, point: Array) -> Array:
-        """Second derivative with respect to all classes but the last, whose row balances them.
-
-        The complex step of the gradient: exact to rounding, no step size to choose.
-        """
+        """Second derivative with respect to all classes but the last, whose row balances them."""
         n_classes, width = point.shape
         size = (n_classes - 1) * width
-        step = np.zeros((size, n_classes, width), dtype=np.complex128)
+        turn = np.zeros((size, n_classes, width))
         each = np.arange(size)
-        step[each, each // width, each % width] = 1e-30j
-        step[each, -1, each % width] = -1e-30j
-        slope = _Parts(self, point + step).gradient().imag / 1e-30
+        turn[each, each // width, each % width] = 1
+        turn[each, -1, each % width] = -1
+        slope = _Parts(self, point).gradient_along(turn)
         hessian = (slope[:, :-1] - slope[:, -1:]).reshape(size, size)
         return np.asarray((hessian + hessian.T) / 2)
 
+    def _value(self, parts: _Parts, is_floored: AnyArray) -> Array:
+        r, b, keep = parts.r, parts.b, 1 - self.shrinkage
+        log_priors = np.log(r) if self.log_priors is None else self.log_priors
+        distances = (parts.pulled * parts.deviations).sum(axis=(-2, -1))
+        spread = self._trace_within + distances + np.einsum("...kd,...kd->...", b, parts.scattered)
+        log_det = np.linalg.slogdet(parts.core)[1] - np.log(r).sum(axis=-1)
+        value = (
+            (self.counts * log_priors).sum(axis=-1)
+            - self.weight / 2 * (log_det + b.shape[-1] * np.log(keep))
+            - spread / (2 * keep)
+            + self.weight * self.constant
+        )
+        return np.where(is_floored, -np.inf, value)
+
 
 class _Parts:
-    """Shared pieces of value and gradient; complex points are allowed."""
+    """Shared pieces of value, gradient and Hessian at a point or a stack of points."""
 
-    def __init__(self, labeled: LabeledLikelihood, point: AnyArray) -> None:
+    def __init__(self, labeled: LabeledLikelihood, point: Array) -> None:
         self.labeled = labeled
         self.r, self.b = point[..., 0], point[..., 1:]
         self.mu = self.b / self.r[..., None]
         self.deviations = labeled.means - self.mu
         self.pulled = labeled.counts[:, None] * self.deviations
         # Rows of `precise` are M^-1 mu_k: with M = I - B D^-1 B', M^-1 B D^-1 = B (D - B'B)^-1.
-        self.precise = precise_means(point)
+        self.core = _core_matrix(point)
+        self.core_inverse = np.linalg.inv(self.core)
+        self.precise = self.core_inverse @ self.b
         # Rows of `scattered` are S v_k, S the scatter of the labeled rows about the mu_k.
-        projected = self.precise @ np.swapaxes(self.pulled, -1, -2)
-        self.scattered = self.precise @ labeled.within + projected @ self.deviations
+        self.projected = self.precise @ _transposed(self.pulled)
+        self.scattered = self.precise @ labeled.within + self.projected @ self.deviations
 
-    def _solve(self, rows: AnyArray) -> AnyArray:
+    def _solve(self, rows: Array) -> Array:
         """M^-1 applied to rows: M^-1 = I + B (D - B'B)^-1 B'."""
-        return np.asarray(rows + (rows @ np.swapaxes(self.b, -1, -2)) @ self.precise)
+        return np.asarray(rows + (rows @ _transposed(self.b)) @ self.precise)
 
-    def gradient(self) -> AnyArray:
-        labeled, r, mu = self.labeled, self.r, self.mu
-        keep = 1 - labeled.shrinkage
-        G_mu = self._solve(self.scattered) / (2 * keep) - labeled.weight / 2 * self.precise
-        e = self._solve(self.pulled) / keep
-        beta = e / r[..., None] - 2 * G_mu
-        alpha = (mu * G_mu).sum(axis=-1) - (mu * e).sum(axis=-1) / r
-        if labeled.log_priors is None:
-            alpha = alpha + labeled.counts / r
+    @cached_property
+    def e(self) -> Array:
+        return self._solve(self.pulled) / (1 - self.labeled.shrinkage)
+
+    @cached_property
+    def g_mu(self) -> Array:
+        keep = 1 - self.labeled.shrinkage
+        return self._solve(self.scattered) / (2 * keep) - self.labeled.weight / 2 * self.precise
+
+    def gradient(self) -> Array:
+        r, mu = self.r, self.mu
+        beta = self.e / r[..., None] - 2 * self.g_mu
+        alpha = (mu * self.g_mu).sum(axis=-1) - (mu * self.e).sum(axis=-1) / r
+        if self.labeled.log_priors is None:
+            alpha = alpha + self.labeled.counts / r
         return np.concatenate([alpha[..., None], beta], axis=-1)
+
+    def gradient_along(self, turn: Array) -> Array:
+        """How the gradient changes along a stack of directions: the lines above, derived."""
+        labeled, r, b, keep = self.labeled, self.r, self.b, 1 - self.labeled.shrinkage
+        dr, db = turn[..., 0], turn[..., 1:]
+        dcore = -(db @ b.T + b @ _transposed(db))
+        each = np.arange(len(r))
+        dcore[..., each, each] += dr
+        dprecise = self.core_inverse @ (db - dcore @ self.precise)
+        dmu = (db - self.mu * dr[..., None]) / r[:, None]
+        dpulled = -labeled.counts[:, None] * dmu
+        dprojected = dprecise @ self.pulled.T + self.precise @ _transposed(dpulled)
+        dscattered = dprecise @ labeled.within + dprojected @ self.deviations
+        dscattered -= self.projected @ dmu
+
+        def dsolve(rows: Array, drows: Array) -> Array:
+            pushed = drows @ b.T + rows @ _transposed(db)
+            return np.asarray(drows + pushed @ self.precise + (rows @ b.T) @ dprecise)
+
+        dg_mu = dsolve(self.scattered, dscattered) / (2 * keep) - labeled.weight / 2 * dprecise
+        de = dsolve(self.pulled, dpulled) / keep
+        dbeta = (de - self.e * (dr / r)[..., None]) / r[:, None] - 2 * dg_mu
+        dalpha = (dmu * self.g_mu + self.mu * dg_mu).sum(axis=-1)
+        dalpha -= (dmu * self.e + self.mu * de).sum(axis=-1) / r
+        dalpha += (self.mu * self.e).sum(axis=-1) * dr / r**2
+        if labeled.log_priors is None:
+            dalpha -= labeled.counts * dr / r**2
+        return np.concatenate([dalpha[..., None], dbeta], axis=-1)
+
+
+def _transposed(rows: Array) -> Array:
+    return np.swapaxes(rows, -1, -2)
 
 
 def _lifted(point: Array, is_floored: AnyArray) -> Array:
     """Points at the floor moved just above it, where M can be inverted."""
+    if not is_floored.any():
+        return point
     lifted = point.copy()
     lifted[..., 1:] *= np.where(is_floored, 1 - FLOOR, 1.0)[..., None, None]
     return lifted
 
 
-def _core_matrix(point: AnyArray) -> AnyArray:
+def _core_matrix(point: Array) -> Array:
     """D - B'B: (K, K)."""
     r, b = point[..., 0], point[..., 1:]
-    core = -(b @ np.swapaxes(b, -1, -2))
+    core = -(b @ _transposed(b))
     each = np.arange(r.shape[-1])
     core[..., each, each] += r
     return core
 
 
-def precise_means(point: AnyArray) -> AnyArray:
+def precise_means(point: Array) -> Array:
     """(K, rank): (I - B D^-1 B')^-1 mu_k."""
-    return np.linalg.inv(_core_matrix(point)) @ point[..., 1:]
+    return np.asarray(np.linalg.inv(_core_matrix(point)) @ point[..., 1:])
 
 
 def log_determinant(point: Array) -> Array:
@@ -136,7 +178,7 @@ def log_determinant(point: Array) -> Array:
 def smallest_eigenvalue(point: Array) -> Array:
     """Smallest eigenvalue of I - B D^-1 B'."""
     scaled = point[..., 1:] / np.sqrt(point[..., :1])
-    gram = scaled @ np.swapaxes(scaled, -1, -2)
-    if gram.shape[-1] == 2:  # the class sums of z balance: one eigenvalue is zero
-        return np.asarray(1 - np.trace(gram, axis1=-2, axis2=-1))
+    if point.shape[-2] == 2:  # the class sums of z balance: one eigenvalue is zero
+        return np.asarray(1 - np.einsum("...kd,...kd->...", scaled, scaled))
+    gram = scaled @ _transposed(scaled)
     return np.asarray(1 - np.linalg.eigvalsh(gram)[..., -1])

@@ -122,6 +122,13 @@ class Problem:
         sums = likelihood.counts[:, None] * likelihood.means
         return np.column_stack([likelihood.counts, sums]) / self.moments.weight
 
+    @cached_property
+    def unlabeled_second(self) -> Array:
+        """Second moments of z summed over unlabeled rows, with shrinkage those of its penalty."""
+        labeled = self.likelihood
+        second = labeled.within + (labeled.counts[:, None] * labeled.means).T @ labeled.means
+        return np.asarray(self.moments.weight * np.eye(self.whitening.rank) - second)
+
     def point_of(self, counts: Array, sums: Array) -> Array:
         """Attainable point from the label sums of the unlabeled rows in frame coordinates."""
         return self.labeled_point + self.whitening.class_sums(counts, sums) / self.moments.weight

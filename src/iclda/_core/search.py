@@ -26,7 +26,7 @@ _HELD_ENTRIES = 4_000_000
 # With all rows in memory finish to this gap even if asked for less: it costs next to nothing.
 _HELD_GAP = 1e-9
 _MOST_CANDIDATES, _MOST_FINALISTS = 12, 3
-_ROUGH = 100  # how much further from the maximum the comparison of starts may end
+_ROUGH = 1e-3  # gap per unit of labeled weight at which starts are compared
 _MOST_DRAWS = 4
 _RARE_HILLS = 1 / 8  # hills per start below which no more starts are drawn
 _FIRST_TAU = (0.01, 0.3)  # shares of the spread of the gradient over rows
@@ -140,10 +140,13 @@ def _screen(sample: _Sample, effort: _Effort, n_starts: int, seed: int) -> list[
     """Local maxima on the rows of a sample, from starts on distinct hills of a smaller one."""
     screened = sample.thinned(_SCREENED_ROWS)
     hills = _find_hills(screened.problem, screened.held, n_starts, seed)
-    if screened is sample:
-        return [_follow_start(sample, hills[[i]], effort) for i in range(len(hills))]
-    easy = replace(effort, tol=_ROUGH * effort.tol, aim=_ROUGH * effort.tol)
+    if screened is sample and len(hills) == 1:
+        return [_follow_start(sample, hills, effort)]
+    rough = _ROUGH * sample.problem.likelihood.weight
+    easy = replace(effort, tol=max(rough, effort.tol), aim=max(rough, effort.tol))
     found = [_follow_start(screened, hills[[i]], easy) for i in range(len(hills))]
+    if screened is sample:
+        return _finished(sample.follower, found, effort)
     best = max(path.state.value for path in found)
     noise = 5 * sample.problem.likelihood.weight / np.sqrt(len(screened.rows))
     finalists = [path for path in found if path.state.value >= best - noise][:_MOST_FINALISTS]
@@ -188,10 +191,22 @@ def _follow_start(sample: _Sample, climber: Climbers, effort: _Effort) -> Path:
     return _better([path for path in paths if path is not None])
 
 
+def _finished(follower: Follower, found: list[Path], effort: _Effort) -> list[Path]:
+    """Follow to the end those that may still turn out best: a gap bounds what is left to gain."""
+    best = max(path.state.value for path in found)
+    done = []
+    for path in found:
+        if path.is_bounded and path.state.value + path.gap >= best:
+            end = follower.follow(path.state, **vars(effort))
+            path = replace(end, n_iter=path.n_iter + end.n_iter)
+        done.append(path)
+    return done
+
+
 def _is_settled(path: Path | None, least: float, tol: float) -> bool:
     if path is None:
         return False
-    return not path.is_bounded or (path.gap <= tol and path.state.value >= least)
+    return not path.is_bounded or (path.gap <= tol and path.state.value + path.gap >= least)
 
 
 def _better(paths: list[Path]) -> Path:
