@@ -3,7 +3,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: setup test test-slow lint bench clean
+.PHONY: setup reproduce test test-slow lint bench clean
 .DEFAULT_GOAL := test
 
 setup: $(STAMP)
@@ -13,6 +13,10 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	touch $(STAMP)
+
+# ICLDA_DATA names a folder with the benchmark sets; without it only what is at hand is run.
+reproduce: $(STAMP)
+	$(BIN)/iclda reproduce --out results
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
