@@ -12,7 +12,7 @@ import numpy as np
 import scipy.linalg
 
 from .labelsums import LabelSums, LinearRule
-from .likelihood import FLOOR, log_determinant, precise_means, smallest_eigenvalue
+from .likelihood import FLOOR, precise_means_and_log_det, smallest_eigenvalue
 from .outcome import Outcome
 from .problem import Problem, within_rank
 from .types import Array
@@ -154,23 +154,22 @@ def _marginal(problem: Problem, this: _Round) -> float:
 def marginal_log_likelihood(problem: Problem, point: Array, log_sum: float) -> float:
     """Labeled log joint plus unlabeled log marginal, with shrinkage less its penalty.
 
-    ``log_sum`` is the sum over unlabeled rows of log-sum-exp of the posterior scores. The penalty
-    N0/2 (log|Sigma| + nu tr Sigma^-1) turns the scatter of all rows into N times the identity.
+    ``log_sum`` is the sum over unlabeled rows of log-sum-exp of the posterior scores. All rows have
+    second moment N I, so that the spread about the means needs no row: N tr M^-1 less what the
+    labeled rows gain by their means. The penalty N0/2 (log|Sigma| + nu tr Sigma^-1) of shrinkage is
+    what makes the second moment N I there too.
     """
-    labeled, weight = problem.likelihood, problem.moments.weight
+    labeled, weight, rank = problem.likelihood, problem.moments.weight, problem.whitening.rank
     keep = 1 - problem.shrinkage
-    unlabeled_second = problem.unlabeled_second
-    b, slopes = point[:, 1:], precise_means(point)
-    spread = np.trace(unlabeled_second) + np.einsum("kd,kd->", b, slopes @ unlabeled_second)
-    log_det = log_determinant(point) + problem.whitening.rank * np.log(keep)
-    penalized_weight = weight / keep - labeled.weight
-    unlabeled_weight = weight - labeled.weight
-    # The constant holds 2 pi once a row, and the change of units once a unit of weight.
-    units = problem.whitening.log_det
+    r, b = point[:, 0], point[:, 1:]
+    slopes, log_det = precise_means_and_log_det(point)
+    gained = labeled.counts @ (slopes * (2 * labeled.means - b / r[:, None])).sum(axis=1)
+    spread = weight * (rank + float((slopes * b).sum())) - gained
+    log_priors = np.log(r) if problem.log_priors is None else problem.log_priors
     return float(
-        labeled.value(point)
+        labeled.counts @ log_priors
         + log_sum
         - spread / (2 * keep)
-        - penalized_weight / 2 * (log_det + units)
-        - unlabeled_weight / 2 * problem.whitening.rank * np.log(2 * np.pi)
+        - weight / keep / 2 * (log_det + rank * np.log(keep) + problem.whitening.log_det)
+        - weight / 2 * rank * np.log(2 * np.pi)
     )

@@ -64,7 +64,7 @@ class LabeledLikelihood:
         log_priors = np.log(r) if self.log_priors is None else self.log_priors
         distances = (parts.pulled * parts.deviations).sum(axis=(-2, -1))
         spread = self._trace_within + distances + np.einsum("...kd,...kd->...", b, parts.scattered)
-        log_det = np.linalg.slogdet(parts.core)[1] - np.log(r).sum(axis=-1)
+        log_det = parts.log_det_core - np.log(r).sum(axis=-1)
         value = (
             (self.counts * log_priors).sum(axis=-1)
             - self.weight / 2 * (log_det + b.shape[-1] * np.log(keep))
@@ -84,8 +84,7 @@ class _Parts:
         self.deviations = labeled.means - self.mu
         self.pulled = labeled.counts[:, None] * self.deviations
         # Rows of `precise` are M^-1 mu_k: with M = I - B D^-1 B', M^-1 B D^-1 = B (D - B'B)^-1.
-        self.core = _core_matrix(point)
-        self.core_inverse = np.linalg.inv(self.core)
+        self.core_inverse, self.log_det_core = _inverse_and_log_det(_core_matrix(point))
         self.precise = self.core_inverse @ self.b
         # Rows of `scattered` are S v_k, S the scatter of the labeled rows about the mu_k.
         self.projected = self.precise @ _transposed(self.pulled)
@@ -163,16 +162,21 @@ def _core_matrix(point: Array) -> Array:
     return core
 
 
-def precise_means(point: Array) -> Array:
-    """(K, rank): (I - B D^-1 B')^-1 mu_k."""
-    return np.asarray(np.linalg.inv(_core_matrix(point)) @ point[..., 1:])
+def _inverse_and_log_det(core: Array) -> tuple[Array, Array]:
+    """Of symmetric (K, K) matrices; two classes, the common case, in closed form."""
+    if core.shape[-1] > 2:
+        return np.asarray(np.linalg.inv(core)), np.asarray(np.linalg.slogdet(core)[1])
+    determinant = core[..., 0, 0] * core[..., 1, 1] - core[..., 0, 1] ** 2
+    inverse = -core
+    inverse[..., 0, 0], inverse[..., 1, 1] = core[..., 1, 1], core[..., 0, 0]
+    inverse /= determinant[..., None, None]
+    return inverse, np.log(determinant)
 
 
-def log_determinant(point: Array) -> Array:
-    """log |I - B D^-1 B'|."""
-    return np.asarray(
-        np.linalg.slogdet(_core_matrix(point))[1] - np.log(point[..., 0]).sum(axis=-1)
-    )
+def precise_means_and_log_det(point: Array) -> tuple[Array, Array]:
+    """(K, rank): M^-1 mu_k, and log |M|, where M = I - B D^-1 B'."""
+    inverse, log_det = _inverse_and_log_det(_core_matrix(point))
+    return inverse @ point[..., 1:], log_det - np.log(point[..., 0]).sum(axis=-1)
 
 
 def smallest_eigenvalue(point: Array) -> Array:

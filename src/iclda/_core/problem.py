@@ -10,7 +10,7 @@ import numpy as np
 from .frame import Frame, mean_variance_in_frame
 from .gaussian import Gaussians, gaussians
 from .labelsums import GivenLabels, LinearRule, within_scatter
-from .likelihood import LabeledLikelihood, precise_means, smallest_eigenvalue
+from .likelihood import LabeledLikelihood, precise_means_and_log_det, smallest_eigenvalue
 from .moments import Moments
 from .rows import Rows
 from .types import Array
@@ -122,13 +122,6 @@ class Problem:
         sums = likelihood.counts[:, None] * likelihood.means
         return np.column_stack([likelihood.counts, sums]) / self.moments.weight
 
-    @cached_property
-    def unlabeled_second(self) -> Array:
-        """Second moments of z summed over unlabeled rows, with shrinkage those of its penalty."""
-        labeled = self.likelihood
-        second = labeled.within + (labeled.counts[:, None] * labeled.means).T @ labeled.means
-        return np.asarray(self.moments.weight * np.eye(self.whitening.rank) - second)
-
     def point_of(self, counts: Array, sums: Array) -> Array:
         """Attainable point from the label sums of the unlabeled rows in frame coordinates."""
         return self.labeled_point + self.whitening.class_sums(counts, sums) / self.moments.weight
@@ -147,7 +140,7 @@ class Problem:
 
     def posterior_scores(self, point: Array) -> Array:
         """(K, 1 + rank): linear scores whose softmax are the posteriors of the model at a point."""
-        slopes = precise_means(point) / (1 - self.shrinkage)
+        slopes = precise_means_and_log_det(point)[0] / (1 - self.shrinkage)
         mu = point[:, 1:] / point[:, :1]
         log_priors = np.log(point[:, 0]) if self.log_priors is None else self.log_priors
         return np.column_stack([log_priors - (slopes * mu).sum(axis=1) / 2, slopes])

@@ -123,7 +123,7 @@ def expectation_maximization_as_published(training: Training) -> Gaussians:
         rule = problem.rule_of(scores, is_soft=True)
         sums = problem.unlabeled.label_sums(rule, problem.frame)
         before, point = point, problem.point_of(sums.counts, sums.sums)
-        if np.abs(point - before).max() < 1e-9 or smallest_eigenvalue(point) <= FLOOR:
+        if np.abs(point - before).max() < 1e-7 or smallest_eigenvalue(point) <= FLOOR:
             break
         scores = _without_half(problem.posterior_scores(point), np.log(point[:, 0]))
         scores[:, 0] -= scores[:, 1:] @ shift
