@@ -6,6 +6,8 @@ import time
 import traceback
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -118,8 +120,10 @@ def run_cells(
     What comes out depends on seed and cell alone, never on ``jobs`` or the order.
     """
     if jobs == 1:
-        for task in cells:
-            yield _run_chunk(0, [task], sets, seed)[1]
+        for cell, methods in cells:
+            with _one_thread().limit(limits=1):
+                rows = run_cell(cell, sets, methods, seed)
+            yield rows
         return
     size = max(1, min(_CHUNK, len(cells) // (4 * jobs)))
     chunks = {i: list(cells[i : i + size]) for i in range(0, len(cells), size)}
@@ -140,7 +144,9 @@ def _run_together(
     from joblib import Parallel, delayed
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-    tasks = [delayed(_run_chunk)(i, chunk, sets, seed) for i, chunk in chunks.items()]
+    tasks = [
+        delayed(_run_chunk)(i, chunk, _needed(chunk, sets), seed) for i, chunk in chunks.items()
+    ]
     try:
         for number, rows in Parallel(n_jobs=jobs, return_as="generator_unordered")(tasks):
             del chunks[number]
@@ -162,11 +168,25 @@ def _run_alone(chunk: list[Task], sets: Mapping[str, Arrays], seed: int) -> Iter
 def _run_chunk(
     number: int, chunk: Sequence[Task], sets: Mapping[str, Arrays], seed: int
 ) -> tuple[int, list[Row]]:
-    """Small problems on many BLAS threads were seen 80 times slower than on one: pin them."""
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1):
+    with _one_thread().limit(limits=1):
         return number, [r for cell, methods in chunk for r in run_cell(cell, sets, methods, seed)]
+
+
+def _needed(chunk: Sequence[Task], sets: Mapping[str, Arrays]) -> dict[str, Arrays]:
+    """The sets of a chunk: what is not sent need not be copied."""
+    names = {cell.dataset for cell, _ in chunk}
+    return {name: arrays for name, arrays in sets.items() if name in names}
+
+
+@cache
+def _one_thread() -> Any:
+    """Small problems on many BLAS threads were seen 80 times slower than on one: pin them.
+
+    Looking for the libraries takes longer than many a fit: once a process is enough.
+    """
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def _failed(chunk: Sequence[Task], failure: str) -> list[Row]:

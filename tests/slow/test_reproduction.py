@@ -1,0 +1,32 @@
+"""The published tables come out again, with the default seed."""
+
+import math
+import os
+from pathlib import Path
+
+import pytest
+
+from iclda.datasets import BENCHMARKS
+from iclda.experiments.cells import METHODS, TABLES
+from iclda.experiments.store import Store
+from iclda.experiments.study import STORE, Study, load_sets, run_study
+from iclda.experiments.tables import summarize
+
+DATA = os.environ.get("ICLDA_DATA")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(DATA is None, reason="ICLDA_DATA names no folder with the benchmark sets")
+def test_every_published_cell_is_met(tmp_path):
+    names = tuple(BENCHMARKS)
+    sets = load_sets(names, Path(DATA))
+    study = Study(out=tmp_path, tables=names, methods=METHODS, jobs=2, sets=sets)
+    run_study(study, lambda *progress: None)
+    store = Store(tmp_path / STORE, read_only=True)
+    cells = summarize(store.rows(TABLES))
+    store.close()
+    z = {(c.dataset, c.method, c.measure): c.z for c in cells if c.z is not None}
+    assert len(z) == 120
+    assert sum(abs(value) > 3 for value in z.values()) <= 2
+    assert max(map(abs, z.values())) <= 4.5
+    assert math.isclose(sum(value**2 for value in z.values()) / 120, 1, abs_tol=0.5)
