@@ -24,7 +24,7 @@ _CENTERED = 1e-2  # a level is left when the promised ascent is below this share
 _SMALLEST_TAU = 1e-9  # per unit of labeled weight
 _MOST_FAILURES = 3
 _MOST_EXTRA = 15  # steps spent beyond the tolerance
-HARD_ENTROPY = 1e-9
+HARD_ENTROPY, _NEARLY_HARD = 1e-9, 1e-6
 _MOST_BISECTIONS = 60
 _MOST_INNER = 12  # Newton steps at one tau before a start is softened
 _MOST_PREDICTIONS = 8
@@ -136,7 +136,7 @@ class Follower:
         best.note(state, found, n_iter, has_moved=has_moved)
         if best.is_final(n_iter):
             return None
-        if found > best.tol + 10 * estimate:
+        if found > best.tol + 10 * estimate and state.entropy <= _NEARLY_HARD:
             return self._between(state)
         is_off_center = found > best.tol >= estimate and promised > self._noise(state)
         return state if is_off_center else None
@@ -150,7 +150,7 @@ class Follower:
         tau = min(10 * state.tau, self.likelihood.weight)
         return self.state(state.gradient / tau, tau)
 
-    def _between(self, state: State) -> State:
+    def _between(self, state: State) -> State | None:
         """Labels between those of a state and those its gradient asks for.
 
         Where both are hard no slope leads from one to the other, though the best lies between:
@@ -167,7 +167,7 @@ class Follower:
             if middle.entropy > HARD_ENTROPY and middle.value >= state.value:
                 break
             near, far = (middle.scores, far) if slope > 0 else (near, middle.scores)
-        return middle
+        return middle if middle.value >= state.value - self._noise(state) else None
 
     def _step(self, state: State, system: _System) -> tuple[State, float, bool]:
         """One Newton step with backtracking: new state, promised ascent, whether it moved."""
