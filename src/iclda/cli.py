@@ -172,7 +172,8 @@ def list_datasets(
     if context.invoked_subcommand is None:
         from .experiments.listing import as_json, as_table
 
-        typer.echo(as_json(data) if json else as_table(data))
+        with _explained_errors():
+            typer.echo(as_json(data) if json else as_table(data))
 
 
 @datasets_app.command("fetch")
@@ -186,7 +187,8 @@ def fetch_datasets(
 
     failed = 0
     with _explained_errors():
-        chosen = choose(names or list(BENCHMARKS), list(BENCHMARKS), "data set")
+        public = [name for name, each in BENCHMARKS.items() if each.openml_id is not None]
+        chosen = choose(names or public, list(BENCHMARKS), "data set")
     for name in chosen:
         try:
             path = fetch_benchmark(name)
@@ -222,8 +224,8 @@ def _benchmarks(text: str | None, data_dir: Path | None, quiet: bool) -> tuple[s
         at_hand, lacking = split_at_hand(list(BENCHMARKS), data_dir)
     if lacking and not quiet:
         typer.echo(
-            f"Not at hand: {', '.join(lacking)}. Get them by `iclda datasets fetch`, or pass a "
-            "folder of CSV files by --data.",
+            f"Not at hand: {', '.join(lacking)}. Get them by `iclda datasets fetch` (BCI has no "
+            "public copy), or pass a folder of CSV files by --data.",
             err=True,
         )
     return tuple(at_hand)

@@ -45,6 +45,8 @@ class Row:
     nll_labeled: float | None  # the same over the labeled rows
     seconds: float
     failure: str | None = None  # traceback of a fit that failed
+    seed: int = 0
+    versions: str = ""
 
     @property
     def cell(self) -> Cell:

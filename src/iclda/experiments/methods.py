@@ -6,6 +6,7 @@ place, so checks and whitening are done once a cell and shared by all methods.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -162,7 +163,9 @@ def label_spreading(training: Training) -> Any:
     from sklearn.semi_supervised import LabelSpreading
 
     model = make_pipeline(StandardScaler(), LabelSpreading(kernel="knn"))
-    return model.fit(*_marked(training))
+    with np.errstate(invalid="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # rows that no label reaches, and rounds that run out
+        return model.fit(*_marked(training))
 
 
 def _marked(training: Training) -> tuple[Array, AnyArray]:

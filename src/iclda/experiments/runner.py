@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -17,6 +17,7 @@ from ..datasets import make_gaussians, make_violated_gaussians
 from .cells import CURVES, GAUSSIAN, TABLES, VIOLATED, Cell, Row
 from .methods import EXTRA_FITS, FITS, Training
 from .splits import Split, curve_split, fold_split, n_labeled_of, rng_of
+from .versions import versions_text
 
 TOY_ROWS, TOY_LABELED, TOY_VARIANCE = 1000, 10, 0.8
 _TOYS = {GAUSSIAN: make_gaussians, VIOLATED: make_violated_gaussians}
@@ -58,7 +59,8 @@ def run_cell(
         n_classes=arrays.n_classes,
         seed=seed,
     )
-    return [_run_fit(cell, method, arrays, split, training) for method in methods]
+    rows = [_run_fit(cell, method, arrays, split, training) for method in methods]
+    return [replace(row, seed=seed, versions=versions_text()) for row in rows]
 
 
 def _arrays_of(cell: Cell, sets: Mapping[str, Arrays], seed: int) -> Arrays:
@@ -88,7 +90,8 @@ def _run_fit(cell: Cell, method: str, arrays: Arrays, split: Split, training: Tr
             predicted = EXTRA_FITS[method](training).predict(arrays.X[split.test])
             error = float(np.mean(predicted != arrays.codes[split.test]))
     except Exception:  # a failed fit is a row with its traceback: never a zero, never a crash
-        error, failure = None, traceback.format_exc()
+        error = nll = nll_labeled = None
+        failure = traceback.format_exc()
     return Row(
         experiment=cell.experiment,
         dataset=cell.dataset,
@@ -162,7 +165,7 @@ def _run_alone(chunk: list[Task], sets: Mapping[str, Arrays], seed: int) -> Iter
         single = {0: [task]}
         n_deaths = yield from _run_together(single, sets, seed, jobs=2)
         if n_deaths:
-            yield _failed([task], "The process that fitted this cell was killed, twice.")
+            yield _failed([task], "The process that fitted this cell was killed.")
 
 
 def _run_chunk(

@@ -30,11 +30,12 @@ class Store:
         self._lock: Any = None
         self._connection = sqlite3.connect(":memory:")
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._lock = None if read_only else _lock(path.with_suffix(".lock"))
+            if not read_only:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                self._lock = _lock(path.with_suffix(".lock"))
             self._connection.close()
             self._connection = sqlite3.connect(path, isolation_level=None)
-            self._prepare()
+            self._prepare(read_only=read_only)
         except (sqlite3.Error, OSError) as error:
             self.close()
             raise StoreError(_explained(path, error)) from error
@@ -42,15 +43,17 @@ class Store:
             self.close()
             raise
 
-    def _prepare(self) -> None:
+    def _prepare(self, *, read_only: bool) -> None:
         run = self._connection.execute
-        run("PRAGMA journal_mode=WAL")
-        run("PRAGMA synchronous=NORMAL")
-        run("CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
-        run(
-            f"CREATE TABLE IF NOT EXISTS rows ({', '.join(_COLUMNS)}, "
-            f"PRIMARY KEY ({', '.join(_KEY)})) WITHOUT ROWID"
-        )
+        if not read_only:
+            run("PRAGMA journal_mode=WAL")
+            run("PRAGMA synchronous=NORMAL")
+            run("CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
+            run(
+                f"CREATE TABLE IF NOT EXISTS rows ({', '.join(_COLUMNS)}, "
+                f"PRIMARY KEY ({', '.join(_KEY)})) WITHOUT ROWID"
+            )
+        run(f"SELECT {', '.join(_COLUMNS)} FROM rows LIMIT 1")
         found = self.settings().get("format", FORMAT)
         if found != FORMAT:
             raise StoreError(
@@ -60,7 +63,7 @@ class Store:
 
     def settings(self) -> dict[str, Any]:
         """What the rows depend on, and notes about the runs that made them."""
-        found = self._connection.execute("SELECT name, value FROM settings").fetchall()
+        found = self._read("SELECT name, value FROM settings")
         return {name: json.loads(value) for name, value in found}
 
     def note(self, **values: Any) -> None:
@@ -105,8 +108,11 @@ class Store:
         """All rows of an experiment, in the order of their keys."""
         order = ", ".join(_KEY)
         query = f"SELECT {', '.join(_COLUMNS)} FROM rows WHERE experiment = ? ORDER BY {order}"
+        return [Row(*values) for values in self._read(query, (experiment,))]
+
+    def _read(self, query: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         try:
-            return [Row(*values) for values in self._connection.execute(query, (experiment,))]
+            return self._connection.execute(query, values).fetchall()
         except sqlite3.Error as error:
             raise StoreError(_explained(self.path, error)) from error
 
@@ -115,7 +121,7 @@ class Store:
     ) -> list[tuple[Cell, tuple[str, ...]]]:
         """Cells with the methods that have no row yet; a failed fit is a row."""
         query = f"SELECT {', '.join(_KEY)} FROM rows"
-        done = {(Cell(*key[:4]), key[4]) for key in self._connection.execute(query)}
+        done = {(Cell(*key[:4]), key[4]) for key in self._read(query)}
         left = ((cell, tuple(m for m in methods if (cell, m) not in done)) for cell in cells)
         return [(cell, lacking) for cell, lacking in left if lacking]
 
@@ -144,6 +150,8 @@ def _lock(path: Path) -> Any:
 
 
 def _explained(path: Path, error: Exception) -> str:
+    if isinstance(error, sqlite3.OperationalError) and "no such" in str(error):
+        return f"{path} is no store of this version of iclda ({error}): use another --out."
     if isinstance(error, sqlite3.DatabaseError) and "not a database" in str(error):
         return f"{path} is no store of iclda, or it is damaged: use another --out, or remove it."
     if isinstance(error, sqlite3.DatabaseError) and "malformed" in str(error):

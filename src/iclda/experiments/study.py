@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import platform
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -19,6 +16,7 @@ from .cells import (
     EXTRA_METHODS,
     GAUSSIAN,
     METHODS,
+    N_FOLDS,
     PUBLISHED_CURVES,
     TABLES,
     VIOLATED,
@@ -28,11 +26,13 @@ from .cells import (
 )
 from .runner import TOY_LABELED, TOY_ROWS, Arrays, curve_sizes, run_cells
 from .splits import n_labeled_of
-from .store import Store
+from .store import FORMAT, Store
+from .versions import versions
 
 TABLE_REPEATS, CURVE_REPEATS = 20, 500
 TOYS = (GAUSSIAN, VIOLATED)
 STORE = "rows.sqlite"
+LEAST_OF_A_CLASS = 6  # 2 labeled and 2 tested for sure, and some to choose from
 Advance = Callable[[str, int, int, int], None]  # experiment, cells done, cells in all, failed fits
 
 
@@ -64,6 +64,8 @@ class UnknownNameError(ValueError):
 
 def choose(given: Sequence[str], known: Sequence[str], what: str) -> tuple[str, ...]:
     """Names as they are spelled here, whatever their case; an error lists what there is."""
+    if not given:
+        raise UnknownNameError(f"No {what} is named. There are: {', '.join(known)}.")
     spelled = {name.casefold(): name for name in known}
     unknown = [name for name in given if name.casefold() not in spelled]
     if unknown:
@@ -91,7 +93,27 @@ def default_curves(at_hand: Sequence[str]) -> tuple[str, ...]:
 
 def load_sets(names: Sequence[str], data_dir: Path | None) -> dict[str, Dataset]:
     """The benchmark sets among the names; toy problems are drawn when they are needed."""
-    return {name: load_benchmark(name, data_dir) for name in names if name in BENCHMARKS}
+    sets = {name: load_benchmark(name, data_dir) for name in names if name in BENCHMARKS}
+    for data in sets.values():
+        _check_size(data)
+    return sets
+
+
+def _check_size(data: Dataset) -> None:
+    """ValueError for a set too small to be split as the experiments do."""
+    classes, counts = np.unique(data.y, return_counts=True)
+    if len(classes) < 2 or counts.min() < LEAST_OF_A_CLASS:
+        found = ", ".join(f"{c} {n}" for c, n in zip(classes.tolist(), counts, strict=True))
+        raise ValueError(
+            f"{data.name} ({data.origin}) needs at least 2 classes of {LEAST_OF_A_CLASS} rows "
+            f"each, and has {found}."
+        )
+    least = n_labeled_of(data.X.shape[1]) + N_FOLDS
+    if 0.9 * len(data.X) < least:
+        raise ValueError(
+            f"{data.name} ({data.origin}) has {len(data.X)} rows of {data.X.shape[1]} features, "
+            f"and needs {int(np.ceil(least / 0.9))} for its labeled, unlabeled and test rows."
+        )
 
 
 def run_study(study: Study, advance: Advance) -> None:
@@ -99,7 +121,7 @@ def run_study(study: Study, advance: Advance) -> None:
     store = Store(study.store_path)
     try:
         hashes = {name: data.sha256 for name, data in study.sets.items()}
-        store.agree(format=1, seed=study.seed, data=hashes)
+        store.agree(format=FORMAT, seed=study.seed, iclda=versions()["iclda"], data=hashes)
         _note_run(store, study)
         sets = {name: _arrays(data) for name, data in study.sets.items()}
         for experiment, cells in plans(study).items():
@@ -130,33 +152,31 @@ def _run_experiment(
     n_done, n_failed = len(cells) - len(missing), 0
     advance(experiment, n_done, len(cells), n_failed)
     start = time.time()
-    for rows in run_cells(missing, sets, seed=study.seed, jobs=study.jobs):
-        store.add(rows)
-        n_done += len({row.cell for row in rows})
-        n_failed += sum(row.failure is not None for row in rows)
-        advance(experiment, n_done, len(cells), n_failed)
-    spent = store.settings().get(f"seconds_{experiment}", 0.0)
-    store.note(**{f"seconds_{experiment}": spent + time.time() - start})
+    try:
+        for rows in run_cells(missing, sets, seed=study.seed, jobs=study.jobs):
+            store.add(rows)
+            n_done += len({row.cell for row in rows})
+            n_failed += sum(row.failure is not None for row in rows)
+            advance(experiment, n_done, len(cells), n_failed)
+    finally:
+        spent = store.settings().get(f"seconds_{experiment}", 0.0)
+        store.note(**{f"seconds_{experiment}": spent + time.time() - start})
 
 
 def _note_run(store: Store, study: Study) -> None:
-    facts: dict[str, Any] = {
-        "command": study.command,
-        "versions": versions(),
-        "machine": f"{platform.machine()}, {platform.system()}",
-        "jobs": study.jobs,
-        "origins": {name: data.origin for name, data in study.sets.items()},
-        "finished": time.strftime("%Y-%m-%d %H:%M"),
-    }
-    known = store.settings().get("origins", {})
-    facts["origins"] = {**known, **facts["origins"]}
-    store.note(**facts)
-
-
-def versions() -> dict[str, str]:
-    """Of Python and of the packages that decide the numbers."""
-    names = ("iclda", "numpy", "scipy", "scikit-learn")
-    return {"python": sys.version.split()[0], **{name: version(name) for name in names}}
+    known = store.settings()
+    commands = [*known.get("commands", []), study.command]
+    shapes = {name: [*data.X.shape, len(np.unique(data.y))] for name, data in study.sets.items()}
+    origins = {name: data.origin for name, data in study.sets.items()}
+    store.note(
+        commands=list(dict.fromkeys(commands)),
+        versions=versions(),
+        machine=f"{platform.machine()}, {platform.system()}",
+        jobs=study.jobs,
+        shapes={**known.get("shapes", {}), **shapes},
+        origins={**known.get("origins", {}), **origins},
+        began=time.strftime("%Y-%m-%d %H:%M"),
+    )
 
 
 def _arrays(data: Dataset) -> Arrays:
