@@ -1,7 +1,9 @@
+import html
 import json
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -214,3 +216,75 @@ def test_help_imports_nothing_heavy():
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_rows_carry_seed_and_versions(finished):
+    folder, _ = finished
+    connection = sqlite3.connect(folder / "results" / "rows.sqlite")
+    found = connection.execute("SELECT DISTINCT seed, versions FROM rows").fetchall()
+    connection.close()
+    assert len(found) == 1
+    assert found[0][0] == 0
+    assert re.search(r"python \d.*, iclda .*, numpy \d.*, scipy \d.*, scikit-learn \d", found[0][1])
+
+
+def test_own_data_under_the_name_of_a_benchmark_are_not_compared_with_the_paper(finished):
+    folder, _ = finished
+    lines = (folder / "results" / "tables" / "cells.csv").read_text().splitlines()[1:]
+    assert all(line.startswith("Haberman (own data),") for line in lines)
+    assert all(line.endswith(",,,") for line in lines)
+    facts = (folder / "results" / "tables" / "datasets.csv").read_text()
+    assert "Haberman (own data),60,2,2,10," in facts
+    page = html.unescape((folder / "results" / "report.html").read_text())
+    assert "Not the paper's data: Haberman" in page
+
+
+def test_the_toy_figure_of_another_seed_does_not_replace_that_of_a_report(finished):
+    folder, _ = finished
+    done = run("toy", "--seed", "5", cwd=folder)
+    assert done.returncode == 2
+    assert "made with seed 0, and this run asks for seed 5" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["tables", "--datasets", " "], "No data set is named. There are: Haberman"),
+        (["tables", "--methods", ""], "No method is named. There are: LDA"),
+    ],
+)
+def test_empty_lists_are_refused(tmp_path, arguments, message):
+    done = run(*arguments, cwd=tmp_path)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert message in done.stderr
+
+
+def test_sets_too_small_to_split_are_named_with_their_counts(tmp_path):
+    write_set(tmp_path / "tiny", n=14)
+    done = run("tables", "--datasets", "Haberman", "--data", "tiny", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "has 14 rows of 2 features, and needs 23" in done.stderr
+    folder = write_set(tmp_path / "rare")
+    lines = (folder / "Haberman.csv").read_text().replace("yes", "no").splitlines()
+    (folder / "Haberman.csv").write_text("\n".join([*lines, "1,2,yes"]))
+    done = run("tables", "--datasets", "Haberman", "--data", "rare", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "needs at least 2 classes of 6 rows each, and has no 60, yes 1" in done.stderr
+
+
+def test_a_store_with_other_tables_is_refused(tmp_path):
+    (tmp_path / "results").mkdir()
+    connection = sqlite3.connect(tmp_path / "results" / "rows.sqlite")
+    connection.execute("CREATE TABLE rows (a, b)")
+    connection.close()
+    done = run("tables", "--datasets", "WDBC", "--repeats", "2", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "rows.sqlite is no store of this version of iclda" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_data_folder_that_does_not_exist_is_named_when_listing(tmp_path):
+    done = run("datasets", "--data", "nowhere", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "nowhere" in done.stderr
+    assert "Traceback" not in done.stderr
