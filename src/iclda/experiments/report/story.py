@@ -232,8 +232,8 @@ def _curve_finding(points: Sequence[PointComparison]) -> Finding | None:
     if _are_oracle_errors([c for c in points if abs(c.z) > CURVE_AGREES]):
         text += (
             " All that differ are errors of the oracle on two Gaussians, where the published ones "
-            f"fall below the best possible error, {_BEST_GAUSSIAN_ERROR:.4f}: that curve stands on "
-            "one sample, whose luck its standard errors leave out."
+            f"fall below the best possible error, {_BEST_GAUSSIAN_ERROR:.4f}: that curve seems to "
+            "stand on one sample, whose luck its standard errors leave out."
         )
     title = f"curve points agree with the paper (within {CURVE_AGREES:g} standard errors)"
     return Finding(f"{inside} of {len(points)}", title, text)
