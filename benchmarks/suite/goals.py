@@ -1,0 +1,51 @@
+"""What the project set out to reach, beside which every measured number is shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MEMORY_MIB = 64.0
+EXPONENT = 1.05
+SPAN = (10_000, 10_000_000)  # unlabeled rows over which the exponent is judged
+FASTER = 3.0  # times faster than scikit-learn's supervised fit of as many rows
+SETS = 10
+SPEED_UP = {"ICLDA": 1.6, "MCLDA": 1.6, "EMLDA": 1.3}
+MILLISECONDS = {"LDA": 0.1, "MCLDA": 0.4, "SLLDA": 0.6, "EMLDA": 3.0, "ICLDA": 10.0}
+
+
+@dataclass(frozen=True)
+class Goal:
+    """Most units, fixed and for each iteration."""
+
+    units: float
+    per_iteration: float = 0.0
+
+    def limit(self, n_iter: float | None) -> float:
+        return self.units + self.per_iteration * (n_iter or 0)
+
+    def text(self, n_iter: float | None) -> str:
+        if not self.per_iteration:
+            return f"{self.units:g}"
+        return (
+            f"{self.units:g} + {self.per_iteration:g} x {n_iter or 0:g} = {self.limit(n_iter):.1f}"
+        )
+
+
+# In units of X'X, median over seeds, for this many unlabeled rows.
+ROWS = 1_000_000
+GOALS = {
+    ("large", "ICLDA"): Goal(4.5),
+    ("large", "MCLDA"): Goal(1.8),
+    ("large", "SLLDA"): Goal(1.8, 0.45),
+    ("large", "EMLDA"): Goal(1.8, 0.65),
+    ("interior", "ICLDA"): Goal(8),
+    ("tied", "ICLDA"): Goal(8),
+    ("classes", "ICLDA"): Goal(12),
+}
+HUGE_ROWS, HUGE = 10_000_000, Goal(7)
+SWIFT_ROWS, SWIFT_MILLISECONDS = 100_000, 60.0
+
+
+def verdict(value: float, goal: float, *, is_least: bool = False) -> str:
+    """Whether a number meets its goal."""
+    return "met" if (value >= goal if is_least else value <= goal) else "missed"

@@ -1,0 +1,38 @@
+"""The cost model of docs/performance.md, read off the rows: prices of passes in units of X'X."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+
+from .rows import Row
+
+_OTHER_PASSES = 2  # of n_passes_: the moments, which have their own price, and the sample
+
+
+def pass_costs(rows: Sequence[Row], case: str = "large") -> dict[str, float]:
+    """Moments, a hard and a soft labeling pass, and what ICLDA spends beside its passes.
+
+    The moment-constrained fit is one pass for the moments and next to nothing else; a round of
+    self-learning is a hard pass, a round of EM a soft one. Medians over seeds.
+    """
+    prices: dict[str, list[float]] = {"moments": [], "hard pass": [], "soft pass": [], "rest": []}
+    for seed in {row.seed for row in rows if row.case == case}:
+        chosen = {r.method: r for r in rows if (r.case, r.seed) == (case, seed) and r.ratio}
+        if {"MCLDA", "SLLDA", "EMLDA", "ICLDA"} <= chosen.keys():
+            for name, price in _prices(chosen).items():
+                prices[name].append(price)
+    return {name: statistics.median(values) for name, values in prices.items() if values}
+
+
+def _prices(fits: dict[str, Row]) -> dict[str, float]:
+    units = {method: row.ratio or 0.0 for method, row in fits.items()}
+    moments = units["MCLDA"]
+    soft = (units["EMLDA"] - moments) / (fits["EMLDA"].n_iter or 1)
+    n_passes = (fits["ICLDA"].n_passes or _OTHER_PASSES) - _OTHER_PASSES
+    return {
+        "moments": moments,
+        "hard pass": (units["SLLDA"] - moments) / (fits["SLLDA"].n_iter or 1),
+        "soft pass": soft,
+        "rest": units["ICLDA"] - moments - n_passes * soft,
+    }
