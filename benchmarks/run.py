@@ -121,7 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parse(arguments)
     if options.write_docs:
         for path in write_document(DOCUMENT, read_run(options.write_docs)):
-            print(path.relative_to(HERE.parent))
+            print(f"Written: {path.name}")
         return 0
     settings = Settings(
         n_seeds=1 if options.quick else options.seeds,

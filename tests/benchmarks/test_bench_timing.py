@@ -10,6 +10,7 @@ from bench_rows import row, run_of
 import run as program
 from suite.cases import CASES, measure_threads
 from suite.data import Size, make_data
+from suite.document import measured_part
 from suite.draw import write_figure
 from suite.methods import CLASSES
 from suite.rows import read_run, write_run
@@ -163,6 +164,18 @@ def test_a_stored_run_that_cannot_be_read_fails_nothing(text, stored, monkeypatc
     stored.write_text(text)
     monkeypatch.setattr(program, "measure", lambda cases, settings: run_of(row()))
     assert program.main(["--out", str(tmp_path / "out")]) == 0
+
+
+def test_documents_are_written_from_the_stored_run_without_measuring(tmp_path, stored, monkeypatch):
+    document = tmp_path / "performance.md"
+    document.write_text(measured_part(None))
+    monkeypatch.setattr(program, "DOCUMENT", document)
+    monkeypatch.setattr(program, "measure", None)
+    rows = [row(1e-6 * n, n_unlabeled=n, case="growth") for n in (10, 1_000)]
+    write_run(run_of(*rows), stored)
+    assert program.main(["--write-docs", str(stored)]) == 0
+    assert document.read_text() == measured_part(read_run(stored))
+    assert (tmp_path / "scaling.svg").is_file()
 
 
 def test_figures_are_the_same_bytes_every_time(tmp_path):
