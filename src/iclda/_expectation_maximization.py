@@ -39,6 +39,9 @@ class ExpectationMaximizationLDA(LinearGaussianClassifier):
         Most times the rows are labeled.
     tol : float, default=1e-10
         Stop when the log likelihood, per unit of weight, is expected to rise by less than this.
+    n_jobs : int, default=None
+        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config says
+        otherwise, -1 is all cores. The fit does not depend on it.
 
     Attributes
     ----------
@@ -87,6 +90,7 @@ class ExpectationMaximizationLDA(LinearGaussianClassifier):
         "unlabeled_weight": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
+        "n_jobs": [Integral, None],
     }
 
     def __init__(
@@ -98,6 +102,7 @@ class ExpectationMaximizationLDA(LinearGaussianClassifier):
         unlabeled_weight: float = 1.0,
         max_iter: int = 10000,
         tol: float = 1e-10,
+        n_jobs: int | None = None,
     ) -> None:
         self.priors = priors
         self.shrinkage = shrinkage
@@ -105,6 +110,7 @@ class ExpectationMaximizationLDA(LinearGaussianClassifier):
         self.unlabeled_weight = unlabeled_weight
         self.max_iter = max_iter
         self.tol = tol
+        self.n_jobs = n_jobs
 
     def _estimate(self, problem: Problem) -> Gaussians:
         found = alternate(problem, is_soft=True, tol=self.tol, max_iter=self.max_iter)

@@ -50,6 +50,9 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
     random_state : int, RandomState instance or None, default=None
         Draws the starts and, of many rows, the sample they are compared on. None is a fixed seed:
         the same data give the same fit.
+    n_jobs : int, default=None
+        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config says
+        otherwise, -1 is all cores. The fit does not depend on it.
 
     Attributes
     ----------
@@ -108,6 +111,7 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
     }
 
     def __init__(
@@ -120,6 +124,7 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
         max_iter: int = 200,
         tol: float = 1e-6,
         random_state: Any = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.priors = priors
         self.shrinkage = shrinkage
@@ -128,6 +133,7 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def _estimate(self, problem: Problem) -> Gaussians:
         found = maximize_labeled_likelihood(

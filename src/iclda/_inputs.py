@@ -14,8 +14,13 @@ _CHECKED_ROWS = 8192
 _SMALLEST_WEIGHT, _LARGEST_WEIGHT = 1e-100, 1e100  # products of weights stay finite
 
 
-def check_rows(estimator: Any, X: Any, *, reset: bool, name: str = "X") -> AnyArray:
-    """X as a 2-d array of real, finite numbers; nothing that is one already is copied."""
+def check_rows(
+    estimator: Any, X: Any, *, reset: bool, name: str = "X", is_summed_later: bool = False
+) -> AnyArray:
+    """X as a 2-d array of real, finite numbers; nothing that is one already is copied.
+
+    Rows that are summed later are not read for NaN and infinity now: their sums show them.
+    """
     _refuse_non_numeric(X, name)
     may_be_empty = name != "X"
     if may_be_empty:
@@ -28,7 +33,8 @@ def check_rows(estimator: Any, X: Any, *, reset: bool, name: str = "X") -> AnyAr
         ensure_all_finite=False,
         ensure_min_samples=0 if may_be_empty else 1,
     )
-    check_finite(array, name, getattr(estimator, "feature_names_in_", None))
+    if not is_summed_later:
+        check_finite(array, name, getattr(estimator, "feature_names_in_", None))
     return array
 
 

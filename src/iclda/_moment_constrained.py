@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import StrOptions
@@ -32,6 +33,9 @@ class MomentConstrainedLDA(LinearGaussianClassifier):
         is T^(1/2) T_l^(-1/2) in the units of the features, as in the published tables; "invariant"
         is the one map of this kind that no change of units alters; "means-shifted" is symmetric
         for the covariance and shifts the means only, as the paper prints it.
+    n_jobs : int, default=None
+        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config says
+        otherwise, -1 is all cores. The fit does not depend on it.
 
     Attributes
     ----------
@@ -70,6 +74,7 @@ class MomentConstrainedLDA(LinearGaussianClassifier):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **LinearGaussianClassifier._parameter_constraints,
         "variant": [StrOptions(set(VARIANTS))],
+        "n_jobs": [Integral, None],
     }
 
     def __init__(
@@ -79,11 +84,13 @@ class MomentConstrainedLDA(LinearGaussianClassifier):
         shrinkage: Any = None,
         unlabeled: Any = -1,
         variant: str = "invariant",
+        n_jobs: int | None = None,
     ) -> None:
         self.priors = priors
         self.shrinkage = shrinkage
         self.unlabeled = unlabeled
         self.variant = variant
+        self.n_jobs = n_jobs
 
     def _estimate(self, problem: Problem) -> Gaussians:
         return match_moments(problem, self.variant)

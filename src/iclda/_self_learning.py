@@ -36,6 +36,9 @@ class SelfLearningLDA(LinearGaussianClassifier):
     tol : float, default=0.0
         Largest change of class shares and class sums (in standard deviations) that counts as
         standing still. 0: no label changes any more.
+    n_jobs : int, default=None
+        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config says
+        otherwise, -1 is all cores. The fit does not depend on it.
 
     Attributes
     ----------
@@ -80,6 +83,7 @@ class SelfLearningLDA(LinearGaussianClassifier):
         "unlabeled_weight": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
+        "n_jobs": [Integral, None],
     }
 
     def __init__(
@@ -91,6 +95,7 @@ class SelfLearningLDA(LinearGaussianClassifier):
         unlabeled_weight: float = 1.0,
         max_iter: int = 1000,
         tol: float = 0.0,
+        n_jobs: int | None = None,
     ) -> None:
         self.priors = priors
         self.shrinkage = shrinkage
@@ -98,6 +103,7 @@ class SelfLearningLDA(LinearGaussianClassifier):
         self.unlabeled_weight = unlabeled_weight
         self.max_iter = max_iter
         self.tol = tol
+        self.n_jobs = n_jobs
 
     def _estimate(self, problem: Problem) -> Gaussians:
         found = alternate(problem, is_soft=False, tol=self.tol, max_iter=self.max_iter)

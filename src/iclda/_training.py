@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.utils.validation import _num_samples
 
 from ._core.frame import LARGEST_SPREAD, SMALLEST_SPREAD, Frame, frame_of
@@ -15,7 +17,7 @@ from ._core.problem import LabeledSummary, Problem, summarize_labeled
 from ._core.rows import Rows
 from ._core.shrinkage import ledoit_wolf
 from ._core.types import AnyArray, Array
-from ._inputs import check_rows, check_weights, column_name
+from ._inputs import check_finite, check_rows, check_weights, column_name
 from ._labels import Labels, encode_labels, plain, resolve_priors
 from ._rows.chain import ChainedRows
 from ._rows.memory import MemoryRows
@@ -35,6 +37,7 @@ class TrainingData:
     every_unlabeled: Rows  # those of weight 0 too, which count for nothing
     log_priors: Array | None
     frame: Frame
+    find_non_finite: Callable[[], None]  # ValueError that names row and column, if there is one
 
     @cached_property
     def labeled(self) -> LabeledSummary:
@@ -64,7 +67,9 @@ class TrainingData:
             shrinkage=float(shrinkage or 0.0),
         )
         with _overflow_is_checked_later():
-            problem.moments  # noqa: B018 - computed once, kept for all that follows
+            moments = problem.moments
+        if not np.isfinite(moments.scatter).all():
+            self.find_non_finite()
         return problem
 
 
@@ -85,7 +90,10 @@ def prepare(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None. "
             f"Rows without a label carry y = {plain(estimator.unlabeled)!r}."
         )
-    X = check_rows(estimator, X, reset=True)
+    # Unlabeled rows may be many: where all of them enter the moments, these show NaN and infinity.
+    is_weighted = sample_weight is not None or sample_weight_unlabeled is not None
+    is_summed = estimator._uses_unlabeled_rows and not is_weighted
+    X = check_rows(estimator, X, reset=True, is_summed_later=is_summed)
     _check_length(X, y)
     weights = check_weights(sample_weight, len(X), "sample_weight")
     is_counted = None if weights is None else weights > 0
@@ -98,12 +106,19 @@ def prepare(
             "maximizes their likelihood, which would be 0. Give it a small positive prior."
         )
     is_unlabeled = labels.is_marker if is_counted is None else labels.is_marker & is_counted
-    parts, every = [MemoryRows(X, weights, is_unlabeled)], [MemoryRows(X, None, labels.is_marker)]
+    n_threads = effective_n_jobs(getattr(estimator, "n_jobs", None))
+    arrays = {"X": X}
+    parts = [MemoryRows(X, weights, is_unlabeled, n_threads=n_threads)]
+    every = [MemoryRows(X, None, labels.is_marker, n_threads=n_threads)]
     if X_unlabeled is not None:
-        rows = check_rows(estimator, X_unlabeled, reset=False, name="X_unlabeled")
+        rows = check_rows(
+            estimator, X_unlabeled, reset=False, name="X_unlabeled", is_summed_later=is_summed
+        )
+        arrays["X_unlabeled"] = rows
         more = check_weights(sample_weight_unlabeled, len(rows), "sample_weight_unlabeled")
-        parts.append(MemoryRows(rows, more, None if more is None else more > 0))
-        every.append(MemoryRows(rows))
+        is_more = None if more is None else more > 0
+        parts.append(MemoryRows(rows, more, is_more, n_threads=n_threads))
+        every.append(MemoryRows(rows, n_threads=n_threads))
     elif sample_weight_unlabeled is not None:
         raise ValueError(
             "sample_weight_unlabeled weighs the rows of X_unlabeled, which was not passed; "
@@ -113,6 +128,13 @@ def prepare(
     pilot = [MemoryRows(X, None, labels.is_labeled).sample(_PILOT_ROWS, 0)[0]]
     if estimator._uses_unlabeled_rows:
         pilot.append(unlabeled.sample(_PILOT_ROWS, 0)[0])
+
+    def find_non_finite() -> None:
+        for name, array in arrays.items():
+            check_finite(array, name, getattr(estimator, "feature_names_in_", None))
+
+    if not all(np.isfinite(rows).all() for rows in pilot):
+        find_non_finite()
     with np.errstate(divide="ignore"):
         log_priors = None if priors is None else np.log(priors)
     return TrainingData(
@@ -123,6 +145,7 @@ def prepare(
         every_unlabeled=ChainedRows(every, X.shape[1]),
         log_priors=log_priors,
         frame=frame_of(np.concatenate(pilot)),
+        find_non_finite=find_non_finite,
     )
 
 

@@ -27,7 +27,7 @@ def labeled_by(problem, shares):
 
 
 def test_rows_read_anew_give_the_points_of_rows_held(problem, held):
-    scores, reader = scores_of(problem), ReadRows(problem)
+    scores, reader = scores_of(problem), ReadRows(problem, held)
     point, log_sum = held.soft_point(scores)
     read_point, read_log_sum = reader.soft_point(scores)
     np.testing.assert_allclose(read_point, point, rtol=1e-11, atol=1e-12)
@@ -77,7 +77,7 @@ def test_the_curvature_is_the_derivative_of_the_soft_point(problem, held):
 
 def test_rows_read_anew_give_the_curvature_of_rows_held(problem, held):
     scores = scores_of(problem) / 3
-    found = ReadRows(problem).curvature(scores)
+    found = ReadRows(problem, held).curvature(scores)
     np.testing.assert_allclose(found, held.curvature(scores), rtol=1e-9, atol=1e-10)
 
 

@@ -8,13 +8,24 @@ the set furthest in a direction labels every row by its largest score: one pass 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 
-from .labelsums import LabelSums, boundary_scatter, is_near_boundary, label, soften
+from .labelsums import (
+    LabelSums,
+    boundary_scatter,
+    label,
+    mapped_curvature,
+    near_boundary,
+    second_of_two,
+    soften,
+)
 from .problem import Problem
 from .types import Array
+
+_ENOUGH_NEAR = 100  # rows of a sample near a boundary, per unknown, that tell the curvature
 
 
 class AttainableSet(Protocol):
@@ -39,13 +50,28 @@ class HeldRows:
     weights: Array  # (n,), over N
     labeled_point: Array  # (K, 1 + rank)
 
+    @cached_property
+    def _total(self) -> Array:
+        """What all classes together get."""
+        return np.asarray(self.labeled_point.sum(axis=0) + self.weights @ self.z)
+
     def soft_point(self, scores: Array) -> tuple[Array, float]:
-        shares, log_sums = label(scores @ self.z.T, is_soft=True)
-        return self._point(shares), float(self.weights @ log_sums)
+        shares, log_sums = label(self._scores(scores), is_soft=True)
+        last = float(self.weights @ (self.z @ scores[-1])) if len(scores) == 2 else 0.0
+        return self._point(shares), float(self.weights @ log_sums) + last
 
     def soft_points(self, scores: Array) -> Array:
         """Points of a stack of scores (S, K, 1 + rank): two matrix products for all of them."""
         n_stack, n_classes, width = scores.shape
+        if n_classes == 2:
+            lead = (scores[:, 0] - scores[:, 1]) @ self.z.T
+            second = second_of_two(lead, out=lead)
+            second *= self.weights
+            points = np.empty(scores.shape)
+            np.matmul(second, self.z, out=points[:, 1])
+            points[:, 1] += self.labeled_point[1]
+            np.subtract(self._total, points[:, 1], out=points[:, 0])
+            return points
         product = scores.reshape(n_stack * n_classes, width) @ self.z.T
         shares = soften(product.reshape(n_stack, n_classes, -1))
         shares *= self.weights
@@ -55,16 +81,36 @@ class HeldRows:
     def support(self, direction: Array) -> float:
         return float(self.weights @ (direction @ self.z.T).max(axis=0))
 
+    def shortfall(self, scores: Array, direction: Array) -> float:
+        """By how much soft labels fall short of the support in a direction: a guess at the gap."""
+        along = direction @ self.z.T
+        shares = soften(self._scores(scores))
+        return float(self.weights @ (along.max(axis=0) - (shares * along).sum(axis=0)))
+
+    def n_near(self, scores: Array) -> int:
+        """How many rows lie so near to a boundary that they add to the curvature."""
+        return len(near_boundary(soften(self._scores(scores))))
+
     def curvature(self, scores: Array) -> Array:
         """Derivative of the soft point with respect to the scores, last class held."""
-        shares = soften(scores @ self.z.T)
-        near = is_near_boundary(shares)
+        shares = soften(self._scores(scores))
+        near = near_boundary(shares)
         scatter = boundary_scatter(self.z[near, 1:], self.weights[near], shares[:, near])
         size = scatter.shape[0] * scatter.shape[1]
         return scatter.reshape(size, size)
 
+    def _scores(self, scores: Array) -> Array:
+        """(K, n), or of two classes how far the first is ahead: (1, n)."""
+        if len(scores) == 2:
+            return np.asarray((self.z @ (scores[0] - scores[1]))[None])
+        return np.asarray(scores @ self.z.T)
+
     def _point(self, shares: Array) -> Array:
-        return self.labeled_point + (shares * self.weights) @ self.z
+        if len(shares) > 2:
+            return self.labeled_point + (shares * self.weights) @ self.z
+        # One product of a vector and a matrix: BLAS is slow at two of them at once.
+        first = self.labeled_point[0] + (shares[0] * self.weights) @ self.z
+        return np.array([first, self._total - first])
 
 
 def hold(problem: Problem, rows: Array, weights: Array) -> HeldRows:
@@ -79,13 +125,14 @@ class ReadRows:
     """The attainable set of all unlabeled rows, read anew for every question."""
 
     problem: Problem
+    sample: HeldRows  # some of the rows, where they are enough to answer
     n_passes: int = 0
     _last: tuple[Array, Array] | None = None  # scores and the curvature there
 
     def soft_point(self, scores: Array) -> tuple[Array, float]:
-        sums = self._read(scores, is_soft=True)
-        assert sums.curvature is not None
-        self._last = scores, self._whitened(sums.curvature)
+        sums = self._read(scores, is_soft=True, curvature=not self._is_in_sample(scores))
+        if sums.curvature is not None:
+            self._last = scores, self._whitened(sums.curvature)
         point = self.problem.point_of(sums.counts, sums.sums)
         return point, sums.log_sum / self.problem.moments.weight
 
@@ -93,26 +140,28 @@ class ReadRows:
         return self._read(direction, is_soft=False).log_sum / self.problem.moments.weight
 
     def curvature(self, scores: Array) -> Array:
+        if self._is_in_sample(scores):
+            return self.sample.curvature(scores)
         if self._last is None or not np.array_equal(self._last[0], scores):
             self.soft_point(scores)
         assert self._last is not None
         return self._last[1]
 
-    def _read(self, scores: Array, *, is_soft: bool) -> LabelSums:
+    def _is_in_sample(self, scores: Array) -> bool:
+        """Whether the sample knows the curvature; if not, few rows add to it, and cheaply."""
+        return self.sample.n_near(scores) >= _ENOUGH_NEAR * scores[:-1].size
+
+    def _read(self, scores: Array, *, is_soft: bool, curvature: bool = False) -> LabelSums:
         self.n_passes += 1
         rule = self.problem.rule_of(scores, is_soft=is_soft)
-        return self.problem.unlabeled.label_sums(rule, self.problem.frame, curvature=is_soft)
+        return self.problem.unlabeled.label_sums(rule, self.problem.frame, curvature=curvature)
 
     def _whitened(self, curvature: Array) -> Array:
         """From (1, u) to (1, z), over N."""
-        whitening = self.problem.whitening
-        to_z = np.zeros((1 + whitening.rank, curvature.shape[1]))
-        to_z[0, 0] = 1
-        to_z[1:, 0] = -whitening.transform @ whitening.mean
-        to_z[1:, 1:] = whitening.transform
-        whitened = np.einsum("ad,kdje,be->kajb", to_z, curvature, to_z, optimize=True)
+        transform, mean = self.problem.whitening.transform, self.problem.whitening.mean
+        whitened = mapped_curvature(curvature, -transform @ mean, transform)
         size = whitened.shape[0] * whitened.shape[1]
-        return np.asarray(whitened.reshape(size, size)) / self.problem.moments.weight
+        return whitened.reshape(size, size) / self.problem.moments.weight
 
 
 def gap(rows: AttainableSet, point: Array, gradient: Array, labeled_point: Array) -> float:

@@ -102,7 +102,7 @@ class Follower:
             n_iter, n_inner = n_iter + 1, n_inner + 1
             if not smallest_eigenvalue(state.point) > 2 * FLOOR:
                 return Path(state, self.gap(state), n_iter, False, tuple(levels))
-            system = _System(self, state)
+            system = System(self, state)
             state, promised, has_moved = self._step(state, system)
             is_centered = promised <= max(_CENTERED * state.tau * state.entropy, self._noise(state))
             if has_moved and not is_centered:
@@ -169,7 +169,7 @@ class Follower:
             near, far = (middle.scores, far) if slope > 0 else (near, middle.scores)
         return middle if middle.value >= state.value - self._noise(state) else None
 
-    def _step(self, state: State, system: _System) -> tuple[State, float, bool]:
+    def _step(self, state: State, system: System) -> tuple[State, float, bool]:
         """One Newton step with backtracking: new state, promised ascent, whether it moved."""
         direction, promised = system.ascent()
         slack = self._noise(state)
@@ -179,7 +179,7 @@ class Follower:
                 return trial, promised, True
         return state, promised, False
 
-    def _predict(self, state: State, system: _System, factor: float) -> State:
+    def _predict(self, state: State, system: System, factor: float) -> State:
         """Where the path will be at tau x factor, to first order.
 
         On the path the likelihood rises as tau falls: a prediction that loses went too far, most
@@ -218,7 +218,7 @@ class _Best:
         return self.gap <= self.aim or self._n_failures >= _MOST_FAILURES or spent >= _MOST_EXTRA
 
 
-class _System:
+class System:
     """The Newton system at a state: (tau I - H C) step = residual.
 
     H is the second derivative of the likelihood, C that of the point with respect to the scores.
@@ -239,11 +239,15 @@ class _System:
         if not promised >= 0:
             step = self._safeguarded(residual)
             promised = max(0.0, float(residual @ self.curvature @ step))
-        return self._with_last_class(step), promised
+        return self.with_last_class(step), promised
 
     def sensitivity(self, gradient: Array) -> Array:
         """How the gradient follows tau: tau d(gradient)/d(tau) along the path."""
-        return self._with_last_class(_solve(self.matrix, -self.product @ gradient[:-1].ravel()))
+        return self.with_last_class(_solve(self.matrix, -self.product @ gradient[:-1].ravel()))
+
+    def solved(self, tau: float, right: Array) -> Array:
+        """Solution of (tau I - H C) x = right."""
+        return _solve(tau * np.eye(len(right)) - self.product, right)
 
     def _safeguarded(self, residual: Array) -> Array:
         """Newton step with the curvature of the wrong sign turned around."""
@@ -257,7 +261,7 @@ class _System:
         step: Array = vectors[:, is_seen] @ (size / np.sqrt(spectrum[is_seen]))
         return np.asarray(step + unseen @ (unseen.T @ residual) / tau)
 
-    def _with_last_class(self, flat: Array) -> Array:
+    def with_last_class(self, flat: Array) -> Array:
         width = self.state.scores.shape[1]
         return np.vstack([flat.reshape(-1, width), np.zeros(width)])
 

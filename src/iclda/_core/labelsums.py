@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -11,6 +12,7 @@ from .frame import Frame
 from .types import AnyArray, Array
 
 _HARD = 1e-9  # a share this near to 1 is a label
+_ROUNDING = 16 * float(np.finfo(np.float64).eps)  # of a score, over the size of its terms
 
 
 class Rule(Protocol):
@@ -22,8 +24,13 @@ class Rule(Protocol):
     def shares(self, rows: AnyArray, index: slice | AnyArray) -> tuple[Array, Array]:
         """(K, n) shares and (n,) log-sum-exp of the scores of the rows numbered ``index``.
 
-        Classes come first: reducing over them is then a sum of long contiguous vectors.
+        Classes come first: reducing over them is then a sum of long contiguous vectors. The
+        scores may lack a part common to all classes, which ``completed`` adds.
         """
+        ...
+
+    def completed(self, sums: LabelSums) -> LabelSums:
+        """Label sums whose log-sum-exp is that of the whole scores."""
         ...
 
 
@@ -34,6 +41,7 @@ class LinearRule:
     coef: Array  # (d, K)
     intercept: Array  # (K,)
     is_soft: bool
+    tie: float = 0.0  # hard labels: two classes this near to each other go to the first
 
     @property
     def n_classes(self) -> int:
@@ -41,54 +49,103 @@ class LinearRule:
 
     def scores(self, rows: AnyArray) -> Array:
         """(K, n)."""
-        # A single row would go through another routine of BLAS, which rounds ties differently.
-        is_single = len(rows) == 1
-        scores: Array = self.coef.T @ (np.repeat(rows, 2, axis=0) if is_single else rows).T
-        scores = scores[:, :1] if is_single else scores
-        scores += self.intercept[:, None]
-        return scores
+        return _linear(rows, self.coef, self.intercept)
+
+    @cached_property
+    def _is_lead_enough(self) -> bool:
+        return self.n_classes == 2 and bool(np.isfinite(self.intercept).all())
+
+    @cached_property
+    def _lead(self) -> tuple[Array, Array]:
+        """How far the first of two classes is ahead: one product a row instead of two."""
+        return self.coef[:, :1] - self.coef[:, 1:], self.intercept[:1] - self.intercept[1:]
 
     def shares(self, rows: AnyArray, index: slice | AnyArray) -> tuple[Array, Array]:
-        return label(self.scores(rows), is_soft=self.is_soft)
+        scores = _linear(rows, *self._lead) if self._is_lead_enough else self.scores(rows)
+        return label(scores, is_soft=self.is_soft, tie=self.tie)
+
+    def completed(self, sums: LabelSums) -> LabelSums:
+        if not self._is_lead_enough:
+            return sums
+        second = self.coef[:, 1] @ sums.sums.sum(axis=0) + self.intercept[1] * sums.counts.sum()
+        return replace(sums, log_sum=sums.log_sum + float(second))
 
     def folded(self, frame: Frame) -> LinearRule:
         """The same rule for rows in the user's units."""
         coef = self.coef / frame.scale[:, None]
         return replace(self, coef=coef, intercept=self.intercept - frame.origin @ coef)
 
+    def tied_at_rounding(self, offset: Array | float = 0.0) -> LinearRule:
+        """The same rule, which no rounding of the scores makes fall one way or the other.
+
+        Of rows in frame coordinates, of order 1 plus ``offset``: BLAS rounds the score of a row
+        differently at another place in a block.
+        """
+        if self.is_soft or not self._is_lead_enough:
+            return self
+        coef, intercept = self._lead
+        size = float(np.abs(coef[:, 0]) @ (1 + np.broadcast_to(offset, len(coef))))
+        return replace(self, tie=_ROUNDING * (size + abs(float(intercept[0]))))
+
+
+def _linear(rows: AnyArray, coef: Array, intercept: Array) -> Array:
+    """(K, n): scores of rows."""
+    if len(rows) == 1:
+        # A single row would go through another routine of BLAS, which rounds ties differently.
+        return _linear(np.repeat(rows, 2, axis=0), coef, intercept)[:, :1]
+    scores: Array = (rows @ coef[:, 0])[None] if coef.shape[1] == 1 else coef.T @ rows.T
+    scores += intercept[:, None]
+    return scores
+
 
 def fold(rule: Rule, frame: Frame) -> tuple[Rule, bool]:
     """The rule for rows in the user's units, and whether it is one: if that costs no digits."""
-    if isinstance(rule, LinearRule) and frame.is_foldable:
-        return rule.folded(frame), True
-    return rule, False
+    if not isinstance(rule, LinearRule):
+        return rule, False
+    if not frame.is_foldable:
+        return rule.tied_at_rounding(), False
+    return rule.tied_at_rounding(np.abs(frame.origin / frame.scale)).folded(frame), True
 
 
-def label(scores: Array, *, is_soft: bool) -> tuple[Array, Array]:
-    """Shares and log-sum-exp (hard: maximum) of scores (..., K, n), over the classes."""
-    top = scores.max(axis=-2)
+def label(scores: Array, *, is_soft: bool, tie: float = 0.0) -> tuple[Array, Array]:
+    """Shares (..., K, n) and log-sum-exp (hard: maximum) over the classes.
+
+    ``scores`` are (..., K, n), or (..., 1, n): how far the first of two classes is ahead.
+    """
+    is_lead = scores.shape[-2] == 1
+    top = np.maximum(scores[..., 0, :], 0) if is_lead else scores.max(axis=-2)
     if is_soft:
         shares = soften(scores)
         return shares, top - np.log(shares.max(axis=-2))
+    if is_lead:
+        shares = np.empty((*scores.shape[:-2], 2, scores.shape[-1]))
+        shares[..., 0, :] = scores[..., 0, :] >= -tie
+        np.subtract(1, shares[..., 0, :], out=shares[..., 1, :])
+        return shares, top
     shares = np.zeros_like(scores)
     np.put_along_axis(shares, scores.argmax(axis=-2)[..., None, :], 1.0, axis=-2)
     return shares, top
 
 
 def soften(scores: Array) -> Array:
-    """Softmax of scores (..., K, n) over the classes."""
-    if scores.shape[-2] == 2:  # one exponential a row instead of two, and no maximum
-        shares = np.empty_like(scores)
-        odds = scores[..., 0, :] - scores[..., 1, :]
-        np.exp(np.clip(odds, -700, 700, out=odds), out=odds)
-        odds += 1
-        np.reciprocal(odds, out=shares[..., 1, :])
-        np.subtract(1, shares[..., 1, :], out=shares[..., 0, :])
+    """Softmax over the classes (..., K, n); ``scores`` as in ``label``."""
+    if scores.shape[-2] == 1:
+        shares = np.empty((*scores.shape[:-2], 2, scores.shape[-1]))
+        second = second_of_two(scores[..., 0, :], out=shares[..., 1, :])
+        np.subtract(1, second, out=shares[..., 0, :])
         return shares
     shares = np.asarray(scores - scores.max(axis=-2, keepdims=True))
     np.exp(shares, out=shares)
     shares /= shares.sum(axis=-2, keepdims=True)
     return shares
+
+
+def second_of_two(lead: Array, out: Array | None = None) -> Array:
+    """Soft share of the second of two classes, from how far the first is ahead."""
+    share = np.minimum(lead, 700, out=out)
+    np.exp(share, out=share)
+    share += 1
+    return np.reciprocal(share, out=share)
 
 
 @dataclass(frozen=True)
@@ -105,6 +162,9 @@ class GivenLabels:
         shares = np.zeros((self.n_classes, len(labels)))
         shares[labels, np.arange(len(labels))] = 1.0
         return shares, np.zeros(len(labels))
+
+    def completed(self, sums: LabelSums) -> LabelSums:
+        return sums
 
 
 @dataclass(frozen=True)
@@ -178,33 +238,56 @@ def _scatter_about(rows: AnyArray, shares: Array, centers: Array) -> Array:
     return scatter
 
 
-def boundary_scatter(u: Array, weights: Array | None, shares: Array) -> Array:
-    """Sum over rows of (diag g - g g') x (1, u)(1, u)': how class sums answer to the scores.
+def boundary_scatter(rows: Array, weights: Array | None, shares: Array) -> Array:
+    """Sum over rows of (diag g - g g') x (1, x)(1, x)': how class sums answer to the scores.
 
     (K - 1, 1 + d, K - 1, 1 + d), for all classes but the last, whose share is what is left.
     """
-    n_free, width = len(shares) - 1, u.shape[1] + 1
-    ones = np.column_stack([np.ones(len(u)), u])
+    n_free, width = len(shares) - 1, rows.shape[1] + 1
     scatter = np.empty((n_free, width, n_free, width))
     for k in range(n_free):
         for j in range(k + 1):
-            spread = shares[k] * (float(j == k) - shares[j])
-            spread = spread if weights is None else spread * weights
-            block = (ones * spread[:, None]).T @ ones
-            scatter[k, :, j] = block
-            scatter[j, :, k] = block.T
+            # Few rows lie between any two classes: most add nothing but rounding.
+            spread = shares[k] * (shares[j] if j < k else 1 - shares[k])
+            near = np.flatnonzero(spread > _HARD)
+            block = _scatter_from_one(rows, spread, weights, near)
+            scatter[k, :, j] = scatter[j, :, k] = block if j == k else -block
     return scatter
 
 
-def is_near_boundary(shares: Array) -> AnyArray:
-    """Rows that add to the boundary scatter more than rounding."""
-    return np.asarray(shares.max(axis=0) < 1 - _HARD)
+def _scatter_from_one(rows: Array, spread: Array, weights: Array | None, index: AnyArray) -> Array:
+    """Weighted scatter of the rows (1, x) numbered ``index``."""
+    spread = spread[index] if weights is None else spread[index] * weights[index]
+    root = np.sqrt(spread, out=spread)
+    scaled = np.empty((len(index), rows.shape[1] + 1))
+    scaled[:, 0] = root
+    np.multiply(rows[index], root[:, None], out=scaled[:, 1:])
+    return np.asarray(scaled.T @ scaled)
+
+
+def near_boundary(shares: Array) -> AnyArray:
+    """Numbers of the rows that add to the boundary scatter more than rounding."""
+    return np.flatnonzero(shares.max(axis=0) < 1 - _HARD)
 
 
 def unfolded(sums: LabelSums, frame: Frame) -> LabelSums:
     """Label sums of rows in the user's units, turned into frame coordinates."""
     in_frame = (sums.sums - sums.counts[:, None] * frame.origin) / frame.scale
-    return replace(sums, sums=in_frame)
+    curvature = sums.curvature
+    if curvature is not None:
+        curvature = mapped_curvature(
+            curvature, -frame.origin / frame.scale, np.diag(1 / frame.scale)
+        )
+    return replace(sums, sums=in_frame, curvature=curvature)
+
+
+def mapped_curvature(curvature: Array, offset: Array, matrix: Array) -> Array:
+    """The boundary scatter of ``offset + matrix x`` instead of x."""
+    mapping = np.zeros((1 + len(matrix), curvature.shape[1]))
+    mapping[0, 0] = 1
+    mapping[1:, 0] = offset
+    mapping[1:, 1:] = matrix
+    return np.asarray(np.einsum("ad,kdje,be->kajb", mapping, curvature, mapping, optimize=True))
 
 
 def within_scatter(about_centers: LabelSums, centers: Array) -> tuple[Array, Array]:

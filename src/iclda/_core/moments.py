@@ -6,7 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .frame import Frame
 from .types import Array
+
+# Squared mean over variance, of any feature, up to which sums from zero keep their digits.
+_FAR_FROM_ZERO = 100.0
 
 
 @dataclass(frozen=True)
@@ -50,3 +54,31 @@ def moments_of_block(u: Array, weights: Array | None) -> Moments:
     if weights is not None:
         centered *= np.sqrt(weights)[:, None]
     return Moments(weight, mean, centered.T @ centered)
+
+
+@dataclass(frozen=True)
+class SumsFromZero:
+    """Weight, sum and sum of squares of rows in the user's units: no copy of the rows is made."""
+
+    weight: float
+    sums: Array
+    squares: Array  # (d, d)
+
+    def __add__(self, other: SumsFromZero) -> SumsFromZero:
+        return SumsFromZero(
+            self.weight + other.weight, self.sums + other.sums, self.squares + other.squares
+        )
+
+    def moments(self, frame: Frame) -> Moments | None:
+        """Moments in frame coordinates; None where they lie too far from zero for that."""
+        mean = self.sums / self.weight
+        scatter = self.squares - np.outer(self.sums, mean)
+        if not np.all(self.weight * mean**2 <= _FAR_FROM_ZERO * np.diag(scatter)):
+            return None
+        scaled = scatter / frame.scale[:, None] / frame.scale
+        return Moments(self.weight, (mean - frame.origin) / frame.scale, scaled)
+
+
+def sums_from_zero(rows: Array) -> SumsFromZero:
+    """Sums of one block of rows in the user's units."""
+    return SumsFromZero(float(len(rows)), np.ones(len(rows)) @ rows, rows.T @ rows)

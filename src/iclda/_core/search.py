@@ -13,7 +13,8 @@ from functools import cached_property
 import numpy as np
 
 from .attainable import HeldRows, ReadRows, hold
-from .follow import HARD_ENTROPY, Follower, Path, State
+from .follow import Follower, Path, State
+from .leap import leap
 from .moments import moments_of_block
 from .outcome import Outcome
 from .problem import Problem
@@ -22,7 +23,7 @@ from .types import Array
 
 _SCREENED_ROWS = 2_000
 _HELD_ROWS = 20_000
-_HELD_ENTRIES = 4_000_000
+_HELD_ENTRIES = 2_000_000
 # With all rows in memory finish to this gap even if asked for less: it costs next to nothing.
 _HELD_GAP = 1e-9
 _MOST_CANDIDATES, _MOST_FINALISTS = 12, 3
@@ -57,22 +58,26 @@ def maximize_labeled_likelihood(
     width = 1 + problem.whitening.rank
     n_held = min(_HELD_ROWS, max(_SCREENED_ROWS, _HELD_ENTRIES // width), n_rows)
     sample = _hold(problem, *problem.unlabeled.sample(n_held, seed))
-    reader = ReadRows(problem, n_passes=2)  # one pass for the moments, one for the sample
-    aim = weight * (_HELD_GAP if n_held == n_rows else tol / 2)
-    paths = _screen(sample, _Effort(weight * tol, aim, max_iter), n_starts, seed)
+    is_all = n_held == n_rows
+    # A sample need not be followed beyond what it knows of all rows.
+    enough = weight * max(tol, 0 if is_all else _ROUGH)
+    effort = _Effort(enough, weight * _HELD_GAP if is_all else enough, max_iter)
+    paths = _screen(sample, effort, n_starts, seed)
     best = _better(paths)
     n_iter, n_optima = best.n_iter, _count_maxima(sample.problem, paths)
-    if n_held < n_rows and best.is_bounded:
-        follower = Follower(problem.likelihood, reader, problem.labeled_point)
-        best = _follow_on_all_rows(follower, _carried(best, sample.problem, problem), tol, max_iter)
-        n_iter += best.n_iter
+    n_passes = 1  # for the moments
+    if not is_all and best.is_bounded:
+        carried = _carried(best, sample.problem, problem)
+        reader = ReadRows(problem, hold(problem, sample.rows, sample.weights))
+        best = _follow_on_all_rows(reader, carried, weight * tol, max_iter)
+        n_iter, n_passes = n_iter + best.n_iter, n_passes + reader.n_passes
     return Solution(
         point=best.state.point,
         scores=best.state.scores,
         objective=best.state.value / weight,
         gap=best.gap / weight,
         n_iter=n_iter,
-        n_passes=reader.n_passes,
+        n_passes=n_passes,
         n_optima=n_optima,
         outcome=_outcome(best, tol * weight, best.n_iter >= max_iter),
     )
@@ -226,24 +231,24 @@ def _first_tau(scores: Array, gradient: Array, spread: float) -> float:
     return float(np.clip(nearest, _FIRST_TAU[0] * spread, _FIRST_TAU[1] * spread))
 
 
-def _follow_on_all_rows(follower: Follower, sampled: Path, tol: float, max_iter: int) -> Path:
+def _follow_on_all_rows(reader: ReadRows, sampled: Path, tol: float, max_iter: int) -> Path:
     """Go on where the path on a sample was still softer than what the sample cannot know.
 
     Should the way end between two labelings, go back to softer labels and come again.
     """
-    weight = follower.likelihood.weight
-    if sampled.state.entropy <= HARD_ENTROPY:
-        at_once = follower.state(sampled.state.scores, sampled.state.tau)
-        certified = follower.certified(at_once, tol=tol * weight)
-        if certified is not None:
-            return certified
+    problem = reader.problem
+    follower = Follower(problem.likelihood, reader, problem.labeled_point)
     levels = sampled.levels or (sampled.state,)
-    begin = next((a for a in reversed(levels) if a.tau >= _SOFT_TAU * weight), levels[0])
+    soft = _SOFT_TAU * problem.likelihood.weight
+    begin = next((a for a in reversed(levels) if a.tau >= soft), levels[0])
+    short = leap(follower, reader.sample, begin, tol=tol, max_iter=max_iter)
+    if short is not None:
+        return short
     paths: list[Path] = []
     for factor in (1.0, 10.0, 100.0):
         state = follower.state(begin.scores / factor, begin.tau * factor)
-        paths.append(follower.follow(state, tol=tol * weight, max_iter=max_iter))
-        if _is_settled(paths[-1], -np.inf, tol * weight) or paths[-1].n_iter >= max_iter:
+        paths.append(follower.follow(state, tol=tol, max_iter=max_iter))
+        if _is_settled(paths[-1], -np.inf, tol) or paths[-1].n_iter >= max_iter:
             break
     return _better(paths)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -13,16 +14,26 @@ from .._core.labelsums import (
     Rule,
     boundary_scatter,
     fold,
-    is_near_boundary,
     label_sums_of_block,
     no_label_sums,
     unfolded,
 )
-from .._core.moments import Moments, moments_of_block, no_moments
+from .._core.moments import (
+    Moments,
+    SumsFromZero,
+    moments_of_block,
+    no_moments,
+    sums_from_zero,
+)
 from .._core.types import AnyArray, Array
+from .ahead import in_order
 
-_BLOCK_ROWS = 8192
-_BLOCK_ENTRIES = 2**19
+_BLOCK_ROWS = (512, 8192)
+_BLOCK_ENTRIES = 2**17  # float64: half the second-level cache of a core
+_GROUP = 8  # blocks added up by one thread before their sum joins the others
+
+Block = tuple[AnyArray, "Array | None", "slice | AnyArray"]  # rows, weights, row numbers
+Sum = TypeVar("Sum", Moments, SumsFromZero, LabelSums)
 
 
 class MemoryRows:
@@ -34,80 +45,123 @@ class MemoryRows:
         weights: Array | None = None,
         is_member: AnyArray | None = None,
         block_rows: int | None = None,
+        n_threads: int = 1,
     ) -> None:
+        is_partial = is_member is not None and not is_member.all()
         self._X = X
         self._weights = weights
-        self._members = None if is_member is None else np.flatnonzero(is_member)
+        self._is_member = is_member if is_partial else None
+        self._n_rows = len(X) if self._is_member is None else int(self._is_member.sum())
         self._block_rows = block_rows or _rows_per_block(X.shape[1])
+        self._n_threads = n_threads
 
     @property
     def n_rows(self) -> int:
-        return len(self._X) if self._members is None else len(self._members)
+        return self._n_rows
 
     @property
     def n_features(self) -> int:
         return int(self._X.shape[1])
 
-    def blocks(self) -> Iterator[tuple[AnyArray, Array | None, slice | AnyArray]]:
+    def blocks(self) -> Iterator[Block]:
         """Rows, weights and row numbers, block by block, in the same cuts every time."""
-        for start in range(0, self.n_rows, self._block_rows):
-            cut = slice(start, min(start + self._block_rows, self.n_rows))
-            index = cut if self._members is None else self._members[cut]
-            rows = self._X[index]
-            if not rows.dtype.isnative or rows.dtype.kind != "f":
-                rows = rows.astype(np.float64)
-            yield rows, None if self._weights is None else self._weights[index], index
+        for start in range(0, len(self._X), self._block_rows):
+            yield self._block(start)
+
+    def _block(self, start: int) -> Block:
+        index: slice | AnyArray = slice(start, min(start + self._block_rows, len(self._X)))
+        if self._is_member is not None:
+            index = start + np.flatnonzero(self._is_member[index])
+        rows = self._X[index]
+        if rows.dtype != np.float64:
+            rows = rows.astype(np.float64)
+        return rows, None if self._weights is None else self._weights[index], index
 
     def moments(self, frame: Frame) -> Moments:
-        total = no_moments(self.n_features)
-        for rows, weights, _ in self.blocks():
-            total = total + moments_of_block(frame.apply(rows), weights)
-        return total
+        if self._weights is None and frame.is_near_zero and len(self._X) > self._block_rows:
+            sums = self._added_up(lambda block: sums_from_zero(block[0]))
+            moments = None if sums is None else sums.moments(frame)
+            if moments is not None:
+                return moments
+
+        def of_block(block: Block) -> Moments:
+            return moments_of_block(frame.apply(block[0]), block[1])
+
+        return self._added_up(of_block) or no_moments(self.n_features)
 
     def label_sums(
         self, rule: Rule, frame: Frame, centers: Array | None = None, *, curvature: bool = False
     ) -> LabelSums:
-        total = no_label_sums(rule.n_classes, self.n_features)
         # One read a pass: fold the frame into the rule rather than shift and scale every row.
         # Labels come from the folded rule whenever there is one: ties must fall the same way with
         # and without scatter.
-        rule, is_folded = fold(rule, frame)
+        folded, is_folded = fold(rule, frame)
         sums_raw = is_folded and centers is None
-        for rows, weights, index in self.blocks():
+
+        def of_block(block: Block) -> LabelSums:
+            rows, weights, index = block
             used = rows if sums_raw else frame.apply(rows)
-            shares, log_sums = rule.shares(rows if is_folded else used, index)
+            shares, log_sums = folded.shares(rows if is_folded else used, index)
             sums = label_sums_of_block(used, weights, shares, log_sums, centers)
-            if curvature:
-                near = is_near_boundary(shares)
-                u, w = frame.apply(rows[near]), None if weights is None else weights[near]
-                sums = replace(sums, curvature=boundary_scatter(u, w, shares[:, near]))
-            total = total + sums
-        return unfolded(total, frame) if sums_raw else total
+            if not curvature:
+                return sums
+            return replace(sums, curvature=boundary_scatter(used, weights, shares))
+
+        total = self._added_up(of_block)
+        if total is None:
+            return no_label_sums(rule.n_classes, self.n_features)
+        return unfolded(folded.completed(total), frame) if sums_raw else rule.completed(total)
+
+    def _added_up(self, of_block: Callable[[Block], Sum]) -> Sum | None:
+        """Sum over all blocks; the order of additions is the same for any number of threads."""
+        if self.n_rows == 0:
+            return None
+        n_all = len(self._X)
+        if n_all <= self._block_rows:
+            return of_block(self._block(0))
+        length = self._block_rows * _GROUP
+
+        def of_group(begin: int) -> Sum:
+            starts = range(begin, min(begin + length, n_all), self._block_rows)
+            return _sum(map(of_block, map(self._block, starts)))
+
+        return _sum(in_order(of_group, range(0, n_all, length), self._n_threads))
 
     def sample(self, n: int, seed: int) -> tuple[AnyArray, Array]:
-        index: AnyArray = np.arange(self.n_rows)
+        index: slice | AnyArray = slice(None)
         if n < self.n_rows:
             index = np.sort(np.random.default_rng(seed).choice(self.n_rows, n, replace=False))
-        index = index if self._members is None else self._members[index]
+        if self._is_member is not None:
+            index = np.flatnonzero(self._is_member)[index]
         rows = np.asarray(self._X[index], dtype=np.float64)
-        weights = np.ones(len(index)) if self._weights is None else self._weights[index]
+        weights = np.ones(len(rows)) if self._weights is None else self._weights[index]
         total = float(self.n_rows) if self._weights is None else self._total_weight()
         drawn = float(weights.sum())
         return rows, weights * (total / drawn) if drawn > 0 else weights
 
     def responsibilities(self, rule: Rule, frame: Frame) -> Array:
         rule, is_folded = fold(rule, frame)
-        shares = [
-            rule.shares(rows if is_folded else frame.apply(rows), index)[0].T
-            for rows, _, index in self.blocks()
-        ]
-        return np.concatenate(shares) if shares else np.zeros((0, rule.n_classes))
+        found = np.empty((self.n_rows, rule.n_classes))
+        begin = 0
+        for rows, _, index in self.blocks():
+            shares = rule.shares(rows if is_folded else frame.apply(rows), index)[0]
+            found[begin : begin + len(rows)] = shares.T
+            begin += len(rows)
+        return found
 
     def _total_weight(self) -> float:
         assert self._weights is not None
-        members = slice(None) if self._members is None else self._members
+        members = slice(None) if self._is_member is None else self._is_member
         return float(self._weights[members].sum())
 
 
+def _sum(parts: Iterator[Sum]) -> Sum:
+    total = next(parts)
+    for part in parts:
+        total = total + part
+    return total
+
+
 def _rows_per_block(n_features: int) -> int:
-    return int(min(_BLOCK_ROWS, max(256, _BLOCK_ENTRIES // max(1, n_features))))
+    least, most = _BLOCK_ROWS
+    return int(min(most, max(least, _BLOCK_ENTRIES // max(1, n_features))))
