@@ -11,13 +11,15 @@ from dataclasses import dataclass, field
 import numpy as np
 import scipy.linalg
 
-from .labelsums import LabelSums, LinearRule
+from .attainable import AttainableSet, ReadRows, hold_all
+from .labelsums import LinearRule
 from .likelihood import FLOOR, precise_means_and_log_det, smallest_eigenvalue
 from .outcome import Outcome
 from .problem import Problem, within_rank
 from .types import Array
 
 _MEMORY = 8  # steps of EM that an extrapolation is made from
+_HELD_ENTRIES = 2**20  # rows x width up to which rows are held
 _SMALL_STEPS = 2  # rounds in a row that must hardly raise the likelihood
 
 
@@ -43,63 +45,73 @@ class _Round:
     """One read of the rows: labeled by the model at ``point``, they give the next point."""
 
     point: Array
-    rule: LinearRule
-    sums: LabelSums
+    scores: Array
     refitted: Array
+    log_sum: float = 0.0  # of the posterior scores, over N
 
     @property
     def is_bounded(self) -> bool:
         return _is_admissible(self.refitted)
 
 
-def _round(problem: Problem, point: Array, *, is_soft: bool, scores: Array | None = None) -> _Round:
-    scores = problem.posterior_scores(point) if scores is None else scores
-    rule = problem.rule_of(scores, is_soft=is_soft)
-    sums = problem.unlabeled.label_sums(rule, problem.frame)
-    return _Round(point, rule, sums, problem.point_of(sums.counts, sums.sums))
-
-
-def _first_round(problem: Problem, *, is_soft: bool) -> _Round:
-    scores = start_scores(problem)
-    return _round(problem, problem.labeled_point, is_soft=is_soft, scores=scores)
+def _rows_of(problem: Problem) -> AttainableSet:
+    """Few rows are whitened once and held; many are read in every round."""
+    n_entries = problem.unlabeled.n_rows * (1 + problem.whitening.rank)
+    return hold_all(problem) if n_entries <= _HELD_ENTRIES else ReadRows(problem)
 
 
 def _repeat_labels(problem: Problem, tol: float, max_iter: int) -> Alternation:
     """Self-learning: hard labels until they repeat. Nothing is kept of them but their sums."""
-    last = _first_round(problem, is_soft=False)
+    rows = _rows_of(problem)
+
+    def label(point: Array, scores: Array) -> _Round:
+        return _Round(point, scores, rows.hard_point(scores))
+
+    def end(last: _Round, n_iter: int, outcome: Outcome) -> Alternation:
+        rule = problem.rule_of(last.scores, is_soft=False)
+        return Alternation(last.refitted, rule, n_iter, outcome)
+
+    last = label(problem.labeled_point, start_scores(problem))
     for n_iter in range(1, max_iter + 1):
         if not last.is_bounded:
-            return Alternation(last.refitted, last.rule, n_iter, Outcome.UNBOUNDED)
-        this = _round(problem, last.refitted, is_soft=False)
+            return end(last, n_iter, Outcome.UNBOUNDED)
+        this = label(last.refitted, problem.posterior_scores(last.refitted))
         # The same labels give the same sums to the bit: with tol = 0 this asks for no less.
         if np.abs(this.refitted - last.refitted).max() <= tol:
-            return Alternation(this.point, last.rule, n_iter, Outcome.CONVERGED)
+            return end(last, n_iter, Outcome.CONVERGED)
         last = this
-    return Alternation(last.refitted, last.rule, max_iter, Outcome.MAX_ITERATIONS)
+    return end(last, max_iter, Outcome.MAX_ITERATIONS)
 
 
 def _maximize_marginal(problem: Problem, tol: float, max_iter: int) -> Alternation:
     """EM with Anderson's extrapolation wherever that does not lose likelihood."""
-    last = _first_round(problem, is_soft=True)
+    rows = _rows_of(problem)
+
+    def label(point: Array, scores: Array | None = None) -> _Round:
+        scores = problem.posterior_scores(point) if scores is None else scores
+        return _Round(point, scores, *rows.soft_point(scores))
+
+    last = label(problem.labeled_point, start_scores(problem))
     path: list[float] = []
     enough = tol * problem.moments.weight
     history, n_small = _History(), 0
-    while last.is_bounded and len(path) < max_iter:
+    while last.is_bounded and len(path) < max_iter and n_small < _SMALL_STEPS:
         leap = history.extrapolate(last) if path else None
-        this = _round(problem, last.refitted if leap is None else leap, is_soft=True)
+        this = label(last.refitted if leap is None else leap)
         value = _marginal(problem, this)
         if leap is not None and value < path[-1]:
             history = _History()
-            this = _round(problem, last.refitted, is_soft=True)
+            this = label(last.refitted)
             value = _marginal(problem, this)
         n_small = n_small + 1 if path and value - path[-1] <= enough else 0
         path.append(value)
         last = this
-        if n_small == _SMALL_STEPS:
-            # One plain step more, so that the labels attain the point.
-            return Alternation(last.refitted, last.rule, len(path), Outcome.CONVERGED, path)
     outcome = Outcome.MAX_ITERATIONS if last.is_bounded else Outcome.UNBOUNDED
-    return Alternation(last.refitted, last.rule, max(1, len(path)), outcome, path)
+    if n_small == _SMALL_STEPS:
+        outcome = Outcome.CONVERGED
+    # One plain step more than the last point, so that the labels attain it.
+    rule = problem.rule_of(last.scores, is_soft=True)
+    return Alternation(last.refitted, rule, max(1, len(path)), outcome, path)
 
 
 def _is_admissible(point: Array) -> bool:
@@ -148,7 +160,7 @@ def start_scores(problem: Problem) -> Array:
 
 
 def _marginal(problem: Problem, this: _Round) -> float:
-    return marginal_log_likelihood(problem, this.point, this.sums.log_sum)
+    return marginal_log_likelihood(problem, this.point, this.log_sum * problem.moments.weight)
 
 
 def marginal_log_likelihood(problem: Problem, point: Array, log_sum: float) -> float:

@@ -33,6 +33,10 @@ class AttainableSet(Protocol):
         """The point labeled by softmax of the scores, and the mean of log-sum-exp over N."""
         ...
 
+    def hard_point(self, scores: Array) -> Array:
+        """The point labeled by the largest score."""
+        ...
+
     def support(self, direction: Array) -> float:
         """max over the set of direction'(point - labeled point)."""
         ...
@@ -59,6 +63,9 @@ class HeldRows:
         shares, log_sums = label(self._scores(scores), is_soft=True)
         last = float(self.weights @ (self.z @ scores[-1])) if len(scores) == 2 else 0.0
         return self._point(shares), float(self.weights @ log_sums) + last
+
+    def hard_point(self, scores: Array) -> Array:
+        return self._point(label(self._scores(scores), is_soft=False)[0])
 
     def soft_points(self, scores: Array) -> Array:
         """Points of a stack of scores (S, K, 1 + rank): two matrix products for all of them."""
@@ -116,8 +123,15 @@ class HeldRows:
 def hold(problem: Problem, rows: Array, weights: Array) -> HeldRows:
     """Hold rows given in the user's units."""
     z = problem.whitening.points(problem.frame.apply(rows))
-    augmented = np.column_stack([np.ones(len(z)), z])
+    augmented = np.empty((len(z), 1 + z.shape[1]))
+    augmented[:, 0] = 1
+    augmented[:, 1:] = z
     return HeldRows(augmented, weights / problem.moments.weight, problem.labeled_point)
+
+
+def hold_all(problem: Problem) -> HeldRows:
+    """Hold all unlabeled rows."""
+    return hold(problem, *problem.unlabeled.sample(problem.unlabeled.n_rows, 0))
 
 
 @dataclass
@@ -125,22 +139,27 @@ class ReadRows:
     """The attainable set of all unlabeled rows, read anew for every question."""
 
     problem: Problem
-    sample: HeldRows  # some of the rows, where they are enough to answer
+    sample: HeldRows | None = None  # some of the rows, where they are enough to answer
     n_passes: int = 0
     _last: tuple[Array, Array] | None = None  # scores and the curvature there
 
     def soft_point(self, scores: Array) -> tuple[Array, float]:
-        sums = self._read(scores, is_soft=True, curvature=not self._is_in_sample(scores))
+        needs_all = self.sample is not None and not self._is_in_sample(scores)
+        sums = self._read(scores, is_soft=True, curvature=needs_all)
         if sums.curvature is not None:
             self._last = scores, self._whitened(sums.curvature)
         point = self.problem.point_of(sums.counts, sums.sums)
         return point, sums.log_sum / self.problem.moments.weight
 
+    def hard_point(self, scores: Array) -> Array:
+        sums = self._read(scores, is_soft=False)
+        return self.problem.point_of(sums.counts, sums.sums)
+
     def support(self, direction: Array) -> float:
         return self._read(direction, is_soft=False).log_sum / self.problem.moments.weight
 
     def curvature(self, scores: Array) -> Array:
-        if self._is_in_sample(scores):
+        if self.sample is not None and self._is_in_sample(scores):
             return self.sample.curvature(scores)
         if self._last is None or not np.array_equal(self._last[0], scores):
             self.soft_point(scores)
@@ -149,6 +168,7 @@ class ReadRows:
 
     def _is_in_sample(self, scores: Array) -> bool:
         """Whether the sample knows the curvature; if not, few rows add to it, and cheaply."""
+        assert self.sample is not None
         return self.sample.n_near(scores) >= _ENOUGH_NEAR * scores[:-1].size
 
     def _read(self, scores: Array, *, is_soft: bool, curvature: bool = False) -> LabelSums:

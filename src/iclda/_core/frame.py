@@ -7,7 +7,7 @@ squares overflow at 1e154: hence one origin and one scale, chosen from a sample 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -17,8 +17,6 @@ from .types import AnyArray, Array
 # Folding the origin into the intercept costs about as many digits as |origin| / scale has.
 _FOLDABLE_OFFSET = 1e3
 _FOLDABLE_SCALE = 1e100
-# Sums from zero cost twice as many digits as |mean| / deviation has: one at most.
-_NEAR_ZERO = 3.0
 # A column whose standard deviation lies outside has no variance that float64 can hold.
 SMALLEST_SPREAD, LARGEST_SPREAD = 1e-153, 1e153
 
@@ -29,7 +27,6 @@ class Frame:
 
     origin: Array
     scale: Array
-    is_near_zero: bool = False  # every feature within a few of its deviations
 
     @cached_property
     def is_foldable(self) -> bool:
@@ -61,10 +58,7 @@ def frame_of(sample: AnyArray) -> Frame:
     spread = np.maximum(high / 2 - origin / 2, origin / 2 - low / 2) * 2
     spread = np.where((spread > 0) & np.isfinite(spread), spread, 1.0)
     exponent = np.clip(np.frexp(spread)[1], -1000, 1000)
-    frame = Frame(origin, np.ldexp(1.0, exponent))
-    deviations = np.sqrt((frame.apply(sample) ** 2).mean(axis=0))
-    is_near_zero = bool(np.all(np.abs(origin / frame.scale) <= _NEAR_ZERO * deviations))
-    return replace(frame, is_near_zero=is_near_zero and frame.is_foldable)
+    return Frame(origin, np.ldexp(1.0, exponent))
 
 
 def mean_variance_in_frame(covariance: Array, frame: Frame) -> Array:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
+from .factor import factor
 from .frame import Frame
 from .labelsums import LinearRule
 from .likelihood import FLOOR
@@ -92,9 +93,9 @@ def gaussians(
     floor: float = FLOOR,
 ) -> Gaussians:
     """Model from class weights, means (K, rank) and covariance in whitened coordinates."""
-    root, is_floored = _floored_root(covariance, floor)
-    projection = scipy.linalg.solve_triangular(root, whitening.transform, lower=True)
-    class_points = scipy.linalg.solve_triangular(root, means.T, lower=True).T
+    root, inverse_root, is_floored = _floored_root(covariance, floor)
+    projection = inverse_root @ whitening.transform
+    class_points = means @ inverse_root.T
     half = whitening.inverse @ root
     return Gaussians(
         frame=frame,
@@ -110,12 +111,24 @@ def gaussians(
     )
 
 
-def _floored_root(covariance: Array, floor: float) -> tuple[Array, bool]:
-    """Lower triangular root of a covariance whose eigenvalues are kept at or above the floor."""
+def _floored_root(covariance: Array, floor: float) -> tuple[Array, Array, bool]:
+    """Lower triangular root of a covariance whose eigenvalues are kept at or above the floor.
+
+    Also its inverse, and whether the floor was needed.
+    """
     covariance = (covariance + covariance.T) / 2
+    found = factor(covariance, floor)
+    if found is not None:
+        return found.lower, found.inverse, False
     eigenvalues, vectors = scipy.linalg.eigh(covariance)
-    if eigenvalues.size == 0 or eigenvalues[0] > floor:
-        return scipy.linalg.cholesky(covariance, lower=True), False
+    if eigenvalues[0] > floor:
+        root = scipy.linalg.cholesky(covariance, lower=True)
+        return root, _inverse(root), False
     half = vectors * np.sqrt(np.maximum(eigenvalues, floor))
     root = scipy.linalg.qr(half.T, mode="r")[0].T
-    return root * np.where(np.diag(root) < 0, -1.0, 1.0), True
+    root = root * np.where(np.diag(root) < 0, -1.0, 1.0)
+    return root, _inverse(root), True
+
+
+def _inverse(root: Array) -> Array:
+    return np.asarray(scipy.linalg.solve_triangular(root, np.eye(len(root)), lower=True))

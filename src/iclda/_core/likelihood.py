@@ -11,6 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
+from .two_classes import TwoClasses
 from .types import AnyArray, Array
 
 # Smallest eigenvalue allowed to I - B D^-1 B': below it the likelihood counts as unbounded.
@@ -36,19 +37,38 @@ class LabeledLikelihood:
     def _trace_within(self) -> float:
         return float(np.trace(self.within))
 
+    @cached_property
+    def _two(self) -> TwoClasses:
+        keep, rank = 1 - self.shrinkage, self.means.shape[1]
+        constant = self.weight * (self.constant - rank * np.log(keep) / 2)
+        if self.log_priors is not None:
+            constant += float(self.counts @ self.log_priors)
+        return TwoClasses(
+            self.counts, self.means, self.within, self.log_priors, keep, float(constant)
+        )
+
     def value(self, point: Array) -> Array:
         """Log likelihood, minus infinity at the floor."""
-        is_floored = smallest_eigenvalue(point) <= FLOOR
-        return self._value(_Parts(self, _lifted(point, is_floored)), is_floored)
+        return self.value_and_gradient(point)[0]
 
     def value_and_gradient(self, point: Array) -> tuple[Array, Array]:
-        """Log likelihood, minus infinity at the floor, and gradient with respect to the point."""
+        """Log likelihood, minus infinity at the floor, and gradient with respect to the point.
+
+        The gradient matters up to a shift common to all classes.
+        """
         is_floored = smallest_eigenvalue(point) <= FLOOR
-        parts = _Parts(self, _lifted(point, is_floored))
-        return self._value(parts, is_floored), parts.gradient()
+        lifted = _lifted(point, is_floored)
+        if len(self.counts) == 2:
+            value, gradient = self._two.value_and_gradient(lifted)
+        else:
+            parts = _Parts(self, lifted)
+            value, gradient = self._value(parts), parts.gradient()
+        return np.where(is_floored, -np.inf, value) if is_floored.any() else value, gradient
 
     def hessian(self, point: Array) -> Array:
         """Second derivative with respect to all classes but the last, whose row balances them."""
+        if len(self.counts) == 2:
+            return self._two.hessian(point)
         n_classes, width = point.shape
         size = (n_classes - 1) * width
         turn = np.zeros((size, n_classes, width))
@@ -59,19 +79,18 @@ class LabeledLikelihood:
         hessian = (slope[:, :-1] - slope[:, -1:]).reshape(size, size)
         return np.asarray((hessian + hessian.T) / 2)
 
-    def _value(self, parts: _Parts, is_floored: AnyArray) -> Array:
+    def _value(self, parts: _Parts) -> Array:
         r, b, keep = parts.r, parts.b, 1 - self.shrinkage
         log_priors = np.log(r) if self.log_priors is None else self.log_priors
         distances = (parts.pulled * parts.deviations).sum(axis=(-2, -1))
         spread = self._trace_within + distances + np.einsum("...kd,...kd->...", b, parts.scattered)
         log_det = parts.log_det_core - np.log(r).sum(axis=-1)
-        value = (
+        return np.asarray(
             (self.counts * log_priors).sum(axis=-1)
             - self.weight / 2 * (log_det + b.shape[-1] * np.log(keep))
             - spread / (2 * keep)
             + self.weight * self.constant
         )
-        return np.where(is_floored, -np.inf, value)
 
 
 class _Parts:
@@ -163,18 +182,19 @@ def _core_matrix(point: Array) -> Array:
 
 
 def _inverse_and_log_det(core: Array) -> tuple[Array, Array]:
-    """Of symmetric (K, K) matrices; two classes, the common case, in closed form."""
-    if core.shape[-1] > 2:
-        return np.asarray(np.linalg.inv(core)), np.asarray(np.linalg.slogdet(core)[1])
-    determinant = core[..., 0, 0] * core[..., 1, 1] - core[..., 0, 1] ** 2
-    inverse = -core
-    inverse[..., 0, 0], inverse[..., 1, 1] = core[..., 1, 1], core[..., 0, 0]
-    inverse /= determinant[..., None, None]
-    return inverse, np.log(determinant)
+    """Of symmetric (K, K) matrices."""
+    return np.asarray(np.linalg.inv(core)), np.asarray(np.linalg.slogdet(core)[1])
 
 
 def precise_means_and_log_det(point: Array) -> tuple[Array, Array]:
     """(K, rank): M^-1 mu_k, and log |M|, where M = I - B D^-1 B'."""
+    if point.shape[-2] == 2:
+        r, b = point[..., 0, :1], point[..., 0, 1:]
+        q = r * (1 - r)
+        left = q - (b * b).sum(axis=-1, keepdims=True)
+        scaled = b / left
+        precise = np.stack([(1 - r) * scaled, -r * scaled], axis=-2)
+        return precise, np.log(left / q)[..., 0]
     inverse, log_det = _inverse_and_log_det(_core_matrix(point))
     return inverse @ point[..., 1:], log_det - np.log(point[..., 0]).sum(axis=-1)
 

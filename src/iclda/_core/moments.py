@@ -9,8 +9,9 @@ import numpy as np
 from .frame import Frame
 from .types import Array
 
-# Squared mean over variance, of any feature, up to which sums from zero keep their digits.
-_FAR_FROM_ZERO = 100.0
+# Squared mean over variance, of any feature, up to which sums from zero keep their digits: tried
+# where the first rows lie well within it.
+_FAR_FROM_ZERO, _NEAR_ZERO = 100.0, 10.0
 
 
 @dataclass(frozen=True)
@@ -82,3 +83,12 @@ class SumsFromZero:
 def sums_from_zero(rows: Array) -> SumsFromZero:
     """Sums of one block of rows in the user's units."""
     return SumsFromZero(float(len(rows)), np.ones(len(rows)) @ rows, rows.T @ rows)
+
+
+def is_near_zero(rows: Array, frame: Frame) -> bool:
+    """Whether some rows suggest that all of them can be summed from zero."""
+    if len(rows) < 2 or not frame.is_foldable:
+        return False
+    mean = rows.mean(axis=0) / frame.scale
+    variance = ((rows / frame.scale - mean) ** 2).mean(axis=0)
+    return bool(np.all(mean**2 <= _NEAR_ZERO * variance))

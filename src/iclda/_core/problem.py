@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from .factor import factor
 from .frame import Frame, mean_variance_in_frame
 from .gaussian import Gaussians, gaussians
 from .labelsums import GivenLabels, LinearRule, within_scatter
@@ -25,8 +26,8 @@ WITHIN_TOLERANCE = 1e-13
 
 def within_rank(within: Array) -> int:
     """Rank of a covariance within classes, in coordinates where that of all rows is of order 1."""
-    if within.size == 0:
-        return 0
+    if factor(within, WITHIN_TOLERANCE) is not None:
+        return len(within)
     return int(np.sum(np.linalg.eigvalsh(within) > WITHIN_TOLERANCE))
 
 

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
+from .factor import factor
 from .frame import Frame
 from .moments import Moments
 from .types import Array
 
 # Directions of the correlation matrix below this share of its largest eigenvalue are rounding.
 RANK_TOLERANCE = 1e-12
+_SAFE = 1e-9  # eigenvalues all above this share of the largest possible one: no need to look
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,15 @@ def whiten(moments: Moments, frame: Frame, ridge: Array | None = None) -> Whiten
     is_constant = ~(spread > 0)
     inverse_spread = np.where(is_constant, 0.0, 1 / np.where(is_constant, 1.0, spread))
     correlation = covariance * inverse_spread[:, None] * inverse_spread
+    found = None if is_constant.any() else factor(correlation, len(correlation) * _SAFE)
+    if found is not None:
+        return Whitening(
+            mean=moments.mean,
+            transform=found.inverse * inverse_spread,
+            inverse=found.lower * spread[:, None],
+            basis=np.eye(len(spread)),
+            log_det=found.log_det + 2 * float(np.log(spread * frame.scale).sum()),
+        )
     eigenvalues, vectors = scipy.linalg.eigh(correlation)
     is_kept = eigenvalues > RANK_TOLERANCE * max(eigenvalues[-1], 1e-300)
     eigenvalues, vectors = eigenvalues[is_kept], vectors[:, is_kept]

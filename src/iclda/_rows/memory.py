@@ -21,6 +21,7 @@ from .._core.labelsums import (
 from .._core.moments import (
     Moments,
     SumsFromZero,
+    is_near_zero,
     moments_of_block,
     no_moments,
     sums_from_zero,
@@ -78,7 +79,7 @@ class MemoryRows:
         return rows, None if self._weights is None else self._weights[index], index
 
     def moments(self, frame: Frame) -> Moments:
-        if self._weights is None and frame.is_near_zero and len(self._X) > self._block_rows:
+        if self._weights is None and self._is_long and is_near_zero(self._block(0)[0], frame):
             sums = self._added_up(lambda block: sums_from_zero(block[0]))
             moments = None if sums is None else sums.moments(frame)
             if moments is not None:
@@ -88,6 +89,10 @@ class MemoryRows:
             return moments_of_block(frame.apply(block[0]), block[1])
 
         return self._added_up(of_block) or no_moments(self.n_features)
+
+    @property
+    def _is_long(self) -> bool:
+        return len(self._X) > self._block_rows
 
     def label_sums(
         self, rule: Rule, frame: Frame, centers: Array | None = None, *, curvature: bool = False
@@ -116,9 +121,9 @@ class MemoryRows:
         """Sum over all blocks; the order of additions is the same for any number of threads."""
         if self.n_rows == 0:
             return None
-        n_all = len(self._X)
-        if n_all <= self._block_rows:
+        if not self._is_long:
             return of_block(self._block(0))
+        n_all = len(self._X)
         length = self._block_rows * _GROUP
 
         def of_group(begin: int) -> Sum:
