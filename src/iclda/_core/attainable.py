@@ -55,14 +55,25 @@ class HeldRows:
     labeled_point: Array  # (K, 1 + rank)
 
     @cached_property
+    def _unlabeled_total(self) -> Array:
+        """What all classes together get of the rows held."""
+        return self.weights @ self.z
+
+    @cached_property
     def _total(self) -> Array:
-        """What all classes together get."""
-        return np.asarray(self.labeled_point.sum(axis=0) + self.weights @ self.z)
+        """What all classes together get of all rows."""
+        return np.asarray(self.labeled_point.sum(axis=0) + self._unlabeled_total)
 
     def soft_point(self, scores: Array) -> tuple[Array, float]:
-        shares, log_sums = label(self._scores(scores), is_soft=True)
-        last = float(self.weights @ (self.z @ scores[-1])) if len(scores) == 2 else 0.0
-        return self._point(shares), float(self.weights @ log_sums) + last
+        if len(scores) > 2:
+            shares, log_sums = label(scores @ self.z.T, is_soft=True)
+            return self._point(shares), float(self.weights @ log_sums)
+        lead = self.z @ (scores[0] - scores[1])
+        log_sum = self.weights @ np.logaddexp(0, lead) + scores[1] @ self._unlabeled_total
+        share = second_of_two(lead, out=lead)
+        share *= self.weights
+        second = self.labeled_point[1] + share @ self.z
+        return np.array([self._total - second, second]), float(log_sum)
 
     def hard_point(self, scores: Array) -> Array:
         return self._point(label(self._scores(scores), is_soft=False)[0])

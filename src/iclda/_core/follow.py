@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
+from scipy.linalg import lapack
 
 from .attainable import AttainableSet, gap
 from .likelihood import FLOOR, LabeledLikelihood, smallest_eigenvalue
@@ -263,11 +264,12 @@ class System:
 
     def with_last_class(self, flat: Array) -> Array:
         width = self.state.scores.shape[1]
-        return np.vstack([flat.reshape(-1, width), np.zeros(width)])
+        whole = np.zeros(self.state.scores.shape)
+        whole[:-1] = flat.reshape(-1, width)
+        return whole
 
 
 def _solve(matrix: Array, right: Array) -> Array:
-    try:
-        return np.asarray(np.linalg.solve(matrix, right), dtype=np.float64)
-    except np.linalg.LinAlgError:
-        return np.full(len(right), np.nan)
+    # LAPACK itself: checks around it cost more than a small system.
+    _, _, solution, failed = lapack.dgesv(matrix, right)
+    return np.full(len(right), np.nan) if failed else np.asarray(solution)

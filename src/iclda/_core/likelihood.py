@@ -201,8 +201,10 @@ def precise_means_and_log_det(point: Array) -> tuple[Array, Array]:
 
 def smallest_eigenvalue(point: Array) -> Array:
     """Smallest eigenvalue of I - B D^-1 B'."""
-    scaled = point[..., 1:] / np.sqrt(point[..., :1])
     if point.shape[-2] == 2:  # the class sums of z balance: one eigenvalue is zero
-        return np.asarray(1 - np.einsum("...kd,...kd->...", scaled, scaled))
+        r, b = point[..., 0, 0], point[..., 0, 1:]
+        squares = b @ b if b.ndim == 1 else np.einsum("...d,...d->...", b, b)
+        return np.asarray(1 - squares / (r * (1 - r)))
+    scaled = point[..., 1:] / np.sqrt(point[..., :1])
     gram = scaled @ _transposed(scaled)
     return np.asarray(1 - np.linalg.eigvalsh(gram)[..., -1])

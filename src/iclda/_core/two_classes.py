@@ -8,6 +8,8 @@ Hessian follow from the derivatives of a function of five numbers.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -43,7 +45,9 @@ class TwoClasses:
         value, slopes = self._value_and_slopes(numbers)
         gradient = np.zeros(point.shape)
         gradient[..., 0, 0] = slopes[0]
-        by_t, by_x, by_y, by_w = (np.asarray(slope)[..., None] for slope in slopes[1:])
+        by_t, by_x, by_y, by_w = slopes[1:]
+        if b.ndim > 1:
+            by_t, by_x, by_y, by_w = (slope[..., None] for slope in slopes[1:])
         gradient[..., 0, 1:] = (
             2 * by_t * b + by_x * self.means[0] + by_y * self.means[1] + 2 * by_w * scattered
         )
@@ -52,24 +56,18 @@ class TwoClasses:
     def _value_and_slopes(self, at: _Numbers) -> tuple[Any, tuple[Any, ...]]:
         """Likelihood, and its derivatives by r, t, x, y and w."""
         n, m, about_zero = self._sizes
-        r, s, t, g, keep = at.r, at.s, at.t, at.g, self.keep
-        weight = n + m
-        p, o = at.x - t / r, at.y + t / s  # distances of the labeled means from the model's, by b
-        spread = about_zero - 2 * n * at.x / r + 2 * m * at.y / s + t * (n / r**2 + m / s**2)
-        along = at.w + n * p**2 + m * o**2
-        value = -weight / 2 * np.log(g / at.q) - (spread + along / g) / (2 * keep) + self.constant
-        by_r = (
-            -weight / 2 * at.h * (1 / g - 1 / at.q)
-            - (n * p / r**2 + m * o / s**2) / keep
-            - (n * p / r**2 + m * o / s**2) * t / g / keep
-            + along * at.h / g**2 / (2 * keep)
-        )
+        r, s, t, g, keep, log = at.r, at.s, at.t, at.g, self.keep, at.log
+        half = (n + m) / 2
+        p, o = at.x - t / r, at.y + t / s  # how far the labeled means are from the model's, by b
+        pulls, near = n * p / r**2 + m * o / s**2, n / r**2 + m / s**2
+        spread = about_zero - 2 * n * at.x / r + 2 * m * at.y / s + t * near
+        along = (at.w + n * p**2 + m * o**2) / g
+        value = -half * log(g / at.q) - (spread + along) / (2 * keep) + self.constant
+        by_r = -half * at.h * (1 / g - 1 / at.q) - (pulls * at.q - along * at.h / 2) / (g * keep)
         if self.log_priors is None:
-            value = value + n * np.log(r) + m * np.log(s)
+            value = value + n * log(r) + m * log(s)
             by_r = by_r + n / r - m / s
-        by_t = weight / (2 * g) - (
-            n / r**2 + m / s**2 + 2 * (m * o / s - n * p / r) / g + along / g**2
-        ) / (2 * keep)
+        by_t = half / g - (near + (2 * (m * o / s - n * p / r) + along) / g) / (2 * keep)
         by_x = n / keep * (1 / r - p / g)
         by_y = -m / keep * (1 / s + o / g)
         return value, (by_r, by_t, by_x, by_y, -1 / (2 * keep * g))
@@ -80,53 +78,50 @@ class TwoClasses:
         scattered = b @ self.within
         numbers = _Numbers.of(point, b, scattered, self.means)
         slopes = self._value_and_slopes(numbers)[1]
-        second = self._second_slopes(numbers)
-        turns = np.array([2 * b, self.means[0], self.means[1], 2 * scattered])
+        second = np.array(self._second_slopes(numbers))
+        turns = np.empty((4, len(b)))
+        turns[0], turns[1:3], turns[3] = 2 * b, self.means, 2 * scattered
         hessian = np.empty((1 + len(b), 1 + len(b)))
         hessian[0, 0] = second[0, 0]
         hessian[0, 1:] = hessian[1:, 0] = second[0, 1:] @ turns
         bent = turns.T @ (second[1:, 1:] @ turns) / 2 + slopes[4] * self.within
-        hessian[1:, 1:] = bent + bent.T
-        hessian[np.arange(1, 1 + len(b)), np.arange(1, 1 + len(b))] += 2 * slopes[1]
+        bent.ravel()[:: len(b) + 1] += slopes[1]
+        np.add(bent, bent.T, out=hessian[1:, 1:])
         return hessian
 
-    def _second_slopes(self, at: _Numbers) -> Array:
+    def _second_slopes(self, at: _Numbers) -> list[list[float]]:
         """(5, 5): second derivatives of the likelihood by r, t, x, y and w."""
         n, m, _ = self._sizes
-        r, s, t, g, q, h, keep = at.r, at.s, at.t, at.g, at.q, at.h, self.keep
+        r, s, t, g, q, h = at.r, at.s, at.t, at.g, at.q, at.h
         p, o = at.x - t / r, at.y + t / s
-        by_p = np.array([t / r**2, -1 / r, 1.0, 0.0, 0.0])
-        by_o = np.array([t / s**2, 1 / s, 0.0, 1.0, 0.0])
-        by_g = np.array([h, -1.0, 0.0, 0.0, 0.0])
         along = at.w + n * p**2 + m * o**2
-        by_along = 2 * n * p * by_p + 2 * m * o * by_o
-        by_along[4] = 1
-        second = 2 * n * np.outer(by_p, by_p) + 2 * m * np.outer(by_o, by_o)
-        second[0, 0] += 4 * t * (m * o / s**3 - n * p / r**3)
-        second[0, 1] += 2 * (n * p / r**2 + m * o / s**2)
-        second[1, 0] = second[0, 1]
-        cross = np.outer(by_along, by_g)
-        ratio = second / g - (cross + cross.T) / g**2 + 2 * along / g**3 * np.outer(by_g, by_g)
-        ratio[0, 0] += 2 * along / g**2
-        spread = self._second_of_spread(at)
-        weight = n + m
-        volume = -np.outer(by_g, by_g) / g**2
-        volume[0, 0] += -2 / g + 2 / q + h**2 / q**2
-        found = -weight / 2 * volume - (spread + ratio) / (2 * keep)
+        by_p, by_o = (t / r**2, -1 / r, 1.0, 0.0, 0.0), (t / s**2, 1 / s, 0.0, 1.0, 0.0)
+        by_g = (h, -1.0, 0.0, 0.0, 0.0)
+        by_along = [2 * (n * p * by_p[i] + m * o * by_o[i]) for i in range(5)]
+        by_along[4] = 1.0
+        found = [[0.0] * 5 for _ in range(5)]
+        for i in range(5):
+            for j in range(i, 5):
+                of_along = 2 * (n * by_p[i] * by_p[j] + m * by_o[i] * by_o[j])
+                ratio = of_along - (by_along[i] * by_g[j] + by_along[j] * by_g[i]) / g
+                ratio = (ratio + 2 * along * by_g[i] * by_g[j] / g**2) / g
+                bend = (n + m) / 2 * by_g[i] * by_g[j] / g**2 - ratio / (2 * self.keep)
+                found[i][j] = found[j][i] = bend
+        # What bends by itself: r and t enter p, o, g, q and the squared distances nonlinearly.
+        pulls = n * p / r**2 + m * o / s**2
+        far = n * (6 * t / r - 4 * at.x) / r**3 + m * (6 * t / s + 4 * at.y) / s**3
+        far += (4 * t * (m * o / s**3 - n * p / r**3) + 2 * along / g) / g
+        found[0][0] += (n + m) / 2 * (2 / g - 2 / q - (h / q) ** 2) - far / (2 * self.keep)
+        for j, extra in (
+            (1, 2 * m / s**3 - 2 * n / r**3 + 2 * pulls / g),
+            (2, 2 * n / r**2),
+            (3, 2 * m / s**2),
+        ):
+            found[0][j] -= extra / (2 * self.keep)
+            found[j][0] = found[0][j]
         if self.log_priors is None:
-            found[0, 0] -= n / r**2 + m / s**2
-        return np.asarray(found)
-
-    def _second_of_spread(self, at: _Numbers) -> Array:
-        """Second derivatives of the squared distances between labeled means and the model's."""
-        n, m, _ = self._sizes
-        r, s, t = at.r, at.s, at.t
-        spread = np.zeros((5, 5))
-        spread[0, 0] = n * (6 * t / r - 4 * at.x) / r**3 + m * (6 * t / s + 4 * at.y) / s**3
-        spread[0, 1] = spread[1, 0] = 2 * m / s**3 - 2 * n / r**3
-        spread[0, 2] = spread[2, 0] = 2 * n / r**2
-        spread[0, 3] = spread[3, 0] = 2 * m / s**2
-        return spread
+            found[0][0] -= n / r**2 + m / s**2
+        return found
 
 
 @dataclass(frozen=True)
@@ -142,16 +137,19 @@ class _Numbers:
     q: Any  # r s
     g: Any  # q - t
     h: Any  # derivative of q by r
+    log: Callable[[Any], Any]
 
     @classmethod
     def of(cls, point: Array, b: Array, scattered: Array, means: Array) -> _Numbers:
         if b.ndim == 1:  # plain floats: arrays of one number cost ten times as much
             r, t, w = float(point[0, 0]), float(b @ b), float(b @ scattered)
             x, y = (means @ b).tolist()
+            log: Callable[[Any], Any] = math.log
         else:
             r, t = point[..., 0, 0], np.einsum("...d,...d->...", b, b)
             w = np.einsum("...d,...d->...", b, scattered)
             along = b @ means.T
             x, y = along[..., 0], along[..., 1]
+            log = np.log
         s = 1 - r
-        return cls(r, t, x, y, w, s, r * s, r * s - t, 1 - 2 * r)
+        return cls(r, t, x, y, w, s, r * s, r * s - t, 1 - 2 * r, log)
