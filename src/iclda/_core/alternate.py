@@ -6,10 +6,12 @@ scores and class sums only: the covariance follows from the class sums (design: 
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field
 
 import numpy as np
 import scipy.linalg
+from scipy.linalg import lapack
 
 from .attainable import AttainableSet, ReadRows, hold_all
 from .labelsums import LinearRule
@@ -20,6 +22,7 @@ from .types import Array
 
 _MEMORY = 8  # steps of EM that an extrapolation is made from
 _HELD_ENTRIES = 2**20  # rows x width up to which rows are held
+_STRETCH = 2.0  # of a step that leads away from a saddle
 _SMALL_STEPS = 2  # rounds in a row that must hardly raise the likelihood
 
 
@@ -123,26 +126,42 @@ class _History:
     """The last few steps of EM, from which to guess where all further ones would lead."""
 
     def __init__(self) -> None:
-        self._points: list[Array] = []
-        self._steps: list[Array] = []
+        self._last: tuple[Array, Array] | None = None  # point and step from it
+        self._moves: deque[Array] = deque(maxlen=_MEMORY)  # between points
+        self._changes: deque[Array] = deque(maxlen=_MEMORY)  # between steps
 
     def extrapolate(self, last: _Round) -> Array | None:
         """The point at which a combination of the known steps would vanish, if it is one."""
-        self._points.append(last.point[:-1].ravel())
-        self._steps.append((last.refitted - last.point)[:-1].ravel())
-        del self._points[: -_MEMORY - 1], self._steps[: -_MEMORY - 1]
-        if len(self._steps) < 2:
+        flat = last.point[:-1].ravel()
+        step = last.refitted[:-1].ravel() - flat
+        if self._last is not None:
+            self._moves.append(flat - self._last[0])
+            self._changes.append(step - self._last[1])
+        self._last = flat, step
+        if not self._moves:
             return None
-        changes = np.diff(np.array(self._steps), axis=0).T
-        moves = np.diff(np.array(self._points), axis=0).T
-        shares = np.linalg.lstsq(changes, self._steps[-1], rcond=1e-8)[0]
-        flat = self._points[-1] + self._steps[-1] - (moves + changes) @ shares
-        free = flat.reshape(last.point[:-1].shape)
+        shares = _least_squares(np.array(self._changes).T, step)
+        if shares is None:
+            return None
+        leap = step - shares @ (np.array(self._moves) + np.array(self._changes))
+        if leap @ step < step @ step:
+            # The way leads away from where steps vanish, a saddle: go on, only faster.
+            leap = _STRETCH * step
+        guess = flat + leap
+        point = np.empty(last.point.shape)
+        point[:-1] = guess.reshape(point[:-1].shape)
         # Class weights sum to 1 and class sums to 0: the last class is what is left.
-        balance = -free.sum(axis=0, keepdims=True)
-        balance[0, 0] += 1
-        point = np.concatenate([free, balance])
+        point[-1] = -point[:-1].sum(axis=0)
+        point[-1, 0] += 1
         return point if _is_admissible(point) else None
+
+
+def _least_squares(matrix: Array, right: Array) -> Array | None:
+    """Smallest solution; LAPACK itself, since checks around it cost more than a small problem."""
+    padded = np.zeros(max(matrix.shape))
+    padded[: len(right)] = right
+    _, solution, _, _, _, failed = lapack.dgelss(matrix, padded, cond=1e-8)
+    return None if failed else np.asarray(solution[: matrix.shape[1]])
 
 
 def start_scores(problem: Problem) -> Array:
@@ -175,8 +194,9 @@ def marginal_log_likelihood(problem: Problem, point: Array, log_sum: float) -> f
     keep = 1 - problem.shrinkage
     r, b = point[:, 0], point[:, 1:]
     slopes, log_det = precise_means_and_log_det(point)
-    gained = labeled.counts @ (slopes * (2 * labeled.means - b / r[:, None])).sum(axis=1)
-    spread = weight * (rank + float((slopes * b).sum())) - gained
+    along = np.einsum("kd,kd->k", slopes, b)
+    gained = labeled.counts @ (2 * np.einsum("kd,kd->k", slopes, labeled.means) - along / r)
+    spread = weight * (rank + along.sum()) - gained
     log_priors = np.log(r) if problem.log_priors is None else problem.log_priors
     return float(
         labeled.counts @ log_priors

@@ -19,6 +19,7 @@ from .labelsums import (
     label,
     mapped_curvature,
     near_boundary,
+    rounding_of,
     second_of_two,
     soften,
 )
@@ -69,14 +70,21 @@ class HeldRows:
             shares, log_sums = label(scores @ self.z.T, is_soft=True)
             return self._point(shares), float(self.weights @ log_sums)
         lead = self.z @ (scores[0] - scores[1])
-        log_sum = self.weights @ np.logaddexp(0, lead) + scores[1] @ self._unlabeled_total
+        log_sums = np.log(1 + np.exp(-np.abs(lead)))
+        log_sums += np.maximum(lead, 0)
+        log_sum = self.weights @ log_sums + scores[1] @ self._unlabeled_total
         share = second_of_two(lead, out=lead)
         share *= self.weights
         second = self.labeled_point[1] + share @ self.z
         return np.array([self._total - second, second]), float(log_sum)
 
+    @cached_property
+    def _reach(self) -> Array:
+        return np.abs(self.z).max(axis=0, initial=0)
+
     def hard_point(self, scores: Array) -> Array:
-        return self._point(label(self._scores(scores), is_soft=False)[0])
+        tie = rounding_of(scores.T, np.zeros(1), self._reach)
+        return self._point(label(self._scores(scores), is_soft=False, tie=tie)[0])
 
     def soft_points(self, scores: Array) -> Array:
         """Points of a stack of scores (S, K, 1 + rank): two matrix products for all of them."""

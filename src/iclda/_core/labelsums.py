@@ -41,7 +41,7 @@ class LinearRule:
     coef: Array  # (d, K)
     intercept: Array  # (K,)
     is_soft: bool
-    tie: float = 0.0  # hard labels: two classes this near to each other go to the first
+    tie: float = 0.0  # hard labels: of classes this near to the best one the first is taken
 
     @property
     def n_classes(self) -> int:
@@ -78,14 +78,18 @@ class LinearRule:
     def tied_at_rounding(self, offset: Array | float = 0.0) -> LinearRule:
         """The same rule, which no rounding of the scores makes fall one way or the other.
 
-        Of rows in frame coordinates, of order 1 plus ``offset``: BLAS rounds the score of a row
+        For rows in frame coordinates, of order 1 plus ``offset``: BLAS rounds the score of a row
         differently at another place in a block.
         """
-        if self.is_soft or not self._is_lead_enough:
+        if self.is_soft:
             return self
-        coef, intercept = self._lead
-        size = float(np.abs(coef[:, 0]) @ (1 + np.broadcast_to(offset, len(coef))))
-        return replace(self, tie=_ROUNDING * (size + abs(float(intercept[0]))))
+        return replace(self, tie=rounding_of(self.coef, self.intercept, 1 + offset))
+
+
+def rounding_of(coef: Array, intercept: Array, reach: Array | float) -> float:
+    """What rounding may do to scores of rows whose entries are at most ``reach``."""
+    size = np.abs(coef * np.reshape(reach, (-1, 1))).sum(axis=0)
+    return _ROUNDING * float(size.max() + np.abs(intercept[np.isfinite(intercept)]).max(initial=0))
 
 
 def _linear(rows: AnyArray, coef: Array, intercept: Array) -> Array:
@@ -122,8 +126,9 @@ def label(scores: Array, *, is_soft: bool, tie: float = 0.0) -> tuple[Array, Arr
         shares[..., 0, :] = scores[..., 0, :] >= -tie
         np.subtract(1, shares[..., 0, :], out=shares[..., 1, :])
         return shares, top
+    first = (scores >= (top - tie)[..., None, :]).argmax(axis=-2)
     shares = np.zeros_like(scores)
-    np.put_along_axis(shares, scores.argmax(axis=-2)[..., None, :], 1.0, axis=-2)
+    np.put_along_axis(shares, first[..., None, :], 1.0, axis=-2)
     return shares, top
 
 

@@ -188,13 +188,11 @@ def _inverse_and_log_det(core: Array) -> tuple[Array, Array]:
 
 def precise_means_and_log_det(point: Array) -> tuple[Array, Array]:
     """(K, rank): M^-1 mu_k, and log |M|, where M = I - B D^-1 B'."""
-    if point.shape[-2] == 2:
-        r, b = point[..., 0, :1], point[..., 0, 1:]
+    if point.shape == (2, point.shape[-1]):  # in closed form
+        r, b = float(point[0, 0]), point[0, 1:]
         q = r * (1 - r)
-        left = q - (b * b).sum(axis=-1, keepdims=True)
-        scaled = b / left
-        precise = np.stack([(1 - r) * scaled, -r * scaled], axis=-2)
-        return precise, np.log(left / q)[..., 0]
+        left = q - float(b @ b)
+        return np.array([(1 - r) / left * b, -r / left * b]), np.log(left / q)
     inverse, log_det = _inverse_and_log_det(_core_matrix(point))
     return inverse @ point[..., 1:], log_det - np.log(point[..., 0]).sum(axis=-1)
 

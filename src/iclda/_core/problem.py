@@ -141,10 +141,13 @@ class Problem:
 
     def posterior_scores(self, point: Array) -> Array:
         """(K, 1 + rank): linear scores whose softmax are the posteriors of the model at a point."""
+        r, b = point[:, 0], point[:, 1:]
         slopes = precise_means_and_log_det(point)[0] / (1 - self.shrinkage)
-        mu = point[:, 1:] / point[:, :1]
-        log_priors = np.log(point[:, 0]) if self.log_priors is None else self.log_priors
-        return np.column_stack([log_priors - (slopes * mu).sum(axis=1) / 2, slopes])
+        log_priors = np.log(r) if self.log_priors is None else self.log_priors
+        scores = np.empty(point.shape)
+        scores[:, 0] = log_priors - np.einsum("kd,kd->k", slopes, b) / (2 * r)
+        scores[:, 1:] = slopes
+        return scores
 
     def model_of(self, point: Array, rule: LinearRule | None = None) -> Gaussians:
         """The model at an attainable point; ``rule`` is the labeling that attains it."""
