@@ -14,10 +14,11 @@ import scipy.linalg
 from scipy.linalg import lapack
 
 from .attainable import AttainableSet, ReadRows, hold_all
+from .factor import factor
 from .labelsums import LinearRule
 from .likelihood import FLOOR, precise_means_and_log_det, smallest_eigenvalue
 from .outcome import Outcome
-from .problem import Problem, within_rank
+from .problem import WITHIN_TOLERANCE, Problem, within_rank
 from .types import Array
 
 _MEMORY = 8  # steps of EM that an extrapolation is made from
@@ -169,9 +170,13 @@ def start_scores(problem: Problem) -> Array:
     labeled = problem.likelihood
     covariance = labeled.within / labeled.weight + problem.whitened_ridge
     covariance *= 1 - problem.shrinkage
-    if within_rank(covariance) < len(covariance):
-        covariance = np.eye(len(covariance))
-    slopes = scipy.linalg.solve(covariance, labeled.means.T, assume_a="pos").T
+    found = factor(covariance, WITHIN_TOLERANCE)
+    if found is not None:
+        slopes = labeled.means @ found.inverse.T @ found.inverse
+    elif within_rank(covariance) < len(covariance):
+        slopes = labeled.means
+    else:
+        slopes = scipy.linalg.solve(covariance, labeled.means.T, assume_a="pos").T
     log_priors = problem.log_priors
     if log_priors is None:
         log_priors = np.log(labeled.counts / labeled.weight)

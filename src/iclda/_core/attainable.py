@@ -14,12 +14,12 @@ from typing import Protocol
 import numpy as np
 
 from .labelsums import (
+    ROUNDING,
     LabelSums,
     boundary_scatter,
     label,
     mapped_curvature,
     near_boundary,
-    rounding_of,
     second_of_two,
     soften,
 )
@@ -58,7 +58,7 @@ class HeldRows:
     @cached_property
     def _unlabeled_total(self) -> Array:
         """What all classes together get of the rows held."""
-        return self.weights @ self.z
+        return np.asarray(self.weights @ self.z)
 
     @cached_property
     def _total(self) -> Array:
@@ -80,10 +80,10 @@ class HeldRows:
 
     @cached_property
     def _reach(self) -> Array:
-        return np.abs(self.z).max(axis=0, initial=0)
+        return np.asarray(np.abs(self.z).max(axis=0, initial=0))
 
     def hard_point(self, scores: Array) -> Array:
-        tie = rounding_of(scores.T, np.zeros(1), self._reach)
+        tie = ROUNDING * float((np.abs(scores) @ self._reach).max())
         return self._point(label(self._scores(scores), is_soft=False, tie=tie)[0])
 
     def soft_points(self, scores: Array) -> Array:

@@ -54,10 +54,10 @@ def frame_of(sample: AnyArray) -> Frame:
     # Halving first keeps the mean of entries near the largest float finite; a column that is
     # constant keeps its exact value, so that its deviations are exactly zero.
     half_mean = (sample / 2 / len(sample)).sum(axis=0)
-    origin = np.where(low == high, low, np.clip(2 * half_mean, low, high))
+    origin = np.where(low == high, low, np.minimum(np.maximum(2 * half_mean, low), high))
     spread = np.maximum(high / 2 - origin / 2, origin / 2 - low / 2) * 2
     spread = np.where((spread > 0) & np.isfinite(spread), spread, 1.0)
-    exponent = np.clip(np.frexp(spread)[1], -1000, 1000)
+    exponent = np.minimum(np.maximum(np.frexp(spread)[1], -1000), 1000)
     return Frame(origin, np.ldexp(1.0, exponent))
 
 

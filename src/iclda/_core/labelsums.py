@@ -12,7 +12,7 @@ from .frame import Frame
 from .types import AnyArray, Array
 
 _HARD = 1e-9  # a share this near to 1 is a label
-_ROUNDING = 16 * float(np.finfo(np.float64).eps)  # of a score, over the size of its terms
+ROUNDING = 16 * float(np.finfo(np.float64).eps)  # of a score, over the size of its terms
 
 
 class Rule(Protocol):
@@ -83,13 +83,9 @@ class LinearRule:
         """
         if self.is_soft:
             return self
-        return replace(self, tie=rounding_of(self.coef, self.intercept, 1 + offset))
-
-
-def rounding_of(coef: Array, intercept: Array, reach: Array | float) -> float:
-    """What rounding may do to scores of rows whose entries are at most ``reach``."""
-    size = np.abs(coef * np.reshape(reach, (-1, 1))).sum(axis=0)
-    return _ROUNDING * float(size.max() + np.abs(intercept[np.isfinite(intercept)]).max(initial=0))
+        size = (np.broadcast_to(1 + offset, len(self.coef)) @ np.abs(self.coef)).max()
+        common = np.abs(self.intercept[np.isfinite(self.intercept)]).max(initial=0)
+        return replace(self, tie=ROUNDING * float(size + common))
 
 
 def _linear(rows: AnyArray, coef: Array, intercept: Array) -> Array:

@@ -241,6 +241,7 @@ def _follow_on_all_rows(reader: ReadRows, sampled: Path, tol: float, max_iter: i
     levels = sampled.levels or (sampled.state,)
     soft = _SOFT_TAU * problem.likelihood.weight
     begin = next((a for a in reversed(levels) if a.tau >= soft), levels[0])
+    assert reader.sample is not None
     short = leap(follower, reader.sample, begin, tol=tol, max_iter=max_iter)
     if short is not None:
         return short

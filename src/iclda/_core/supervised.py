@@ -36,7 +36,7 @@ def fit_labeled(
     model = gaussians(
         frame, whitening, weights, means, covariance, log_priors, floor=WITHIN_TOLERANCE
     )
-    return model, within_rank(covariance)
+    return model, within_rank(covariance) if model.is_floored else model.rank
 
 
 def labeled_log_likelihood(model: Gaussians, labeled: LabeledSummary) -> float:

@@ -1,7 +1,7 @@
 """Likelihood of the labeled rows for two classes, in closed form.
 
-With r and b those of the first class, s = 1 - r, q = r s and t = b'b the covariance is I - b b' / q,
-and the likelihood depends on b through four numbers only: t, x = (b'm_1, b'm_2) and w = b'W b, where
+With r and b those of the first class, q = r (1 - r) and t = b'b the covariance is I - b b' / q, and
+the likelihood depends on b through four numbers only: t, x = b'm_1, y = b'm_2 and w = b'W b, where
 m_k are the class means of the labeled rows and W their scatter within classes. Value, gradient and
 Hessian follow from the derivatives of a function of five numbers.
 """
@@ -141,6 +141,7 @@ class _Numbers:
 
     @classmethod
     def of(cls, point: Array, b: Array, scattered: Array, means: Array) -> _Numbers:
+        r: Any
         if b.ndim == 1:  # plain floats: arrays of one number cost ten times as much
             r, t, w = float(point[0, 0]), float(b @ b), float(b @ scattered)
             x, y = (means @ b).tolist()
