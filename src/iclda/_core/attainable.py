@@ -27,6 +27,7 @@ from .problem import Problem
 from .types import Array
 
 _ENOUGH_NEAR = 100  # rows of a sample near a boundary, per unknown, that tell the curvature
+_PLENTY = 3  # times as many where all rows are read anyway
 
 
 class AttainableSet(Protocol):
@@ -163,8 +164,7 @@ class ReadRows:
     _last: tuple[Array, Array] | None = None  # scores and the curvature there
 
     def soft_point(self, scores: Array) -> tuple[Array, float]:
-        needs_all = self.sample is not None and not self._is_in_sample(scores)
-        sums = self._read(scores, is_soft=True, curvature=needs_all)
+        sums = self._read(scores, is_soft=True, curvature=self._thinning(scores))
         if sums.curvature is not None:
             self._last = scores, self._whitened(sums.curvature)
         point = self.problem.point_of(sums.counts, sums.sums)
@@ -178,19 +178,24 @@ class ReadRows:
         return self._read(direction, is_soft=False).log_sum / self.problem.moments.weight
 
     def curvature(self, scores: Array) -> Array:
-        if self.sample is not None and self._is_in_sample(scores):
+        if self.sample is not None and self._thinning(scores) == 0:
             return self.sample.curvature(scores)
         if self._last is None or not np.array_equal(self._last[0], scores):
             self.soft_point(scores)
         assert self._last is not None
         return self._last[1]
 
-    def _is_in_sample(self, scores: Array) -> bool:
-        """Whether the sample knows the curvature; if not, few rows add to it, and cheaply."""
-        assert self.sample is not None
-        return self.sample.n_near(scores) >= _ENOUGH_NEAR * scores[:-1].size
+    def _thinning(self, scores: Array) -> int:
+        """Every how many-th row near a boundary to take the curvature from; 0: from the sample."""
+        if self.sample is None:
+            return 0
+        n_near, enough = self.sample.n_near(scores), _ENOUGH_NEAR * scores[:-1].size
+        if n_near >= enough:
+            return 0
+        n_all = n_near * self.problem.unlabeled.n_rows / len(self.sample.weights)
+        return max(1, int(n_all / (_PLENTY * enough)))
 
-    def _read(self, scores: Array, *, is_soft: bool, curvature: bool = False) -> LabelSums:
+    def _read(self, scores: Array, *, is_soft: bool, curvature: int = 0) -> LabelSums:
         self.n_passes += 1
         rule = self.problem.rule_of(scores, is_soft=is_soft)
         return self.problem.unlabeled.label_sums(rule, self.problem.frame, curvature=curvature)

@@ -114,18 +114,23 @@ def label(scores: Array, *, is_soft: bool, tie: float = 0.0) -> tuple[Array, Arr
     """
     is_lead = scores.shape[-2] == 1
     top = np.maximum(scores[..., 0, :], 0) if is_lead else scores.max(axis=-2)
-    if is_soft:
+    if is_soft and is_lead:
         shares = soften(scores)
         return shares, top - np.log(shares.max(axis=-2))
+    if is_soft:
+        shares, total = _exponentials(scores, top)
+        return shares, top + np.log(total)
     if is_lead:
         shares = np.empty((*scores.shape[:-2], 2, scores.shape[-1]))
         shares[..., 0, :] = scores[..., 0, :] >= -tie
         np.subtract(1, shares[..., 0, :], out=shares[..., 1, :])
         return shares, top
-    first = (scores >= (top - tie)[..., None, :]).argmax(axis=-2)
-    shares = np.zeros_like(scores)
-    np.put_along_axis(shares, first[..., None, :], 1.0, axis=-2)
-    return shares, top
+    is_best = scores >= (top - tie)[..., None, :]
+    if is_best.sum() > top.size:  # ties: the first of them
+        first = is_best.argmax(axis=-2)[..., None, :]
+        is_best[...] = False
+        np.put_along_axis(is_best, first, True, axis=-2)
+    return is_best.astype(np.float64), top
 
 
 def soften(scores: Array) -> Array:
@@ -135,10 +140,16 @@ def soften(scores: Array) -> Array:
         second = second_of_two(scores[..., 0, :], out=shares[..., 1, :])
         np.subtract(1, second, out=shares[..., 0, :])
         return shares
-    shares = np.asarray(scores - scores.max(axis=-2, keepdims=True))
+    return _exponentials(scores, scores.max(axis=-2))[0]
+
+
+def _exponentials(scores: Array, top: Array) -> tuple[Array, Array]:
+    """Softmax, and the sum of the exponentials of scores less the top one."""
+    shares = np.asarray(scores - top[..., None, :])
     np.exp(shares, out=shares)
-    shares /= shares.sum(axis=-2, keepdims=True)
-    return shares
+    total = shares.sum(axis=-2)
+    shares /= total[..., None, :]
+    return shares, total
 
 
 def second_of_two(lead: Array, out: Array | None = None) -> Array:
@@ -266,8 +277,32 @@ def _scatter_from_one(rows: Array, spread: Array, weights: Array | None, index: 
     return np.asarray(scaled.T @ scaled)
 
 
+class BoundaryRows:
+    """Rows near a boundary, of several blocks: few a block, so their scatter is summed at once.
+
+    Every ``n``-th of them stands for n: the curvature need not be exact.
+    """
+
+    def __init__(self, n: int) -> None:
+        self._n = n
+        self._parts: list[tuple[Array, Array | None, Array]] = []
+
+    def add(self, rows: Array, weights: Array | None, shares: Array) -> None:
+        near = near_boundary(shares)[:: self._n]
+        part = None if weights is None else weights[near]
+        self._parts.append((rows[near], part, shares[:, near]))
+
+    def scatter(self) -> Array:
+        rows, weights, shares = zip(*self._parts, strict=True)
+        together = None if weights[0] is None else np.concatenate(weights)
+        found = boundary_scatter(np.concatenate(rows), together, np.concatenate(shares, axis=1))
+        return self._n * found
+
+
 def near_boundary(shares: Array) -> AnyArray:
     """Numbers of the rows that add to the boundary scatter more than rounding."""
+    if len(shares) == 2:
+        return np.flatnonzero(shares[0] * shares[1] > _HARD)
     return np.flatnonzero(shares.max(axis=0) < 1 - _HARD)
 
 

@@ -24,9 +24,12 @@ class Rows(Protocol):
         ...
 
     def label_sums(
-        self, rule: Rule, frame: Frame, centers: Array | None = None, *, curvature: bool = False
+        self, rule: Rule, frame: Frame, centers: Array | None = None, *, curvature: int = 0
     ) -> LabelSums:
-        """Class weights and sums under a rule; on request scatter about centers, or curvature."""
+        """Class weights and sums under a rule; on request scatter about centers, or curvature.
+
+        ``curvature`` n > 0: from about every n-th of the rows near a boundary, which stands for n.
+        """
         ...
 
     def sample(self, n: int, seed: int) -> tuple[AnyArray, Array]:

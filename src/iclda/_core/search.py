@@ -147,6 +147,8 @@ def _screen(sample: _Sample, effort: _Effort, n_starts: int, seed: int) -> list[
     hills = _find_hills(screened.problem, screened.held, n_starts, seed)
     if screened is sample and len(hills) == 1:
         return [_follow_start(sample, hills, effort)]
+    if len(hills) == 1:
+        return [_follow_start(sample, _restarted(sample, screened, hills.scores), effort)]
     rough = _ROUGH * sample.problem.likelihood.weight
     easy = replace(effort, tol=max(rough, effort.tol), aim=max(rough, effort.tol))
     found = [_follow_start(screened, hills[[i]], easy) for i in range(len(hills))]
@@ -155,10 +157,15 @@ def _screen(sample: _Sample, effort: _Effort, n_starts: int, seed: int) -> list[
     best = max(path.state.value for path in found)
     noise = 5 * sample.problem.likelihood.weight / np.sqrt(len(screened.rows))
     finalists = [path for path in found if path.state.value >= best - noise][:_MOST_FINALISTS]
-    scores = [(path.levels or (path.state,))[0].scores for path in finalists]
-    carried = [_carried_scores(a, screened.problem, sample.problem) for a in scores]
-    again = stand(sample.problem.likelihood, sample.held, np.array(carried))
+    scores = np.array([(path.levels or (path.state,))[0].scores for path in finalists])
+    again = _restarted(sample, screened, scores)
     return [_follow_start(sample, again[[i]], effort) for i in range(len(again))]
+
+
+def _restarted(sample: _Sample, screened: _Sample, scores: Array) -> Climbers:
+    """Climbers of a small sample where their scores put them in a larger one."""
+    carried = [_carried_scores(a, screened.problem, sample.problem) for a in scores]
+    return stand(sample.problem.likelihood, sample.held, np.array(carried))
 
 
 def _find_hills(problem: Problem, held: HeldRows, n_starts: int, seed: int) -> Climbers:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import reduce
+from operator import add
 from typing import TypeVar
 
 import numpy as np
 
 from .._core.frame import Frame
 from .._core.labelsums import (
+    BoundaryRows,
     LabelSums,
     Rule,
-    boundary_scatter,
     fold,
     label_sums_of_block,
     no_label_sums,
@@ -80,22 +82,20 @@ class MemoryRows:
 
     def moments(self, frame: Frame) -> Moments:
         if self._weights is None and self._is_long and is_near_zero(self._block(0)[0], frame):
-            sums = self._added_up(lambda block: sums_from_zero(block[0]))
+            sums = self._added_up(
+                lambda blocks: _sum(sums_from_zero(rows) for rows, _, _ in blocks)
+            )
             moments = None if sums is None else sums.moments(frame)
             if moments is not None:
                 return moments
 
-        def of_block(block: Block) -> Moments:
-            return moments_of_block(frame.apply(block[0]), block[1])
+        def of_blocks(blocks: Iterable[Block]) -> Moments:
+            return _sum(moments_of_block(frame.apply(rows), w) for rows, w, _ in blocks)
 
-        return self._added_up(of_block) or no_moments(self.n_features)
-
-    @property
-    def _is_long(self) -> bool:
-        return len(self._X) > self._block_rows
+        return self._added_up(of_blocks) or no_moments(self.n_features)
 
     def label_sums(
-        self, rule: Rule, frame: Frame, centers: Array | None = None, *, curvature: bool = False
+        self, rule: Rule, frame: Frame, centers: Array | None = None, *, curvature: int = 0
     ) -> LabelSums:
         # One read a pass: fold the frame into the rule rather than shift and scale every row.
         # Labels come from the folded rule whenever there is one: ties must fall the same way with
@@ -103,32 +103,41 @@ class MemoryRows:
         folded, is_folded = fold(rule, frame)
         sums_raw = is_folded and centers is None
 
-        def of_block(block: Block) -> LabelSums:
-            rows, weights, index = block
-            used = rows if sums_raw else frame.apply(rows)
-            shares, log_sums = folded.shares(rows if is_folded else used, index)
-            sums = label_sums_of_block(used, weights, shares, log_sums, centers)
-            if not curvature:
-                return sums
-            return replace(sums, curvature=boundary_scatter(used, weights, shares))
+        def of_blocks(blocks: Iterable[Block]) -> LabelSums:
+            between = BoundaryRows(curvature)
 
-        total = self._added_up(of_block)
+            def of_block(block: Block) -> LabelSums:
+                rows, weights, index = block
+                used = rows if sums_raw else frame.apply(rows)
+                shares, log_sums = folded.shares(rows if is_folded else used, index)
+                if curvature:
+                    between.add(used, weights, shares)
+                return label_sums_of_block(used, weights, shares, log_sums, centers)
+
+            sums = _sum(map(of_block, blocks))
+            return replace(sums, curvature=between.scatter()) if curvature else sums
+
+        total = self._added_up(of_blocks)
         if total is None:
             return no_label_sums(rule.n_classes, self.n_features)
         return unfolded(folded.completed(total), frame) if sums_raw else rule.completed(total)
 
-    def _added_up(self, of_block: Callable[[Block], Sum]) -> Sum | None:
+    @property
+    def _is_long(self) -> bool:
+        return len(self._X) > self._block_rows
+
+    def _added_up(self, of_blocks: Callable[[Iterable[Block]], Sum]) -> Sum | None:
         """Sum over all blocks; the order of additions is the same for any number of threads."""
         if self.n_rows == 0:
             return None
         if not self._is_long:
-            return of_block(self._block(0))
+            return of_blocks([self._block(0)])
         n_all = len(self._X)
         length = self._block_rows * _GROUP
 
         def of_group(begin: int) -> Sum:
             starts = range(begin, min(begin + length, n_all), self._block_rows)
-            return _sum(map(of_block, map(self._block, starts)))
+            return of_blocks(map(self._block, starts))
 
         return _sum(in_order(of_group, range(0, n_all, length), self._n_threads))
 
@@ -160,11 +169,8 @@ class MemoryRows:
         return float(self._weights[members].sum())
 
 
-def _sum(parts: Iterator[Sum]) -> Sum:
-    total = next(parts)
-    for part in parts:
-        total = total + part
-    return total
+def _sum(parts: Iterable[Sum]) -> Sum:
+    return reduce(add, parts)
 
 
 def _rows_per_block(n_features: int) -> int:
