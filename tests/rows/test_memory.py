@@ -114,3 +114,37 @@ def test_no_rows_have_no_sums():
     assert none.moments(FRAME).weight == 0
     assert none.label_sums(RULES["soft"], FRAME).counts.tolist() == [0, 0, 0, 0]
     assert none.responsibilities(RULES["soft"], FRAME).shape == (0, 4)
+
+
+@pytest.mark.parametrize("offset", [0.0, 3.0, 1e3, 1e9])
+def test_many_rows_have_the_moments_of_few_wherever_zero_lies(offset):
+    rows = RNG.standard_normal((500, 3)) * [1, 1e-3, 1e3] + offset * np.array([1, 1e-3, 1e3])
+    frame = frame_of(rows)
+    many, few = (MemoryRows(rows, block_rows=n).moments(frame) for n in (32, 500))
+    assert_equal_fields(many, few)
+    exact = np.cov(rows.astype(np.longdouble).T, bias=True)
+    found = many.covariance * np.outer(frame.scale, frame.scale)
+    np.testing.assert_allclose(np.diag(found), np.diag(exact).astype(float), rtol=1e-12)
+
+
+def test_a_constant_column_varies_by_nothing_in_many_rows():
+    rows = np.column_stack([RNG.standard_normal(500), np.full(500, 0.1)])
+    moments = MemoryRows(rows, block_rows=32).moments(frame_of(rows))
+    assert (moments.scatter[1] == 0).all()
+
+
+def test_rows_that_move_away_from_zero_after_the_first_keep_their_digits():
+    rows = RNG.standard_normal((500, 2))
+    rows[64:] += 1e7
+    frame = frame_of(rows)
+    many, few = (MemoryRows(rows, block_rows=32).moments(frame), MemoryRows(rows).moments(frame))
+    assert_equal_fields(many, few, rtol=1e-11)
+
+
+@pytest.mark.parametrize("n", [2, 5])
+def test_every_few_th_row_near_a_boundary_tells_the_curvature(n):
+    rows = RNG.standard_normal((20_000, 3))
+    frame, rule = frame_of(rows), RULES["soft"]
+    whole = MemoryRows(rows).label_sums(rule, frame, curvature=1).curvature
+    thinned = MemoryRows(rows).label_sums(rule, frame, curvature=n).curvature
+    assert np.linalg.norm(thinned - whole) < 0.1 * np.linalg.norm(whole)

@@ -61,7 +61,9 @@ class _Round:
 def _rows_of(problem: Problem) -> AttainableSet:
     """Few rows are whitened once and held; many are read in every round."""
     n_entries = problem.unlabeled.n_rows * (1 + problem.whitening.rank)
-    return hold_all(problem) if n_entries <= _HELD_ENTRIES else ReadRows(problem)
+    return (
+        hold_all(problem) if n_entries <= _HELD_ENTRIES else ReadRows(problem, has_curvature=False)
+    )
 
 
 def _repeat_labels(problem: Problem, tol: float, max_iter: int) -> Alternation:

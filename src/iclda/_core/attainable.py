@@ -7,7 +7,7 @@ the set furthest in a direction labels every row by its largest score: one pass 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
@@ -114,9 +114,17 @@ class HeldRows:
         shares = soften(self._scores(scores))
         return float(self.weights @ (along.max(axis=0) - (shares * along).sum(axis=0)))
 
+    def shifted(self, shift: Array) -> HeldRows:
+        """The same set moved by ``shift``."""
+        return replace(self, labeled_point=self.labeled_point + shift)
+
     def n_near(self, scores: Array) -> int:
         """How many rows lie so near to a boundary that they add to the curvature."""
         return len(near_boundary(soften(self._scores(scores))))
+
+    def knows_curvature(self, scores: Array) -> bool:
+        """Whether these rows, if they are a sample, tell the curvature of all."""
+        return self.n_near(scores) >= _ENOUGH_NEAR * scores[:-1].size
 
     def curvature(self, scores: Array) -> Array:
         """Derivative of the soft point with respect to the scores, last class held."""
@@ -160,6 +168,7 @@ class ReadRows:
 
     problem: Problem
     sample: HeldRows | None = None  # some of the rows, where they are enough to answer
+    has_curvature: bool = True  # whether soft points bring it along
     n_passes: int = 0
     _last: tuple[Array, Array] | None = None  # scores and the curvature there
 
@@ -188,12 +197,12 @@ class ReadRows:
     def _thinning(self, scores: Array) -> int:
         """Every how many-th row near a boundary to take the curvature from; 0: from the sample."""
         if self.sample is None:
+            return int(self.has_curvature)
+        if self.sample.knows_curvature(scores):
             return 0
-        n_near, enough = self.sample.n_near(scores), _ENOUGH_NEAR * scores[:-1].size
-        if n_near >= enough:
-            return 0
-        n_all = n_near * self.problem.unlabeled.n_rows / len(self.sample.weights)
-        return max(1, int(n_all / (_PLENTY * enough)))
+        share = self.sample.n_near(scores) / len(self.sample.weights)
+        enough = _PLENTY * _ENOUGH_NEAR * scores[:-1].size
+        return max(1, int(share * self.problem.unlabeled.n_rows / enough))
 
     def _read(self, scores: Array, *, is_soft: bool, curvature: int = 0) -> LabelSums:
         self.n_passes += 1

@@ -7,6 +7,8 @@ corrects that, and two or three of them are enough. Should a prediction fail, ``
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from .attainable import HeldRows
@@ -16,44 +18,54 @@ from .types import Array
 
 _DEEPEST = 0.03  # tau falls no further at once while labels harden
 _DEEPEST_INTERIOR = 1e-5
-_AIM = 0.5  # share of the tolerance that the last tau may cost
-_STRETCH = 1.5  # how much longer than before scores may be in the units of the read they come from
 _INTERIOR, _HARDENING = 3.0, 0.1  # answer of the gradient to the scores, over tau
 _MOST_BISECTIONS = 6
+_AIM = 0.5  # share of the tolerance that the last tau may cost
+_STRETCH = 1.5  # how much longer scores may be than before, in the units of the read they come from
+_MOST_ON_SAMPLE = 60
 _SURE = 0.9  # share of the tolerance at which the gap is measured
-_MOST_TRIES = 2  # predictions that may fail before the careful way is taken
+_RESUME = 10.0  # the careful way begins where entropy costs so many times what is left to gain
+_MOST_FAILURES = 3  # predictions that may fail before the careful way is taken
 
 
-def leap(
-    follower: Follower, sample: HeldRows, begin: State, *, tol: float, max_iter: int
-) -> Path | None:
-    """The end of the path that ``begin`` stands on, if predictions lead there; None if not.
+def leap(follower: Follower, sample: HeldRows, begin: State, *, tol: float, max_iter: int) -> Path:
+    """The end of the path that ``begin`` stands on, if predictions lead there.
 
-    ``sample`` are rows on which the gap is guessed before a read is spent on it.
+    If they do not, the gap is infinite, and the state is where the careful way had best begin.
+    ``sample`` are rows on which to guess what all rows would answer.
     """
-    state = follower.state(begin.scores, begin.tau)
-    factor_is_at_least, n_tries = 0.0, 0
-    system, last = System(follower, state), None
+    first = state = follower.state(begin.scores, begin.tau)
+    best, cheapest, n_failures = System(follower, state), np.inf, 0
+    resume = begin
     for n_iter in range(1, max_iter + 1):
         if not smallest_eigenvalue(state.point) > 2 * FLOOR:
-            return None
+            break
+        system = System(follower, state)
         cost = system.ascent()[1] + state.tau * state.entropy
-        if last is not None and not cost <= last[1]:
-            # Too far: take it back and try half the way.
-            n_tries += 1
-            if n_tries > _MOST_TRIES:
-                return None
-            factor_is_at_least = np.sqrt(state.tau / last[0].state.tau)
-            system, cost = last
-        else:
-            last = system, cost
+        if cost <= cheapest:
+            best, cheapest = system, cost
             found = _gap(follower, sample, state, tol)
             if found <= tol:
                 return Path(state, found, n_iter, True, (state,))
-        factor = max(_factor(system, tol), factor_is_at_least)
-        state = follower.state(_predicted(system, factor), factor * system.state.tau)
-        system = System(follower, state)
-    return None
+        else:
+            n_failures += 1
+        if n_failures > _MOST_FAILURES:
+            break
+        # Each kind of prediction fails where the other is good: change over.
+        if n_failures % 2 == 1 and sample.knows_curvature(best.state.scores):
+            levels = _followed_on_sample(follower, sample, first, best.state, tol)
+            resume = _coarser(levels, _RESUME * cheapest)
+            scores, tau = levels[-1].scores, levels[-1].tau
+        else:
+            factor = _factor(best, tol) ** (1 / (1 + n_failures))
+            scores, tau = _stretched(best, factor), factor * best.state.tau
+        state = follower.state(scores, tau)
+    return Path(resume, np.inf, n_iter, True, (resume,))
+
+
+def _coarser(levels: tuple[State, ...], cost: float) -> State:
+    """The last of some levels at which what entropy costs still exceeds a cost."""
+    return next((a for a in reversed(levels) if a.tau * a.entropy >= cost), levels[0])
 
 
 def _gap(follower: Follower, sample: HeldRows, state: State, tol: float) -> float:
@@ -75,6 +87,20 @@ def gap_bound(gradient: Array) -> float:
     return float(np.sqrt(2 * (centered**2).sum()))
 
 
+def _followed_on_sample(
+    follower: Follower, sample: HeldRows, first: State, last: State, tol: float
+) -> tuple[State, ...]:
+    """Levels of the path on the sample, shifted so that it agrees with all rows at the last read.
+
+    Where labels do not harden everywhere, many rows answer to the scores, and the sample knows how.
+    """
+    shifted = sample.shifted(last.point - sample.soft_point(last.scores)[0])
+    on_sample = Follower(follower.likelihood, shifted, shifted.labeled_point)
+    begin = on_sample.state(first.scores, first.tau)
+    end = on_sample.follow(begin, tol=_AIM * tol, max_iter=_MOST_ON_SAMPLE)
+    return (*end.levels, end.state)
+
+
 def _answer(system: System) -> float:
     """How much the gradient changes where the scores grow, over tau: zero if labels harden."""
     scores = system.state.scores[:-1].ravel()
@@ -89,40 +115,46 @@ def _factor(system: System, tol: float) -> float:
     """
     state = system.state
     if _answer(system) > _INTERIOR:
-        bound = state.tau * gap_bound(state.scores)
-        return float(np.clip(_AIM * tol / max(bound, 1e-300), _DEEPEST_INTERIOR, 1))
+        bound = max(state.tau * gap_bound(state.scores), 1e-300)
+        return float(np.clip(_AIM * tol / bound, _DEEPEST_INTERIOR, 1))
     cost = max(state.tau * state.entropy, 1e-300)
     factor = float(np.clip(np.sqrt(_AIM * tol / cost), _DEEPEST, 1))
     return 1.0 if factor > 0.9 else factor
 
 
-def _predicted(system: System, factor: float) -> Array:
-    """Scores at tau x factor.
+def _stretched(system: System, factor: float) -> Array:
+    """Scores at tau x factor, from how all rows answered to those of the last read.
 
-    Sums answer to scores that grow by a common stretch as they did to the scores before it: exact
-    where labels harden and the stretch is 1 / factor, and where the optimum is interior and it is
-    1. In between it is the least that keeps the scores, taken back by it, as long as they were.
+    Class sums answer to scores that grow by a common stretch as they did to the scores before it:
+    exact where labels harden and the stretch is 1 / factor, and where the optimum is interior and
+    it is 1. In between it is the least that keeps the scores, taken back by it, of their length.
     """
     state = system.state
     tau, scores = factor * state.tau, state.scores[:-1].ravel()
     right = state.gradient[:-1].ravel() - system.product @ scores
     longest = _STRETCH * float(np.linalg.norm(scores))
-    answer = _answer(system)
 
     def unstretched(stretch: float) -> Array:
         return system.solved(stretch * tau, right)
 
-    most = max(1.0, 1 / (_STRETCH * factor))
-    if answer > _INTERIOR or answer < _HARDENING:
-        stretch = 1.0 if answer > _INTERIOR else most
-        return system.with_last_class(stretch * unstretched(stretch))
-    least, most = 0.0, np.log(1 / factor)
-    if np.linalg.norm(unstretched(1.0)) > longest:
-        for _ in range(_MOST_BISECTIONS):
-            middle = (least + most) / 2
-            is_long = np.linalg.norm(unstretched(np.exp(middle))) > longest
-            least, most = (middle, most) if is_long else (least, middle)
+    answer = _answer(system)
+    if answer > _INTERIOR:
+        stretch = 1.0
+    elif answer < _HARDENING:
+        stretch = max(1.0, 1 / (_STRETCH * factor))
     else:
-        most = 0.0
-    stretch = float(np.exp(most))
+        stretch = _least_stretch(
+            lambda a: bool(np.linalg.norm(unstretched(a)) <= longest), 1 / factor
+        )
     return system.with_last_class(stretch * unstretched(stretch))
+
+
+def _least_stretch(is_enough: Callable[[float], bool], most: float) -> float:
+    """By bisection between 1 and the most there is."""
+    if is_enough(1.0):
+        return 1.0
+    low, high = 0.0, float(np.log(most))
+    for _ in range(_MOST_BISECTIONS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if is_enough(float(np.exp(middle))) else (middle, high)
+    return float(np.exp(high))

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from .two_classes import TwoClasses
-from .types import AnyArray, Array
+from .types import Array
 
 # Smallest eigenvalue allowed to I - B D^-1 B': below it the likelihood counts as unbounded.
 FLOOR = 1e-10
@@ -56,8 +56,9 @@ class LabeledLikelihood:
 
         The gradient matters up to a shift common to all classes.
         """
-        is_floored = smallest_eigenvalue(point) <= FLOOR
-        lifted = _lifted(point, is_floored)
+        eigenvalue = smallest_eigenvalue(point)
+        is_floored = ~(eigenvalue > FLOOR)
+        lifted = _lifted(point) if is_floored.any() else point
         if len(self.counts) == 2:
             value, gradient = self._two.value_and_gradient(lifted)
         else:
@@ -163,12 +164,15 @@ def _transposed(rows: Array) -> Array:
     return np.swapaxes(rows, -1, -2)
 
 
-def _lifted(point: Array, is_floored: AnyArray) -> Array:
-    """Points at the floor moved just above it, where M can be inverted."""
-    if not is_floored.any():
-        return point
+def _lifted(point: Array) -> Array:
+    """Points at or below the floor moved just above it, where M can be inverted."""
     lifted = point.copy()
-    lifted[..., 1:] *= np.where(is_floored, 1 - FLOOR, 1.0)[..., None, None]
+    lifted[..., 0] = np.maximum(lifted[..., 0], FLOOR)
+    lifted[..., 0] /= lifted[..., 0].sum(axis=-1, keepdims=True)
+    # Outside the set of all points a class may have no weight at all.
+    eigenvalue = smallest_eigenvalue(lifted)
+    shrink = np.sqrt((1 - 2 * FLOOR) / (1 - np.minimum(eigenvalue, 2 * FLOOR)))
+    lifted[..., 1:] *= shrink[..., None, None]
     return lifted
 
 
@@ -198,11 +202,16 @@ def precise_means_and_log_det(point: Array) -> tuple[Array, Array]:
 
 
 def smallest_eigenvalue(point: Array) -> Array:
-    """Smallest eigenvalue of I - B D^-1 B'."""
+    """Smallest eigenvalue of I - B D^-1 B'; minus infinity where a class has no weight."""
+    r, b = point[..., 0], point[..., 1:]
+    if r.min(initial=1) <= 0:
+        is_empty = (r <= 0).any(axis=-1)
+        filled = np.where(r[..., None] > 0, point, 1.0)
+        return np.where(is_empty, -np.inf, smallest_eigenvalue(filled))
     if point.shape[-2] == 2:  # the class sums of z balance: one eigenvalue is zero
-        r, b = point[..., 0, 0], point[..., 0, 1:]
-        squares = b @ b if b.ndim == 1 else np.einsum("...d,...d->...", b, b)
-        return np.asarray(1 - squares / (r * (1 - r)))
-    scaled = point[..., 1:] / np.sqrt(point[..., :1])
+        first = b[..., 0, :]
+        squares = first @ first if b.ndim == 2 else np.einsum("...d,...d->...", first, first)
+        return np.asarray(1 - squares / (r[..., 0] * r[..., 1]))
+    scaled = b / np.sqrt(r)[..., None]
     gram = scaled @ _transposed(scaled)
     return np.asarray(1 - np.linalg.eigvalsh(gram)[..., -1])

@@ -250,11 +250,12 @@ def _follow_on_all_rows(reader: ReadRows, sampled: Path, tol: float, max_iter: i
     begin = next((a for a in reversed(levels) if a.tau >= soft), levels[0])
     assert reader.sample is not None
     short = leap(follower, reader.sample, begin, tol=tol, max_iter=max_iter)
-    if short is not None:
+    if short.gap <= tol:
         return short
+    reader.sample = None  # what comes now relies on the exact curvature
     paths: list[Path] = []
-    for factor in (1.0, 10.0, 100.0):
-        state = follower.state(begin.scores / factor, begin.tau * factor)
+    for start, factor in ((short.state, 1.0), (begin, 10.0), (begin, 100.0)):
+        state = follower.state(start.scores / factor, start.tau * factor)
         paths.append(follower.follow(state, tol=tol, max_iter=max_iter))
         if _is_settled(paths[-1], -np.inf, tol) or paths[-1].n_iter >= max_iter:
             break
