@@ -1,0 +1,43 @@
+"""What commands share: option types, and errors told in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated
+
+import typer
+
+USAGE_ERROR, INTERRUPTED = 2, 130
+
+Jobs = Annotated[int, typer.Option(min=0, help="Processes; 0 takes all cores.")]
+Seed = Annotated[int, typer.Option(min=0, help="All splits and starts follow from it.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")]
+Json = Annotated[bool, typer.Option("--json", help="Print a summary for programs at the end.")]
+
+
+def listed(text: str) -> list[str]:
+    """Names separated by commas."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def n_cores() -> int:
+    """Number of cores this process may use."""
+    from joblib import cpu_count
+
+    return int(cpu_count())
+
+
+@contextmanager
+def explained_errors(after_interruption: str = "Nothing was written.") -> Iterator[None]:
+    """What a user can mend is one line and exit code 2, an interruption one line and 130."""
+    from ..experiments.store import StoreError
+
+    try:
+        yield
+    except KeyboardInterrupt:
+        typer.echo(f"Interrupted. {after_interruption}", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    except (StoreError, ValueError, OSError, ImportError) as error:
+        typer.echo(f"Error: {error}", err=True)
+        raise typer.Exit(USAGE_ERROR) from None
