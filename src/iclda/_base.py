@@ -15,6 +15,7 @@ from sklearn.base import (
     TransformerMixin,
     _fit_context,
 )
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.metrics import accuracy_score
 from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -34,6 +35,7 @@ from ._diagnosis import (
     warn_of_single_labels,
     warn_of_span,
 )
+from ._export import to_onnx, to_sklearn
 from ._inputs import check_rows
 from ._labels import plain, split_marker
 from ._rows.memory import MemoryRows
@@ -375,3 +377,32 @@ class LinearGaussianClassifier(
         return float(
             accuracy_score(present, self.predict(_safe_indexing(X, kept)), sample_weight=weights)
         )
+
+    def to_sklearn(self) -> LinearDiscriminantAnalysis:
+        """The same classifier as scikit-learn's own, which predicts without this package.
+
+        Returns
+        -------
+        classifier : sklearn.discriminant_analysis.LinearDiscriminantAnalysis
+            Fitted, with equal classes, probabilities and ``transform``. Of more than two classes,
+            ``decision_function`` differs by a constant of the row: it is about the overall mean.
+        """
+        check_is_fitted(self)
+        return to_sklearn(self)
+
+    def to_onnx(self, *, dtype: Any = "float64") -> Any:
+        """The same classifier as an ONNX graph. Needs the extra ``onnx``.
+
+        Parameters
+        ----------
+        dtype : {"float32", "float64"}, default="float64"
+            Type of the rows, and of the probabilities. Between them it computes in double.
+
+        Returns
+        -------
+        model : onnx.ModelProto
+            Input "X", outputs "label" and "probabilities"; ``SerializeToString`` gives the bytes
+            that runtimes read. Version, classes and feature names are in its metadata.
+        """
+        check_is_fitted(self)
+        return to_onnx(self, dtype)
