@@ -36,7 +36,7 @@ from ._diagnosis import (
     warn_of_span,
 )
 from ._export import to_onnx, to_sklearn
-from ._inputs import check_rows
+from ._inputs import check_rows, read_table
 from ._labels import plain, split_marker
 from ._rows.memory import MemoryRows
 from ._training import TrainingData, check_spread, prepare
@@ -329,6 +329,7 @@ class LinearGaussianClassifier(
             One number a row.
         """
         check_is_fitted(self)
+        X = read_table(X)
         check_consistent_length(X, y)
         joint = self._in_blocks(X, self._gaussians_.log_joint)
         return joint[np.arange(len(joint)), self._codes_of(y)]
@@ -365,6 +366,7 @@ class LinearGaussianClassifier(
             Between 0 and 1.
         """
         check_is_fitted(self)
+        X = read_table(X)
         check_consistent_length(X, y, sample_weight)
         present, is_marker = split_marker(y, self.unlabeled)
         if not present.size:

@@ -116,11 +116,11 @@ def _missing_entries(values: AnyArray) -> AnyArray:
 
 
 def _nulls_of_column(y: Any) -> AnyArray | None:
-    """Where a pandas or polars column is null; None for anything else."""
+    """Where a pandas, polars or pyarrow column is null; None for anything else."""
     if hasattr(y, "isna") and getattr(y, "ndim", 1) == 1:
         return np.array(y.isna(), dtype=bool)
-    if hasattr(y, "is_null") and hasattr(y, "drop_nulls"):
-        return np.array(y.is_null().to_numpy(), dtype=bool)
+    if hasattr(y, "is_null") and (hasattr(y, "drop_nulls") or hasattr(y, "drop_null")):
+        return np.array(np.asarray(y.is_null()), dtype=bool)
     return None
 
 
@@ -128,6 +128,8 @@ def _present_of_column(y: Any, is_null: AnyArray) -> AnyArray:
     """The values of a column that are not null, in the NumPy dtype behind a nullable one."""
     if hasattr(y, "drop_nulls"):
         return np.asarray(y.drop_nulls().to_numpy())
+    if hasattr(y, "drop_null"):
+        return np.asarray(y.drop_null())
     dtype = getattr(y.dtype, "numpy_dtype", None)
     return np.asarray(y[~is_null], dtype=dtype if isinstance(dtype, np.dtype) else None)
 

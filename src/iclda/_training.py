@@ -15,7 +15,7 @@ from ._core.problem import LabeledSummary, Problem, summarize_labeled
 from ._core.rows import Rows
 from ._core.shrinkage import ledoit_wolf
 from ._core.types import AnyArray, Array
-from ._inputs import check_rows, check_weights, column_name
+from ._inputs import check_rows, check_weights, column_name, read_table
 from ._labels import Labels, encode_labels, plain, resolve_priors
 from ._rows.chain import ChainedRows
 from ._rows.memory import MemoryRows
@@ -85,7 +85,7 @@ def prepare(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None. "
             f"Rows without a label carry y = {plain(estimator.unlabeled)!r}."
         )
-    X = check_rows(estimator, X, reset=True)
+    X, y = check_rows(estimator, X, reset=True), read_table(y, "y")
     _check_length(X, y)
     weights = check_weights(sample_weight, len(X), "sample_weight")
     is_counted = None if weights is None else weights > 0
