@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from .._versions import versions
 from ..datasets import BENCHMARKS, Dataset, find_benchmark, load_benchmark
 from .cells import (
     CURVES,
@@ -27,7 +28,6 @@ from .cells import (
 from .runner import TOY_LABELED, TOY_ROWS, Arrays, curve_sizes, run_cells
 from .splits import n_labeled_of
 from .store import FORMAT, Store
-from .versions import versions
 
 TABLE_REPEATS, CURVE_REPEATS = 20, 500
 TOYS = (GAUSSIAN, VIOLATED)
