@@ -26,6 +26,14 @@ def kinds_of(features: Any) -> dict[str, str]:
     return {name: _kind_of(features[name], name) for name in features.columns}
 
 
+def is_boolean(series: Any) -> bool:
+    """Whether a column holds true and false, perhaps with gaps."""
+    if getattr(series.dtype, "kind", "O") != "O":
+        return bool(series.dtype.kind == "b")
+    types = {type(value) for value in series.dropna()}
+    return bool(types) and types <= {bool, np.bool_}
+
+
 def _check_names(features: Any) -> None:
     for name in features.columns:
         if not isinstance(name, str):
@@ -40,7 +48,7 @@ def _check_names(features: Any) -> None:
 
 def _kind_of(series: Any, name: str) -> str:
     code = getattr(series.dtype, "kind", "O")
-    if code == "b":
+    if is_boolean(series):
         return BOOLEAN
     if code in "iuf":
         return NUMBER
@@ -56,8 +64,6 @@ def _kind_of(series: Any, name: str) -> str:
 def _kind_of_objects(series: Any, name: str) -> str:
     present = series.dropna()
     types = {type(value) for value in present}
-    if types <= {bool, np.bool_} and types:
-        return BOOLEAN
     odd = [value for value in present if not isinstance(value, (str, bool, int, float, np.generic))]
     if odd:
         raise ValueError(

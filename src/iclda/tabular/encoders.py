@@ -11,6 +11,7 @@ from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
 from .._core.types import AnyArray, Array
 from .cells import texts_of
+from .columns import BOOLEAN, CATEGORY, NUMBER, is_boolean
 from .requirements import require
 
 _NEUTRAL = -1  # the code of a value that nothing is known about
@@ -35,6 +36,8 @@ class NumberEncoder(TransformerMixin, BaseEstimator):
         """Learn the medians."""
         _check_feature_names(self, X, reset=True)
         self.n_features_in_ = X.shape[1]
+        kinds = {True: BOOLEAN, False: NUMBER}
+        self.column_kinds_ = {name: kinds[is_boolean(X[name])] for name in X.columns}
         numbers = self._numbers(X)
         is_known = ~np.isnan(numbers)
         self.medians_ = np.array(
@@ -89,6 +92,7 @@ class CategoryEncoder(TransformerMixin, BaseEstimator):
         """Learn the categories."""
         _check_feature_names(self, X, reset=True)
         self.n_features_in_ = X.shape[1]
+        self.column_kinds_ = dict.fromkeys(X.columns, CATEGORY)
         self.codings_ = [_coding(name, texts) for name, texts in self._texts(X)]
         return self
 
