@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,15 +59,21 @@ class Task:
         y = self.y[rows]
         y[~is_labeled] = storable(self.marker)
         params = cut(self.fit_params, rows, len(self.y))
-        with warnings.catch_warnings():
-            if is_labeled.all():  # asked for by n_unlabeled=0
-                warnings.filterwarnings("ignore", message=r"\w+ got no unlabeled rows")
+        with _no_unlabeled_rows_asked_for() if is_labeled.all() else nullcontext():
             return clone(self.estimator).fit(_safe_indexing(self.X, rows), y, **params)
 
     def _score(self, fitted: Any, test: AnyArray) -> float:
         y = self.labels.classes[self.labels.codes[test]]
         params = cut(self.score_params, test, len(self.y))
         return float(self.scorer(fitted, _safe_indexing(self.X, test), y, **params))
+
+
+@contextmanager
+def _no_unlabeled_rows_asked_for() -> Iterator[None]:
+    """Silence the warning of a classifier that gets none."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=r"\w+ got no unlabeled rows")
+        yield
 
 
 def routed(

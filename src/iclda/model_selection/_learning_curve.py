@@ -16,10 +16,10 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from .._core.types import AnyArray, Array
 from .._labels import Labels, encode_labels
+from ._checks import check_count, check_error_score, is_whole
 from ._fits import Result, Task, routed
 from ._marker import Marker, marker_of
 from ._masking import write_marker
-from ._checks import check_count, check_error_score, is_whole
 from ._sizes import Part, Sizes, arrange, resolve_sizes
 from ._splitters import SemiSupervisedKFold
 

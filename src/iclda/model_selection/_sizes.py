@@ -9,8 +9,8 @@ import numpy as np
 
 from .._core.types import AnyArray
 from .._labels import Labels, plain
-from ._masking import labeling_order
 from ._checks import check_count
+from ._masking import labeling_order
 
 _DEFAULT_POINTS = 6
 _SMALLEST_DEFAULT = 10

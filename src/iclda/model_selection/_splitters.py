@@ -13,8 +13,6 @@ from sklearn.utils.validation import check_consistent_length
 
 from .._core.types import AnyArray
 from .._labels import Labels, encode_labels
-from ._dealing import fold_of_groups, fold_of_rows, tested_groups, tested_rows
-from ._groups import LabeledGroups, find_labeled_groups
 from ._checks import (
     check_count,
     check_flag,
@@ -26,6 +24,8 @@ from ._checks import (
     require_two_groups,
     stranded,
 )
+from ._dealing import fold_of_groups, fold_of_rows, tested_groups, tested_rows
+from ._groups import LabeledGroups, find_labeled_groups
 
 
 class SemiSupervisedSplitter(BaseCrossValidator):
