@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,6 +15,20 @@ Jobs = Annotated[int, typer.Option(min=0, help="Processes; 0 takes all cores.")]
 Seed = Annotated[int, typer.Option(min=0, help="All splits and starts follow from it.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")]
 Json = Annotated[bool, typer.Option("--json", help="Print a summary for programs at the end.")]
+
+Drop = Annotated[
+    list[str] | None, typer.Option(metavar="COLUMN", help="Leave this column out; repeatable.")
+]
+Target = Annotated[str, typer.Option(metavar="COLUMN", help="Column that holds the classes.")]
+Unlabeled = Annotated[
+    str | None,
+    typer.Option(metavar="VALUE", help="Target of unlabeled rows, besides an empty cell."),
+]
+UnlabeledFile = Annotated[
+    Path | None, typer.Option(help="A second table, all of whose rows are unlabeled.")
+]
+Missing = Annotated[str, typer.Option(help="Empty cells: impute or refuse.")]
+TableFile = Annotated[Path, typer.Argument(metavar="DATA", help="A .csv, .tsv or .parquet file.")]
 
 
 def listed(text: str) -> list[str]:

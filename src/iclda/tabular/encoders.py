@@ -132,6 +132,10 @@ def refuse_gaps(is_gap: AnyArray, name: str) -> None:
 
 def _as_numbers(series: Any, name: str) -> Array:
     pandas = require("pandas")
+    if series.dtype.kind in "mMc":
+        raise ValueError(
+            f"Column {name!r} must hold numbers, got {series.dtype}: turn it into numbers first."
+        )
     numbers = pandas.to_numeric(series, errors="coerce")
     is_text = numbers.isna() & series.notna()
     if is_text.any():

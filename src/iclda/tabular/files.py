@@ -152,6 +152,8 @@ def _explained(path: Path, columns: Sequence[str] = ()) -> Iterator[None]:
     arrow = require("pyarrow")
     try:
         yield
+    except KeyboardInterrupt:  # one of pyarrow's own is an error of pyarrow too
+        raise
     except (arrow.ArrowException, EOFError, zlib.error, UnicodeError, gzip.BadGzipFile) as error:
         raise ValueError(f"{path}{_reason(str(error), columns)}") from error
 

@@ -46,16 +46,16 @@ def _texts(column: Any) -> AnyArray:
     return np.concatenate(parts)
 
 
-def refuse_infinity(features: Any, file: TableFile) -> None:
-    """ValueError that names file, row and column."""
+def refuse_infinity(features: Any, file: TableFile, n_before: int = 0) -> None:
+    """ValueError that names file, row and column; so many rows came before these."""
     for name in features.columns:
         if features[name].dtype.kind == "f":
             is_infinite = np.isinf(features[name].to_numpy())
             if is_infinite.any():
-                row = int(np.argmax(is_infinite))
+                row = n_before + int(np.argmax(is_infinite)) + file.first_row
                 raise ValueError(
-                    f"{file.path}, row {row + file.first_row}, column {name!r}: holds infinity or "
-                    "a number too large to compute with. Replace it, or empty the cell."
+                    f"{file.path}, row {row}, column {name!r}: holds infinity or a number too "
+                    "large to compute with. Replace it, or empty the cell."
                 )
 
 

@@ -112,3 +112,14 @@ def _named(labels: AnyArray, most: int = 5) -> str:
     names = sorted({label for label in labels if label is not None})
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(repr(name) for name in names[:most]) + more if names else "empty cells only"
+
+
+def note_on_minus_one(labels: AnyArray, target: str) -> list[str]:
+    """-1 marks unlabeled rows in many programs, and in a table it is a class unless told."""
+    names = Counter(labels)
+    if names["-1"] and None not in names and len(names) > 2:
+        return [
+            f"'-1' in column {target!r} counts as a class, of {names['-1']} rows: pass "
+            "--unlabeled -1 if it marks unlabeled rows."
+        ]
+    return []

@@ -15,7 +15,7 @@ import numpy as np
 from .._core.types import AnyArray
 from .files import TableFile, digest_of, open_table
 from .frames import frame_of, refuse_infinity, stacked, without_empty_columns, without_row_numbers
-from .labels import labels_of
+from .labels import labels_of, note_on_minus_one
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,9 @@ def read_table(
     labels = labels_of(rows[target], file.path, target, unlabeled)
     features = frame_of(rows.drop_columns([target, *dict.fromkeys(drop)]))
     refuse_infinity(features, file)
-    features, notes = without_row_numbers(features)
+    notes = note_on_minus_one(labels, target)
+    features, more_notes = without_row_numbers(features)
+    notes += more_notes
     sources = [Source(str(path), digest_of(file.path), len(features))]
     if unlabeled_file is not None:
         more = _read_unlabeled(open_table(Path(unlabeled_file)), features, file.path)
