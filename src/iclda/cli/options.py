@@ -46,13 +46,20 @@ def n_cores() -> int:
 @contextmanager
 def explained_errors(after_interruption: str = "Nothing was written.") -> Iterator[None]:
     """What a user can mend is one line and exit code 2, an interruption one line and 130."""
-    from ..experiments.store import StoreError
-
     try:
         yield
     except KeyboardInterrupt:
         typer.echo(f"Interrupted. {after_interruption}", err=True)
         raise typer.Exit(INTERRUPTED) from None
-    except (StoreError, ValueError, OSError, ImportError) as error:
-        typer.echo(f"Error: {error}", err=True)
+    except Exception as error:
+        if not isinstance(error, _mendable()):
+            raise
+        typer.echo(f"Error: {' '.join(str(error).split())}", err=True)
         raise typer.Exit(USAGE_ERROR) from None
+
+
+def _mendable() -> tuple[type[Exception], ...]:
+    # Imported once something went wrong: at the start it would delay every command.
+    from ..experiments.store import StoreError
+
+    return (StoreError, ValueError, OSError, ImportError)

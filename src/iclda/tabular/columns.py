@@ -12,6 +12,7 @@ from .cells import number_in, texts_of
 
 NUMBER, BOOLEAN, CATEGORY = "number", "boolean", "category"
 
+_TOLD = 5  # columns that an error describes; of more it gives the number
 _FEW_TEXTS = 20  # so many different texts are categories, however few the rows
 _DATE = re.compile(r"\d{4}-\d\d?-\d\d?([ T].*)?|\d\d?[./]\d\d?[./]\d{2,4}( .*)?")
 
@@ -19,11 +20,21 @@ _DATE = re.compile(r"\d{4}-\d\d?-\d\d?([ T].*)?|\d\d?[./]\d\d?[./]\d{2,4}( .*)?"
 def kinds_of(features: Any) -> dict[str, str]:
     """Kind of every column of a pandas frame, by name.
 
-    Raises ValueError that names the column and the way out for dates, ids, free text, numbers
+    Raises ValueError that names the columns and the way out for dates, ids, free text, numbers
     mixed with text, and values that are neither number nor text.
     """
     _check_names(features)
-    return {name: _kind_of(features[name], name) for name in features.columns}
+    kinds, problems = {}, []
+    for name in features.columns:
+        try:
+            kinds[name] = _kind_of(features[name], name)
+        except ValueError as error:
+            problems.append(str(error))
+    if problems:
+        n_more = len(problems) - _TOLD
+        more = [f"{n_more} more columns cannot be used."] if n_more > 0 else []
+        raise ValueError(" ".join([*problems[:_TOLD], *more]))
+    return kinds
 
 
 def is_boolean(series: Any) -> bool:

@@ -17,7 +17,11 @@ from .preparation import pipeline, preprocessing
 from .table import Table
 
 _NO_UNLABELED = "got no unlabeled rows"
-# Warnings speak of parameters in Python; on the command line they are options.
+_SUPERVISED = (
+    "No row is unlabeled, so that this is a supervised fit. Rows with an empty target are "
+    "unlabeled; --unlabeled and --unlabeled-file name others."
+)
+# Messages speak of parameters in Python; on the command line they are options.
 _OPTIONS = {
     "pass shrinkage": "pass --shrinkage",
     "Pass shrinkage": "Pass --shrinkage",
@@ -53,7 +57,7 @@ def fit_table(
     model = pipeline(preprocessing(table.features, missing=missing), classifier)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model.fit(table.features, table.labels)
+        _fit(model, table)
     found = model.predict(table.features[table.is_labeled])
     about = {
         "method": method.name,
@@ -68,7 +72,7 @@ def fit_table(
         "seconds": round(time.perf_counter() - start, 3),
         "empty_cells": {name: int(n) for name, n in table.features.isna().sum().items() if n},
         "notes": list(table.notes),
-        "warnings": _in_words_of_the_command(caught),
+        "warnings": _told(caught),
     }
     return TableFit(model, about)
 
@@ -78,15 +82,22 @@ def _check_priors(priors: Mapping[str, float] | None, table: Table) -> None:
     resolve_priors(priors, np.array(table.classes, dtype=object), None)
 
 
-def _in_words_of_the_command(caught: list[warnings.WarningMessage]) -> list[str]:
-    messages = []
-    for message in dict.fromkeys(str(warning.message) for warning in caught):
-        if _NO_UNLABELED in message:
-            message = (
-                "No row is unlabeled, so that this is a supervised fit. Rows with an empty target "
-                "are unlabeled; --unlabeled and --unlabeled-file name others."
-            )
-        for parameter, option in _OPTIONS.items():
-            message = message.replace(parameter, option)
-        messages.append(message)
-    return messages
+def _fit(model: Any, table: Table) -> None:
+    try:
+        model.fit(table.features, table.labels)
+    except ValueError as error:
+        raise ValueError(_with_options(str(error))) from error
+
+
+def _told(caught: list[warnings.WarningMessage]) -> list[str]:
+    """Warnings, each once."""
+    messages = dict.fromkeys(str(warning.message) for warning in caught)
+    return [
+        _SUPERVISED if _NO_UNLABELED in message else _with_options(message) for message in messages
+    ]
+
+
+def _with_options(message: str) -> str:
+    for parameter, option in _OPTIONS.items():
+        message = message.replace(parameter, option)
+    return message

@@ -9,11 +9,7 @@ from typing import Any
 from .methods import METHODS
 from .prediction import Predicted
 
-_PLURALS = {
-    "number": "{} of numbers",
-    "boolean": "{} of true or false",
-    "category": "{} of categories",
-}
+_HELD = {"number": "numbers", "boolean": "true or false", "category": "categories"}
 
 
 def fit_summary(details: Mapping[str, Any]) -> list[str]:
@@ -59,8 +55,11 @@ def predicted_summary(done: Predicted, out: Any) -> list[str]:
         lines.append(f"Ignored {_columns(done.ignored)} that the model does not use.")
     if done.filled:
         lines.append(f"Empty cells were filled in: {_counted(done.filled)}.")
-    counts = ", ".join(f"{name} {n:,}" for name, n in done.counts.items())
-    lines.append(f"Wrote {out}: {done.n_rows:,} rows, predicted {counts}.")
+    width = max(len("class"), *map(len, done.counts))
+    lines += ["", f"  {'class'.ljust(width)}  predicted rows   share"]
+    for name, count in done.counts.items():
+        lines.append(f"  {name.ljust(width)}  {count:>14,}  {count / done.n_rows:>6.1%}")
+    lines += ["", f"Wrote {out}: {done.n_rows:,} rows."]
     return [printable(line) for line in lines]
 
 
@@ -75,18 +74,19 @@ def _rows_lines(details: Mapping[str, Any]) -> list[str]:
     title = f"{title[0].upper()}{title[1:]}"
     if "labeled" not in about:
         return [f"{title}, {details['n_features']} features."]
-    n_labeled = sum(about["labeled"].values())
-    return [
-        f"{title} for {about['target']!r}, fitted to {n_labeled:,} labeled and "
-        f"{about['n_unlabeled']:,} unlabeled rows.",
-        *_column_lines(details),
-    ]
+    n_labeled, n_unlabeled = sum(about["labeled"].values()), about["n_unlabeled"]
+    rows = f"{n_labeled:,} labeled and {n_unlabeled:,} unlabeled rows"
+    if name == "SupervisedLDA":
+        rows = f"{n_labeled:,} labeled rows; {n_unlabeled:,} unlabeled rows were not used"
+    return [f"{title} for {about['target']!r}, fitted to {rows}.", *_column_lines(details)]
 
 
 def _column_lines(details: Mapping[str, Any]) -> list[str]:
     counts = Counter(details["columns"].values())
-    told = ", ".join(_PLURALS[kind].format(n) for kind, n in counts.items())
-    lines = [f"It reads {sum(counts.values())} columns: {told}."]
+    parts = [f"{n} of {_HELD[kind]}" for kind, n in counts.items()]
+    told = f": {', '.join(parts)}" if len(parts) > 1 else f" of {_HELD[next(iter(counts))]}"
+    n_columns = counts.total()
+    lines = [f"It reads {n_columns} column{'s' if n_columns > 1 else ''}{told}."]
     if empty := details["about"]["empty_cells"]:
         lines.append(f"Empty cells were filled in: {_counted(empty)}.")
     return lines
