@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from .._core.types import Array
-from ._look import FAINT, LABEL_SIZE, axes_for, foreground, method_lines, readable
+from ._look import FAINT, LABEL_SIZE, axes_for, check_matplotlib, foreground, method_lines, readable
 from ._paired import PairedDifference, pair
 
 if TYPE_CHECKING:
@@ -219,6 +219,7 @@ class ComparisonDisplay:
         from ..model_selection import SemiSupervisedKFold
         from ..model_selection._marker import marker_of
 
+        check_matplotlib()
         if not isinstance(estimator, Mapping) or len(estimator) < 2:
             raise ValueError("estimator must be a dict of at least 2 classifiers, by name.")
         is_repeated = isinstance(cv, int)

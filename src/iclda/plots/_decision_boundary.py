@@ -291,7 +291,10 @@ class DecisionBoundaryDisplay:
 
 
 def _axis(values: Array, n_points: int) -> Array:
-    low, high = float(values.min()), float(values.max())
+    if not isinstance(n_points, (int, np.integer)) or n_points < 2:
+        raise ValueError(f"grid_resolution must be a whole number of at least 2, got {n_points!r}.")
+    # A pipeline that imputes takes rows with gaps: they have no place in the plane.
+    low, high = float(np.nanmin(values)), float(np.nanmax(values))
     margin = _MARGIN * (high - low) or 1.0
     return np.linspace(low - margin, high + margin, n_points)
 

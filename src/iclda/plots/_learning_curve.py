@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from .._core.types import AnyArray, Array
-from ._look import axes_for, label_ends, method_lines, readable
+from ._look import axes_for, check_matplotlib, label_ends, method_lines, readable
 from ._rows import named, named_estimators
 
 if TYPE_CHECKING:
@@ -216,6 +216,7 @@ class LearningCurveDisplay:
 
         from ..model_selection import semi_supervised_learning_curve
 
+        check_matplotlib()
         seed = int(check_random_state(random_state).randint(_LARGEST_SEED))
         curves = {
             name: semi_supervised_learning_curve(one, X, y, random_state=seed, **kwargs)

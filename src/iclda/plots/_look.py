@@ -45,8 +45,8 @@ _SCORE_NAMES = {"score": "Accuracy", "nll": "Loss"}  # a classifier's own score 
 _STRANGERS = ("#56b4e9", "#8c6d31", "#e0a100", "#7d6bd6", "#8c1d2f", "#12897f")
 _STRANGE_DASHES: tuple[Any, ...] = ("solid", (0, (3, 1)), (0, (1, 1)), (0, (5, 1, 1, 1)))
 
-# Classes: any two differ by 14 or more in the Lab colors that readers with red, green or blue
-# blindness see, and neighbors in lightness, for readers in gray.
+# Classes: any two differ by more than 13 in the Lab colors that readers with red, green or blue
+# blindness see; the first three differ in lightness too, for readers in gray.
 CLASS_COLORS = (
     "#0b5394", "#e8890c", "#12897f", "#8c1d2f", "#c79be8", "#7d6bd6", "#8f7a12", "#e58fae",
 )  # fmt: skip
@@ -134,6 +134,11 @@ def on_ground(styles: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
         name: {**style, "color": ink if style["color"] == INK else style["color"]}
         for name, style in styles.items()
     }
+
+
+def check_matplotlib() -> None:
+    """ImportError before long work whose result could not be drawn."""
+    require("matplotlib", "plots", "plots")
 
 
 def foreground() -> Any:

@@ -123,7 +123,7 @@ def plane_of(estimator: Any, X: Any, features: Any) -> Plane:
     names = names_of(X, array.shape[1])
     columns = _resolve(features, names)
     chosen = names[columns[0]], names[columns[1]]
-    return FeaturePlane(estimator, X, columns, array.mean(axis=0), chosen)
+    return FeaturePlane(estimator, X, columns, np.nanmean(array, axis=0), chosen)
 
 
 def _width(X: Any) -> int:

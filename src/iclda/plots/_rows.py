@@ -42,9 +42,19 @@ def shown_rows(estimator: Any, X: Any, y: Any, X_unlabeled: Any, unlabeled: Any)
     parts: tuple[Any, ...] = (X,)
     if X_unlabeled is not None:
         X_unlabeled = read_table(X_unlabeled, "X_unlabeled")
+        _check_same_columns(X, X_unlabeled)
         parts = (X, X_unlabeled)
         codes = np.r_[codes, np.full(_length(X_unlabeled), UNLABELED)]
     return ShownRows(parts, codes, np.asarray(estimator.classes_))
+
+
+def _check_same_columns(X: Any, X_unlabeled: Any) -> None:
+    columns, others = names_of(X, np.shape(X)[1]), names_of(X_unlabeled, np.shape(X_unlabeled)[1])
+    is_named = all(hasattr(rows, "columns") for rows in (X, X_unlabeled))
+    if (columns != others) if is_named else (len(columns) != len(others)):
+        raise ValueError(
+            f"X_unlabeled must have the columns of X in their order, {columns}, got {others}."
+        )
 
 
 def _length(X: Any) -> int:
@@ -75,7 +85,9 @@ def encode(y: Any, classes: AnyArray, unlabeled: Any) -> AnyArray:
 
 
 def final_step(estimator: Any) -> tuple[Any, Callable[[Any], Any]]:
-    """The classifier at the end of a pipeline, and what leads up to it."""
+    """The classifier at the end of a pipeline or search, and what leads up to it."""
+    if hasattr(estimator, "best_estimator_"):
+        return final_step(estimator.best_estimator_)
     if not hasattr(estimator, "steps"):
         return estimator, lambda X: X
     final, inner = final_step(estimator.steps[-1][1])
@@ -87,7 +99,14 @@ def final_step(estimator: Any) -> tuple[Any, Callable[[Any], Any]]:
 
 def as_array(X: Any) -> Array:
     """Rows as numbers, whatever table they are in."""
-    return np.asarray(X, dtype=np.float64)
+    try:
+        return np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"X holds columns that are not numbers ({error}), and the plot places rows by them: "
+            'leave them out, or pass features="discriminants" to place rows by what a pipeline '
+            "makes of them."
+        ) from error
 
 
 def names_of(X: Any, n_features: int) -> list[str]:
