@@ -9,7 +9,7 @@ import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import FitFailedWarning
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.semi_supervised import LabelSpreading
@@ -216,6 +216,13 @@ def test_other_semi_supervised_classifiers_and_splitters_serve_too():
     curve = curve_of(LabelSpreading(), n_unlabeled=[5, 40], cv=folds, scoring="accuracy")
     assert np.isfinite(curve.scores).all()
     assert curve.sizes.tolist() == [5, 40]
+
+
+def test_unlabeled_rows_that_another_splitter_would_test_are_not_scored():
+    curve_of(Witness(), numbered(), n_unlabeled=[5], cv=KFold(3))
+    for scored, y in tested:
+        assert IS_LABELED[scored].all()
+        assert_array_equal(y, TRUE[scored])
 
 
 def test_groups_are_never_on_both_sides():

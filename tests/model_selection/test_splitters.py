@@ -81,7 +81,7 @@ def test_folds_differ_by_at_most_one_row_in_all_and_in_every_class(y, n_splits, 
 def test_shuffled_tests_are_proportional_to_the_classes_within_one_row(y, share, seed):
     totals = counts_of(y, np.arange(len(y)))
     n_labeled = totals.sum()
-    n_tested = np.clip(np.ceil(share * n_labeled), len(totals), n_labeled - len(totals))
+    n_tested = np.ceil(share * n_labeled)
     cv = SemiSupervisedShuffleSplit(4, test_size=share, random_state=seed)
     for train, test in splits(cv, y):
         exact = n_tested * totals / n_labeled
@@ -134,6 +134,12 @@ def test_the_order_of_rows_changes_no_number_of_rows(splitter, y, seed, order_se
         for labels in (y, shuffled)
     )
     assert sizes == others
+
+
+def test_the_folds_with_a_row_more_are_drawn():
+    cv = SemiSupervisedKFold(2, n_repeats=20, random_state=0)
+    sizes = [len(test) for _, test in splits(cv, np.array([0, 0, 0, 1, 1]))]
+    assert set(sizes[::2]) == {2, 3}
 
 
 @either_splitter

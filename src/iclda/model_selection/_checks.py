@@ -54,10 +54,10 @@ def check_test_size(value: Any) -> float:
 
 
 def n_tested_of(test_size: float, n_labeled: int, n_classes: int) -> int:
-    """Number of labeled rows to test; at least one of every class is left on either side."""
+    """Number of labeled rows to test. One given as such must do for every class on either side."""
     most = n_labeled - n_classes
     if not is_whole(test_size):
-        return min(max(ceil(test_size * n_labeled), n_classes), most)
+        return ceil(test_size * n_labeled)
     if n_classes <= test_size <= most:
         return int(test_size)
     raise ValueError(

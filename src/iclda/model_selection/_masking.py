@@ -108,7 +108,7 @@ def storable(marker: Any) -> Any:
 def _dtype_with(present: AnyArray, marker: Any) -> np.dtype[Any]:
     """The narrowest dtype that holds values and marker unchanged; objects if there is none."""
     is_text = present.dtype.kind in "US"
-    if marker is None or is_text != isinstance(marker, (str, bytes)):
+    if is_text != isinstance(marker, (str, bytes)):
         return np.dtype(object)
     dtype = np.result_type(present.dtype, np.min_scalar_type(marker))
     is_lossless = (present.astype(dtype).astype(present.dtype) == present).all()
