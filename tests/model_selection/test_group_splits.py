@@ -121,6 +121,17 @@ def test_a_rare_class_in_two_groups_trains_in_every_split(seed):
             assert (y[train] == 1).any()
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_another_order_is_tried_where_dealing_large_groups_first_strands_a_class(seed):
+    # Labeled rows by group and class. Class 3 has a row in groups 1 and 4, class 2 in 3 and 5.
+    counts = [[2, 5, 0, 0], [1, 0, 0, 1], [0, 4, 0, 0], [0, 0, 3, 0], [0, 4, 0, 1], [0, 0, 1, 0]]
+    groups, y = np.nonzero(counts)
+    n_rows = np.array(counts)[groups, y]
+    y, groups = np.repeat(y, n_rows), np.repeat(groups, n_rows)
+    for train, _ in SemiSupervisedKFold(2, random_state=seed).split(y, y, groups):
+        assert set(y[train]) == {0, 1, 2, 3}
+
+
 def test_a_group_of_almost_all_rows_leaves_the_share_of_the_test_alone():
     y, groups = np.arange(200) % 2, np.r_[np.zeros(160, int), np.arange(40) // 4 + 1]
     for _, test in splits(SemiSupervisedShuffleSplit(20, random_state=0), y, groups):
