@@ -113,7 +113,7 @@ class CategoryEncoder(TransformerMixin, BaseEstimator):
         return np.array(names, dtype=object)
 
     def _texts(self, X: Any) -> list[tuple[str, AnyArray]]:
-        columns = [(name, texts_of(X[name].array)) for name in X.columns]
+        columns = [(name, texts_of(X[name].to_numpy(dtype=object))) for name in X.columns]
         if self.missing == "refuse":
             for name, texts in columns:
                 refuse_gaps(np.array([text is None for text in texts]), name)

@@ -15,7 +15,7 @@ from .dialect import EMPTY_WORDS, Dialect, find_dialect
 from .requirements import require
 
 _CSV_SUFFIXES, _PARQUET_SUFFIXES = (".csv", ".tsv", ".txt"), (".parquet", ".pq")
-_BLOCK_BYTES, _BATCH_ROWS = 1 << 22, 1 << 16
+_BLOCK_BYTES, _BATCH_ROWS = 1 << 20, 1 << 14
 _BAD_CELL = re.compile(r"In CSV column #(\d+): Row #(\d+): CSV conversion error to (\w+): (.*)")
 _RAGGED = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
 _KINDS = {"double": "a number", "bool": "true or false", "string": "UTF-8 text"}
@@ -79,14 +79,15 @@ class CsvFile:
             return csv.read_csv(file, **options).rename_columns(list(self.columns))
 
     def batches(self, types: Mapping[str, Any]) -> Iterator[tuple[Any, float]]:
-        """Blocks of some megabytes of text."""
-        size = max(self.path.stat().st_size, 1)
+        """Blocks of a megabyte of text each; of those, pyarrow reads some tens ahead."""
+        size, done = max(self.path.stat().st_size, 1), 0
         with _explained(self.path, self.columns), self.path.open("rb") as raw:
             file = gzip.GzipFile(fileobj=raw) if self.is_packed else raw
             options = self._options(include_columns=list(types), column_types=dict(types))
             with require("pyarrow.csv").open_csv(file, **options) as reader:
                 for batch in reader:
-                    yield batch, min(raw.tell() / size, 1.0)
+                    done = raw.tell() if self.is_packed else done + _BLOCK_BYTES
+                    yield batch, min(done / size, 1.0)
 
     def _opened(self) -> Any:
         return gzip.GzipFile(self.path) if self.is_packed else self.path.open("rb")

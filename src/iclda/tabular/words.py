@@ -56,7 +56,8 @@ def predicted_summary(done: Predicted, out: Any) -> list[str]:
     if done.filled:
         lines.append(f"Empty cells were filled in: {_counted(done.filled)}.")
     width = max(len("class"), *map(len, done.counts))
-    lines += ["", f"  {'class'.ljust(width)}  predicted rows   share"]
+    lines += [""] if lines else []
+    lines.append(f"  {'class'.ljust(width)}  predicted rows   share")
     for name, count in done.counts.items():
         lines.append(f"  {name.ljust(width)}  {count:>14,}  {count / done.n_rows:>6.1%}")
     lines += ["", f"Wrote {out}: {done.n_rows:,} rows."]
