@@ -169,6 +169,14 @@ def test_failed_splits_are_left_out_of_the_mean():
     assert_allclose(curve.standard_error, [0.1, np.nan, np.nan])
 
 
+def test_the_curve_names_its_score():
+    options = {"estimator": SelfLearningLDA(), "n_unlabeled": [40]}
+    assert curve_of(**options).score_name == "score"
+    assert curve_of(**options, scoring="f1_macro").score_name == "f1_macro"
+    scoring = semi_supervised_scorer("log_likelihood")
+    assert curve_of(**options, scoring=scoring).score_name == "log_likelihood"
+
+
 def test_the_same_random_state_gives_the_same_curve_and_another_one_another():
     options = {"n_unlabeled": [10, 40], "estimator": SelfLearningLDA()}
     assert_array_equal(curve_of(**options).scores, curve_of(**options).scores)

@@ -13,6 +13,7 @@ from sklearn.model_selection import (
     GridSearchCV,
     HalvingGridSearchCV,
     RandomizedSearchCV,
+    cross_val_predict,
     cross_val_score,
     cross_validate,
 )
@@ -251,6 +252,12 @@ def test_weights_without_routing_reach_the_classifier(scoring, is_several):
     search.fit(X, Y, sample_weight=weights)
     best = SelfLearningLDA().fit(X, Y, weights)
     assert_array_equal(search.best_estimator_.coef_, best.coef_)
+
+
+def test_predictions_of_every_row_are_refused_by_scikit_learn():
+    # Documented: no unlabeled row is tested, and cross_val_predict wants each row tested once.
+    with pytest.raises(ValueError, match="only works for partitions"):
+        cross_val_predict(SelfLearningLDA(), X, Y, cv=CV)
 
 
 def test_semi_supervised_classifiers_of_others_take_our_folds():

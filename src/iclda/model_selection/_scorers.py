@@ -66,7 +66,7 @@ class SemiSupervisedScorer:
 
     def __init__(self, scorer: Callable[..., float], name: str, unlabeled: Any) -> None:
         self._scorer = scorer
-        self._name = name
+        self.__name__ = name
         self._unlabeled = unlabeled
         self._request: MetadataRequest | None = None
 
@@ -124,7 +124,7 @@ class SemiSupervisedScorer:
     def __repr__(self) -> str:
         marker = self._unlabeled
         given = "" if marker is Marker.OF_ESTIMATOR else f", unlabeled={plain(marker)!r}"
-        return f"semi_supervised_scorer({self._name!r}{given})"
+        return f"semi_supervised_scorer({self.__name__!r}{given})"
 
 
 def mean_log_likelihood(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
