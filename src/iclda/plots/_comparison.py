@@ -277,8 +277,9 @@ class ComparisonDisplay:
         self.methods_ = sorted(self.differences_, key=lambda name: -self.differences_[name].gain)
         ax.axvline(0, color=foreground(), linewidth=0.8, zorder=1)
         styles = method_lines(self.methods_)
+        dots = any(map(_can_be_told_apart, self.differences.values())) if dots is None else dots
         for place, name in enumerate(self.methods_):
-            if _are_dots(self.differences[name]) if dots is None else dots:
+            if dots:
                 self._draw_dots(place, name)
             style = {"color": styles[name]["color"], **kwargs}
             self._draw_mean(place, name, confidence, style)
@@ -338,5 +339,5 @@ class ComparisonDisplay:
         )
 
 
-def _are_dots(values: Array) -> bool:
+def _can_be_told_apart(values: Array) -> bool:
     return len(values) <= _MANY and len(np.unique(values)) > 3

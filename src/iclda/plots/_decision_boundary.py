@@ -13,7 +13,7 @@ from ._look import (
     class_color,
     class_marker,
     foreground,
-    legend_above,
+    legend_beside,
     mix,
     note,
     unlabeled_handle,
@@ -230,7 +230,7 @@ class DecisionBoundaryDisplay:
         ax : matplotlib Axes, default=None
             Axes to draw in; None: new ones.
         legend : bool, default=True
-            Whether to name classes and unlabeled rows above the axes.
+            Whether to name classes and unlabeled rows beside the axes.
         labeled_kw : dict, default=None
             Passed to ``Axes.scatter`` for labeled rows.
         unlabeled_kw : dict, default=None
@@ -258,7 +258,7 @@ class DecisionBoundaryDisplay:
         if self.held:
             note(ax, self.held)
         if legend:
-            legend_above(ax, [*self.labeled_.values(), unlabeled_handle(self.unlabeled_)])
+            legend_beside(ax, [*self.labeled_.values(), unlabeled_handle(self.unlabeled_)])
         return self
 
     def _draw_unlabeled(self, kwargs: dict[str, Any]) -> Any:

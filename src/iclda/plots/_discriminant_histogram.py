@@ -16,7 +16,7 @@ from ._look import (
     class_color,
     class_dashes,
     foreground,
-    legend_above,
+    legend_beside,
 )
 from ._planes import class_points_of
 from ._rows import UNLABELED, encode, final_step, shown_rows
@@ -230,7 +230,7 @@ class DiscriminantHistogramDisplay:
         curves : bool, default=True
             Whether to draw what the fit expects.
         legend : bool, default=True
-            Whether to name the classes above the axes.
+            Whether to name the classes beside the axes.
         unlabeled_kw : dict, default=None
             Passed to ``Axes.stairs`` for unlabeled rows.
         curve_kw : dict, default=None
@@ -313,4 +313,4 @@ class DiscriminantHistogramDisplay:
             for place, va, text in ((0.985, "top", "unlabeled"), (0.015, "bottom", "labeled")):
                 ax.text(0.01, place, text, transform=ax.transAxes, va=va, fontsize=LABEL_SIZE)
         if legend:
-            legend_above(ax, self.labeled_.values())
+            legend_beside(ax, self.labeled_.values())

@@ -179,19 +179,18 @@ def note(ax: Axes, text: str) -> Any:
     )
 
 
-def legend_above(ax: Axes, handles: Iterable[Any]) -> None:
-    """A legend in one or a few lines above the axes, without a frame."""
+def legend_beside(ax: Axes, handles: Iterable[Any]) -> None:
+    """A legend right of the axes, without a frame: it hides no row and leaves room for a title."""
     shown = [handle for handle in handles if handle is not None]
     if shown:
         ax.legend(
             handles=shown,
-            loc="lower left",
-            bbox_to_anchor=(-0.02, 1.0),
-            ncols=min(len(shown), 5),
+            loc="upper left",
+            bbox_to_anchor=(1.01, 1.0),
             frameon=False,
-            handletextpad=0.3,
-            columnspacing=1.4,
-            borderaxespad=0.2,
+            fontsize=LABEL_SIZE,
+            handletextpad=0.5,
+            borderaxespad=0.0,
         )
 
 

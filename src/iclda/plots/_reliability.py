@@ -9,7 +9,7 @@ import numpy as np
 
 from .._core.types import AnyArray, Array
 from ._binning import ReliabilityCurve, reliability_curve
-from ._look import FAINT, LABEL_SIZE, axes_for, foreground, method_lines
+from ._look import FAINT, LABEL_SIZE, axes_for, background, foreground, method_lines
 from ._rows import UNLABELED, encode, marker_of, named, named_estimators
 
 if TYPE_CHECKING:
@@ -234,7 +234,9 @@ class ReliabilityDisplay:
             loc="lower right",
             bbox_to_anchor=(1.0, 0.0),
             bbox_transform=self.ax_.get_yaxis_transform(),
-            frameon=False,
+            facecolor=background(),
+            edgecolor="none",
+            framealpha=0.75,
             title="Calibration error",
             title_fontsize=LABEL_SIZE,
             fontsize=LABEL_SIZE,
