@@ -279,6 +279,15 @@ def test_fits_that_fail_are_counted_and_the_first_error_shown():
         )
 
 
+def test_warnings_are_told_once_with_the_number_of_fits():
+    with pytest.warns(UserWarning, match="classes") as caught:
+        curve_of(SelfLearningLDA(), n_labeled=[3, 4, 30], cv=5)
+    messages = [str(warning.message) for warning in caught]
+    assert len(messages) == 1
+    assert messages[0].startswith("In 5 of 15 fits: Each of the classes 0, 1, 2 has one labeled")
+    assert caught[0].filename == __file__
+
+
 @pytest.mark.parametrize(
     "options", [{"n_labeled": [3]}, {"n_labeled": [3, 30], "error_score": "raise"}]
 )

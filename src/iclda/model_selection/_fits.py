@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,14 +21,17 @@ from ._masking import storable
 from ._rows import cut
 from ._sizes import Part
 
+_NO_UNLABELED_ROWS = re.compile(r"\w+ got no unlabeled rows")
+
 
 @dataclass(frozen=True)
 class Result:
-    """Score of a fit, the numbers of rows it trained on, and what went wrong if it failed."""
+    """Score of a fit, the numbers of rows it trained on, warnings, and its error if it failed."""
 
     score: float
     n_labeled: int
     n_unlabeled: int
+    warned: list[tuple[type[Warning], str]]
     error: Exception | None = None
 
 
@@ -47,20 +52,25 @@ class Task:
     def __call__(self, part: Part, n_labeled: int | None, n_unlabeled: int | None) -> Result:
         """Fit and score."""
         rows, is_labeled = part.take(n_labeled, n_unlabeled)
-        counts = int(is_labeled.sum()), int((~is_labeled).sum())
-        try:
-            return Result(self._score(self._fit(rows, is_labeled), part.test), *counts)
-        except Exception as error:
-            if self.error_score == "raise":
-                raise
-            return Result(float(self.error_score), *counts, error)
+        score, failure = float("nan"), None
+        with _recorded() as records:
+            try:
+                score = self._score(self._fit(rows, is_labeled), part.test)
+            except Exception as error:
+                if self.error_score == "raise":
+                    raise
+                score, failure = float(self.error_score), error
+        warned = [(record.category, str(record.message)) for record in records]
+        if is_labeled.all():  # asked for by n_unlabeled=0
+            warned = [found for found in warned if not _NO_UNLABELED_ROWS.match(found[1])]
+        n_labeled = int(is_labeled.sum())
+        return Result(score, n_labeled, len(rows) - n_labeled, warned, failure)
 
     def _fit(self, rows: AnyArray, is_labeled: AnyArray) -> Any:
         y = self.y[rows]
         y[~is_labeled] = storable(self.marker)
         params = cut(self.fit_params, rows, len(self.y))
-        with _no_unlabeled_rows_asked_for() if is_labeled.all() else nullcontext():
-            return clone(self.estimator).fit(_safe_indexing(self.X, rows), y, **params)
+        return clone(self.estimator).fit(_safe_indexing(self.X, rows), y, **params)
 
     def _score(self, fitted: Any, test: AnyArray) -> float:
         y = self.labels.classes[self.labels.codes[test]]
@@ -69,11 +79,18 @@ class Task:
 
 
 @contextmanager
-def _no_unlabeled_rows_asked_for() -> Iterator[None]:
-    """Silence the warning of a classifier that gets none."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=r"\w+ got no unlabeled rows")
-        yield
+def _recorded() -> Iterator[list[warnings.WarningMessage]]:
+    """Keep warnings to tell them once for all fits.
+
+    Python's filters belong to the process: two threads that set them aside would mix them up, so
+    that in threads warnings go their usual way.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield []
+        return
+    with warnings.catch_warnings(record=True) as records:
+        warnings.simplefilter("always")
+        yield records
 
 
 def routed(

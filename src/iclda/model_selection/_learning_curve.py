@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import warnings
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -175,6 +177,7 @@ def semi_supervised_learning_curve(
     results = Parallel(n_jobs=n_jobs)(
         delayed(task)(part, *point) for point in sizes.points for part in parts
     )
+    _tell(results)
     return _gather(results, sizes, _name_of(scoring))
 
 
@@ -188,7 +191,8 @@ def _arranged(
     ]
 
 
-def _gather(results: list[Result], sizes: Sizes, score_name: str) -> LearningCurve:
+def _tell(results: list[Result]) -> None:
+    """One error if all fits failed, one warning if some did, and one for each kind of warning."""
     failed = [result.error for result in results if result.error is not None]
     if len(failed) == len(results):
         raise failed[0]
@@ -199,7 +203,22 @@ def _gather(results: list[Result], sizes: Sizes, score_name: str) -> LearningCur
             FitFailedWarning,
             stacklevel=3,
         )
+    for category, message, n_fits in _kinds_of_warnings(results):
+        warnings.warn(f"In {n_fits} of {len(results)} fits: {message}", category, stacklevel=3)
 
+
+def _kinds_of_warnings(results: list[Result]) -> list[tuple[type[Warning], str, int]]:
+    """Category, first wording and number of fits of warnings that differ in numbers at most."""
+    first: dict[tuple[type[Warning], str], str] = {}
+    fits: Counter[tuple[type[Warning], str]] = Counter()
+    for result in results:
+        kinds = {(category, re.sub(r"\d+", "#", text)): text for category, text in result.warned}
+        first = {**kinds, **first}
+        fits.update(kinds.keys())
+    return [(kind[0], first[kind], n_fits) for kind, n_fits in fits.items()]
+
+
+def _gather(results: list[Result], sizes: Sizes, score_name: str) -> LearningCurve:
     def table(name: str) -> AnyArray:
         return np.array([getattr(result, name) for result in results]).reshape(
             len(sizes.points), -1
