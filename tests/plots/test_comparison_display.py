@@ -135,3 +135,13 @@ def test_settings_reach_the_means_and_a_level_must_be_one():
     assert mean.get_markersize() == 11
     with pytest.raises(ValueError, match=r"confidence must lie between 0 and 1, got 95"):
         display.plot(confidence=95)
+
+
+def test_intervals_that_are_given_are_drawn_instead_of_those_of_independent_repeats():
+    differences = {"em (shrunk)": np.array([-0.1, 0.0, -0.05])}
+    display = ComparisonDisplay(
+        differences=differences, baseline="supervised", intervals={"em (shrunk)": (-0.4, 0.3)}
+    ).plot()
+    ends = [list(line.get_xdata()) for line in display.ax_.lines]
+    assert [-0.4, 0.3] in ends
+    assert len([xs for xs in ends if len(xs) == 2 and xs[0] != xs[1]]) == 1

@@ -41,6 +41,9 @@ class ComparisonDisplay:
         Whether larger scores are better.
     unit : str, default="repeats"
         What is paired.
+    intervals : dict of tuple, default=None
+        Ends of confidence intervals, by method, where it is known how the differences depend on
+        each other. None: by Student's t, as if they were independent.
 
     Attributes
     ----------
@@ -62,12 +65,14 @@ class ComparisonDisplay:
         score_name: str = "score",
         greater_is_better: bool = True,
         unit: str = "repeats",
+        intervals: Mapping[str, tuple[float, float]] | None = None,
     ) -> None:
         self.differences = differences
         self.baseline = baseline
         self.score_name = score_name
         self.greater_is_better = greater_is_better
         self.unit = unit
+        self.intervals = intervals
 
     @classmethod
     def from_scores(
@@ -298,8 +303,9 @@ class ComparisonDisplay:
     def _draw_mean(self, place: int, name: str, confidence: float, style: dict[str, Any]) -> None:
         found, color = self.differences_[name], style["color"]
         mean, error, places = found.mean, found.standard_error, [place, place]
-        self.ax_.plot(found.interval(confidence), places, color=color, linewidth=1.1, zorder=2)
-        if np.isfinite(error):
+        ends = self.intervals[name] if self.intervals else found.interval(confidence)
+        self.ax_.plot(ends, places, color=color, linewidth=1.1, zorder=2)
+        if np.isfinite(error) and not self.intervals:
             bar: dict[str, Any] = {"linewidth": 3.2, "solid_capstyle": "butt", "zorder": 2}
             self.ax_.plot([mean - error, mean + error], places, color=color, **bar)
         style = {"linestyle": "none", "marker": "o", "markersize": 6.5, "zorder": 3, **style}

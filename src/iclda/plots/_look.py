@@ -29,6 +29,8 @@ COLORS = {
 DASHES = {"LDAoracle": (0, (4, 2)), "EMLDA-as-published": (0, (1, 1.2)), "LDA": (0, (6, 1.5))}
 _SHORT_NAMES = {
     "supervised": "LDA",
+    "em": "EMLDA",
+    "moment": "MCLDA",
     "supervisedlda": "LDA",
     "selflearning": "SLLDA",
     "selflearninglda": "SLLDA",
@@ -95,8 +97,9 @@ def color_of(method: str) -> str:
 
 
 def _short_name(method: str) -> str:
-    """The paper's name of a method, however it is written."""
-    return _SHORT_NAMES.get("".join(c for c in str(method).lower() if c not in "-_ "), str(method))
+    """The paper's name of a method, however it is written; what stands in brackets is left out."""
+    bare = str(method).partition("(")[0].lower()
+    return _SHORT_NAMES.get("".join(c for c in bare if c not in "-_ "), str(method))
 
 
 def is_supervised(method: str) -> bool:
