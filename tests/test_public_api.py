@@ -21,7 +21,7 @@ NAMES = [
     "SupervisedLDA",
 ]
 FUNCTIONS = ["load_model", "save_model"]
-OPTIONAL = ["pandas", "polars", "pyarrow", "skops", "torch", "dask", "matplotlib"]
+OPTIONAL = ["pandas", "polars", "pyarrow", "skops", "torch", "dask", "matplotlib", "onnx"]
 every_classifier = pytest.mark.parametrize("classifier", [getattr(iclda, name) for name in NAMES])
 
 

@@ -5,6 +5,7 @@ import inspect
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import matplotlib
 import matplotlib.pyplot as plt
@@ -147,3 +148,16 @@ def test_importing_the_displays_imports_no_matplotlib():
     command = "import sys, iclda.plots; print('matplotlib' in sys.modules)"
     printed = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True)
     assert printed.stdout.strip() == "False", printed.stderr
+
+
+@every_method
+def test_signatures_in_the_api_are_those_of_the_displays(display, name):
+    signature = inspect.signature(getattr(display, name))
+    parameters = [
+        parameter.replace(annotation=parameter.empty)
+        for parameter in signature.parameters.values()
+        if parameter.name != "self"
+    ]
+    bare = signature.replace(parameters=parameters, return_annotation=signature.empty)
+    text = (Path(__file__).parents[2] / "docs" / "api.md").read_text()
+    assert f"{display.__name__}.{name}{bare}\n" in text

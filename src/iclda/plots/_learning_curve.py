@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from .._core.types import AnyArray, Array
-from ._look import axes_for, check_matplotlib, label_ends, method_lines, readable
+from ._look import axes_for, check_matplotlib, is_supervised, label_ends, method_lines, readable
 from ._rows import named, named_estimators
 
 if TYPE_CHECKING:
@@ -251,7 +251,9 @@ class LearningCurveDisplay:
             sizes, style = self.sizes[name], {"linewidth": 1.7, **styles[str(name)], **kwargs}
             error = None if self.standard_errors is None else self.standard_errors[name]
             if error is not None and np.isfinite(error).any():
-                band = {"color": style["color"], "alpha": 0.13, "linewidth": 0, **(fill_kw or {})}
+                # The reference is often flat, and its ink would lie over all other bands.
+                alpha = 0.07 if is_supervised(str(name)) else 0.13
+                band = {"color": style["color"], "alpha": alpha, "linewidth": 0, **(fill_kw or {})}
                 self.bands_[name] = ax.fill_between(sizes, mean - error, mean + error, **band)
             (self.lines_[name],) = ax.plot(sizes, mean, label=str(name) or None, **style)
         _set_sizes(ax, np.unique(np.concatenate([np.asarray(s) for s in self.sizes.values()])))
