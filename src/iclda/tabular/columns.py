@@ -59,6 +59,8 @@ def _check_names(features: Any) -> None:
 
 def _kind_of(series: Any, name: str) -> str:
     code = getattr(series.dtype, "kind", "O")
+    if str(series.dtype) == "category":
+        return CATEGORY
     if is_boolean(series):
         return BOOLEAN
     if code in "iuf":

@@ -14,14 +14,14 @@ from .columns import CATEGORY, kinds_of
 from .encoders import CategoryEncoder, NumberEncoder, refuse_gaps
 
 MISSING = ("impute", "refuse")
-_LEAST_GAPS, _LEAST_SHARE = 10, 0.05
+_LEAST_GAPS, _LEAST_SHARE = 10, 0.1
 
 
 def preprocessing(features: Any, *, missing: str = "impute") -> ColumnTransformer:
     """An unfitted transformer that turns the columns of a table into numbers.
 
     Numbers and booleans are kept, and their gaps filled with the median; a column with gaps in at
-    least 1 of 20 rows, and in 10, gets a second one that says where they were. Categories become
+    least 1 of 10 rows, and in 10, gets a second one that says where they were. Categories become
     columns of 0 and 1, one for each but the most frequent; rare ones are pooled, and unknown ones
     count for nothing. All this is learned by ``fit``, so that it can be done inside a fold. The
     columns made are called after those of the table: "color = red", "age is empty".
