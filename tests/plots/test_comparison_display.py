@@ -4,10 +4,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.stats import t as student
 from scipy.stats import ttest_rel
 from sklearn.model_selection import cross_validate
 
 from iclda import SelfLearningLDA, SupervisedLDA
+from iclda.experiments.significance import corrected_t_test
 from iclda.model_selection import SemiSupervisedKFold, SemiSupervisedShuffleSplit
 from iclda.plots import ComparisonDisplay
 
@@ -96,6 +98,12 @@ def test_classifiers_are_cross_validated_on_the_same_folds(fitted):
     }
     assert_allclose(display.differences["SLLDA"], means["SLLDA"] - means["LDA"])
     assert display.ax_.get_xlabel().startswith("Accuracy minus that of LDA")
+    folds = {m: cross_validate(models[m], f.X, f.y, cv=cv)["test_score"] for m in models}
+    t, _ = corrected_t_test(list(folds["SLLDA"] - folds["LDA"]), 1 / 2)
+    error = display.standard_errors["SLLDA"]
+    assert display.differences_["SLLDA"].mean == pytest.approx(t * error)
+    low, high = display.intervals["SLLDA"]
+    assert (high - low) / 2 == pytest.approx(student.ppf(0.975, 5) * error)
     splits = SemiSupervisedShuffleSplit(4, random_state=0)
     display = ComparisonDisplay.from_estimator(models, f.X, f.y, cv=splits)
     assert len(display.differences["SLLDA"]) == 4

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from .._core.types import Array
+from ._cross_validation import cross_validate_all
 from ._look import FAINT, LABEL_SIZE, axes_for, check_matplotlib, foreground, method_lines, readable
-from ._paired import PairedDifference, pair
+from ._paired import PairedDifference, correct, pair
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_LARGEST_SEED = 2**31 - 1
+_CONFIDENCE = 0.95
 _MANY = 300  # differences of one method that are worth a dot each
 _SPREAD = 0.16  # of these dots about the line of their method
 
@@ -44,6 +45,8 @@ class ComparisonDisplay:
     intervals : dict of tuple, default=None
         Ends of confidence intervals, by method, where it is known how the differences depend on
         each other. None: by Student's t, as if they were independent.
+    standard_errors : dict of float, default=None
+        Standard errors to go with ``intervals``; None leaves the thick bars out beside them.
 
     Attributes
     ----------
@@ -54,7 +57,8 @@ class ComparisonDisplay:
     methods_ : list of str
         Methods from top to bottom: the best mean difference first.
     differences_ : dict of PairedDifference
-        By method: ``mean``, ``standard_error``, ``interval(confidence)`` and ``n_worse``.
+        By method: ``mean``, ``n_worse``, and ``standard_error`` and ``interval(confidence)`` as if
+        differences were independent.
     """
 
     def __init__(
@@ -66,6 +70,7 @@ class ComparisonDisplay:
         greater_is_better: bool = True,
         unit: str = "repeats",
         intervals: Mapping[str, tuple[float, float]] | None = None,
+        standard_errors: Mapping[str, float] | None = None,
     ) -> None:
         self.differences = differences
         self.baseline = baseline
@@ -73,6 +78,7 @@ class ComparisonDisplay:
         self.greater_is_better = greater_is_better
         self.unit = unit
         self.intervals = intervals
+        self.standard_errors = standard_errors
 
     @classmethod
     def from_scores(
@@ -187,6 +193,9 @@ class ComparisonDisplay:
     ) -> Self:
         """Cross-validate classifiers on the same splits, and draw that.
 
+        Training sets of different splits overlap, so that differences are not independent: standard
+        errors and intervals are those of the corrected resampled t-test of Nadeau and Bengio.
+
         Parameters
         ----------
         estimator : dict of classifiers
@@ -218,40 +227,30 @@ class ComparisonDisplay:
         display : ComparisonDisplay
             What was drawn.
         """
-        from sklearn.model_selection import check_cv, cross_validate
-        from sklearn.utils import check_random_state
-
-        from ..model_selection import SemiSupervisedKFold
-        from ..model_selection._marker import marker_of
-
         check_matplotlib()
         if not isinstance(estimator, Mapping) or len(estimator) < 2:
             raise ValueError("estimator must be a dict of at least 2 classifiers, by name.")
-        is_repeated = isinstance(cv, int)
-        if is_repeated:
-            marker = marker_of(next(iter(estimator.values())))
-            seed = int(check_random_state(random_state).randint(_LARGEST_SEED))
-            cv = SemiSupervisedKFold(cv, n_repeats=n_repeats, unlabeled=marker, random_state=seed)
-        splits = list(check_cv(cv).split(X, y))
-        scores = {}
-        for name, one in estimator.items():
-            found = cross_validate(one, X, y, cv=splits, scoring=scoring, n_jobs=n_jobs)
-            values = found["test_score"]
-            scores[name] = values.reshape(n_repeats, -1).mean(axis=1) if is_repeated else values
-        return cls.from_scores(
-            scores,
+        found = cross_validate_all(
+            estimator, X, y, cv, n_repeats, random_state, scoring=scoring, n_jobs=n_jobs
+        )
+        level = kwargs.get("confidence", _CONFIDENCE)
+        baseline, differences = pair(found.scores, baseline)
+        corrected = {name: correct(one, found.ratio, level) for name, one in differences.items()}
+        display = cls(
+            differences=pair(found.of_units(), baseline)[1],
             baseline=baseline,
             score_name=scoring if isinstance(scoring, str) else "accuracy",
-            unit="repeats" if is_repeated else "splits",
-            ax=ax,
-            **kwargs,
+            unit="splits" if found.n_repeats is None else "repeats",
+            intervals={name: interval for name, (_, interval) in corrected.items()},
+            standard_errors={name: error for name, (error, _) in corrected.items()},
         )
+        return display.plot(ax=ax, **kwargs)
 
     def plot(
         self,
         ax: Axes | None = None,
         *,
-        confidence: float = 0.95,
+        confidence: float = _CONFIDENCE,
         dots: bool | None = None,
         **kwargs: Any,
     ) -> Self:
@@ -262,7 +261,7 @@ class ComparisonDisplay:
         ax : matplotlib Axes, default=None
             Axes to draw in; None: new ones.
         confidence : float, default=0.95
-            Level of the intervals, by Student's t.
+            Level of the intervals, unless they were given.
         dots : bool, default=None
             Whether to draw the single differences; None: where they are few enough to tell apart.
         **kwargs : dict
@@ -303,9 +302,11 @@ class ComparisonDisplay:
     def _draw_mean(self, place: int, name: str, confidence: float, style: dict[str, Any]) -> None:
         found, color = self.differences_[name], style["color"]
         mean, error, places = found.mean, found.standard_error, [place, place]
-        ends = self.intervals[name] if self.intervals else found.interval(confidence)
+        ends = found.interval(confidence)
+        if self.intervals:
+            ends, error = self.intervals[name], (self.standard_errors or {}).get(name, np.nan)
         self.ax_.plot(ends, places, color=color, linewidth=1.1, zorder=2)
-        if np.isfinite(error) and not self.intervals:
+        if np.isfinite(error):
             bar: dict[str, Any] = {"linewidth": 3.2, "solid_capstyle": "butt", "zorder": 2}
             self.ax_.plot([mean - error, mean + error], places, color=color, **bar)
         style = {"linestyle": "none", "marker": "o", "markersize": 6.5, "zorder": 3, **style}

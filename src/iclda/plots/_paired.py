@@ -57,6 +57,20 @@ class PairedDifference:
         return self.mean - reach, self.mean + reach
 
 
+def correct(
+    differences: Array, ratio: float, confidence: float
+) -> tuple[float, tuple[float, float]]:
+    """Standard error and interval of the mean difference of splits whose training rows overlap.
+
+    After Nadeau and Bengio (2003): the variance of the mean is taken as (1 / number of splits +
+    test rows / training rows) times that of the differences; ``ratio`` is the second term.
+    """
+    found = PairedDifference(differences)
+    factor = float(np.sqrt(1 + len(differences) * ratio))
+    low, high = (found.mean + factor * (end - found.mean) for end in found.interval(confidence))
+    return factor * found.standard_error, (low, high)
+
+
 def pair(scores: Mapping[str, Any], baseline: str | None) -> tuple[str, dict[str, Array]]:
     """The baseline, and by method the differences to it that are finite."""
     values = {str(name): np.asarray(one, dtype=np.float64) for name, one in scores.items()}
