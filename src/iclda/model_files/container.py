@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-DETAILS = "iclda.json"
+DETAILS, SCHEMA = "iclda.json", "schema.json"
 _SEAL = b"iclda model, sha256 of all before this comment: "
 _DIGITS = 64
 
@@ -31,13 +31,27 @@ class Contents:
 
 def pack(archive: bytes, details: dict[str, Any]) -> bytes:
     """Archive and details as the bytes of a file."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(archive)) as source, zipfile.ZipFile(buffer, "w") as file:
+        for name in source.namelist():
+            content = source.read(name)
+            file.writestr(name, _compact(content) if name == SCHEMA else content)
+        file.writestr(DETAILS, json.dumps(details, indent=2))
+    return seal(buffer.getvalue())
+
+
+def seal(archive: bytes) -> bytes:
+    """An archive with the checksum of all its bytes as the comment at its end."""
     buffer = io.BytesIO(archive)
     with zipfile.ZipFile(buffer, "a") as file:
-        file.writestr(DETAILS, json.dumps(details, indent=2))
         file.comment = _SEAL + b"0" * _DIGITS
     data = buffer.getvalue()
-    seal = hashlib.sha256(data[: -len(file.comment)]).hexdigest()
-    return data[:-_DIGITS] + seal.encode()
+    return data[:-_DIGITS] + hashlib.sha256(data[: -len(file.comment)]).hexdigest().encode()
+
+
+def _compact(schema: bytes) -> str:
+    """JSON without the blanks, which are most of what skops writes."""
+    return json.dumps(json.loads(schema), separators=(",", ":"))
 
 
 def unpack(path: Path) -> Contents:

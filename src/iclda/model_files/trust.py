@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from .container import SCHEMA
+
 OWN_TYPES = frozenset(
     {
         "iclda._core.frame.Frame",
@@ -96,7 +98,7 @@ def _named_types(path: Path, archive: bytes) -> Iterator[tuple[str, str]]:
     """Every type an archive names, with the way skops would build it."""
     try:
         with zipfile.ZipFile(io.BytesIO(archive)) as file:
-            pending: list[Any] = [json.loads(file.read("schema.json"))]
+            pending: list[Any] = [json.loads(file.read(SCHEMA))]
     except (KeyError, ValueError, RecursionError) as error:
         raise ValueError(f"{path} is no model file of iclda ({error}).") from error
     while pending:
