@@ -51,6 +51,13 @@ def test_words_say_how_often_a_method_was_worse():
     assert words[:2] == [f"{display.differences_[m].n_worse} of 20" for m in display.methods_]
 
 
+def test_a_tie_is_not_worse():
+    scores = {"LDA": [0.5, 0.5, 0.5], "x": [0.5, 0.6, 0.4]}
+    assert ComparisonDisplay.from_scores(scores).differences_["x"].n_worse == 1
+    lower = ComparisonDisplay.from_scores(scores, greater_is_better=False)
+    assert lower.differences_["x"].n_worse == 1
+
+
 def test_any_method_can_be_the_baseline():
     display = ComparisonDisplay.from_scores(SCORES, baseline="ICLDA", score_name="log_likelihood")
     assert set(display.differences) == {"LDA", "SLLDA"}

@@ -88,6 +88,19 @@ def test_probabilities_along_the_discriminants_are_those_of_the_rows(fitted):
     )
 
 
+def test_other_discriminants_are_held_at_their_means(fitted):
+    f = fitted(4, 5)
+    display = draw(f.model, f.X, f.y, **COARSE)
+    directions = f.model.transform(np.eye(5)) - f.model.transform(np.zeros((1, 5)))
+    center = f.model.priors_ @ f.model.transform(f.model.means_)
+    wanted = np.column_stack([grid_points(display), np.full(625, center[2])])
+    rows = (wanted - f.model.transform(np.zeros((1, 5)))) @ np.linalg.pinv(directions)
+    assert_allclose(f.model.transform(rows), wanted, atol=1e-9)
+    assert_allclose(
+        np.exp(display.log_probabilities.reshape(-1, 4)), f.model.predict_proba(rows), atol=1e-9
+    )
+
+
 def test_two_classes_of_many_features_have_an_upright_line(fitted):
     f = fitted(2, 5)
     display = draw(f.model, f.X, f.y, **COARSE)

@@ -78,6 +78,14 @@ def test_the_threshold_of_two_classes_is_where_predictions_change(fitted):
     assert draw(fitted(3, 3).model, fitted(3, 3).X).threshold_ is None
 
 
+def test_at_the_threshold_two_classes_are_equally_probable(fitted):
+    f = fitted(2, 1)
+    model = SelfLearningLDA(priors=[0.2, 0.8]).fit(f.X, f.y)
+    low, high = model.transform([[0.0], [1.0]])[:, 0]
+    row = (draw(model, f.X, f.y).threshold - low) / (high - low)
+    assert_allclose(model.predict_proba([[row]]), [[0.5, 0.5]])
+
+
 def test_a_class_of_prior_zero_leaves_no_threshold(fitted):
     f = fitted(2, 3)
     model = SelfLearningLDA(priors=[0, 1]).fit(f.X, f.y)

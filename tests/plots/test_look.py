@@ -2,6 +2,7 @@
 
 import itertools
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -72,6 +73,12 @@ def test_rows_fade_from_the_color_of_their_class_to_gray(n_classes):
 )
 def test_a_method_has_its_color_however_it_is_written(names):
     assert {style["color"] for style in method_lines(names).values()} == {COLORS[names[0]]}
+
+
+@pytest.mark.parametrize("style", ["default", "dark_background"])
+def test_the_ink_of_the_supervised_method_follows_the_style(style):
+    with plt.style.context(style):
+        assert method_lines(["LDA"])["LDA"]["color"] == plt.rcParams["text.color"]
 
 
 def test_strangers_differ_from_methods_and_from_each_other():

@@ -17,12 +17,12 @@ TRUE = (RNG.uniform(size=400) < PROBABILITIES).astype(int)
 
 @pytest.mark.parametrize("strategy", ["uniform", "quantile"])
 @pytest.mark.parametrize("n_bins", [4, 10])
-def test_bins_are_those_of_scikit_learn(strategy, n_bins):
-    display = ReliabilityDisplay.from_predictions(
-        TRUE, PROBABILITIES, n_bins=n_bins, strategy=strategy
-    )
+@pytest.mark.parametrize("decimals", [2, 9])
+def test_bins_are_those_of_scikit_learn(strategy, n_bins, decimals):
+    rounded = PROBABILITIES.round(decimals)  # to two decimals, many lie on edges
+    display = ReliabilityDisplay.from_predictions(TRUE, rounded, n_bins=n_bins, strategy=strategy)
     curve = display.curves[""]
-    observed, predicted = calibration_curve(TRUE, PROBABILITIES, n_bins=n_bins, strategy=strategy)
+    observed, predicted = calibration_curve(TRUE, rounded, n_bins=n_bins, strategy=strategy)
     is_full = curve.counts > 0
     assert_allclose(curve.observed[is_full], observed)
     assert_allclose(curve.predicted[is_full], predicted)

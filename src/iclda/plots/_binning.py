@@ -69,7 +69,7 @@ def reliability_curve(
         Counts, mean predicted and observed shares.
     """
     edges = _edges(predicted, n_bins, strategy)
-    place = np.clip(np.searchsorted(edges, predicted, side="right") - 1, 0, len(edges) - 2)
+    place = np.searchsorted(edges[1:-1], predicted)  # on an edge: below it, as in scikit-learn
     counts = np.bincount(place, minlength=len(edges) - 1)
     with np.errstate(invalid="ignore"):
         means = np.bincount(place, predicted, len(counts)) / counts
