@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from .bars import RESUMABLE, shown_progress
 from .options import USAGE_ERROR, Jobs, Json, Quiet, Seed, explained_errors, listed, n_cores
 
-if TYPE_CHECKING:
-    from ..experiments.study import Study
-
 datasets_app = typer.Typer(invoke_without_command=True, help="The ten benchmark sets.")
-
-RESUMABLE = "What was computed is kept: run the same command to go on."
 
 Names = Annotated[
     str | None, typer.Option(help="Names separated by commas. Default: all that are at hand.")
@@ -218,7 +212,7 @@ def _run_and_draw(out: Path, quiet: bool, json: bool, **settings: Any) -> None:
         settings["sets"] = load_sets(names, settings["data_dir"])
         settings["jobs"] = settings["jobs"] or n_cores()
         study = Study(out=out, command=shlex.join(["iclda", *sys.argv[1:]]), **settings)
-        with _progress(study, quiet) as advance:
+        with shown_progress(quiet) as advance:
             run_study(study, advance)
         _draw(out, quiet, json)
 
@@ -233,19 +227,6 @@ def _draw(out: Path, quiet: bool, json: bool) -> None:
         typer.echo(json_module.dumps(summary, indent=2))
     elif not quiet:
         typer.echo(f"Report: {summary['report']}")
-
-
-@contextmanager
-def _progress(study: Study, quiet: bool) -> Iterator[Any]:
-    from ..experiments.progress import bars, lines, nothing
-
-    if quiet:
-        yield nothing
-    elif sys.stderr.isatty():
-        with bars() as advance:
-            yield advance
-    else:
-        yield lines()
 
 
 def register(app: typer.Typer) -> None:
