@@ -11,7 +11,7 @@ import pytest
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 
-from iclda import SelfLearningLDA
+from iclda import SelfLearningLDA, _inputs
 from problems import ALL, SEMI_SUPERVISED
 
 every_classifier = pytest.mark.parametrize("classifier", ALL.values(), ids=ALL)
@@ -128,6 +128,18 @@ def test_unlabeled_rows_without_names_are_taken_in_order_with_a_warning(classifi
 def test_weights_may_be_a_column(weights):
     model = SelfLearningLDA().fit(X, Y, weights)
     assert_same_fit(model, SelfLearningLDA().fit(X, Y, WEIGHTS), 1e-12)
+
+
+@pytest.mark.parametrize("kind", ["polars", "pyarrow"])
+def test_names_reach_versions_of_scikit_learn_that_do_not_know_the_table(kind, monkeypatch):
+    # Before 1.9 it asks for the interchange protocol, which polars 2 has no longer.
+    monkeypatch.setattr(_inputs, "_get_feature_names", lambda X: None)
+    rows = _inputs._with_names(TABLES[kind](X))
+    assert rows.__dataframe__().column_names() == NAMES
+    assert_array_equal(np.asarray(rows), X)
+    assert_array_equal(np.asarray(rows, dtype=np.float32), X.astype(np.float32))
+    assert (len(rows), rows.shape) == (50, (50, 3))
+    assert _inputs._with_names(X) is X
 
 
 MISSING = {

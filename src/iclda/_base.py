@@ -17,7 +17,6 @@ from sklearn.base import (
 )
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.metrics import accuracy_score
-from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
@@ -36,7 +35,7 @@ from ._diagnosis import (
     warn_of_span,
 )
 from ._export import to_onnx, to_sklearn
-from ._inputs import check_rows, read_table
+from ._inputs import check_rows, read_table, take_rows
 from ._labels import plain, split_marker
 from ._rows.memory import MemoryRows
 from ._training import TrainingData, check_spread, prepare
@@ -377,7 +376,7 @@ class LinearGaussianClassifier(
         kept = np.flatnonzero(~is_marker)
         weights = None if sample_weight is None else np.asarray(sample_weight)[kept]
         return float(
-            accuracy_score(present, self.predict(_safe_indexing(X, kept)), sample_weight=weights)
+            accuracy_score(present, self.predict(take_rows(X, kept)), sample_weight=weights)
         )
 
     def to_sklearn(self) -> LinearDiscriminantAnalysis:

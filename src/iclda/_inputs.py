@@ -8,7 +8,8 @@ from datetime import date, time, timedelta
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import validate_data
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _get_feature_names, validate_data
 
 from ._core.types import AnyArray, Array
 
@@ -27,6 +28,7 @@ def check_rows(estimator: Any, X: Any, *, reset: bool, name: str = "X") -> AnyAr
     """X as a 2-d array of real, finite numbers; nothing that is one already is copied."""
     X = read_table(X, name)
     _refuse_non_numeric(X, name)
+    X = _with_names(X)
     may_be_empty = name != "X"
     if may_be_empty:
         _check_width(estimator, X, name)
@@ -55,6 +57,43 @@ def read_table(X: Any, name: str = "X") -> Any:
             # scikit-learn finds the names of a table, not those of a batch.
             return sys.modules["pyarrow"].Table.from_batches([X])
     return X
+
+
+def take_rows(X: Any, rows: AnyArray) -> Any:
+    """Rows of a table or array, by number."""
+    return X.take(rows) if _package_of(X) == "pyarrow" else _safe_indexing(X, rows)
+
+
+def _package_of(X: Any) -> str:
+    return type(X).__module__.partition(".")[0]
+
+
+def _with_names(X: Any) -> Any:
+    """X, in a form whose names scikit-learn sees: not every version knows every table."""
+    if _package_of(X) in ("polars", "pyarrow") and _get_feature_names(X) is None:
+        return NamedRows(np.asarray(X), list(getattr(X, "column_names", X.columns)))
+    return X
+
+
+class NamedRows:
+    """An array with the names of its columns, as the data frame interchange protocol gives them."""
+
+    def __init__(self, values: AnyArray, names: list[str]) -> None:
+        self._values, self._names = values, names
+        self.shape = values.shape
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
+        return np.array(self._values, dtype=dtype, copy=copy)
+
+    def __dataframe__(self, nan_as_null: bool = False, allow_copy: bool = True) -> NamedRows:
+        return self
+
+    def column_names(self) -> list[str]:
+        """Names in the order of the columns."""
+        return self._names
 
 
 def check_finite(array: AnyArray, name: str, feature_names: AnyArray | None = None) -> None:

@@ -97,9 +97,7 @@ class ReliabilityDisplay:
         display : ReliabilityDisplay
             What was drawn.
         """
-        from sklearn.utils import _safe_indexing
-
-        from .._inputs import read_table
+        from .._inputs import read_table, take_rows
 
         estimators = named_estimators(estimator)
         first = next(iter(estimators.values()))
@@ -113,7 +111,7 @@ class ReliabilityDisplay:
         kept = np.flatnonzero(codes != UNLABELED)
         if len(kept) == 0:
             raise ValueError(f"y labels none of the {len(codes)} rows, and classes must be known.")
-        rows = _safe_indexing(read_table(X), kept)
+        rows = take_rows(read_table(X), kept)
         return cls.from_predictions(
             first.classes_[codes[kept]],
             {name: one.predict_proba(rows) for name, one in estimators.items()},
