@@ -10,6 +10,7 @@ from pathlib import Path
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 
 import iclda.plots
@@ -125,6 +126,33 @@ def test_drawing_leaves_the_style_as_it_was_and_goes_with_any(display, style):
         before = dict(matplotlib.rcParams)
         drawn(display).figure_.canvas.draw()
         assert dict(matplotlib.rcParams) == before
+
+
+NAMES = np.array(["_hidden", "$a_{$b", "<b>&amp;", " ", "long " * 30], dtype=object)
+
+
+def test_names_from_the_data_are_shown_as_they_are(fitted):
+    f = fitted(5, 2)
+    table = pd.DataFrame(f.X, columns=["$x_{$", "_y"])
+    y = np.where(f.y == -1, None, NAMES[f.y])
+    model = SelfLearningLDA(unlabeled=None).fit(table, y)
+    rng = np.random.default_rng(0)
+    scores = {name: rng.uniform(size=(2, 4)) for name in ("LDA", *NAMES[:3])}
+    displays = [
+        iclda.plots.DecisionBoundaryDisplay.from_estimator(model, table, y, grid_resolution=9),
+        iclda.plots.DiscriminantHistogramDisplay.from_estimator(model, table, y),
+        iclda.plots.ReliabilityDisplay.from_estimator(
+            dict.fromkeys(NAMES[:3], model), table, y, pos_label=NAMES[1]
+        ),
+        iclda.plots.LearningCurveDisplay.from_scores([1, 2], scores),
+        iclda.plots.ComparisonDisplay.from_scores({name: one[0] for name, one in scores.items()}),
+    ]
+    for display in displays:
+        display.figure_.canvas.draw()
+    shown = [text.get_text() for text in displays[0].ax_.get_legend().get_texts()]
+    assert shown[:4] == ["(empty)", r"\$a_{\$b", "<b>&amp;", " _hidden"]
+    assert len(shown[4]) == 40
+    assert len(displays[2].ax_.get_legend().get_texts()) == 3
 
 
 @every_display

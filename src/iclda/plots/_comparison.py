@@ -9,7 +9,16 @@ import numpy as np
 
 from .._core.types import Array
 from ._cross_validation import cross_validate_all
-from ._look import FAINT, LABEL_SIZE, axes_for, check_matplotlib, foreground, method_lines, readable
+from ._look import (
+    FAINT,
+    LABEL_SIZE,
+    axes_for,
+    check_matplotlib,
+    foreground,
+    method_lines,
+    plain_text,
+    readable,
+)
 from ._paired import PairedDifference, correct, pair
 
 if TYPE_CHECKING:
@@ -310,7 +319,7 @@ class ComparisonDisplay:
             bar: dict[str, Any] = {"linewidth": 3.2, "solid_capstyle": "butt", "zorder": 2}
             self.ax_.plot([mean - error, mean + error], places, color=color, **bar)
         style = {"linestyle": "none", "marker": "o", "markersize": 6.5, "zorder": 3, **style}
-        self.ax_.plot([mean], [place], label=name, **style)
+        self.ax_.plot([mean], [place], label=plain_text(name), **style)
 
     def _draw_words(self) -> None:
         ax = self.ax_
@@ -332,7 +341,7 @@ class ComparisonDisplay:
             color=FAINT,
             annotation_clip=False,
         )
-        ax.set_yticks(range(len(self.methods_)), self.methods_)
+        ax.set_yticks(range(len(self.methods_)), list(map(plain_text, self.methods_)))
         ax.set_ylim(len(self.methods_) - 0.4, -0.6)
         ax.tick_params(axis="y", length=0)
         ax.spines[["left", "top", "right"]].set_visible(False)
@@ -341,9 +350,8 @@ class ComparisonDisplay:
         better, worse = "\N{LEFTWARDS ARROW} better", "worse \N{RIGHTWARDS ARROW}"
         if self.greater_is_better:
             better, worse = "\N{LEFTWARDS ARROW} worse", "better \N{RIGHTWARDS ARROW}"
-        ax.set_xlabel(
-            f"{readable(self.score_name)} minus that of {self.baseline}   ({better}, {worse})"
-        )
+        name, baseline = readable(self.score_name), plain_text(self.baseline)
+        ax.set_xlabel(f"{name} minus that of {baseline}   ({better}, {worse})")
 
 
 def _can_be_told_apart(values: Array) -> bool:

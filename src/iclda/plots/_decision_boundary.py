@@ -16,6 +16,7 @@ from ._look import (
     legend_beside,
     mix,
     note,
+    plain_text,
     unlabeled_handle,
 )
 from ._planes import log_probabilities_of, plane_of
@@ -254,7 +255,7 @@ class DecisionBoundaryDisplay:
         self.unlabeled_ = self._draw_unlabeled(unlabeled_kw or {})
         self.labeled_ = self._draw_labeled(labeled_kw or {})
         if self.names is not None:
-            ax.set(xlabel=self.names[0], ylabel=self.names[1])
+            ax.set(xlabel=plain_text(self.names[0]), ylabel=plain_text(self.names[1]))
         if self.held:
             note(ax, self.held)
         if legend:
@@ -281,7 +282,7 @@ class DecisionBoundaryDisplay:
                 "color": class_color(code),
                 "edgecolor": foreground(),
                 "linewidths": 0.9,
-                "label": str(name),
+                "label": plain_text(name),
                 "zorder": 3,
                 **kwargs,
             }

@@ -17,6 +17,7 @@ from ._look import (
     class_dashes,
     foreground,
     legend_beside,
+    plain_text,
 )
 from ._planes import class_points_of
 from ._rows import UNLABELED, encode, final_step, shown_rows
@@ -278,7 +279,7 @@ class DiscriminantHistogramDisplay:
                 continue
             top = base + counts[code] * self._scale
             style = {"fill": True, "facecolor": class_color(code), "edgecolor": background()}
-            style |= {"linewidth": 0.6, "label": str(name), **kwargs}
+            style |= {"linewidth": 0.6, "label": plain_text(name), **kwargs}
             drawn[name] = self.ax_.stairs(top, edges, baseline=base, **style)
             base = top
         return drawn

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from .._core.types import AnyArray, Array
-from ._look import axes_for, check_matplotlib, is_supervised, label_ends, method_lines, readable
+from ._look import (
+    axes_for,
+    check_matplotlib,
+    is_supervised,
+    label_ends,
+    method_lines,
+    plain_text,
+    readable,
+)
 from ._rows import named, named_estimators
 
 if TYPE_CHECKING:
@@ -255,7 +263,9 @@ class LearningCurveDisplay:
                 alpha = 0.07 if is_supervised(str(name)) else 0.13
                 band = {"color": style["color"], "alpha": alpha, "linewidth": 0, **(fill_kw or {})}
                 self.bands_[name] = ax.fill_between(sizes, mean - error, mean + error, **band)
-            (self.lines_[name],) = ax.plot(sizes, mean, label=str(name) or None, **style)
+            (self.lines_[name],) = ax.plot(
+                sizes, mean, label=plain_text(name) if name else None, **style
+            )
         _set_sizes(ax, np.unique(np.concatenate([np.asarray(s) for s in self.sizes.values()])))
         ax.set_xlabel(_ROW_NAMES.get(self.varied, self.varied))
         ax.set_ylabel(readable(self.score_name))

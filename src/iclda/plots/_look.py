@@ -56,6 +56,16 @@ CLASS_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h")
 CLASS_DASHES: tuple[Any, ...] = ("solid", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.2, 1.2, 1.2)))
 UNDECIDED = "#b8b8b8"  # the color of a row that is as likely of any class
 LABEL_SIZE = 8.5
+_LONGEST_NAME = 40
+
+
+def plain_text(name: Any) -> str:
+    """A name from the data as it stands: no formula, not hidden from legends, not too long."""
+    text = str(name) if str(name).strip() else "(empty)"
+    if len(text) > _LONGEST_NAME:
+        text = text[: _LONGEST_NAME - 1] + "\N{HORIZONTAL ELLIPSIS}"
+    # Matplotlib reads $...$ as a formula, and leaves labels that begin with _ out of legends.
+    return (" " if text.startswith("_") else "") + text.replace("$", r"\$")
 
 
 def class_color(code: int) -> str:
@@ -234,7 +244,7 @@ def label_ends(
     places = spread(heights, step or _line_of_text(axes))
     return [
         axes.annotate(
-            name,
+            plain_text(name),
             xy=(1, height),
             xytext=(1.06, place),
             xycoords="axes fraction",

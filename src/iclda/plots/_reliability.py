@@ -9,7 +9,7 @@ import numpy as np
 
 from .._core.types import AnyArray, Array
 from ._binning import ReliabilityCurve, reliability_curve
-from ._look import FAINT, LABEL_SIZE, axes_for, background, foreground, method_lines
+from ._look import FAINT, LABEL_SIZE, axes_for, background, foreground, method_lines, plain_text
 from ._rows import UNLABELED, encode, marker_of, named, named_estimators
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ class ReliabilityDisplay:
             probabilities = _checked(given, len(truth), len(classes), name)
             predicted, is_true = _event(truth, probabilities, classes, code)
             curves[name] = reliability_curve(predicted, is_true, n_bins=n_bins, strategy=strategy)
-        event = _PREDICTED if code is None else f"class {classes.tolist()[code]}"
+        event = _PREDICTED if code is None else f"class {plain_text(classes.tolist()[code])}"
         return cls(curves=curves, event=event).plot(ax=ax, **kwargs)
 
     def plot(
@@ -222,13 +222,15 @@ class ReliabilityDisplay:
         low, high = (end[is_full] for end in curve.interval)
         predicted, observed = curve.predicted[is_full], curve.observed[is_full]
         self.ax_.vlines(predicted, low, high, color=style["color"], linewidth=0.8, alpha=0.6)
-        label = f"{name}  {curve.calibration_error:.3f}".strip()
+        label = f"{curve.calibration_error:.3f}"
+        label = f"{plain_text(name)}  {label}" if name else label
         style = {"markersize": 4.5, "linewidth": 1.4, "label": label, **style}
         return self.ax_.plot(predicted, observed, **style)[0]
 
     def _draw_legend(self) -> None:
         """Below the diagonal, where curves are rarest, and above the counts."""
         self.ax_.legend(
+            handles=list(self.lines_.values()),
             loc="lower right",
             bbox_to_anchor=(1.0, 0.0),
             bbox_transform=self.ax_.get_yaxis_transform(),
