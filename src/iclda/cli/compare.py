@@ -55,7 +55,9 @@ def compare(
     data: TableFile,
     target: Target,
     methods: Methods = None,
-    repeats: Annotated[int, typer.Option(min=2, help="Times the folds are dealt anew.")] = 10,
+    repeats: Annotated[
+        int | None, typer.Option(min=2, help="Times the folds are dealt anew. Default: 10.")
+    ] = None,
     folds: Annotated[
         int | None, typer.Option(min=2, help="Folds. Default: 5, or labels of the rarest class.")
     ] = None,
@@ -128,10 +130,11 @@ def _run(comparison: Comparison, *, quiet: bool, json: bool) -> None:
     from ..comparison.findings import read_findings, summary, write_files
     from ..comparison.study import facts, run_comparison
     from ..comparison.words import method_lines, preflight_lines
+    from ..tabular.words import printable
 
     settings = facts(comparison)
     if not quiet:
-        _say([f"{comparison.name}, target {comparison.table.target!r}", ""])
+        _say([printable(f"{comparison.name}, target {comparison.table.target!r}"), ""])
         _say([*preflight_lines(comparison.remarks, _width(), _styled()), ""])
         _say([*method_lines(settings, _width()), ""])
     with shown_progress(quiet, "splits") as advance:

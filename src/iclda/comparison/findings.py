@@ -15,7 +15,7 @@ from ..tabular.methods import find_method
 from .contestants import Contestant
 from .curves import Point, points_csv, summarize_curves
 from .preflight import Remark
-from .results import EXPERIMENTS, Result
+from .results import COMPARISON, EXPERIMENTS, Result
 from .study import STORE
 from .summary import Outcome, summarize
 from .verdict import Verdict, decide
@@ -51,9 +51,7 @@ class Findings:
     @cached_property
     def verdict(self) -> Verdict:
         """The recommendation."""
-        n_labels = self.settings["n_labels"]
-        is_all = self.settings["labeled"] == "all"
-        return decide(self.outcome, n_labels if is_all else self.settings["n_used"])
+        return decide(self.outcome, self.settings["n_labels"])
 
     @cached_property
     def points(self) -> list[Point]:
@@ -71,6 +69,16 @@ class Findings:
         """Fits that failed."""
         return sum(result.failure is not None for result in self.results)
 
+    @cached_property
+    def failures(self) -> dict[str, tuple[int, str]]:
+        """By contestant, fits of the comparison that failed, and the last words of the first."""
+        found: dict[str, tuple[int, str]] = {}
+        for result in self.results:
+            if result.experiment == COMPARISON and result.failure is not None:
+                count, words = found.get(result.method, (0, last_line(result.failure)))
+                found[result.method] = (count + 1, words)
+        return found
+
     @property
     def seconds(self) -> float:
         """Time of all runs."""
@@ -81,14 +89,28 @@ class Findings:
         return next((each for each in self.contestants if each.name == name), None)
 
 
+def last_line(traceback: str) -> str:
+    """What a traceback says in the end."""
+    return (traceback.strip().splitlines() or [""])[-1]
+
+
 def read_findings(out: Path) -> Findings:
     """All that a folder holds."""
     store = Store(out / STORE, read_only=True, row_type=Result)
     try:
+        settings = store.settings()
         results = [result for name in EXPERIMENTS for result in store.rows(name)]
-        return Findings(store.settings(), results)
     finally:
         store.close()
+    return Findings(settings, [result for result in results if _is_asked_for(result, settings)])
+
+
+def _is_asked_for(result: Result, settings: dict[str, Any]) -> bool:
+    """Whether a row belongs to the last run: an earlier one may have had more repeats, methods."""
+    names = [name for name, _, _ in settings["contestants"]]
+    is_compared = result.experiment == COMPARISON
+    n_repeats = settings["repeats"] if is_compared else settings["curve_splits"]
+    return result.method in names and result.repeat < n_repeats
 
 
 def write_files(out: Path, findings: Findings) -> dict[str, Path]:

@@ -18,9 +18,8 @@ _MOST_EXPLAINING = 3
 
 
 def constant_columns(values: Any) -> list[str]:
-    """Columns with one value."""
-    numbers = values.to_numpy()
-    return [str(name) for name, c in zip(values.columns, numbers.T, strict=True) if not np.ptp(c)]
+    """Columns with one value; a gap is a value of its own."""
+    return [str(name) for name in values.columns if values[name].nunique(dropna=False) == 1]
 
 
 def _standardized(values: Any) -> tuple[list[str], Array]:

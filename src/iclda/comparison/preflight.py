@@ -17,7 +17,7 @@ from .contestants import Size
 from .splits import Splits
 
 FINE, NOTE, WARNING = "fine", "note", "warning"
-_MOST_NAMES, _MOST_ROWS = 4, 20_000
+_MOST_NAMES, _MOST_ROWS = 4, 5_000
 _RARE, _FEW_OF_A_CLASS = 0.02, 5
 _WIDE_SPREAD = 1e3
 _HELD = {NUMBER: "number", BOOLEAN: "yes-or-no column", CATEGORY: "category"}
@@ -70,7 +70,7 @@ def preflight(table: Table, sample: Sample, splits: Splits, missing: str) -> lis
         columns_remark(table, sample),
         *(Remark(NOTE, "Columns", note) for note in table.notes),
         missing_remark(table, missing),
-        *constant_remarks(sample),
+        *constant_remarks(table, sample),
         collinear_remark(sample),
         scale_remark(sample),
         labels_remark(size),
@@ -135,10 +135,11 @@ def missing_remark(table: Table, missing: str) -> Remark:
     )
 
 
-def constant_remarks(sample: Sample) -> list[Remark]:
-    """Features with one value in all rows, or in all labeled ones."""
-    constant = inspection.constant_columns(sample.values)
-    frozen = [c for c in inspection.constant_columns(sample.labeled) if c not in constant]
+def constant_remarks(table: Table, sample: Sample) -> list[Remark]:
+    """Columns with one value in all rows, or in all labeled ones."""
+    constant = inspection.constant_columns(table.features)
+    idle = {*constant, *inspection.constant_columns(sample.values)}
+    frozen = [c for c in inspection.constant_columns(sample.labeled) if c not in idle]
     remarks = []
     if constant:
         verb = "has one value in all rows" if len(constant) == 1 else "have one value in all rows"
@@ -158,6 +159,14 @@ def constant_remarks(sample: Sample) -> list[Remark]:
 
 def collinear_remark(sample: Sample) -> Remark:
     """Features that others determine."""
+    n_rows, n_features = sample.values.shape
+    if n_rows <= n_features:
+        return Remark(
+            WARNING,
+            "Collinear",
+            f"there are more features ({n_features:,}) than rows ({n_rows:,}): leave columns out "
+            "(--drop), or use --shrinkage auto.",
+        )
     dependent = inspection.dependent_columns(sample.values)
     if dependent:
         listed = _named([f"{name} (from {', '.join(by)})" for name, by in dependent.items()])
@@ -263,8 +272,8 @@ def duplicate_remarks(table: Table) -> list[Remark]:
             Remark(
                 NOTE,
                 "Duplicates",
-                f"{_plural(n_again, 'labeled row')} also stand among the unlabeled ones: tested, "
-                "they have been seen without their label.",
+                f"{_plural(n_again, 'labeled row')} also stand{'s' if n_again == 1 else ''} among "
+                "the unlabeled ones: seen in training, without the label, and then tested.",
             )
         )
     return remarks

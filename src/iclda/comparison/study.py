@@ -40,18 +40,19 @@ from .summary import summarize
 
 STORE = "rows.sqlite"
 FOLDS, REPEATS, CURVE_REPEATS = 5, 10, 3
+SLOW_REPEATS, SLOW_CURVE_REPEATS = 4, 1  # where an implicitly constrained fit takes seconds
 KIND = "comparison"
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Settings of a run. ``folds`` and ``shrinkages`` of None are chosen by the table."""
+    """Settings of a run; those that are None are chosen by the table."""
 
     table: Table
     out: Path
     methods: tuple[Method, ...] = METHODS
     shrinkages: tuple[Shrinkage, ...] | None = None
-    repeats: int = REPEATS
+    repeats: int | None = None
     folds: int | None = None
     n_labeled: int | None = None
     missing: str = "impute"
@@ -77,7 +78,24 @@ class Comparison:
         check_labels(self)
         rarest = _rarest(self.table)
         n_folds = self.folds or min(FOLDS, rarest[1])
-        return Splits(self.table.labels, n_folds, self.repeats, self.n_labeled, self.seed)
+        n_repeats = self.repeats or REPEATS
+        return Splits(self.table.labels, n_folds, n_repeats, self.n_labeled, self.seed)
+
+    @cached_property
+    def is_slow(self) -> bool:
+        """Whether an implicitly constrained fit takes seconds."""
+        return is_slow(self.size.n_unknowns) and "iclda" in self.method_names
+
+    @property
+    def n_repeats(self) -> int:
+        """Repeats of the comparison: fewer by default where each takes long."""
+        return self.repeats or (SLOW_REPEATS if self.is_slow else REPEATS)
+
+    @property
+    def n_curve_splits(self) -> int:
+        """Splits of the curves."""
+        most = SLOW_CURVE_REPEATS if self.is_slow else CURVE_REPEATS
+        return self.splits.n_folds * min(self.n_repeats, most)
 
     @cached_property
     def sample(self) -> Sample:
@@ -159,7 +177,7 @@ def run_comparison(comparison: Comparison, advance: Advance) -> None:
         _note_run(store, known, comparison)
         names = [contestant.name for contestant in comparison.contestants]
         n_folds = comparison.splits.n_folds
-        cells = plan_comparison(comparison.name, comparison.repeats, n_folds)
+        cells = plan_comparison(comparison.name, comparison.n_repeats, n_folds)
         _run(store, data, comparison, COMPARISON, cells, names, advance)
         outcome = summarize(store.rows(COMPARISON), comparison.contestants, n_folds)
         best = list(outcome.best.values())
@@ -187,10 +205,9 @@ def _run(
 
 def _plan_curves(comparison: Comparison) -> dict[str, list[Cell]]:
     splits = comparison.splits
-    n_splits = splits.n_folds * min(comparison.repeats, CURVE_REPEATS)
     sizes = {UNLABELED: unlabeled_sizes(splits), LABELED: labeled_sizes(splits)}
     return {
-        curve: plan_curve(curve, comparison.name, numbers, n_splits)
+        curve: plan_curve(curve, comparison.name, numbers, comparison.n_curve_splits)
         for curve, numbers in sizes.items()
         if numbers
     }
@@ -219,7 +236,8 @@ def facts(comparison: Comparison) -> dict[str, Any]:
     splits, table = comparison.splits, comparison.table
     return {
         **_agreed(comparison),
-        "repeats": comparison.repeats,
+        "repeats": comparison.n_repeats,
+        "curve_splits": comparison.n_curve_splits,
         "remarks": [asdict(remark) for remark in comparison.remarks],
         "contestants": [
             (each.name, each.method.name, each.shrinkage) for each in comparison.contestants
@@ -231,7 +249,7 @@ def facts(comparison: Comparison) -> dict[str, Any]:
         "n_used": splits.n_used,
         "n_unlabeled": splits.n_unlabeled,
         "is_capped": is_capped(splits),
-        "is_slow": is_slow(comparison.size.n_unknowns) and "iclda" in comparison.method_names,
+        "is_slow": comparison.is_slow,
     }
 
 

@@ -18,7 +18,7 @@ RULE = (
     "with the lower error is what the others are compared with."
 )
 HELPS, SHARPENS, HURTS, UNCLEAR, UNKNOWN = "helps", "sharpens", "hurts", "unclear", "unknown"
-_MOST_LABELS = 100  # times the labels there are: more than that is no advice
+_MOST_ROWS = 100  # times the labeled rows there are: more than that is no advice
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Verdict:
     also: str = ""
 
 
-def decide(outcome: Outcome, n_labeled: int) -> Verdict:
+def decide(outcome: Outcome, n_tested: int) -> Verdict:
     """Apply the rule."""
     baseline = outcome.baseline
     rivals = list(dict.fromkeys(d.method for d in outcome.differences if d.measure == ERROR))
@@ -39,12 +39,12 @@ def decide(outcome: Outcome, n_labeled: int) -> Verdict:
         return Verdict(UNKNOWN, None, "No answer: supervised LDA could not be fitted.")
     if not rivals:
         return Verdict(UNKNOWN, baseline, "No answer: no method but supervised LDA has numbers.")
-    kind, method, sentence = _ruled(outcome, rivals, baseline, n_labeled)
+    kind, method, sentence = _ruled(outcome, rivals, baseline, n_tested)
     return Verdict(kind, method, sentence, _likelihood(outcome, rivals))
 
 
 def _ruled(
-    outcome: Outcome, rivals: Sequence[str], baseline: str, n_labeled: int
+    outcome: Outcome, rivals: Sequence[str], baseline: str, n_tested: int
 ) -> tuple[str, str, str]:
     by_error = _best(outcome, rivals, ERROR)
     if by_error is not None:
@@ -55,7 +55,7 @@ def _ruled(
         return SHARPENS, by_brier, _sharpens(outcome, by_brier)
     if all(_is_worse(outcome, name) for name in rivals):
         return HURTS, baseline, _hurts(outcome, rivals)
-    return UNCLEAR, baseline, _unclear(outcome, rivals, n_labeled)
+    return UNCLEAR, baseline, _unclear(outcome, rivals, n_tested)
 
 
 def best_rival(outcome: Outcome, rivals: Sequence[str]) -> str:
@@ -114,37 +114,39 @@ def _hurts(outcome: Outcome, rivals: Sequence[str]) -> str:
     )
 
 
-def _unclear(outcome: Outcome, rivals: Sequence[str], n_labeled: int) -> str:
+def _unclear(outcome: Outcome, rivals: Sequence[str], n_tested: int) -> str:
     best = best_rival(outcome, rivals)
     found, supervised = _difference(outcome, best), supervised_name(outcome)
     ours, theirs = (_mean(outcome, each, ERROR) for each in (best, outcome.baseline))
     if ours >= theirs:
         return (
             f"Stay with {supervised}: it gets {percent(theirs)} of new rows wrong, and no method "
-            f"that uses the unlabeled rows gets fewer wrong."
+            "that uses the unlabeled rows gets fewer wrong."
         )
     sentence = (
         f"Stay with {supervised} for now: {best} gets {percent(ours)} of new rows wrong and "
-        f"{supervised} {percent(theirs)}, but with {n_labeled:,} labels a difference below "
-        f"{points(found.detectable)} can be chance"
+        f"{supervised} {percent(theirs)}, but with {n_tested:,} labeled rows to test on a "
+        f"difference below {points(found.detectable)} can be chance"
     )
-    needed = n_labeled * (found.detectable / found.difference) ** 2 if found.difference else 0.0
-    if needed > _MOST_LABELS * n_labeled or not needed:
+    needed = n_tested * (found.detectable / found.difference) ** 2 if found.difference else 0.0
+    if needed > _MOST_ROWS * n_tested or not needed:
         return f"{sentence}."
-    return f"{sentence}; if {best} is that much better, about {_rounded(needed)} labels would show."
+    return f"{sentence}; if {best} is that much better, about {_rounded(needed)} would show it."
 
 
 def _likelihood(outcome: Outcome, rivals: Sequence[str]) -> str:
     """Who was never worse than supervised LDA in likelihood."""
+    supervised = supervised_name(outcome)
     best = [name for name in rivals if name in outcome.best.values()]
     scores = [(name, outcome.score(name, LOSS)) for name in best]
     never = [name for name, s in scores if s and s.share_worse_than_supervised == 0]
     if not never:
-        return "No method had a lower loss than supervised LDA in every repeat."
+        return f"In likelihood (loss) every method was worse than {supervised} in some repeat."
     repeats = max(s.repeats for _, s in scores if s)
+    verb = "were" if len(never) > 1 else "was"
     return (
-        f"In likelihood (loss) {listed(never)} {'were' if len(never) > 1 else 'was'} better than "
-        f"{supervised_name(outcome)} in all {repeats} repeats."
+        f"In likelihood (loss) {listed(never)} {verb} never worse than {supervised}, in {repeats} "
+        "repeats."
     )
 
 

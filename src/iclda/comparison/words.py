@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..experiments.layout import NOTHING
+from ..tabular.words import printable
 from .contestants import SUPERVISED
 from .preflight import FINE, NOTE, WARNING, Remark
 from .splits import MOST_ON_CURVES
@@ -53,7 +54,7 @@ def preflight_lines(remarks: Sequence[Remark], width: int, style: Style = plain)
     column = 2 + max(len(remark.subject) for remark in remarks) + 4
     lines = ["Before comparing"]
     for remark in remarks:
-        wrapped = textwrap.wrap(remark.text, max(width - column, 30)) or [""]
+        wrapped = textwrap.wrap(printable(remark.text), max(width - column, 30)) or [""]
         head = f"  {style(MARKS[remark.level], remark.level)} {remark.subject}"
         padding = " " * (column - 4 - len(remark.subject))
         lines.append(f"{head}{padding}{wrapped[0]}")
@@ -91,8 +92,8 @@ def protocol(settings: Mapping[str, Any]) -> list[str]:
     )
     if settings["is_slow"]:
         sentences.append(
-            "So many classes and columns make every start of iclda slow: it starts once, from the "
-            "supervised fit, instead of 32 times."
+            "So many classes and columns make iclda slow: it starts once, from the supervised fit, "
+            "instead of 32 times, and by default there are fewer repeats."
         )
     if settings["is_capped"]:
         sentences.append(f"Learning curves use at most {MOST_ON_CURVES:,} unlabeled rows.")
@@ -172,11 +173,11 @@ def answer_lines(findings: Findings, width: int, style: Style = plain) -> list[s
     wrapped = _wrapped(findings.verdict.sentence, width)
     lines += [style(line, "answer") for line in wrapped]
     lines += _wrapped(findings.verdict.also, width)
-    if findings.n_failed:
-        lines += _wrapped(
-            f"{findings.n_failed} of {len(findings.results):,} fits failed: see the report.", width
-        )
-    command = fit_command(findings)
+    for name, (count, words) in findings.failures.items():
+        n_splits = findings.settings["folds"] * findings.settings["repeats"]
+        words = printable(words)
+        lines += _wrapped(f"{name} failed in {count} of {n_splits} splits: {words}", width)
+    command = printable(fit_command(findings))
     return [*lines, "", f"Next: {command}"] if command else lines
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from ...experiments.layout import NOTHING
 from ...experiments.report.story import Finding, plural
 from ...experiments.report.view import duration, p_text
-from ..findings import Findings
+from ..findings import Findings, last_line
 from ..results import COMPARISON
 from ..summary import ERROR, LOSS, MEASURES, Outcome, Score, pooled
 from ..verdict import (
@@ -149,9 +149,6 @@ def measured(findings: Findings) -> list[str]:
 def table_view(findings: Findings) -> dict[str, Any]:
     """One row a contestant, one column a measure."""
     outcome, measures = findings.outcome, measured(findings)
-    failed = Counter(
-        r.method for r in findings.results if r.failure is not None and r.experiment == COMPARISON
-    )
     sentences = {each.name: each.method.title for each in findings.contestants}
     return {
         "headings": [HEADINGS[measure] for measure in measures],
@@ -163,7 +160,7 @@ def table_view(findings: Findings) -> dict[str, Any]:
                 "is_baseline": name == outcome.baseline,
                 "cells": [_cell(outcome, name, measure) for measure in measures],
                 "worse": worse_text(outcome, name),
-                "failed": failed[name],
+                "failed": findings.failures.get(name, (0, ""))[0],
             }
             for name in ranked(outcome)
         ],
@@ -211,15 +208,11 @@ def failure_views(findings: Findings) -> list[dict[str, str]]:
     return [
         {
             "place": f"{r.experiment}, repeat {r.repeat}, part {r.part}, {r.method}: "
-            f"{_last_line(r.failure or '')}",
+            f"{last_line(r.failure or '')}",
             "traceback": r.failure or "",
         }
         for r in failed[:_MOST_FAILURES]
     ]
-
-
-def _last_line(traceback: str) -> str:
-    return (traceback.strip().splitlines() or [""])[-1]
 
 
 def run_view(findings: Findings) -> list[tuple[str, Sequence[tuple[str, str]]]]:
