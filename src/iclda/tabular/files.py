@@ -74,15 +74,14 @@ class CsvFile:
     def read(self, as_text: Sequence[str]) -> Any:
         """All rows; columns are numbers, booleans, dates or text by what all their cells hold."""
         csv, text = require("pyarrow.csv"), require("pyarrow").string()
-        with _explained(self.path, self.columns), self._opened() as file:
+        with _explained(self.path, self.columns), self._streamed() as (file, _):
             options = self._options(column_types=dict.fromkeys(as_text, text))
-            return csv.read_csv(file, **options).rename_columns(list(self.columns))
+            return csv.read_csv(file, **options)
 
     def batches(self, types: Mapping[str, Any]) -> Iterator[tuple[Any, float]]:
         """Blocks of a megabyte of text each; of those, pyarrow reads some tens ahead."""
         size, done = max(self.path.stat().st_size, 1), 0
-        with _explained(self.path, self.columns), self.path.open("rb") as raw:
-            file = gzip.GzipFile(fileobj=raw) if self.is_packed else raw
+        with _explained(self.path, self.columns), self._streamed() as (file, raw):
             options = self._options(include_columns=list(types), column_types=dict(types))
             with require("pyarrow.csv").open_csv(file, **options) as reader:
                 for batch in reader:
@@ -91,6 +90,17 @@ class CsvFile:
 
     def _opened(self) -> Any:
         return gzip.GzipFile(self.path) if self.is_packed else self.path.open("rb")
+
+    @contextmanager
+    def _streamed(self) -> Iterator[tuple[Any, Any]]:
+        """The text and the bytes of the file, as streams of pyarrow.
+
+        Its threads read ahead: a file of Python under them would need the interpreter, which may
+        be on its way out after an interruption.
+        """
+        arrow = require("pyarrow")
+        with arrow.OSFile(str(self.path)) as raw:
+            yield arrow.CompressedInputStream(raw, "gzip") if self.is_packed else raw, raw
 
     def _options(self, **conversion: Any) -> dict[str, Any]:
         csv = require("pyarrow.csv")
@@ -153,9 +163,9 @@ def _explained(path: Path, columns: Sequence[str] = ()) -> Iterator[None]:
     arrow = require("pyarrow")
     try:
         yield
-    except KeyboardInterrupt:  # one of pyarrow's own is an error of pyarrow too
+    except (KeyboardInterrupt, PermissionError):  # pyarrow's own interrupt is an error of it too
         raise
-    except (arrow.ArrowException, EOFError, zlib.error, UnicodeError, gzip.BadGzipFile) as error:
+    except (arrow.ArrowException, EOFError, zlib.error, UnicodeError, OSError) as error:
         raise ValueError(f"{path}{_reason(str(error), columns)}") from error
 
 
