@@ -126,7 +126,7 @@ def test_show_tells_what_how_and_from_what(model, tmp_path):
     for words in (
         "Implicitly constrained LDA for 'species', fitted to 30 labeled and 60 unlabeled rows.",
         "no other labeling is better (gap",
-        "Of the 30 labeled rows ",
+        " of 30 labeled rows get their own class.",
         f"Data       {tmp_path / 'flowers.csv'}, 90 rows, sha256 ",
         "Columns    p, q, color, wild",
         "Checksum   right: sha256 ",

@@ -112,7 +112,7 @@ def _method_lines(details: Mapping[str, Any]) -> list[str]:
     about = details["about"]
     if "n_agreeing" in about:
         lines.append(
-            f"Of the {sum(about['labeled'].values()):,} labeled rows {about['n_agreeing']:,} get "
+            f"{about['n_agreeing']:,} of {sum(about['labeled'].values()):,} labeled rows get "
             "their own class. It learned from these rows: `iclda compare` tells how often it errs "
             "on new ones."
         )
