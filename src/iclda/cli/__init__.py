@@ -7,7 +7,7 @@ import sys
 try:
     import typer
 except ImportError:  # pragma: no cover - without the extra there is no command line to test
-    sys.exit("The command line needs extra packages: pip install 'iclda[experiments]'.")
+    sys.exit("The command line needs extra packages: pip install 'iclda[data,experiments]'.")
 
 from . import compare, models, paper
 
