@@ -39,6 +39,7 @@ REFUSED = {
     "dates as text": (["2020-01-02", "2020-01-02", "2020-02-03"], "for example 2020-01-02"),
     "local dates": (["3.12.2020", "04.12.2020", "3.12.2020"], "dates or times, for example 04.12"),
     "numbers and text": (["1", "2.5", "about 3"], "text in 1 of 3 rows, for example 'about 3'"),
+    "numbers to Python only": (["1", "1_000", "+3", "2"], "in 2 of 4 rows, for example '1_000'"),
     "complex": ([1 + 2j, 3 + 0j], "complex numbers: split it into two columns"),
     "complex text": ([f"{i}+{i}j" for i in range(30)], "30 different texts in 30 rows"),
     "lists": ([[1], [2]], r"neither numbers nor text, for example \[1\]"),

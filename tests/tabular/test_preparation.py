@@ -125,6 +125,12 @@ def test_gaps_are_refused_before_any_fit_if_asked():
         preprocessing(frame, missing="drop")
 
 
+def test_a_table_without_differences_is_refused():
+    frame = pd.DataFrame({"a": ["p"] * 30, "b": ["q"] * 29 + ["r"]})
+    with pytest.raises(ValueError, match="No column tells rows apart: 'a', 'b' hold one value"):
+        preprocessing(frame)
+
+
 def test_the_classifier_given_stays_as_it_is():
     frame, _ = customers()
     classifier = SupervisedLDA(shrinkage=0.1)

@@ -206,6 +206,11 @@ REFUSED = {
     "empty": (b"", "data.csv is empty: row 1 must name the columns"),
     "only blanks": (b" \n\n", "is empty"),
     "header only": (b"x,class\n", "holds no rows below the names"),
+    "header without line end": (b"x,class", "holds no rows below the names"),
+    "open quote": (
+        b'x,class\n1,a\n2,"b\n' + b"1,a\n" * 400_000,
+        "a cell has an opening quote without a closing one",
+    ),
     "nameless": (b",\n1,2\n", "row 1 must name the columns"),
     "name twice": (b"x,x,class\n1,2,a\n", "the column name 'x' stands there 2 times"),
     "no such column": (b"x,clas\n1,a\n", "no column 'class'. Did you mean 'clas'?"),

@@ -38,7 +38,9 @@ def texts_of(values: Any) -> AnyArray:
 
 
 def number_in(text: str) -> float | None:
-    """The number a text spells, if it spells one."""
+    """The number a text spells in the way that tables are read, if it spells one."""
+    if "_" in text or text.startswith("+") or not text.isascii():
+        return None  # numbers to Python only
     try:
         return float(text)
     except ValueError:

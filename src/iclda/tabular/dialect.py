@@ -14,7 +14,7 @@ from typing import IO
 # A cell with one of these and nothing else is empty.
 EMPTY_WORDS = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "<NA>", "#N/A", "?")
 
-_PEEKED_BYTES = 1 << 18
+_PEEKED_BYTES = 1 << 20
 _DELIMITERS = (",", ";", "\t", "|")
 _BYTE_ORDER_MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _COMMA_NUMBER, _POINT_NUMBER = re.compile(r"-?\d+,\d+"), re.compile(r"-?\d+\.\d+")
@@ -42,6 +42,8 @@ def find_dialect(path: Path, file: IO[bytes], delimiter: str | None = None) -> D
     records = _records(path, text, delimiter)
     n_blank = next(number for number, cells in enumerate(records) if cells)
     columns = _columns(path, [cell.strip() for cell in records[n_blank]])
+    if len(start) < _PEEKED_BYTES and not any(records[n_blank + 1 :]):
+        raise ValueError(f"{path} holds no rows below the names of its columns.")
     decimal = _decimal(records[n_blank + 1 :], delimiter)
     return Dialect(encoding, delimiter, decimal, columns, n_blank + 1)
 
@@ -65,10 +67,13 @@ def _commonest_delimiter(text: str) -> str:
 
 
 def _records(path: Path, text: str, delimiter: str) -> list[list[str]]:
+    records: list[list[str]] = []
     try:
-        return list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
+        records.extend(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
     except csv.Error as error:
-        raise ValueError(f"{path} is no CSV file: {error}.") from error
+        if not any(records):  # what is wrong below the names is told when it is read
+            raise ValueError(f"{path} is no CSV file: {error}.") from error
+    return records
 
 
 def _columns(path: Path, names: list[str]) -> tuple[str, ...]:

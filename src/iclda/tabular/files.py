@@ -178,6 +178,8 @@ def _reason(message: str, columns: Sequence[str]) -> str:
     if match := _RAGGED.search(message):
         row, expected, got = match.groups()
         return f", row {row}: {expected} columns are named in row 1, got {got} cells."
+    if "straddling" in message:
+        return ": a cell has an opening quote without a closing one, or a row is over a megabyte."
     if "utf8" in message.lower() or "decode" in message:
         return ": cannot be read as text, save it as UTF-8."
     return f" cannot be read: it is damaged or no such table ({message.splitlines()[0]})."

@@ -46,6 +46,11 @@ def preprocessing(features: Any, *, missing: str = "impute") -> ColumnTransforme
             refuse_gaps(features[name].isna().to_numpy(dtype=bool), name)
     numbers = [name for name, kind in kinds.items() if kind != CATEGORY]
     categories = [name for name, kind in kinds.items() if kind == CATEGORY]
+    if not numbers and not len(CategoryEncoder().fit(features).get_feature_names_out()):
+        raise ValueError(
+            f"No column tells rows apart: {', '.join(map(repr, categories[:5]))} hold one value "
+            "each, or none that is common enough. Add columns to learn from."
+        )
     flagged = tuple(_worth_flagging(features, numbers))
     parts = [
         ("numbers", NumberEncoder(missing=missing, flagged=flagged), numbers),
