@@ -3,7 +3,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: setup reproduce test test-slow lint bench clean
+.PHONY: pictures setup reproduce test test-slow lint bench clean
 .DEFAULT_GOAL := test
 
 setup: $(STAMP)
@@ -40,6 +40,9 @@ test-slow: $(STAMP)
 # Under ten minutes on two cores; with ICLDA_DATA also the benchmark sets.
 bench: $(STAMP)
 	$(BIN)/python benchmarks/run.py
+
+pictures: $(STAMP)
+	$(BIN)/python docs/images/draw.py
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

@@ -1,14 +1,10 @@
 """Where rows and labels come from changes no result, and nothing the user passes is written to."""
 
 import numpy as np
-import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 import scipy.sparse
 from numpy.testing import assert_allclose, assert_array_equal
 
-from iclda import SelfLearningLDA
 from problems import ALL, SEMI_SUPERVISED
 
 every_classifier = pytest.mark.parametrize("classifier", ALL.values(), ids=ALL)
@@ -17,7 +13,6 @@ semi_supervised = pytest.mark.parametrize(
 )
 
 FITTED = ["priors_", "class_weights_", "means_", "covariance_", "coef_", "intercept_"]
-NAMES = ["width", "height", "depth"]
 
 TRUE = np.arange(50) % 2
 X = np.random.default_rng(8).standard_normal((50, 3)) + 2.0 * TRUE[:, None] * [1.0, -1.0, 0.0]
@@ -109,72 +104,7 @@ def test_the_fit_does_not_change_with_the_input_afterwards(classifier):
     assert_array_equal(model.predict_proba(X), before)
 
 
-# Tables.
-
-
-TABLES = {
-    "pandas": lambda a: pd.DataFrame(a, columns=NAMES),
-    "pandas, other index": lambda a: pd.DataFrame(
-        a, columns=NAMES, index=range(99, 99 - len(a), -1)
-    ),
-    "pandas nullable": lambda a: pd.DataFrame(a, columns=NAMES).astype("Float64"),
-    "pandas mixed": lambda a: pd.DataFrame(a, columns=NAMES).astype({"depth": "float32"}),
-    "polars": lambda a: pl.DataFrame(a, schema=NAMES),
-    "pyarrow": lambda a: pa.table(dict(zip(NAMES, a.T, strict=True))),
-}
-COLUMNS = {
-    "pandas": pd.Series,
-    "pandas, other index": lambda a: pd.Series(a, index=range(99, 99 - len(a), -1)),
-    "pandas nullable": lambda a: pd.Series(a, dtype="Int64"),
-    "pandas mixed": lambda a: pd.Series(a, dtype="category"),
-    "polars": pl.Series,
-    "pyarrow": pa.array,
-}
-
-
-@every_classifier
-@pytest.mark.parametrize("kind", TABLES)
-def test_tables_keep_their_names_and_change_no_result(classifier, kind):
-    table, column = TABLES[kind](X), COLUMNS[kind](Y)
-    model = classifier().fit(table, column)
-    assert_array_equal(model.feature_names_in_, NAMES)
-    values = np.asarray(table, dtype=np.float64)
-    expected = classifier().fit(values, Y)
-    assert_same_fit(model, expected, 1e-8)
-    assert_allclose(model.predict_proba(table), expected.predict_proba(values), rtol=0, atol=1e-8)
-    assert model.score(table, column) == expected.score(values, Y)
-
-
-@every_classifier
-@pytest.mark.parametrize("kind", ["pandas", "polars"])
-def test_other_columns_than_those_of_fit_are_refused(classifier, kind):
-    model = classifier().fit(TABLES[kind](X), Y)
-    shuffled = TABLES[kind](X)[["height", "width", "depth"]]
-    with pytest.raises(ValueError, match=r"feature names should match.*\n.*same order"):
-        model.predict(shuffled)
-    renamed = pd.DataFrame(X, columns=["width", "height", "weight"])
-    with pytest.raises(ValueError, match=r"unseen at fit time:\n- weight"):
-        model.predict(renamed)
-    with pytest.raises(ValueError, match="feature names should match"):
-        classifier().fit(TABLES[kind](X), Y, X_unlabeled=shuffled)
-
-
-@semi_supervised
-@pytest.mark.parametrize(
-    ("kind", "other"),
-    [("pandas", "polars"), ("polars", "pandas"), ("pandas", "pyarrow"), ("pyarrow", "polars")],
-)
-def test_unlabeled_rows_may_come_in_another_table_than_x(classifier, kind, other):
-    model = classifier().fit(TABLES[kind](X), Y, X_unlabeled=TABLES[other](-X))
-    assert_array_equal(model.feature_names_in_, NAMES)
-    assert_same_fit(model, classifier().fit(X, Y, X_unlabeled=-X), 1e-8)
-
-
-@semi_supervised
-def test_unlabeled_rows_without_names_are_taken_in_order_with_a_warning(classifier):
-    with pytest.warns(UserWarning, match="does not have valid feature names"):
-        model = classifier().fit(TABLES["pandas"](X), Y, X_unlabeled=-X)
-    assert_same_fit(model, classifier().fit(X, Y, X_unlabeled=-X), 1e-8)
+# Unlabeled rows of their own.
 
 
 @semi_supervised
@@ -201,12 +131,6 @@ def test_unlabeled_rows_of_another_width_are_refused_with_both_widths(classifier
 def test_no_further_unlabeled_rows_are_no_trouble(classifier):
     model = classifier().fit(X, Y, X_unlabeled=np.zeros((0, 3)))
     assert_same_fit(model, classifier().fit(X, Y), 1e-12)
-
-
-@pytest.mark.parametrize("weights", [pd.Series(WEIGHTS), pl.Series(WEIGHTS), pa.array(WEIGHTS)])
-def test_weights_may_be_a_column(weights):
-    model = SelfLearningLDA().fit(X, Y, weights)
-    assert_same_fit(model, SelfLearningLDA().fit(X, Y, WEIGHTS), 1e-12)
 
 
 @every_classifier

@@ -632,6 +632,15 @@ def test_unlabeled_rows_from_elsewhere_are_diagnosed_when_far(classifier, unlabe
     assert_finite(model, np.r_[X, unlabeled])
 
 
+@pytest.mark.parametrize("n_labeled", [8, 11, 16, 20])
+def test_a_column_without_spread_among_the_labels_is_no_shift(n_labeled):
+    # Rounding gave the constant a spread of 1e-19, and everything was far away by that measure.
+    n_rows = n_labeled + 300
+    y = np.where(np.arange(n_rows) < n_labeled, np.arange(n_rows) % 3, -1)
+    wide = np.random.default_rng(0).normal(size=n_rows) + 3 * (np.arange(n_rows) % 3)
+    SelfLearningLDA().fit(np.column_stack([wide, np.arange(n_rows) == n_rows - 1]), y)
+
+
 @semi_supervised
 def test_a_million_unlabeled_rows_for_every_label_leave_a_finite_fit(classifier):
     unlabeled = X[16:]

@@ -9,6 +9,7 @@ if _TYPE_CHECKING:
     from ._moment_constrained import MomentConstrainedLDA
     from ._self_learning import SelfLearningLDA
     from ._supervised import SupervisedLDA
+    from .model_files import load_model, save_model
 
 __all__ = [
     "ExpectationMaximizationLDA",
@@ -16,6 +17,8 @@ __all__ = [
     "MomentConstrainedLDA",
     "SelfLearningLDA",
     "SupervisedLDA",
+    "load_model",
+    "save_model",
 ]
 
 __version__ = "0.1.0.dev0"
@@ -26,11 +29,13 @@ _HOME = {
     "MomentConstrainedLDA": "._moment_constrained",
     "SelfLearningLDA": "._self_learning",
     "SupervisedLDA": "._supervised",
+    "load_model": ".model_files",
+    "save_model": ".model_files",
 }
 
 
 def __getattr__(name: str) -> object:
-    """Import a classifier when it is first used: the command line starts without scikit-learn."""
+    """Import a name when it is first used: the command line starts without scikit-learn."""
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(_import_module(_HOME[name], __name__), name)

@@ -15,8 +15,8 @@ from sklearn.base import (
     TransformerMixin,
     _fit_context,
 )
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.metrics import accuracy_score
-from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
@@ -34,7 +34,8 @@ from ._diagnosis import (
     warn_of_single_labels,
     warn_of_span,
 )
-from ._inputs import check_rows
+from ._export import to_onnx, to_sklearn
+from ._inputs import check_rows, read_table, take_rows
 from ._labels import plain, split_marker
 from ._rows.memory import MemoryRows
 from ._training import TrainingData, check_spread, prepare
@@ -327,6 +328,7 @@ class LinearGaussianClassifier(
             One number a row.
         """
         check_is_fitted(self)
+        X = read_table(X)
         check_consistent_length(X, y)
         joint = self._in_blocks(X, self._gaussians_.log_joint)
         return joint[np.arange(len(joint)), self._codes_of(y)]
@@ -363,6 +365,7 @@ class LinearGaussianClassifier(
             Between 0 and 1.
         """
         check_is_fitted(self)
+        X = read_table(X)
         check_consistent_length(X, y, sample_weight)
         present, is_marker = split_marker(y, self.unlabeled)
         if not present.size:
@@ -373,5 +376,34 @@ class LinearGaussianClassifier(
         kept = np.flatnonzero(~is_marker)
         weights = None if sample_weight is None else np.asarray(sample_weight)[kept]
         return float(
-            accuracy_score(present, self.predict(_safe_indexing(X, kept)), sample_weight=weights)
+            accuracy_score(present, self.predict(take_rows(X, kept)), sample_weight=weights)
         )
+
+    def to_sklearn(self) -> LinearDiscriminantAnalysis:
+        """The same classifier as scikit-learn's own, which predicts without this package.
+
+        Returns
+        -------
+        classifier : sklearn.discriminant_analysis.LinearDiscriminantAnalysis
+            Fitted, with equal classes, probabilities and ``transform``. Of more than two classes,
+            ``decision_function`` differs by a constant of the row: it is about the overall mean.
+        """
+        check_is_fitted(self)
+        return to_sklearn(self)
+
+    def to_onnx(self, *, dtype: Any = "float64") -> Any:
+        """The same classifier as an ONNX graph. Needs the extra ``onnx``.
+
+        Parameters
+        ----------
+        dtype : {"float32", "float64"}, default="float64"
+            Type of the rows, and of the probabilities. Between them it computes in double.
+
+        Returns
+        -------
+        model : onnx.ModelProto
+            Input "X", outputs "label" and "probabilities"; ``SerializeToString`` gives the bytes
+            that runtimes read. Version, classes and feature names are in its metadata.
+        """
+        check_is_fitted(self)
+        return to_onnx(self, dtype)

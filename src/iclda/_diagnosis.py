@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ._core.gaussian import Gaussians
 from ._core.outcome import Outcome
-from ._core.problem import Problem
+from ._core.problem import WITHIN_TOLERANCE, Problem
 from ._core.types import Array
 from ._inputs import column_name
 from ._labels import Labels
@@ -87,7 +87,9 @@ def warn_of_shift(estimator: Any, problem: Problem) -> None:
     allowed = max(quantile, _LEAST_SHIFT) * deviation
     low, high = labeled.means.min(axis=0), labeled.means.max(axis=0)
     outside = np.maximum(low - unlabeled_mean, unlabeled_mean - high)
-    is_far = (outside > allowed) & (deviation > 0)
+    # A spread that is only rounding makes any distance look large.
+    has_spread = deviation**2 > WITHIN_TOLERANCE * np.diag(total.covariance)
+    is_far = (outside > allowed) & has_spread
     if is_far.any():
         column = int(np.argmax(np.where(is_far, outside / np.where(is_far, deviation, 1.0), 0)))
         restore = problem.frame.restore

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from datetime import date, timedelta
+import sys
+from collections import Counter
+from datetime import date, time, timedelta
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import validate_data
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _get_feature_names, validate_data
 
 from ._core.types import AnyArray, Array
 
 _CHECKED_ROWS = 8192
 _SMALLEST_WEIGHT, _LARGEST_WEIGHT = 1e-100, 1e100  # products of weights stay finite
+_DATES = (date, time, timedelta, np.datetime64, np.timedelta64)
+# Tables that are not read yet, and what reads them.
+_UNREAD = {
+    ("polars", "LazyFrame"): "collect()",
+    ("pyarrow", "RecordBatchReader"): "read_all()",
+    ("pyarrow", "Dataset"): "to_table()",
+}
 
 
 def check_rows(
@@ -21,7 +31,9 @@ def check_rows(
 
     Rows that are summed later are not read for NaN and infinity now: their sums show them.
     """
+    X = read_table(X, name)
     _refuse_non_numeric(X, name)
+    X = _with_names(X)
     may_be_empty = name != "X"
     if may_be_empty:
         _check_width(estimator, X, name)
@@ -36,6 +48,58 @@ def check_rows(
     if not is_summed_later:
         check_finite(array, name, getattr(estimator, "feature_names_in_", None))
     return array
+
+
+def read_table(X: Any, name: str = "X") -> Any:
+    """X itself, a batch of pyarrow as a table; TypeError for a table that is not read yet."""
+    for kind in type(X).__mro__:
+        package = kind.__module__.partition(".")[0]
+        if (package, kind.__name__) in _UNREAD:
+            raise TypeError(
+                f"{name} is a {package} {type(X).__name__}, which is not read yet: pass "
+                f"{name}.{_UNREAD[package, kind.__name__]}, with the columns of the features only."
+            )
+        if (package, kind.__name__) == ("pyarrow", "RecordBatch"):
+            # scikit-learn finds the names of a table, not those of a batch.
+            return sys.modules["pyarrow"].Table.from_batches([X])
+    return X
+
+
+def take_rows(X: Any, rows: AnyArray) -> Any:
+    """Rows of a table or array, by number."""
+    return X.take(rows) if _package_of(X) == "pyarrow" else _safe_indexing(X, rows)
+
+
+def _package_of(X: Any) -> str:
+    return type(X).__module__.partition(".")[0]
+
+
+def _with_names(X: Any) -> Any:
+    """X, in a form whose names scikit-learn sees: not every version knows every table."""
+    if _package_of(X) in ("polars", "pyarrow") and _get_feature_names(X) is None:
+        return NamedRows(np.asarray(X), list(getattr(X, "column_names", X.columns)))
+    return X
+
+
+class NamedRows:
+    """An array with the names of its columns, as the data frame interchange protocol gives them."""
+
+    def __init__(self, values: AnyArray, names: list[str]) -> None:
+        self._values, self._names = values, names
+        self.shape = values.shape
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
+        return np.array(self._values, dtype=dtype, copy=copy)
+
+    def __dataframe__(self, nan_as_null: bool = False, allow_copy: bool = True) -> NamedRows:
+        return self
+
+    def column_names(self) -> list[str]:
+        """Names in the order of the columns."""
+        return self._names
 
 
 def check_finite(array: AnyArray, name: str, feature_names: AnyArray | None = None) -> None:
@@ -114,7 +178,9 @@ def _check_width(estimator: Any, X: Any, name: str) -> None:
 def _refuse_non_numeric(X: Any, name: str) -> None:
     """Name the first column that holds no real numbers, which NumPy's own errors do not."""
     if hasattr(X, "columns") and hasattr(X, "__getitem__") and hasattr(X, "shape"):
-        for column in getattr(X, "column_names", X.columns):
+        columns = list(getattr(X, "column_names", X.columns))
+        _refuse_repeated(columns, name)
+        for column in columns:
             _refuse_column(X[column], name, f"column {str(column)!r}")
         return
     array = np.asarray(X) if isinstance(X, (list, tuple)) else X
@@ -123,10 +189,19 @@ def _refuse_non_numeric(X: Any, name: str) -> None:
             _refuse_column(array[:, column], name, f"column {column}")
 
 
+def _refuse_repeated(columns: list[Any], name: str) -> None:
+    column, count = max(Counter(columns).items(), key=lambda item: item[1], default=("", 0))
+    if count > 1:
+        raise ValueError(
+            f"{name} has {count} columns called {str(column)!r}, and names of features must "
+            "differ: rename or drop all but one."
+        )
+
+
 def _refuse_column(values: Any, name: str, where: str) -> None:
-    if getattr(values, "ndim", 1) != 1:
-        return
     array = np.asarray(values)
+    if array.ndim > 1:  # records, or lists of equal length
+        _refuse_object(array[0].tolist(), name, where)
     if array.dtype.kind == "c" and array.imag.any():
         raise ValueError(
             f"Complex data not supported: {name}, {where} holds "
@@ -146,17 +221,23 @@ def _refuse_object(value: Any, name: str, where: str) -> None:
                 f"{name}, {where} holds text, for example {value!r}, which could not be converted "
                 "to numbers: encode it (sklearn.preprocessing.OneHotEncoder) or drop it."
             )
-    elif isinstance(value, (date, timedelta, np.datetime64, np.timedelta64)):
+    elif isinstance(value, _DATES) or type(value).__name__ == "Period":
         _refuse_date(value, name, where)
     elif isinstance(value, (complex, np.complexfloating)):
         raise ValueError(
             f"Complex data not supported: {name}, {where} holds {value!r}. Split it into two "
             "columns."
         )
-    elif not (value is None or type(value).__name__ == "NAType" or hasattr(value, "__float__")):
+    elif not _may_be_number(value):
         raise TypeError(
             f"{name}, {where} holds {value!r}: every argument must be a string or a real number."
         )
+
+
+def _may_be_number(value: Any) -> bool:
+    if value is None or type(value).__name__ == "NAType":
+        return True
+    return hasattr(value, "__float__") and getattr(value, "ndim", 0) == 0
 
 
 def _refuse_date(value: Any, name: str, where: str) -> None:

@@ -60,11 +60,11 @@ def encode_labels(y: Any, unlabeled: Any, is_counted: AnyArray | None = None) ->
     return Labels(classes, codes, is_marker)
 
 
-def split_marker(y: Any, unlabeled: Any) -> tuple[AnyArray, AnyArray]:
+def split_marker(y: Any, unlabeled: Any, name: str = "y") -> tuple[AnyArray, AnyArray]:
     """Values of the rows that have one, and which of all rows carry the marker."""
-    values, is_absent = _values_and_missing(y)
+    values, is_absent = _values_and_missing(y, name)
     if is_missing(unlabeled):
-        return _tightened(values[~is_absent]), is_absent
+        return _tightened(values[~is_absent], name), is_absent
     if is_absent.any():
         raise ValueError(
             f"y is missing (None or NaN) for {is_absent.sum()} of {len(is_absent)} rows, first in "
@@ -72,10 +72,10 @@ def split_marker(y: Any, unlabeled: Any) -> tuple[AnyArray, AnyArray]:
             "unlabeled rows: pass unlabeled=np.nan if a missing y means unlabeled."
         )
     is_marker = _equals(values, unlabeled)
-    return _tightened(values[~is_marker]), is_marker
+    return _tightened(values[~is_marker], name), is_marker
 
 
-def _values_and_missing(y: Any) -> tuple[AnyArray, AnyArray]:
+def _values_and_missing(y: Any, name: str) -> tuple[AnyArray, AnyArray]:
     """y as a 1-d array of its own dtype, and where it is missing (values there are arbitrary)."""
     if y is None:
         raise ValueError("This estimator requires y to be passed, but the target y is None.")
@@ -89,8 +89,8 @@ def _values_and_missing(y: Any) -> tuple[AnyArray, AnyArray]:
     values = _as_array(y)
     if values.ndim > 1 and values.shape[1:] != (1,):
         raise ValueError(
-            f"y must be 1-d, one label a row, got shape {values.shape}. Rows belong to one class "
-            "each; mark rows of unknown class as unlabeled instead."
+            f"{name} must be 1-d, one label a row, got shape {values.shape}. Rows belong to one "
+            "class each; mark rows of unknown class as unlabeled instead."
         )
     values = column_or_1d(values, warn=True)
     return values, _missing_entries(values)
@@ -116,11 +116,11 @@ def _missing_entries(values: AnyArray) -> AnyArray:
 
 
 def _nulls_of_column(y: Any) -> AnyArray | None:
-    """Where a pandas or polars column is null; None for anything else."""
+    """Where a pandas, polars or pyarrow column is null; None for anything else."""
     if hasattr(y, "isna") and getattr(y, "ndim", 1) == 1:
         return np.array(y.isna(), dtype=bool)
-    if hasattr(y, "is_null") and hasattr(y, "drop_nulls"):
-        return np.array(y.is_null().to_numpy(), dtype=bool)
+    if hasattr(y, "is_null") and (hasattr(y, "drop_nulls") or hasattr(y, "drop_null")):
+        return np.array(np.asarray(y.is_null()), dtype=bool)
     return None
 
 
@@ -128,6 +128,8 @@ def _present_of_column(y: Any, is_null: AnyArray) -> AnyArray:
     """The values of a column that are not null, in the NumPy dtype behind a nullable one."""
     if hasattr(y, "drop_nulls"):
         return np.asarray(y.drop_nulls().to_numpy())
+    if hasattr(y, "drop_null"):
+        return np.asarray(y.drop_null())
     dtype = getattr(y.dtype, "numpy_dtype", None)
     return np.asarray(y[~is_null], dtype=dtype if isinstance(dtype, np.dtype) else None)
 
@@ -150,7 +152,7 @@ def _equals(values: AnyArray, marker: Any) -> AnyArray:
     return np.asarray(values == marker, dtype=bool)
 
 
-def _tightened(present: AnyArray) -> AnyArray:
+def _tightened(present: AnyArray, name: str) -> AnyArray:
     """Objects that are all numbers or all booleans in the dtype of those; strings stay objects."""
     if present.dtype.kind != "O" or present.size == 0:
         return present
@@ -159,7 +161,9 @@ def _tightened(present: AnyArray) -> AnyArray:
         return present
     if any(is_string):
         a, b = (plain(present[is_string.index(kind)]) for kind in (True, False))
-        raise ValueError(f"y mixes strings and numbers, for example {a!r} and {b!r}: use one kind.")
+        raise ValueError(
+            f"{name} mixes strings and numbers, for example {a!r} and {b!r}: use one kind."
+        )
     return np.array(present.tolist())
 
 

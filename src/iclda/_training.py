@@ -17,7 +17,7 @@ from ._core.problem import LabeledSummary, Problem, summarize_labeled
 from ._core.rows import Rows
 from ._core.shrinkage import ledoit_wolf
 from ._core.types import AnyArray, Array
-from ._inputs import check_finite, check_rows, check_weights, column_name
+from ._inputs import check_finite, check_rows, check_weights, column_name, read_table
 from ._labels import Labels, encode_labels, plain, resolve_priors
 from ._rows.chain import ChainedRows
 from ._rows.memory import MemoryRows
@@ -94,6 +94,7 @@ def prepare(
     is_weighted = sample_weight is not None or sample_weight_unlabeled is not None
     is_summed = estimator._uses_unlabeled_rows and not is_weighted
     X = check_rows(estimator, X, reset=True, is_summed_later=is_summed)
+    y = read_table(y, "y")
     _check_length(X, y)
     weights = check_weights(sample_weight, len(X), "sample_weight")
     is_counted = None if weights is None else weights > 0

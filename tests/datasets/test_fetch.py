@@ -199,7 +199,7 @@ def test_a_disk_that_fills_up_leaves_no_file_behind(cache, server, toy, monkeypa
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("iclda.datasets.table.os.replace", full)
+    monkeypatch.setattr("iclda._whole_file.os.replace", full)
     with pytest.raises(OSError, match="No space left on device"):
         fetch_benchmark("Transfusion")
     assert files_in(cache) == []

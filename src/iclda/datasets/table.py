@@ -5,15 +5,15 @@ from __future__ import annotations
 import csv
 import hashlib
 import math
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
-from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
+
+from .._whole_file import written_whole
 
 CLASS_COLUMN = "class"
 
@@ -55,16 +55,14 @@ def read_table(path: Path) -> Table:
 def write_table(path: Path, table: Table) -> None:
     """A CSV file that is there complete or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.{uuid4().hex}")
-    try:
-        with unfinished.open("x", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
-            writer.writerow([*table.feature_names, CLASS_COLUMN])
-            for features, label in zip(table.X.tolist(), table.y.tolist(), strict=True):
-                writer.writerow([*features, label])
-        os.replace(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    with (
+        written_whole(path) as unfinished,
+        unfinished.open("x", newline="", encoding="utf-8") as file,
+    ):
+        writer = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
+        writer.writerow([*table.feature_names, CLASS_COLUMN])
+        for features, label in zip(table.X.tolist(), table.y.tolist(), strict=True):
+            writer.writerow([*features, label])
 
 
 def _numbered_lines(file: TextIO) -> Iterator[tuple[int, list[str]]]:

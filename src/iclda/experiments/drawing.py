@@ -10,29 +10,31 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+from ..plots import _look
+from ..plots._look import COLORS, DASHES, FAINT, INK, color_of, spread
 from .requirements import require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+__all__ = [
+    "COLORS",
+    "DASHES",
+    "FAINT",
+    "INK",
+    "color_of",
+    "label_ends",
+    "new_figure",
+    "save",
+    "spread",
+    "styled",
+    "to_inline_svg",
+]
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
-INK, FAINT = "#1f2328", "#8b949e"
-# Distinct to color-blind readers (after Okabe and Ito), and on white as on near-black.
-COLORS = {
-    "LDA": INK,
-    "LDAoracle": FAINT,
-    "MCLDA": "#1f82c9",
-    "EMLDA": "#d55e00",
-    "EMLDA-as-published": "#e0a100",
-    "SLLDA": "#009e73",
-    "ICLDA": "#c0509f",
-    "SelfTraining": "#56b4e9",
-    "LabelSpreading": "#8c6d31",
-}
-DASHES = {"LDAoracle": (0, (4, 2)), "EMLDA-as-published": (0, (1, 1.2)), "LDA": (0, (6, 1.5))}
 _LABEL_STEP = 0.072  # one line of text, in heights of the axes of a curve
 _STYLE: dict[str, Any] = {
     "axes.edgecolor": INK,
@@ -79,62 +81,9 @@ def new_figure(width: float, height: float, n_rows: int = 1, n_columns: int = 1)
     return figure, figure.subplots(n_rows, n_columns, squeeze=False)
 
 
-def color_of(method: str) -> str:
-    """The one color of a method; gray for a stranger."""
-    return COLORS.get(method, FAINT)
-
-
-def spread(wanted: list[float], distance: float) -> list[float]:
-    """Positions near the wanted ones, in their order, at least ``distance`` apart."""
-    order = sorted(range(len(wanted)), key=wanted.__getitem__)
-    blocks: list[list[float]] = []  # [sum of wanted positions, number of labels]
-    for rank in order:
-        blocks.append([wanted[rank], 1])
-        while len(blocks) > 1 and _overlap(blocks[-2], blocks[-1], distance):
-            total, count = blocks.pop()
-            blocks[-1] = [blocks[-1][0] + total, blocks[-1][1] + count]
-    placed = [
-        total / count + (i - (count - 1) / 2) * distance
-        for total, count in blocks
-        for i in range(int(count))
-    ]
-    positions = [0.0] * len(wanted)
-    for rank, position in zip(order, placed, strict=True):
-        positions[rank] = position
-    return positions
-
-
-def _overlap(below: list[float], above: list[float], distance: float) -> bool:
-    gap = above[0] / above[1] - below[0] / below[1]
-    return gap < distance * (below[1] + above[1]) / 2
-
-
 def label_ends(axes: Axes, ends: dict[str, float]) -> None:
     """Names of methods in their colors right of the axes, next to the ends of their lines."""
-    low, high = axes.get_ylim()
-    heights = [min(max((y - low) / (high - low), 0.0), 1.0) for y in ends.values()]
-    for (method, _), height, place in zip(
-        ends.items(), heights, spread(heights, _LABEL_STEP), strict=True
-    ):
-        axes.annotate(
-            method,
-            xy=(1, height),
-            xytext=(1.06, place),
-            xycoords="axes fraction",
-            textcoords="axes fraction",
-            color=color_of(method),
-            va="center",
-            fontsize=8.5,
-            annotation_clip=False,
-            arrowprops={
-                "arrowstyle": "-",
-                "color": color_of(method),
-                "linewidth": 0.5,
-                "relpos": (0, 0.5),
-                "shrinkA": 1,
-                "shrinkB": 0,
-            },
-        )
+    _look.label_ends(axes, ends, {method: color_of(method) for method in ends}, _LABEL_STEP)
 
 
 @styled

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from .study import Advance
+from .engine import Advance
 
 _SECONDS_BETWEEN_LINES = 10.0
 
@@ -17,7 +17,7 @@ def nothing(experiment: str, done: int, total: int, failed: int) -> None:
 
 
 @contextmanager
-def bars() -> Iterator[Advance]:
+def bars(unit: str = "cells") -> Iterator[Advance]:
     """A live bar for every experiment, with rate and time to go."""
     from rich.console import Console
     from rich.progress import (
@@ -33,7 +33,7 @@ def bars() -> Iterator[Advance]:
 
     columns = (
         SpinnerColumn(finished_text="[green]✓"),
-        TextColumn("{task.description:<7}"),
+        TextColumn("{task.description:<10}"),
         BarColumn(bar_width=None),
         MofNCompleteColumn(),
         TextColumn("{task.fields[rate]}"),
@@ -51,14 +51,14 @@ def bars() -> Iterator[Advance]:
                 tasks[experiment] = (task, done, time.monotonic())
             task, first, start = tasks[experiment]
             seconds = time.monotonic() - start
-            rate = f"{(done - first) / seconds:.0f} cells/s" if seconds > 1 else ""
+            rate = f"{(done - first) / seconds:.1f} {unit}/s" if seconds > 1 else ""
             note = f"{failed} failed" if failed else ""
             progress.update(task, completed=done, rate=rate, note=note)
 
         yield advance
 
 
-def lines() -> Advance:
+def lines(unit: str = "cells") -> Advance:
     """A line now and then, for logs and pipes."""
     last: dict[str, float] = {}
     starts: dict[str, tuple[float, int]] = {}
@@ -73,6 +73,6 @@ def lines() -> Advance:
         rate = (done - first) / (now - start) if now > start else 0.0
         left = f", {(total - done) / rate:.0f} s left" if rate > 0 and done < total else ""
         note = f", {failed} failed" if failed else ""
-        sys.stderr.write(f"{experiment}: {done} of {total} cells{left}{note}\n")
+        sys.stderr.write(f"{experiment}: {done} of {total} {unit}{left}{note}\n")
 
     return advance

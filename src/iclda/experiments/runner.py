@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from typing import Any
+from functools import partial
 
 import numpy as np
 
 from .._core.gaussian import Gaussians
 from .._core.types import AnyArray, Array
+from .._versions import versions_text
 from ..datasets import make_gaussians, make_violated_gaussians
 from .cells import CURVES, GAUSSIAN, TABLES, VIOLATED, Cell, Row
+from .engine import Task, Work, run_tasks
 from .methods import EXTRA_FITS, FITS, Training
 from .splits import Split, curve_split, fold_split, n_labeled_of, rng_of
-from .versions import versions_text
 
 TOY_ROWS, TOY_LABELED, TOY_VARIANCE = 1000, 10, 0.8
 _TOYS = {GAUSSIAN: make_gaussians, VIOLATED: make_violated_gaussians}
-_CHUNK = 16  # cells a worker takes at a time: half a second of work
-_MOST_DEATHS = 1
-Task = tuple[Cell, Sequence[str]]  # a cell, and the methods still missing in it
 
 
 @dataclass(frozen=True)
@@ -122,93 +119,22 @@ def run_cells(
 
     What comes out depends on seed and cell alone, never on ``jobs`` or the order.
     """
-    if jobs == 1:
-        for cell, methods in cells:
-            with _one_thread().limit(limits=1):
-                rows = run_cell(cell, sets, methods, seed)
-            yield rows
-        return
-    size = max(1, min(_CHUNK, len(cells) // (4 * jobs)))
-    chunks = {i: list(cells[i : i + size]) for i in range(0, len(cells), size)}
-    n_deaths = 0
-    while chunks:
-        if n_deaths > _MOST_DEATHS:
-            # Workers keep dying: find out over whom, a cell at a time, and go on without it.
-            number = next(iter(chunks))
-            yield from _run_alone(chunks.pop(number), sets, seed)
-            n_deaths = 0
-        n_deaths += yield from _run_together(chunks, sets, seed, jobs)
+    return run_tasks(cells, sets, Work(partial(run_cell, seed=seed), _failed), jobs)
 
 
-def _run_together(
-    chunks: dict[int, list[Task]], sets: Mapping[str, Arrays], seed: int, jobs: int
-) -> Generator[list[Row], None, int]:
-    """Run chunks side by side, removing those that are done; returns 1 if a worker died."""
-    from joblib import Parallel, delayed
-    from joblib.externals.loky.process_executor import TerminatedWorkerError
-
-    tasks = [
-        delayed(_run_chunk)(i, chunk, _needed(chunk, sets), seed) for i, chunk in chunks.items()
-    ]
-    try:
-        for number, rows in Parallel(n_jobs=jobs, return_as="generator_unordered")(tasks):
-            del chunks[number]
-            yield rows
-    except TerminatedWorkerError:
-        return 1
-    return 0
-
-
-def _run_alone(chunk: list[Task], sets: Mapping[str, Arrays], seed: int) -> Iterator[list[Row]]:
-    """Each cell in a process of its own; if that dies, its fits are stored as failed."""
-    for task in chunk:
-        single = {0: [task]}
-        n_deaths = yield from _run_together(single, sets, seed, jobs=2)
-        if n_deaths:
-            yield _failed([task], "The process that fitted this cell was killed.")
-
-
-def _run_chunk(
-    number: int, chunk: Sequence[Task], sets: Mapping[str, Arrays], seed: int
-) -> tuple[int, list[Row]]:
-    with _one_thread().limit(limits=1):
-        return number, [r for cell, methods in chunk for r in run_cell(cell, sets, methods, seed)]
-
-
-def _needed(chunk: Sequence[Task], sets: Mapping[str, Arrays]) -> dict[str, Arrays]:
-    """The sets of a chunk: what is not sent need not be copied."""
-    names = {cell.dataset for cell, _ in chunk}
-    return {name: arrays for name, arrays in sets.items() if name in names}
-
-
-@cache
-def _one_thread() -> Any:
-    """Small problems on many BLAS threads were seen 80 times slower than on one: pin them.
-
-    Looking for the libraries takes longer than many a fit: once a process is enough.
-    """
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
-
-
-def _failed(chunk: Sequence[Task], failure: str) -> list[Row]:
-    return [
-        Row(
-            experiment=cell.experiment,
-            dataset=cell.dataset,
-            repeat=cell.repeat,
-            part=cell.part,
-            method=method,
-            n_labeled=0,
-            n_unlabeled=0,
-            n_test=0,
-            error=None,
-            nll=None,
-            nll_labeled=None,
-            seconds=0.0,
-            failure=failure,
-        )
-        for cell, methods in chunk
-        for method in methods
-    ]
+def _failed(cell: Cell, method: str, failure: str) -> Row:
+    return Row(
+        experiment=cell.experiment,
+        dataset=cell.dataset,
+        repeat=cell.repeat,
+        part=cell.part,
+        method=method,
+        n_labeled=0,
+        n_unlabeled=0,
+        n_test=0,
+        error=None,
+        nll=None,
+        nll_labeled=None,
+        seconds=0.0,
+        failure=failure,
+    )

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import astuple, fields
 from pathlib import Path
 from typing import Any
 
 from .cells import Cell, Row
 
-_COLUMNS = [field.name for field in fields(Row)]
 _KEY = ("experiment", "dataset", "repeat", "part", "method")
 FORMAT = 1
 
@@ -21,10 +20,16 @@ class StoreError(Exception):
 
 
 class Store:
-    """Rows of one folder. Opening it takes a lock: two runs never write the same rows twice."""
+    """Rows of one folder. Opening it takes a lock: two runs never write the same rows twice.
 
-    def __init__(self, path: Path, *, read_only: bool = False) -> None:
-        self.path = path
+    ``row_type`` is a dataclass of which experiment, dataset, repeat, part and method are the key.
+    """
+
+    def __init__(
+        self, path: Path, *, read_only: bool = False, row_type: Callable[..., Any] = Row
+    ) -> None:
+        self.path, self._row_type = path, row_type
+        self._columns = [field.name for field in fields(row_type)]  # type: ignore[arg-type]
         if read_only and not path.exists():
             raise StoreError(f"{path} does not exist: run an experiment with --out first.")
         self._lock: Any = None
@@ -50,10 +55,10 @@ class Store:
             run("PRAGMA synchronous=NORMAL")
             run("CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
             run(
-                f"CREATE TABLE IF NOT EXISTS rows ({', '.join(_COLUMNS)}, "
+                f"CREATE TABLE IF NOT EXISTS rows ({', '.join(self._columns)}, "
                 f"PRIMARY KEY ({', '.join(_KEY)})) WITHOUT ROWID"
             )
-        run(f"SELECT {', '.join(_COLUMNS)} FROM rows LIMIT 1")
+        run(f"SELECT {', '.join(self._columns)} FROM rows LIMIT 1")
         found = self.settings().get("format", FORMAT)
         if found != FORMAT:
             raise StoreError(
@@ -91,9 +96,9 @@ class Store:
                 )
         self.note(**values)
 
-    def add(self, rows: Iterable[Row]) -> None:
+    def add(self, rows: Iterable[Any]) -> None:
         """Keep rows, all or none of them."""
-        marks = ", ".join("?" * len(_COLUMNS))
+        marks = ", ".join("?" * len(self._columns))
         self._write(f"INSERT OR REPLACE INTO rows VALUES ({marks})", map(astuple, rows))
 
     def _write(self, statement: str, values: Iterable[tuple[Any, ...]]) -> None:
@@ -104,11 +109,11 @@ class Store:
         except sqlite3.Error as error:
             raise StoreError(_explained(self.path, error)) from error
 
-    def rows(self, experiment: str) -> list[Row]:
+    def rows(self, experiment: str) -> list[Any]:
         """All rows of an experiment, in the order of their keys."""
         order = ", ".join(_KEY)
-        query = f"SELECT {', '.join(_COLUMNS)} FROM rows WHERE experiment = ? ORDER BY {order}"
-        return [Row(*values) for values in self._read(query, (experiment,))]
+        query = f"SELECT {', '.join(self._columns)} FROM rows WHERE experiment = ? ORDER BY {order}"
+        return [self._row_type(*values) for values in self._read(query, (experiment,))]
 
     def _read(self, query: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         try:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from .._versions import versions
 from ..datasets import BENCHMARKS, Dataset, find_benchmark, load_benchmark
 from .cells import (
     CURVES,
@@ -24,16 +26,15 @@ from .cells import (
     plan_curves,
     plan_tables,
 )
+from .engine import Advance, run_missing
 from .runner import TOY_LABELED, TOY_ROWS, Arrays, curve_sizes, run_cells
 from .splits import n_labeled_of
 from .store import FORMAT, Store
-from .versions import versions
 
 TABLE_REPEATS, CURVE_REPEATS = 20, 500
 TOYS = (GAUSSIAN, VIOLATED)
 STORE = "rows.sqlite"
 LEAST_OF_A_CLASS = 6  # 2 labeled and 2 tested for sure, and some to choose from
-Advance = Callable[[str, int, int, int], None]  # experiment, cells done, cells in all, failed fits
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,8 @@ def run_study(study: Study, advance: Advance) -> None:
         _note_run(store, study)
         sets = {name: _arrays(data) for name, data in study.sets.items()}
         for experiment, cells in plans(study).items():
-            _run_experiment(store, study, experiment, cells, sets, advance)
+            compute = partial(run_cells, sets=sets, seed=study.seed, jobs=study.jobs)
+            run_missing(store, experiment, cells, study.methods, compute, advance)
     finally:
         store.close()
 
@@ -138,29 +140,6 @@ def plans(study: Study) -> dict[str, list[Cell]]:
         CURVES: plan_curves(sizes, study.curve_repeats),
     }
     return {experiment: cells for experiment, cells in planned.items() if cells}
-
-
-def _run_experiment(
-    store: Store,
-    study: Study,
-    experiment: str,
-    cells: list[Cell],
-    sets: dict[str, Arrays],
-    advance: Advance,
-) -> None:
-    missing = store.missing(cells, study.methods)
-    n_done, n_failed = len(cells) - len(missing), 0
-    advance(experiment, n_done, len(cells), n_failed)
-    start = time.time()
-    try:
-        for rows in run_cells(missing, sets, seed=study.seed, jobs=study.jobs):
-            store.add(rows)
-            n_done += len({row.cell for row in rows})
-            n_failed += sum(row.failure is not None for row in rows)
-            advance(experiment, n_done, len(cells), n_failed)
-    finally:
-        spent = store.settings().get(f"seconds_{experiment}", 0.0)
-        store.note(**{f"seconds_{experiment}": spent + time.time() - start})
 
 
 def _note_run(store: Store, study: Study) -> None:

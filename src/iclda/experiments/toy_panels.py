@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._core.types import AnyArray, Array
+from ..plots._look import mix
 from .drawing import COLORS, FAINT, INK, new_figure, styled
 
 if TYPE_CHECKING:
@@ -67,7 +68,8 @@ def _plot_toy(axes: Axes, panel: ToyPanel) -> None:
     if panel.responsibilities is None:
         axes.scatter(rest[:, 0], rest[:, 1], color=FAINT, alpha=0.55, **dots)
     else:
-        colors = _mix(np.asarray(panel.responsibilities)[~is_labeled])
+        shares = np.asarray(panel.responsibilities)[~is_labeled]
+        colors = mix(np.column_stack([1 - shares, shares]), CLASS_COLORS)
         axes.scatter(rest[:, 0], rest[:, 1], c=colors, alpha=0.8, **dots)
     for label, marker in ((0, "o"), (1, "s")):
         chosen = np.asarray(panel.X)[np.asarray(panel.y) == label]
@@ -86,18 +88,6 @@ def _plot_toy(axes: Axes, panel: ToyPanel) -> None:
     axes.set_aspect("equal")
     axes.spines[:].set_visible(False)
     _plot_boundary(axes, panel.boundary, reach)
-
-
-def _mix(shares: Array) -> Array:
-    """Colors between those of the two classes, by way of gray."""
-    to_rgb = [[int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)] for color in CLASS_COLORS]
-    first, second, middle = (np.array(c) for c in (*to_rgb, [0.72, 0.72, 0.72]))
-    weight = np.clip(shares, 0, 1)[:, None]
-    return np.where(
-        weight < 0.5,
-        first + 2 * weight * (middle - first),
-        middle + (2 * weight - 1) * (second - middle),
-    )
 
 
 def _plot_boundary(axes: Axes, boundary: tuple[Array, float] | None, reach: float) -> None:

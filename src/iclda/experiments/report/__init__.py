@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from ..requirements import require
 from ..significance import compare_with_baseline
 from ..tables import DatasetFacts, TableCell, dataset_table, find_gaps, summarize
 from ..toy_panels import ROW_TITLES, UNLABELED
+from .page import fill
 from .story import extreme_point, findings, headline, plural
 from .view import duration, failure_views, is_published, measure_view, underline_view
 
@@ -61,13 +61,7 @@ def write_report(out: Path, content: ReportContent) -> Path:
 
 def render_report(content: ReportContent) -> str:
     """The page as text. Every name and message in it is escaped."""
-    jinja2 = require("jinja2")
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    template = files(__package__).joinpath("template.html.j2").read_text(encoding="utf-8")
-    text: str = environment.from_string(template).render(_view(content))
-    return text
+    return fill("template.html.j2", _view(content))
 
 
 def _view(content: ReportContent) -> dict[str, Any]:

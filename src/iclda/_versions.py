@@ -15,6 +15,11 @@ def versions() -> dict[str, str]:
     return {"python": sys.version.split()[0], **{name: version(name) for name in _PACKAGES}}
 
 
+def version_of(package: str) -> str:
+    """Version of an installed package."""
+    return version(package)
+
+
 @cache
 def versions_text() -> str:
     """All of them in one line, as every row carries it."""

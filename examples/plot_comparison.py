@@ -1,0 +1,42 @@
+"""Which method does better than ignoring the unlabeled rows?
+
+Wine of three cultivars, 24 labels, the other rows unlabeled. Every method is cross-validated on the
+same folds of the labeled rows, six times over; what is drawn are differences to the supervised fit,
+with intervals that know that training sets overlap. A method whose interval contains 0 has not
+shown that it helps. Here none has: two look good, but 24 labels are few to judge by.
+"""
+
+import matplotlib.pyplot as plt
+from sklearn.datasets import load_wine
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from iclda import (
+    ExpectationMaximizationLDA,
+    ImplicitlyConstrainedLDA,
+    MomentConstrainedLDA,
+    SelfLearningLDA,
+    SupervisedLDA,
+)
+from iclda.model_selection import mask_labels
+from iclda.plots import ComparisonDisplay
+
+X, y_true = load_wine(return_X_y=True)
+y = mask_labels(y_true, 24, min_per_class=4, random_state=1)
+
+methods = {
+    "LDA": SupervisedLDA(shrinkage=0.2),
+    "SLLDA": SelfLearningLDA(shrinkage=0.2),
+    "EMLDA": ExpectationMaximizationLDA(shrinkage=0.2),
+    "MCLDA": MomentConstrainedLDA(shrinkage=0.2),
+    "ICLDA": ImplicitlyConstrainedLDA(shrinkage=0.2, n_starts=4),
+}
+ComparisonDisplay.from_estimator(
+    {name: make_pipeline(StandardScaler(), method) for name, method in methods.items()},
+    X,
+    y,
+    cv=4,
+    n_repeats=6,
+    random_state=0,
+)
+plt.show()

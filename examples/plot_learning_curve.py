@@ -1,0 +1,42 @@
+"""How many unlabeled rows are enough?
+
+Error against the number of unlabeled rows, with 20 labels. Every point of a method is fitted to the
+same labeled rows and tested on the same rows as those of the others, so that the lines can be
+compared point by point; bands are one standard error.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from iclda import (
+    ExpectationMaximizationLDA,
+    ImplicitlyConstrainedLDA,
+    MomentConstrainedLDA,
+    SelfLearningLDA,
+    SupervisedLDA,
+)
+from iclda.model_selection import SemiSupervisedShuffleSplit
+from iclda.plots import LearningCurveDisplay
+
+rng = np.random.default_rng(0)
+y = np.arange(1400) % 2
+X = rng.normal(size=(1400, 8)) + 0.8 * y[:, None]
+
+methods = {
+    "LDA": SupervisedLDA(),
+    "SLLDA": SelfLearningLDA(),
+    "EMLDA": ExpectationMaximizationLDA(tol=1e-7),
+    "MCLDA": MomentConstrainedLDA(),
+    "ICLDA": ImplicitlyConstrainedLDA(n_starts=4),
+}
+LearningCurveDisplay.from_estimator(
+    methods,
+    X,
+    y,
+    n_labeled=20,
+    n_unlabeled=[0, 10, 40, 160, 640],
+    cv=SemiSupervisedShuffleSplit(10, test_size=0.5, random_state=0),
+    random_state=0,
+    as_error=True,
+)
+plt.show()

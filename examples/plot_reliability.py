@@ -1,0 +1,25 @@
+"""Can the probabilities be believed?
+
+Of the rows that a classifier gives a probability of 0.9, nine in ten should belong to the class.
+With 20 labels for 10 features the supervised fit is far too sure of itself; unlabeled rows tell
+expectation maximization how far the classes really overlap.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from iclda import ExpectationMaximizationLDA, ImplicitlyConstrainedLDA, SupervisedLDA
+from iclda.plots import ReliabilityDisplay
+
+rng = np.random.default_rng(0)
+y = np.arange(5000) % 2
+X = rng.normal(size=(5000, 10)) + 0.6 * y[:, None]
+y_train = np.where(np.arange(1000) < 20, y[:1000], -1)
+
+fitted = {
+    "LDA": SupervisedLDA().fit(X[:1000], y_train),
+    "EMLDA": ExpectationMaximizationLDA().fit(X[:1000], y_train),
+    "ICLDA": ImplicitlyConstrainedLDA().fit(X[:1000], y_train),
+}
+ReliabilityDisplay.from_estimator(fitted, X[1000:], y[1000:])
+plt.show()

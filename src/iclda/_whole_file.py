@@ -1,0 +1,30 @@
+"""Files that are there complete or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from uuid import uuid4
+
+
+@contextmanager
+def written_whole(path: Path) -> Iterator[Path]:
+    """A path beside this one to write to; renamed at the end, removed if the writing fails."""
+    unfinished = path.with_name(f".{path.name}.{uuid4().hex}")
+    try:
+        yield unfinished
+        os.replace(unfinished, path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def check_writable(path: Path) -> None:
+    """OSError before any work is done if the folder of a file to be is not there."""
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder: name a file in it.")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"The folder {path.parent} of {path.name} does not exist.")
+    if not os.access(path.parent, os.W_OK):
+        raise PermissionError(f"The folder {path.parent} cannot be written to.")

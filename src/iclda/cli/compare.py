@@ -1,0 +1,180 @@
+"""The command that compares methods on a table."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .bars import RESUMABLE, shown_progress
+from .options import (
+    Drop,
+    Jobs,
+    Json,
+    Missing,
+    Quiet,
+    Seed,
+    TableFile,
+    Target,
+    Unlabeled,
+    UnlabeledFile,
+    explained_errors,
+    listed,
+    n_cores,
+)
+
+if TYPE_CHECKING:
+    from ..comparison.findings import Findings
+    from ..comparison.study import Comparison
+    from ..tabular.methods import Method
+
+_WIDEST = 100
+_COLORS: dict[str, dict[str, Any]] = {
+    "better": {"fg": "green", "bold": True},
+    "worse": {"fg": "red", "bold": True},
+    "fine": {"fg": "green"},
+    "warning": {"fg": "yellow", "bold": True},
+    "answer": {"bold": True},
+}
+
+Methods = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAMES",
+        help="iclda, em, self-learning, moment; supervised always takes part. Default: all.",
+    ),
+]
+
+
+def compare(
+    data: TableFile,
+    target: Target,
+    methods: Methods = None,
+    repeats: Annotated[
+        int | None, typer.Option(min=2, help="Times the folds are dealt anew. Default: 10.")
+    ] = None,
+    folds: Annotated[
+        int | None, typer.Option(min=2, help="Folds. Default: 5, or labels of the rarest class.")
+    ] = None,
+    labeled: Annotated[
+        int | None, typer.Option(min=1, help="Keep so many labels and hide the others.")
+    ] = None,
+    unlabeled: Unlabeled = None,
+    unlabeled_file: UnlabeledFile = None,
+    drop: Drop = None,
+    missing: Missing = "impute",
+    shrinkage: Annotated[
+        str | None,
+        typer.Option(metavar="NUMBERS", help="0, 0.1, auto or 0,auto. Default: by the labels."),
+    ] = None,
+    jobs: Jobs = 0,
+    seed: Seed = 0,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the report. Default: DATA-comparison.")
+    ] = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Tell whether unlabeled rows help on a table, and with which method."""
+    with explained_errors(RESUMABLE):
+        from ..comparison.contestants import parse_shrinkages
+        from ..comparison.study import Comparison
+        from ..tabular import read_table
+
+        chosen = _chosen(methods)
+        shrinkages = None if shrinkage is None else parse_shrinkages(shrinkage)
+        table = read_table(
+            data,
+            target=target,
+            unlabeled=unlabeled,
+            unlabeled_file=unlabeled_file,
+            drop=drop or (),
+        )
+        comparison = Comparison(
+            table,
+            out or Path(f"{data.name.partition('.')[0]}-comparison"),
+            chosen,
+            shrinkages,
+            repeats=repeats,
+            folds=folds,
+            n_labeled=labeled,
+            missing=missing,
+            seed=seed,
+            jobs=jobs or n_cores(),
+            command=shlex.join(["iclda", *sys.argv[1:]]),
+            unlabeled=unlabeled,
+            dropped=tuple(drop or ()),
+        )
+        _run(comparison, quiet=quiet or json, json=json)
+
+
+def _chosen(text: str | None) -> tuple[Method, ...]:
+    """Methods by name; supervised, which the others are measured by, always takes part."""
+    from ..tabular.methods import METHODS, find_method
+
+    if text is None:
+        return METHODS
+    names = listed(text)
+    if not names:
+        known = ", ".join(method.name for method in METHODS)
+        raise ValueError(f"No method is named. There are: {known}.")
+    return tuple(dict.fromkeys([*map(find_method, names), find_method("supervised")]))
+
+
+def _run(comparison: Comparison, *, quiet: bool, json: bool) -> None:
+    from ..comparison.findings import read_findings, summary, write_files
+    from ..comparison.study import facts, run_comparison
+    from ..comparison.words import method_lines, preflight_lines
+    from ..tabular.words import printable
+
+    settings = facts(comparison)
+    if not quiet:
+        _say([printable(f"{comparison.name}, target {comparison.table.target!r}"), ""])
+        _say([*preflight_lines(comparison.remarks, _width(), _styled()), ""])
+        _say([*method_lines(settings, _width()), ""])
+    with shown_progress(quiet, "splits") as advance:
+        run_comparison(comparison, advance)
+    findings = read_findings(comparison.out)
+    paths = write_files(comparison.out, findings)
+    if json:
+        import json as json_module
+
+        typer.echo(json_module.dumps(summary(findings, paths), indent=2))
+    elif not quiet:
+        _tell(findings, paths)
+
+
+def _tell(findings: Findings, paths: dict[str, Path]) -> None:
+    from ..comparison.words import answer_lines, score_lines
+
+    _say(["", *score_lines(findings.outcome, _styled()), ""])
+    _say([*answer_lines(findings, _width(), _styled()), ""])
+    _say([f"Report: {paths['report']}   Numbers: {paths['comparison']}"])
+
+
+def _say(lines: Sequence[str]) -> None:
+    for line in lines:
+        typer.echo(line)
+
+
+def _width() -> int:
+    return min(shutil.get_terminal_size().columns, _WIDEST)
+
+
+def _styled() -> Any:
+    """Colors on a terminal; names of the user's own cannot command it either way."""
+
+    def style(text: str, kind: str) -> str:
+        return typer.style(text, **_COLORS.get(kind, {}))
+
+    return style
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands to the command line."""
+    app.command()(compare)

@@ -1,0 +1,242 @@
+"""The commands that make, use and show model files: fit, predict, show."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .options import (
+    Drop,
+    Missing,
+    Quiet,
+    Seed,
+    TableFile,
+    Target,
+    Unlabeled,
+    UnlabeledFile,
+    explained_errors,
+)
+
+Shrinkage = Annotated[
+    str | None, typer.Option(metavar="NUMBER", help="From 0 to below 1, or auto. Default: none.")
+]
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A file that `iclda fit` wrote.")]
+
+
+def fit(
+    data: TableFile,
+    target: Target,
+    method: Annotated[
+        str, typer.Option(help="iclda, em, self-learning, moment or supervised.")
+    ] = "iclda",
+    out: Annotated[Path, typer.Option(help="Model file to write.")] = Path("model.skops"),
+    unlabeled: Unlabeled = None,
+    unlabeled_file: UnlabeledFile = None,
+    drop: Drop = None,
+    missing: Missing = "impute",
+    shrinkage: Shrinkage = None,
+    prior: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CLASS=SHARE", help="Share of a class, for each; default: learned."),
+    ] = None,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Learn a classifier from labeled and unlabeled rows and keep it in a file."""
+    with explained_errors():
+        from .._whole_file import check_writable
+        from ..model_files import model_details, save_model
+        from ..tabular.fitting import fit_table
+        from ..tabular.methods import find_method
+        from ..tabular.table import read_table
+        from ..tabular.words import fit_summary
+
+        chosen, shrunk, priors = find_method(method), _shrinkage(shrinkage), _priors(prior)
+        _check_model_name(out)
+        check_writable(out)
+        with _patience("Reading", quiet):
+            table = read_table(
+                data,
+                target=target,
+                unlabeled=unlabeled,
+                unlabeled_file=unlabeled_file,
+                drop=drop or (),
+            )
+        with _patience("Fitting", quiet):
+            fitted = fit_table(
+                table,
+                chosen,
+                missing=missing,
+                shrinkage=shrunk,
+                priors=priors,
+                seed=seed,
+                command=shlex.join(["iclda", *sys.argv[1:]]),
+            )
+        save_model(fitted.model, out, about=fitted.about)
+        if not quiet:
+            next_step = f"iclda predict {shlex.quote(str(out))} DATA"
+            _say([*fit_summary(model_details(out)), "", f"Wrote {out}. Next: {next_step}"])
+
+
+def predict(
+    model: Model,
+    data: TableFile,
+    out: Annotated[Path, typer.Option(help="File to write, .csv or .parquet.")] = Path(
+        "predictions.csv"
+    ),
+    id: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Copy this column to the predictions; repeatable."),
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Predict class and probabilities of every row of a table of any size."""
+    with explained_errors():
+        from ..model_files import load_model
+        from ..model_files.details import column_kinds
+        from ..tabular.prediction import predict_file
+        from ..tabular.words import predicted_summary
+
+        fitted = load_model(model)
+        kinds = column_kinds(fitted)
+        if kinds is None:
+            raise ValueError(
+                f"{model} was fitted to columns without names, and a table is matched by names: "
+                "fit it to a data frame, or predict in Python by iclda.load_model."
+            )
+        with _bar(quiet) as advance:
+            done = predict_file(fitted, kinds, data, out, ids=id or (), advance=advance)
+        if not quiet:
+            _say(predicted_summary(done, out))
+
+
+def show(
+    model: Model,
+    json: Annotated[bool, typer.Option("--json", help="Print it for programs.")] = False,
+) -> None:
+    """Tell what a model file holds, how it was fitted and how that went."""
+    with explained_errors():
+        from ..model_files import model_details
+        from ..tabular.words import show_summary
+
+        details = model_details(model)
+        if json:
+            import json as json_module
+
+            typer.echo(json_module.dumps(details, indent=2))
+        else:
+            _say([f"{model}", "", *show_summary(details)])
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands to the command line."""
+    for command in (fit, predict, show):
+        app.command()(command)
+
+
+def _shrinkage(text: str | None) -> float | str | None:
+    if text is None or text == "auto":
+        return text
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < 1:
+        raise ValueError(f"--shrinkage must be a number from 0 to below 1, or auto, got {text!r}.")
+    return value
+
+
+def _priors(given: Sequence[str] | None) -> dict[str, float] | None:
+    priors: dict[str, float] = {}
+    for text in given or ():
+        name, equals, share = text.rpartition("=")
+        try:
+            priors[name] = float(share)
+        except ValueError:
+            equals = ""
+        if not equals:
+            raise ValueError(f"--prior must be CLASS=SHARE, for example yes=0.3, got {text!r}.")
+    return priors or None
+
+
+def _check_model_name(out: Path) -> None:
+    if out.suffix != ".skops":
+        raise ValueError(f"--out must name a .skops file, got {str(out)!r}.")
+
+
+def _say(lines: Sequence[str]) -> None:
+    """Lines for people, broken between words on a terminal, with warnings that stand out."""
+    from ..tabular.words import printable
+
+    for line in map(printable, lines):
+        if sys.stdout.isatty() and not line.startswith("  "):
+            line = textwrap.fill(line, shutil.get_terminal_size().columns)
+        head, colon, rest = line.partition(": ")
+        if head == "Warning":
+            line = typer.style(head, fg="yellow", bold=True) + colon + rest
+        typer.echo(line)
+
+
+@contextmanager
+def _patience(what: str, quiet: bool) -> Iterator[None]:
+    """A sign of life on a terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(f"{what} ..."):
+        yield
+
+
+@contextmanager
+def _bar(quiet: bool) -> Iterator[Callable[[float, int], None]]:
+    """A bar of the share read on a terminal; a line every ten seconds elsewhere."""
+    if quiet:
+        yield lambda share, n_rows: None
+    elif not sys.stderr.isatty():
+        yield _lines()
+    else:
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            Progress,
+            TaskProgressColumn,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
+
+        columns = (
+            TextColumn("Predicting"),
+            BarColumn(bar_width=None),
+            TaskProgressColumn(),
+            TextColumn("{task.fields[rows]:,} rows"),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+        )
+        with Progress(*columns, console=Console(stderr=True), expand=True) as progress:
+            task = progress.add_task("", total=1.0, rows=0)
+            yield lambda share, rows: progress.update(task, completed=share, rows=rows)
+
+
+def _lines() -> Callable[[float, int], None]:
+    last = time.monotonic()
+
+    def advance(share: float, n_rows: int) -> None:
+        nonlocal last
+        if time.monotonic() - last >= 10:
+            last = time.monotonic()
+            typer.echo(f"{n_rows:,} rows predicted, {share:.0%} of the file", err=True)
+
+    return advance

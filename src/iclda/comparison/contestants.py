@@ -1,0 +1,127 @@
+"""Who takes part: the methods, each with one or two amounts of shrinkage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..tabular.methods import Method
+
+SUPERVISED = "supervised"
+Shrinkage = float | str | None
+
+_FEW = 5  # labeled rows a feature, below which shrinkage is worth a trial
+_MANY_UNKNOWNS = 200  # of an implicitly constrained fit: from here on every start takes seconds
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A method with its shrinkage; the name tells the shrinkage where there are several."""
+
+    name: str
+    method: Method
+    shrinkage: Shrinkage
+
+    @property
+    def is_supervised(self) -> bool:
+        """Whether it does without unlabeled rows."""
+        return self.method.name == SUPERVISED
+
+    def classifier(self, seed: int, n_unknowns: int) -> Any:
+        """An unfitted classifier; of many unknowns, the search starts once only."""
+        made = self.method.classifier(shrinkage=self.shrinkage, seed=seed)
+        made.set_params(unlabeled=None)
+        if self.method.name == "iclda" and is_slow(n_unknowns):
+            made.set_params(n_starts=1)
+        return made
+
+
+def is_slow(n_unknowns: int) -> bool:
+    """Whether an implicitly constrained fit of so many unknowns takes seconds a start."""
+    return n_unknowns > _MANY_UNKNOWNS
+
+
+@dataclass(frozen=True)
+class Size:
+    """What a split trains on: labeled rows, classes, and features after encoding."""
+
+    n_labeled: int
+    n_classes: int
+    n_features: int
+
+    @property
+    def n_unknowns(self) -> int:
+        """Numbers that a labeling of the unlabeled rows decides."""
+        return (self.n_classes - 1) * (self.n_features + 1)
+
+    @property
+    def is_degenerate(self) -> bool:
+        """Whether labeled rows alone leave directions without any spread within classes."""
+        return self.n_labeled - self.n_classes < self.n_features
+
+    @property
+    def is_small(self) -> bool:
+        """Whether labeled rows are few for the features."""
+        return self.n_labeled < _FEW * self.n_features
+
+
+def parse_shrinkages(text: str) -> tuple[Shrinkage, ...]:
+    """Numbers from 0 to below 1, or auto, separated by commas; 0 is no shrinkage."""
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if not parts:
+        raise ValueError(f"--shrinkage names no number, got {text!r}: pass 0, 0.1, auto or 0,auto.")
+    return tuple(dict.fromkeys(_shrinkage(part) for part in parts))
+
+
+def _shrinkage(part: str) -> Shrinkage:
+    if part == "auto":
+        return part
+    try:
+        value = float(part)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < 1:
+        raise ValueError(
+            f"--shrinkage must be a number from 0 to below 1, or auto, or several separated by "
+            f"commas, got {part!r}."
+        )
+    return value or None
+
+
+def shrinkage_text(shrinkages: Sequence[Shrinkage]) -> str:
+    """Shrinkages as --shrinkage takes them."""
+    return ",".join("0" if each is None else f"{each}" for each in shrinkages)
+
+
+def default_shrinkages(size: Size) -> tuple[Shrinkage, ...]:
+    """Both without and with where labels are few: unshrunk, a supervised fit is no match then."""
+    return (None, "auto") if size.is_small else (None,)
+
+
+def line_up(
+    methods: Sequence[Method], shrinkages: Sequence[Shrinkage], size: Size
+) -> tuple[Contestant, ...]:
+    """Every method with every shrinkage, the supervised ones first.
+
+    Where labeled rows are fewer than features, supervised and moment constrained fits do without
+    the unshrunk variant if there is another: it separates the labeled rows perfectly, or fails.
+    """
+    is_marked = len(shrinkages) > 1
+    ordered = sorted(methods, key=lambda method: method.name != SUPERVISED)
+    return tuple(
+        Contestant(_name(method, shrinkage, is_marked), method, shrinkage)
+        for method in ordered
+        for shrinkage in shrinkages
+        if not (is_marked and shrinkage is None and size.is_degenerate and _needs_labels(method))
+    )
+
+
+def _needs_labels(method: Method) -> bool:
+    return method.name in (SUPERVISED, "moment")
+
+
+def _name(method: Method, shrinkage: Shrinkage, is_marked: bool) -> str:
+    if shrinkage is None or not is_marked:
+        return method.name
+    return f"{method.name} (shrunk)" if shrinkage == "auto" else f"{method.name} ({shrinkage:g})"

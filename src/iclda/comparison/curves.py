@@ -1,0 +1,130 @@
+"""Learning curves: error, Brier score and gain in loss against numbers of rows."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from math import isfinite
+from sys import maxsize
+
+import numpy as np
+
+from ..experiments.layout import csv_text
+from .results import COMPARISON, LABELED, UNLABELED, Result
+from .summary import BRIER, ERROR, LOSS
+
+CURVE_MEASURES = (ERROR, BRIER, LOSS)
+_VARIED = {UNLABELED: "n_unlabeled", LABELED: "n_labeled"}
+
+
+@dataclass(frozen=True)
+class Point:
+    """Mean over the splits of a curve; that of the loss is less the supervised one's."""
+
+    curve: str  # what varies: UNLABELED or LABELED
+    n_labeled: int
+    n_unlabeled: int
+    method: str
+    measure: str
+    mean: float
+    se: float | None  # over splits, as if these were independent
+    splits: int
+
+    @property
+    def size(self) -> int:
+        """The number that varies."""
+        return int(getattr(self, _VARIED[self.curve]))
+
+
+def summarize_curves(
+    results: Sequence[Result],
+    methods: Sequence[str],
+    baseline: str | None,
+    n_folds: int,
+    *,
+    is_capped: bool,
+) -> list[Point]:
+    """Points of both curves. The last one, of all rows, comes from the comparison.
+
+    Not so where curves use fewer unlabeled rows than there are, and labeled ones vary.
+    """
+    points = []
+    for curve in (UNLABELED, LABELED):
+        shown = [result for result in results if result.experiment == curve]
+        n_splits = 1 + max((result.repeat for result in shown), default=-1)
+        if curve == UNLABELED or not is_capped:
+            shown += [
+                result
+                for result in results
+                if result.experiment == COMPARISON
+                and result.repeat * n_folds + result.part < n_splits
+            ]
+        points += _points(curve, shown, methods, baseline)
+    return points
+
+
+def _points(
+    curve: str, results: Sequence[Result], methods: Sequence[str], baseline: str | None
+) -> list[Point]:
+    groups: dict[tuple[str, int], list[Result]] = defaultdict(list)
+    for result in results:
+        if result.failure is None and result.method in methods:
+            groups[result.method, _place(curve, result)].append(result)
+    points = []
+    for method in methods:
+        for place in sorted(size for name, size in groups if name == method):
+            ours = groups[method, place]
+            supervised = groups.get((baseline or "", place), [])
+            points += [
+                point
+                for measure in CURVE_MEASURES
+                if (point := _point(curve, measure, ours, supervised)) is not None
+            ]
+    return points
+
+
+def _place(curve: str, result: Result) -> int:
+    """The number that varies: as planned on a curve; in the comparison, all rows there are."""
+    return result.part if result.experiment == curve else maxsize
+
+
+def _point(
+    curve: str, measure: str, ours: Sequence[Result], supervised: Sequence[Result]
+) -> Point | None:
+    values = {_split(result): getattr(result, measure) for result in ours}
+    if measure == LOSS:
+        known = {_split(result): result.loss for result in supervised}
+        values = {
+            split: value - known[split]
+            for split, value in values.items()
+            if value is not None and known.get(split) is not None
+        }
+    numbers = [value for value in values.values() if value is not None and isfinite(value)]
+    if not numbers:
+        return None
+    n = len(numbers)
+    return Point(
+        curve,
+        n_labeled=_typical(ours, "n_labeled"),
+        n_unlabeled=_typical(ours, "n_unlabeled"),
+        method=ours[0].method,
+        measure=measure,
+        mean=float(np.mean(numbers)),
+        se=float(np.std(numbers, ddof=1) / np.sqrt(n)) if n > 1 else None,
+        splits=n,
+    )
+
+
+def _split(result: Result) -> tuple[int, int]:
+    return (result.repeat, result.part)
+
+
+def _typical(results: Sequence[Result], name: str) -> int:
+    return int(np.median([getattr(result, name) for result in results]))
+
+
+def points_csv(points: Iterable[Point]) -> str:
+    """All points, one a line."""
+    names = [field.name for field in fields(Point)]
+    return csv_text(names, ([getattr(point, name) for name in names] for point in points))

@@ -1,0 +1,107 @@
+"""Figures of a comparison, drawn from its numbers by the displays of ``iclda.plots``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..experiments.drawing import new_figure, styled
+from ..plots import ComparisonDisplay, LearningCurveDisplay, ReliabilityDisplay
+from ..plots._reliability import ReliabilityCurve
+from .curves import Point
+from .results import COMPARISON, LABELED, N_BINS, UNLABELED
+from .summary import BRIER, ERROR, LOSS, pooled, repeat_values
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from .findings import Findings
+
+_NAMES = {ERROR: "Error", BRIER: "Brier score", LOSS: "Loss minus that of supervised LDA"}
+_VARIED = {UNLABELED: "n_unlabeled", LABELED: "n_labeled"}
+_DRAWABLE = 1e3  # a larger difference in loss would flatten all others
+
+
+@styled
+def draw_differences(findings: Findings, measure: str) -> Figure | None:
+    """Every contestant less the supervised one: repeats as dots, corrected intervals as bars."""
+    outcome = findings.outcome
+    found = {d.method: d for d in outcome.differences if d.measure == measure}
+    folds = findings.settings["folds"]
+    values = {
+        name: repeat_values(
+            [r for r in findings.results if r.experiment == COMPARISON and r.method == name],
+            measure,
+            folds,
+        )
+        for name in (*found, outcome.baseline)
+        if name is not None
+    }
+    supervised = values.pop(outcome.baseline or "", {})
+    paired = {
+        name: np.array([own[k] - supervised[k] for k in own if k in supervised])
+        for name, own in values.items()
+    }
+    paired = {name: differences for name, differences in paired.items() if differences.size}
+    if not paired:
+        return None
+    figure, grid = new_figure(5.8, 1.2 + 0.38 * len(paired))
+    ComparisonDisplay(
+        differences=paired,
+        baseline=outcome.baseline or "",
+        score_name=_NAMES[measure],
+        greater_is_better=False,
+        intervals={name: (found[name].low, found[name].high) for name in paired},
+    ).plot(ax=grid[0, 0])
+    return figure
+
+
+@styled
+def draw_curve(points: Sequence[Point], curve: str, measure: str) -> Figure | None:
+    """One measure against the number of unlabeled, or of labeled, rows."""
+    shown = [p for p in points if (p.curve, p.measure) == (curve, measure)]
+    if measure == LOSS:
+        shown = [point for point in shown if abs(point.mean) <= _DRAWABLE]
+    lines = {
+        name: [p for p in shown if p.method == name]
+        for name in dict.fromkeys(p.method for p in shown)
+    }
+    if max(map(len, lines.values()), default=0) < 2:
+        return None
+    figure, grid = new_figure(4.8, 3.2)
+    LearningCurveDisplay(
+        sizes={name: np.array([p.size for p in line]) for name, line in lines.items()},
+        means={name: np.array([p.mean for p in line]) for name, line in lines.items()},
+        standard_errors={
+            name: np.array([np.nan if p.se is None else p.se for p in line])
+            for name, line in lines.items()
+        },
+        varied=_VARIED[curve],
+        score_name=_NAMES[measure],
+    ).plot(ax=grid[0, 0])
+    return figure
+
+
+@styled
+def draw_reliability(findings: Findings, names: Sequence[str]) -> Figure | None:
+    """How often contestants are right when they are so sure, over all test rows."""
+    curves: dict[str, Any] = {}
+    for name in names:
+        bins = pooled(
+            r for r in findings.results if r.experiment == COMPARISON and r.method == name
+        )
+        if bins[:, 0].any():
+            with np.errstate(invalid="ignore"):
+                curves[name] = ReliabilityCurve(
+                    np.linspace(0, 1, N_BINS + 1),
+                    bins[:, 0].astype(int),
+                    bins[:, 1] / bins[:, 0],
+                    bins[:, 2] / bins[:, 0],
+                )
+    if not curves:
+        return None
+    figure, grid = new_figure(4.6, 4.4)
+    ReliabilityDisplay(curves=curves).plot(ax=grid[0, 0])
+    return figure

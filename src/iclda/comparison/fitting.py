@@ -1,0 +1,163 @@
+"""Fit every contestant to the rows of a cell and measure it on the test rows."""
+
+from __future__ import annotations
+
+import re
+import time
+import traceback
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .._core.types import AnyArray, Array
+from .._supervised import SupervisedLDA
+from .._versions import versions_text
+from ..experiments.cells import Cell
+from ..tabular import pipeline, preprocessing
+from .contestants import Contestant, Size
+from .results import Result, bins_of, brier_of, error_of, write_bins
+from .splits import Splits, Take
+
+_EXPECTED = "got no unlabeled rows"
+_COLUMN = re.compile(r"\bcolumn (\d+)\b")
+
+
+@dataclass(frozen=True)
+class Data:
+    """All that cells are computed from."""
+
+    features: Any
+    splits: Splits
+    contestants: tuple[Contestant, ...]
+    missing: str
+    seed: int
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Rows of a cell as numbers. All that was learned for it was learned from training rows."""
+
+    names: list[str]
+    train: Array
+    y: AnyArray
+    test: Array
+    hidden: Array | None
+    codes: AnyArray  # of the test rows
+    codes_hidden: AnyArray
+    classes: AnyArray
+
+    @property
+    def size(self) -> Size:
+        """What decides how hard the fit is."""
+        n_labeled = sum(label is not None for label in self.y)
+        return Size(n_labeled, len(self.classes), self.train.shape[1])
+
+
+def run_cell(cell: Cell, sets: Mapping[str, Data], names: Sequence[str]) -> list[Result]:
+    """Fit the contestants named to the rows of a cell."""
+    data = sets[cell.dataset]
+    chosen = [contestant for contestant in data.contestants if contestant.name in names]
+    try:
+        take = data.splits.take(cell)
+        encoded = encode(data, take)
+    except Exception:  # whatever it is, the other cells go on
+        return [failed(cell, each.name, traceback.format_exc()) for each in chosen]
+    results = [_run_fit(cell, each, take, encoded, data.seed) for each in chosen]
+    return [replace(each, seed=data.seed, versions=versions_text()) for each in results]
+
+
+def encode(data: Data, take: Take) -> Encoded:
+    """Train the steps before the classifier on the training rows, and apply them to all.
+
+    They are those of a pipeline, and fitted once for all contestants: they do not depend on them.
+    """
+    labels = data.splits.labels
+    steps = pipeline(
+        preprocessing(data.features, missing=data.missing), SupervisedLDA(), scale=True
+    )[:-1]
+    y = data.splits.y[take.rows]
+    y[~take.is_labeled] = None
+    train = steps.fit_transform(data.features.iloc[take.rows], y)
+
+    def applied(rows: AnyArray) -> Array:
+        return steps.transform(data.features.iloc[rows]).to_numpy()
+
+    return Encoded(
+        names=[str(name) for name in train.columns],
+        train=train.to_numpy(),  # checks of a frame take longer than a small fit
+        y=y,
+        test=applied(take.test),
+        hidden=applied(take.hidden) if take.hidden.size else None,
+        codes=labels.codes[take.test],
+        codes_hidden=labels.codes[take.hidden],
+        classes=labels.classes,
+    )
+
+
+def _run_fit(cell: Cell, contestant: Contestant, take: Take, encoded: Encoded, seed: int) -> Result:
+    start = time.perf_counter()
+    blank = failed(cell, contestant.name, None)
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model = contestant.classifier(seed, encoded.size.n_unknowns)
+            found = _measured(model.fit(encoded.train, encoded.y), encoded)
+        found["remarks"] = _remarks(caught, encoded.names)
+    except Exception:  # a failed fit is a row with its traceback: never a zero, never a crash
+        found = {"failure": traceback.format_exc()}
+    return replace(
+        blank,
+        n_labeled=int(take.is_labeled.sum()),
+        n_unlabeled=int((~take.is_labeled).sum()),
+        n_test=len(take.test),
+        seconds=time.perf_counter() - start,
+        **found,
+    )
+
+
+def _remarks(caught: list[warnings.WarningMessage], names: Sequence[str]) -> str:
+    """Warnings, with names for the numbers of columns."""
+    texts = [str(one.message) for one in caught if issubclass(one.category, UserWarning)]
+    named = [_COLUMN.sub(lambda found: f"column {names[int(found[1])]!r}", one) for one in texts]
+    return "\n".join(text for text in dict.fromkeys(named) if _EXPECTED not in text)
+
+
+def _measured(model: Any, encoded: Encoded) -> dict[str, Any]:
+    probabilities = model.predict_proba(encoded.test)
+    truth = encoded.classes[encoded.codes]
+    error_hidden = None
+    if encoded.hidden is not None:
+        hidden_truth = encoded.classes[encoded.codes_hidden]
+        error_hidden = error_of(model.predict(encoded.hidden), hidden_truth)
+    return {
+        "error": error_of(model.predict(encoded.test), truth),
+        "loss": float(-np.mean(model.log_likelihood(encoded.test, truth))),
+        "brier": brier_of(probabilities, encoded.codes),
+        "error_hidden": error_hidden,
+        "bins": write_bins(bins_of(probabilities, encoded.codes)),
+    }
+
+
+def failed(cell: Cell, method: str, failure: str | None) -> Result:
+    """The result of a fit that gave none."""
+    return Result(
+        experiment=cell.experiment,
+        dataset=cell.dataset,
+        repeat=cell.repeat,
+        part=cell.part,
+        method=method,
+        n_labeled=0,
+        n_unlabeled=0,
+        n_test=0,
+        error=None,
+        loss=None,
+        brier=None,
+        error_hidden=None,
+        bins="",
+        seconds=0.0,
+        remarks="",
+        failure=failure,
+    )

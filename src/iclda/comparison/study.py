@@ -1,0 +1,268 @@
+"""One comparison: which methods, on which table, into which folder; planned, run and kept."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+from .._versions import versions
+from ..experiments.cells import Cell
+from ..experiments.engine import Advance, Work, run_missing, run_tasks
+from ..experiments.store import FORMAT, Store
+from ..tabular import Table
+from ..tabular.methods import METHODS, Method
+from .contestants import (
+    Contestant,
+    Shrinkage,
+    Size,
+    default_shrinkages,
+    is_slow,
+    line_up,
+    shrinkage_text,
+)
+from .fitting import Data, failed, run_cell
+from .preflight import Remark, Sample, inspect, preflight
+from .results import COMPARISON, LABELED, UNLABELED, Result
+from .splits import (
+    Splits,
+    is_capped,
+    labeled_sizes,
+    plan_comparison,
+    plan_curve,
+    unlabeled_sizes,
+)
+from .summary import summarize
+
+STORE = "rows.sqlite"
+FOLDS, REPEATS, CURVE_REPEATS = 5, 10, 3
+SLOW_REPEATS, SLOW_CURVE_REPEATS = 4, 1  # where an implicitly constrained fit takes seconds
+KIND = "comparison"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Settings of a run; those that are None are chosen by the table."""
+
+    table: Table
+    out: Path
+    methods: tuple[Method, ...] = METHODS
+    shrinkages: tuple[Shrinkage, ...] | None = None
+    repeats: int | None = None
+    folds: int | None = None
+    n_labeled: int | None = None
+    missing: str = "impute"
+    seed: int = 0
+    jobs: int = 1
+    command: str = ""
+    unlabeled: str | None = None  # how the table was read
+    dropped: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name of the file."""
+        return Path(self.table.sources[0].path).name
+
+    @property
+    def method_names(self) -> list[str]:
+        """Names of the methods."""
+        return [method.name for method in self.methods]
+
+    @cached_property
+    def splits(self) -> Splits:
+        """The folds; ValueError where the labels do not allow them."""
+        check_labels(self)
+        rarest = _rarest(self.table)
+        n_folds = self.folds or min(FOLDS, rarest[1])
+        n_repeats = self.repeats or REPEATS
+        return Splits(self.table.labels, n_folds, n_repeats, self.n_labeled, self.seed)
+
+    @cached_property
+    def is_slow(self) -> bool:
+        """Whether an implicitly constrained fit takes seconds."""
+        return is_slow(self.size.n_unknowns) and "iclda" in self.method_names
+
+    @property
+    def n_repeats(self) -> int:
+        """Repeats of the comparison: fewer by default where each takes long."""
+        return self.repeats or (SLOW_REPEATS if self.is_slow else REPEATS)
+
+    @property
+    def n_curve_splits(self) -> int:
+        """Splits of the curves."""
+        most = SLOW_CURVE_REPEATS if self.is_slow else CURVE_REPEATS
+        return self.splits.n_folds * min(self.n_repeats, most)
+
+    @cached_property
+    def sample(self) -> Sample:
+        """Rows as numbers, to look at."""
+        return inspect(self.table, self.missing)
+
+    @cached_property
+    def size(self) -> Size:
+        """What every split trains on."""
+        return Size(self.splits.n_used, len(self.splits.counts), int(self.sample.values.shape[1]))
+
+    @cached_property
+    def chosen_shrinkages(self) -> tuple[Shrinkage, ...]:
+        """Those asked for, or what suits the table."""
+        return self.shrinkages or default_shrinkages(self.size)
+
+    @cached_property
+    def contestants(self) -> tuple[Contestant, ...]:
+        """Methods and shrinkages."""
+        return line_up(self.methods, self.chosen_shrinkages, self.size)
+
+    @cached_property
+    def remarks(self) -> list[Remark]:
+        """The table in words."""
+        return preflight(self.table, self.sample, self.splits, self.missing)
+
+
+def _rarest(table: Table) -> tuple[str, int]:
+    labels = table.labels[table.is_labeled].tolist()
+    return min(((name, labels.count(name)) for name in table.classes), key=lambda pair: pair[1])
+
+
+def check_labels(comparison: Comparison) -> None:
+    """ValueError unless every class can be trained on and tested, and something is unlabeled."""
+    name, count = _rarest(comparison.table)
+    if count < 2:
+        raise ValueError(
+            f"Class {name!r} has 1 labeled row, and a comparison needs 2 of every class, one to "
+            "train on and one to test: label more rows. `iclda fit` needs one only."
+        )
+    if comparison.folds is not None and not 2 <= comparison.folds <= count:
+        raise ValueError(
+            f"--folds {comparison.folds} must lie between 2 and {count}, the number of labeled "
+            f"rows of class {name!r}: every fold tests a row of every class."
+        )
+    n_labels = int(comparison.table.is_labeled.sum())
+    if comparison.n_labeled is None:
+        if n_labels == len(comparison.table.labels):
+            raise ValueError(
+                f"All {n_labels:,} rows are labeled, so that there is nothing to compare: pass "
+                "--labeled 30, say, to hide the other labels, --unlabeled VALUE if a value of the "
+                "target marks unlabeled rows, or --unlabeled-file."
+            )
+        return
+    n_folds = comparison.folds or min(FOLDS, count)
+    most = n_labels - -(-n_labels // n_folds) - 1
+    least = len(comparison.table.classes)
+    if not least <= comparison.n_labeled <= most:
+        raise ValueError(
+            f"--labeled {comparison.n_labeled} must lie between {least}, one label a class, and "
+            f"{most:,}, which leaves labels to hide among the rows that train ({n_labels:,} labels "
+            f"in {n_folds} folds)."
+        )
+
+
+def run_comparison(comparison: Comparison, advance: Advance) -> None:
+    """Compute what is missing: the comparison, then the curves of each method's best variant."""
+    data = Data(
+        comparison.table.features,
+        comparison.splits,
+        comparison.contestants,
+        comparison.missing,
+        comparison.seed,
+    )
+    known = facts(comparison)
+    store = Store(comparison.out / STORE, row_type=Result)
+    try:
+        store.agree(**_agreed(comparison))
+        _note_run(store, known, comparison)
+        names = [contestant.name for contestant in comparison.contestants]
+        n_folds = comparison.splits.n_folds
+        cells = plan_comparison(comparison.name, comparison.n_repeats, n_folds)
+        _run(store, data, comparison, COMPARISON, cells, names, advance)
+        outcome = summarize(store.rows(COMPARISON), comparison.contestants, n_folds)
+        best = list(outcome.best.values())
+        store.note(best=best)
+        for curve, cells in _plan_curves(comparison).items():
+            _run(store, data, comparison, curve, cells, best, advance)
+    finally:
+        store.close()
+
+
+def _run(
+    store: Store,
+    data: Data,
+    comparison: Comparison,
+    experiment: str,
+    cells: Sequence[Cell],
+    names: Sequence[str],
+    advance: Advance,
+) -> None:
+    compute = partial(
+        run_tasks, sets={comparison.name: data}, work=Work(run_cell, failed), jobs=comparison.jobs
+    )
+    run_missing(store, experiment, cells, names, compute, advance)
+
+
+def _plan_curves(comparison: Comparison) -> dict[str, list[Cell]]:
+    splits = comparison.splits
+    sizes = {UNLABELED: unlabeled_sizes(splits), LABELED: labeled_sizes(splits)}
+    return {
+        curve: plan_curve(curve, comparison.name, numbers, comparison.n_curve_splits)
+        for curve, numbers in sizes.items()
+        if numbers
+    }
+
+
+def _agreed(comparison: Comparison) -> dict[str, Any]:
+    """What the rows of a folder depend on; names are those of options where there is one."""
+    return {
+        "kind": KIND,
+        "format": FORMAT,
+        "iclda": versions()["iclda"],
+        "data": {comparison.name: comparison.table.digest},
+        "target": comparison.table.target,
+        "unlabeled": comparison.unlabeled or "",
+        "drop": ", ".join(sorted(comparison.dropped)),
+        "seed": comparison.seed,
+        "folds": comparison.splits.n_folds,
+        "labeled": comparison.n_labeled or "all",
+        "missing": comparison.missing,
+        "shrinkage": shrinkage_text(comparison.chosen_shrinkages),
+    }
+
+
+def facts(comparison: Comparison) -> dict[str, Any]:
+    """What a reader needs to know of a comparison besides its rows."""
+    splits, table = comparison.splits, comparison.table
+    return {
+        **_agreed(comparison),
+        "repeats": comparison.n_repeats,
+        "curve_splits": comparison.n_curve_splits,
+        "remarks": [asdict(remark) for remark in comparison.remarks],
+        "contestants": [
+            (each.name, each.method.name, each.shrinkage) for each in comparison.contestants
+        ],
+        "sources": [asdict(source) for source in table.sources],
+        "dropped": list(comparison.dropped),
+        "n_labels": int(table.is_labeled.sum()),
+        "n_rows": len(table.labels),
+        "n_used": splits.n_used,
+        "n_unlabeled": splits.n_unlabeled,
+        "is_capped": is_capped(splits),
+        "is_slow": comparison.is_slow,
+    }
+
+
+def _note_run(store: Store, known: dict[str, Any], comparison: Comparison) -> None:
+    """Keep what the report needs besides the rows."""
+    stored = store.settings()
+    commands = [*stored.get("commands", []), comparison.command]
+    rest = {name: value for name, value in known.items() if name not in _agreed(comparison)}
+    store.note(
+        **rest,
+        commands=list(dict.fromkeys(commands)),
+        versions=versions(),
+        machine=f"{platform.machine()}, {platform.system()}",
+        jobs=comparison.jobs,
+        began=time.strftime("%Y-%m-%d %H:%M"),
+    )

@@ -1,0 +1,121 @@
+"""Compute cells side by side and keep their rows: whatever they hold, whoever shows them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from .cells import Cell
+from .store import Store
+
+_CHUNK = 16  # cells a worker takes at a time: half a second of work
+_MOST_DEATHS = 1
+Task = tuple[Cell, Sequence[str]]  # a cell, and the methods still missing in it
+Sets = Mapping[str, Any]  # what cells are computed from, by the name of their data set
+Advance = Callable[[str, int, int, int], None]  # experiment, cells done, cells in all, failed fits
+
+
+@dataclass(frozen=True)
+class Work:
+    """How the rows of a cell are made; both functions are sent to other processes."""
+
+    run: Callable[[Cell, Sets, Sequence[str]], list[Any]]
+    fail: Callable[[Cell, str, str], Any]  # the row of a method whose process was killed
+
+
+def run_missing(
+    store: Store,
+    experiment: str,
+    cells: Sequence[Cell],
+    methods: Sequence[str],
+    compute: Callable[[Sequence[Task]], Iterator[list[Any]]],
+    advance: Advance,
+) -> None:
+    """Compute the cells of an experiment that are missing, keeping every row as it comes."""
+    missing = store.missing(cells, methods)
+    n_done, n_failed = len(cells) - len(missing), 0
+    advance(experiment, n_done, len(cells), n_failed)
+    start = time.time()
+    try:
+        for rows in compute(missing):
+            store.add(rows)
+            n_done += len({row.cell for row in rows})
+            n_failed += sum(row.failure is not None for row in rows)
+            advance(experiment, n_done, len(cells), n_failed)
+    finally:
+        spent = store.settings().get(f"seconds_{experiment}", 0.0)
+        store.note(**{f"seconds_{experiment}": spent + time.time() - start})
+
+
+def run_tasks(tasks: Sequence[Task], sets: Sets, work: Work, jobs: int) -> Iterator[list[Any]]:
+    """Rows of cells, a few cells at a time, in the order in which they finish."""
+    if jobs == 1:
+        for cell, methods in tasks:
+            with _one_thread().limit(limits=1):
+                rows = work.run(cell, sets, methods)
+            yield rows
+        return
+    size = max(1, min(_CHUNK, len(tasks) // (4 * jobs)))
+    chunks = {i: list(tasks[i : i + size]) for i in range(0, len(tasks), size)}
+    n_deaths = 0
+    while chunks:
+        if n_deaths > _MOST_DEATHS:
+            # Workers keep dying: find out over whom, a cell at a time, and go on without it.
+            number = next(iter(chunks))
+            yield from _run_alone(chunks.pop(number), sets, work)
+            n_deaths = 0
+        n_deaths += yield from _run_together(chunks, sets, work, jobs)
+
+
+def _run_together(
+    chunks: dict[int, list[Task]], sets: Sets, work: Work, jobs: int
+) -> Generator[list[Any], None, int]:
+    """Run chunks side by side, removing those that are done; returns 1 if a worker died."""
+    from joblib import Parallel, delayed
+    from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+    tasks = [
+        delayed(_run_chunk)(i, chunk, _needed(chunk, sets), work) for i, chunk in chunks.items()
+    ]
+    try:
+        for number, rows in Parallel(n_jobs=jobs, return_as="generator_unordered")(tasks):
+            del chunks[number]
+            yield rows
+    except TerminatedWorkerError:
+        return 1
+    return 0
+
+
+def _run_alone(chunk: list[Task], sets: Sets, work: Work) -> Iterator[list[Any]]:
+    """Each cell in a process of its own; if that dies, its fits are stored as failed."""
+    for task in chunk:
+        n_deaths = yield from _run_together({0: [task]}, sets, work, jobs=2)
+        if n_deaths:
+            cell, methods = task
+            reason = "The process that fitted this cell was killed."
+            yield [work.fail(cell, method, reason) for method in methods]
+
+
+def _run_chunk(number: int, chunk: Sequence[Task], sets: Sets, work: Work) -> tuple[int, list[Any]]:
+    with _one_thread().limit(limits=1):
+        return number, [row for cell, methods in chunk for row in work.run(cell, sets, methods)]
+
+
+def _needed(chunk: Sequence[Task], sets: Sets) -> dict[str, Any]:
+    """The sets of a chunk: what is not sent need not be copied."""
+    names = {cell.dataset for cell, _ in chunk}
+    return {name: data for name, data in sets.items() if name in names}
+
+
+@cache
+def _one_thread() -> Any:
+    """Small problems on many BLAS threads were seen 80 times slower than on one: pin them.
+
+    Looking for the libraries takes longer than many a fit: once a process is enough.
+    """
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()

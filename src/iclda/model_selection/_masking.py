@@ -1,0 +1,115 @@
+"""Take labels away: which rows keep theirs, and y with the marker in place of the others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from .._core.types import AnyArray
+from .._labels import UNLABELED, Labels, encode_labels, plain, split_marker
+from ._checks import check_count
+
+
+def mask_labels(
+    y: Any,
+    n_labeled: int,
+    min_per_class: int = 1,
+    random_state: Any = None,
+    *,
+    unlabeled: Any = -1,
+) -> AnyArray:
+    """Keep the labels of some rows and mark all others as unlabeled.
+
+    ``min_per_class`` rows of every class are drawn first, the others from all rows alike. For the
+    same ``random_state``, the rows that keep their labels with a smaller ``n_labeled`` keep them
+    with a larger one.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+        Class of every row; rows that carry the marker already stay as they are.
+    n_labeled : int
+        Number of rows that keep their labels.
+    min_per_class : int, default=1
+        Number of them guaranteed to every class.
+    random_state : int, RandomState instance or None, default=None
+        An int makes every call choose the same rows.
+    unlabeled : object, default=-1
+        Marker to write, the one that the classifier is given. None or NaN: a missing y.
+
+    Returns
+    -------
+    y_masked : ndarray of shape (n_samples,)
+        A copy in the dtype of y if it holds the marker too; else in a wider one: floats for
+        integers with NaN, objects for text with a marker that is no text.
+
+    Examples
+    --------
+    >>> from iclda.model_selection import mask_labels
+    >>> mask_labels([0, 0, 0, 1, 1, 1], n_labeled=3, random_state=0)
+    array([-1,  0,  0, -1, -1,  1])
+    >>> mask_labels(["cat", "cat", "dog", "dog"], 2, random_state=0, unlabeled="?")
+    array(['?', 'cat', 'dog', '?'], dtype='<U3')
+    """
+    labels = encode_labels(y, unlabeled)
+    check_labeled_count(labels, n_labeled, min_per_class)
+    order = labeling_order(labels.codes, min_per_class, check_random_state(random_state))
+    is_kept = np.zeros(len(labels.codes), dtype=bool)
+    is_kept[order[:n_labeled]] = True
+    return write_marker(y, is_kept, unlabeled)
+
+
+def labeling_order(codes: AnyArray, min_per_class: int, rng: np.random.RandomState) -> AnyArray:
+    """Labeled rows in the order in which they get their labels: each class's share first."""
+    order = rng.permutation(np.flatnonzero(codes != UNLABELED))
+    rank_in_class = np.empty(len(order), dtype=int)
+    for k in np.unique(codes[order]):
+        is_class = codes[order] == k
+        rank_in_class[is_class] = np.arange(is_class.sum())
+    return order[np.argsort(rank_in_class >= min_per_class, kind="stable")]
+
+
+def check_labeled_count(labels: Labels, n_labeled: Any, min_per_class: Any) -> None:
+    """Every class can give its share, and the shares fit into ``n_labeled`` rows."""
+    check_count("min_per_class", min_per_class, 1)
+    check_count("n_labeled", n_labeled, 1)
+    counts = np.bincount(labels.codes[labels.is_labeled])
+    rarest = int(counts.argmin())
+    if counts[rarest] < min_per_class:
+        raise ValueError(
+            f"min_per_class={min_per_class}, but class {plain(labels.classes[rarest])!r} has "
+            f"{counts[rarest]} labeled rows: pass min_per_class={counts[rarest]} or less."
+        )
+    least, most = min_per_class * len(counts), int(counts.sum())
+    if not least <= n_labeled <= most:
+        raise ValueError(
+            f"n_labeled={n_labeled} must lie between {least} (min_per_class={min_per_class} of "
+            f"each of {len(counts)} classes) and {most}, the number of labeled rows."
+        )
+
+
+def write_marker(y: Any, is_kept: AnyArray, unlabeled: Any) -> AnyArray:
+    """y where it is kept, which labeled rows only may be, and the marker elsewhere."""
+    present, is_marker = split_marker(y, unlabeled)
+    kept = present[is_kept[~is_marker]]
+    marker = storable(unlabeled)
+    masked = np.full(len(is_kept), marker, dtype=_dtype_with(present, marker))
+    masked[is_kept] = kept
+    return masked
+
+
+def storable(marker: Any) -> Any:
+    """The marker, with None for pandas.NA, which no array can be compared with."""
+    return None if type(marker).__name__ == "NAType" else marker
+
+
+def _dtype_with(present: AnyArray, marker: Any) -> np.dtype[Any]:
+    """The narrowest dtype that holds values and marker unchanged; objects if there is none."""
+    is_text = present.dtype.kind in "US"
+    if is_text != isinstance(marker, (str, bytes)):
+        return np.dtype(object)
+    dtype = np.result_type(present.dtype, np.min_scalar_type(marker))
+    is_lossless = (present.astype(dtype).astype(present.dtype) == present).all()
+    return dtype if is_lossless else np.dtype(object)

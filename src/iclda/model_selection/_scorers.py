@@ -1,0 +1,143 @@
+"""Scores of labeled rows: any scikit-learn scorer, with the unlabeled rows left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from inspect import signature
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import get_scorer
+from sklearn.utils import _safe_indexing, check_consistent_length
+from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_object
+
+from .._labels import plain, split_marker
+from ._marker import Marker, marker_of
+from ._rows import cut
+
+_LOG_LIKELIHOOD = "log_likelihood"
+
+
+def semi_supervised_scorer(
+    scoring: str | Callable[..., float] = "accuracy", *, unlabeled: Any = Marker.OF_ESTIMATOR
+) -> SemiSupervisedScorer:
+    """A scorer that leaves unlabeled rows out and scores the others as usual.
+
+    Needed where a split may test unlabeled rows: scikit-learn's own scorers take the marker for one
+    more class, and count every unlabeled row as an error. With the splitters of this module, no
+    unlabeled row is tested, and plain scorers do.
+
+    Parameters
+    ----------
+    scoring : str or callable, default="accuracy"
+        Name of a scikit-learn scorer, a scorer ``f(estimator, X, y)``, or "log_likelihood": the
+        mean log of prior times density of the true class, for the classifiers of this package.
+    unlabeled : object, default=Marker.OF_ESTIMATOR
+        Marker of unlabeled rows in y. By default that of the estimator, also inside a pipeline or a
+        search; -1 where it has no parameter ``unlabeled``.
+
+    Returns
+    -------
+    scorer : SemiSupervisedScorer
+        To be passed as ``scoring``, or called as ``scorer(estimator, X, y)``.
+
+    Examples
+    --------
+    >>> from iclda import SupervisedLDA
+    >>> from iclda.model_selection import semi_supervised_scorer
+    >>> X, y = [[0.0], [1.0], [5.0], [6.0], [2.0]], ["a", "a", "b", "b", None]
+    >>> clf = SupervisedLDA(unlabeled=None).fit(X, y)
+    >>> semi_supervised_scorer("balanced_accuracy")(clf, X, y)
+    1.0
+    """
+    if isinstance(scoring, str):
+        scorer = mean_log_likelihood if scoring == _LOG_LIKELIHOOD else get_scorer(scoring)
+        return SemiSupervisedScorer(scorer, scoring, unlabeled)
+    if not callable(scoring):
+        raise ValueError(
+            f"scoring must be the name of a scorer or a function of estimator, X and y, got "
+            f"{scoring!r}. For several scores pass a dict of scorers made one by one."
+        )
+    return SemiSupervisedScorer(scoring, getattr(scoring, "__name__", repr(scoring)), unlabeled)
+
+
+class SemiSupervisedScorer:
+    """What :func:`semi_supervised_scorer` returns."""
+
+    def __init__(self, scorer: Callable[..., float], name: str, unlabeled: Any) -> None:
+        self._scorer = scorer
+        self.__name__ = name
+        self._unlabeled = unlabeled
+        self._request: MetadataRequest | None = None
+
+    def __call__(
+        self, estimator: Any, X: Any, y_true: Any, sample_weight: Any = None, **metadata: Any
+    ) -> float:
+        """Score of the labeled rows; weights and other metadata are cut to them."""
+        check_consistent_length(X, y_true, sample_weight)
+        marker = marker_of(estimator, self._unlabeled)
+        present, is_marker = split_marker(y_true, marker)
+        if not present.size:
+            raise ValueError(
+                f"A score needs labeled rows, and all {len(is_marker)} rows carry the marker "
+                f"{plain(marker)!r}: split with SemiSupervisedKFold, or label some of them."
+            )
+        if sample_weight is not None:
+            metadata["sample_weight"] = sample_weight
+        kept = np.flatnonzero(~is_marker)
+        metadata = cut(metadata, kept, len(is_marker))
+        return float(self._scorer(estimator, _safe_indexing(X, kept), present, **metadata))
+
+    def set_score_request(self, **requests: Any) -> SemiSupervisedScorer:
+        """Say what metadata to take where routing is on, for example ``sample_weight=True``.
+
+        Parameters
+        ----------
+        requests : dict
+            Name of the metadata -> True, False, None or another name, as of scikit-learn's scorers.
+
+        Returns
+        -------
+        self : SemiSupervisedScorer
+            The same scorer.
+        """
+        self._request = MetadataRequest(owner=self)
+        for name, alias in requests.items():
+            self._request.score.add_request(param=name, alias=alias)
+        return self
+
+    def get_metadata_routing(self) -> MetadataRequest:
+        """What metadata the scorer takes.
+
+        Returns
+        -------
+        routing : MetadataRequest
+            As set by ``set_score_request``, or else as of the scorer inside.
+        """
+        return get_routing_for_object(self._request or self._scorer)
+
+    def _accept_sample_weight(self) -> bool:
+        # What scikit-learn asks a scorer where routing is off, to know whether to weigh its rows.
+        asks = getattr(self._scorer, "_accept_sample_weight", None)
+        return asks() if asks else "sample_weight" in signature(self._scorer).parameters
+
+    def __repr__(self) -> str:
+        marker = self._unlabeled
+        given = "" if marker is Marker.OF_ESTIMATOR else f", unlabeled={plain(marker)!r}"
+        return f"semi_supervised_scorer({self.__name__!r}{given})"
+
+
+def mean_log_likelihood(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+    """Mean over rows of the log of prior times density of their class, also through a pipeline."""
+    estimator = getattr(estimator, "best_estimator_", estimator)
+    if hasattr(estimator, "steps"):
+        *transformers, (_, estimator) = estimator.steps
+        for _, step in transformers:
+            X = X if step in (None, "passthrough") else step.transform(X)
+    if not hasattr(estimator, "log_likelihood"):
+        raise TypeError(
+            f"scoring={_LOG_LIKELIHOOD!r} needs a classifier of this package, the last step of a "
+            f"pipeline or by itself; {type(estimator).__name__} has no method log_likelihood. Use "
+            "neg_log_loss, which needs predict_proba only."
+        )
+    return float(np.average(estimator.log_likelihood(X, y), weights=sample_weight))

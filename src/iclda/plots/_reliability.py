@@ -1,0 +1,311 @@
+"""Whether probabilities mean what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from .._core.types import AnyArray, Array
+from ._binning import ReliabilityCurve, reliability_curve
+from ._look import FAINT, LABEL_SIZE, axes_for, background, foreground, method_lines, plain_text
+from ._rows import UNLABELED, encode, marker_of, named, named_estimators
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+_COUNTS_TOP, _COUNTS_BOTTOM = -0.06, -0.27  # the strip of counts, in units of the shares
+_PREDICTED = "the predicted class"
+
+
+class ReliabilityDisplay:
+    """Observed against predicted probability, for one or several classifiers.
+
+    On the diagonal probabilities mean what they say. Vertical bars are one standard error, the
+    strip below counts the rows in every bin, and names carry the mean distance from the diagonal,
+    known as expected calibration error.
+
+    Make one by ``from_estimator`` or ``from_predictions``; ``plot`` draws it again.
+
+    Parameters
+    ----------
+    curves : dict of ReliabilityCurve
+        Binned rows, by classifier.
+    event : str, default="the predicted class"
+        Whose probability it is.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Axes drawn in.
+    figure_ : matplotlib Figure
+        Its figure.
+    lines_ : dict of matplotlib Line2D
+        Curves, by classifier.
+    counts_ : dict of matplotlib StepPatch
+        Numbers of rows, by classifier.
+    diagonal_ : matplotlib Line2D
+        The diagonal.
+    """
+
+    def __init__(self, *, curves: Mapping[str, ReliabilityCurve], event: str = _PREDICTED) -> None:
+        self.curves = curves
+        self.event = event
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        pos_label: Any = None,
+        n_bins: int = 10,
+        strategy: str = "uniform",
+        unlabeled: Any = "auto",
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the probabilities of fitted classifiers for rows of known class.
+
+        Parameters
+        ----------
+        estimator : classifier or dict of classifiers
+            Fitted; one, or one for each name.
+        X : array-like of shape (n_samples, n_features)
+            Rows, best ones that were not trained on.
+        y : array-like of shape (n_samples,)
+            Their classes; rows with the marker are left out.
+        pos_label : object, default=None
+            Class whose probability is drawn. None: of two classes the second, of more the predicted
+            one, whichever it is.
+        n_bins : int, default=10
+            Number of bins.
+        strategy : {"uniform", "quantile"}, default="uniform"
+            Bins of equal width, or of about equally many rows.
+        unlabeled : object, default="auto"
+            Marker of unlabeled rows in y; "auto": that of the classifier, or -1.
+        ax : matplotlib Axes, default=None
+            Axes to draw in; None: new ones.
+        **kwargs : dict
+            Passed to ``plot``.
+
+        Returns
+        -------
+        display : ReliabilityDisplay
+            What was drawn.
+        """
+        from .._inputs import read_table, take_rows
+
+        estimators = named_estimators(estimator)
+        first = next(iter(estimators.values()))
+        for name, one in estimators.items():
+            if not np.array_equal(one.classes_, first.classes_):
+                raise ValueError(
+                    f"Classifiers must know the same classes; {name!r} knows "
+                    f"{one.classes_.tolist()}, the first one {first.classes_.tolist()}."
+                )
+        codes = encode(y, first.classes_, marker_of(first, unlabeled))
+        kept = np.flatnonzero(codes != UNLABELED)
+        if len(kept) == 0:
+            raise ValueError(f"y labels none of the {len(codes)} rows, and classes must be known.")
+        rows = take_rows(read_table(X), kept)
+        return cls.from_predictions(
+            first.classes_[codes[kept]],
+            {name: one.predict_proba(rows) for name, one in estimators.items()},
+            classes=first.classes_,
+            pos_label=pos_label,
+            n_bins=n_bins,
+            strategy=strategy,
+            ax=ax,
+            **kwargs,
+        )
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        y_prob: Any,
+        *,
+        classes: Any = None,
+        pos_label: Any = None,
+        n_bins: int = 10,
+        strategy: str = "uniform",
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw given probabilities.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+            Classes of the rows.
+        y_prob : array-like of shape (n_samples, n_classes) or (n_samples,), or dict of them
+            Probabilities of the classes; of two classes, those of the second will do. With a dict,
+            those of each name.
+        classes : array-like of shape (n_classes,), default=None
+            The classes, in the order of the probabilities; None: those in y_true, sorted.
+        pos_label : object, default=None
+            Class whose probability is drawn. None: of two classes the second, of more the predicted
+            one, whichever it is.
+        n_bins : int, default=10
+            Number of bins.
+        strategy : {"uniform", "quantile"}, default="uniform"
+            Bins of equal width, or of about equally many rows.
+        ax : matplotlib Axes, default=None
+            Axes to draw in; None: new ones.
+        **kwargs : dict
+            Passed to ``plot``.
+
+        Returns
+        -------
+        display : ReliabilityDisplay
+            What was drawn.
+        """
+        truth = np.asarray(y_true)
+        classes = np.unique(truth) if classes is None else np.asarray(classes)
+        code = _code_of(pos_label, classes)
+        curves = {}
+        for name, given in named(y_prob).items():
+            probabilities = _checked(given, len(truth), len(classes), name)
+            predicted, is_true = _event(truth, probabilities, classes, code)
+            curves[name] = reliability_curve(predicted, is_true, n_bins=n_bins, strategy=strategy)
+        event = _PREDICTED if code is None else f"class {plain_text(classes.tolist()[code])}"
+        return cls(curves=curves, event=event).plot(ax=ax, **kwargs)
+
+    def plot(
+        self, ax: Axes | None = None, *, legend: bool = True, counts: bool = True, **kwargs: Any
+    ) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Axes to draw in; None: new ones.
+        legend : bool, default=True
+            Whether to name the classifiers, with their calibration errors.
+        counts : bool, default=True
+            Whether to draw the numbers of rows below.
+        **kwargs : dict
+            Passed to ``Axes.plot`` for the curves.
+
+        Returns
+        -------
+        display : ReliabilityDisplay
+            Itself.
+        """
+        ax = axes_for(ax, 4.4, 4.6)
+        self.ax_, self.figure_ = ax, ax.figure
+        (self.diagonal_,) = ax.plot(
+            [0, 1], [0, 1], color=FAINT, linewidth=0.9, linestyle=(0, (2, 2))
+        )
+        self.lines_: dict[str, Any] = {}
+        self.counts_: dict[str, Any] = {}
+        styles = method_lines(self.curves)
+        for rank, (name, curve) in enumerate(self.curves.items()):
+            style = {**styles[str(name)], "marker": _MARKERS[rank % len(_MARKERS)], **kwargs}
+            self.lines_[name] = self._draw_curve(name, curve, style)
+        if counts:
+            self._draw_counts()
+        low = _COUNTS_BOTTOM - 0.02 if counts else -0.03
+        ax.set(xlim=(-0.02, 1.02), ylim=(low, 1.03), yticks=np.linspace(0, 1, 6))
+        ax.set_xlabel(f"Predicted probability of {self.event}")
+        ax.set_ylabel("Observed share")
+        if legend:
+            self._draw_legend()
+        return self
+
+    def _draw_curve(self, name: str, curve: ReliabilityCurve, style: dict[str, Any]) -> Any:
+        is_full = curve.counts > 0
+        low, high = (end[is_full] for end in curve.interval)
+        predicted, observed = curve.predicted[is_full], curve.observed[is_full]
+        self.ax_.vlines(predicted, low, high, color=style["color"], linewidth=0.8, alpha=0.6)
+        label = f"{curve.calibration_error:.3f}"
+        label = f"{plain_text(name)}  {label}" if name else label
+        style = {"markersize": 4.5, "linewidth": 1.4, "label": label, **style}
+        return self.ax_.plot(predicted, observed, **style)[0]
+
+    def _draw_legend(self) -> None:
+        """Below the diagonal, where curves are rarest, and above the counts."""
+        self.ax_.legend(
+            handles=list(self.lines_.values()),
+            loc="lower right",
+            bbox_to_anchor=(1.0, 0.0),
+            bbox_transform=self.ax_.get_yaxis_transform(),
+            facecolor=background(),
+            edgecolor="none",
+            framealpha=0.75,
+            title="Calibration error",
+            title_fontsize=LABEL_SIZE,
+            fontsize=LABEL_SIZE,
+            alignment="left",
+            borderaxespad=0.0,
+        )
+
+    def _draw_counts(self) -> None:
+        ax, is_single = self.ax_, len(self.curves) == 1
+        most = max(int(curve.counts.max()) for curve in self.curves.values())
+        height = (_COUNTS_TOP - _COUNTS_BOTTOM) / max(most, 1)
+        for name, curve in self.curves.items():
+            color = self.lines_[name].get_color()
+            self.counts_[name] = ax.stairs(
+                _COUNTS_BOTTOM + height * curve.counts,
+                curve.edges,
+                baseline=_COUNTS_BOTTOM,
+                fill=is_single,
+                color=color,
+                alpha=0.5 if is_single else 0.9,
+                linewidth=1.0,
+            )
+        ax.axhline(_COUNTS_BOTTOM, color=foreground(), linewidth=0.6)
+        ax.annotate(
+            f"{most:,} rows",
+            xy=(-0.01, _COUNTS_TOP),
+            xycoords=("axes fraction", "data"),
+            ha="right",
+            va="center",
+            fontsize=LABEL_SIZE - 1,
+            annotation_clip=False,
+        )
+
+
+def _code_of(pos_label: Any, classes: AnyArray) -> int | None:
+    """Number of the class whose probability is drawn; None for the predicted one."""
+    known = classes.tolist()
+    if pos_label is None:
+        return 1 if len(known) == 2 else None
+    if pos_label not in known:
+        raise ValueError(f"pos_label must be one of the classes {known}, got {pos_label!r}.")
+    return known.index(pos_label)
+
+
+def _checked(y_prob: Any, n_rows: int, n_classes: int, name: str) -> Array:
+    probabilities = np.asarray(y_prob, dtype=np.float64)
+    if probabilities.shape == (n_rows,) and n_classes == 2:
+        probabilities = np.column_stack([1 - probabilities, probabilities])
+    whose = f" of {name!r}" if str(name) else ""
+    if probabilities.shape != (n_rows, n_classes):
+        raise ValueError(
+            f"y_prob{whose} must hold {n_rows} rows, as y_true does, of {n_classes} probabilities, "
+            f"one a class; got shape {probabilities.shape}."
+        )
+    is_fine = (probabilities >= 0) & (probabilities <= 1)
+    if not is_fine.all():
+        row, column = np.argwhere(~is_fine)[0]
+        raise ValueError(
+            f"y_prob{whose} must lie between 0 and 1, got {float(probabilities[row, column])!r} in "
+            f"row {row}."
+        )
+    return probabilities
+
+
+def _event(
+    truth: AnyArray, probabilities: Array, classes: AnyArray, code: int | None
+) -> tuple[Array, AnyArray]:
+    """Predicted probability, and whether it came true, of every row."""
+    if code is not None:
+        return probabilities[:, code], truth == classes[code]
+    top = probabilities.argmax(axis=1)
+    return probabilities[np.arange(len(top)), top], truth == classes[top]

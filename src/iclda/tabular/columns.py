@@ -1,0 +1,120 @@
+"""What kind of column each one is; columns that no linear model can learn from are refused."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from .._core.types import AnyArray
+from .cells import number_in, texts_of
+
+NUMBER, BOOLEAN, CATEGORY = "number", "boolean", "category"
+
+_TOLD = 5  # columns that an error describes; of more it gives the number
+_FEW_TEXTS = 20  # so many different texts are categories, however few the rows
+_DATE = re.compile(r"\d{4}-\d\d?-\d\d?([ T].*)?|\d\d?[./]\d\d?[./]\d{2,4}( .*)?")
+
+
+def kinds_of(features: Any) -> dict[str, str]:
+    """Kind of every column of a pandas frame, by name.
+
+    Raises ValueError that names the columns and the way out for dates, ids, free text, numbers
+    mixed with text, and values that are neither number nor text.
+    """
+    _check_names(features)
+    kinds, problems = {}, []
+    for name in features.columns:
+        try:
+            kinds[name] = _kind_of(features[name], name)
+        except ValueError as error:
+            problems.append(str(error))
+    if problems:
+        n_more = len(problems) - _TOLD
+        more = [f"{n_more} more columns cannot be used."] if n_more > 0 else []
+        raise ValueError(" ".join([*problems[:_TOLD], *more]))
+    return kinds
+
+
+def is_boolean(series: Any) -> bool:
+    """Whether a column holds true and false, perhaps with gaps."""
+    if getattr(series.dtype, "kind", "O") != "O":
+        return bool(series.dtype.kind == "b")
+    types = {type(value) for value in series.dropna()}
+    return bool(types) and types <= {bool, np.bool_}
+
+
+def _check_names(features: Any) -> None:
+    for name in features.columns:
+        if not isinstance(name, str):
+            raise ValueError(
+                f"Column names must be text, got {name!r}: rename it, for example by "
+                "features.columns = features.columns.astype(str)."
+            )
+    twice = features.columns[features.columns.duplicated()]
+    if len(twice):
+        raise ValueError(f"The column name {twice[0]!r} stands there twice: rename one of them.")
+
+
+def _kind_of(series: Any, name: str) -> str:
+    code = getattr(series.dtype, "kind", "O")
+    if str(series.dtype) == "category":
+        return CATEGORY
+    if is_boolean(series):
+        return BOOLEAN
+    if code in "iuf":
+        return NUMBER
+    if code in "mM":
+        raise ValueError(_date_message(name, series.dropna().iloc[0]))
+    if code == "c":
+        raise ValueError(
+            f"Column {name!r} holds complex numbers: split it into two columns, or {_drop(name)}."
+        )
+    return _kind_of_objects(series, name)
+
+
+def _kind_of_objects(series: Any, name: str) -> str:
+    present = series.dropna()
+    types = {type(value) for value in present}
+    odd = [value for value in present if not isinstance(value, (str, bool, int, float, np.generic))]
+    if odd:
+        raise ValueError(
+            f"Column {name!r} holds values that are neither numbers nor text, for example "
+            f"{odd[0]!r}: {_drop(name)}."
+        )
+    if types and all(issubclass(kind, (int, float, np.number)) for kind in types - {bool}):
+        return NUMBER
+    _refuse_text(texts_of(present), name)
+    return CATEGORY
+
+
+def _refuse_text(texts: AnyArray, name: str) -> None:
+    values = [text for text in texts if text is not None]
+    unique = sorted(set(values))
+    odd = [value for value in values if number_in(value) is None]
+    if values and len(odd) <= len(values) / 2:
+        raise ValueError(
+            f"Column {name!r} holds numbers, but text in {len(odd)} of {len(values)} rows, for "
+            f"example {(odd or values)[0]!r}: empty these cells if the number is unknown, or "
+            f"{_drop(name)}."
+        )
+    if unique and all(_DATE.fullmatch(value) for value in unique):
+        raise ValueError(_date_message(name, unique[0]))
+    if len(unique) > max(_FEW_TEXTS, len(values) / 2) or 2 < len(unique) == len(values):
+        raise ValueError(
+            f"Column {name!r} holds {len(unique)} different texts in {len(values)} rows, for "
+            f"example {values[0]!r}: nothing can be learned from names, ids or free text, so "
+            f"{_drop(name)}."
+        )
+
+
+def _date_message(name: str, example: Any) -> str:
+    return (
+        f"Column {name!r} holds dates or times, for example {example}: turn them into numbers, "
+        f"for example of days since the first one, or {_drop(name)}."
+    )
+
+
+def _drop(name: str) -> str:
+    return f"leave the column out (--drop {name!r})"

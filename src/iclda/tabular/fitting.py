@@ -1,0 +1,103 @@
+"""Fit a table: from rows and labels to a pipeline, with what a person should know about it."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from .._labels import resolve_priors
+from .methods import Method
+from .preparation import pipeline, preprocessing
+from .table import Table
+
+_NO_UNLABELED = "got no unlabeled rows"
+_SUPERVISED = (
+    "No row is unlabeled, so that this is a supervised fit. Rows with an empty target are "
+    "unlabeled; --unlabeled and --unlabeled-file name others."
+)
+# Messages speak of parameters in Python; on the command line they are options.
+_OPTIONS = {
+    "pass shrinkage": "pass --shrinkage",
+    "Pass shrinkage": "Pass --shrinkage",
+    "pass another shrinkage": "pass another --shrinkage",
+    "drop the column": "leave the column out by --drop",
+    "or drop columns": "or leave columns out by --drop",
+    "Compare with SupervisedLDA": "Compare with --method supervised",
+}
+
+
+@dataclass(frozen=True)
+class TableFit:
+    """A fitted pipeline, and what is to be kept and said about it."""
+
+    model: Any
+    about: dict[str, Any]
+
+
+def fit_table(
+    table: Table,
+    method: Method,
+    *,
+    missing: str = "impute",
+    shrinkage: float | str | None = None,
+    priors: Mapping[str, float] | None = None,
+    seed: int = 0,
+    command: str = "",
+) -> TableFit:
+    """Fit a method to all rows of a table."""
+    _check_priors(priors, table)
+    start = time.perf_counter()
+    classifier = method.classifier(shrinkage=shrinkage, priors=priors, seed=seed)
+    model = pipeline(preprocessing(table.features, missing=missing), classifier)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        _fit(model, table)
+    found = model.predict(table.features[table.is_labeled])
+    about = {
+        "method": method.name,
+        "command": command,
+        "target": table.target,
+        "sources": [asdict(source) for source in table.sources],
+        "digest": table.digest,
+        "missing": missing,
+        "labeled": dict(Counter(sorted(table.labels[table.is_labeled]))),
+        "n_unlabeled": int((~table.is_labeled).sum()),
+        "n_agreeing": int((found == table.labels[table.is_labeled]).sum()),
+        "seconds": round(time.perf_counter() - start, 3),
+        "empty_cells": {name: int(n) for name, n in table.features.isna().sum().items() if n},
+        "notes": list(table.notes),
+        "warnings": _told(caught),
+    }
+    return TableFit(model, about)
+
+
+def _check_priors(priors: Mapping[str, float] | None, table: Table) -> None:
+    """Before anything is computed; classes of a table are text, and None marks no class."""
+    resolve_priors(priors, np.array(table.classes, dtype=object), None)
+
+
+def _fit(model: Any, table: Table) -> None:
+    try:
+        model.fit(table.features, table.labels)
+    except ValueError as error:
+        raise ValueError(_with_options(str(error))) from error
+
+
+def _told(caught: list[warnings.WarningMessage]) -> list[str]:
+    """Warnings, each once."""
+    messages = dict.fromkeys(str(warning.message) for warning in caught)
+    return [
+        _SUPERVISED if _NO_UNLABELED in message else _with_options(message) for message in messages
+    ]
+
+
+def _with_options(message: str) -> str:
+    for parameter, option in _OPTIONS.items():
+        message = message.replace(parameter, option)
+    return message

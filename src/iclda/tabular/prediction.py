@@ -1,0 +1,142 @@
+"""Predict a file of any size block by block into another one, with constant memory."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._labels import plain
+from .._whole_file import check_writable, written_whole
+from .columns import BOOLEAN, CATEGORY, NUMBER
+from .files import TableFile, open_table
+from .frames import frame_of, refuse_infinity
+from .requirements import require
+from .writing import SUFFIXES, appending
+
+CLASS_COLUMN, PROBABILITY_PREFIX = "class", "probability_"
+
+_HELD = {NUMBER: "numbers", BOOLEAN: "true and false", CATEGORY: "text"}
+
+Advance = Callable[[float, int], None]  # share of the file, rows so far
+
+
+@dataclass
+class Predicted:
+    """What a run over a file has seen."""
+
+    ignored: tuple[str, ...]
+    n_rows: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+    filled: Counter[str] = field(default_factory=Counter)
+
+
+def predict_file(
+    model: Any,
+    kinds: Mapping[str, str],
+    data: Path,
+    out: Path,
+    *,
+    ids: Sequence[str] = (),
+    advance: Advance = lambda share, n_rows: None,
+) -> Predicted:
+    """Class and probabilities of every row of a file, written to another one.
+
+    Nothing is written under the name of that file before all rows are done.
+    """
+    file = open_table(data)
+    _check_out(data, out)
+    _check_columns(file, kinds, ids)
+    names = [str(name) for name in model.classes_]
+    columns = [*ids, CLASS_COLUMN, *(PROBABILITY_PREFIX + name for name in names)]
+    _refuse_clashes(columns)
+    done = Predicted(tuple(name for name in file.columns if name not in {*kinds, *ids}))
+    types = _arrow_types(kinds, ids)
+    with written_whole(out) as unfinished, appending(unfinished, out.suffix, columns) as write:
+        for batch, share in file.batches(types):
+            if batch.num_rows:
+                write(_predicted(model, names, batch, kinds, ids, file, done))
+                advance(share, done.n_rows)
+        if not done.n_rows:
+            raise ValueError(f"{data} holds no rows below the names of its columns.")
+    return done
+
+
+def _predicted(
+    model: Any,
+    names: Sequence[str],
+    batch: Any,
+    kinds: Mapping[str, str],
+    ids: Sequence[str],
+    file: TableFile,
+    done: Predicted,
+) -> dict[str, Any]:
+    frame = frame_of(batch.select(list(kinds)))
+    refuse_infinity(frame, file, done.n_rows)
+    _refuse_other_kinds(frame, kinds, file)
+    probabilities = model.predict_proba(frame)
+    codes = probabilities.argmax(axis=1)
+    done.n_rows += len(frame)
+    for code, count in enumerate(np.bincount(codes, minlength=len(names)).tolist()):
+        done.counts[names[code]] += count
+    done.filled.update({name: int(n) for name, n in frame.isna().sum().items() if n})
+    columns: dict[str, Any] = {name: batch.column(name) for name in ids}
+    columns[CLASS_COLUMN] = np.array(names, dtype=object)[codes]
+    for name, column in zip(names, probabilities.T, strict=True):
+        columns[PROBABILITY_PREFIX + name] = column
+    return columns
+
+
+def _arrow_types(kinds: Mapping[str, str], ids: Sequence[str]) -> dict[str, Any]:
+    arrow = require("pyarrow")
+    types = {NUMBER: arrow.float64(), BOOLEAN: arrow.bool_(), CATEGORY: arrow.string()}
+    return {name: types[kind] for name, kind in kinds.items()} | dict.fromkeys(ids, arrow.string())
+
+
+def _check_out(data: Path, out: Path) -> None:
+    if out.suffix.lower() not in SUFFIXES:
+        raise ValueError(
+            f"{out}: predictions are written to {' or '.join(SUFFIXES)} files, got "
+            f"{out.suffix or 'no suffix'!r}."
+        )
+    check_writable(out)
+    if out.exists() and out.samefile(data):
+        raise ValueError(f"{out} is the file that is read: write the predictions to another one.")
+
+
+def _check_columns(file: TableFile, kinds: Mapping[str, str], ids: Sequence[str]) -> None:
+    lacking = [name for name in kinds if name not in file.columns]
+    if lacking:
+        listed = ", ".join(repr(name) for name in lacking[:12])
+        more = f" and {len(lacking) - 12} more" if len(lacking) > 12 else ""
+        raise ValueError(
+            f"{file.path} lacks {len(lacking)} of the {len(kinds)} columns that the model was "
+            f"fitted to: {listed}{more}. Columns are found by name, in any order."
+        )
+    for name in ids:
+        if name not in file.columns:
+            raise ValueError(f"{file.path} has no column {name!r} to keep as an id.")
+
+
+def _refuse_clashes(columns: Sequence[str]) -> None:
+    twice = [name for name, count in Counter(columns).items() if count > 1]
+    if twice:
+        raise ValueError(
+            f"The predictions would hold two columns named {twice[0]!r}: rename the id column, or "
+            "leave it out."
+        )
+
+
+def _refuse_other_kinds(frame: Any, kinds: Mapping[str, str], file: TableFile) -> None:
+    """Parquet columns have types of their own, which may not be those of the training data."""
+    for name, kind in kinds.items():
+        fitting = "biufO" if kind == CATEGORY else "biuf"
+        if frame[name].dtype.kind not in fitting and frame[name].notna().any():
+            raise ValueError(
+                f"{file.path}, column {name!r}: must hold {_HELD[kind]}, as in the data the model "
+                f"was fitted to, got {plain(frame[name].dropna().iloc[0])!r}."
+            )

@@ -1,0 +1,149 @@
+"""What was fitted and how it went, in words for people who do not know the method."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .methods import METHODS
+from .prediction import Predicted
+
+_HELD = {"number": "numbers", "boolean": "true or false", "category": "categories"}
+
+
+def fit_summary(details: Mapping[str, Any]) -> list[str]:
+    """Rows, classes, method and diagnosis of a model, one paragraph a line."""
+    return [
+        *_rows_lines(details),
+        "",
+        *_class_lines(details),
+        "",
+        *_method_lines(details),
+        *(f"Note: {text}" for text in details["about"].get("notes", ())),
+        *(f"Warning: {text}" for text in details["about"].get("warnings", ())),
+    ]
+
+
+def show_summary(details: Mapping[str, Any]) -> list[str]:
+    """All that a model file tells."""
+    about = details["about"]
+    lines = [
+        *fit_summary(details),
+        "",
+        f"Fitted     {details['created']} by iclda {details['iclda']}",
+    ]
+    if about.get("command"):
+        lines.append(f"Command    {about['command']}")
+    lines += [
+        f"Data       {source['path']}, {source['n_rows']:,} rows, sha256 {source['sha256']}"
+        for source in about.get("sources", ())
+    ]
+    lines.append(f"Columns    {', '.join(details['columns'] or ['without names'])}")
+    settings = [f"{name}={value!r}" for name, value in details["parameters"].items()]
+    lines.append(f"Settings   {details['classifier']}({', '.join(settings)})")
+    versions = ", ".join(f"{name} {number}" for name, number in details["versions"].items())
+    lines.append(f"Versions   {versions}")
+    lines.append(f"Checksum   right: sha256 {details['sha256']} (format {details['format']})")
+    return [printable(line) for line in lines]
+
+
+def predicted_summary(done: Predicted, out: Any) -> list[str]:
+    """What became of the rows of a file."""
+    lines = []
+    if done.ignored:
+        lines.append(f"Ignored {_columns(done.ignored)} that the model does not use.")
+    if done.filled:
+        lines.append(f"Empty cells were filled in: {_counted(done.filled)}.")
+    width = max(len("class"), *map(len, done.counts))
+    lines += [""] if lines else []
+    lines.append(f"  {'class'.ljust(width)}  predicted rows   share")
+    for name, count in done.counts.items():
+        lines.append(f"  {name.ljust(width)}  {count:>14,}  {count / done.n_rows:>6.1%}")
+    lines += ["", f"Wrote {out}: {done.n_rows:,} rows."]
+    return [printable(line) for line in lines]
+
+
+def printable(text: str) -> str:
+    """Text without characters that a terminal would obey."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def _rows_lines(details: Mapping[str, Any]) -> list[str]:
+    about, name = details["about"], details["classifier"]
+    title = next((method.title for method in METHODS if method.class_name == name), name)
+    title = f"{title[0].upper()}{title[1:]}"
+    if "labeled" not in about:
+        return [f"{title}, {details['n_features']} features."]
+    n_labeled, n_unlabeled = sum(about["labeled"].values()), about["n_unlabeled"]
+    rows = f"{n_labeled:,} labeled and {n_unlabeled:,} unlabeled rows"
+    if name == "SupervisedLDA":
+        rows = f"{n_labeled:,} labeled rows; {n_unlabeled:,} unlabeled rows were not used"
+    return [f"{title} for {about['target']!r}, fitted to {rows}.", *_column_lines(details)]
+
+
+def _column_lines(details: Mapping[str, Any]) -> list[str]:
+    counts = Counter(details["columns"].values())
+    parts = [f"{n} of {_HELD[kind]}" for kind, n in counts.items()]
+    told = f": {', '.join(parts)}" if len(parts) > 1 else f" of {_HELD[next(iter(counts))]}"
+    n_columns = counts.total()
+    lines = [f"It reads {n_columns} column{'s' if n_columns > 1 else ''}{told}."]
+    if empty := details["about"]["empty_cells"]:
+        lines.append(f"Empty cells were filled in: {_counted(empty)}.")
+    return lines
+
+
+def _class_lines(details: Mapping[str, Any]) -> list[str]:
+    labeled = details["about"].get("labeled", {})
+    names = [str(name) for name in details["classes"]]
+    width = max(len("class"), *map(len, names))
+    shares = details["priors"] or [float("nan")] * len(names)
+    lines = [f"  {'class'.ljust(width)}  labeled rows  share in the model"]
+    for name, share in zip(names, shares, strict=True):
+        count = f"{labeled[name]:,}" if name in labeled else "-"
+        lines.append(f"  {name.ljust(width)}  {count:>12}  {share:>17.1%}")
+    return lines
+
+
+def _method_lines(details: Mapping[str, Any]) -> list[str]:
+    sentences = {method.class_name: method.sentence for method in METHODS}
+    lines = [sentences[details["classifier"]]] if details["classifier"] in sentences else []
+    lines += _convergence(details)
+    about = details["about"]
+    if "n_agreeing" in about:
+        lines.append(
+            f"{about['n_agreeing']:,} of {sum(about['labeled'].values()):,} labeled rows get "
+            "their own class. It learned from these rows: `iclda compare` tells how often it errs "
+            "on new ones."
+        )
+    return lines
+
+
+def _convergence(details: Mapping[str, Any]) -> list[str]:
+    found = details["diagnosis"]
+    if "converged" not in found or not details["about"].get("n_unlabeled", 1):
+        return []
+    rounds = f"{found['n_iter']:,} {'step' if found['n_iter'] == 1 else 'steps'}"
+    if not found["converged"]:
+        return [f"It did not converge in {rounds}: see the warning, and do not rely on it."]
+    if "gap" not in found:
+        return [f"It converged in {rounds}."]
+    optima = found["n_optima"]
+    several = f", the best of {optima} solutions found" if optima > 1 else ""
+    return [
+        f"It converged in {rounds}{several}: to first order no other labeling is better (gap "
+        f"{max(found['gap'], 0):.0e})."
+    ]
+
+
+def _counted(numbers: Mapping[str, int], most: int = 5) -> str:
+    ranked = sorted(numbers.items(), key=lambda item: -item[1])
+    cells = ", ".join(f"{name!r} {n:,}" for name, n in ranked[:most])
+    return cells + (f" and {len(ranked) - most} more columns" if len(ranked) > most else "")
+
+
+def _columns(names: Sequence[str]) -> str:
+    if len(names) == 1:
+        return f"the column {names[0]!r}"
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return f"{len(names)} columns ({', '.join(map(repr, names[:5]))}{more})"

@@ -1,0 +1,251 @@
+"""`iclda compare` as people call it: what it prints and writes, refuses and survives."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from table_files import call, flowers, write
+
+pytest.importorskip("jinja2", reason="reports need iclda[experiments]")
+
+COMMAND = [sys.executable, "-m", "iclda", "compare"]
+SMALL = ["--methods", "em", "--repeats", "2", "--folds", "2", "--shrinkage", "auto", "--jobs", "1"]
+
+
+def compare(folder, *options, data="flowers.csv"):
+    options = [*SMALL, *options]
+    if "--out" not in options:
+        options += ["--out", folder / "out"]
+    return call("compare", folder / data, "--target", "species", *options)
+
+
+def refused(folder, frame, *options, name="data.csv"):
+    """One line, exit code 2, and nothing new in the folder."""
+    write(folder, frame, name)
+    before = set(folder.iterdir())
+    code, said, error = compare(folder, *options, data=name)
+    assert (code, said) == (2, "")
+    assert error.startswith("Error: ")
+    assert error.count("\n") == 1
+    assert set(folder.iterdir()) == before
+    return error
+
+
+def scores(folder, out="out"):
+    with (folder / out / "comparison.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("done")
+    write(folder)
+    return folder, compare(folder)
+
+
+def test_it_looks_at_the_table_compares_and_answers(done):
+    folder, (code, said, progress) = done
+    assert code == 0
+    parts = ["Before comparing", "How", "error", "Answer", "Next: iclda fit", "Report: "]
+    places = [said.index(part) for part in parts]
+    assert places == sorted(places)
+    assert "90: 30 labeled, 60 unlabeled" in said
+    assert "iris 10, lily 10, rose 10" in said
+    assert "comparison: 4 of 4 splits" in progress
+    assert {"report.html", "comparison.csv", "curves.csv", "rows.sqlite"} <= {
+        path.name for path in (folder / "out").iterdir()
+    }
+
+
+def test_the_numbers_are_there_for_other_programs(done):
+    folder, _ = done
+    lines = scores(folder)
+    assert list(lines[0]) == ["method", "measure", "mean", "se", "share_worse_than_supervised"]
+    assert {line["method"] for line in lines} == {"supervised", "em"}
+    assert {line["measure"] for line in lines} == {"error", "brier", "calibration", "loss"}
+
+
+def test_the_answer_as_json_is_all_that_is_printed(done):
+    folder, _ = done
+    code, said, error = compare(folder, "--json")
+    found = json.loads(said, parse_constant=pytest.fail)
+    assert (code, error) == (0, "")
+    assert found["recommendation"]["method"] in ("em", "supervised")
+    assert found["recommendation"]["shrinkage"] == "auto"
+    assert found["failed_fits"] == 0
+
+
+def test_another_seed_on_the_same_folder_is_refused(done):
+    folder, _ = done
+    code, _, error = compare(folder, "--seed", "5", "--quiet")
+    assert code == 2
+    assert "made with seed 0, and this run asks for seed 5: use another --out" in error
+
+
+def test_two_files_of_other_kinds_give_the_same_in_a_folder_called_after_the_first(
+    done, tmp_path, monkeypatch
+):
+    folder, _ = done
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, flowers()[:30], "flowers.parquet")
+    write(tmp_path, flowers()[30:].drop(columns="species"), "more.csv")
+    options = [*SMALL, "--unlabeled-file", "more.csv", "--quiet"]
+    assert call("compare", "flowers.parquet", "--target", "species", *options) == (0, "", "")
+    assert scores(tmp_path, "flowers-comparison") == scores(folder)
+
+
+def test_hidden_labels_need_a_number(tmp_path):
+    error = refused(tmp_path, flowers(n_labeled=90))
+    assert "All 90 rows are labeled" in error
+    assert "--labeled 30" in error
+    write(tmp_path, flowers(n_labeled=90))
+    code, said, _ = compare(tmp_path, "--labeled", "12")
+    assert code == 0
+    assert "12 keep their labels" in said
+    assert "error_hidden" in {line["measure"] for line in scores(tmp_path)}
+
+
+def test_1_every_row_unlabeled(tmp_path):
+    assert "labels no row, all 90 cells are empty" in refused(tmp_path, flowers(n_labeled=0))
+
+
+def test_3_one_label_a_class(tmp_path):
+    error = refused(tmp_path, flowers(n_labeled=3))
+    assert "Class 'iris' has 1 labeled row, and a comparison needs 2 of every class" in error
+
+
+def test_5_one_class_only(tmp_path):
+    error = refused(tmp_path, flowers().assign(species=["iris", None] * 45))
+    assert "got 1 class ('iris') in 45 labeled rows" in error
+
+
+def test_6_a_marker_that_is_one_of_two_classes(tmp_path):
+    error = refused(tmp_path, flowers().assign(species=[1, -1] * 45), "--unlabeled", "-1")
+    assert "'-1' marks unlabeled rows: leave that out if it is one of your classes" in error
+
+
+@pytest.mark.parametrize(
+    "species",
+    [
+        pd.Series([False, True, None] * 30, dtype="boolean"),
+        pd.Series(["a", "b", "?"] * 30, dtype="category"),
+    ],
+    ids=["booleans", "categories"],
+)
+def test_7_8_9_labels_of_every_kind(tmp_path, species):
+    write(tmp_path, flowers().assign(species=species), "flowers.parquet")
+    code, said, error = compare(tmp_path, "--json", data="flowers.parquet")
+    assert (code, error) == (0, "")
+    assert json.loads(said)["preflight"][0]["text"].startswith("90: 60 labeled, 30 unlabeled")
+
+
+def test_10_numbers_instead_of_classes(tmp_path):
+    error = refused(tmp_path, flowers().assign(species=np.linspace(0, 1, 90)))
+    assert "holds numbers with fractions" in error
+
+
+def test_20_infinity_is_named_with_row_and_column(tmp_path):
+    frame = flowers()
+    frame.loc[4, "q"] = np.inf
+    assert "row 6, column 'q': holds infinity" in refused(tmp_path, frame)
+
+
+def test_20_gaps_are_refused_by_choice(tmp_path):
+    error = refused(tmp_path, flowers(), "--missing", "refuse")
+    assert "Column 'p' is empty in 5 of 90 rows" in error
+
+
+def test_23_dates_and_ids_are_named(tmp_path):
+    frame = flowers().assign(day=pd.Timestamp("2020-02-01"))
+    assert "Column 'day' holds dates or times" in refused(tmp_path, frame, name="data.parquet")
+    error = refused(tmp_path, flowers().assign(name=[f"flower {k}" for k in range(90)]))
+    assert "Column 'name' holds 90 different texts in 90 rows" in error
+
+
+def test_34_a_second_file_with_other_columns(tmp_path):
+    write(tmp_path, flowers().drop(columns=["p", "species"]), "more.csv")
+    error = refused(tmp_path, flowers(), "--unlabeled-file", tmp_path / "more.csv")
+    assert "more.csv lacks 'p'" in error
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--methods", "svm"], "Unknown method 'svm'. There are: iclda (ICLDA), em"),
+        (["--methods", ","], "No method is named. There are: iclda, em"),
+        (["--shrinkage", "1.5"], "--shrinkage must be a number from 0 to below 1"),
+        (["--folds", "11"], "--folds 11 must lie between 2 and 10, the number of labeled rows"),
+        (["--labeled", "2"], "--labeled 2 must lie between 3, one label a class, and 14"),
+        (["--missing", "guess"], "missing must be one of impute, refuse"),
+        (["--drop", "r"], "has no column 'r'"),
+        (["--drop", "species"], "Column 'species' is the target"),
+    ],
+)
+def test_options_that_cannot_be_are_explained(tmp_path, options, message):
+    assert message in refused(tmp_path, flowers(), *options)
+
+
+def test_a_folder_that_cannot_be_written_to_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    error = refused(tmp_path, flowers(), "--out", tmp_path / "file" / "out", "--quiet")
+    assert "Cannot use" in error
+    assert "rows.sqlite" in error
+
+
+def test_46_names_with_html_and_commands_for_the_terminal_are_shown_as_text(tmp_path):
+    evil = "<script>\x1b[31m"
+    frame = flowers().rename(columns={"p": evil, "species": f"{evil}?"})
+    frame["copy"] = frame[evil]
+    frame[f"{evil}?"] = frame[f"{evil}?"].map({"iris": evil, "lily": "<b>", "rose": "&"})
+    write(tmp_path, frame, "<b>.csv")
+    options = [*SMALL, "--out", tmp_path / "out"]
+    code, said, _ = call("compare", tmp_path / "<b>.csv", "--target", f"{evil}?", *options)
+    assert code == 0
+    assert "\x1b" not in said
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "<script" not in page
+    assert "<b>" not in page
+    assert page.count("&lt;script&gt;") >= 3
+
+
+def process(folder, *options):
+    return subprocess.Popen(
+        [*COMMAND, "flowers.csv", "--target", "species", *options, "--out", "out"],
+        cwd=folder,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def test_a_killed_run_goes_on_and_ends_with_the_same_numbers(done, tmp_path):
+    folder, _ = done
+    write(tmp_path)
+    running = process(tmp_path, *SMALL)
+    assert "0 of 4 splits" in running.stderr.readline()
+    os.killpg(running.pid, signal.SIGKILL)
+    running.wait()
+    running.stderr.close()
+    assert not (tmp_path / "out" / "report.html").exists()
+    assert compare(tmp_path, "--quiet") == (0, "", "")
+    assert scores(tmp_path) == scores(folder)
+
+
+def test_47_an_interruption_is_one_line_and_loses_nothing(tmp_path):
+    write(tmp_path)
+    running = process(tmp_path, *SMALL, "--repeats", "300")
+    assert "0 of 600 splits" in running.stderr.readline()
+    time.sleep(0.5)
+    running.send_signal(signal.SIGINT)
+    _, message = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert message.strip().splitlines()[-1].startswith("Interrupted. What was computed is kept")
+    assert "Traceback" not in message

@@ -1,0 +1,243 @@
+"""fit, predict and show, as a user calls them."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from table_files import call, flowers, write
+
+from iclda import SupervisedLDA, load_model, save_model
+
+METHODS = {
+    "iclda": "Implicitly constrained LDA",
+    "EMLDA": "LDA by expectation maximization",
+    "Self-Learning": "Self-learning LDA",
+    "moment": "Moment constrained LDA",
+    "supervised": "Supervised LDA",
+}
+
+
+@pytest.fixture
+def model(tmp_path):
+    """A model file beside the table it was fitted to."""
+    data, out = write(tmp_path), tmp_path / "model.skops"
+    code, _, error = call("fit", data, "--target", "species", "--out", out)
+    assert (code, error) == (0, "")
+    return out
+
+
+@pytest.mark.parametrize(("method", "title"), METHODS.items(), ids=METHODS)
+def test_every_method_is_fitted_saved_and_told_in_words(tmp_path, method, title):
+    data, out = write(tmp_path), tmp_path / "m.skops"
+    code, said, _ = call("fit", data, "--target", "species", "--method", method, "--out", out)
+    assert code == 0
+    assert said.startswith(f"{title} for 'species', fitted to 30 labeled")
+    assert "It reads 4 columns: 2 of numbers, 1 of categories, 1 of true or false." in said
+    assert "Empty cells were filled in: 'p' 5, 'color' 5." in said
+    assert f"Wrote {out}. Next: iclda predict {out} DATA" in said
+    assert load_model(out).classes_.tolist() == ["iris", "lily", "rose"]
+
+
+def test_quiet_says_nothing(tmp_path):
+    data, out = write(tmp_path), tmp_path / "m.skops"
+    assert call("fit", data, "--target", "species", "--out", out, "--quiet") == (0, "", "")
+    predictions = tmp_path / "p.csv"
+    assert call("predict", out, data, "--out", predictions, "--quiet") == (0, "", "")
+    assert predictions.exists()
+
+
+def test_predictions_are_those_of_the_model(model, tmp_path):
+    code, said, error = call(
+        "predict", model, tmp_path / "flowers.csv", "--out", tmp_path / "p.csv"
+    )
+    assert (code, error) == (0, "")
+    assert "Ignored the column 'species' that the model does not use." in said
+    assert "Empty cells were filled in: 'p' 5, 'color' 5." in said
+    found = pd.read_csv(tmp_path / "p.csv")
+    probabilities = load_model(model).predict_proba(flowers())
+    assert found.columns.tolist()[0] == "class"
+    assert found["class"].tolist() == load_model(model).predict(flowers()).tolist()
+    assert_allclose(found.filter(like="probability_"), probabilities, rtol=1e-12)
+    assert found.columns.tolist()[1:] == [f"probability_{c}" for c in ("iris", "lily", "rose")]
+
+
+def test_columns_are_found_by_name_in_any_order(model, tmp_path):
+    shuffled = flowers()[["wild", "species", "q", "p", "color"]].assign(more=1)
+    call("predict", model, write(tmp_path, shuffled, "other.csv"), "--out", tmp_path / "a.csv")
+    call("predict", model, tmp_path / "flowers.csv", "--out", tmp_path / "b.csv")
+    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_ids_are_copied_as_they_stand(model, tmp_path, kind):
+    frame = flowers().assign(key=[f"0{i},x" for i in range(90)], number=range(90))
+    data = write(tmp_path, frame, f"data.{kind}")
+    out = tmp_path / f"p.{kind}"
+    assert call("predict", model, data, "--id", "key", "--id", "number", "--out", out)[0] == 0
+    read = pd.read_csv if kind == "csv" else pd.read_parquet
+    found = read(out)
+    assert found.columns.tolist()[:3] == ["key", "number", "class"]
+    assert found["key"].tolist() == frame["key"].tolist()
+    assert found["number"].tolist() == frame["number"].tolist()
+
+
+def test_ids_of_csv_keep_leading_zeros_and_words_that_mean_nothing(model, tmp_path):
+    frame = flowers().assign(key=["007", "NA", ""] * 30)
+    call("predict", model, write(tmp_path, frame), "--id", "key", "--out", tmp_path / "p.csv")
+    lines = (tmp_path / "p.csv").read_text().splitlines()
+    assert [line.split(",")[0] for line in lines[1:4]] == ["007", "NA", ""]
+
+
+def test_parquet_gives_the_same_predictions_as_csv(model, tmp_path):
+    data = write(tmp_path, name="flowers.parquet")
+    call("predict", model, data, "--out", tmp_path / "a.parquet")
+    call("predict", model, tmp_path / "flowers.csv", "--out", tmp_path / "b.csv")
+    a, b = pd.read_parquet(tmp_path / "a.parquet"), pd.read_csv(tmp_path / "b.csv")
+    assert a["class"].tolist() == b["class"].tolist()
+    assert_allclose(a.iloc[:, 1:], b.iloc[:, 1:], rtol=1e-12)
+
+
+def test_blocks_of_rows_change_nothing(model, tmp_path, monkeypatch):
+    data = write(tmp_path, pd.concat([flowers()] * 20), "data.csv")
+    call("predict", model, data, "--out", tmp_path / "whole.csv")
+    monkeypatch.setattr("iclda.tabular.files._BLOCK_BYTES", 3000)
+    call("predict", model, data, "--out", tmp_path / "blocks.csv")
+    whole, blocks = (pd.read_csv(tmp_path / f"{name}.csv") for name in ("whole", "blocks"))
+    assert whole["class"].tolist() == blocks["class"].tolist()
+    assert_allclose(whole.iloc[:, 1:], blocks.iloc[:, 1:], rtol=1e-12)
+
+
+def test_a_category_the_model_has_not_seen_is_no_error(model, tmp_path):
+    data = write(tmp_path, flowers().assign(color="purple"), "data.csv")
+    assert call("predict", model, data, "--out", tmp_path / "p.csv")[0] == 0
+
+
+def test_show_tells_what_how_and_from_what(model, tmp_path):
+    code, said, _ = call("show", model)
+    assert code == 0
+    for words in (
+        "Implicitly constrained LDA for 'species', fitted to 30 labeled and 60 unlabeled rows.",
+        "no other labeling is better (gap",
+        " of 30 labeled rows get their own class.",
+        f"Data       {tmp_path / 'flowers.csv'}, 90 rows, sha256 ",
+        "Columns    p, q, color, wild",
+        "Checksum   right: sha256 ",
+        "scikit-learn",
+    ):
+        assert words in said
+
+
+def test_show_for_programs_is_json(model):
+    code, said, _ = call("show", model, "--json")
+    details = json.loads(said)
+    assert code == 0
+    assert details["about"]["labeled"] == {"iris": 10, "lily": 10, "rose": 10}
+    assert details["about"]["n_unlabeled"] == 60
+    assert details["diagnosis"]["gap"] <= 1e-6
+
+
+def test_a_model_saved_in_python_can_be_shown_and_used(tmp_path):
+    frame = flowers().dropna()[["p", "q", "species"]]
+    save_model(SupervisedLDA().fit(frame[["p", "q"]], frame["species"]), tmp_path / "m.skops")
+    assert "Supervised LDA, 2 features." in call("show", tmp_path / "m.skops")[1]
+    data = write(tmp_path, frame)
+    assert call("predict", tmp_path / "m.skops", data, "--out", tmp_path / "p.csv")[0] == 0
+
+
+def test_a_model_without_column_names_says_how_to_use_it(tmp_path):
+    X, y = np.arange(12.0).reshape(6, 2) ** 2, [0, 1] * 3
+    save_model(SupervisedLDA(shrinkage=0.1).fit(X, y), tmp_path / "m.skops")
+    code, _, error = call("predict", tmp_path / "m.skops", write(tmp_path))
+    assert code == 2
+    assert "was fitted to columns without names" in error
+
+
+def test_the_same_table_and_seed_give_the_same_model(tmp_path):
+    data = write(tmp_path)
+    for name in ("a", "b"):
+        out = tmp_path / f"{name}.skops"
+        call("fit", data, "--target", "species", "--out", out, "--seed", "5")
+    a, b = (load_model(tmp_path / f"{name}.skops") for name in ("a", "b"))
+    assert np.array_equal(a.predict_proba(flowers()), b.predict_proba(flowers()))
+
+
+def test_priors_and_shrinkage_are_used(tmp_path):
+    data, out = write(tmp_path), tmp_path / "m.skops"
+    priors = [word for c in ("iris", "lily") for word in ("--prior", f"{c}=0.25")]
+    priors += ["--prior", "rose=0.5", "--shrinkage", "0.1"]
+    assert call("fit", data, "--target", "species", "--out", out, *priors)[0] == 0
+    fitted = load_model(out)
+    assert fitted[-1].priors_.tolist() == [0.25, 0.25, 0.5]
+    assert fitted[-1].shrinkage_ == 0.1
+    assert "scale" in fitted.named_steps
+
+
+def test_unlabeled_rows_may_come_from_a_second_file(tmp_path):
+    labeled = write(tmp_path, flowers().dropna(), "labeled.csv")
+    rest = write(tmp_path, flowers().drop(columns="species"), "rest.csv")
+    out = tmp_path / "m.skops"
+    options = ("--target", "species", "--unlabeled-file", rest, "--out", out)
+    code, said, _ = call("fit", labeled, *options)
+    assert code == 0
+    assert "26 labeled and 90 unlabeled rows" in said
+
+
+def test_the_command_is_kept_as_it_was_typed(tmp_path):
+    write(tmp_path)
+    command = ["fit", "flowers.csv", "--target", "species", "--quiet"]
+    done = subprocess.run([sys.executable, "-m", "iclda", *command], cwd=tmp_path)
+    assert done.returncode == 0
+    shown = json.loads(call("show", tmp_path / "model.skops", "--json")[1])
+    assert shown["about"]["command"] == "iclda fit flowers.csv --target species --quiet"
+
+
+def test_an_interruption_is_one_line_and_leaves_nothing_behind(model, tmp_path):
+    rows = flowers(3000).drop(columns="species").to_csv(index=False)
+    lines = rows.splitlines(keepends=True)
+    with (tmp_path / "large.csv").open("w") as file:
+        file.write(lines[0])
+        for _ in range(200):
+            file.writelines(lines[1:])
+    command = [sys.executable, "-m", "iclda", "predict", model, "large.csv", "--out", "p.csv"]
+    process = subprocess.Popen(
+        list(map(str, command)), cwd=tmp_path, stderr=subprocess.PIPE, text=True
+    )
+    while process.poll() is None and not list(tmp_path.glob(".p.csv.*")):
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, message = process.communicate(timeout=60)
+    assert (process.returncode, message) == (130, "Interrupted. Nothing was written.\n")
+    assert not [path for path in tmp_path.iterdir() if "p.csv" in path.name]
+
+
+def test_names_are_never_obeyed_by_the_terminal(tmp_path):
+    frame = flowers().rename(columns={"color": "<b>\x1b[31m[red]"})
+    frame["species"] = frame["species"].replace("iris", "\x1b[2J<script>")
+    data, out = write(tmp_path, frame), tmp_path / "m.skops"
+    _, fitted, _ = call("fit", data, "--target", "species", "--out", out)
+    _, shown, _ = call("show", out)
+    _, predicted, _ = call("predict", out, data, "--out", tmp_path / "p.csv")
+    for said in (fitted, shown, predicted):
+        assert "\x1b" not in said
+    assert r"\x1b[2J<script>" in fitted
+    assert "<b>" in shown
+    assert (
+        "\x1b[2J<script>"
+        in pd.read_csv(io.StringIO((tmp_path / "p.csv").read_text()))["class"].tolist()
+    )
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
+def test_a_folder_that_cannot_be_written_to_is_named_before_any_work(model, tmp_path):
+    folder = tmp_path / "locked"
+    folder.mkdir(mode=0o500)
+    code, _, error = call("predict", model, tmp_path / "flowers.csv", "--out", folder / "p.csv")
+    assert (code, f"The folder {folder} cannot be written to" in error) == (2, True)

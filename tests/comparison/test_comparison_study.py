@@ -1,0 +1,193 @@
+"""A comparison from table to files, in one process."""
+
+import csv
+import re
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from tables_of_results import make_table, table_of
+
+pytest.importorskip("jinja2", reason="reports need iclda[experiments]")
+
+from iclda.comparison.curves import points_csv
+from iclda.comparison.findings import read_findings, scores_csv, summary, write_files
+from iclda.comparison.study import Comparison, check_labels, facts, run_comparison
+from iclda.comparison.words import answer_lines, fit_command, method_lines, score_lines
+from iclda.experiments.progress import nothing
+from iclda.experiments.store import StoreError
+from iclda.tabular import Source, Table
+from iclda.tabular.methods import find_method
+
+METHODS = (find_method("em"), find_method("supervised"))
+
+
+def comparison(out, table=None, **settings):
+    settings = {"methods": METHODS, "repeats": 3, "folds": 2, **settings}
+    return Comparison(make_table(n_features=3) if table is None else table, out, **settings)
+
+
+def run(out, table=None, **settings):
+    run_comparison(comparison(out, table, **settings), nothing)
+    return read_findings(out)
+
+
+def run_and_write(out, table=None, **settings):
+    findings = run(out, table, **settings)
+    return findings, write_files(out, findings)
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    return run_and_write(tmp_path_factory.mktemp("done") / "out")
+
+
+def test_the_scores_are_written_for_other_programs(done):
+    _, paths = done
+    with paths["comparison"].open() as file:
+        lines = list(csv.DictReader(file))
+    assert list(lines[0]) == ["method", "measure", "mean", "se", "share_worse_than_supervised"]
+    assert {line["measure"] for line in lines} == {"error", "brier", "calibration", "loss"}
+    assert {"supervised", "supervised (shrunk)", "em"} <= {line["method"] for line in lines}
+    for line in lines:
+        assert 0 <= float(line["share_worse_than_supervised"]) <= 1
+        assert float(line["se"]) >= 0
+
+
+def test_a_second_run_changes_nothing(done):
+    findings, paths = done
+    again = run(paths["report"].parent)
+    assert scores_csv(again.outcome) == paths["comparison"].read_text()
+    assert points_csv(again.points) == paths["curves"].read_text()
+    assert again.results == findings.results
+
+
+def test_the_page_is_self_contained_and_says_the_recommendation(done):
+    findings, paths = done
+    page = paths["report"].read_text()
+    assert "<script" not in page
+    assert not re.search(r'(src|href)="(?!#)', page)
+    assert findings.verdict.sentence.split(":")[0] in page
+    assert page.count("<svg") >= 5
+    ids = re.findall(r' id="([^"]+)"', page)
+    assert len(ids) == len(set(ids))
+
+
+def test_the_summary_for_programs_holds_what_the_page_does(done):
+    findings, paths = done
+    found = summary(findings, paths)
+    assert found["recommendation"]["sentence"] == findings.verdict.sentence
+    assert found["recommendation"]["method"] in ("em", "supervised")
+    assert found["failed_fits"] == 0
+    assert {point["curve"] for point in found["curves"]} == {"unlabeled", "labeled"}
+    assert found["settings"]["folds"] == 2
+
+
+def test_the_words_name_every_contestant_and_the_next_step(done):
+    findings, _ = done
+    table = score_lines(findings.outcome)
+    assert len(table) == 1 + len(findings.contestants)
+    assert table[1].split()[0] == "supervised"
+    answer = "\n".join(answer_lines(findings, 80))
+    assert "Next: iclda fit data/table.csv --target class --method" in answer
+    assert max(map(len, answer.splitlines()[:-1])) <= 80
+
+
+def test_more_repeats_go_on_where_fewer_ended_and_fewer_use_those_only(done):
+    findings, paths = done
+    longer = run(paths["report"].parent, repeats=4)
+    assert longer.outcome.score("em", "error").repeats == 4
+    assert set(findings.results) < set(longer.results)
+    assert run(paths["report"].parent, repeats=3).results == findings.results
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"seed": 5}, "made with seed 0, and this run asks for seed 5"),
+        ({"folds": 3}, "made with folds 2, and this run asks for folds 3"),
+        ({"n_labeled": 8}, "made with labeled all, and this run asks for labeled 8"),
+        ({"shrinkages": (0.5,)}, "made with shrinkage 0,auto, and this run asks for shrinkage 0.5"),
+        ({"missing": "refuse"}, "made with missing impute"),
+        ({"table": make_table(n_features=3, seed=1)}, "rows of other data for table.csv"),
+    ],
+)
+def test_other_settings_on_the_same_folder_are_refused(done, settings, message):
+    _, paths = done
+    if table := settings.pop("table", None):
+        source = Source("data/table.csv", "1" * 64, len(table.labels))
+        settings["table"] = Table(table.features, table.labels, "class", (source,))
+    with pytest.raises(StoreError, match=message):
+        run_comparison(comparison(paths["report"].parent, **settings), nothing)
+
+
+def test_a_method_that_always_fails_is_told_and_the_others_are_compared(tmp_path):
+    table = make_table(n_features=3, early=(np.arange(64) > 30) * 1.0)
+    methods = (*METHODS, find_method("moment"))
+    settings = {"methods": methods, "shrinkages": (None,), "repeats": 2}
+    findings, paths = run_and_write(tmp_path, table, **settings)
+    assert findings.failures["moment"][0] == 4
+    assert findings.outcome.mean("em", "error") is not None
+    assert "moment failed in 4 of 4 splits: ValueError" in "\n".join(answer_lines(findings, 300))
+    assert "4 fits failed" in paths["report"].read_text()
+    assert ",moment" not in paths["curves"].read_text()
+
+
+def test_hidden_labels_give_a_second_error(tmp_path):
+    table = make_table(n_labeled=60, n_unlabeled=0)
+    findings = run(tmp_path, table, n_labeled=10, repeats=2)
+    assert "em,error_hidden," in scores_csv(findings.outcome)
+    words = " ".join(method_lines(findings.settings, 100))
+    assert "10 keep their labels" in words
+    assert "(inductive)" in words
+    assert "(transductive)" in words
+
+
+def test_the_folds_are_as_many_as_the_rarest_class_allows(tmp_path):
+    labels = ["a"] * 9 + ["b"] * 3 + [None] * 12
+    table = table_of(pd.DataFrame({"x": np.arange(24.0) ** 2}), labels)
+    assert comparison(tmp_path, table, folds=None).splits.n_folds == 3
+    assert comparison(tmp_path, folds=None).splits.n_folds == 5
+
+
+@pytest.mark.parametrize(
+    ("labels", "settings", "message"),
+    [
+        (["a"] * 5 + ["b"] + [None] * 4, {}, "Class 'b' has 1 labeled row"),
+        (["a", "b"] * 5, {}, "All 10 rows are labeled.*--labeled 30"),
+        (["a", "b"] * 3 + [None] * 4, {"folds": 4}, "--folds 4 must lie between 2 and 3"),
+        (["a", "b"] * 5, {"n_labeled": 1}, "--labeled 1 must lie between 2, one label a class"),
+        (["a", "b"] * 5, {"n_labeled": 9}, "--labeled 9 must lie between 2.* and 4"),
+    ],
+)
+def test_labels_that_allow_no_comparison_are_explained(labels, settings, message, tmp_path):
+    table = table_of(pd.DataFrame({"x": np.arange(10.0)}), labels)
+    with pytest.raises(ValueError, match=message):
+        check_labels(comparison(tmp_path, table, **settings))
+
+
+def test_the_command_to_fit_repeats_how_the_table_was_read(done):
+    findings, _ = done
+    settings = {
+        **findings.settings,
+        "unlabeled": "?",
+        "dropped": ["a b"],
+        "sources": [{"path": "my data.csv"}, {"path": "more.csv"}],
+    }
+    command = fit_command(replace(findings, settings=settings))
+    assert command.startswith(
+        "iclda fit 'my data.csv' --target class --unlabeled '?' --unlabeled-file more.csv "
+        "--drop 'a b' --method "
+    )
+
+
+def test_so_many_classes_and_columns_are_compared_in_fewer_repeats(tmp_path):
+    labels = [f"class {k % 9}" for k in range(90)] + [None] * 200
+    wide = pd.DataFrame(np.random.default_rng(0).standard_normal((290, 30)))
+    table = table_of(wide.rename(columns=str), labels)
+    slow = comparison(tmp_path, table, methods=(find_method("iclda"), *METHODS), repeats=None)
+    known = facts(slow)
+    assert (known["repeats"], known["is_slow"], known["curve_splits"]) == (4, True, 2)
+    assert "it starts once" in " ".join(method_lines(known, 100))
+    assert facts(replace(slow, methods=METHODS))["repeats"] == 10

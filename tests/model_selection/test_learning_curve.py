@@ -1,0 +1,324 @@
+"""Learning curves over unlabeled and over labeled rows."""
+
+import joblib
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import sklearn
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import FitFailedWarning
+from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.semi_supervised import LabelSpreading
+
+from iclda import MomentConstrainedLDA, SelfLearningLDA, SupervisedLDA
+from iclda.model_selection import (
+    LearningCurve,
+    SemiSupervisedKFold,
+    SemiSupervisedShuffleSplit,
+    semi_supervised_learning_curve,
+    semi_supervised_scorer,
+)
+
+RNG = np.random.default_rng(11)
+TRUE = np.arange(120) % 3
+X = RNG.normal(size=(120, 3)) + 1.2 * np.eye(3)[TRUE]
+IS_LABELED = RNG.permutation(120) < 45
+Y = np.where(IS_LABELED, TRUE, -1)
+NAMES = np.array(["ant", "bee", "cat"])[TRUE]
+
+
+class Witness(ClassifierMixin, BaseEstimator):
+    """Scores by what it was trained on: a class attribute keeps the rows of every fit."""
+
+    def __init__(self, unlabeled=-1):
+        self.unlabeled = unlabeled
+
+    def fit(self, X, y, sample_weight=None):
+        seen.append((np.asarray(X)[:, 0].astype(int), y, sample_weight))
+        self.classes_ = np.unique(TRUE)
+        return self
+
+    def score(self, X, y):
+        tested.append((np.asarray(X)[:, 0].astype(int), y))
+        return 0.5
+
+
+seen, tested = [], []
+
+
+@pytest.fixture(autouse=True)
+def _forget():
+    seen.clear()
+    tested.clear()
+
+
+def numbered(n=120):
+    """Rows that know their number."""
+    return np.arange(n)[:, None] * [1.0, 1.0]
+
+
+def curve_of(estimator=None, rows=X, y=Y, **options):
+    options = {"random_state": 3, "cv": 3, **options}
+    return semi_supervised_learning_curve(estimator or SupervisedLDA(), rows, y, **options)
+
+
+def test_a_point_trains_on_as_many_rows_as_it_says():
+    curve = curve_of(Witness(), numbered(), n_unlabeled=[0, 7, 60])
+    assert curve.varied == "n_unlabeled"
+    assert_array_equal(curve.sizes, [0, 7, 60])
+    for (_, y, _), n_labeled, n_unlabeled in zip(
+        seen, curve.n_labeled.ravel(), curve.n_unlabeled.ravel(), strict=True
+    ):
+        assert (y != -1).sum() == n_labeled == 30
+        assert (y == -1).sum() == n_unlabeled
+    assert_array_equal(curve.n_unlabeled, np.repeat([[0], [7], [60]], 3, axis=1))
+    assert curve.scores.shape == (3, 3)
+
+
+def test_only_labeled_rows_are_scored_and_never_those_trained_on():
+    curve_of(Witness(), numbered(), n_unlabeled=[0, 60])
+    for (rows, _, _), (scored, y) in zip(seen, tested, strict=True):
+        assert not set(rows) & set(scored)
+        assert_array_equal(y, TRUE[scored])
+        assert IS_LABELED[scored].all()
+
+
+def test_labels_trained_on_are_the_true_ones():
+    curve_of(Witness(), numbered(), n_labeled=[6, 20])
+    for rows, y, _ in seen:
+        assert_array_equal(y[y != -1], TRUE[rows[y != -1]])
+        assert (np.diff(rows) > 0).all()
+
+
+@pytest.mark.parametrize("varied", ["n_labeled", "n_unlabeled"])
+def test_rows_of_smaller_numbers_are_among_those_of_larger_ones(varied):
+    curve_of(Witness(), numbered(), **{varied: [4, 11, 25]})
+    for fold in range(3):
+        chain = [
+            set(rows[(y == -1) if varied == "n_unlabeled" else (y != -1)])
+            for rows, y, _ in seen[fold::3]
+        ]
+        assert chain[0] < chain[1] < chain[2]
+
+
+def test_labels_not_used_make_unlabeled_rows():
+    curve = curve_of(Witness(), numbered(), n_labeled=[3, 30])
+    assert_array_equal(curve.n_labeled[:, 0], [3, 30])
+    # All training rows take part at every point.
+    assert_array_equal(curve.n_labeled + curve.n_unlabeled, np.full((2, 3), 105))
+
+
+def test_a_fully_labeled_table_can_play_a_partly_labeled_one():
+    curve = curve_of(Witness(), numbered(), TRUE, n_labeled=9, n_unlabeled=[0, 50])
+    assert_array_equal(curve.n_labeled, np.full((2, 3), 9))
+    assert_array_equal(curve.n_unlabeled, [[0] * 3, [50] * 3])
+
+
+@pytest.mark.parametrize("min_per_class", [1, 3])
+def test_every_class_keeps_its_guaranteed_labels(min_per_class):
+    curve_of(
+        Witness(),
+        numbered(),
+        n_labeled=[3 * min_per_class, 10],
+        min_per_class=min_per_class,
+        cv=SemiSupervisedShuffleSplit(8, random_state=0),
+    )
+    for _, y, _ in seen:
+        assert np.bincount(y[y != -1], minlength=3).min() >= min_per_class
+
+
+def test_the_default_sizes_go_from_none_to_all():
+    curve = curve_of(Witness(), numbered())
+    assert curve.varied == "n_unlabeled"
+    assert curve.sizes[0] == 0
+    assert curve.sizes[-1] == (~IS_LABELED).sum()
+    assert len(curve.sizes) == 7
+
+
+def test_the_points_equal_fits_by_hand():
+    curve = curve_of(SelfLearningLDA(), n_unlabeled=[75])
+    seed = np.random.RandomState(3).randint(2**31 - 1)
+    for fold, (train, test) in enumerate(SemiSupervisedKFold(3, random_state=seed).split(X, Y)):
+        by_hand = SelfLearningLDA().fit(X[train], Y[train]).score(X[test], Y[test])
+        assert_allclose(curve.scores[0, fold], by_hand)
+        assert len(train) == curve.n_labeled[0, fold] + 75
+
+
+def test_without_unlabeled_rows_the_curve_of_any_classifier_starts_at_the_supervised_one():
+    # And no warning says that there are none: they were not asked for.
+    supervised = curve_of(SupervisedLDA(), n_unlabeled=[0, 75])
+    learning = curve_of(SelfLearningLDA(), n_unlabeled=[0, 75])
+    assert_array_equal(supervised.scores[0], learning.scores[0])
+    assert_array_equal(supervised.scores[0], supervised.scores[1])
+
+
+def test_mean_and_standard_error_are_those_of_the_splits():
+    curve = curve_of(SelfLearningLDA(), n_labeled=[9, 30], cv=5)
+    assert_allclose(curve.mean, curve.scores.mean(axis=1))
+    assert_allclose(curve.standard_error, curve.scores.std(axis=1, ddof=1) / np.sqrt(5))
+
+
+def test_failed_splits_are_left_out_of_the_mean():
+    scores = np.array([[0.5, np.nan, 0.7], [np.nan, 0.4, np.nan], [np.nan] * 3])
+    curve = LearningCurve("n_labeled", np.arange(3), scores, scores, scores, "accuracy")
+    assert_allclose(curve.mean, [0.6, 0.4, np.nan])
+    assert_allclose(curve.standard_error, [0.1, np.nan, np.nan])
+
+
+def test_the_curve_names_its_score():
+    options = {"estimator": SelfLearningLDA(), "n_unlabeled": [40]}
+    assert curve_of(**options).score_name == "score"
+    assert curve_of(**options, scoring="f1_macro").score_name == "f1_macro"
+    scoring = semi_supervised_scorer("log_likelihood")
+    assert curve_of(**options, scoring=scoring).score_name == "log_likelihood"
+
+
+def test_the_same_random_state_gives_the_same_curve_and_another_one_another():
+    options = {"n_unlabeled": [10, 40], "estimator": SelfLearningLDA()}
+    assert_array_equal(curve_of(**options).scores, curve_of(**options).scores)
+    assert (curve_of(**options).scores != curve_of(**options, random_state=4).scores).any()
+
+
+@pytest.mark.parametrize(
+    "backend", ["threading", pytest.param("loky", marks=pytest.mark.slow)]
+)  # processes take seconds to start
+def test_workers_change_no_result(backend):
+    alone = curve_of(SelfLearningLDA(), n_unlabeled=[5, 40])
+    with joblib.parallel_config(backend=backend):
+        together = curve_of(SelfLearningLDA(), n_unlabeled=[5, 40], n_jobs=2)
+    assert_array_equal(alone.scores, together.scores)
+
+
+@pytest.mark.parametrize(
+    ("marker", "y"),
+    [
+        ("?", np.where(IS_LABELED, NAMES, "?")),
+        (None, np.where(IS_LABELED, NAMES.astype(object), None).tolist()),
+        (np.nan, np.where(IS_LABELED, TRUE, np.nan)),
+        (pd.NA, pd.Series(TRUE, index=np.arange(120) + 5).where(IS_LABELED).astype("Int64")),
+        (None, pl.Series(np.where(IS_LABELED, NAMES.astype(object), None).tolist())),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_markers_and_pipelines_give_the_same_curve(marker, y):
+    pipeline = make_pipeline(StandardScaler(), SelfLearningLDA(unlabeled=marker))
+    curve = curve_of(pipeline, y=y, n_labeled=[9, 20], scoring="accuracy")
+    plain = make_pipeline(StandardScaler(), SelfLearningLDA())
+    assert_array_equal(curve.scores, curve_of(plain, n_labeled=[9, 20]).scores)
+    assert curve.score_name == "accuracy"
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_frames_give_the_same_curve(frame):
+    table = frame(dict(zip("abc", X.T, strict=True)))
+    curve = curve_of(SelfLearningLDA(), table, n_unlabeled=[5, 40])
+    assert_array_equal(curve.scores, curve_of(SelfLearningLDA(), n_unlabeled=[5, 40]).scores)
+
+
+def test_other_semi_supervised_classifiers_and_splitters_serve_too():
+    folds = StratifiedKFold(3, shuffle=True, random_state=0)
+    curve = curve_of(LabelSpreading(), n_unlabeled=[5, 40], cv=folds, scoring="accuracy")
+    assert np.isfinite(curve.scores).all()
+    assert curve.sizes.tolist() == [5, 40]
+
+
+def test_unlabeled_rows_that_another_splitter_would_test_are_not_scored():
+    curve_of(Witness(), numbered(), n_unlabeled=[5], cv=KFold(3))
+    for scored, y in tested:
+        assert IS_LABELED[scored].all()
+        assert_array_equal(y, TRUE[scored])
+
+
+def test_groups_are_never_on_both_sides():
+    groups = np.arange(120) // 4
+    curve_of(Witness(), numbered(), groups=groups, n_unlabeled=[0, 10])
+    for (rows, _, _), (scored, _) in zip(seen, tested, strict=True):
+        assert not set(groups[rows]) & set(groups[scored])
+
+
+def test_weights_are_cut_to_the_rows_trained_on():
+    weights = np.arange(120) + 1.0
+    curve_of(Witness(), numbered(), n_unlabeled=[0, 9], params={"sample_weight": weights})
+    for rows, _, passed in seen:
+        assert_array_equal(passed, weights[rows])
+
+
+def test_routed_weights_reach_classifier_and_scorer():
+    weights = np.arange(120) % 3 + 0.5
+    with sklearn.config_context(enable_metadata_routing=True):
+        options = {
+            "estimator": SelfLearningLDA().set_fit_request(sample_weight=True),
+            "params": {"sample_weight": weights},
+            "n_unlabeled": [75],
+        }
+        scorer = semi_supervised_scorer().set_score_request(sample_weight=True)
+        curve = curve_of(**options, scoring=scorer)
+        unweighted = semi_supervised_scorer().set_score_request(sample_weight=False)
+        other = curve_of(**options, scoring=unweighted)
+    seed = np.random.RandomState(3).randint(2**31 - 1)
+    for fold, (train, test) in enumerate(SemiSupervisedKFold(3, random_state=seed).split(X, Y)):
+        model = SelfLearningLDA().fit(X[train], Y[train], weights[train])
+        assert_allclose(curve.scores[0, fold], model.score(X[test], Y[test], weights[test]))
+        assert_allclose(other.scores[0, fold], model.score(X[test], Y[test]))
+
+
+def test_fits_that_fail_are_counted_and_the_first_error_shown():
+    # With one label a class the moment-constrained fit is refused, with ten it is not.
+    with pytest.warns(FitFailedWarning, match="3 of 6 fits failed .* ValueError: .*shrinkage"):
+        curve = curve_of(MomentConstrainedLDA(), n_labeled=[3, 30])
+    assert np.isnan(curve.scores[0]).all()
+    assert np.isfinite(curve.scores[1]).all()
+    with pytest.warns(FitFailedWarning):
+        assert_array_equal(
+            curve_of(MomentConstrainedLDA(), n_labeled=[3, 30], error_score=0).scores[0],
+            np.zeros(3),
+        )
+
+
+def test_warnings_are_told_once_with_the_number_of_fits():
+    with pytest.warns(UserWarning, match="classes") as caught:
+        curve_of(SelfLearningLDA(), n_labeled=[3, 4, 30], cv=5)
+    messages = [str(warning.message) for warning in caught]
+    assert len(messages) == 1
+    assert messages[0].startswith("In 5 of 15 fits: Each of the classes 0, 1, 2 has one labeled")
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    "options", [{"n_labeled": [3]}, {"n_labeled": [3, 30], "error_score": "raise"}]
+)
+def test_errors_are_passed_on_if_asked_to_or_if_there_is_nothing_else(options):
+    with pytest.raises(ValueError, match="shrinkage"):
+        curve_of(MomentConstrainedLDA(), **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_unlabeled": [0, 76]}, "n_unlabeled=76 must lie between 0 and 75"),
+        ({"n_labeled": [9, 31]}, "n_labeled=31 must lie between 3 and 30"),
+        ({"n_labeled": [2, 9]}, "n_labeled=2 must lie between 3 and 30"),
+        ({"n_labeled": 10, "n_unlabeled": 96}, "n_unlabeled=96 must lie between 0 and 95"),
+        ({"n_labeled": [9, 20], "n_unlabeled": 86}, "n_unlabeled=86 must lie between 0 and 85"),
+        ({"n_labeled": [3], "n_unlabeled": [0, 1]}, "both hold several numbers"),
+        ({"n_unlabeled": [0.5]}, r"n_unlabeled must hold whole numbers .*got \[0.5\]"),
+        ({"n_unlabeled": []}, r"n_unlabeled must hold whole numbers .*got \[\]"),
+        ({"n_unlabeled": [-1, 3]}, r"whole numbers of at least 0.*got \[-1, 3\]"),
+        ({"n_labeled": 2.5}, "n_labeled must be a whole number of at least 1, got 2.5"),
+        ({"min_per_class": 0}, "min_per_class must be a whole number of at least 1, got 0"),
+        ({"min_per_class": 8}, "min_per_class=8, but a split trains on 7 labeled rows of class 2"),
+        ({"params": {"X_unlabeled": X}}, "append them to X, with the marker in y"),
+        ({"error_score": "ignore"}, "error_score must be a number.*got 'ignore'"),
+        ({"cv": 16}, "n_splits=16 folds need 16 labeled rows of every class"),
+        ({"rows": X[:-1]}, r"\[119, 120\]"),
+        ({"y": TRUE}, "no unlabeled rows to vary.*Pass n_labeled=20"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_cannot_be_drawn_is_refused_with_the_limits(options, message):
+    with pytest.raises(ValueError, match=message):
+        curve_of(Witness(), **options)

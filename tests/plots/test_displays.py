@@ -1,0 +1,191 @@
+"""What all displays promise: documented as they are, drawn where asked, nothing else touched."""
+
+import ast
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import matplotlib
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+
+import iclda.plots
+from iclda import SelfLearningLDA
+
+DISPLAYS = [getattr(iclda.plots, name) for name in iclda.plots.__all__]
+every_display = pytest.mark.parametrize("display", DISPLAYS, ids=lambda display: display.__name__)
+METHODS = [
+    (display, name)
+    for display in DISPLAYS
+    for name in vars(display)
+    if not name.startswith("_") and callable(getattr(display, name))
+]
+every_method = pytest.mark.parametrize(
+    ("display", "name"), METHODS, ids=[f"{d.__name__}.{n}" for d, n in METHODS]
+)
+
+
+def entries(documented, section):
+    """Names and types of one section of a numpydoc docstring."""
+    lines = inspect.getdoc(documented).splitlines()
+    start = next(i for i, line in enumerate(lines) if line == section)
+    found = {}
+    for line, after in zip(lines[start + 2 :], [*lines[start + 3 :], ""], strict=False):
+        if after and set(after) == {"-"}:
+            break
+        if match := re.match(r"(\*{0,2}\w+) : (.+)$", line):
+            found[match[1].lstrip("*")] = match[2]
+    return found
+
+
+def drawn(display, ax=None):
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 2
+    X = rng.standard_normal((60, 2)) + 2 * y[:, None]
+    marked = np.where(np.arange(60) < 20, y, -1)
+    model = SelfLearningLDA().fit(X, marked)
+    name = display.__name__
+    if name == "ComparisonDisplay":
+        return display.from_scores({"a": [1.0, 2.0, 3.0], "b": [2.0, 3.5, 3.0]}, ax=ax)
+    if name == "LearningCurveDisplay":
+        return display.from_scores([1, 2, 4], {"a": rng.uniform(size=(3, 5))}, ax=ax)
+    return display.from_estimator(model, X, marked, ax=ax)
+
+
+def test_the_displays_are_listed():
+    assert len(DISPLAYS) == 5
+    assert all(name.endswith("Display") for name in iclda.plots.__all__)
+
+
+@every_method
+def test_parameters_are_documented_with_their_defaults(display, name):
+    parameters = {
+        key: parameter
+        for key, parameter in inspect.signature(getattr(display, name)).parameters.items()
+        if key != "self"
+    }
+    documented = entries(getattr(display, name), "Parameters")
+    assert list(documented) == list(parameters)
+    for key, parameter in parameters.items():
+        if parameter.default is not inspect.Parameter.empty:
+            shown = ast.literal_eval(re.search(r"default=(.+)$", documented[key])[1])
+            assert shown == parameter.default, key
+
+
+@every_display
+def test_the_constructor_is_documented(display):
+    signature = inspect.signature(display)
+    assert list(entries(display, "Parameters")) == list(signature.parameters)
+    for key, parameter in signature.parameters.items():
+        assert parameter.kind is inspect.Parameter.KEYWORD_ONLY
+        if parameter.default is not inspect.Parameter.empty:
+            text = entries(display, "Parameters")[key]
+            assert ast.literal_eval(re.search(r"default=(.+)$", text)[1]) == parameter.default
+
+
+@every_display
+def test_what_is_drawn_is_kept_under_the_documented_names(display):
+    found = drawn(display)
+    public = {name for name in vars(found) if name.endswith("_") and not name.startswith("_")}
+    assert public == set(entries(display, "Attributes"))
+
+
+@every_display
+def test_constructor_arguments_are_attributes(display):
+    found = drawn(display)
+    arguments = {name: getattr(found, name) for name in inspect.signature(display).parameters}
+    again = display(**arguments).plot()
+    assert again.figure_ is not found.figure_
+
+
+@every_display
+def test_the_axes_given_are_drawn_in_and_no_others(display):
+    figure, (ax, other) = plt.subplots(1, 2)
+    found = drawn(display, ax)
+    assert (found.ax_, found.figure_) == (ax, figure)
+    assert not other.has_data()
+    assert plt.get_fignums() == [figure.number]
+
+
+@every_display
+def test_drawing_again_needs_no_more_than_new_axes(display):
+    found = drawn(display)
+    _, ax = plt.subplots()
+    assert found.plot(ax=ax) is found
+    assert found.ax_ is ax
+
+
+@every_display
+@pytest.mark.parametrize("style", ["default", "dark_background", "grayscale"])
+def test_drawing_leaves_the_style_as_it_was_and_goes_with_any(display, style):
+    with plt.style.context(style):
+        before = dict(matplotlib.rcParams)
+        drawn(display).figure_.canvas.draw()
+        assert dict(matplotlib.rcParams) == before
+
+
+NAMES = np.array(["_hidden", "$a_{$b", "<b>&amp;", " ", "long " * 30], dtype=object)
+
+
+def test_names_from_the_data_are_shown_as_they_are(fitted):
+    f = fitted(5, 2)
+    table = pd.DataFrame(f.X, columns=["$x_{$", "_y"])
+    y = np.where(f.y == -1, None, NAMES[f.y])
+    model = SelfLearningLDA(unlabeled=None).fit(table, y)
+    rng = np.random.default_rng(0)
+    scores = {name: rng.uniform(size=(2, 4)) for name in ("LDA", *NAMES[:3])}
+    displays = [
+        iclda.plots.DecisionBoundaryDisplay.from_estimator(model, table, y, grid_resolution=9),
+        iclda.plots.DiscriminantHistogramDisplay.from_estimator(model, table, y),
+        iclda.plots.ReliabilityDisplay.from_estimator(
+            dict.fromkeys(NAMES[:3], model), table, y, pos_label=NAMES[1]
+        ),
+        iclda.plots.LearningCurveDisplay.from_scores([1, 2], scores),
+        iclda.plots.ComparisonDisplay.from_scores({name: one[0] for name, one in scores.items()}),
+    ]
+    for display in displays:
+        display.figure_.canvas.draw()
+    shown = [text.get_text() for text in displays[0].ax_.get_legend().get_texts()]
+    assert shown[:4] == ["(empty)", r"\$a_{\$b", "<b>&amp;", " _hidden"]
+    assert len(shown[4]) == 40
+    assert len(displays[2].ax_.get_legend().get_texts()) == 3
+
+
+@every_display
+def test_what_is_drawn_can_be_saved(display, tmp_path):
+    found = drawn(display)
+    for suffix in ("svg", "png"):
+        found.figure_.savefig(tmp_path / f"display.{suffix}")
+        assert (tmp_path / f"display.{suffix}").stat().st_size > 1000
+
+
+@every_display
+def test_without_matplotlib_the_error_names_the_extra(display, monkeypatch):
+    for module in ("matplotlib", "matplotlib.pyplot"):
+        monkeypatch.setitem(sys.modules, module, None)
+    message = r"matplotlib is needed for plots .* pip install 'iclda\[plots\]'"
+    with pytest.raises(ImportError, match=message):
+        drawn(display)
+
+
+def test_importing_the_displays_imports_no_matplotlib():
+    command = "import sys, iclda.plots; print('matplotlib' in sys.modules)"
+    printed = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True)
+    assert printed.stdout.strip() == "False", printed.stderr
+
+
+@every_method
+def test_signatures_in_the_api_are_those_of_the_displays(display, name):
+    signature = inspect.signature(getattr(display, name))
+    parameters = [
+        parameter.replace(annotation=parameter.empty)
+        for parameter in signature.parameters.values()
+        if parameter.name != "self"
+    ]
+    bare = signature.replace(parameters=parameters, return_annotation=signature.empty)
+    text = (Path(__file__).parents[2] / "docs" / "api.md").read_text()
+    assert f"{display.__name__}.{name}{bare}\n" in text

@@ -1,0 +1,87 @@
+"""Colors that can be told apart."""
+
+import itertools
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from iclda.plots._look import CLASS_COLORS, COLORS, UNDECIDED, method_lines, mix, to_rgb
+
+# How linear red, green and blue reach readers who lack one kind of cone (Machado et al., 2009).
+SIGHT = {
+    "all cones": np.eye(3),
+    "no green": [
+        [0.367322, 0.860646, -0.227968],
+        [0.280085, 0.672501, 0.047413],
+        [-0.011820, 0.042940, 0.968881],
+    ],
+    "no red": [
+        [0.152286, 1.052583, -0.204868],
+        [0.114503, 0.786281, 0.099216],
+        [-0.003882, -0.048116, 1.051998],
+    ],
+    "no blue": [
+        [1.255528, -0.076749, -0.178779],
+        [-0.078411, 0.930809, 0.147602],
+        [0.004733, 0.691367, 0.303900],
+    ],
+}
+TO_XYZ = np.array(
+    [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
+) / np.array([[0.9505], [1.0], [1.089]])
+
+
+def lab(color, sight="all cones"):
+    """Lightness and two hues, in which distances are about those that are seen."""
+    shares = to_rgb(color)
+    linear = np.where(shares <= 0.04045, shares / 12.92, ((shares + 0.055) / 1.055) ** 2.4)
+    xyz = TO_XYZ @ np.clip(np.asarray(SIGHT[sight]) @ linear, 0, 1)
+    x, y, z = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+@pytest.mark.parametrize("sight", SIGHT)
+def test_no_two_classes_look_alike_to_anyone(sight):
+    seen = [lab(color, sight) for color in CLASS_COLORS]
+    assert min(np.linalg.norm(a - b) for a, b in itertools.combinations(seen, 2)) > 13
+
+
+def test_the_first_three_classes_differ_in_gray():
+    lightness = [lab(color)[0] for color in (*CLASS_COLORS[:3], UNDECIDED)]
+    assert min(abs(a - b) for a, b in itertools.combinations(lightness, 2)) > 8
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 10])
+def test_rows_fade_from_the_color_of_their_class_to_gray(n_classes):
+    sure = mix(np.eye(n_classes))
+    expected = [to_rgb(CLASS_COLORS[k % len(CLASS_COLORS)]) for k in range(n_classes)]
+    assert_allclose(sure, expected, atol=1e-12)
+    undecided = mix(np.full((1, n_classes), 1 / n_classes))
+    assert_allclose(undecided, [to_rgb(UNDECIDED)], atol=1e-12)
+    half = mix([np.eye(n_classes)[0] / 2 + 0.5 / n_classes])
+    assert_allclose(half, [(expected[0] + to_rgb(UNDECIDED)) / 2], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["MCLDA", "MomentConstrainedLDA", "mclda", "moment-constrained", "Moment Constrained LDA"],
+        ["ICLDA", "ImplicitlyConstrainedLDA", "iclda", "implicitly_constrained"],
+    ],
+)
+def test_a_method_has_its_color_however_it_is_written(names):
+    assert {style["color"] for style in method_lines(names).values()} == {COLORS[names[0]]}
+
+
+@pytest.mark.parametrize("style", ["default", "dark_background"])
+def test_the_ink_of_the_supervised_method_follows_the_style(style):
+    with plt.style.context(style):
+        assert method_lines(["LDA"])["LDA"]["color"] == plt.rcParams["text.color"]
+
+
+def test_strangers_differ_from_methods_and_from_each_other():
+    names = [*COLORS, *(f"stranger {k}" for k in range(12))]
+    styles = method_lines(names)
+    assert len({(style["color"], style["linestyle"]) for style in styles.values()}) == len(names)

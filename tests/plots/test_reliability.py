@@ -1,0 +1,148 @@
+"""Predicted against observed probabilities."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.calibration import calibration_curve
+
+from iclda import SelfLearningLDA, SupervisedLDA
+from iclda.plots import ReliabilityDisplay
+
+RNG = np.random.default_rng(3)
+PROBABILITIES = RNG.uniform(size=400) ** 2
+TRUE = (RNG.uniform(size=400) < PROBABILITIES).astype(int)
+
+
+@pytest.mark.parametrize("strategy", ["uniform", "quantile"])
+@pytest.mark.parametrize("n_bins", [4, 10])
+@pytest.mark.parametrize("decimals", [2, 9])
+def test_bins_are_those_of_scikit_learn(strategy, n_bins, decimals):
+    rounded = PROBABILITIES.round(decimals)  # to two decimals, many lie on edges
+    display = ReliabilityDisplay.from_predictions(TRUE, rounded, n_bins=n_bins, strategy=strategy)
+    curve = display.curves[""]
+    observed, predicted = calibration_curve(TRUE, rounded, n_bins=n_bins, strategy=strategy)
+    is_full = curve.counts > 0
+    assert_allclose(curve.observed[is_full], observed)
+    assert_allclose(curve.predicted[is_full], predicted)
+    assert curve.counts.sum() == 400
+    assert_allclose(display.lines_[""].get_ydata(), observed)
+
+
+def test_the_calibration_error_is_the_mean_distance_from_the_diagonal():
+    curve = ReliabilityDisplay.from_predictions(TRUE, PROBABILITIES).curves[""]
+    place = np.minimum((PROBABILITIES * 10).astype(int), 9)
+    expected = sum(
+        np.mean(place == b) * abs(np.mean((PROBABILITIES - TRUE)[place == b])) for b in range(10)
+    )
+    assert curve.calibration_error == pytest.approx(expected)
+
+
+def test_perfect_and_inverted_probabilities_have_errors_zero_and_one():
+    exact = ReliabilityDisplay.from_predictions(TRUE, TRUE.astype(float)).curves[""]
+    assert exact.calibration_error == 0
+    inverted = ReliabilityDisplay.from_predictions(TRUE, 1.0 - TRUE).curves[""]
+    assert inverted.calibration_error == 1
+
+
+def test_bars_are_as_long_as_the_rows_are_few():
+    curve = ReliabilityDisplay.from_predictions([0, 1, 1, 1], [0.05, 0.95, 0.96, 0.97]).curves[""]
+    low, high = curve.interval
+    assert_allclose([low[0], high[0]], [0, 0.5])
+    assert_allclose([low[9], high[9]], [0.75, 1])
+
+
+def test_of_two_classes_the_second_is_meant_unless_another_is_named():
+    both = np.column_stack([1 - PROBABILITIES, PROBABILITIES])
+    names = np.array(["no", "yes"])[TRUE]
+    second = ReliabilityDisplay.from_predictions(names, both)
+    assert second.ax_.get_xlabel() == "Predicted probability of class yes"
+    assert_allclose(
+        second.curves[""].counts, ReliabilityDisplay.from_predictions(TRUE, both).curves[""].counts
+    )
+    first = ReliabilityDisplay.from_predictions(names, both, pos_label="no")
+    assert_array_equal(first.curves[""].counts, second.curves[""].counts[::-1])
+
+
+def test_of_more_classes_the_predicted_one_is_meant():
+    shares = RNG.dirichlet([1, 1, 1], size=300)
+    truth = RNG.integers(3, size=300)
+    display = ReliabilityDisplay.from_predictions(truth, shares, n_bins=1)
+    curve = display.curves[""]
+    assert curve.observed[0] == pytest.approx(np.mean(shares.argmax(axis=1) == truth))
+    assert curve.predicted[0] == pytest.approx(shares.max(axis=1).mean())
+    assert display.ax_.get_xlabel() == "Predicted probability of the predicted class"
+    one = ReliabilityDisplay.from_predictions(truth, shares, pos_label=2, n_bins=1).curves[""]
+    assert one.observed[0] == pytest.approx(np.mean(truth == 2))
+
+
+def test_several_classifiers_are_named_with_their_errors(fitted):
+    f = fitted(2, 2)
+    models = {"LDA": SupervisedLDA().fit(f.X, f.y), "SLLDA": f.model}
+    display = ReliabilityDisplay.from_estimator(models, f.X, f.true)
+    labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert labels == [
+        f"{name}  {curve.calibration_error:.3f}" for name, curve in display.curves.items()
+    ]
+    assert len({line.get_marker() for line in display.lines_.values()}) == 2
+    single = ReliabilityDisplay.from_estimator(f.model, f.X, f.true)
+    assert list(single.lines_) == ["SelfLearningLDA"]
+
+
+def test_unlabeled_rows_are_left_out(fitted):
+    f = fitted(3, 2)
+    table = pd.DataFrame(f.X, columns=["a", "b"])
+    model = SelfLearningLDA().fit(table, f.y)
+    display = ReliabilityDisplay.from_estimator(model, table, f.y)
+    assert display.curves["SelfLearningLDA"].counts.sum() == 36
+    with pytest.raises(ValueError, match="y labels none of the 120 rows"):
+        ReliabilityDisplay.from_estimator(model, table, np.full(120, -1))
+
+
+def test_counts_are_drawn_to_scale_below_and_can_be_left_out():
+    display = ReliabilityDisplay.from_predictions(TRUE, PROBABILITIES)
+    data, counts = display.counts_[""].get_data(), display.curves[""].counts
+    heights = data.values - data.baseline
+    assert_allclose(heights / heights.max(), counts / counts.max())
+    assert f"{counts.max()} rows" in [text.get_text() for text in display.ax_.texts]
+    assert display.ax_.get_ylim()[0] < -0.2
+    bare = ReliabilityDisplay.from_predictions(TRUE, PROBABILITIES, counts=False, legend=False)
+    assert bare.counts_ == {}
+    assert bare.ax_.get_ylim()[0] > -0.1
+    assert bare.ax_.get_legend() is None
+
+
+def test_equal_probabilities_make_one_bin():
+    curve = ReliabilityDisplay.from_predictions([0, 1], [0.3, 0.3], strategy="quantile").curves[""]
+    assert_array_equal(curve.counts, [2])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"y_prob": PROBABILITIES[:3]}, r"must hold 400 rows.*got shape \(3,\)"),
+        ({"y_prob": {"a": np.zeros((400, 3))}}, r"y_prob of 'a' must hold.*got shape \(400, 3\)"),
+        ({"y_prob": PROBABILITIES - 0.5}, r"between 0 and 1, got .* in row"),
+        ({"y_prob": np.full(400, np.nan)}, "between 0 and 1, got nan in row 0"),
+        ({"pos_label": 7}, r"pos_label must be one of the classes \[0, 1\], got 7"),
+        ({"n_bins": 0}, "n_bins must be a whole number of at least 1, got 0"),
+        ({"strategy": "even"}, "strategy must be .*got 'even'"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        ReliabilityDisplay.from_predictions(TRUE, **{"y_prob": PROBABILITIES, **arguments})
+
+
+def test_classifiers_of_other_classes_are_refused(fitted):
+    models = {"two": fitted(2, 2).model, "three": fitted(3, 2).model}
+    with pytest.raises(ValueError, match=r"'three' knows \[0, 1, 2\], the first one \[0, 1\]"):
+        ReliabilityDisplay.from_estimator(models, fitted(2, 2).X, fitted(2, 2).true)
+
+
+def test_settings_reach_the_curves():
+    _, ax = plt.subplots()
+    display = ReliabilityDisplay.from_predictions(TRUE, PROBABILITIES, ax=ax, linewidth=5)
+    assert display.ax_ is ax
+    assert display.lines_[""].get_linewidth() == 5

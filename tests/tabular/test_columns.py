@@ -1,0 +1,69 @@
+import datetime
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from iclda.tabular.columns import kinds_of
+
+SERIES = {
+    "floats": ([1.5, None], "number"),
+    "integers": ([1, 2], "number"),
+    "nullable integers": (pd.array([1, None], dtype="Int8"), "number"),
+    "nullable floats": (pd.array([1.5, None], dtype="Float32"), "number"),
+    "objects that are numbers": (np.array([1, 2.5, None], dtype=object), "number"),
+    "booleans": ([True, False], "boolean"),
+    "booleans with gaps": (np.array([True, None, False], dtype=object), "boolean"),
+    "nullable booleans": (pd.array([True, None], dtype="boolean"), "boolean"),
+    "arrow booleans": (pd.array([True, None], dtype="bool[pyarrow]"), "boolean"),
+    "arrow numbers": (pd.array([1.5, None], dtype="double[pyarrow]"), "number"),
+    "text": (["p", "q", None, "p"], "category"),
+    "arrow text": (pd.array(["p", "q", "p", None], dtype="string[pyarrow]"), "category"),
+    "categories": (pd.Categorical(["p", "q", None, "p"]), "category"),
+    "numbers as categories": (pd.Categorical([1, 2, 1]), "category"),
+}
+
+
+@pytest.mark.parametrize(("values", "kind"), SERIES.values(), ids=SERIES)
+def test_columns_are_numbers_booleans_or_categories(values, kind):
+    assert kinds_of(pd.DataFrame({"x": values})) == {"x": kind}
+
+
+NAMES = [f"person {i}" for i in range(50)]
+REFUSED = {
+    "names": (NAMES, "holds 50 different texts in 50 rows, for example 'person 0'"),
+    "few names": (["Ann", "Bob", "Eve"], "holds 3 different texts in 3 rows"),
+    "dates": (pd.to_datetime(["2020-01-02", None]), "holds dates or times, for example 2020-01-02"),
+    "durations": (pd.to_timedelta([1, 2], "D"), "holds dates or times"),
+    "date objects": ([datetime.date(2020, 1, 2), None], r"datetime.date\(2020, 1, 2\)"),
+    "dates as text": (["2020-01-02", "2020-01-02", "2020-02-03"], "for example 2020-01-02"),
+    "local dates": (["3.12.2020", "04.12.2020", "3.12.2020"], "dates or times, for example 04.12"),
+    "numbers and text": (["1", "2.5", "about 3"], "text in 1 of 3 rows, for example 'about 3'"),
+    "numbers to Python only": (["1", "1_000", "+3", "2"], "in 2 of 4 rows, for example '1_000'"),
+    "complex": ([1 + 2j, 3 + 0j], "complex numbers: split it into two columns"),
+    "complex text": ([f"{i}+{i}j" for i in range(30)], "30 different texts in 30 rows"),
+    "lists": ([[1], [2]], r"neither numbers nor text, for example \[1\]"),
+}
+
+
+@pytest.mark.parametrize(("values", "message"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_learned_from_is_refused_with_the_way_out(values, message):
+    frame = pd.DataFrame({"my column": values})
+    with pytest.raises(ValueError, match=message) as error:
+        kinds_of(frame)
+    assert "Column 'my column'" in str(error.value)
+
+
+def test_all_columns_that_cannot_be_used_are_named_at_once():
+    frame = pd.DataFrame({f"n{i}": NAMES for i in range(7)})
+    with pytest.raises(
+        ValueError, match=r"--drop 'n0'.*--drop 'n4'.*2 more columns cannot be used"
+    ):
+        kinds_of(frame)
+
+
+def test_columns_need_names_of_their_own_that_are_text():
+    with pytest.raises(ValueError, match="Column names must be text, got 0"):
+        kinds_of(pd.DataFrame(np.zeros((2, 2))))
+    with pytest.raises(ValueError, match="'a' stands there twice"):
+        kinds_of(pd.DataFrame(np.zeros((2, 2)), columns=["a", "a"]))

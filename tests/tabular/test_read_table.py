@@ -1,0 +1,301 @@
+import datetime
+import gzip
+import hashlib
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from numpy.testing import assert_array_equal
+
+from iclda.tabular import read_table
+
+TEXT = "size,color,class\n1.5,red,a\n2,blue,b\n,red,\n4,,\n"
+
+
+def write(folder, text, name="data.csv", encoding="utf-8"):
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode(encoding))
+    return path
+
+
+def read(folder, text, name="data.csv", target="class", **options):
+    return read_table(write(folder, text, name), target=target, **options)
+
+
+def test_features_keep_the_order_of_the_file_and_labels_are_text_or_none(tmp_path):
+    table = read(tmp_path, TEXT)
+    assert table.features.columns.tolist() == ["size", "color"]
+    assert_array_equal(table.features["size"], [1.5, 2, np.nan, 4])
+    assert table.features["color"].isna().tolist() == [False, False, False, True]
+    assert table.labels.tolist() == ["a", "b", None, None]
+    assert table.is_labeled.tolist() == [True, True, False, False]
+    assert table.classes == ("a", "b")
+    assert table.target == "class"
+
+
+def test_the_digest_is_that_of_the_bytes(tmp_path):
+    table = read(tmp_path, TEXT)
+    assert table.digest == hashlib.sha256(TEXT.encode()).hexdigest()
+    assert [(s.n_rows, s.sha256) for s in table.sources] == [(4, table.digest)]
+
+
+SPELLINGS = {
+    "semicolons": TEXT.replace(",", ";").encode(),
+    "decimal commas": TEXT.replace(",", ";").replace("1.5", "1,5").encode(),
+    "tabs": TEXT.replace(",", "\t").encode(),
+    "bars": TEXT.replace(",", "|").encode(),
+    "byte order mark": b"\xef\xbb\xbf" + TEXT.encode(),
+    "utf-16": TEXT.encode("utf-16"),
+    "windows line ends": TEXT.replace("\n", "\r\n").encode(),
+    "no last line end": TEXT[:-1].encode(),
+    "quotes": TEXT.replace("red", '"red"').replace("size", '"size"').encode(),
+    "blank lines": ("\n" + TEXT.replace("\n", "\n\n")).encode(),
+    "blanks around": TEXT.replace("red", " red ").replace(",a", ", a").encode(),
+    "words for nothing": TEXT.replace("b\n,", "b\nNA,").replace("4,,", "4,null,?").encode(),
+}
+
+
+@pytest.mark.parametrize("spelled", SPELLINGS.values(), ids=SPELLINGS)
+def test_a_table_is_the_same_however_it_is_spelled(tmp_path, spelled):
+    expected, found = read(tmp_path, TEXT), read(tmp_path, spelled, "other.csv")
+    pd.testing.assert_frame_equal(found.features, expected.features)
+    assert found.labels.tolist() == expected.labels.tolist()
+
+
+@pytest.mark.parametrize("name", ["data.tsv", "data.TSV.gz", "data.txt", "data.csv.gz"])
+def test_the_suffix_tells_the_kind_of_file(tmp_path, name):
+    text = TEXT.replace(",", "\t").encode()
+    found = read(tmp_path, gzip.compress(text) if name.endswith("gz") else text, name)
+    pd.testing.assert_frame_equal(found.features, read(tmp_path, TEXT).features)
+
+
+def test_cells_may_hold_delimiters_quotes_and_line_breaks(tmp_path):
+    text = 'x,"a, ""quoted""\nname",class\n1,"p\nq",u\n2,"r,s",v\n3,"p\nq",v\n'
+    table = read(tmp_path, text)
+    assert table.features.columns.tolist() == ["x", 'a, "quoted"\nname']
+    assert table.features.iloc[:, 1].tolist() == ["p\nq", "r,s", "p\nq"]
+
+
+def test_parquet_gives_what_csv_gives(tmp_path):
+    frame = pd.DataFrame(
+        {
+            "number": [1.5, None, 3.0, 4.0],
+            "whole": pd.array([1, None, 3, 4], dtype="Int8"),
+            "text": ["red", "blue", None, "red"],
+            "flag": pd.array([True, None, False, True], dtype="boolean"),
+            "kind": pd.Categorical(["p", "q", None, "p"]),
+            "class": ["a", "b", None, None],
+        }
+    )
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    frame.to_parquet(tmp_path / "data.parquet")
+    tables = [read_table(tmp_path / f"data.{kind}", target="class") for kind in ("csv", "parquet")]
+    pd.testing.assert_frame_equal(tables[0].features, tables[1].features)
+    assert tables[0].labels.tolist() == tables[1].labels.tolist()
+
+
+LABELS = {
+    "int8": pa.array([1, 2, None], pa.int8()),
+    "uint64": pa.array([1, 2, None], pa.uint64()),
+    "integral floats": pa.array([1.0, 2.0, None]),
+    "floats with nan": pa.array([1.0, 2.0, float("nan")]),
+    "text of floats": pa.array(["1.0", "2", ""]),
+    "categories": pa.array(["1", "2", None]).dictionary_encode(),
+    "large text": pa.array([" 1", "2 ", "NA"], pa.large_string()),
+}
+
+
+@pytest.mark.parametrize("values", LABELS.values(), ids=LABELS)
+def test_numbers_become_class_names_the_short_way(tmp_path, values):
+    pq.write_table(pa.table({"x": [1.0, 2.0, 3.0], "class": values}), tmp_path / "data.parquet")
+    table = read_table(tmp_path / "data.parquet", target="class")
+    assert table.labels.tolist() == ["1", "2", None]
+
+
+def test_booleans_are_classes_and_unused_categories_are_not(tmp_path):
+    labels = pd.Categorical(["p", "q", None], categories=["p", "q", "r"])
+    frame = pd.DataFrame({"x": [1.0, 2.0, 3.0], "is": [True, False, True], "kind": labels})
+    frame.to_parquet(tmp_path / "data.parquet")
+    read_as = {name: read_table(tmp_path / "data.parquet", target=name) for name in ("is", "kind")}
+    assert read_as["is"].classes == ("False", "True")
+    assert read_as["kind"].classes == ("p", "q")
+
+
+def test_1_and_1_point_0_are_one_class_only_where_all_labels_are_numbers(tmp_path):
+    assert read(tmp_path, "x,class\n1,1\n2,1.0\n3,2e0\n").classes == ("1", "2")
+    assert read(tmp_path, "x,class\n1,1\n2,1.0\n3,two\n").classes == ("1", "1.0", "two")
+    assert read(tmp_path, "x,class\n1,007\n2,012\n").classes == ("007", "012")
+
+
+@pytest.mark.parametrize("mark", ["?", "unknown", "-1", "-1.0", "NA"])
+def test_a_value_of_the_target_can_mark_unlabeled_rows(tmp_path, mark):
+    cell = mark.removesuffix(".0")
+    table = read(tmp_path, f"x,class\n1,1\n2,2\n3,{cell}\n4,\n", unlabeled=mark)
+    assert table.labels.tolist() == ["1", "2", None, None]
+
+
+def test_minus_one_is_a_class_unless_told_and_a_note_says_so(tmp_path):
+    text = "x,class\n1.5,0\n2,1\n3,-1\n4,-1\n"
+    table = read(tmp_path, text)
+    assert table.classes == ("-1", "0", "1")
+    assert table.notes[0].startswith("'-1' in column 'class' counts as a class, of 2 rows")
+    assert read(tmp_path, text, unlabeled="-1").notes == ()
+    assert read(tmp_path, "x,class\n1,1\n2.5,-1\n").notes == ()
+
+
+def test_rows_of_a_second_file_are_unlabeled_whatever_they_say(tmp_path):
+    write(tmp_path, "class,color,size\na,green,9\nb,red,8.5\n", "more.csv")
+    table = read(tmp_path, TEXT, unlabeled_file=tmp_path / "more.csv")
+    assert table.features["size"].tolist()[4:] == [9, 8.5]
+    assert table.features["color"].tolist()[4:] == ["green", "red"]
+    assert table.labels.tolist()[4:] == [None, None]
+    assert [source.n_rows for source in table.sources] == [4, 2]
+    assert table.digest not in {source.sha256 for source in table.sources}
+
+
+def test_a_column_without_values_in_one_of_two_files_takes_the_kind_of_the_other(tmp_path):
+    write(tmp_path, "x,flag,text\n1,,\n2,,\n", "more.csv")
+    first = "x,flag,text,class\n1,True,p,a\n2,False,q,b\n"
+    table = read(tmp_path, first, unlabeled_file=tmp_path / "more.csv")
+    assert table.features["flag"].dtype == "boolean"
+    assert table.features["text"].tolist() == ["p", "q", None, None]
+
+
+def test_row_numbers_without_a_name_are_left_out_and_with_one_are_pointed_at(tmp_path):
+    frame = pd.DataFrame({"x": [1.0, 5.0, 2.0], "class": ["a", "b", None]})
+    frame.to_csv(tmp_path / "index.csv")
+    table = read_table(tmp_path / "index.csv", target="class")
+    assert table.features.columns.tolist() == ["x"]
+    assert table.notes == (
+        "Column '(column 1)' has no name and numbers the rows: it was left out.",
+    )
+    table = read(tmp_path, "id,x,class\n1,1,a\n2,5,b\n3,2,\n")
+    assert table.features.columns.tolist() == ["id", "x"]
+    assert table.notes[0].startswith("Column 'id' numbers the rows")
+
+
+def test_the_index_of_a_parquet_file_is_left_out(tmp_path):
+    frame = pd.DataFrame({"x": [1.0, 5.0, 2.0], "class": ["a", "b", None]}, index=[3, 4, 5])
+    frame.to_parquet(tmp_path / "data.parquet")
+    assert read_table(tmp_path / "data.parquet", target="class").features.columns.tolist() == ["x"]
+
+
+def test_empty_columns_are_left_out_with_a_note(tmp_path):
+    table = read(tmp_path, "x,nothing,class,\n1,,a,\n5,NA,b,\n")
+    assert table.features.columns.tolist() == ["x"]
+    assert table.notes[0] == "Column 'nothing' is empty in all rows: it was left out."
+    assert "'(column 4)'" in table.notes[1]
+
+
+def test_columns_can_be_dropped(tmp_path):
+    assert read(tmp_path, TEXT, drop=["color"]).features.columns.tolist() == ["size"]
+
+
+def test_decimals_of_parquet_are_numbers(tmp_path):
+    rows = {"x": [Decimal("1.5"), None, Decimal("2.5")], "class": ["a", "b", None]}
+    pq.write_table(pa.table(rows), tmp_path / "data.parquet")
+    features = read_table(tmp_path / "data.parquet", target="class").features
+    assert_array_equal(features["x"], [1.5, np.nan, 2.5])
+
+
+REFUSED = {
+    "no file": (None, "data.csv does not exist"),
+    "empty": (b"", "data.csv is empty: row 1 must name the columns"),
+    "only blanks": (b" \n\n", "is empty"),
+    "header only": (b"x,class\n", "holds no rows below the names"),
+    "header without line end": (b"x,class", "holds no rows below the names"),
+    "open quote": (
+        b'x,class\n1,a\n2,"b\n' + b"1,a\n" * 400_000,
+        "a cell has an opening quote without a closing one",
+    ),
+    "nameless": (b",\n1,2\n", "row 1 must name the columns"),
+    "name twice": (b"x,x,class\n1,2,a\n", "the column name 'x' stands there 2 times"),
+    "no such column": (b"x,clas\n1,a\n", "no column 'class'. Did you mean 'clas'?"),
+    "short row": (b"x,class\n1,a\n2\n", "row 3: 2 columns are named in row 1, got 1 cells"),
+    "long row": (b"x,class\n1,a\n2,b,c\n", "row 3: 2 columns are named in row 1, got 3 cells"),
+    "latin-1": (b"x,class\n1,\xe9\n2,b\n", "is no UTF-8 text: byte 10 cannot be read"),
+    "latin-1 far down": (
+        b"x,class\n" + b"1,a\n" * 100_000 + b"1,\xe9\n",
+        "row 100002, column 'class': must hold UTF-8 text",
+    ),
+    "infinity": (b"x,class\n1,a\n-inf,b\n", "row 3, column 'x': holds infinity"),
+    "too large": (b"x,class\n1,a\n2,b\n1e400,b\n", "row 4, column 'x': holds infinity"),
+    "no label": (b"x,class\n1,\n2,\n", "labels no row, all 2 cells are empty"),
+    "one class": (b"x,class\n1,a\n2,\n", "at least 2 classes, got 1 class ('a') in 1 labeled"),
+    "measurements": (b"x,class\n1,1.5\n2,2\n", "holds numbers with fractions, for example 1.5"),
+    "only the target": (b"class\na\nb\n", "no column to learn from besides the target"),
+    "many classes": (
+        b"x,class\n" + b"".join(b"1,%d\n" % i for i in range(60)),
+        "60 different values in 60 labeled rows",
+    ),
+}
+
+
+@pytest.mark.parametrize(("content", "message"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_read_is_refused_with_place_and_value(tmp_path, content, message):
+    if content is not None:
+        write(tmp_path, content)
+    with pytest.raises(ValueError, match=r"data\.csv") as error:
+        read_table(tmp_path / "data.csv", target="class")
+    assert message in str(error.value)
+
+
+def test_other_suffixes_and_folders_are_refused(tmp_path):
+    (tmp_path / "data.xlsx").write_bytes(b"PK")
+    with pytest.raises(ValueError, match=r"got '\.xlsx'\. Save the table as CSV"):
+        read_table(tmp_path / "data.xlsx", target="class")
+    with pytest.raises(ValueError, match="is a folder"):
+        read_table(tmp_path, target="class")
+
+
+@pytest.mark.parametrize("keep", [10, 100, -10])
+def test_a_parquet_file_that_is_cut_off_is_refused(tmp_path, keep):
+    pd.DataFrame({"x": [1.0, 2.0], "class": ["a", "b"]}).to_parquet(tmp_path / "data.parquet")
+    data = (tmp_path / "data.parquet").read_bytes()
+    (tmp_path / "data.parquet").write_bytes(data[:keep])
+    with pytest.raises(ValueError, match=r"data\.parquet cannot be read"):
+        read_table(tmp_path / "data.parquet", target="class")
+
+
+def test_a_packed_file_that_is_cut_off_is_refused(tmp_path):
+    packed = gzip.compress(TEXT.encode())
+    for data in (packed[:-9], packed[:12], b"x,class\n"):
+        with pytest.raises(ValueError, match=r"data\.csv\.gz cannot be read"):
+            read(tmp_path, data, "data.csv.gz")
+
+
+def test_a_target_of_dates_or_lists_is_refused(tmp_path):
+    day = datetime.date(2020, 1, 2)
+    pq.write_table(
+        pa.table({"x": [1.0, 2.0], "day": [day, day], "list": [[1], [2]]}), tmp_path / "d.parquet"
+    )
+    with pytest.raises(ValueError, match=r"column 'day' holds values of type date32"):
+        read_table(tmp_path / "d.parquet", target="day")
+    with pytest.raises(ValueError, match=r"column 'list' holds values of type list"):
+        read_table(tmp_path / "d.parquet", target="list")
+
+
+def test_options_that_name_nothing_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="no row has the unlabeled value 'x' in column 'class'"):
+        read(tmp_path, TEXT, unlabeled="x")
+    with pytest.raises(ValueError, match=r"no column 'colour'. Did you mean 'color'"):
+        read(tmp_path, TEXT, drop=["colour"])
+    with pytest.raises(ValueError, match="'class' is the target and cannot be dropped"):
+        read(tmp_path, TEXT, drop=["class"])
+
+
+def test_minus_one_as_the_mark_of_two_classes_says_how_to_make_it_a_class(tmp_path):
+    with pytest.raises(ValueError, match="'-1' marks unlabeled rows: leave that out if"):
+        read(tmp_path, "x,class\n1,-1\n2,1\n", unlabeled="-1")
+
+
+def test_a_second_file_needs_the_columns_of_the_first_and_their_kinds(tmp_path):
+    write(tmp_path, "size\n1\n", "more.csv")
+    with pytest.raises(ValueError, match=r"more\.csv lacks 'color' of .*data\.csv"):
+        read(tmp_path, TEXT, unlabeled_file=tmp_path / "more.csv")
+    write(tmp_path, "size,color\nlarge,red\n", "more.csv")
+    with pytest.raises(ValueError, match=r"'size' holds numbers in .* and text in .*'large'"):
+        read(tmp_path, TEXT, unlabeled_file=tmp_path / "more.csv")

@@ -1,0 +1,328 @@
+"""A fitted classifier goes to scikit-learn and to ONNX, and says the same there."""
+
+import json
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import onnx
+import onnxruntime
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+import iclda
+from iclda import ImplicitlyConstrainedLDA, SelfLearningLDA, SupervisedLDA
+from problems import ALL, draw_sample
+
+every_classifier = pytest.mark.parametrize("classifier", ALL.values(), ids=ALL)
+every_number_of_classes = pytest.mark.parametrize("n_classes", [2, 3, 5])
+SETTINGS = {
+    "estimated priors": {},
+    "fixed priors": {"priors": "rising"},
+    "shrinkage": {"shrinkage": 0.3},
+    "automatic shrinkage": {"shrinkage": "auto"},
+}
+CLASSES = {
+    "integers": np.array([3, -7, 12]),
+    "narrow integers": np.array([3, 1, 12], dtype="int8"),
+    "unsigned integers": np.array([3, 1, 2**63 + 5], dtype="uint64"),
+    "floats": np.array([1.0, 0.0, 7.0]),
+    "text": np.array(["söt", "bitter", "sour"]),
+    "text as objects": np.array(["söt", "bitter", "sour"], dtype=object),
+}
+
+
+def rising_priors(n_classes):
+    return np.arange(1, n_classes + 1) / (n_classes * (n_classes + 1) / 2)
+
+
+def fitted(classifier, n_classes, **settings):
+    sample = draw_sample([5, n_classes], n_classes=n_classes, n_features=4, n_labeled=40)
+    if settings.get("priors") == "rising":
+        settings["priors"] = rising_priors(n_classes)
+    return sample.fit(classifier(**settings)), sample.rows
+
+
+def run_onnx(model, rows):
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    label, probabilities = session.run(["label", "probabilities"], {"X": rows})
+    return label, probabilities
+
+
+# scikit-learn.
+
+
+@every_classifier
+@every_number_of_classes
+@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
+def test_scikit_learn_gives_the_same_probabilities(classifier, n_classes, settings):
+    model, rows = fitted(classifier, n_classes, **settings)
+    exported = model.to_sklearn()
+    assert type(exported) is LinearDiscriminantAnalysis
+    far = np.vstack([rows, 50 * rows])
+    assert_allclose(exported.predict_proba(far), model.predict_proba(far), rtol=0, atol=1e-12)
+    assert_array_equal(exported.predict(far), model.predict(far))
+    assert_allclose(exported.transform(rows), model.transform(rows), rtol=0, atol=1e-12)
+
+
+@every_number_of_classes
+def test_scores_agree_up_to_a_constant_of_the_row(n_classes):
+    model, rows = fitted(SelfLearningLDA, n_classes)
+    ours, theirs = model.decision_function(rows), model.to_sklearn().decision_function(rows)
+    shift = (ours - theirs).reshape(len(rows), -1)
+    assert_allclose(shift, np.broadcast_to(shift[:, :1], shift.shape), atol=1e-11)
+    if n_classes == 2:
+        assert_allclose(theirs, ours, atol=1e-12)
+
+
+@pytest.mark.parametrize("classifier", [SupervisedLDA, SelfLearningLDA])
+@pytest.mark.parametrize("priors", [[0, 1], [1, 0], [0, 0.25, 0.75]], ids=str)
+def test_a_class_of_prior_zero_stays_out_of_every_export(classifier, priors):
+    model, rows = fitted(classifier, len(priors), priors=priors)
+    expected = model.predict_proba(rows)
+    assert_allclose(model.to_sklearn().predict_proba(rows), expected, rtol=0, atol=1e-12)
+    assert_allclose(run_onnx(model.to_onnx(), rows)[1], expected, rtol=0, atol=1e-12)
+    never = model.classes_[priors.index(0)]
+    assert never not in model.to_sklearn().predict(rows)
+    assert never not in run_onnx(model.to_onnx(), rows)[0]
+
+
+@pytest.mark.filterwarnings("ignore:.* constant:UserWarning")
+@pytest.mark.filterwarnings("ignore:Rows span .* dimensions:UserWarning")
+@every_number_of_classes
+def test_columns_that_add_nothing_stay_without_effect(n_classes):
+    sample = draw_sample([6, n_classes], n_classes=n_classes, n_features=3, n_labeled=30)
+    rows = sample.rows
+    rows = np.column_stack([rows, np.full(len(rows), 7.0), rows[:, 0] - 2 * rows[:, 1]])
+    model = SelfLearningLDA().fit(rows, sample.labels)
+    assert model.rank_ == 3
+    expected = model.predict_proba(rows)
+    assert_allclose(model.to_sklearn().predict_proba(rows), expected, rtol=0, atol=1e-12)
+    assert_allclose(run_onnx(model.to_onnx(), rows)[1], expected, rtol=0, atol=1e-12)
+    elsewhere = rows + np.array([0, 0, 0, 100, 0])
+    assert_allclose(model.to_sklearn().predict_proba(elsewhere), expected, rtol=0, atol=1e-12)
+
+
+def test_more_features_than_labels_are_exported_as_fitted():
+    rng = np.random.default_rng(2)
+    y = np.arange(12) % 2
+    rows = rng.standard_normal((12, 30)) + 2 * y[:, None]
+    with pytest.warns(UserWarning, match="labeled rows vary within their classes"):
+        model = SupervisedLDA().fit(rows, y)
+    assert model.rank_ < 30
+    expected = model.predict_proba(rows)
+    assert_allclose(model.to_sklearn().predict_proba(rows), expected, rtol=0, atol=1e-12)
+    assert_allclose(run_onnx(model.to_onnx(), rows)[1], expected, rtol=0, atol=1e-12)
+
+
+def test_the_export_has_what_a_fitted_lda_has():
+    model, rows = fitted(SupervisedLDA, 3)
+    exported = model.to_sklearn()
+    usual = LinearDiscriminantAnalysis(store_covariance=True).fit(
+        rows[:40], model.predict(rows[:40])
+    )
+    check_is_fitted(exported)
+    assert set(vars(usual)) == set(vars(exported))
+    for name, value in vars(usual).items():
+        assert np.shape(getattr(exported, name)) == np.shape(value), name
+    assert_allclose(exported.explained_variance_ratio_.sum(), 1)
+    assert exported.explained_variance_ratio_[0] >= exported.explained_variance_ratio_[1]
+    assert exported.get_feature_names_out().shape == (2,)
+
+
+def test_the_supervised_export_equals_the_fit_of_scikit_learn():
+    sample = draw_sample(7, n_classes=3, n_features=4, n_labeled=60)
+    usual = LinearDiscriminantAnalysis(store_covariance=True).fit(sample.X, sample.y)
+    exported = SupervisedLDA().fit(sample.X, sample.y).to_sklearn()
+    for name in ("means_", "priors_", "covariance_", "xbar_", "explained_variance_ratio_"):
+        assert_allclose(getattr(exported, name), getattr(usual, name), atol=1e-10)
+
+
+def test_changing_the_export_leaves_the_classifier_as_it_was():
+    model, rows = fitted(SelfLearningLDA, 3, priors="rising")
+    before = model.predict_proba(rows)
+    exported = model.to_sklearn()
+    for name, value in vars(exported).items():
+        if isinstance(value, np.ndarray) and name != "priors":
+            value[...] = 0
+    assert_array_equal(model.predict_proba(rows), before)
+    assert_allclose(model.priors_, rising_priors(3))
+
+
+def test_fitting_the_export_again_is_an_ordinary_supervised_fit():
+    model, rows = fitted(SelfLearningLDA, 3, priors="rising", shrinkage=0.2)
+    y = np.arange(len(rows)) % 3
+    again = clone(model.to_sklearn()).fit(rows, y)
+    assert_allclose(again.priors_, rising_priors(3))
+
+
+def test_names_of_features_are_kept_and_checked():
+    sample = draw_sample(3, n_classes=2, n_features=2)
+    frame = pd.DataFrame(sample.rows, columns=["width", "height"])
+    model = SelfLearningLDA().fit(frame, sample.labels)
+    exported = model.to_sklearn()
+    assert_array_equal(exported.feature_names_in_, ["width", "height"])
+    assert_array_equal(exported.predict(frame), model.predict(frame))
+    with pytest.raises(ValueError, match="same order"):
+        exported.predict(frame[["height", "width"]])
+    assert not hasattr(sample.fit(SelfLearningLDA()).to_sklearn(), "feature_names_in_")
+
+
+def test_rows_far_from_zero_lose_digits_with_a_warning_and_none_in_onnx():
+    sample = draw_sample(4, n_classes=3, n_features=3)
+    rows = sample.rows + 1e8
+    model = SelfLearningLDA().fit(rows, sample.labels)
+    with pytest.warns(
+        UserWarning, match=r"up to [1-9]e\+07 times their spread .*[1-9]e-0[78] only"
+    ):
+        exported = model.to_sklearn()
+    expected = model.predict_proba(rows)
+    assert_allclose(exported.predict_proba(rows), expected, atol=1e-6)
+    assert_allclose(run_onnx(model.to_onnx(), rows)[1], expected, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("classes", CLASSES.values(), ids=CLASSES)
+def test_classes_keep_their_type(classes):
+    sample = draw_sample(8, n_classes=3, n_features=2, n_labeled=30)
+    model = SelfLearningLDA(unlabeled=None).fit(
+        sample.X, classes[sample.y], X_unlabeled=sample.X_unlabeled
+    )
+    predicted = model.predict(sample.rows)
+    assert_array_equal(model.to_sklearn().predict(sample.rows), predicted, strict=True)
+    label, _ = run_onnx(model.to_onnx(), sample.rows)
+    assert_array_equal(label, predicted)
+    assert label.dtype == (object if classes.dtype.kind in "UO" else classes.dtype)
+
+
+def test_classes_may_be_true_and_false():
+    sample = draw_sample(8, n_classes=2, n_features=2)
+    model = SelfLearningLDA(unlabeled=None).fit(
+        sample.X, sample.y == 1, X_unlabeled=sample.X_unlabeled
+    )
+    predicted = model.predict(sample.rows)
+    assert_array_equal(model.to_sklearn().predict(sample.rows), predicted, strict=True)
+    assert_array_equal(run_onnx(model.to_onnx(), sample.rows)[0], predicted, strict=True)
+
+
+def test_a_pickled_export_predicts_where_this_package_is_not_installed(tmp_path):
+    sample = draw_sample(9, n_classes=3, n_features=2)
+    names = np.array(["a", "b", "c"])[sample.y]
+    model = ImplicitlyConstrainedLDA(unlabeled=None).fit(
+        sample.X, names, X_unlabeled=sample.X_unlabeled
+    )
+    (tmp_path / "model.pkl").write_bytes(pickle.dumps(model.to_sklearn()))
+    np.save(tmp_path / "rows.npy", sample.rows)
+    command = """
+import pickle, sys
+sys.modules["iclda"] = None
+import numpy as np
+model = pickle.load(open("model.pkl", "rb"))
+np.save("probabilities.npy", model.predict_proba(np.load("rows.npy")))
+print("".join(model.predict(np.load("rows.npy"))))
+"""
+    finished = subprocess.run(
+        [sys.executable, "-c", command], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    found = np.load(tmp_path / "probabilities.npy")
+    assert_allclose(found, model.predict_proba(sample.rows), rtol=0, atol=1e-12)
+    assert finished.stdout.strip() == "".join(model.predict(sample.rows))
+
+
+# ONNX.
+
+
+@every_classifier
+@every_number_of_classes
+@pytest.mark.parametrize("settings", [{}, {"priors": "rising", "shrinkage": 0.3}], ids=str)
+def test_onnx_gives_the_same_labels_and_probabilities(classifier, n_classes, settings):
+    model, rows = fitted(classifier, n_classes, **settings)
+    exported = model.to_onnx()
+    onnx.checker.check_model(exported, full_check=True)
+    far = np.vstack([rows, 50 * rows])
+    label, probabilities = run_onnx(exported, far)
+    assert probabilities.shape == (len(far), n_classes)
+    assert probabilities.dtype == np.float64
+    assert_allclose(probabilities, model.predict_proba(far), rtol=0, atol=1e-12)
+    assert_array_equal(label, model.predict(far))
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("offset", [0.0, 1e3, 1e6])
+@pytest.mark.parametrize("dtype", ["float32", np.float32])
+def test_onnx_computes_in_double_on_rows_of_float32(n_classes, offset, dtype):
+    sample = draw_sample([10, n_classes], n_classes=n_classes, n_features=3, n_labeled=30)
+    rows = (sample.rows + offset).astype(np.float32)
+    model = SelfLearningLDA().fit(rows, sample.labels)
+    label, probabilities = run_onnx(model.to_onnx(dtype=dtype), rows)
+    assert probabilities.dtype == np.float32
+    assert_allclose(probabilities, model.predict_proba(rows), rtol=0, atol=1e-7)
+    assert_array_equal(label, model.predict(rows))
+
+
+def test_onnx_holds_extreme_units_and_one_row():
+    sample = draw_sample(11, n_classes=3, n_features=2, n_labeled=30)
+    rows = sample.rows * [1e-120, 1e120]
+    model = SelfLearningLDA().fit(rows, sample.labels)
+    _, probabilities = run_onnx(model.to_onnx(), rows)
+    assert_allclose(probabilities, model.predict_proba(rows), rtol=0, atol=1e-12)
+    label, probabilities = run_onnx(model.to_onnx(), rows[:1])
+    assert label.shape == (1,)
+    assert_allclose(probabilities, model.predict_proba(rows[:1]), rtol=0, atol=1e-12)
+
+
+def test_onnx_takes_one_feature_and_refuses_rows_of_another_width():
+    model = SelfLearningLDA().fit([[0.0], [1.0], [5.0], [6.0], [2.0]], [0, 0, 1, 1, -1])
+    label, _ = run_onnx(model.to_onnx(), np.array([[0.5], [5.5]]))
+    assert_array_equal(label, [0, 1])
+    with pytest.raises(Exception, match="invalid dimensions"):
+        run_onnx(model.to_onnx(), np.zeros((3, 2)))
+
+
+def test_the_file_says_what_it_is(tmp_path):
+    sample = draw_sample(12, n_classes=2, n_features=2)
+    frame = pd.DataFrame(sample.rows, columns=["width", "Höhe"])
+    names = np.where(sample.labels < 0, None, np.array(["no", "yes"])[sample.labels])
+    model = SelfLearningLDA(unlabeled=None).fit(frame, names)
+    onnx.save(model.to_onnx(), tmp_path / "model.onnx")
+    read = onnx.load(tmp_path / "model.onnx")
+    assert (read.producer_name, read.producer_version) == ("iclda", iclda.__version__)
+    session = onnxruntime.InferenceSession(
+        tmp_path / "model.onnx", providers=["CPUExecutionProvider"]
+    )
+    metadata = session.get_modelmeta().custom_metadata_map
+    assert json.loads(metadata["feature_names"]) == ["width", "Höhe"]
+    assert json.loads(metadata["classes"]) == ["no", "yes"]
+    assert metadata["classifier"] == "SelfLearningLDA"
+    assert metadata["iclda_version"] == iclda.__version__
+    assert [i.name for i in session.get_inputs()] == ["X"]
+    assert [o.name for o in session.get_outputs()] == ["label", "probabilities"]
+    unnamed = sample.fit(SelfLearningLDA()).to_onnx()
+    assert "feature_names" not in {entry.key for entry in unnamed.metadata_props}
+
+
+@pytest.mark.parametrize("dtype", ["float16", "int64", "double precision"])
+def test_other_types_of_rows_are_refused(dtype):
+    model, _ = fitted(SupervisedLDA, 2)
+    with pytest.raises(ValueError, match=f'must be "float32" or "float64".*got {dtype!r}'):
+        model.to_onnx(dtype=dtype)
+
+
+@pytest.mark.parametrize("method", ["to_sklearn", "to_onnx"])
+def test_what_is_not_fitted_cannot_be_exported(method):
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        getattr(SelfLearningLDA(), method)()
+
+
+def test_without_onnx_the_error_names_the_extra(monkeypatch):
+    model, _ = fitted(SupervisedLDA, 2)
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(ImportError, match=r"onnx is needed for to_onnx .* 'iclda\[onnx\]'"):
+        model.to_onnx()

@@ -1,0 +1,367 @@
+"""Model files come back as they were saved, or not at all."""
+
+import io
+import json
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+from numpy.testing import assert_array_equal
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+import iclda
+from iclda import ImplicitlyConstrainedLDA, SupervisedLDA, load_model, save_model
+from iclda.model_files import InconsistentModelWarning, container, model_details
+from iclda.tabular import pipeline, preprocessing
+
+STORED = Path(__file__).parent / "stored_models"
+CLASSIFIERS = [
+    "ExpectationMaximizationLDA",
+    "ImplicitlyConstrainedLDA",
+    "MomentConstrainedLDA",
+    "SelfLearningLDA",
+    "SupervisedLDA",
+]
+
+
+def problem(n_classes=2):
+    rng = np.random.default_rng(n_classes)
+    codes = np.arange(120) % n_classes
+    X = rng.normal(size=(120, 3)) + 2 * np.eye(n_classes, 3)[codes]
+    return X, np.where(np.arange(120) < 40, codes, -1)
+
+
+def table(n=120):
+    X, y = problem()
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    frame["color"] = np.array(["red", "blue", "green"])[np.arange(n) % 3]
+    frame["is big"] = np.arange(n) % 7 < 3
+    frame.loc[::9, "a"] = np.nan
+    return frame, np.where(y == -1, None, np.array(["no", "yes"], dtype=object)[y])
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """A pipeline and its file."""
+    frame, labels = table()
+    model = pipeline(preprocessing(frame), ImplicitlyConstrainedLDA()).fit(frame, labels)
+    save_model(model, tmp_path / "model.skops")
+    return model, tmp_path / "model.skops"
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("shrinkage", [None, "auto"])
+def test_a_classifier_comes_back_with_the_same_numbers(tmp_path, name, n_classes, shrinkage):
+    X, y = problem(n_classes)
+    model = getattr(iclda, name)(shrinkage=shrinkage).fit(X, y)
+    save_model(model, tmp_path / "model.skops")
+    loaded = load_model(tmp_path / "model.skops")
+    assert type(loaded) is type(model)
+    assert loaded.get_params() == model.get_params()
+    assert loaded.classes_.dtype == model.classes_.dtype
+    for method in ("predict", "predict_proba", "decision_function", "transform", "score_samples"):
+        assert_array_equal(getattr(loaded, method)(X), getattr(model, method)(X))
+
+
+def test_a_pipeline_comes_back_with_its_preprocessing(saved):
+    model, path = saved
+    frame, _ = table()
+    frame.loc[0, "color"] = "purple"
+    assert_array_equal(load_model(path).predict_proba(frame), model.predict_proba(frame))
+
+
+def test_labels_imputed_to_the_training_rows_are_not_in_the_file(saved):
+    model, path = saved
+    assert model[-1].responsibilities_.shape == (80, 2)
+    with pytest.raises(AttributeError, match=r"use impute\(X\)"):
+        load_model(path)[-1].responsibilities_  # noqa: B018
+    encoded = model[:-1].transform(table()[0])
+    assert_array_equal(load_model(path)[-1].impute(encoded), model[-1].impute(encoded))
+
+
+def test_the_details_tell_what_it_is_without_loading_it(saved):
+    _, path = saved
+    details = model_details(path)
+    assert (details["format"], details["iclda"]) == (1, iclda.__version__)
+    assert details["classifier"] == "ImplicitlyConstrainedLDA"
+    assert details["classes"] == ["no", "yes"]
+    assert details["columns"] == {
+        "a": "number",
+        "b": "number",
+        "c": "number",
+        "color": "category",
+        "is big": "boolean",
+    }
+    assert details["diagnosis"]["converged"] is True
+    assert {"python", "numpy", "scikit-learn", "skops"} <= set(details["versions"])
+    json.dumps(details)
+
+
+def test_what_is_said_about_a_model_is_kept(tmp_path):
+    model = SupervisedLDA().fit(*problem())
+    save_model(model, tmp_path / "m.skops", about={"by": "me"})
+    assert model_details(tmp_path / "m.skops")["about"] == {"by": "me"}
+
+
+def test_a_model_file_is_a_file_of_skops(saved):
+    model, path = saved
+    untrusted = skops.io.get_untrusted_types(file=path)
+    assert all(name.startswith("iclda.") for name in untrusted)
+    loaded = skops.io.load(path, trusted=untrusted)
+    assert_array_equal(loaded.predict(table()[0]), model.predict(table()[0]))
+
+
+def test_every_changed_byte_is_noticed(saved):
+    _, path = saved
+    data = path.read_bytes()
+    for place in range(0, len(data), 997):
+        changed = bytearray(data)
+        changed[place] ^= 1
+        path.write_bytes(changed)
+        with pytest.raises(ValueError, match=r"model\.skops is (damaged|no model|cut off)"):
+            load_model(path)
+
+
+@pytest.mark.parametrize("share", [0, 0.001, 0.5, 0.99, 0.9999])
+def test_a_file_that_is_cut_off_is_refused(saved, share):
+    _, path = saved
+    path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
+    with pytest.raises(ValueError, match=r"model\.skops is (cut off|no model file)"):
+        load_model(path)
+
+
+def repacked(path, change):
+    """The file with other members, and a checksum that fits them."""
+    with zipfile.ZipFile(path) as file:
+        members = {name: file.read(name) for name in file.namelist()}
+    details = json.loads(members.pop("iclda.json"))
+    change(details, members)
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as file:
+        for name, content in members.items():
+            file.writestr(name, content)
+        file.writestr("iclda.json", json.dumps(details))
+    path.write_bytes(container.seal(buffer.getvalue()))
+
+
+def test_a_file_of_a_newer_format_is_refused_with_its_version(saved):
+    _, path = saved
+    repacked(path, lambda details, _: details.update(format=2, iclda="9.9.0"))
+    with pytest.raises(ValueError, match=r"model\.skops was written by iclda 9\.9\.0 in format 2"):
+        load_model(path)
+    with pytest.raises(ValueError, match="Update iclda"):
+        model_details(path)
+
+
+def test_a_file_of_a_newer_version_is_refused(saved):
+    _, path = saved
+    repacked(path, lambda details, _: details.update(iclda="0.9.0"))
+    with pytest.raises(ValueError, match=r"written by iclda 0\.9\.0 in format 1; this is iclda"):
+        load_model(path)
+
+
+@pytest.mark.parametrize("format", [None, 0, "1"])
+def test_a_file_without_a_format_is_refused(saved, format):
+    _, path = saved
+    repacked(path, lambda details, _: details.update(format=format))
+    with pytest.raises(ValueError, match="is no model file of iclda"):
+        load_model(path)
+
+
+def test_another_scikit_learn_is_one_warning(saved):
+    model, path = saved
+    repacked(path, lambda details, _: details["versions"].update({"scikit-learn": "1.6.1"}))
+    with pytest.warns(InconsistentModelWarning, match=r"with scikit-learn 1\.6\.1") as caught:
+        loaded = load_model(path)
+    assert len(caught) == 1
+    assert_array_equal(loaded.predict(table()[0]), model.predict(table()[0]))
+
+
+def replaced(old, new):
+    def change(_, members):
+        assert old in members["schema.json"]
+        members["schema.json"] = members["schema.json"].replace(old, new, 1)
+
+    return change
+
+
+def test_a_file_with_other_types_is_refused_and_nothing_of_it_is_imported(saved, tmp_path):
+    _, path = saved
+    (tmp_path / "evil.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()")
+    repacked(path, replaced(b'"iclda.tabular.encoders"', b'"evil"'))
+    script = f"import iclda\niclda.load_model({str(path)!r})"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert "holds types that iclda does not trust: evil." in done.stderr
+    assert not (tmp_path / "ran").exists()
+
+
+def malicious(kind, module, name, **more):
+    """A schema that would call a function as skops rebuilds objects."""
+    text = {"__class__": "str", "__module__": "builtins", "__loader__": "JsonNode"}
+    argument = {**text, "content": '"touch ran"'}
+    items = {"__class__": "tuple", "__module__": "builtins", "__loader__": "TupleNode"}
+    arguments = {**items, "content": [argument]}
+    return {
+        "__class__": name,
+        "__module__": module,
+        "__loader__": kind,
+        "content": arguments,
+        "attrs": arguments,
+        "__reduce__": {"args": arguments},
+        "protocol": 2,
+        **more,
+    }
+
+
+ATTACKS = {
+    "a function": malicious("FunctionNode", "os", "system"),
+    "a call by reduce": malicious("ConstructorFromReduceNode", "os", "system"),
+    "an operator": malicious("OperatorFuncNode", "operator", "methodcaller"),
+    "an allowed name by another way": malicious("LossNode", "builtins", "list"),
+    "a partial": malicious("PartialNode", "functools", "partial"),
+    "a type": malicious("TypeNode", "subprocess", "Popen"),
+    "an object": malicious("ObjectNode", "subprocess", "Popen"),
+}
+
+
+@pytest.mark.parametrize("schema", ATTACKS.values(), ids=ATTACKS)
+def test_a_malicious_file_is_refused_and_nothing_is_run(saved, tmp_path, monkeypatch, schema):
+    _, path = saved
+    monkeypatch.chdir(tmp_path)
+    repacked(path, lambda _, members: members.update({"schema.json": json.dumps(schema).encode()}))
+    with pytest.raises(ValueError, match=r"(does not trust).*Nothing was loaded"):
+        load_model(path)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_schema_hidden_deep_inside_is_found(saved):
+    _, path = saved
+    evil = json.dumps(malicious("FunctionNode", "os", "system")).encode()
+    repacked(path, replaced(b'"content":{', b'"content":{"hidden":' + evil + b","))
+    with pytest.raises(ValueError, match=r"does not trust: os\.system"):
+        load_model(path)
+
+
+BROKEN = {
+    "no schema": lambda _, members: members.pop("schema.json"),
+    "a schema that is no JSON": lambda _, members: members.update({"schema.json": b"{"}),
+    "an endless schema": lambda _, m: m.update({"schema.json": b"[" * 10**5 + b"]" * 10**5}),
+    "lost arrays": lambda _, members: [
+        members.pop(name) for name in list(members) if name.endswith("npy")
+    ],
+    "arrays cut off": lambda _, members: members.update(
+        {name: content[:-5] for name, content in members.items() if name.endswith("npy")}
+    ),
+    "pickled arrays": lambda _, members: members.update(
+        {name: pickled() for name in members if name.endswith("npy")}
+    ),
+}
+
+
+def pickled():
+    buffer = io.BytesIO()
+    np.save(buffer, np.array([object], dtype=object), allow_pickle=True)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize("change", BROKEN.values(), ids=BROKEN)
+def test_a_sealed_file_with_broken_parts_is_refused_by_name(saved, change):
+    _, path = saved
+    repacked(path, change)
+    with pytest.raises(ValueError, match=r"model\.skops (cannot be loaded|is no model file)"):
+        load_model(path)
+
+
+def test_a_compressed_file_is_refused_because_it_could_unpack_to_anything(saved):
+    _, path = saved
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("schema.json", b"0" * 10**6)
+    path.write_bytes(container.seal(buffer.getvalue()))
+    with pytest.raises(ValueError, match=r"no model file of iclda \(compressed\)"):
+        load_model(path)
+
+
+@pytest.mark.parametrize("content", [b"", b"x", b"a,b\n1,2\n", b"PK\x05\x06" + bytes(18)])
+def test_any_other_file_is_refused(tmp_path, content):
+    (tmp_path / "other").write_bytes(content)
+    with pytest.raises(ValueError, match=r"other is (no model file|cut off, or was not written)"):
+        load_model(tmp_path / "other")
+
+
+def test_a_plain_file_of_skops_is_refused(tmp_path):
+    skops.io.dump(StandardScaler(), tmp_path / "plain.skops")
+    with pytest.raises(ValueError, match="was not written by iclda"):
+        load_model(tmp_path / "plain.skops")
+
+
+def test_files_that_are_not_there_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="nowhere does not exist"):
+        load_model(tmp_path / "nowhere")
+    with pytest.raises(ValueError, match="is a folder"):
+        load_model(tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"The folder .*nowhere of m\.skops does not exist"):
+        save_model(SupervisedLDA().fit(*problem()), tmp_path / "nowhere" / "m.skops")
+
+
+def test_what_could_not_be_loaded_is_not_saved(tmp_path):
+    model = make_pipeline(FunctionTransformer(np.log1p), SupervisedLDA())
+    X, y = problem()
+    model.fit(np.abs(X), y)
+    with pytest.raises(ValueError, match=r"types that iclda does not trust: .*FunctionTransformer"):
+        save_model(model, tmp_path / "m.skops")
+    assert not list(tmp_path.iterdir())
+    names = ["sklearn.preprocessing._function_transformer.FunctionTransformer", "numpy.log1p"]
+    save_model(model, tmp_path / "m.skops", trusted=names)
+    loaded = load_model(tmp_path / "m.skops", trusted=names)
+    assert_array_equal(loaded.predict(np.abs(X)), model.predict(np.abs(X)))
+
+
+def test_an_unfitted_model_is_refused(tmp_path):
+    with pytest.raises(NotFittedError):
+        save_model(SupervisedLDA(), tmp_path / "m.skops")
+
+
+def test_a_disk_that_fills_up_leaves_the_old_file(saved, monkeypatch):
+    model, path = saved
+    before = path.read_bytes()
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("iclda._whole_file.os.replace", full)
+    with pytest.raises(OSError, match="No space left"):
+        save_model(model, path)
+    assert path.read_bytes() == before
+    assert [file.name for file in path.parent.iterdir()] == ["model.skops"]
+
+
+def test_without_skops_the_extra_is_named(saved, monkeypatch):
+    model, path = saved
+    monkeypatch.setitem(sys.modules, "skops.io", None)
+    monkeypatch.setitem(sys.modules, "skops", None)
+    with pytest.raises(ImportError, match=r"pip install 'iclda\[data\]'"):
+        save_model(model, path)
+
+
+@pytest.mark.parametrize("path", sorted(STORED.glob("*.skops")), ids=lambda path: path.stem)
+@pytest.mark.filterwarnings("ignore::iclda.model_files.InconsistentModelWarning")
+def test_models_of_every_version_keep_loading(path):
+    rows = pd.read_csv(path.with_suffix(".csv"))
+    expected = rows.filter(like="probability_")
+    found = load_model(path).predict_proba(rows[list(model_details(path)["columns"])])
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+def test_there_are_stored_models_to_load():
+    assert len(list(STORED.glob("*.skops"))) >= 2
