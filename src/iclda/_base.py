@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -34,9 +35,10 @@ from ._diagnosis import (
     warn_of_single_labels,
     warn_of_span,
 )
-from ._inputs import check_rows
 from ._labels import plain, split_marker
-from ._rows.memory import MemoryRows
+from ._predictions import OfBlock, class_scores, composed, linear_scores
+from ._rows.open import backend_of
+from ._sources import apply_in_blocks
 from ._training import TrainingData, check_spread, prepare
 
 
@@ -180,18 +182,9 @@ class LinearGaussianClassifier(
         coef, intercept = rule.coef[:, 1:] - rule.coef[:, :1], np.diff(rule.intercept)
         return LinearRule(coef, intercept, is_soft=True)
 
-    def _in_blocks(self, X: Any, function: Callable[[AnyArray], Array]) -> Array:
-        """Results of a function of rows, block by block so that no copy of X is made."""
-        check_is_fitted(self)
-        X = check_rows(self, X, reset=False)
-        return np.concatenate([function(rows) for rows, _, _ in MemoryRows(X).blocks()])
-
-    def _apply(self, X: Any, rule: LinearRule) -> Array:
-        """(n, K) scores of a rule in frame coordinates."""
-        frame = self._gaussians_.frame
-        if frame.is_foldable:
-            return self._in_blocks(X, lambda rows: rule.folded(frame).scores(rows).T)
-        return self._in_blocks(X, lambda rows: rule.scores(frame.apply(rows)).T)
+    def _in_blocks(self, X: Any, function: OfBlock) -> Any:
+        """Results of a function of rows, in a container like that of X."""
+        return apply_in_blocks(self, X, function)
 
     def decision_function(self, X: Any) -> Array:
         """Linear scores of every class; for two classes, log odds of the second.
@@ -209,21 +202,21 @@ class LinearGaussianClassifier(
             about the overall mean, which keeps the digits.
         """
         check_is_fitted(self)
+        frame = self._gaussians_.frame
+        rule = self._discriminant_rule()
         if len(self.classes_) == 2:
-            return self._apply(X, self._discriminant_rule())[:, 0]
-        if not self._gaussians_.frame.is_foldable:
-            return self._class_scores(X)
+            advantage = composed(linear_scores(rule, frame), lambda scores: scores[:, 0])
+            return self._in_blocks(X, advantage)
+        if not frame.is_foldable:
+            return self._in_blocks(X, class_scores(rule, frame))
         usual = LinearRule(self.coef_.T, self.intercept_, is_soft=True)
         return self._in_blocks(X, lambda rows: usual.scores(rows).T)
 
-    def _class_scores(self, X: Any) -> Array:
-        """(n, K): log posterior up to a constant of the row."""
+    def _from_class_scores(self, X: Any, function: Callable[[AnyArray], AnyArray]) -> Any:
+        """Results of a function of (n, K) log posteriors, each up to a constant of the row."""
         check_is_fitted(self)
-        scores = self._apply(X, self._discriminant_rule())
-        if scores.shape[1] > 1:
-            return scores
-        # Less the larger of the two, so that odds of infinity (a prior of 0) leave no NaN.
-        return np.column_stack([np.minimum(-scores, 0), np.minimum(scores, 0)])
+        scores = class_scores(self._discriminant_rule(), self._gaussians_.frame)
+        return self._in_blocks(X, composed(scores, function))
 
     def predict(self, X: Any) -> AnyArray:
         """Most probable class of every row.
@@ -238,8 +231,9 @@ class LinearGaussianClassifier(
         y : ndarray of shape (n_samples,)
             Classes, in the dtype of ``classes_``.
         """
-        codes = self._class_scores(X).argmax(axis=1)
-        return self.classes_[codes]
+        check_is_fitted(self)
+        classes = self.classes_
+        return self._from_class_scores(X, lambda scores: classes[scores.argmax(axis=1)])
 
     def predict_proba(self, X: Any) -> Array:
         """Posterior probabilities.
@@ -254,7 +248,7 @@ class LinearGaussianClassifier(
         probabilities : ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``.
         """
-        return softmax(self._class_scores(X), axis=1)
+        return self._from_class_scores(X, partial(softmax, axis=1))
 
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithms of the posterior probabilities.
@@ -269,7 +263,7 @@ class LinearGaussianClassifier(
         log_probabilities : ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``.
         """
-        return log_softmax(self._class_scores(X), axis=1)
+        return self._from_class_scores(X, partial(log_softmax, axis=1))
 
     def transform(self, X: Any) -> Array:
         """Project on the directions that separate the classes best.
@@ -287,7 +281,8 @@ class LinearGaussianClassifier(
         check_is_fitted(self)
         model = self._gaussians_
         coef = model.discriminants(self._n_features_out)
-        return self._apply(X, LinearRule(coef, -model.center @ coef, is_soft=True))
+        rule = LinearRule(coef, -model.center @ coef, is_soft=True)
+        return self._in_blocks(X, linear_scores(rule, model.frame))
 
     @property
     def _n_features_out(self) -> int:
@@ -307,7 +302,8 @@ class LinearGaussianClassifier(
             Log of the sum over classes of prior times density.
         """
         check_is_fitted(self)
-        return self._in_blocks(X, lambda rows: logsumexp(self._gaussians_.log_joint(rows), axis=1))
+        log_joint = self._gaussians_.log_joint
+        return self._in_blocks(X, composed(log_joint, partial(logsumexp, axis=1)))
 
     def log_likelihood(self, X: Any, y: Any) -> Array:
         """Log of prior times density of its own class, for every row.
@@ -327,8 +323,10 @@ class LinearGaussianClassifier(
             One number a row.
         """
         check_is_fitted(self)
-        check_consistent_length(X, y)
-        joint = self._in_blocks(X, self._gaussians_.log_joint)
+        if backend_of(X) is None:
+            check_consistent_length(X, y)
+        joint = np.asarray(self._in_blocks(X, self._gaussians_.log_joint))
+        check_consistent_length(joint, y)
         return joint[np.arange(len(joint)), self._codes_of(y)]
 
     def _codes_of(self, y: Any) -> AnyArray:
@@ -363,7 +361,8 @@ class LinearGaussianClassifier(
             Between 0 and 1.
         """
         check_is_fitted(self)
-        check_consistent_length(X, y, sample_weight)
+        is_in_memory = backend_of(X) is None
+        check_consistent_length(*([X] if is_in_memory else []), y, sample_weight)
         present, is_marker = split_marker(y, self.unlabeled)
         if not present.size:
             raise ValueError(
@@ -372,6 +371,10 @@ class LinearGaussianClassifier(
             )
         kept = np.flatnonzero(~is_marker)
         weights = None if sample_weight is None else np.asarray(sample_weight)[kept]
-        return float(
-            accuracy_score(present, self.predict(_safe_indexing(X, kept)), sample_weight=weights)
-        )
+        if is_in_memory:
+            predicted = self.predict(_safe_indexing(X, kept))
+        else:
+            predicted = np.asarray(self.predict(X))
+            check_consistent_length(predicted, is_marker)
+            predicted = predicted[kept]
+        return float(accuracy_score(present, predicted, sample_weight=weights))

@@ -3,40 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
-from typing import TypeVar
 
 import numpy as np
 
 from .._core.frame import Frame
-from .._core.labelsums import (
-    LabelSums,
-    Rule,
-    boundary_scatter,
-    fold,
-    label_sums_of_block,
-    no_label_sums,
-    unfolded,
-)
-from .._core.moments import (
-    Moments,
-    SumsFromZero,
-    moments_of_block,
-    no_moments,
-    sums_from_zero,
-)
+from .._core.labelsums import Rule, fold
 from .._core.types import AnyArray, Array
 from .ahead import in_order
+from .sums import Block, BlockSums, Sum
 
 _BLOCK_ROWS = (512, 8192)
 _BLOCK_ENTRIES = 2**17  # float64: half the second-level cache of a core
 _GROUP = 8  # blocks added up by one thread before their sum joins the others
 
-Block = tuple[AnyArray, "Array | None", "slice | AnyArray"]  # rows, weights, row numbers
-Sum = TypeVar("Sum", Moments, SumsFromZero, LabelSums)
 
-
-class MemoryRows:
+class MemoryRows(BlockSums):
     """All rows of ``X``, or those that ``is_member`` marks. Nothing is copied but blocks."""
 
     def __init__(
@@ -77,40 +58,9 @@ class MemoryRows:
             rows = rows.astype(np.float64)
         return rows, None if self._weights is None else self._weights[index], index
 
-    def moments(self, frame: Frame) -> Moments:
-        if self._weights is None and frame.is_near_zero and len(self._X) > self._block_rows:
-            sums = self._added_up(lambda block: sums_from_zero(block[0]))
-            moments = None if sums is None else sums.moments(frame)
-            if moments is not None:
-                return moments
-
-        def of_block(block: Block) -> Moments:
-            return moments_of_block(frame.apply(block[0]), block[1])
-
-        return self._added_up(of_block) or no_moments(self.n_features)
-
-    def label_sums(
-        self, rule: Rule, frame: Frame, centers: Array | None = None, *, curvature: bool = False
-    ) -> LabelSums:
-        # One read a pass: fold the frame into the rule rather than shift and scale every row.
-        # Labels come from the folded rule whenever there is one: ties must fall the same way with
-        # and without scatter.
-        folded, is_folded = fold(rule, frame)
-        sums_raw = is_folded and centers is None
-
-        def of_block(block: Block) -> LabelSums:
-            rows, weights, index = block
-            used = rows if sums_raw else frame.apply(rows)
-            shares, log_sums = folded.shares(rows if is_folded else used, index)
-            sums = label_sums_of_block(used, weights, shares, log_sums, centers)
-            if not curvature:
-                return sums
-            return replace(sums, curvature=boundary_scatter(used, weights, shares))
-
-        total = self._added_up(of_block)
-        if total is None:
-            return no_label_sums(rule.n_classes, self.n_features)
-        return unfolded(folded.completed(total), frame) if sums_raw else rule.completed(total)
+    def _is_summed_from_zero(self, frame: Frame) -> bool:
+        is_long = len(self._X) > self._block_rows
+        return self._weights is None and frame.is_near_zero and is_long
 
     def _added_up(self, of_block: Callable[[Block], Sum]) -> Sum | None:
         """Sum over all blocks; the order of additions is the same for any number of threads."""

@@ -1,0 +1,87 @@
+"""The sums of ``_core.rows.Rows`` from blocks of rows, however a backend cuts and reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeVar
+
+import numpy as np
+
+from .._core.frame import Frame
+from .._core.labelsums import (
+    LabelSums,
+    Rule,
+    boundary_scatter,
+    fold,
+    label_sums_of_block,
+    no_label_sums,
+    unfolded,
+)
+from .._core.moments import (
+    Moments,
+    SumsFromZero,
+    moments_of_block,
+    no_moments,
+    sums_from_zero,
+)
+from .._core.types import AnyArray, Array
+
+Block = tuple[AnyArray, "Array | None", "slice | AnyArray"]  # rows, weights, row numbers
+Sum = TypeVar("Sum", Moments, SumsFromZero, LabelSums)
+
+
+class BlockSums:
+    """Moments and label sums; ``_added_up`` and ``n_features`` come from the backend."""
+
+    @property
+    def n_features(self) -> int:
+        raise NotImplementedError
+
+    def _added_up(self, of_block: Callable[[Block], Sum]) -> Sum | None:
+        """Sum of a function of all blocks, in a fixed order; None if there are no rows."""
+        raise NotImplementedError
+
+    def _is_summed_from_zero(self, frame: Frame) -> bool:
+        """Whether rows are many and near enough to zero to be summed without a copy."""
+        raise NotImplementedError
+
+    def moments(self, frame: Frame) -> Moments:
+        if self._is_summed_from_zero(frame):
+            sums = self._added_up(lambda block: sums_from_zero(block[0]))
+            moments = None if sums is None else sums.moments(frame)
+            if moments is not None:
+                return moments
+
+        def of_block(block: Block) -> Moments:
+            return moments_of_block(frame.apply(block[0]), block[1])
+
+        return self._added_up(of_block) or no_moments(self.n_features)
+
+    def label_sums(
+        self, rule: Rule, frame: Frame, centers: Array | None = None, *, curvature: bool = False
+    ) -> LabelSums:
+        # One read a pass: fold the frame into the rule rather than shift and scale every row.
+        # Labels come from the folded rule whenever there is one: ties must fall the same way with
+        # and without scatter.
+        folded, is_folded = fold(rule, frame)
+        sums_raw = is_folded and centers is None
+
+        def of_block(block: Block) -> LabelSums:
+            rows, weights, index = block
+            used = rows if sums_raw else frame.apply(rows)
+            shares, log_sums = folded.shares(rows if is_folded else used, index)
+            sums = label_sums_of_block(used, weights, shares, log_sums, centers)
+            if not curvature:
+                return sums
+            return replace(sums, curvature=boundary_scatter(used, weights, shares))
+
+        total = self._added_up(of_block)
+        if total is None:
+            return no_label_sums(rule.n_classes, self.n_features)
+        return unfolded(folded.completed(total), frame) if sums_raw else rule.completed(total)
+
+
+def joined(results: list[AnyArray]) -> AnyArray:
+    """Results of blocks one after the other, in their own dtype (byte order too)."""
+    return np.concatenate(results, dtype=results[0].dtype)
