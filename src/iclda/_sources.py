@@ -29,6 +29,7 @@ class Source:
     n_features: int
     feature_names: AnyArray | None
     n_threads: int
+    opened: OpenRows | None = None  # what a backend keeps of a first look lives as long as this
 
     def rows(self, weights: Array | None = None, is_member: AnyArray | None = None) -> Rows:
         """All rows, or those that ``is_member`` marks."""
@@ -69,12 +70,13 @@ def open_source(
     if backend is None:
         X = check_rows(estimator, X, reset=reset, name=name, is_summed_later=is_summed_later)
         n_rows, n_features = X.shape
+        opened = None
     else:
         opened = backend.open_rows(X, name=name, **({} if reset else _expected(estimator)))
         n_rows, n_features = opened.n_rows, opened.n_features
         _note_features(estimator, opened, reset=reset, name=name)
     names = getattr(estimator, "feature_names_in_", None)
-    return Source(X, name, backend, n_rows, n_features, names, n_threads)
+    return Source(X, name, backend, n_rows, n_features, names, n_threads, opened)
 
 
 def apply_in_blocks(estimator: Any, X: Any, function: Callable[[Any], Any]) -> Any:
