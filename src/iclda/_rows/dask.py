@@ -1,0 +1,237 @@
+"""Rows on the workers of a Dask cluster: sums are formed and added up where the rows are.
+
+A pass is one graph: a task for every block, then a tree of sums in the order of the blocks. The
+result therefore does not depend on which worker did what, or how often. Only the total comes back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property, partial
+from itertools import pairwise
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+try:
+    from dask.delayed import delayed
+except ImportError as error:
+    raise ImportError(
+        "Dask reads these rows, and is not installed: pip install 'iclda[dask]'."
+    ) from error
+
+from .._core.frame import Frame
+from .._core.labelsums import GivenLabels, LabelSums, Rule, no_label_sums
+from .._core.moments import Moments, no_moments
+from .._core.types import AnyArray, Array
+from .dask_blocks import (
+    Chosen,
+    Drawn,
+    Known,
+    added,
+    applied,
+    drawn_together,
+    listed,
+    shared,
+    summed,
+    taken,
+    taken_from_held,
+)
+from .dask_opened import Opened, open_blocks
+from .dask_source import DaskSource, array_of, blocks_of, check_features
+from .dask_workers import workers_of
+
+# ``fit`` opens each of its arguments several times; their blocks are looked at once.
+_opened: WeakValueDictionary[int, Opened] = WeakValueDictionary()
+
+
+def open_rows(
+    X: Any,
+    *,
+    name: str,
+    n_features: int | None = None,
+    feature_names: AnyArray | None = None,
+    weights: Array | None = None,
+    is_member: AnyArray | None = None,
+    n_threads: int = 1,
+) -> DaskRows:
+    """Rows of a Dask array or dataframe, or of loaders. Blocks are looked at the first time."""
+    source = X if isinstance(X, DaskSource) else DaskSource(X, opened=_opened.get(id(X)))
+    workers = workers_of(source.client, source.retries, source.timeout)
+    if source.opened is None or source.opened.workers.client is not workers.client:
+        found = blocks_of(source.source, name, n_features, feature_names)
+        source.opened = open_blocks(source.source, found, workers, name, source.persist)
+        if source is not X:
+            _opened[id(X)] = source.opened
+    opened: Opened = source.opened
+    check_features(opened.n_features, opened.found.feature_names, name, n_features, feature_names)
+    return DaskRows(opened, weights, is_member, n_threads)
+
+
+def apply_to_rows(
+    X: Any,
+    function: Callable[[Any], Any],
+    *,
+    name: str,
+    n_features: int,
+    feature_names: AnyArray | None = None,
+    n_threads: int = 1,
+) -> Any:
+    """A Dask array of results, not computed."""
+    source = X.source if isinstance(X, DaskSource) else X
+    rows = array_of(source, name, n_features, feature_names)
+    names = None if feature_names is None else list(feature_names)
+    none = np.asarray(function(np.zeros((1, n_features))))[:0]
+    shape: dict[str, Any] = {"drop_axis": 1, "chunks": (rows.chunks[0],)}
+    if none.ndim == 2:
+        shape = {"chunks": (rows.chunks[0], (none.shape[1],))}
+    known = Known(name, n_features, names)
+    task = partial(applied, known=known, function=function, none=none)
+    return rows.map_blocks(task, dtype=none.dtype, meta=none, **shape)
+
+
+class DaskRows:
+    """All rows of a source, or those that ``is_member`` marks."""
+
+    def __init__(
+        self, opened: Opened, weights: Array | None, is_member: AnyArray | None, n_threads: int
+    ) -> None:
+        self._opened = opened
+        self._weights = weights
+        self._is_member = is_member
+        self._n_threads = n_threads
+
+    @cached_property
+    def n_rows(self) -> int:
+        if self._is_member is None:
+            return int(self._opened.offsets[-1])
+        return int(self._is_member.sum())
+
+    @property
+    def n_features(self) -> int:
+        return self._opened.n_features
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        return self._opened.found.feature_names
+
+    def moments(self, frame: Frame) -> Moments:
+        total = self._added_up("moments", lambda i: {"frame": frame})
+        return total or no_moments(self.n_features)
+
+    def label_sums(
+        self, rule: Rule, frame: Frame, centers: Array | None = None, *, curvature: bool = False
+    ) -> LabelSums:
+        options = {"frame": frame, "centers": centers, "curvature": curvature}
+        total = self._added_up("label_sums", lambda i: {"rule": self._rule_at(rule, i), **options})
+        return total or no_label_sums(rule.n_classes, self.n_features)
+
+    def sample(self, n: int, seed: int) -> tuple[AnyArray, Array]:
+        if self.n_rows == 0:
+            return np.zeros((0, self.n_features)), np.zeros(0)
+        if n < self.n_rows:
+            index = np.sort(np.random.default_rng(seed).choice(self.n_rows, n, replace=False))
+        else:
+            index = np.arange(self.n_rows)
+        if self._is_member is not None:
+            index = np.flatnonzero(self._is_member)[index]
+        is_held = self._opened.n_held > 0 and n < self.n_rows
+        numbers, rows = self._taken_from_held(index) if is_held else self._taken(index)
+        weights = np.ones(len(rows)) if self._weights is None else self._weights[numbers]
+        total = float(self.n_rows) if self._weights is None else self._total_weight()
+        drawn = float(weights.sum())
+        return rows.astype(np.float64), weights * (total / drawn) if drawn > 0 else weights
+
+    def responsibilities(self, rule: Rule, frame: Frame) -> Array:
+        if self.n_rows == 0:
+            return np.zeros((0, rule.n_classes))
+        tasks = {
+            i: self._task(i, shared, self._chosen[i], rule=self._rule_at(rule, i), frame=frame)
+            for i in self._in_use
+        }
+        return np.concatenate(self._opened.run(tasks, listed))
+
+    def _added_up(self, method: str, arguments: Callable[[int], dict[str, Any]]) -> Any:
+        """A sum over all rows; None if there are none."""
+        tasks = {
+            i: self._task(
+                i,
+                summed,
+                self._chosen[i],
+                method=method,
+                n_threads=self._n_threads,
+                arguments=arguments(i),
+            )
+            for i in self._in_use
+        }
+        return self._opened.run(tasks, added) if tasks else None
+
+    def _taken(self, index: AnyArray) -> Drawn:
+        """The rows with these numbers."""
+        cuts = np.searchsorted(index, self._opened.offsets)
+        tasks = {}
+        for i, offset in enumerate(self._opened.offsets[:-1]):
+            positions = index[cuts[i] : cuts[i + 1]] - offset
+            if len(positions) > 0:
+                tasks[i] = self._task(i, taken, positions=positions, offset=offset)
+        drawn: Drawn = self._opened.run(tasks, drawn_together)
+        return drawn
+
+    def _taken_from_held(self, index: AnyArray) -> Drawn:
+        """As many rows of every block as these are, without a read of the blocks."""
+        opened = self._opened
+        counts = np.diff(np.searchsorted(index, opened.offsets))
+        if counts.max(initial=0) > opened.n_held:
+            return self._taken(index)
+        tasks = {}
+        for i in np.flatnonzero(counts).tolist():
+            task = partial(
+                taken_from_held, known=opened.known[i], n=counts[i], offset=opened.offsets[i]
+            )
+            tasks[i] = delayed(task, pure=False)(opened.looked[i], self._chosen[i])
+        numbers, rows = self._opened.run(tasks, drawn_together)
+        # Few of the rows held are members where few of all rows are.
+        return (numbers, rows) if len(rows) == len(index) else self._taken(index)
+
+    def _task(self, i: int, function: Callable[..., Any], *inputs: Any, **settings: Any) -> Any:
+        opened = self._opened
+        return opened.found.task(i, function, *inputs, known=opened.known[i], **settings)
+
+    @cached_property
+    def _in_use(self) -> list[int]:
+        """Numbers of the blocks with rows that count."""
+        spans = list(enumerate(pairwise(self._opened.offsets)))
+        if self._is_member is None:
+            return [i for i, (begin, end) in spans if begin < end]
+        return [i for i, (begin, end) in spans if self._is_member[begin:end].any()]
+
+    @cached_property
+    def _chosen(self) -> list[Any]:
+        """Weights and membership of the rows of every block, on the workers."""
+        cuts = self._opened.offsets
+        if self._weights is None and self._is_member is None:
+            return [None] * (len(cuts) - 1)
+        return self._opened.workers.keep(
+            [
+                delayed(Chosen, pure=False)(
+                    None if self._weights is None else self._weights[a:b],
+                    None if self._is_member is None else np.packbits(self._is_member[a:b]),
+                    b - a,
+                )
+                for a, b in pairwise(cuts.tolist())
+            ]
+        )
+
+    def _rule_at(self, rule: Rule, i: int) -> Rule:
+        """The rule for the rows of one block, which are numbered anew there."""
+        if not isinstance(rule, GivenLabels):
+            return rule
+        begin, end = self._opened.offsets[i : i + 2]
+        return replace(rule, labels=rule.labels[begin:end])
+
+    def _total_weight(self) -> float:
+        assert self._weights is not None
+        members = slice(None) if self._is_member is None else self._is_member
+        return float(self._weights[members].sum())

@@ -1,0 +1,170 @@
+"""What the user passes, as a list of blocks: Dask arrays, Dask dataframes, loaders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+from dask.delayed import Delayed, delayed
+
+from .._core.types import AnyArray
+from .dask_blocks import Known, block_label, rows_of
+
+
+@dataclass(eq=False)
+class DaskSource:
+    """A Dask collection or a list of loaders, with settings: see ``iclda.rows.from_dask``."""
+
+    _iclda_backend: ClassVar[str] = "dask"
+    source: Any
+    client: Any = None
+    persist: bool | None = None
+    retries: int = 2
+    timeout: float | None = 600.0
+    opened: Any = None  # what the workers hold stays for the next fit
+
+    def __post_init__(self) -> None:
+        if isinstance(self.source, (list, tuple)):
+            self.source = list(self.source)
+            _check_loaders(self.source)
+        else:
+            _kind_of(self.source, "source")
+        if not isinstance(self.retries, (int, np.integer)) or self.retries < 0:
+            raise ValueError(f"retries must be an integer, 0 or more, got {self.retries!r}.")
+        if self.timeout is not None and not self.timeout > 0:
+            raise ValueError(
+                f"timeout must be a positive number of seconds, or None, got {self.timeout!r}."
+            )
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Every block as a delayed object or a loader, and what is known of them without a read."""
+
+    blocks: list[Any]
+    n_features: int | None
+    feature_names: list[str] | None
+    n_bytes: float | None
+    is_array: bool = False
+
+    def kept(self, keep: Callable[[list[Any]], list[Any]], known: list[Known]) -> Blocks:
+        """The same blocks, as arrays that are made once."""
+        if self.is_array:
+            return replace(self, blocks=keep(self.blocks))
+        tasks = [self.task(i, rows_of, known=one) for i, one in enumerate(known)]
+        return replace(self, blocks=keep(tasks))
+
+    def task(self, i: int, function: Callable[..., Any], *arguments: Any, **settings: Any) -> Any:
+        """A function of block ``i`` as a task. A loader is called where the function runs."""
+        bound, block = partial(function, **settings), self.blocks[i]
+        if isinstance(block, Delayed):
+            return delayed(bound, pure=False)(block, *arguments)
+        return delayed(partial(_with_loader, bound, block), pure=False)(*arguments)
+
+
+def _with_loader(function: Callable[..., Any], loader: Any, *arguments: Any) -> Any:
+    return function(loader, *arguments)
+
+
+def blocks_of(
+    source: Any, name: str, n_features: int | None = None, feature_names: AnyArray | None = None
+) -> Blocks:
+    """The blocks of a source, whose columns must be those of the fit."""
+    kind = _kind_of(source, name)
+    if kind == "loaders":
+        return Blocks(source, n_features, None, None)
+    if kind == "array":
+        _check_array(source, name)
+        check_features(source.shape[1], None, name, n_features, None)
+        n_bytes = None if np.isnan(source.shape[0]) else float(source.nbytes)
+        return Blocks(source.to_delayed().ravel().tolist(), source.shape[1], None, n_bytes, True)
+    columns = list(source.columns)
+    names = columns if all(isinstance(column, str) for column in columns) else None
+    check_features(len(columns), names, name, n_features, feature_names)
+    return Blocks(list(source.to_delayed()), len(columns), names, None)
+
+
+def array_of(source: Any, name: str, n_features: int, feature_names: AnyArray | None) -> Any:
+    """A Dask array of the rows, not read."""
+    import dask.array
+
+    found = blocks_of(source, name, n_features, feature_names)
+    if _kind_of(source, name) == "array":
+        return source
+    parts = [
+        dask.array.from_delayed(
+            found.task(i, rows_of, known=known_of(i, name, found)),
+            shape=(np.nan, n_features),
+            meta=np.empty((0, n_features)),
+        )
+        for i in range(len(found.blocks))
+    ]
+    return dask.array.concatenate(parts, allow_unknown_chunksizes=True)
+
+
+def known_of(i: int, name: str, found: Blocks) -> Known:
+    """What is known of a block before it is read."""
+    return Known(block_label(name, i), found.n_features, found.feature_names)
+
+
+def _kind_of(source: Any, name: str) -> str:
+    if isinstance(source, list):
+        return "loaders"
+    if hasattr(source, "to_delayed") and hasattr(source, "rechunk"):
+        return "array"
+    if hasattr(source, "to_delayed") and hasattr(source, "repartition") and source.ndim == 2:
+        return "dataframe"
+    raise TypeError(
+        f"{name} must be a Dask array, a Dask dataframe, or iclda.rows.from_dask(...) of one of "
+        f"them or of a list of loaders, got {type(source).__name__}."
+    )
+
+
+def _check_loaders(loaders: list[Any]) -> None:
+    if not loaders:
+        raise ValueError("source is an empty list: pass one loader for every block of rows.")
+    for i, loader in enumerate(loaders):
+        if not callable(loader):  # delayed objects are
+            raise TypeError(
+                f"source[{i}] must be a function without arguments or a delayed object, which "
+                f"returns a block of rows, got {type(loader).__name__}."
+            )
+
+
+def _check_array(array: Any, name: str) -> None:
+    if array.ndim != 2:
+        raise ValueError(f"{name} must be 2-d, rows x features, got shape {array.shape}.")
+    if np.isnan(array.shape[1]):
+        raise ValueError(
+            f"{name} has an unknown number of columns: call {name}.compute_chunk_sizes() first."
+        )
+    if len(array.chunks[1]) > 1:
+        raise ValueError(
+            f"{name} is cut along its columns, into {array.chunks[1]}, and every block must hold "
+            f"whole rows: pass {name}.rechunk({{1: -1}})."
+        )
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{name} must hold real numbers, got an array of {array.dtype}.")
+
+
+def check_features(
+    n_found: int,
+    found: list[str] | None,
+    name: str,
+    n_expected: int | None,
+    expected: AnyArray | None,
+) -> None:
+    """ValueError unless number and names of the columns are those of the fit, where known."""
+    if n_expected not in (None, n_found):
+        raise ValueError(f"{name} has {n_found} features, and {n_expected} are expected.")
+    if found is None or expected is None:
+        return
+    for i, (one, other) in enumerate(zip(found, expected, strict=True)):
+        if one != other:
+            raise ValueError(
+                f"The feature names should match those that were passed during fit: column {i} of "
+                f"{name} is {one!r}, and was {str(other)!r}. Pass {name}[feature_names_in_]."
+            )

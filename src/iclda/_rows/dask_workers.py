@@ -1,0 +1,174 @@
+"""Who runs the tasks of a pass: the workers of a cluster or, without one, Dask in this process."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from queue import Empty, SimpleQueue
+from typing import Any, Protocol
+
+import dask
+from threadpoolctl import threadpool_limits
+
+from .dask_blocks import BadBlockError, UnreadableBlockError
+
+_OF_CLIENT = (None, "distributed", "dask.distributed")  # settings of Dask that mean the client
+_SHARE_OF_MEMORY = 0.5  # of all workers, that blocks may fill: the rest is for the work on them
+
+Named = Callable[[int], str]  # number of a part -> what it reads, in words
+Tell = Callable[[int], None]  # called with the number of every part that is done
+
+
+class Workers(Protocol):
+    """Blocks and parts are delayed objects, one for every block of rows."""
+
+    @property
+    def client(self) -> Any: ...
+
+    def keep(self, blocks: list[Any]) -> list[Any]:
+        """The same blocks, made once and held where they were made."""
+        ...
+
+    def has_room(self, n_bytes: float) -> bool:
+        """Whether to hold so much without being asked to."""
+        ...
+
+    def run(self, parts: Sequence[Any], total: Any, named: Named, tell: Tell) -> Any:
+        """The value of ``total``, which is made of ``parts``."""
+        ...
+
+
+class Local:
+    """Dask's scheduler in this process, as configured: threads, unless it was told otherwise."""
+
+    client = None
+
+    def keep(self, blocks: list[Any]) -> list[Any]:
+        with _one_blas_thread():
+            return list(dask.persist(*blocks))
+
+    def has_room(self, n_bytes: float) -> bool:
+        return False
+
+    def run(self, parts: Sequence[Any], total: Any, named: Named, tell: Tell) -> Any:
+        with _one_blas_thread():
+            result = dask.compute(total)[0]
+        for k in range(len(parts)):
+            tell(k)
+        return result
+
+
+class Cluster:
+    """The workers of a ``distributed`` client."""
+
+    def __init__(self, client: Any, retries: int, timeout: float | None) -> None:
+        self.client = client
+        self._retries = retries
+        self._timeout = timeout
+
+    def keep(self, blocks: list[Any]) -> list[Any]:
+        # Weights and masks travel within the graph: what was sent apart is lost with its worker.
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
+            return list(self.client.persist(blocks, retries=self._retries))
+
+    def has_room(self, n_bytes: float) -> bool:
+        limits = self.client.run_on_scheduler(_memory_limits)
+        return 0 in limits or n_bytes <= _SHARE_OF_MEMORY * sum(limits)
+
+    def run(self, parts: Sequence[Any], total: Any, named: Named, tell: Tell) -> Any:
+        futures = self.client.compute([*parts, total], retries=self._retries)
+        number = {future.key: k for k, future in enumerate(futures[:-1])}
+        done: SimpleQueue[Any] = SimpleQueue()
+        try:
+            for future in futures:
+                future.add_done_callback(done.put)
+            with _one_blas_thread():  # the workers may be threads of this process
+                for _ in futures:
+                    self._check(done.get(timeout=self._timeout), number, named, tell)
+            return futures[-1].result(timeout=self._timeout)
+        except (Empty, TimeoutError):
+            raise TimeoutError(self._delay(futures, number, named)) from None
+        finally:
+            self.client.cancel([future for future in futures if not future.done()])
+
+    def _check(self, future: Any, number: dict[str, int], named: Named, tell: Tell) -> None:
+        k = number.get(future.key)
+        if future.status != "finished":
+            self._fail(future, named(k or 0))
+        elif k is not None:
+            tell(k)
+
+    def _fail(self, future: Any, where: str) -> None:
+        from distributed import KilledWorker
+
+        if future.status != "error":
+            raise RuntimeError(
+                f"{where} was not read: the Dask client was closed, or lost its scheduler. Fit "
+                "again with a client that is connected."
+            )
+        error = future.exception()
+        if isinstance(error, (BadBlockError, UnreadableBlockError)):
+            raise error
+        if isinstance(error, KilledWorker):
+            raise RuntimeError(
+                f"{where} could not be read: every worker that tried died, the last one was "
+                f"{error.last_worker.address}. If memory ran out, cut the rows into smaller blocks "
+                "or give the workers more."
+            ) from error
+        raise RuntimeError(
+            f"{where} could not be read, after {self._retries} retries: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+
+    def _delay(self, futures: Sequence[Any], number: dict[str, int], named: Named) -> str:
+        waiting = [future.key for future in futures if not future.done()]
+        n_workers, busy = self.client.run_on_scheduler(_workers_on, keys=waiting)
+        first = next((number[key] for key in waiting if key in number), 0)
+        return (
+            f"No task was finished for {self._timeout:g} seconds (timeout). {len(waiting)} are "
+            f"left, the first reads {named(first)}; at work {busy or 'is no one'}, of "
+            f"{n_workers} workers. Restart workers that hang. If blocks take longer than that, "
+            "pass iclda.rows.from_dask(..., timeout=...)."
+        )
+
+
+def workers_of(client: Any, retries: int, timeout: float | None) -> Workers:
+    """The workers of this client; None: of the one that Dask would use, or this process."""
+    client = client or _current_client()
+    if client is None:
+        return Local()
+    if client.asynchronous:
+        raise TypeError(
+            "fit waits for the workers, which an asynchronous Dask client cannot: pass "
+            "iclda.rows.from_dask(..., client=Client(..., asynchronous=False))."
+        )
+    return Cluster(client, retries, timeout)
+
+
+def _current_client() -> Any:
+    if "distributed" not in sys.modules or dask.config.get("scheduler", None) not in _OF_CLIENT:
+        return None
+    from distributed import get_client
+
+    try:
+        return get_client()
+    except ValueError:
+        return None
+
+
+def _one_blas_thread() -> Any:
+    # Blocks are summed with one BLAS thread each; where several threads change that setting at
+    # the same time, the last one to leave must not leave it changed.
+    return threadpool_limits(limits=1, user_api="blas")
+
+
+def _memory_limits(dask_scheduler: Any) -> list[float]:
+    return [worker.memory_limit or 0 for worker in dask_scheduler.workers.values()]
+
+
+def _workers_on(dask_scheduler: Any, keys: Sequence[str]) -> tuple[int, str]:
+    """Number of workers, and the addresses of some that work on the keys, or on what they need."""
+    tasks = [dask_scheduler.tasks[key] for key in keys if key in dask_scheduler.tasks]
+    tasks += [other for task in tasks for other in task.dependencies]
+    busy = sorted({task.processing_on.address for task in tasks if task.processing_on})
+    return len(dask_scheduler.workers), ", ".join(busy[:8])
