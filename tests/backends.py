@@ -8,7 +8,12 @@ from functools import partial
 from itertools import pairwise
 
 import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset
+import pyarrow.parquet as pq
 
+from iclda import rows
 from iclda._rows.open import backend_of
 
 SOURCES = {}
@@ -56,3 +61,74 @@ def _dask_loaders(X, folder):
 
     cuts = [0, 100, 100, 450, len(X)]
     return DaskSource([partial(X.__getitem__, slice(*cut)) for cut in pairwise(cuts)])
+
+
+@source("npy")
+def npy(X, folder):
+    path = folder / "rows.npy"
+    np.save(path, X)
+    return path
+
+
+@source("npy files")
+def npy_files(X, folder):
+    cuts = np.array_split(X, [0, len(X) // 3, len(X) // 3, len(X) // 2])
+    for i, part in enumerate(cuts):
+        np.save(folder / f"part-{i}.npy", part)
+    return str(folder)
+
+
+@source("Fortran npy")
+def fortran_npy(X, folder):
+    np.save(folder / "rows.npy", np.asfortranarray(X))
+    return str(folder / "*.npy")
+
+
+@source("memory map")
+def memory_map(X, folder):
+    np.save(folder / "rows.npy", X)
+    return rows.open(np.load(folder / "rows.npy", mmap_mode="r"))
+
+
+def table(X):
+    return pa.table({f"x{j}": X[:, j] for j in range(X.shape[1])})
+
+
+@source("parquet")
+def parquet(X, folder):
+    pq.write_table(table(X), folder / "rows.parquet", row_group_size=97)
+    return folder / "rows.parquet"
+
+
+@source("parquet files")
+def parquet_files(X, folder):
+    cut = len(X) // 3
+    pq.write_table(table(X[:cut]), folder / "a.parquet")
+    pq.write_table(table(X[cut:]), folder / "b.parquet", row_group_size=50)
+    return [folder / "a.parquet", folder / "b.parquet"]
+
+
+@source("pyarrow dataset")
+def dataset(X, folder):
+    return pyarrow.dataset.dataset(parquet(X, folder))
+
+
+@source("pyarrow table")
+def large_table(X, folder):
+    return rows.open(table(X))
+
+
+@source("polars LazyFrame")
+def lazy_frame(X, folder):
+    return pl.scan_parquet(parquet(X, folder))
+
+
+@source("batches of arrays")
+def array_batches(X, folder):
+    return rows.from_batches(lambda: np.array_split(X, [3, 3, 200, 201]))
+
+
+@source("batches of tables")
+def table_batches(X, folder):
+    frame = pl.DataFrame(X, schema=[f"x{j}" for j in range(X.shape[1])])
+    return rows.from_batches(lambda: frame.iter_slices(64))

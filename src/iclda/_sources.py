@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,11 +26,18 @@ class Source:
     X: Any
     name: str
     backend: Backend | None
-    n_rows: int
     n_features: int
     feature_names: AnyArray | None
     n_threads: int
     opened: OpenRows | None = None  # what a backend keeps of a first look lives as long as this
+
+    @cached_property
+    def n_rows(self) -> int:
+        """Exact number of rows, which some backends have to read to count."""
+        if self.opened is None:
+            return len(self.X)
+        count = getattr(self.opened, "count", None)
+        return self.opened.n_rows if count is None else int(count())
 
     def rows(self, weights: Array | None = None, is_member: AnyArray | None = None) -> Rows:
         """All rows, or those that ``is_member`` marks."""
@@ -69,14 +77,14 @@ def open_source(
     n_threads = effective_n_jobs(getattr(estimator, "n_jobs", None))
     if backend is None:
         X = check_rows(estimator, X, reset=reset, name=name, is_summed_later=is_summed_later)
-        n_rows, n_features = X.shape
-        opened = None
+        n_features, opened = X.shape[1], None
     else:
         opened = backend.open_rows(X, name=name, **({} if reset else _expected(estimator)))
-        n_rows, n_features = opened.n_rows, opened.n_features
+        n_features = opened.n_features
+        X = getattr(opened, "source", X)  # opened once, read many times
         _note_features(estimator, opened, reset=reset, name=name)
     names = getattr(estimator, "feature_names_in_", None)
-    return Source(X, name, backend, n_rows, n_features, names, n_threads, opened)
+    return Source(X, name, backend, n_features, names, n_threads, opened)
 
 
 def apply_in_blocks(estimator: Any, X: Any, function: Callable[[Any], Any]) -> Any:

@@ -140,9 +140,11 @@ def prepare(
             estimator, X_unlabeled, reset=False, name="X_unlabeled", is_summed_later=is_summed
         )
         sources.append(more)
-        more_weights = check_weights(
-            sample_weight_unlabeled, more.n_rows, "sample_weight_unlabeled"
-        )
+        more_weights = None
+        if sample_weight_unlabeled is not None:
+            more_weights = check_weights(
+                sample_weight_unlabeled, more.n_rows, "sample_weight_unlabeled"
+            )
         parts.append(more.rows(more_weights, None if more_weights is None else more_weights > 0))
         every.append(more.rows())
     elif sample_weight_unlabeled is not None:

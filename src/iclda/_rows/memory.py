@@ -10,11 +10,12 @@ from .._core.frame import Frame
 from .._core.labelsums import Rule, fold
 from .._core.types import AnyArray, Array
 from .ahead import in_order
-from .sums import Block, BlockSums, Sum
+from .progress import reported
+from .sums import Block, BlockSums, Sum, added
 
 _BLOCK_ROWS = (512, 8192)
 _BLOCK_ENTRIES = 2**17  # float64: half the second-level cache of a core
-_GROUP = 8  # blocks added up by one thread before their sum joins the others
+GROUP = 8  # blocks added up by one thread before their sum joins the others
 
 
 class MemoryRows(BlockSums):
@@ -33,8 +34,9 @@ class MemoryRows(BlockSums):
         self._weights = weights
         self._is_member = is_member if is_partial else None
         self._n_rows = len(X) if self._is_member is None else int(self._is_member.sum())
-        self._block_rows = block_rows or _rows_per_block(X.shape[1])
+        self._block_rows = block_rows or rows_per_block(X.shape[1])
         self._n_threads = n_threads
+        self._n_passes = 0
 
     @property
     def n_rows(self) -> int:
@@ -69,13 +71,15 @@ class MemoryRows(BlockSums):
         n_all = len(self._X)
         if n_all <= self._block_rows:
             return of_block(self._block(0))
-        length = self._block_rows * _GROUP
+        length = self._block_rows * GROUP
 
         def of_group(begin: int) -> Sum:
             starts = range(begin, min(begin + length, n_all), self._block_rows)
-            return _sum(map(of_block, map(self._block, starts)))
+            return added(map(of_block, map(self._block, starts)))
 
-        return _sum(in_order(of_group, range(0, n_all, length), self._n_threads))
+        self._n_passes += 1
+        sums = in_order(of_group, range(0, n_all, length), self._n_threads)
+        return added(reported(sums, self._n_passes, length, n_all))
 
     def sample(self, n: int, seed: int) -> tuple[AnyArray, Array]:
         index: slice | AnyArray = slice(None)
@@ -105,13 +109,7 @@ class MemoryRows(BlockSums):
         return float(self._weights[members].sum())
 
 
-def _sum(parts: Iterator[Sum]) -> Sum:
-    total = next(parts)
-    for part in parts:
-        total = total + part
-    return total
-
-
-def _rows_per_block(n_features: int) -> int:
+def rows_per_block(n_features: int) -> int:
+    """Rows of a block that fits into the cache."""
     least, most = _BLOCK_ROWS
     return int(min(most, max(least, _BLOCK_ENTRIES // max(1, n_features))))

@@ -20,7 +20,7 @@ _BACKENDS = {
     "dask": "dask",
     "dask_expr": "dask",
 }
-# Whole names of types, where others of the package are arrays or tables in memory.
+# Types of packages whose others are arrays or tables in memory.
 _FILE_TYPES = {
     ("polars", "LazyFrame"),
     ("pyarrow", "Dataset"),
@@ -29,6 +29,9 @@ _FILE_TYPES = {
     ("pyarrow", "UnionDataset"),
     ("pyarrow", "RecordBatchReader"),
 }
+# Taken for arrays in memory unless they are large.
+_LARGE_TYPES = {("numpy", "memmap"), ("pyarrow", "Table")}
+_LARGE = 2**28  # bytes
 
 
 class OpenRows(Rows, Protocol):
@@ -89,7 +92,8 @@ def _name_of_backend(X: Any) -> str | None:
     if _is_path(X) or (isinstance(X, (list, tuple)) and len(X) > 0 and all(map(_is_path, X))):
         return "files"
     package = type(X).__module__.partition(".")[0]
-    if (package, type(X).__name__) in _FILE_TYPES:
+    kind = package, type(X).__name__
+    if kind in _FILE_TYPES or (kind in _LARGE_TYPES and X.nbytes > _LARGE):
         return "files"
     return _BACKENDS.get(package)
 

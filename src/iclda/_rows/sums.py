@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TypeVar
 
@@ -80,6 +80,14 @@ class BlockSums:
         if total is None:
             return no_label_sums(rule.n_classes, self.n_features)
         return unfolded(folded.completed(total), frame) if sums_raw else rule.completed(total)
+
+
+def added(parts: Iterator[Sum]) -> Sum:
+    """Sum of all parts, of which there is at least one, in their order."""
+    total = next(parts)
+    for part in parts:
+        total = total + part
+    return total
 
 
 def joined(results: list[AnyArray]) -> AnyArray:
