@@ -113,10 +113,11 @@ def known_of(i: int, name: str, found: Blocks) -> Known:
 def _kind_of(source: Any, name: str) -> str:
     if isinstance(source, list):
         return "loaders"
-    if hasattr(source, "to_delayed") and hasattr(source, "rechunk"):
-        return "array"
-    if hasattr(source, "to_delayed") and hasattr(source, "repartition") and source.ndim == 2:
-        return "dataframe"
+    if not isinstance(source, Delayed) and hasattr(source, "to_delayed"):
+        if hasattr(source, "rechunk"):
+            return "array"
+        if hasattr(source, "columns"):
+            return "dataframe"
     raise TypeError(
         f"{name} must be a Dask array, a Dask dataframe, or iclda.rows.from_dask(...) of one of "
         f"them or of a list of loaders, got {type(source).__name__}."

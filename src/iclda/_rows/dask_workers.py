@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
@@ -13,6 +15,7 @@ from threadpoolctl import threadpool_limits
 from .dask_blocks import BadBlockError, UnreadableBlockError
 
 _OF_CLIENT = (None, "distributed", "dask.distributed")  # settings of Dask that mean the client
+_PATIENCE = 5.0  # seconds in which a scheduler answers questions
 _SHARE_OF_MEMORY = 0.5  # of all workers, that blocks may fill: the rest is for the work on them
 
 Named = Callable[[int], str]  # number of a part -> what it reads, in words
@@ -72,7 +75,7 @@ class Cluster:
             return list(self.client.persist(blocks, retries=self._retries))
 
     def has_room(self, n_bytes: float) -> bool:
-        limits = self.client.run_on_scheduler(_memory_limits)
+        limits = self._ask(_memory_limits)
         return 0 in limits or n_bytes <= _SHARE_OF_MEMORY * sum(limits)
 
     def run(self, parts: Sequence[Any], total: Any, named: Named, tell: Tell) -> Any:
@@ -89,7 +92,7 @@ class Cluster:
         except (Empty, TimeoutError):
             raise TimeoutError(self._delay(futures, number, named)) from None
         finally:
-            self.client.cancel([future for future in futures if not future.done()])
+            self._give_up([future for future in futures if not future.done()])
 
     def _check(self, future: Any, number: dict[str, int], named: Named, tell: Tell) -> None:
         k = number.get(future.key)
@@ -122,14 +125,27 @@ class Cluster:
 
     def _delay(self, futures: Sequence[Any], number: dict[str, int], named: Named) -> str:
         waiting = [future.key for future in futures if not future.done()]
-        n_workers, busy = self.client.run_on_scheduler(_workers_on, keys=waiting)
+        try:
+            state = self._ask(_state_of, keys=waiting)
+        except Exception:  # whatever it is: the answer to the user is the same
+            state = "the scheduler does not answer"
         first = next((number[key] for key in waiting if key in number), 0)
         return (
             f"No task was finished for {self._timeout:g} seconds (timeout). {len(waiting)} are "
-            f"left, the first reads {named(first)}; at work {busy or 'is no one'}, of "
-            f"{n_workers} workers. Restart workers that hang. If blocks take longer than that, "
-            "pass iclda.rows.from_dask(..., timeout=...)."
+            f"left, the first reads {named(first)}; {state}. Restart what hangs. If blocks take "
+            "longer than that, pass iclda.rows.from_dask(..., timeout=...)."
         )
+
+    def _ask(self, question: Callable[..., Any], **arguments: Any) -> Any:
+        """The scheduler's answer, which must come soon."""
+        call = partial(self.client.run_on_scheduler, question, **arguments)
+        return self.client.sync(call, callback_timeout=_PATIENCE)
+
+    def _give_up(self, futures: list[Any]) -> None:
+        if not futures:
+            return
+        with suppress(Exception):  # of a client or scheduler that is gone: so are the tasks
+            self.client.sync(partial(self.client.cancel, futures), callback_timeout=_PATIENCE)
 
 
 def workers_of(client: Any, retries: int, timeout: float | None) -> Workers:
@@ -166,9 +182,10 @@ def _memory_limits(dask_scheduler: Any) -> list[float]:
     return [worker.memory_limit or 0 for worker in dask_scheduler.workers.values()]
 
 
-def _workers_on(dask_scheduler: Any, keys: Sequence[str]) -> tuple[int, str]:
-    """Number of workers, and the addresses of some that work on the keys, or on what they need."""
+def _state_of(dask_scheduler: Any, keys: Sequence[str]) -> str:
+    """Which workers work on the keys, or on what these need, in words."""
     tasks = [dask_scheduler.tasks[key] for key in keys if key in dask_scheduler.tasks]
     tasks += [other for task in tasks for other in task.dependencies]
     busy = sorted({task.processing_on.address for task in tasks if task.processing_on})
-    return len(dask_scheduler.workers), ", ".join(busy[:8])
+    names = f": {', '.join(busy[:8])}" if busy else ""
+    return f"{len(busy)} of {len(dask_scheduler.workers)} workers are at work on them{names}"
