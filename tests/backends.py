@@ -5,8 +5,10 @@ function of an (n, d) array and an empty folder to ``SOURCES``.
 """
 
 from functools import partial
+from importlib.util import find_spec
 from itertools import pairwise
 
+import array_api_strict
 import numpy as np
 import polars as pl
 import pyarrow as pa
@@ -57,10 +59,8 @@ def _dask_dataframe(X, folder):
 
 @source("dask loaders")
 def _dask_loaders(X, folder):
-    from iclda._rows.dask_source import DaskSource
-
     cuts = [0, 100, 100, 450, len(X)]
-    return DaskSource([partial(X.__getitem__, slice(*cut)) for cut in pairwise(cuts)])
+    return rows.from_dask([partial(X.__getitem__, slice(*cut)) for cut in pairwise(cuts)])
 
 
 @source("npy")
@@ -132,3 +132,22 @@ def array_batches(X, folder):
 def table_batches(X, folder):
     frame = pl.DataFrame(X, schema=[f"x{j}" for j in range(X.shape[1])])
     return rows.from_batches(lambda: frame.iter_slices(64))
+
+
+@source("array-api-strict")
+def strict(X, folder):
+    return array_api_strict.asarray(X)
+
+
+@source("array-api-strict on another device")
+def strict_elsewhere(X, folder):
+    return array_api_strict.asarray(X, device=array_api_strict.Device("device1"))
+
+
+if find_spec("torch") is not None:
+
+    @source("torch")
+    def tensor(X, folder):
+        import torch
+
+        return torch.asarray(X)

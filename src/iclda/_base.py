@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.special import log_softmax, logsumexp, softmax
 from sklearn.base import (
     BaseEstimator,
     ClassifierMixin,
@@ -36,8 +34,19 @@ from ._diagnosis import (
     warn_of_span,
 )
 from ._labels import plain, split_marker
-from ._predictions import OfBlock, class_scores, composed, linear_scores
-from ._rows.open import backend_of
+from ._predictions import (
+    OfBlock,
+    class_scores,
+    composed,
+    linear_scores,
+    log_joint,
+    log_softmax,
+    logsumexp,
+    most_probable,
+    scores,
+    softmax,
+)
+from ._rows.open import backend_of, in_memory
 from ._sources import apply_in_blocks
 from ._training import TrainingData, check_spread, prepare
 
@@ -205,18 +214,18 @@ class LinearGaussianClassifier(
         frame = self._gaussians_.frame
         rule = self._discriminant_rule()
         if len(self.classes_) == 2:
-            advantage = composed(linear_scores(rule, frame), lambda scores: scores[:, 0])
+            advantage = composed(linear_scores(rule, frame), lambda ahead: ahead[:, 0])
             return self._in_blocks(X, advantage)
         if not frame.is_foldable:
             return self._in_blocks(X, class_scores(rule, frame))
-        usual = LinearRule(self.coef_.T, self.intercept_, is_soft=True)
-        return self._in_blocks(X, lambda rows: usual.scores(rows).T)
+        coef, intercept = self._gaussians_.linear_scores
+        return self._in_blocks(X, scores(LinearRule(coef.T, intercept, is_soft=True)))
 
     def _from_class_scores(self, X: Any, function: Callable[[AnyArray], AnyArray]) -> Any:
         """Results of a function of (n, K) log posteriors, each up to a constant of the row."""
         check_is_fitted(self)
-        scores = class_scores(self._discriminant_rule(), self._gaussians_.frame)
-        return self._in_blocks(X, composed(scores, function))
+        by_class = class_scores(self._discriminant_rule(), self._gaussians_.frame)
+        return self._in_blocks(X, composed(by_class, function))
 
     def predict(self, X: Any) -> AnyArray:
         """Most probable class of every row.
@@ -232,8 +241,7 @@ class LinearGaussianClassifier(
             Classes, in the dtype of ``classes_``.
         """
         check_is_fitted(self)
-        classes = self.classes_
-        return self._from_class_scores(X, lambda scores: classes[scores.argmax(axis=1)])
+        return self._from_class_scores(X, most_probable(self.classes_))
 
     def predict_proba(self, X: Any) -> Array:
         """Posterior probabilities.
@@ -248,7 +256,7 @@ class LinearGaussianClassifier(
         probabilities : ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``.
         """
-        return self._from_class_scores(X, partial(softmax, axis=1))
+        return self._from_class_scores(X, softmax)
 
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithms of the posterior probabilities.
@@ -263,7 +271,7 @@ class LinearGaussianClassifier(
         log_probabilities : ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``.
         """
-        return self._from_class_scores(X, partial(log_softmax, axis=1))
+        return self._from_class_scores(X, log_softmax)
 
     def transform(self, X: Any) -> Array:
         """Project on the directions that separate the classes best.
@@ -302,8 +310,7 @@ class LinearGaussianClassifier(
             Log of the sum over classes of prior times density.
         """
         check_is_fitted(self)
-        log_joint = self._gaussians_.log_joint
-        return self._in_blocks(X, composed(log_joint, partial(logsumexp, axis=1)))
+        return self._in_blocks(X, composed(log_joint(self._gaussians_), logsumexp))
 
     def log_likelihood(self, X: Any, y: Any) -> Array:
         """Log of prior times density of its own class, for every row.
@@ -323,9 +330,10 @@ class LinearGaussianClassifier(
             One number a row.
         """
         check_is_fitted(self)
+        y = in_memory(y)
         if backend_of(X) is None:
             check_consistent_length(X, y)
-        joint = np.asarray(self._in_blocks(X, self._gaussians_.log_joint))
+        joint = np.asarray(in_memory(self._in_blocks(X, log_joint(self._gaussians_))))
         check_consistent_length(joint, y)
         return joint[np.arange(len(joint)), self._codes_of(y)]
 
@@ -361,6 +369,7 @@ class LinearGaussianClassifier(
             Between 0 and 1.
         """
         check_is_fitted(self)
+        y, sample_weight = in_memory(y), in_memory(sample_weight)
         is_in_memory = backend_of(X) is None
         check_consistent_length(*([X] if is_in_memory else []), y, sample_weight)
         present, is_marker = split_marker(y, self.unlabeled)
@@ -374,7 +383,7 @@ class LinearGaussianClassifier(
         if is_in_memory:
             predicted = self.predict(_safe_indexing(X, kept))
         else:
-            predicted = np.asarray(self.predict(X))
+            predicted = np.asarray(in_memory(self.predict(X)))
             check_consistent_length(predicted, is_marker)
             predicted = predicted[kept]
         return float(accuracy_score(present, predicted, sample_weight=weights))

@@ -12,13 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._base import LinearGaussianClassifier
 from ._core.gaussian import Gaussians
-from ._core.labelsums import label
 from ._core.problem import Problem
 from ._core.search import maximize_labeled_likelihood
 from ._core.supervised import labeled_log_likelihood
 from ._core.types import Array
 from ._diagnosis import judge
-from ._predictions import composed, linear_scores
+from ._predictions import composed, linear_scores, softmax
 from ._training import TrainingData
 
 _MOST_STORED = 10**7
@@ -198,9 +197,4 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
         """
         check_is_fitted(self)
         scores = linear_scores(self._imputation_, self._gaussians_.frame)
-        return self._in_blocks(X, composed(scores, _soft_shares))
-
-
-def _soft_shares(scores: Array) -> Array:
-    """(n, K) soft labels from (n, K) scores."""
-    return label(scores.T, is_soft=True)[0].T
+        return self._in_blocks(X, composed(scores, softmax))

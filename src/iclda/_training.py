@@ -20,6 +20,7 @@ from ._inputs import check_weights, column_name
 from ._labels import Labels, encode_labels, plain, resolve_priors
 from ._rows.chain import ChainedRows
 from ._rows.memory import MemoryRows
+from ._rows.open import in_memory
 from ._sources import Source, open_source
 
 _PILOT_ROWS = 4096
@@ -116,6 +117,8 @@ def prepare(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None. "
             f"Rows without a label carry y = {plain(estimator.unlabeled)!r}."
         )
+    y, sample_weight = in_memory(y), in_memory(sample_weight)
+    sample_weight_unlabeled = in_memory(sample_weight_unlabeled)
     # Unlabeled rows may be many: where all of them enter the moments, these show NaN and infinity.
     is_weighted = sample_weight is not None or sample_weight_unlabeled is not None
     is_summed = estimator._uses_unlabeled_rows and not is_weighted

@@ -8,6 +8,7 @@ from backends import SOURCES, opened
 from iclda._core.frame import frame_of
 from iclda._core.labelsums import LinearRule
 from iclda._rows.memory import MemoryRows
+from iclda._rows.open import in_memory
 from problems import ALL, SEMI_SUPERVISED, draw_sample
 
 RNG = np.random.default_rng(66)
@@ -133,7 +134,7 @@ def test_results_for_a_source_are_those_in_memory(make, n_classes, tmp_path):
     )
     rows = make(SAMPLE.rows, tmp_path)
     for method in METHODS:
-        found = np.asarray(getattr(model, method)(rows))
+        found = np.asarray(in_memory(getattr(model, method)(rows)))
         assert_allclose(found, getattr(model, method)(SAMPLE.rows), rtol=1e-9, atol=1e-12)
 
 

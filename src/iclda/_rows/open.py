@@ -85,6 +85,15 @@ def backend_of(X: Any) -> Backend | None:
     return cast(Backend, import_module(f".{name}", __package__))
 
 
+def in_memory(values: Any) -> Any:
+    """Labels, weights or results from a device in memory; anything else as it is."""
+    if _name_of_backend(values) == "array_api":
+        from .devices import to_host
+
+        return to_host(values)
+    return values
+
+
 def _name_of_backend(X: Any) -> str | None:
     own: str | None = getattr(type(X), "_iclda_backend", None)  # made by iclda.rows
     if own is not None:
