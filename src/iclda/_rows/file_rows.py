@@ -182,13 +182,12 @@ class FileRows(BlockSums):
         return self._listed(of_block)
 
     def _listed(self, of_block: Callable[[Block], AnyArray]) -> AnyArray:
-        def of_slab(slab: Slab) -> AnyArray:
-            return joined([of_block(block) for block in self._blocks(slab)])
+        def of_slab(slab: Slab) -> list[AnyArray]:
+            return [of_block(block) for block in self._blocks(slab)]
 
-        results = list(self._pass(self._checked_slabs(), of_slab))
-        if results:
-            return joined(results)
-        return of_block((np.zeros((0, self.n_features)), None, slice(0, 0)))
+        none = of_block((np.zeros((0, self.n_features)), None, slice(0, 0)))
+        results = self._pass(self._checked_slabs(), of_slab)
+        return joined(chain([none], chain.from_iterable(results)), self._n_rows)
 
     # Some rows.
 

@@ -111,9 +111,13 @@ class ParquetFiles(Reader):
 
 @contextmanager
 def _opened(path: Path, name: str) -> Iterator[Any]:
-    import pyarrow
-    from pyarrow.parquet import ParquetFile
-
+    try:
+        import pyarrow
+        from pyarrow.parquet import ParquetFile
+    except ImportError as error:
+        raise ImportError(
+            f"{name}: pyarrow reads {path}, and is not installed: pip install 'iclda[files]'."
+        ) from error
     try:
         with ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False) as file:
             yield file

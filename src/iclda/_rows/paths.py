@@ -65,7 +65,7 @@ class Unchanged:
                 what = "was written to" if size == first[0] else f"has {size} bytes, not {first[0]}"
                 raise ValueError(
                     f"{name} changed between two passes: {os.fspath(file)} {what} since it was "
-                    "opened. Fit to a copy that nothing writes to."
+                    "opened. Open it again, or fit to a copy that nothing writes to."
                 )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from itertools import chain
 from typing import TypeVar
 
 import numpy as np
@@ -90,6 +91,19 @@ def added(parts: Iterator[Sum]) -> Sum:
     return total
 
 
-def joined(results: list[AnyArray]) -> AnyArray:
-    """Results of blocks one after the other, in their own dtype (byte order too)."""
-    return np.concatenate(results, dtype=results[0].dtype)
+def joined(results: Iterable[AnyArray], n_rows: int | None = None) -> AnyArray:
+    """Results of blocks, at least one, after each other, in the dtype of the first.
+
+    Its byte order too. If it is known how many rows there will be, none is held twice.
+    """
+    if n_rows is None:
+        results = list(results)
+        n_rows = sum(map(len, results))
+    parts = iter(results)
+    first = next(parts)
+    found = np.empty((n_rows, *first.shape[1:]), first.dtype)
+    n_done = 0
+    for part in chain([first], parts):
+        found[n_done : n_done + len(part)] = part
+        n_done += len(part)
+    return found
