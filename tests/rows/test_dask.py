@@ -292,7 +292,7 @@ def test_an_array_cut_along_its_columns_is_refused_with_the_way_out(no_client):
 
 REFUSED = {
     "one dimension": (lambda X: X[:, 0], r"2-d, rows x features, got shape \(30000,\)"),
-    "another width": (lambda X: X[:, :3], "X_unlabeled has 3 features, and 4 are expected"),
+    "another width": (lambda X: X[:, :3], "X_unlabeled has 3 features, but X of fit has 4"),
     "complex numbers": (lambda X: X + 1j, "real numbers, got an array of complex128"),
     "unknown width": (lambda X: X.T[X[0] > 0].T, "unknown number of columns"),
 }
@@ -314,7 +314,7 @@ def with_entry(value):
 BAD_BLOCKS = {
     "NaN": (with_entry(np.nan)[20_000:], "block 1 contains NaN, first in its row 1, column 2"),
     "infinity": (with_entry(np.inf)[20_000:], "block 1 contains infinity, .* row 1, column 2"),
-    "another width": (SAMPLE.X[:, :3], "block 1 has 3 columns, and 4 are expected"),
+    "another width": (SAMPLE.X[:, :3], "block 1 has 3 columns, but X of fit has 4"),
     "another dtype": (
         SAMPLE.X.astype("f4"),
         "block 1 has 4 columns of float32, and block 0 .* float64",
@@ -434,7 +434,7 @@ def test_a_bad_block_is_named_when_lazy_results_are_computed(no_client):
     model = fit(SAMPLE.X_unlabeled, MomentConstrainedLDA)
     with pytest.raises(ValueError, match="X, block 4 contains NaN, first in its row 1, column 2"):
         model.predict(in_blocks(with_entry(np.nan))).compute()
-    with pytest.raises(ValueError, match="X has 3 features, and 4 are expected"):
+    with pytest.raises(ValueError, match="X has 3 features, but X of fit has 4"):
         model.predict(in_blocks(SAMPLE.X_unlabeled)[:, :3])
 
 

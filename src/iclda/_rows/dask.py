@@ -11,7 +11,6 @@ from dataclasses import replace
 from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any
-from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -43,9 +42,6 @@ from .dask_opened import Opened, open_blocks
 from .dask_source import DaskSource, array_of, blocks_of, check_features
 from .dask_workers import workers_of
 
-# ``fit`` opens each of its arguments several times; their blocks are looked at once.
-_opened: WeakValueDictionary[int, Opened] = WeakValueDictionary()
-
 
 def open_rows(
     X: Any,
@@ -58,16 +54,16 @@ def open_rows(
     n_threads: int = 1,
 ) -> DaskRows:
     """Rows of a Dask array or dataframe, or of loaders. Blocks are looked at the first time."""
-    source = X if isinstance(X, DaskSource) else DaskSource(X, opened=_opened.get(id(X)))
+    source = X if isinstance(X, DaskSource) else DaskSource(X)
     workers = workers_of(source.client, source.retries, source.timeout)
     if source.opened is None or source.opened.workers.client is not workers.client:
         found = blocks_of(source.source, name, n_features, feature_names)
-        source.opened = open_blocks(source.source, found, workers, name, source.persist)
-        if source is not X:
-            _opened[id(X)] = source.opened
+        source.opened = open_blocks(found, workers, name, source.persist)
     opened: Opened = source.opened
     check_features(opened.n_features, opened.found.feature_names, name, n_features, feature_names)
-    return DaskRows(opened, weights, is_member, n_threads)
+    rows = DaskRows(opened, weights, is_member, n_threads)
+    rows.source = source
+    return rows
 
 
 def apply_to_rows(
@@ -94,6 +90,8 @@ def apply_to_rows(
 
 class DaskRows:
     """All rows of a source, or those that ``is_member`` marks."""
+
+    source: DaskSource  # what to open to find the blocks as they are now
 
     def __init__(
         self, opened: Opened, weights: Array | None, is_member: AnyArray | None, n_threads: int

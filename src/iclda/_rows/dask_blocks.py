@@ -252,7 +252,7 @@ def _check_shape(rows: AnyArray, known: Known) -> None:
         )
     if len(rows) > 0 and known.n_features not in (None, rows.shape[1]):
         raise BadBlockError(
-            f"{known.label} has {rows.shape[1]} columns, and {known.n_features} are expected."
+            f"{known.label} has {rows.shape[1]} columns, but X of fit has {known.n_features}."
         )
 
 

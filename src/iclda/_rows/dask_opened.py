@@ -28,7 +28,6 @@ Together = Callable[[Sequence[Any]], Any]
 class Opened:
     """The workers keep blocks, or some rows of each, as long as this lives."""
 
-    source: Any  # held so that no other object gets its id
     found: Blocks
     workers: Workers
     known: list[Known]
@@ -48,9 +47,7 @@ class Opened:
         return _run(self.workers, tasks, together, self.known, self.n_passes)
 
 
-def open_blocks(
-    source: Any, found: Blocks, workers: Workers, name: str, persist: bool | None
-) -> Opened:
+def open_blocks(found: Blocks, workers: Workers, name: str, persist: bool | None) -> Opened:
     """Read every block once, and have the workers keep it if there is room."""
     numbers = range(len(found.blocks))
     known = [known_of(i, name, found) for i in numbers]
@@ -67,7 +64,7 @@ def open_blocks(
     is_open = persist is None and found.n_bytes is None
     if is_open and workers.has_room(sum(one.n_bytes for one in looks)):
         found, n_held = found.kept(workers.keep, known), 0
-    return Opened(source, found, workers, known, looked, n_held, n_features)
+    return Opened(found, workers, known, looked, n_held, n_features)
 
 
 def _check_alike(looks: Sequence[Look], known: Sequence[Known], name: str) -> int:

@@ -14,7 +14,7 @@ from .._core.types import AnyArray
 from .dask_blocks import Known, block_label, rows_of
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class DaskSource:
     """A Dask collection or a list of loaders, with settings: see ``iclda.rows.from_dask``."""
 
@@ -24,7 +24,11 @@ class DaskSource:
     persist: bool | None = None
     retries: int = 2
     timeout: float | None = 600.0
-    opened: Any = None  # what the workers hold stays for the next fit
+    opened: Any = None  # blocks once looked at, as long as this lives
+
+    def __repr__(self) -> str:
+        n_blocks = "" if not isinstance(self.source, list) else f"{len(self.source)} "
+        return f"<rows of {n_blocks}{_kind_of(self.source, 'source')}>"
 
     def __post_init__(self) -> None:
         if isinstance(self.source, (list, tuple)):
@@ -160,7 +164,7 @@ def check_features(
 ) -> None:
     """ValueError unless number and names of the columns are those of the fit, where known."""
     if n_expected not in (None, n_found):
-        raise ValueError(f"{name} has {n_found} features, and {n_expected} are expected.")
+        raise ValueError(f"{name} has {n_found} features, but X of fit has {n_expected}.")
     if found is None or expected is None:
         return
     for i, (one, other) in enumerate(zip(found, expected, strict=True)):
