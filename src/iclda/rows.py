@@ -168,7 +168,7 @@ def bar() -> Iterator[None]:
             "rich draws the bar, and is not installed: pip install 'iclda[experiments]'."
         ) from error
 
-    with Progress(console=Console(stderr=True), transient=True) as shown:
+    with Progress(console=Console(stderr=True)) as shown:
         task = shown.add_task("", total=None)
 
         def advance(n_pass: int, n_done: int, n_all: int | None) -> None:

@@ -103,13 +103,14 @@ class FileRows(BlockSums):
     def _pass(self, slabs: Iterator[Slab], of_slab: Callable[[Slab], Result]) -> Iterator[Result]:
         """Results of a function of all slabs, in order, while the next ones are read."""
         self.n_passes += 1
+        n_all = self._reader.n_rows or self._first_pass.n_rows
 
         def numbered(slab: Slab) -> tuple[int, Result]:
             return slab.stop, of_slab(slab)
 
         with closing(read_ahead(slabs)) as ahead:
             for n_done, result in in_order(numbered, ahead, self._n_threads):
-                report(self.n_passes, n_done, self._reader.n_rows or self._first_pass.n_rows)
+                report(self.n_passes, n_done, n_all)
                 yield result
 
     def _slabs(self) -> Iterator[Slab]:
