@@ -97,9 +97,7 @@ def apply_in_blocks(estimator: Any, X: Any, function: Callable[[Any], Any]) -> A
         X = check_rows(estimator, X, reset=False)
         return joined((function(rows) for rows, _, _ in MemoryRows(X).blocks()), len(X))
     n_threads = effective_n_jobs(getattr(estimator, "n_jobs", None))
-    return backend.apply_to_rows(
-        X, function, name="X", n_threads=n_threads, **_expected(estimator)
-    )
+    return backend.apply_to_rows(X, function, name="X", n_threads=n_threads, **_expected(estimator))
 
 
 def _expected(estimator: Any) -> dict[str, Any]:

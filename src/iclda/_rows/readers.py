@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
@@ -84,9 +84,14 @@ def _lazy_frame(frame: Any, name: str) -> Reader:
             "its path."
         )
 
-    def batches(names: list[str] | None, size: int) -> Iterable[Any]:
+    def batches(names: list[str] | None, size: int) -> Iterator[Any]:
         chosen = frame if names is None else frame.select(names)
-        return chosen.collect_batches(chunk_size=size, maintain_order=True)  # type: ignore[no-any-return]
+        found = chosen.collect_batches(chunk_size=size, maintain_order=True)
+        try:
+            yield from found
+        finally:
+            # A query runs to its end unless it is told that nobody listens any more.
+            getattr(found, "stop", lambda: None)()
 
     first = polars.DataFrame(schema=frame.collect_schema())
     return _Counted(batches, name, first, lambda: frame.select(polars.len()).collect().item())
