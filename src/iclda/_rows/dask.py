@@ -6,23 +6,23 @@ result therefore does not depend on which worker did what, or how often. Only th
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 
 try:
-    from dask.delayed import delayed
+    import dask.delayed  # noqa: F401
 except ImportError as error:
     raise ImportError(
         "Dask reads these rows, and is not installed: pip install 'iclda[dask]'."
     ) from error
 
 from .._core.frame import Frame
-from .._core.labelsums import GivenLabels, LabelSums, Rule, no_label_sums
+from .._core.labelsums import LabelSums, Rule, no_label_sums
 from .._core.moments import Moments, no_moments
 from .._core.types import AnyArray, Array
 from .dask_blocks import (
@@ -38,7 +38,7 @@ from .dask_blocks import (
     taken,
     taken_from_held,
 )
-from .dask_opened import Opened, open_blocks
+from .dask_opened import Opened, Step, open_blocks
 from .dask_source import DaskSource, array_of, blocks_of, check_features
 from .dask_workers import workers_of
 
@@ -116,14 +116,14 @@ class DaskRows:
         return self._opened.found.feature_names
 
     def moments(self, frame: Frame) -> Moments:
-        total = self._added_up("moments", lambda i: {"frame": frame})
-        return total or no_moments(self.n_features)
+        return self._added_up("moments", frame=frame) or no_moments(self.n_features)
 
     def label_sums(
         self, rule: Rule, frame: Frame, centers: Array | None = None, *, curvature: bool = False
     ) -> LabelSums:
-        options = {"frame": frame, "centers": centers, "curvature": curvature}
-        total = self._added_up("label_sums", lambda i: {"rule": self._rule_at(rule, i), **options})
+        total = self._added_up(
+            "label_sums", rule=rule, frame=frame, centers=centers, curvature=curvature
+        )
         return total or no_label_sums(rule.n_classes, self.n_features)
 
     def sample(self, n: int, seed: int) -> tuple[AnyArray, Array]:
@@ -145,57 +145,43 @@ class DaskRows:
     def responsibilities(self, rule: Rule, frame: Frame) -> Array:
         if self.n_rows == 0:
             return np.zeros((0, rule.n_classes))
-        tasks = {
-            i: self._task(i, shared, self._chosen[i], rule=self._rule_at(rule, i), frame=frame)
-            for i in self._in_use
-        }
-        return np.concatenate(self._opened.run(tasks, listed))
+        step = Step(shared, listed, {"arguments": {"rule": rule, "frame": frame}})
+        return np.concatenate(self._opened.run(step, self._inputs))
 
-    def _added_up(self, method: str, arguments: Callable[[int], dict[str, Any]]) -> Any:
+    def _added_up(self, method: str, **arguments: Any) -> Any:
         """A sum over all rows; None if there are none."""
-        tasks = {
-            i: self._task(
-                i,
-                summed,
-                self._chosen[i],
-                method=method,
-                n_threads=self._n_threads,
-                arguments=arguments(i),
-            )
-            for i in self._in_use
-        }
-        return self._opened.run(tasks, added) if tasks else None
+        settings = {"method": method, "n_threads": self._n_threads, "arguments": arguments}
+        step = Step(summed, added, settings)
+        return self._opened.run(step, self._inputs) if self._inputs else None
 
     def _taken(self, index: AnyArray) -> Drawn:
         """The rows with these numbers."""
-        cuts = np.searchsorted(index, self._opened.offsets)
-        tasks = {}
-        for i, offset in enumerate(self._opened.offsets[:-1]):
-            positions = index[cuts[i] : cuts[i + 1]] - offset
-            if len(positions) > 0:
-                tasks[i] = self._task(i, taken, positions=positions, offset=offset)
-        drawn: Drawn = self._opened.run(tasks, drawn_together)
+        cuts = np.searchsorted(index, self._opened.offsets).tolist()
+        own = {
+            i: {"positions": index[begin:end] - self._opened.offsets[i]}
+            for i, (begin, end) in enumerate(pairwise(cuts))
+            if begin < end
+        }
+        blocks = {i: (self._opened.found.inputs[i],) for i in own}
+        drawn: Drawn = self._opened.run(Step(taken, drawn_together), blocks, own)
         return drawn
 
     def _taken_from_held(self, index: AnyArray) -> Drawn:
         """As many rows of every block as these are, without a read of the blocks."""
-        opened = self._opened
-        counts = np.diff(np.searchsorted(index, opened.offsets))
-        if counts.max(initial=0) > opened.n_held:
+        counts = np.diff(np.searchsorted(index, self._opened.offsets))
+        if counts.max() > self._opened.n_held:
             return self._taken(index)
-        tasks = {}
-        for i in np.flatnonzero(counts).tolist():
-            task = partial(
-                taken_from_held, known=opened.known[i], n=counts[i], offset=opened.offsets[i]
-            )
-            tasks[i] = delayed(task, pure=False)(opened.looked[i], self._chosen[i])
-        numbers, rows = self._opened.run(tasks, drawn_together)
+        own = {i: {"n": counts[i]} for i in np.flatnonzero(counts).tolist()}
+        held = {i: (self._opened.looked[i], self._chosen[i]) for i in own}
+        numbers, rows = self._opened.run(Step(taken_from_held, drawn_together), held, own)
         # Few of the rows held are members where few of all rows are.
         return (numbers, rows) if len(rows) == len(index) else self._taken(index)
 
-    def _task(self, i: int, function: Callable[..., Any], *inputs: Any, **settings: Any) -> Any:
-        opened = self._opened
-        return opened.found.task(i, function, *inputs, known=opened.known[i], **settings)
+    @cached_property
+    def _inputs(self) -> dict[int, Sequence[Any]]:
+        """Blocks with rows that count, each with what is known of its rows."""
+        blocks = self._opened.found.inputs
+        return {i: (blocks[i], self._chosen[i]) for i in self._in_use}
 
     @cached_property
     def _in_use(self) -> list[int]:
@@ -208,26 +194,17 @@ class DaskRows:
     @cached_property
     def _chosen(self) -> list[Any]:
         """Weights and membership of the rows of every block, on the workers."""
-        cuts = self._opened.offsets
+        spans = list(pairwise(self._opened.offsets.tolist()))
         if self._weights is None and self._is_member is None:
-            return [None] * (len(cuts) - 1)
-        return self._opened.workers.keep(
-            [
-                delayed(Chosen, pure=False)(
-                    None if self._weights is None else self._weights[a:b],
-                    None if self._is_member is None else np.packbits(self._is_member[a:b]),
-                    b - a,
-                )
-                for a, b in pairwise(cuts.tolist())
-            ]
-        )
-
-    def _rule_at(self, rule: Rule, i: int) -> Rule:
-        """The rule for the rows of one block, which are numbered anew there."""
-        if not isinstance(rule, GivenLabels):
-            return rule
-        begin, end = self._opened.offsets[i : i + 2]
-        return replace(rule, labels=rule.labels[begin:end])
+            return [None] * len(spans)
+        name = f"chosen-{uuid4().hex}"
+        graph = {}
+        for i, (begin, end) in enumerate(spans):
+            weights = None if self._weights is None else self._weights[begin:end]
+            is_member = None if self._is_member is None else self._is_member[begin:end]
+            bits = None if is_member is None else np.packbits(is_member)
+            graph[name, i] = (Chosen, weights, bits, end - begin)
+        return self._opened.workers.keep(graph, list(graph))
 
     def _total_weight(self) -> float:
         assert self._weights is not None

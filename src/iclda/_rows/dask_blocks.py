@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -10,7 +11,7 @@ from zlib import crc32
 
 import numpy as np
 
-from .._core.labelsums import LabelSums
+from .._core.labelsums import GivenLabels, LabelSums
 from .._core.moments import Moments
 from .._core.types import AnyArray, Array
 from .memory import MemoryRows
@@ -53,6 +54,7 @@ class Known:
     n_features: int | None
     feature_names: Sequence[str] | None = None
     look: Look | None = None
+    begin: int = 0  # number of its first row among all
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,11 @@ class Chosen:
         if self.bits is None:
             return None
         return np.unpackbits(self.bits, count=self.n_rows).astype(bool)
+
+
+def unpacked(function: Callable[..., Any], common: bytes, own: bytes, *inputs: Any) -> Any:
+    """A function of inputs, with settings that came as bytes: no one on the way reads them."""
+    return function(*inputs, **pickle.loads(common), **pickle.loads(own))
 
 
 def rows_of(block: Any, known: Known) -> AnyArray:
@@ -105,7 +112,7 @@ def look_at(rows: AnyArray) -> Look:
     return Look(len(rows), rows.shape[1], rows.dtype.str, mark)
 
 
-def look(block: Any, known: Known, n_held: int) -> Looked:
+def look(block: Any, *, known: Known, n_held: int) -> Looked:
     """Read a block for the first time; keep some rows of one that is not kept itself."""
     rows = rows_of(block, known)
     held = None
@@ -129,6 +136,7 @@ def summed(
     """A sum over the rows of one block: the same arithmetic as for rows in memory."""
     rows = rows_of(block, known)
     members = _members(rows, chosen, n_threads)
+    arguments = _renumbered(arguments, known, len(rows))
     with np.errstate(over="ignore", invalid="ignore"):
         sums: Sums = getattr(members, method)(**arguments)
     if not all(np.isfinite(value).all() for value in vars(sums).values() if value is not None):
@@ -136,21 +144,23 @@ def summed(
     return sums
 
 
-def shared(block: Any, chosen: Chosen | None, *, known: Known, **arguments: Any) -> Array:
+def shared(
+    block: Any, chosen: Chosen | None, *, known: Known, arguments: dict[str, Any]
+) -> list[Array]:
     """Shares of all rows of one block."""
-    return _members(rows_of(block, known), chosen, 1).responsibilities(**arguments)
+    rows = rows_of(block, known)
+    arguments = _renumbered(arguments, known, len(rows))
+    return [_members(rows, chosen, 1).responsibilities(**arguments)]
 
 
-def taken(block: Any, *, known: Known, positions: AnyArray, offset: int) -> Drawn:
-    """Rows of one block, which begins at row ``offset`` of all."""
+def taken(block: Any, *, known: Known, positions: AnyArray) -> Drawn:
+    """Rows of one block."""
     rows = rows_of(block, known)[positions]
     check_finite(rows, known, positions)
-    return offset + positions, rows
+    return known.begin + positions, rows
 
 
-def taken_from_held(
-    looked: Looked, chosen: Chosen | None, *, known: Known, n: int, offset: int
-) -> Drawn:
+def taken_from_held(looked: Looked, chosen: Chosen | None, *, known: Known, n: int) -> Drawn:
     """The first ``n`` members among the rows that were kept, in the order of the block."""
     assert looked.held is not None
     positions, rows = looked.held
@@ -159,7 +169,7 @@ def taken_from_held(
     kept = kept[:n]
     kept = kept[np.argsort(positions[kept])]
     check_finite(rows[kept], known, positions[kept])
-    return offset + positions[kept], rows[kept]
+    return known.begin + positions[kept], rows[kept]
 
 
 def applied(
@@ -190,26 +200,20 @@ def added(parts: Sequence[Sums]) -> Sums:
     return total  # type: ignore[no-any-return]
 
 
-def looks_of(parts: Sequence[Any]) -> list[Look]:
-    """What several blocks, or groups of them, hold."""
-    looks: list[Look] = []
-    for part in parts:
-        looks.extend(part if isinstance(part, list) else [part.look])
-    return looks
-
-
 def drawn_together(parts: Sequence[Drawn]) -> Drawn:
     """Rows drawn from several blocks, in their order."""
     positions, rows = zip(*parts, strict=True)
     return np.concatenate(positions), np.concatenate(rows)
 
 
-def listed(parts: Sequence[Any]) -> list[Any]:
-    """Results of several blocks, or groups of them, in their order."""
-    results: list[Any] = []
-    for part in parts:
-        results.extend(part if isinstance(part, list) else [part])
-    return results
+def listed(parts: Sequence[list[Any]]) -> list[Any]:
+    """Results of several blocks, in their order."""
+    return [result for part in parts for result in part]
+
+
+def looks_of(looked: Looked, *, known: Known) -> list[Look]:
+    """What one block holds."""
+    return [looked.look]
 
 
 def check_finite(rows: AnyArray, known: Known, positions: AnyArray | None = None) -> None:
@@ -242,6 +246,15 @@ def _array_of(block: Any) -> AnyArray:
         with suppress(TypeError, ValueError):
             return np.asarray(block.to_numpy(dtype=np.float64, na_value=np.nan))
     return rows
+
+
+def _renumbered(arguments: dict[str, Any], known: Known, n_rows: int) -> dict[str, Any]:
+    """Arguments for the rows of one block, which are counted from its first."""
+    rule = arguments.get("rule")
+    if not isinstance(rule, GivenLabels):
+        return arguments
+    labels = rule.labels[known.begin : known.begin + n_rows]
+    return {**arguments, "rule": replace(rule, labels=labels)}
 
 
 def _check_shape(rows: AnyArray, known: Known) -> None:

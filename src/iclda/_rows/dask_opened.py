@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+import pickle
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
-from dask.delayed import delayed
 
 from .._core.types import AnyArray
-from .dask_blocks import Known, Look, look, looks_of
-from .dask_source import Blocks, known_of
-from .dask_workers import Workers
+from .dask_blocks import Known, Look, block_label, listed, look, looks_of, rows_of, unpacked
+from .dask_source import Blocks
+from .dask_workers import Graph, Workers
 from .progress import report
 
 _FAN_IN = 8  # results that one task puts together
@@ -21,7 +22,14 @@ _FAN_IN = 8  # results that one task puts together
 _HELD_ROWS = 100_000
 _LEAST_HELD = 256
 
-Together = Callable[[Sequence[Any]], Any]
+
+@dataclass(frozen=True)
+class Step:
+    """What every block of a pass is put through, and how results are put together, in order."""
+
+    function: Callable[..., Any]
+    together: Callable[[Sequence[Any]], Any] = listed
+    settings: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(eq=False)
@@ -33,38 +41,69 @@ class Opened:
     known: list[Known]
     looked: list[Any]
     n_held: int  # rows of every block that ``looked`` holds; 0: the blocks are kept
-    n_features: int
     n_passes: int = 1
+
+    @property
+    def n_features(self) -> int:
+        assert self.found.n_features is not None
+        return self.found.n_features
 
     @cached_property
     def offsets(self) -> AnyArray:
         """Number of the first row of every block, then the number of all rows."""
-        return _offsets(self.known)
+        return np.array([*(one.begin for one in self.known), sum(_counts(self.known))])
 
-    def run(self, tasks: dict[int, Any], together: Together) -> Any:
-        """Results of tasks, each with the number of its block, put together in order."""
+    def run(
+        self,
+        step: Step,
+        inputs: Mapping[int, Sequence[Any]],
+        own: Mapping[int, dict[str, Any]] | None = None,
+    ) -> Any:
+        """One pass: inputs, and settings beside those of the step, by number of the block."""
         self.n_passes += 1
-        return _run(self.workers, tasks, together, self.known, self.n_passes)
+        return _run(self.workers, self.found.graph, step, inputs, own, self.known, self.n_passes)
 
 
 def open_blocks(found: Blocks, workers: Workers, name: str, persist: bool | None) -> Opened:
     """Read every block once, and have the workers keep it if there is room."""
-    numbers = range(len(found.blocks))
-    known = [known_of(i, name, found) for i in numbers]
+    n_blocks = len(found.inputs)
+    known = [
+        Known(block_label(name, i), found.n_features, found.feature_names) for i in range(n_blocks)
+    ]
     is_kept = bool(persist)
     if persist is None and found.n_bytes is not None:
         is_kept = workers.has_room(found.n_bytes)
     if is_kept:
-        found = found.kept(workers.keep, known)
-    n_held = 0 if is_kept else max(_LEAST_HELD, _HELD_ROWS // len(numbers))
-    looked = workers.keep([found.task(i, look, known=known[i], n_held=n_held) for i in numbers])
-    looks = _run(workers, dict(enumerate(looked)), looks_of, known, 1)
-    n_features = _check_alike(looks, known, name)
-    known = [replace(known[i], n_features=n_features, look=looks[i]) for i in numbers]
+        found = _kept(found, workers, known)
+    n_held = 0 if is_kept else max(_LEAST_HELD, _HELD_ROWS // n_blocks)
+    graph = _tasks(Step(look, settings={"n_held": n_held}), _whole(found), None, known)
+    looked = workers.keep({**found.graph, **graph}, list(graph))
+    looks = _run(
+        workers, {}, Step(looks_of), {i: (one,) for i, one in enumerate(looked)}, None, known, 1
+    )
+    found = replace(found, n_features=_check_alike(looks, known, name))
+    begins = np.concatenate([[0], np.cumsum([one.n_rows for one in looks])]).tolist()
+    known = [
+        replace(known[i], n_features=found.n_features, look=looks[i], begin=begins[i])
+        for i in range(n_blocks)
+    ]
     is_open = persist is None and found.n_bytes is None
     if is_open and workers.has_room(sum(one.n_bytes for one in looks)):
-        found, n_held = found.kept(workers.keep, known), 0
-    return Opened(found, workers, known, looked, n_held, n_features)
+        found, n_held = _kept(found, workers, known), 0
+    return Opened(found, workers, known, looked, n_held)
+
+
+def _kept(found: Blocks, workers: Workers, known: Sequence[Known]) -> Blocks:
+    """The same blocks, as arrays that are made once."""
+    keys, graph = found.inputs, found.graph
+    if not found.is_array:
+        tasks = _tasks(Step(rows_of), _whole(found), None, known)
+        keys, graph = list(tasks), {**graph, **tasks}
+    return replace(found, inputs=workers.keep(graph, keys), graph={})
+
+
+def _whole(found: Blocks) -> dict[int, Sequence[Any]]:
+    return {i: (block,) for i, block in enumerate(found.inputs)}
 
 
 def _check_alike(looks: Sequence[Look], known: Sequence[Known], name: str) -> int:
@@ -88,33 +127,60 @@ def _check_alike(looks: Sequence[Look], known: Sequence[Known], name: str) -> in
 
 def _run(
     workers: Workers,
-    tasks: dict[int, Any],
-    together: Together,
+    graph: Graph,
+    step: Step,
+    inputs: Mapping[int, Sequence[Any]],
+    own: Mapping[int, dict[str, Any]] | None,
     known: Sequence[Known],
     n_pass: int,
 ) -> Any:
-    numbers, parts = list(tasks), list(tasks.values())
-    # The tree depends on nothing but the number of blocks: sums round alike every time.
-    level = _grouped(parts, together)
-    while len(level) > 1:
-        level = _grouped(level, together)
-    counts = np.diff(_offsets(known))[numbers]
-    n_all = int(counts.sum()) or None
+    tasks = _tasks(step, inputs, own, known)
+    keys, numbers = list(tasks), list(inputs)
+    tree, total = _tree(step, keys)
+    counts = _counts([known[i] for i in numbers])
     n_done = 0
 
     def tell(k: int) -> None:
         nonlocal n_done
-        n_done += int(counts[k])
-        report(n_pass, n_done, n_all)
+        n_done += counts[k]
+        report(n_pass, n_done, sum(counts) or None)
 
-    return workers.run(parts, level[0], lambda k: known[numbers[k]].label, tell)
-
-
-def _grouped(parts: Sequence[Any], together: Together) -> list[Any]:
-    starts = range(0, len(parts), _FAN_IN)
-    return [delayed(together, pure=False)(parts[i : i + _FAN_IN]) for i in starts]
+    whole = {**graph, **tasks, **tree}
+    return workers.run(whole, keys, total, lambda k: known[numbers[k]].label, tell)
 
 
-def _offsets(known: Sequence[Known]) -> AnyArray:
-    counts = [0 if one.look is None else one.look.n_rows for one in known]
-    return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+def _tasks(
+    step: Step,
+    inputs: Mapping[int, Sequence[Any]],
+    own: Mapping[int, dict[str, Any]] | None,
+    known: Sequence[Known],
+) -> Graph:
+    """A task for every block. Settings are packed: those of all blocks only once."""
+    name = f"{step.function.__name__}-{uuid4().hex}"
+    common = pickle.dumps(step.settings)
+    graph = {}
+    for i, values in inputs.items():
+        settings = {"known": known[i], **(own[i] if own is not None else {})}
+        graph[name, i] = (unpacked, step.function, common, pickle.dumps(settings), *values)
+    return graph
+
+
+def _tree(step: Step, keys: Sequence[Any]) -> tuple[Graph, Any]:
+    """Tasks that put results together, and the key of the last one.
+
+    They depend on nothing but the number of results: sums round alike every time.
+    """
+    name = f"{step.together.__name__}-{uuid4().hex}"
+    graph: Graph = {}
+    while True:
+        level = []
+        for i in range(0, len(keys), _FAN_IN):
+            level.append((name, len(graph)))
+            graph[level[-1]] = (step.together, list(keys[i : i + _FAN_IN]))
+        if len(level) == 1:
+            return graph, level[0]
+        keys = level
+
+
+def _counts(known: Sequence[Known]) -> list[int]:
+    return [0 if one.look is None else one.look.n_rows for one in known]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
+import dask
 import numpy as np
+from dask.core import flatten
 from dask.delayed import Delayed, delayed
 
 from .._core.types import AnyArray
@@ -46,31 +47,17 @@ class DaskSource:
 
 @dataclass(frozen=True)
 class Blocks:
-    """Every block as a delayed object or a loader, and what is known of them without a read."""
+    """What a task takes for every block, and what is known of all of them without a read.
 
-    blocks: list[Any]
+    An input is a key of ``graph``, a loader, which is called where the task runs, or a block.
+    """
+
+    inputs: list[Any]
+    graph: dict[Any, Any]
     n_features: int | None
-    feature_names: list[str] | None
-    n_bytes: float | None
+    feature_names: list[str] | None = None
+    n_bytes: float | None = None
     is_array: bool = False
-
-    def kept(self, keep: Callable[[list[Any]], list[Any]], known: list[Known]) -> Blocks:
-        """The same blocks, as arrays that are made once."""
-        if self.is_array:
-            return replace(self, blocks=keep(self.blocks))
-        tasks = [self.task(i, rows_of, known=one) for i, one in enumerate(known)]
-        return replace(self, blocks=keep(tasks))
-
-    def task(self, i: int, function: Callable[..., Any], *arguments: Any, **settings: Any) -> Any:
-        """A function of block ``i`` as a task. A loader is called where the function runs."""
-        bound, block = partial(function, **settings), self.blocks[i]
-        if isinstance(block, Delayed):
-            return delayed(bound, pure=False)(block, *arguments)
-        return delayed(partial(_with_loader, bound, block), pure=False)(*arguments)
-
-
-def _with_loader(function: Callable[..., Any], loader: Any, *arguments: Any) -> Any:
-    return function(loader, *arguments)
 
 
 def blocks_of(
@@ -79,39 +66,51 @@ def blocks_of(
     """The blocks of a source, whose columns must be those of the fit."""
     kind = _kind_of(source, name)
     if kind == "loaders":
-        return Blocks(source, n_features, None, None)
+        return _blocks_of_loaders(source, n_features)
     if kind == "array":
         _check_array(source, name)
-        check_features(source.shape[1], None, name, n_features, None)
-        n_bytes = None if np.isnan(source.shape[0]) else float(source.nbytes)
-        return Blocks(source.to_delayed().ravel().tolist(), source.shape[1], None, n_bytes, True)
-    columns = list(source.columns)
-    names = columns if all(isinstance(column, str) for column in columns) else None
-    check_features(len(columns), names, name, n_features, feature_names)
-    return Blocks(list(source.to_delayed()), len(columns), names, None)
+        width, names = source.shape[1], None
+    else:
+        width, names = len(source.columns), list(source.columns)
+        names = names if all(isinstance(column, str) for column in names) else None
+    check_features(width, names, name, n_features, feature_names)
+    (best,) = dask.optimize(source)
+    keys = list(flatten(best.__dask_keys__()))
+    is_sized = kind == "array" and not np.isnan(source.shape[0])
+    n_bytes = float(source.nbytes) if is_sized else None
+    return Blocks(keys, dict(best.__dask_graph__()), width, names, n_bytes, kind == "array")
+
+
+def _blocks_of_loaders(loaders: list[Any], n_features: int | None) -> Blocks:
+    graph: dict[Any, Any] = {}
+    inputs = []
+    for loader in loaders:
+        if isinstance(loader, Delayed):
+            graph.update(loader.__dask_graph__())
+            loader = loader.key
+        inputs.append(loader)
+    return Blocks(inputs, graph, n_features)
 
 
 def array_of(source: Any, name: str, n_features: int, feature_names: AnyArray | None) -> Any:
     """A Dask array of the rows, not read."""
     import dask.array
 
-    found = blocks_of(source, name, n_features, feature_names)
-    if _kind_of(source, name) == "array":
+    kind = _kind_of(source, name)
+    if kind != "loaders":
+        blocks_of(source, name, n_features, feature_names)
+    if kind == "array":
         return source
-    parts = [
-        dask.array.from_delayed(
-            found.task(i, rows_of, known=known_of(i, name, found)),
-            shape=(np.nan, n_features),
-            meta=np.empty((0, n_features)),
+    parts = []
+    for i, block in enumerate(source if kind == "loaders" else source.to_delayed()):
+        known = Known(block_label(name, i), n_features)
+        rows = partial(rows_of, known=known)
+        task = (
+            delayed(rows)(block) if isinstance(block, Delayed) else delayed(partial(rows, block))()
         )
-        for i in range(len(found.blocks))
-    ]
+        shape = (np.nan, n_features)
+        parts.append(dask.array.from_delayed(task, shape, meta=np.empty((0, n_features))))
     return dask.array.concatenate(parts, allow_unknown_chunksizes=True)
-
-
-def known_of(i: int, name: str, found: Blocks) -> Known:
-    """What is known of a block before it is read."""
-    return Known(block_label(name, i), found.n_features, found.feature_names)
 
 
 def _kind_of(source: Any, name: str) -> str:

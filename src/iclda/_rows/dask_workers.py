@@ -10,7 +10,8 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
-import dask
+import dask.base
+import dask.threaded
 from threadpoolctl import threadpool_limits
 
 from .dask_blocks import BadBlockError, UnreadableBlockError
@@ -19,26 +20,27 @@ _OF_CLIENT = (None, "distributed", "dask.distributed")  # settings of Dask that 
 _PATIENCE = 5.0  # seconds in which a scheduler answers questions
 _SHARE_OF_MEMORY = 0.5  # of all workers, that blocks may fill: the rest is for the work on them
 
-Named = Callable[[int], str]  # number of a part -> what it reads, in words
-Tell = Callable[[int], None]  # called with the number of every part that is done
+Graph = dict[Any, Any]
+Named = Callable[[int], str]  # number of a key -> what it reads, in words
+Tell = Callable[[int], None]  # called with the number of every key that is done
 
 
 class Workers(Protocol):
-    """Blocks and parts are delayed objects, one for every block of rows."""
+    """Who computes keys of a graph."""
 
     @property
     def client(self) -> Any: ...
 
-    def keep(self, blocks: list[Any]) -> list[Any]:
-        """The same blocks, made once and held where they were made."""
+    def keep(self, graph: Graph, keys: list[Any]) -> list[Any]:
+        """What tasks take for these keys, which are computed once and held where they were made."""
         ...
 
     def has_room(self, n_bytes: float) -> bool:
         """Whether to hold so much without being asked to."""
         ...
 
-    def run(self, parts: Sequence[Any], total: Any, named: Named, tell: Tell) -> Any:
-        """The value of ``total``, which is made of ``parts``."""
+    def run(self, graph: Graph, keys: list[Any], total: Any, named: Named, tell: Tell) -> Any:
+        """The value of ``total``, which is made of ``keys``."""
         ...
 
 
@@ -47,18 +49,18 @@ class Local:
 
     client = None
 
-    def keep(self, blocks: list[Any]) -> list[Any]:
+    def keep(self, graph: Graph, keys: list[Any]) -> list[Any]:
+        compute = dask.base.get_scheduler() or dask.threaded.get
         with _one_blas_thread():
-            return list(dask.persist(*blocks))
+            # A context of its own: blocks that are summed in this thread report no progress.
+            return list(Context().run(compute, graph, keys))
 
     def has_room(self, n_bytes: float) -> bool:
         return False
 
-    def run(self, parts: Sequence[Any], total: Any, named: Named, tell: Tell) -> Any:
-        with _one_blas_thread():
-            # A context of its own: blocks that are summed in this thread report no progress.
-            result = Context().run(dask.compute, total)[0]
-        for k in range(len(parts)):
+    def run(self, graph: Graph, keys: list[Any], total: Any, named: Named, tell: Tell) -> Any:
+        (result,) = self.keep(graph, [total])
+        for k in range(len(keys)):
             tell(k)
         return result
 
@@ -71,18 +73,18 @@ class Cluster:
         self._retries = retries
         self._timeout = timeout
 
-    def keep(self, blocks: list[Any]) -> list[Any]:
+    def keep(self, graph: Graph, keys: list[Any]) -> list[Any]:
         # Weights and masks travel within the graph: what was sent apart is lost with its worker.
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
-            return list(self.client.persist(blocks, retries=self._retries))
+            return list(self.client.get(graph, keys, sync=False, retries=self._retries))
 
     def has_room(self, n_bytes: float) -> bool:
         limits = self._ask(_memory_limits)
         return 0 in limits or n_bytes <= _SHARE_OF_MEMORY * sum(limits)
 
-    def run(self, parts: Sequence[Any], total: Any, named: Named, tell: Tell) -> Any:
-        futures = self.client.compute([*parts, total], retries=self._retries)
-        number = {future.key: k for k, future in enumerate(futures[:-1])}
+    def run(self, graph: Graph, keys: list[Any], total: Any, named: Named, tell: Tell) -> Any:
+        futures = self.client.get(graph, [*keys, total], sync=False, retries=self._retries)
+        number = {key: k for k, key in enumerate(keys)}
         done: SimpleQueue[Any] = SimpleQueue()
         try:
             for future in futures:
@@ -96,7 +98,7 @@ class Cluster:
         finally:
             self._give_up([future for future in futures if not future.done()])
 
-    def _check(self, future: Any, number: dict[str, int], named: Named, tell: Tell) -> None:
+    def _check(self, future: Any, number: dict[Any, int], named: Named, tell: Tell) -> None:
         k = number.get(future.key)
         if future.status != "finished":
             self._fail(future, named(k or 0))
@@ -125,7 +127,7 @@ class Cluster:
             f"{type(error).__name__}: {error}"
         ) from error
 
-    def _delay(self, futures: Sequence[Any], number: dict[str, int], named: Named) -> str:
+    def _delay(self, futures: Sequence[Any], number: dict[Any, int], named: Named) -> str:
         waiting = [future.key for future in futures if not future.done()]
         try:
             state = self._ask(_state_of, keys=waiting)
