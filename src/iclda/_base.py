@@ -79,13 +79,13 @@ class LinearGaussianClassifier(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows, labeled and unlabeled.
+            Rows, labeled and unlabeled; or a source of rows: files, arrays on a device, Dask.
         y : array-like of shape (n_samples,)
             Class of every row of X, or the marker ``unlabeled``.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows of X. Weight 2 counts like the row twice, weight 0 like no row.
         X_unlabeled : array-like of shape (n_unlabeled, n_features), default=None
-            Further unlabeled rows, with the same features.
+            Further unlabeled rows, with the same features; or a source of rows.
         sample_weight_unlabeled : array-like of shape (n_unlabeled,), default=None
             Weights of the rows of X_unlabeled.
 

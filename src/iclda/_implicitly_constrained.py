@@ -83,8 +83,8 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
     converged_ : bool
         Whether ``gap_`` is at most ``tol``.
     responsibilities_ : ndarray of shape (n_unlabeled, n_classes)
-        Imputed labels of the unlabeled rows: those of X, then those of X_unlabeled. Not stored for
-        more than 10 million entries; ``impute`` gives them for any rows.
+        Imputed labels of the unlabeled rows: those of X, then those of X_unlabeled. Stored for
+        rows in memory, up to 10 million entries; ``impute`` gives them for any rows.
     shrinkage_ : float
         Shrinkage used.
     rank_ : int

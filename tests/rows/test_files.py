@@ -1,8 +1,12 @@
 """Files, memory maps, tables and batches: read in parts, several times, and the same every time."""
 
+import doctest
+import inspect
 import os
+import re
 import threading
 import tracemalloc
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -56,6 +60,27 @@ def folder(tmp_path_factory):
     return path
 
 
+# Names and documents.
+
+
+@pytest.mark.parametrize("name", rows.__all__)
+def test_functions_are_listed_in_the_api_and_document_their_parameters(name):
+    function = getattr(rows, name)
+    signature = inspect.signature(function)
+    bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+    listed = f"`rows.{name}{inspect.Signature(bare)}`"
+    assert listed in (Path(__file__).parents[2] / "docs" / "api.md").read_text()
+    for parameter in signature.parameters.values():
+        default = (
+            "" if parameter.default is parameter.empty else rf".*, default={parameter.default}"
+        )
+        assert re.search(rf"^ *{parameter.name} : {default}", function.__doc__, re.MULTILINE)
+
+
+def test_the_examples_of_the_docstrings_run():
+    assert doctest.testmod(rows) == (0, 3)
+
+
 # Sums.
 
 
@@ -84,6 +109,14 @@ def test_sums_and_sample_do_not_depend_on_the_size_of_batches(folder, n_batch):
     )
     assert_identical(found.moments(FRAME), expected.moments(FRAME))
     assert_array_equal(found.sample(1000, seed=4)[0], expected.sample(1000, seed=4)[0])
+
+
+def test_sums_do_not_depend_on_the_size_of_row_groups(folder, tmp_path):
+    pq.write_table(table(X), tmp_path / "rows.parquet", row_group_size=1_001)
+    for found, expected in zip(
+        sums(tmp_path / "rows.parquet"), sums(folder / "rows.parquet"), strict=True
+    ):
+        assert_identical(found, expected)
 
 
 @pytest.mark.parametrize("memory", [1, 2**20])
