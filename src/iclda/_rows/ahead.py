@@ -19,7 +19,7 @@ _PATIENCE = 0.1  # seconds after which a reader looks whether it is still needed
 
 def in_order(
     function: Callable[[Item], Result], items: Iterable[Item], n_threads: int
-) -> Iterator[Result]:
+) -> Generator[Result, None, None]:
     """Results of a function of every item, in the order of the items.
 
     Sums of them therefore round alike for any number of threads. Only a few results wait at a time.

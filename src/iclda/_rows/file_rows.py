@@ -108,8 +108,11 @@ class FileRows(BlockSums):
         def numbered(slab: Slab) -> tuple[int, Result]:
             return slab.stop, of_slab(slab)
 
-        with closing(read_ahead(slabs)) as ahead:
-            for n_done, result in in_order(numbered, ahead, self._n_threads):
+        with (
+            closing(read_ahead(slabs)) as ahead,
+            closing(in_order(numbered, ahead, self._n_threads)) as results,
+        ):
+            for n_done, result in results:
                 report(self.n_passes, n_done, n_all)
                 yield result
 
@@ -210,8 +213,9 @@ class FileRows(BlockSums):
                 return rows, numbers
             index = np.sort(np.random.default_rng(seed).choice(len(rows), n, replace=False))
             return rows[index], numbers[index]
-        numbers = self._all_numbers() if n >= self.n_rows else self._look(n)
-        rows = rows_at(self._reader, numbers)
+        is_all = n >= self.n_rows
+        numbers = self._all_numbers() if is_all else self._look(n)
+        rows = rows_at(self._reader, numbers, must_exist=is_all)
         return rows, numbers[: len(rows)]
 
     def _all_numbers(self) -> AnyArray:

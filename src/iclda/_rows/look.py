@@ -12,8 +12,8 @@ from .slabs import Slab, check_slab
 _AT_ONCE = 4096  # rows that a source is asked for
 
 
-def rows_at(reader: Reader, numbers: AnyArray) -> AnyArray:
-    """The rows of these numbers, which ascend; fewer if the source ends before.
+def rows_at(reader: Reader, numbers: AnyArray, *, must_exist: bool) -> AnyArray:
+    """The rows of these numbers, which ascend; fewer if a source of unknown length ends before.
 
     ValueError if they, or rows read beside them, are not finite.
     """
@@ -30,10 +30,10 @@ def rows_at(reader: Reader, numbers: AnyArray) -> AnyArray:
         check_slab(Slab(None, chunk.start, rows, chunk.where), reader.name, reader.feature_names)
         found[n_found:stop] = rows[numbers[n_found:stop] - chunk.start]
         n_found = stop
-    if n_found < len(numbers) and reader.n_rows is not None:
+    if n_found < len(numbers) and (must_exist or reader.n_rows is not None):
         raise ValueError(
-            f"{reader.name} ended before row {numbers[n_found]} of {reader.n_rows}: a source is "
-            "read several times, and must give the same rows every time."
+            f"{reader.name} ended before its row {numbers[n_found]}: a source is read several "
+            "times, and must give the same rows every time."
         )
     return found[:n_found]
 

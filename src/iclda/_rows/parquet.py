@@ -50,6 +50,7 @@ class ParquetFiles(Reader):
 
     def _take(self, columns: Columns) -> None:
         self._columns = columns
+        self._dtype: np.dtype[Any] | None = None  # compares all files: only once
         self.feature_names, self.n_features = columns.names, len(columns.names)
 
     def selected(self, names: Sequence[str]) -> ParquetFiles:
@@ -59,9 +60,11 @@ class ParquetFiles(Reader):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        for file in self._files[1:]:
-            self._columns.compare(file.dtypes, f"{self.name}: {file.path}", self._files[0].path)
-        return self._columns.dtype_in(self.name)
+        if self._dtype is None:
+            for file in self._files[1:]:
+                self._columns.compare(file.dtypes, f"{self.name}: {file.path}", self._files[0].path)
+            self._dtype = self._columns.dtype_in(self.name)
+        return self._dtype
 
     def check_unchanged(self) -> None:
         self._unchanged.check(self.name)
