@@ -109,6 +109,12 @@ def test_a_source_that_can_be_read_only_once_is_named():
         fit(from_dask([lambda: next(once)]), MomentConstrainedLDA)
 
 
+def test_many_small_blocks_are_warned_of():
+    rows = dask.array.from_array(ROWS, chunks=(100, -1))
+    with pytest.warns(UserWarning, match=r"300 blocks of 0\.0032 MB .*X_unlabeled\.rechunk"):
+        fit(rows, MomentConstrainedLDA)
+
+
 def test_empty_blocks_are_skipped():
     X = ROWS
     blocks = [list, lambda: X[:500], lambda: X[:0], lambda: X[500:900]]

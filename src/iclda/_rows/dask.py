@@ -56,7 +56,7 @@ def open_rows(
     """Rows of a Dask array or dataframe, or of loaders. Blocks are looked at the first time."""
     source = X if isinstance(X, DaskSource) else DaskSource(X)
     workers = workers_of(source.client, source.retries, source.timeout)
-    if source.opened is None or source.opened.workers.client is not workers.client:
+    if source.opened is None or not source.opened.is_alive(workers):
         found = blocks_of(source.source, name, n_features, feature_names)
         source.opened = open_blocks(found, workers, name, source.persist)
     opened: Opened = source.opened
@@ -78,12 +78,11 @@ def apply_to_rows(
     """A Dask array of results, not computed."""
     source = X.source if isinstance(X, DaskSource) else X
     rows = array_of(source, name, n_features, feature_names)
-    names = None if feature_names is None else list(feature_names)
     none = np.asarray(function(np.zeros((1, n_features))))[:0]
     shape: dict[str, Any] = {"drop_axis": 1, "chunks": (rows.chunks[0],)}
     if none.ndim == 2:
         shape = {"chunks": (rows.chunks[0], (none.shape[1],))}
-    known = Known(name, n_features, names)
+    known = Known(name, 0, n_features)
     task = partial(applied, known=known, function=function, none=none)
     return rows.map_blocks(task, dtype=none.dtype, meta=none, **shape)
 

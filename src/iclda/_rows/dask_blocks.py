@@ -19,13 +19,28 @@ from .sums import joined
 
 _MARKED_ROWS = 64  # of every block, that tell whether it is still the same
 _HOLDING_SEED = 0
+_CHECKED_ROWS = 8192
 
 Sums = Moments | LabelSums
 Drawn = tuple[AnyArray, AnyArray]  # numbers of rows, and the rows
 
 
 class BadBlockError(ValueError):
-    """A block that holds what it must not, and is named in the message."""
+    """A block that holds what it must not, and is named in the message; so is the column."""
+
+    def __init__(self, message: str, column: int | None = None) -> None:
+        super().__init__(message, column)  # both, or it could not be sent
+        self.column = column
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+    def with_names(self, names: Sequence[str] | None) -> BadBlockError:
+        """The same, with the name of the column. Workers do not know it: names can be long."""
+        if names is None or self.column is None:
+            return self
+        column = f"column {self.column}"
+        return BadBlockError(str(self).replace(column, f"column {names[self.column]!r}"))
 
 
 class UnreadableBlockError(RuntimeError):
@@ -50,11 +65,16 @@ class Look:
 class Known:
     """What a block is called, and what is known of it: ``look``, once it was read."""
 
-    label: str
+    name: str
+    number: int
     n_features: int | None
-    feature_names: Sequence[str] | None = None
     look: Look | None = None
     begin: int = 0  # number of its first row among all
+
+    @property
+    def label(self) -> str:
+        """What it is called in messages."""
+        return f"{self.name}, block {self.number}"
 
 
 @dataclass(frozen=True)
@@ -99,7 +119,7 @@ def rows_of(block: Any, known: Known) -> AnyArray:
         rows = np.zeros((0, known.n_features or 0))
     _check_shape(rows, known)
     if rows.dtype.kind not in "biuf":
-        _refuse_dtype(block, rows, known)
+        _refuse_dtype(rows, known)
     if known.look is not None and look_at(rows) != known.look:
         _refuse_change(rows, known)
     return rows
@@ -117,7 +137,7 @@ def look(block: Any, *, known: Known, n_held: int) -> Looked:
     rows = rows_of(block, known)
     held = None
     if n_held > 0:
-        rng = np.random.default_rng(_HOLDING_SEED)
+        rng = np.random.default_rng([_HOLDING_SEED, known.number])
         # Unsorted: any first few of them are a sample, too.
         index = rng.choice(len(rows), min(n_held, len(rows)), replace=False)
         held = index, rows[index]
@@ -181,15 +201,10 @@ def applied(
     none: Any,
 ) -> Any:
     """Results of a function of the rows of one block; ``none``: those of no rows."""
-    known = replace(known, label=block_label(known.label, block_id[0]))
+    known = replace(known, number=block_id[0])
     rows = rows_of(block, known)
     check_finite(rows, known)
     return joined([none, *(function(part) for part, _, _ in MemoryRows(rows).blocks())])
-
-
-def block_label(name: str, i: int) -> str:
-    """What a block is called in messages."""
-    return f"{name}, block {i}"
 
 
 def added(parts: Sequence[Sums]) -> Sums:
@@ -220,16 +235,17 @@ def check_finite(rows: AnyArray, known: Known, positions: AnyArray | None = None
     """BadBlockError that names the first row and column with NaN or infinity."""
     if rows.dtype.kind != "f":
         return
-    for start in range(0, len(rows), 8192):
-        is_finite = np.isfinite(rows[start : start + 8192])
+    for start in range(0, len(rows), _CHECKED_ROWS):
+        is_finite = np.isfinite(rows[start : start + _CHECKED_ROWS])
         if is_finite.all():
             continue
         row, column = np.argwhere(~is_finite)[0]
         found = "NaN" if np.isnan(rows[start + row, column]) else "infinity"
         row = start + row if positions is None else positions[start + row]
         raise BadBlockError(
-            f"{known.label} contains {found}, first in its row {row}, {_column(column, known)}. "
-            "Impute such values, or drop these rows."
+            f"{known.label} contains {found}, first in its row {row}, column {column}. Impute such "
+            "values, or drop these rows.",
+            int(column),
         )
 
 
@@ -269,18 +285,22 @@ def _check_shape(rows: AnyArray, known: Known) -> None:
         )
 
 
-def _refuse_dtype(block: Any, rows: AnyArray, known: Known) -> None:
-    where = ""
-    for column, values in enumerate(rows.T):
-        try:
-            values.astype(np.float64)
-        except (TypeError, ValueError):
-            where = f", first in {_column(column, known)}"
-            break
+def _refuse_dtype(rows: AnyArray, known: Known) -> None:
+    column = next((k for k, values in enumerate(rows.T) if not _is_numeric(values)), None)
+    where = "" if column is None else f", first in column {column}"
     raise BadBlockError(
         f"{known.label} holds {rows.dtype}{where}: every column must hold real numbers, of a NumPy "
-        "dtype. Convert it, or leave it out."
+        "dtype. Convert it, or leave it out.",
+        column,
     )
+
+
+def _is_numeric(values: AnyArray) -> bool:
+    try:
+        values.astype(np.float64)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _refuse_change(rows: AnyArray, known: Known) -> None:
@@ -294,8 +314,3 @@ def _refuse_change(rows: AnyArray, known: Known) -> None:
         f"{known.label} has changed since it was first read: {difference}. Every read must give "
         "the same rows: load them from where nothing changes them, or persist them."
     )
-
-
-def _column(column: int, known: Known) -> str:
-    names = known.feature_names
-    return f"column {column if names is None else repr(str(names[column]))}"

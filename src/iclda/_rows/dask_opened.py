@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,7 +13,7 @@ from uuid import uuid4
 import numpy as np
 
 from .._core.types import AnyArray
-from .dask_blocks import Known, Look, block_label, listed, look, looks_of, rows_of, unpacked
+from .dask_blocks import BadBlockError, Known, Look, listed, look, looks_of, rows_of, unpacked
 from .dask_source import Blocks
 from .dask_workers import Graph, Workers
 from .progress import report
@@ -21,6 +22,8 @@ _FAN_IN = 8  # results that one task puts together
 # Rows kept of blocks that are not kept themselves: several times a sample, of all blocks together.
 _HELD_ROWS = 100_000
 _LEAST_HELD = 256
+_MANY_BLOCKS, _SMALL_BLOCK = 256, 4_000_000  # more, and smaller ones on average, are slow
+_LOST = ("cancelled", "error", "lost")  # status of what a worker does not have
 
 
 @dataclass(frozen=True)
@@ -61,15 +64,19 @@ class Opened:
     ) -> Any:
         """One pass: inputs, and settings beside those of the step, by number of the block."""
         self.n_passes += 1
-        return _run(self.workers, self.found.graph, step, inputs, own, self.known, self.n_passes)
+        return _run(self.workers, self.found, step, inputs, own, self.known, self.n_passes)
+
+    def is_alive(self, workers: Workers) -> bool:
+        """Whether these workers still have what they were to keep."""
+        kept = [*self.found.inputs, *self.looked]
+        is_lost = any(getattr(one, "status", None) in _LOST for one in kept)
+        return self.workers.client is workers.client and not is_lost
 
 
 def open_blocks(found: Blocks, workers: Workers, name: str, persist: bool | None) -> Opened:
     """Read every block once, and have the workers keep it if there is room."""
     n_blocks = len(found.inputs)
-    known = [
-        Known(block_label(name, i), found.n_features, found.feature_names) for i in range(n_blocks)
-    ]
+    known = [Known(name, i, found.n_features) for i in range(n_blocks)]
     is_kept = bool(persist)
     if persist is None and found.n_bytes is not None:
         is_kept = workers.has_room(found.n_bytes)
@@ -78,9 +85,9 @@ def open_blocks(found: Blocks, workers: Workers, name: str, persist: bool | None
     n_held = 0 if is_kept else max(_LEAST_HELD, _HELD_ROWS // n_blocks)
     graph = _tasks(Step(look, settings={"n_held": n_held}), _whole(found), None, known)
     looked = workers.keep({**found.graph, **graph}, list(graph))
-    looks = _run(
-        workers, {}, Step(looks_of), {i: (one,) for i, one in enumerate(looked)}, None, known, 1
-    )
+    seen = {i: (one,) for i, one in enumerate(looked)}
+    looks = _run(workers, found, Step(looks_of), seen, None, known, 1)
+    _warn_of_small_blocks(looks, name)
     found = replace(found, n_features=_check_alike(looks, known, name))
     begins = np.concatenate([[0], np.cumsum([one.n_rows for one in looks])]).tolist()
     known = [
@@ -106,6 +113,18 @@ def _whole(found: Blocks) -> dict[int, Sequence[Any]]:
     return {i: (block,) for i, block in enumerate(found.inputs)}
 
 
+def _warn_of_small_blocks(looks: Sequence[Look], name: str) -> None:
+    n_bytes = sum(one.n_bytes for one in looks) / len(looks)
+    if len(looks) > _MANY_BLOCKS and n_bytes < _SMALL_BLOCK:
+        warnings.warn(
+            f"{name} comes in {len(looks)} blocks of {n_bytes / 1e6:.2g} MB on average, and every "
+            "block costs about a millisecond a pass, whatever its size: larger ones, of 100 MB or "
+            f"more, are faster ({name}.rechunk of an array, {name}.repartition of a dataframe).",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
 def _check_alike(looks: Sequence[Look], known: Sequence[Known], name: str) -> int:
     """Number of features, the same in all blocks; ValueError that names the one that differs."""
     filled = [i for i, one in enumerate(looks) if one.n_rows > 0]
@@ -127,7 +146,7 @@ def _check_alike(looks: Sequence[Look], known: Sequence[Known], name: str) -> in
 
 def _run(
     workers: Workers,
-    graph: Graph,
+    found: Blocks,
     step: Step,
     inputs: Mapping[int, Sequence[Any]],
     own: Mapping[int, dict[str, Any]] | None,
@@ -145,8 +164,11 @@ def _run(
         n_done += counts[k]
         report(n_pass, n_done, sum(counts) or None)
 
-    whole = {**graph, **tasks, **tree}
-    return workers.run(whole, keys, total, lambda k: known[numbers[k]].label, tell)
+    graph = {**found.graph, **tasks, **tree}
+    try:
+        return workers.run(graph, keys, total, lambda k: known[numbers[k]].label, tell)
+    except BadBlockError as error:
+        raise error.with_names(found.feature_names) from None
 
 
 def _tasks(

@@ -12,7 +12,7 @@ from dask.core import flatten
 from dask.delayed import Delayed, delayed
 
 from .._core.types import AnyArray
-from .dask_blocks import Known, block_label, rows_of
+from .dask_blocks import Known, rows_of
 
 
 @dataclass(eq=False, repr=False)
@@ -67,18 +67,26 @@ def blocks_of(
     kind = _kind_of(source, name)
     if kind == "loaders":
         return _blocks_of_loaders(source, n_features)
-    if kind == "array":
-        _check_array(source, name)
-        width, names = source.shape[1], None
-    else:
-        width, names = len(source.columns), list(source.columns)
-        names = names if all(isinstance(column, str) for column in names) else None
-    check_features(width, names, name, n_features, feature_names)
+    width, names = _check_columns(source, name, n_features, feature_names)
     (best,) = dask.optimize(source)
     keys = list(flatten(best.__dask_keys__()))
     is_sized = kind == "array" and not np.isnan(source.shape[0])
     n_bytes = float(source.nbytes) if is_sized else None
     return Blocks(keys, dict(best.__dask_graph__()), width, names, n_bytes, kind == "array")
+
+
+def _check_columns(
+    source: Any, name: str, n_features: int | None, feature_names: AnyArray | None
+) -> tuple[int, list[str] | None]:
+    """Number and names of the columns of an array or dataframe, as in the fit."""
+    names = None
+    if _kind_of(source, name) == "array":
+        _check_array(source, name)
+    else:
+        columns = list(source.columns)
+        names = columns if all(isinstance(column, str) for column in columns) else None
+    check_features(source.shape[1], names, name, n_features, feature_names)
+    return source.shape[1], names
 
 
 def _blocks_of_loaders(loaders: list[Any], n_features: int | None) -> Blocks:
@@ -98,18 +106,17 @@ def array_of(source: Any, name: str, n_features: int, feature_names: AnyArray | 
 
     kind = _kind_of(source, name)
     if kind != "loaders":
-        blocks_of(source, name, n_features, feature_names)
+        _check_columns(source, name, n_features, feature_names)
     if kind == "array":
         return source
     parts = []
     for i, block in enumerate(source if kind == "loaders" else source.to_delayed()):
-        known = Known(block_label(name, i), n_features)
-        rows = partial(rows_of, known=known)
-        task = (
-            delayed(rows)(block) if isinstance(block, Delayed) else delayed(partial(rows, block))()
+        task = partial(rows_of, known=Known(name, i, n_features))
+        rows = (
+            delayed(task)(block) if isinstance(block, Delayed) else delayed(partial(task, block))()
         )
         shape = (np.nan, n_features)
-        parts.append(dask.array.from_delayed(task, shape, meta=np.empty((0, n_features))))
+        parts.append(dask.array.from_delayed(rows, shape, meta=np.empty((0, n_features))))
     return dask.array.concatenate(parts, allow_unknown_chunksizes=True)
 
 

@@ -80,7 +80,9 @@ class Cluster:
 
     def has_room(self, n_bytes: float) -> bool:
         limits = self._ask(_memory_limits)
-        return 0 in limits or n_bytes <= _SHARE_OF_MEMORY * sum(limits)
+        if not limits or 0 in limits:  # workers to come, or without a limit
+            return True
+        return n_bytes <= _SHARE_OF_MEMORY * float(sum(limits))
 
     def run(self, graph: Graph, keys: list[Any], total: Any, named: Named, tell: Tell) -> Any:
         futures = self.client.get(graph, [*keys, total], sync=False, retries=self._retries)
@@ -129,10 +131,7 @@ class Cluster:
 
     def _delay(self, futures: Sequence[Any], number: dict[Any, int], named: Named) -> str:
         waiting = [future.key for future in futures if not future.done()]
-        try:
-            state = self._ask(_state_of, keys=waiting)
-        except Exception:  # whatever it is: the answer to the user is the same
-            state = "the scheduler does not answer"
+        state = self._ask(_state_of, keys=waiting) or "the scheduler does not answer"
         first = next((number[key] for key in waiting if key in number), 0)
         return (
             f"No task was finished for {self._timeout:g} seconds (timeout). {len(waiting)} are "
@@ -141,9 +140,12 @@ class Cluster:
         )
 
     def _ask(self, question: Callable[..., Any], **arguments: Any) -> Any:
-        """The scheduler's answer, which must come soon."""
+        """The scheduler's answer; None if it does not come soon."""
         call = partial(self.client.run_on_scheduler, question, **arguments)
-        return self.client.sync(call, callback_timeout=_PATIENCE)
+        try:
+            return self.client.sync(call, callback_timeout=_PATIENCE)
+        except Exception:  # whatever ails it shows when there is work to do
+            return None
 
     def _give_up(self, futures: list[Any]) -> None:
         if not futures:
@@ -154,7 +156,7 @@ class Cluster:
 
 def workers_of(client: Any, retries: int, timeout: float | None) -> Workers:
     """The workers of this client; None: of the one that Dask would use, or this process."""
-    client = client or _current_client()
+    client = _current_client() if client is None else client
     if client is None:
         return Local()
     if client.asynchronous:
