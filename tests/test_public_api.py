@@ -66,6 +66,7 @@ def test_the_package_has_no_other_public_names():
         "model_files",
         "model_selection",
         "plots",
+        "rows",
         "tabular",
     }
 

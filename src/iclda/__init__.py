@@ -4,6 +4,7 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 if _TYPE_CHECKING:
+    from . import rows as rows
     from ._expectation_maximization import ExpectationMaximizationLDA
     from ._implicitly_constrained import ImplicitlyConstrainedLDA
     from ._moment_constrained import MomentConstrainedLDA
@@ -35,7 +36,9 @@ _HOME = {
 
 
 def __getattr__(name: str) -> object:
-    """Import a name when it is first used: the command line starts without scikit-learn."""
+    """Import what is first used: the command line starts without scikit-learn."""
+    if name == "rows":
+        return _import_module(".rows", __name__)
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(_import_module(_HOME[name], __name__), name)

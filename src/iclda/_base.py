@@ -7,7 +7,6 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.special import log_softmax, logsumexp, softmax
 from sklearn.base import (
     BaseEstimator,
     ClassifierMixin,
@@ -35,9 +34,22 @@ from ._diagnosis import (
     warn_of_span,
 )
 from ._export import to_onnx, to_sklearn
-from ._inputs import check_rows, read_table, take_rows
+from ._inputs import read_table, take_rows
 from ._labels import plain, split_marker
-from ._rows.memory import MemoryRows
+from ._predictions import (
+    OfBlock,
+    class_scores,
+    composed,
+    linear_scores,
+    log_joint,
+    log_softmax,
+    logsumexp,
+    most_probable,
+    scores,
+    softmax,
+)
+from ._rows.open import backend_of, in_memory
+from ._sources import apply_in_blocks
 from ._training import TrainingData, check_spread, prepare
 
 
@@ -69,13 +81,13 @@ class LinearGaussianClassifier(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows, labeled and unlabeled.
+            Rows, labeled and unlabeled; or a source of rows: files, arrays on a device, Dask.
         y : array-like of shape (n_samples,)
             Class of every row of X, or the marker ``unlabeled``.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows of X. Weight 2 counts like the row twice, weight 0 like no row.
         X_unlabeled : array-like of shape (n_unlabeled, n_features), default=None
-            Further unlabeled rows, with the same features.
+            Further unlabeled rows, with the same features; or a source of rows.
         sample_weight_unlabeled : array-like of shape (n_unlabeled,), default=None
             Weights of the rows of X_unlabeled.
 
@@ -181,18 +193,9 @@ class LinearGaussianClassifier(
         coef, intercept = rule.coef[:, 1:] - rule.coef[:, :1], np.diff(rule.intercept)
         return LinearRule(coef, intercept, is_soft=True)
 
-    def _in_blocks(self, X: Any, function: Callable[[AnyArray], Array]) -> Array:
-        """Results of a function of rows, block by block so that no copy of X is made."""
-        check_is_fitted(self)
-        X = check_rows(self, X, reset=False)
-        return np.concatenate([function(rows) for rows, _, _ in MemoryRows(X).blocks()])
-
-    def _apply(self, X: Any, rule: LinearRule) -> Array:
-        """(n, K) scores of a rule in frame coordinates."""
-        frame = self._gaussians_.frame
-        if frame.is_foldable:
-            return self._in_blocks(X, lambda rows: rule.folded(frame).scores(rows).T)
-        return self._in_blocks(X, lambda rows: rule.scores(frame.apply(rows)).T)
+    def _in_blocks(self, X: Any, function: OfBlock) -> Any:
+        """Results of a function of rows, in a container like that of X."""
+        return apply_in_blocks(self, X, function)
 
     def decision_function(self, X: Any) -> Array:
         """Linear scores of every class; for two classes, log odds of the second.
@@ -210,21 +213,21 @@ class LinearGaussianClassifier(
             about the overall mean, which keeps the digits.
         """
         check_is_fitted(self)
+        frame = self._gaussians_.frame
+        rule = self._discriminant_rule()
         if len(self.classes_) == 2:
-            return self._apply(X, self._discriminant_rule())[:, 0]
-        if not self._gaussians_.frame.is_foldable:
-            return self._class_scores(X)
-        usual = LinearRule(self.coef_.T, self.intercept_, is_soft=True)
-        return self._in_blocks(X, lambda rows: usual.scores(rows).T)
+            advantage = composed(linear_scores(rule, frame), lambda ahead: ahead[:, 0])
+            return self._in_blocks(X, advantage)
+        if not frame.is_foldable:
+            return self._in_blocks(X, class_scores(rule, frame))
+        coef, intercept = self._gaussians_.linear_scores
+        return self._in_blocks(X, scores(LinearRule(coef.T, intercept, is_soft=True)))
 
-    def _class_scores(self, X: Any) -> Array:
-        """(n, K): log posterior up to a constant of the row."""
+    def _from_class_scores(self, X: Any, function: Callable[[AnyArray], AnyArray]) -> Any:
+        """Results of a function of (n, K) log posteriors, each up to a constant of the row."""
         check_is_fitted(self)
-        scores = self._apply(X, self._discriminant_rule())
-        if scores.shape[1] > 1:
-            return scores
-        # Less the larger of the two, so that odds of infinity (a prior of 0) leave no NaN.
-        return np.column_stack([np.minimum(-scores, 0), np.minimum(scores, 0)])
+        by_class = class_scores(self._discriminant_rule(), self._gaussians_.frame)
+        return self._in_blocks(X, composed(by_class, function))
 
     def predict(self, X: Any) -> AnyArray:
         """Most probable class of every row.
@@ -239,8 +242,8 @@ class LinearGaussianClassifier(
         y : ndarray of shape (n_samples,)
             Classes, in the dtype of ``classes_``.
         """
-        codes = self._class_scores(X).argmax(axis=1)
-        return self.classes_[codes]
+        check_is_fitted(self)
+        return self._from_class_scores(X, most_probable(self.classes_))
 
     def predict_proba(self, X: Any) -> Array:
         """Posterior probabilities.
@@ -255,7 +258,7 @@ class LinearGaussianClassifier(
         probabilities : ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``.
         """
-        return softmax(self._class_scores(X), axis=1)
+        return self._from_class_scores(X, softmax)
 
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithms of the posterior probabilities.
@@ -270,7 +273,7 @@ class LinearGaussianClassifier(
         log_probabilities : ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``.
         """
-        return log_softmax(self._class_scores(X), axis=1)
+        return self._from_class_scores(X, log_softmax)
 
     def transform(self, X: Any) -> Array:
         """Project on the directions that separate the classes best.
@@ -288,7 +291,8 @@ class LinearGaussianClassifier(
         check_is_fitted(self)
         model = self._gaussians_
         coef = model.discriminants(self._n_features_out)
-        return self._apply(X, LinearRule(coef, -model.center @ coef, is_soft=True))
+        rule = LinearRule(coef, -model.center @ coef, is_soft=True)
+        return self._in_blocks(X, linear_scores(rule, model.frame))
 
     @property
     def _n_features_out(self) -> int:
@@ -308,7 +312,7 @@ class LinearGaussianClassifier(
             Log of the sum over classes of prior times density.
         """
         check_is_fitted(self)
-        return self._in_blocks(X, lambda rows: logsumexp(self._gaussians_.log_joint(rows), axis=1))
+        return self._in_blocks(X, composed(log_joint(self._gaussians_), logsumexp))
 
     def log_likelihood(self, X: Any, y: Any) -> Array:
         """Log of prior times density of its own class, for every row.
@@ -328,9 +332,12 @@ class LinearGaussianClassifier(
             One number a row.
         """
         check_is_fitted(self)
-        X = read_table(X)
-        check_consistent_length(X, y)
-        joint = self._in_blocks(X, self._gaussians_.log_joint)
+        y = in_memory(y)
+        if backend_of(X) is None:
+            X = read_table(X)
+            check_consistent_length(X, y)
+        joint = np.asarray(in_memory(self._in_blocks(X, log_joint(self._gaussians_))))
+        check_consistent_length(joint, y)
         return joint[np.arange(len(joint)), self._codes_of(y)]
 
     def _codes_of(self, y: Any) -> AnyArray:
@@ -365,8 +372,10 @@ class LinearGaussianClassifier(
             Between 0 and 1.
         """
         check_is_fitted(self)
-        X = read_table(X)
-        check_consistent_length(X, y, sample_weight)
+        y, sample_weight = in_memory(y), in_memory(sample_weight)
+        is_in_memory = backend_of(X) is None
+        X = read_table(X) if is_in_memory else X
+        check_consistent_length(*([X] if is_in_memory else []), y, sample_weight)
         present, is_marker = split_marker(y, self.unlabeled)
         if not present.size:
             raise ValueError(
@@ -375,9 +384,13 @@ class LinearGaussianClassifier(
             )
         kept = np.flatnonzero(~is_marker)
         weights = None if sample_weight is None else np.asarray(sample_weight)[kept]
-        return float(
-            accuracy_score(present, self.predict(take_rows(X, kept)), sample_weight=weights)
-        )
+        if is_in_memory:
+            predicted = self.predict(take_rows(X, kept))
+        else:
+            predicted = np.asarray(in_memory(self.predict(X)))
+            check_consistent_length(predicted, is_marker)
+            predicted = predicted[kept]
+        return float(accuracy_score(present, predicted, sample_weight=weights))
 
     def to_sklearn(self) -> LinearDiscriminantAnalysis:
         """The same classifier as scikit-learn's own, which predicts without this package.

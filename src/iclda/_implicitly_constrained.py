@@ -12,12 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._base import LinearGaussianClassifier
 from ._core.gaussian import Gaussians
-from ._core.labelsums import label
 from ._core.problem import Problem
 from ._core.search import maximize_labeled_likelihood
 from ._core.supervised import labeled_log_likelihood
 from ._core.types import Array
 from ._diagnosis import judge
+from ._predictions import composed, linear_scores, softmax
 from ._training import TrainingData
 
 _MOST_STORED = 10**7
@@ -83,8 +83,8 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
     converged_ : bool
         Whether ``gap_`` is at most ``tol``.
     responsibilities_ : ndarray of shape (n_unlabeled, n_classes)
-        Imputed labels of the unlabeled rows: those of X, then those of X_unlabeled. Not stored for
-        more than 10 million entries; ``impute`` gives them for any rows.
+        Imputed labels of the unlabeled rows: those of X, then those of X_unlabeled. Stored for
+        rows in memory, up to 10 million entries; ``impute`` gives them for any rows.
     shrinkage_ : float
         Shrinkage used.
     rank_ : int
@@ -160,9 +160,9 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
 
     def _finish(self, data: TrainingData) -> None:
         self._responsibilities_ = None
-        if data.every_unlabeled.n_rows * len(self.classes_) <= _MOST_STORED:
-            rows, rule = data.every_unlabeled, self._imputation_
-            self._responsibilities_ = rows.responsibilities(rule, data.frame)
+        rows = data.every_unlabeled
+        if rows is not None and rows.n_rows * len(self.classes_) <= _MOST_STORED:
+            self._responsibilities_ = rows.responsibilities(self._imputation_, data.frame)
 
     def _note_supervised(self, model: Gaussians, data: TrainingData) -> None:
         self.objective_ = labeled_log_likelihood(model, data.labeled) / data.labeled.weight
@@ -177,8 +177,8 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
         stored: Array | None = self._responsibilities_
         if stored is None:
             raise AttributeError(
-                "responsibilities_ is stored by fit for up to 10 million entries (unlabeled rows "
-                "x classes): use impute(X), which gives them for any rows."
+                "responsibilities_ is stored by fit for arrays in memory, up to 10 million entries "
+                "(unlabeled rows x classes): use impute(X), which gives them for any rows."
             )
         return stored
 
@@ -196,4 +196,5 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
             Shares of every row in each class.
         """
         check_is_fitted(self)
-        return label(self._apply(X, self._imputation_).T, is_soft=True)[0].T
+        scores = linear_scores(self._imputation_, self._gaussians_.frame)
+        return self._in_blocks(X, composed(scores, softmax))

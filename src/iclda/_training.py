@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.utils.validation import _num_samples
 
 from ._core.frame import LARGEST_SPREAD, SMALLEST_SPREAD, Frame, frame_of
@@ -17,41 +16,69 @@ from ._core.problem import LabeledSummary, Problem, summarize_labeled
 from ._core.rows import Rows
 from ._core.shrinkage import ledoit_wolf
 from ._core.types import AnyArray, Array
-from ._inputs import check_finite, check_rows, check_weights, column_name, read_table
+from ._inputs import check_weights, column_name, read_table
 from ._labels import Labels, encode_labels, plain, resolve_priors
 from ._rows.chain import ChainedRows
 from ._rows.memory import MemoryRows
+from ._rows.open import in_memory
+from ._sources import Source, open_source
 
 _PILOT_ROWS = 4096
 _LARGEST_AUTO = 0.99  # a shrinkage of 1 would leave nothing to learn
 
 
 @dataclass(frozen=True)
+class LabeledRows:
+    """The labeled rows, which are few, in memory; not copied if they are there already."""
+
+    X: AnyArray
+    codes: AnyArray
+    weights: Array | None
+    is_member: AnyArray | None  # None: all rows of X
+
+    @property
+    def rows(self) -> MemoryRows:
+        return MemoryRows(self.X, self.weights, self.is_member)
+
+    def members(self) -> tuple[AnyArray, AnyArray, Array]:
+        """Rows, codes and weights of the members alone."""
+        index = slice(None) if self.is_member is None else self.is_member
+        codes = self.codes[index]
+        weights = np.ones(len(codes)) if self.weights is None else self.weights[index]
+        return self.X[index], codes, weights
+
+
+def _labeled_rows(source: Source, labels: Labels, weights: Array | None) -> LabeledRows:
+    X, is_member = source.in_memory(labels.is_labeled)
+    if is_member is None:
+        kept = labels.is_labeled
+        weights = None if weights is None else weights[kept]
+        return LabeledRows(X, labels.codes[kept], weights, None)
+    return LabeledRows(X, labels.codes, weights, is_member)
+
+
+@dataclass(frozen=True)
 class TrainingData:
     """Checked rows, labels and weights of one call of ``fit``."""
 
-    X: AnyArray
-    weights: Array | None
     labels: Labels
+    labeled_part: LabeledRows
     unlabeled: Rows
-    every_unlabeled: Rows  # those of weight 0 too, which count for nothing
+    every_unlabeled: Rows | None  # those of weight 0 too; None unless all rows are in memory
     log_priors: Array | None
     frame: Frame
     find_non_finite: Callable[[], None]  # ValueError that names row and column, if there is one
 
     @cached_property
     def labeled(self) -> LabeledSummary:
-        rows = MemoryRows(self.X, self.weights, self.labels.is_labeled)
-        labels = GivenLabels(self.labels.codes, len(self.labels.classes))
+        labels = GivenLabels(self.labeled_part.codes, len(self.labels.classes))
         with _overflow_is_checked_later():
-            return summarize_labeled(rows, labels, self.frame)
+            return summarize_labeled(self.labeled_part.rows, labels, self.frame)
 
     def labeled_rows(self) -> tuple[Array, AnyArray, Array]:
         """Labeled rows in frame coordinates, their codes and weights."""
-        is_labeled = self.labels.is_labeled
-        codes = self.labels.codes[is_labeled]
-        weights = np.ones(len(codes)) if self.weights is None else self.weights[is_labeled]
-        return self.frame.apply(self.X[is_labeled]), codes, weights
+        rows, codes, weights = self.labeled_part.members()
+        return self.frame.apply(rows), codes, weights
 
     def problem(self, shrinkage: float | str | None) -> Problem:
         """The semi-supervised problem; ``"auto"`` is Ledoit and Wolf's on the labeled rows."""
@@ -90,13 +117,15 @@ def prepare(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None. "
             f"Rows without a label carry y = {plain(estimator.unlabeled)!r}."
         )
+    y, sample_weight = read_table(in_memory(y), "y"), in_memory(sample_weight)
+    sample_weight_unlabeled = in_memory(sample_weight_unlabeled)
     # Unlabeled rows may be many: where all of them enter the moments, these show NaN and infinity.
     is_weighted = sample_weight is not None or sample_weight_unlabeled is not None
     is_summed = estimator._uses_unlabeled_rows and not is_weighted
-    X = check_rows(estimator, X, reset=True, is_summed_later=is_summed)
-    y = read_table(y, "y")
-    _check_length(X, y)
-    weights = check_weights(sample_weight, len(X), "sample_weight")
+    source = open_source(estimator, X, reset=True, is_summed_later=is_summed)
+    sources = [source]
+    _check_length(source.n_rows, y)
+    weights = check_weights(sample_weight, source.n_rows, "sample_weight")
     is_counted = None if weights is None else weights > 0
     labels = encode_labels(y, estimator.unlabeled, is_counted)
     priors = resolve_priors(estimator.priors, labels.classes, estimator.unlabeled)
@@ -107,43 +136,45 @@ def prepare(
             "maximizes their likelihood, which would be 0. Give it a small positive prior."
         )
     is_unlabeled = labels.is_marker if is_counted is None else labels.is_marker & is_counted
-    n_threads = effective_n_jobs(getattr(estimator, "n_jobs", None))
-    arrays = {"X": X}
-    parts = [MemoryRows(X, weights, is_unlabeled, n_threads=n_threads)]
-    every = [MemoryRows(X, None, labels.is_marker, n_threads=n_threads)]
+    parts = [source.rows(weights, is_unlabeled)]
+    every = [source.rows(None, labels.is_marker)]
     if X_unlabeled is not None:
-        rows = check_rows(
+        more = open_source(
             estimator, X_unlabeled, reset=False, name="X_unlabeled", is_summed_later=is_summed
         )
-        arrays["X_unlabeled"] = rows
-        more = check_weights(sample_weight_unlabeled, len(rows), "sample_weight_unlabeled")
-        is_more = None if more is None else more > 0
-        parts.append(MemoryRows(rows, more, is_more, n_threads=n_threads))
-        every.append(MemoryRows(rows, n_threads=n_threads))
+        sources.append(more)
+        more_weights = None
+        if sample_weight_unlabeled is not None:
+            more_weights = check_weights(
+                sample_weight_unlabeled, more.n_rows, "sample_weight_unlabeled"
+            )
+        parts.append(more.rows(more_weights, None if more_weights is None else more_weights > 0))
+        every.append(more.rows())
     elif sample_weight_unlabeled is not None:
         raise ValueError(
             "sample_weight_unlabeled weighs the rows of X_unlabeled, which was not passed; "
             "sample_weight weighs all rows of X, labeled or not."
         )
-    unlabeled = ChainedRows(parts, X.shape[1], unlabeled_weight)
-    pilot = [MemoryRows(X, None, labels.is_labeled).sample(_PILOT_ROWS, 0)[0]]
+    unlabeled = ChainedRows(parts, source.n_features, unlabeled_weight)
+    labeled = _labeled_rows(source, labels, weights)
+    pilot = [replace(labeled, weights=None).rows.sample(_PILOT_ROWS, 0)[0]]
     if estimator._uses_unlabeled_rows:
         pilot.append(unlabeled.sample(_PILOT_ROWS, 0)[0])
 
     def find_non_finite() -> None:
-        for name, array in arrays.items():
-            check_finite(array, name, getattr(estimator, "feature_names_in_", None))
+        for one in sources:
+            one.check_finite()
 
     if not all(np.isfinite(rows).all() for rows in pilot):
         find_non_finite()
+    is_in_memory = all(one.backend is None for one in sources)
     with np.errstate(divide="ignore"):
         log_priors = None if priors is None else np.log(priors)
     return TrainingData(
-        X=X,
-        weights=weights,
         labels=labels,
+        labeled_part=labeled,
         unlabeled=unlabeled,
-        every_unlabeled=ChainedRows(every, X.shape[1]),
+        every_unlabeled=ChainedRows(every, source.n_features) if is_in_memory else None,
         log_priors=log_priors,
         frame=frame_of(np.concatenate(pilot)),
         find_non_finite=find_non_finite,
@@ -170,10 +201,10 @@ def _overflow_is_checked_later() -> np.errstate:
     return np.errstate(over="ignore", invalid="ignore")
 
 
-def _check_length(X: AnyArray, y: Any) -> None:
+def _check_length(n_rows: int, y: Any) -> None:
     n_labels = _num_samples(y)
-    if n_labels != len(X):
+    if n_labels != n_rows:
         raise ValueError(
-            f"Found input variables with inconsistent numbers of samples: X has {len(X)} rows, "
+            f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, "
             f"y has {n_labels} labels."
         )

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
+from queue import Full, Queue
+from threading import Event, Thread
 from typing import Any, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-_AHEAD = 2  # results waiting for their turn, per thread
+AHEAD = 2  # results waiting for their turn, per thread; items read before they are asked for
+_PATIENCE = 0.1  # seconds after which a reader looks whether it is still needed
 
 
 def in_order(
     function: Callable[[Item], Result], items: Iterable[Item], n_threads: int
-) -> Iterator[Result]:
+) -> Generator[Result, None, None]:
     """Results of a function of every item, in the order of the items.
 
     Sums of them therefore round alike for any number of threads. Only a few results wait at a time.
@@ -30,10 +33,61 @@ def in_order(
         with ThreadPoolExecutor(n_threads) as pool:
             for item in items:
                 waiting.append(pool.submit(function, item))
-                if len(waiting) > _AHEAD * n_threads:
+                if len(waiting) > AHEAD * n_threads:
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()
+
+
+def read_ahead(items: Iterator[Item]) -> Generator[Item, None, None]:
+    """The same items, read by another thread while the last ones are being worked on.
+
+    An error of the reader is raised here, after the items before it. A consumer that stops early
+    stops the reader, which closes what it has open.
+    """
+    queue: Queue[tuple[bool, Any]] = Queue(AHEAD)
+    is_stopped = Event()
+    reader = Thread(target=_read, args=(items, queue, is_stopped), daemon=True)
+    reader.start()
+    try:
+        while True:
+            is_item, value = queue.get()
+            if is_item:
+                yield value
+            elif value is None:
+                return
+            else:
+                raise value
+    finally:
+        is_stopped.set()
+        reader.join()
+
+
+def _read(items: Iterator[Any], queue: Queue[tuple[bool, Any]], is_stopped: Event) -> None:
+    last: tuple[bool, Any] = (False, None)
+    try:
+        for item in items:
+            if not _put(queue, (True, item), is_stopped):
+                break
+            del item  # while the next one is read, this one is not held here too
+    except BaseException as error:
+        last = (False, error)
+    finally:
+        close = getattr(items, "close", None)
+        if close is not None:
+            close()
+    _put(queue, last, is_stopped)
+
+
+def _put(queue: Queue[tuple[bool, Any]], message: tuple[bool, Any], is_stopped: Event) -> bool:
+    """Whether the consumer still wants it."""
+    while not is_stopped.is_set():
+        try:
+            queue.put(message, timeout=_PATIENCE)
+        except Full:
+            continue
+        return True
+    return False
 
 
 @cache

@@ -2,44 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
-from functools import reduce
-from operator import add
-from typing import TypeVar
+from collections.abc import Iterator
 
 import numpy as np
 
 from .._core.frame import Frame
-from .._core.labelsums import (
-    BoundaryRows,
-    LabelSums,
-    Rule,
-    fold,
-    label_sums_of_block,
-    no_label_sums,
-    unfolded,
-)
-from .._core.moments import (
-    Moments,
-    SumsFromZero,
-    is_near_zero,
-    moments_of_block,
-    no_moments,
-    sums_from_zero,
-)
+from .._core.labelsums import Rule, fold
+from .._core.moments import is_near_zero
 from .._core.types import AnyArray, Array
 from .ahead import in_order
+from .progress import reported
+from .sums import Block, BlockSums, OfBlocks, Sum, added
 
 _BLOCK_ROWS = (512, 8192)
 _BLOCK_ENTRIES = 2**17  # float64: half the second-level cache of a core
-_GROUP = 8  # blocks added up by one thread before their sum joins the others
-
-Block = tuple[AnyArray, "Array | None", "slice | AnyArray"]  # rows, weights, row numbers
-Sum = TypeVar("Sum", Moments, SumsFromZero, LabelSums)
+GROUP = 8  # blocks added up by one thread before their sum joins the others
 
 
-class MemoryRows:
+class MemoryRows(BlockSums):
     """All rows of ``X``, or those that ``is_member`` marks. Nothing is copied but blocks."""
 
     def __init__(
@@ -55,8 +35,9 @@ class MemoryRows:
         self._weights = weights
         self._is_member = is_member if is_partial else None
         self._n_rows = len(X) if self._is_member is None else int(self._is_member.sum())
-        self._block_rows = block_rows or _rows_per_block(X.shape[1])
+        self._block_rows = block_rows or rows_per_block(X.shape[1])
         self._n_threads = n_threads
+        self._n_passes = 0
 
     @property
     def n_rows(self) -> int:
@@ -80,66 +61,30 @@ class MemoryRows:
             rows = rows.astype(np.float64)
         return rows, None if self._weights is None else self._weights[index], index
 
-    def moments(self, frame: Frame) -> Moments:
-        if self._weights is None and self._is_long and is_near_zero(self._block(0)[0], frame):
-            sums = self._added_up(
-                lambda blocks: _sum(sums_from_zero(rows) for rows, _, _ in blocks)
-            )
-            moments = None if sums is None else sums.moments(frame)
-            if moments is not None:
-                return moments
-
-        def of_blocks(blocks: Iterable[Block]) -> Moments:
-            return _sum(moments_of_block(frame.apply(rows), w) for rows, w, _ in blocks)
-
-        return self._added_up(of_blocks) or no_moments(self.n_features)
-
-    def label_sums(
-        self, rule: Rule, frame: Frame, centers: Array | None = None, *, curvature: int = 0
-    ) -> LabelSums:
-        # One read a pass: fold the frame into the rule rather than shift and scale every row.
-        # Labels come from the folded rule whenever there is one: ties must fall the same way with
-        # and without scatter.
-        folded, is_folded = fold(rule, frame)
-        sums_raw = is_folded and centers is None
-
-        def of_blocks(blocks: Iterable[Block]) -> LabelSums:
-            between = BoundaryRows(curvature)
-
-            def of_block(block: Block) -> LabelSums:
-                rows, weights, index = block
-                used = rows if sums_raw else frame.apply(rows)
-                shares, log_sums = folded.shares(rows if is_folded else used, index)
-                if curvature:
-                    between.add(used, weights, shares)
-                return label_sums_of_block(used, weights, shares, log_sums, centers)
-
-            sums = _sum(map(of_block, blocks))
-            return replace(sums, curvature=between.scatter()) if curvature else sums
-
-        total = self._added_up(of_blocks)
-        if total is None:
-            return no_label_sums(rule.n_classes, self.n_features)
-        return unfolded(folded.completed(total), frame) if sums_raw else rule.completed(total)
-
     @property
     def _is_long(self) -> bool:
         return len(self._X) > self._block_rows
 
-    def _added_up(self, of_blocks: Callable[[Iterable[Block]], Sum]) -> Sum | None:
+    def _is_summed_from_zero(self, frame: Frame) -> bool:
+        if self._weights is not None or not self._is_long:
+            return False
+        return is_near_zero(self._block(0)[0], frame)
+
+    def _added_up(self, of_blocks: OfBlocks[Sum]) -> Sum | None:
         """Sum over all blocks; the order of additions is the same for any number of threads."""
         if self.n_rows == 0:
             return None
         if not self._is_long:
             return of_blocks([self._block(0)])
-        n_all = len(self._X)
-        length = self._block_rows * _GROUP
+        n_all, length = len(self._X), self._block_rows * GROUP
 
         def of_group(begin: int) -> Sum:
             starts = range(begin, min(begin + length, n_all), self._block_rows)
             return of_blocks(map(self._block, starts))
 
-        return _sum(in_order(of_group, range(0, n_all, length), self._n_threads))
+        self._n_passes += 1
+        sums = in_order(of_group, range(0, n_all, length), self._n_threads)
+        return added(reported(sums, self._n_passes, length, n_all))
 
     def sample(self, n: int, seed: int) -> tuple[AnyArray, Array]:
         index: slice | AnyArray = slice(None)
@@ -169,10 +114,7 @@ class MemoryRows:
         return float(self._weights[members].sum())
 
 
-def _sum(parts: Iterable[Sum]) -> Sum:
-    return reduce(add, parts)
-
-
-def _rows_per_block(n_features: int) -> int:
+def rows_per_block(n_features: int) -> int:
+    """Rows of a block that fits into the cache."""
     least, most = _BLOCK_ROWS
     return int(min(most, max(least, _BLOCK_ENTRIES // max(1, n_features))))

@@ -1,0 +1,193 @@
+"""What a Dask cluster costs against threads of our own, and what a fit of 1e12 rows would.
+
+Two worker processes against two threads on the same rows: whole fits, single passes, the price of
+a block. The constants found are put together for a large cluster, on paper.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import pickle
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from distributed import Client, LocalCluster
+from threadpoolctl import threadpool_limits
+
+from iclda import ExpectationMaximizationLDA, ImplicitlyConstrainedLDA
+from iclda._core.frame import Frame, frame_of
+from iclda._core.labelsums import LinearRule
+from iclda._rows.dask import open_rows
+from iclda._rows.memory import MemoryRows
+from iclda.rows import from_dask
+from suite.machine import describe_machine, describe_versions
+from suite.timing import seconds_of, take_turns
+
+METHODS = {
+    "implicitly constrained": ImplicitlyConstrainedLDA,
+    "EM": partial(ExpectationMaximizationLDA, tol=1e-8),
+}
+N_PROCESSES = 2
+# The fit on paper: rows as in the benchmark of files, on machines of common size.
+PAPER = {"rows": 1e12, "features": 20, "workers": 1_000, "cores": 16, "blocks": 4}
+PAPER_SAMPLES = (4_096, 20_000)  # rows drawn for the frame and for the search
+
+
+def block(number: int, n_rows: int, n_features: int, dtype: str = "float64") -> Any:
+    """Two classes, alternating; every block has random numbers of its own."""
+    rng = np.random.default_rng([6, number])
+    rows = rng.standard_normal((n_rows, n_features), dtype=np.dtype(dtype).type)
+    rows[::2] += np.asarray(1.0 / np.sqrt(n_features) * 2, rows.dtype)
+    return rows
+
+
+def labeled(n_features: int) -> tuple[Any, Any]:
+    X = block(10**6, 100, n_features)
+    return X, (np.arange(100) % 2).astype(int)
+
+
+def fits(n_rows: int, n_features: int, n_blocks: int, patience: float) -> list[dict[str, Any]]:
+    """Seconds of whole fits, rows at hand on both sides."""
+    loaders = [partial(block, i, n_rows // n_blocks, n_features) for i in range(n_blocks)]
+    here = np.concatenate([load() for load in loaders])
+    there = from_dask(loaders, persist=True)
+    kept = open_rows(there, name="X_unlabeled", n_features=n_features)
+    assert kept.n_rows == len(here)
+    X, y = labeled(n_features)
+    found = []
+    for name, method in METHODS.items():
+        timings, unit = take_turns(
+            {
+                "2 threads": partial(method(n_jobs=N_PROCESSES).fit, X, y, X_unlabeled=here),
+                "2 processes": partial(method().fit, X, y, X_unlabeled=there),
+            },
+            lambda: here.T @ here,
+            most=5,
+            patience=patience,
+        )
+        for place, timing in timings.items():
+            if timing.failure is not None:
+                raise RuntimeError(timing.failure)
+            found.append(
+                {
+                    "method": name,
+                    "place": place,
+                    "seconds": timing.seconds,
+                    "unit": unit,
+                    "passes": getattr(timing.result, "n_passes_", timing.result.n_iter_ + 1),
+                    "objective": float(getattr(timing.result, "objective_", np.nan)),
+                    "gap": float(getattr(timing.result, "gap_", np.nan)),
+                }
+            )
+    return found
+
+
+def rule_and_frame(rows: Any) -> tuple[LinearRule, Frame]:
+    d = rows.shape[1]
+    coef = np.random.default_rng(2).standard_normal((d, 2))
+    return LinearRule(coef, np.zeros(2), is_soft=True), frame_of(rows[:4096])
+
+
+def best_of(function: Callable[[], Any], times: int = 5) -> float:
+    return min(seconds_of(function)[0] for _ in range(times))
+
+
+def price_of_a_block(counts: tuple[int, ...]) -> dict[int, float]:
+    """Seconds of a pass over that many blocks with next to nothing in them."""
+    prices = {}
+    for n_blocks in counts:
+        source = from_dask([partial(block, i, 10, 4) for i in range(n_blocks)], persist=True)
+        rows = open_rows(source, name="X", n_features=4)
+        rule, frame = rule_and_frame(block(0, 100, 4))
+        prices[n_blocks] = best_of(partial(rows.label_sums, rule, frame))
+    return prices
+
+
+def speed_of_a_core(n_rows: int) -> dict[str, float]:
+    """Rows a second of one thread, and of two, in the passes of a fit with float32 rows."""
+    X = block(0, n_rows, PAPER["features"], "float32")
+    rule, frame = rule_and_frame(X)
+    found = {}
+    for n_threads in (1, 2):
+        rows = MemoryRows(X, n_threads=n_threads)
+        found[f"moments, {n_threads}"] = n_rows / best_of(partial(rows.moments, frame))
+        found[f"labels, {n_threads}"] = n_rows / best_of(partial(rows.label_sums, rule, frame))
+    return found
+
+
+def on_paper(speed: dict[str, float], seconds_a_block: float, n_passes: int) -> dict[str, float]:
+    """A fit of many rows on many workers, from what was measured here."""
+    d, n_blocks = PAPER["features"], PAPER["workers"] * PAPER["blocks"]
+    efficiency = speed["labels, 2"] / speed["labels, 1"] / 2
+    a_worker = PAPER["rows"] / PAPER["workers"] / PAPER["cores"] / efficiency
+    moments, labels = a_worker / speed["moments, 1"], a_worker / speed["labels, 1"]
+    sums = len(pickle.dumps(_sums_of(d, "label_sums"))), len(pickle.dumps(_sums_of(d, "moments")))
+    n_drawn = sum(PAPER_SAMPLES)
+    n_rounds = n_passes + 1 + len(PAPER_SAMPLES)  # and a look at the blocks
+    return {
+        "bytes of rows": PAPER["rows"] * d * 4,
+        "bytes of rows a worker": PAPER["rows"] * d * 4 / PAPER["workers"],
+        "rounds": n_rounds,
+        "passes": n_passes,
+        "efficiency of cores": efficiency,
+        "seconds of moments": moments,
+        "seconds of a labeling pass": labels,
+        "seconds of the scheduler a round": seconds_a_block * n_blocks,
+        "seconds": moments + (n_passes - 1) * labels + n_rounds * seconds_a_block * n_blocks,
+        "bytes of sums a block": max(sums),
+        "bytes between workers a pass": n_blocks * max(sums),
+        "bytes to the client": n_rounds * max(sums) + n_drawn * (d + 1) * 8,
+    }
+
+
+def _sums_of(n_features: int, method: str) -> Any:
+    X = block(0, 100, n_features)
+    rule, frame = rule_and_frame(X)
+    rows = MemoryRows(X)
+    return rows.moments(frame) if method == "moments" else rows.label_sums(rule, frame)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=2_000_000)
+    parser.add_argument("--features", type=int, default=50)
+    parser.add_argument("--blocks", type=int, default=8)
+    parser.add_argument("--patience", type=float, default=20.0, help="seconds a method")
+    parser.add_argument("--out", type=Path, default=Path("results/bench-dask.json"))
+    options = parser.parse_args()
+    with (
+        threadpool_limits(1),
+        LocalCluster(
+            n_workers=N_PROCESSES, threads_per_worker=1, dashboard_address=None
+        ) as cluster,
+        Client(cluster),
+    ):
+        measured = fits(options.rows, options.features, options.blocks, options.patience)
+        prices = price_of_a_block((8, 64, 512))
+    speed = speed_of_a_core(min(options.rows, 2_000_000))
+    many, few = max(prices), min(prices)
+    seconds_a_block = (prices[many] - prices[few]) / (many - few)
+    passes = [row["passes"] for row in measured if row["method"] == "implicitly constrained"]
+    result = {
+        "machine": describe_machine(),
+        "versions": describe_versions(),
+        "time": time.strftime("%Y-%m-%d %H:%M"),
+        "size": {"rows": options.rows, "features": options.features, "blocks": options.blocks},
+        "fits": measured,
+        "seconds of an empty pass, by blocks": prices,
+        "seconds a block": seconds_a_block,
+        "rows a second, float32": speed,
+        "on paper": {**PAPER, **on_paper(speed, seconds_a_block, max(passes))},
+    }
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    options.out.write_text(json.dumps(result, indent=2))
+    print(json.dumps(result, indent=2))
+
+
+if __name__ == "__main__":
+    main()

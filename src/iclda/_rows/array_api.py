@@ -1,0 +1,232 @@
+"""Rows of an array on any device: torch, CuPy, JAX, whatever follows the array API standard.
+
+The rows stay on their device: what comes back are sums, and the rows of a sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .._core.frame import Frame
+from .._core.labelsums import LabelSums, LinearRule, Rule, no_label_sums
+from .._core.moments import Moments, no_moments
+from .._core.types import AnyArray, Array
+from .device_passes import BlockPasses
+from .devices import Place, place_of, to_host
+from .fused import FusedPasses, can_fuse
+
+# Squared mean over variance, of any feature, up to which sums about the origin keep their digits.
+_FAR_FROM_ORIGIN = 100.0
+
+
+def open_rows(
+    X: Any,
+    *,
+    name: str,
+    n_features: int | None = None,
+    feature_names: AnyArray | None = None,
+    weights: Array | None = None,
+    is_member: AnyArray | None = None,
+    n_threads: int = 1,
+) -> ArrayRows:
+    """Rows of a device array, whose columns have no names and whose device has its own threads."""
+    X = _checked(X, name, n_features)
+    return ArrayRows(X, weights, is_member, name=name, names=feature_names)
+
+
+def apply_to_rows(
+    X: Any,
+    function: Callable[[Any], Any],
+    *,
+    name: str,
+    n_features: int,
+    feature_names: AnyArray | None = None,
+    n_threads: int = 1,
+) -> Any:
+    """Results on the device of X; the function is given blocks of rows in floating point."""
+    rows = ArrayRows(_checked(X, name, n_features), name=name, names=feature_names)
+    results = rows.apply(function)
+    if isinstance(results[0], np.ndarray):  # class names, which no device can hold
+        return np.concatenate(results)
+    return rows.place.xp.concat(results, axis=0)
+
+
+def _checked(X: Any, name: str, n_features: int | None) -> Any:
+    if hasattr(X, "detach"):
+        X = X.detach()  # sums need no gradient
+    shape = tuple(X.shape)
+    if len(shape) != 2:
+        raise ValueError(f"{name} must be 2-d, rows x features, got an array of shape {shape}.")
+    if n_features is None and 0 in shape:
+        raise ValueError(f"{name} has shape {shape}, and needs at least one row and one feature.")
+    if n_features is not None and shape[1] != n_features:
+        raise ValueError(f"{name} has {shape[1]} features, but X has {n_features}.")
+    if place_of(X).xp.isdtype(X.dtype, "complex floating"):
+        raise ValueError(
+            f"Complex data not supported: {name} has dtype {X.dtype}. Split it into two columns."
+        )
+    return X
+
+
+class ArrayRows:
+    """All rows of a device array, or those that ``is_member`` marks."""
+
+    feature_names: list[str] | None = None
+
+    def __init__(
+        self,
+        X: Any,
+        weights: Array | None = None,
+        is_member: AnyArray | None = None,
+        *,
+        name: str = "X",
+        names: AnyArray | None = None,
+        block_rows: int | None = None,
+    ) -> None:
+        is_partial = is_member is not None and not is_member.all()
+        self.place: Place = place_of(X)
+        self._X, self._name, self._names = X, name, names
+        self._host_weights = weights
+        self._is_member = is_member if is_partial else None
+        self._n_rows = int(X.shape[0] if self._is_member is None else self._is_member.sum())
+        self._block_rows = block_rows
+        self._known: tuple[Frame, Moments] | None = None
+
+    @property
+    def n_rows(self) -> int:
+        return self._n_rows
+
+    @property
+    def n_features(self) -> int:
+        return int(self._X.shape[1])
+
+    @cached_property
+    def _blocks(self) -> BlockPasses:
+        return BlockPasses(self._X, self._weights, self.place, self._name, self._block_rows)
+
+    @cached_property
+    def _fused(self) -> FusedPasses | None:
+        return FusedPasses(self._X, self._weights) if can_fuse(self._X) else None
+
+    @cached_property
+    def _weights(self) -> Any:
+        """Weights on the device; rows that are no members weigh nothing."""
+        is_single = can_fuse(self._X)
+        weights: AnyArray | None = self._host_weights
+        if self._is_member is not None:
+            weights = self._is_member if weights is None else weights * self._is_member
+        if weights is None:
+            return None
+        dtype = self.place.xp.float32 if is_single else self.place.dtype
+        if weights.dtype != bool:
+            weights = weights.astype(np.float32 if is_single else self.place.host_dtype)
+        return self.place.xp.astype(self.place.put_as_is(weights), dtype)
+
+    def moments(self, frame: Frame) -> Moments:
+        if self.n_rows == 0:
+            return no_moments(self.n_features)
+        if self._known is None or self._known[0] is not frame:
+            self._known = frame, self._moments(frame)
+        return self._known[1]
+
+    def _moments(self, frame: Frame) -> Moments:
+        found = self._moments_about_origin(frame)
+        if not np.isfinite(found.scatter).all():
+            self._refuse_non_finite()
+            return found
+        if np.all(found.weight * found.mean**2 <= _FAR_FROM_ORIGIN * np.diag(found.scatter)):
+            return found
+        # The sample that chose the frame was not like the other rows: once more, about their mean.
+        nearer = replace(frame, origin=frame.restore(found.mean))
+        again = self._moments_about_origin(nearer)
+        return replace(again, mean=again.mean + (nearer.origin - frame.origin) / frame.scale)
+
+    def _moments_about_origin(self, frame: Frame) -> Moments:
+        total = None if self._fused is None else self._fused.moments_from_one(frame)
+        if total is None:
+            total = self._blocks.moments_from_one(frame)
+        weight = self._total_weight()
+        mean = total[0, 1:] / weight
+        return Moments(weight, mean, total[1:, 1:] - np.outer(total[0, 1:], mean))
+
+    def label_sums(
+        self, rule: Rule, frame: Frame, centers: Array | None = None, *, curvature: int = 0
+    ) -> LabelSums:
+        if self.n_rows == 0:
+            return no_label_sums(rule.n_classes, self.n_features)
+        if isinstance(rule, LinearRule):
+            rule = rule.tied_at_rounding()
+            if self._fused is not None and centers is None:
+                moments = self.moments(frame)
+                found = self._fused.label_sums(rule, frame, moments, curvature=curvature > 0)
+                if found is not None:
+                    return found
+        return self._blocks.label_sums(rule, frame, centers, curvature=curvature > 0)
+
+    def sample(self, n: int, seed: int) -> tuple[AnyArray, Array]:
+        index: AnyArray = np.arange(self.n_rows)
+        if n < self.n_rows:
+            index = np.sort(np.random.default_rng(seed).choice(self.n_rows, n, replace=False))
+        if self._is_member is not None:
+            index = np.flatnonzero(self._is_member)[index]
+        rows = self._taken(index)
+        weights = np.ones(len(rows)) if self._host_weights is None else self._host_weights[index]
+        drawn = float(weights.sum())
+        return rows, weights * (self._total_weight() / drawn) if drawn > 0 else weights
+
+    def _taken(self, index: AnyArray) -> Array:
+        xp = self.place.xp
+        rows = to_host(xp.take(self._X, self.place.put_as_is(index), axis=0)).astype(np.float64)
+        is_finite = np.isfinite(rows)
+        if not is_finite.all():
+            row, column = np.argwhere(~is_finite)[0]
+            self._refuse(int(index[row]), int(column), is_nan=bool(np.isnan(rows[row, column])))
+        return rows
+
+    def responsibilities(self, rule: Rule, frame: Frame) -> Array:
+        shares = self._blocks.shares(rule, frame)
+        return shares if self._is_member is None else shares[self._is_member]
+
+    def apply(self, function: Callable[[Any], Any]) -> list[Any]:
+        """Results of a function of blocks of rows, which must be finite."""
+        xp = self.place.xp
+
+        def of_block(index: slice) -> Any:
+            rows = self._blocks.floating(index)
+            if not bool(xp.all(xp.isfinite(rows))):
+                self._refuse_non_finite()
+            return function(rows)
+
+        return self._blocks.of_blocks(of_block)
+
+    def _refuse_non_finite(self) -> None:
+        """ValueError that names the first row and column with NaN or infinity, if there is one."""
+        xp = self.place.xp
+
+        def of_block(index: slice) -> None:
+            rows = self._blocks.floating(index)
+            bad = ~xp.isfinite(rows)
+            if bool(xp.any(bad)):
+                row, column = (int(to_host(part)[0]) for part in xp.nonzero(bad))
+                self._refuse(index.start + row, column, is_nan=bool(xp.isnan(rows[row, column])))
+
+        self._blocks.of_blocks(of_block)
+
+    def _refuse(self, row: int, column: int, *, is_nan: bool) -> None:
+        where = column if self._names is None else repr(str(self._names[column]))
+        found, way_out = ("NaN", "Impute missing values") if is_nan else ("infinity", "Replace it")
+        raise ValueError(
+            f"Input {self._name} contains {found}, first in row {row}, column {where}. "
+            f"{way_out}, or drop these rows."
+        )
+
+    def _total_weight(self) -> float:
+        if self._host_weights is None:
+            return float(self.n_rows)
+        members = slice(None) if self._is_member is None else self._is_member
+        return float(self._host_weights[members].sum())

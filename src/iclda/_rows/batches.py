@@ -1,0 +1,197 @@
+"""Rows that come in batches, from the start every time: whatever can be read again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
+from typing import Any
+
+import numpy as np
+
+from .._core.types import AnyArray
+from .chunks import ArrayChunk, Chunk, TableChunk
+from .numpy_files import check_dtype
+from .reader import Reader
+from .tables import Columns, table_columns, table_dtypes
+
+# A new iterator over batches; of the columns of these names, of about so many rows, if it can.
+Factory = Callable[["list[str] | None", int], Iterable[Any]]
+
+_HEAD = 16  # first rows that must come first every time
+
+
+def open_batches(
+    make: Callable[[], Iterable[Any]],
+    name: str,
+    *,
+    n_rows: int | None = None,
+    n_features: int | None = None,
+    feature_names: Sequence[str] | None = None,
+) -> Reader:
+    """A reader of arrays or of tables: the first batch that holds rows tells which."""
+    first = _first_batch(make, name)
+    if first is None:
+        if n_features is None:
+            raise ValueError(f"{name} gave no rows; pass n_features if that is right.")
+        first, n_rows = np.zeros((0, n_features)), 0
+    reader = _reader(lambda names, size: make(), name, first, n_rows)
+    if feature_names is not None:
+        reader = reader.selected(feature_names)
+    if n_features not in (None, reader.n_features):
+        raise ValueError(
+            f"{name}: batches have {reader.n_features} columns, but n_features={n_features}."
+        )
+    return reader
+
+
+def _first_batch(make: Callable[[], Iterable[Any]], name: str) -> Any:
+    """The first batch that holds rows; TypeError if the batches can be read only once."""
+    batches = make()
+    if iter(batches) is batches and make() is batches:
+        raise TypeError(
+            f"{name} can be read only once: its factory returned the same iterator twice. Every "
+            "call must return a new one that starts from the first row."
+        )
+    return next((batch for batch in _each(batches) if _length(batch) > 0), None)
+
+
+def _reader(factory: Factory, name: str, first: Any, n_rows: int | None) -> Reader:
+    kind = ArrayBatches if table_dtypes(first) is None else TableBatches
+    return kind(factory, name, first, n_rows)
+
+
+def _each(batches: Iterable[Any]) -> Iterator[Any]:
+    """All batches; what is open is closed when the consumer stops."""
+    iterator = iter(batches)
+    try:
+        yield from iterator
+    finally:
+        close = getattr(iterator, "close", None)
+        if close is not None:
+            close()
+
+
+def _length(batch: Any) -> int:
+    return int(batch.num_rows if hasattr(batch, "num_rows") else len(batch))
+
+
+class _Batches(Reader):
+    """The rows of all batches; no row can be reached but through those before it."""
+
+    def __init__(self, factory: Factory, name: str, n_rows: int | None) -> None:
+        super().__init__(name)
+        self._factory = factory
+        self.n_rows = n_rows
+        self._heads: dict[tuple[str, ...], AnyArray] = {}
+
+    def chunks(self, n_rows: int, wanted: AnyArray | None = None) -> Iterator[Chunk]:
+        begin = 0
+        for number, batch in enumerate(_each(self._batches(n_rows))):
+            if _length(batch) == 0:
+                continue
+            chunk = self._chunk(batch, f"batch {number}", begin)
+            if begin == 0:
+                self._check_head(chunk)
+            yield chunk
+            begin += len(chunk)
+            if wanted is not None and begin > wanted[-1]:
+                break
+
+    def _check_head(self, chunk: Chunk) -> None:
+        """ValueError if another read began with other rows: a shuffle, or one that went on."""
+        rows = np.empty((min(_HEAD, len(chunk)), self.n_features), self.dtype)
+        chunk.fill(rows, 0)
+        first = self._heads.setdefault(tuple(self.feature_names or ()), rows)
+        n_both = min(len(first), len(rows))
+        if not np.array_equal(first[:n_both], rows[:n_both], equal_nan=True):
+            raise ValueError(
+                f"{self.name} changed between two passes: {chunk.where} (block 0) begins with "
+                "other rows than before. Every call of the factory must start from the first row, "
+                "and give the rows in the same order."
+            )
+
+    def _batches(self, n_rows: int) -> Iterable[Any]:
+        return self._factory(None, n_rows)
+
+    def _chunk(self, batch: Any, where: str, begin: int) -> Chunk:
+        raise NotImplementedError
+
+
+class ArrayBatches(_Batches):
+    """Batches that are arrays."""
+
+    def __init__(self, factory: Factory, name: str, first: Any, n_rows: int | None) -> None:
+        super().__init__(factory, name, n_rows)
+        array = _array(first, f"{name}: batch 0")
+        self.n_features, self._dtype = int(array.shape[1]), array.dtype
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self._dtype
+
+    def selected(self, names: Sequence[str]) -> ArrayBatches:
+        """The same rows with names."""
+        if len(names) != self.n_features:
+            raise ValueError(
+                f"{self.name}: batches have {self.n_features} columns, but {len(names)} names "
+                "were given."
+            )
+        other = copy(self)
+        other.feature_names = [str(one) for one in names]
+        return other
+
+    def _chunk(self, batch: Any, where: str, begin: int) -> Chunk:
+        rows = _array(batch, f"{self.name}: {where}")
+        if rows.shape[1] != self.n_features:
+            raise ValueError(
+                f"{self.name}: {where} (from row {begin} on) has {rows.shape[1]} columns, but the "
+                f"first one has {self.n_features}."
+            )
+        if rows.dtype != self.dtype:
+            raise ValueError(
+                f"{self.name}: {where} (from row {begin} on) holds {rows.dtype}, but the first one "
+                f"holds {self.dtype}."
+            )
+        return ArrayChunk(begin, where, rows)
+
+
+def _array(batch: Any, where: str) -> AnyArray:
+    rows = np.asarray(batch)
+    if rows.ndim != 2:
+        raise ValueError(f"{where} must be 2-d, rows x features, got shape {rows.shape}.")
+    check_dtype(rows.dtype, where)
+    return rows
+
+
+class TableBatches(_Batches):
+    """Batches that are tables of pyarrow, polars or pandas."""
+
+    order = "F"  # a table is copied column by column
+
+    def __init__(self, factory: Factory, name: str, first: Any, n_rows: int | None) -> None:
+        super().__init__(factory, name, n_rows)
+        self._take(Columns(table_dtypes(first) or {}))
+
+    def _take(self, columns: Columns) -> None:
+        self._columns = columns
+        self.feature_names, self.n_features = columns.names, len(columns.names)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self._columns.dtype_in(self.name)
+
+    def selected(self, names: Sequence[str]) -> TableBatches:
+        other = copy(self)
+        other._take(self._columns.selected(names, self.name))
+        return other
+
+    def _batches(self, n_rows: int) -> Iterable[Any]:
+        return self._factory(self._columns.names, n_rows)
+
+    def _chunk(self, batch: Any, where: str, begin: int) -> Chunk:
+        place = f"{self.name}: {where} (from row {begin} on)"
+        dtypes = table_dtypes(batch)
+        if dtypes is None:
+            raise ValueError(f"{place} is no table, as the first one is, but {type(batch)}.")
+        self._columns.compare(dtypes, place, "the first one")
+        return TableChunk(begin, where, table_columns(batch, self._columns.names, place, begin))

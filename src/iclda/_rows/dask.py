@@ -1,0 +1,211 @@
+"""Rows on the workers of a Dask cluster: sums are formed and added up where the rows are.
+
+A pass is one graph: a task for every block, then a tree of sums in the order of the blocks. The
+result therefore does not depend on which worker did what, or how often. Only the total comes back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
+from itertools import pairwise
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+
+try:
+    import dask.delayed  # noqa: F401
+except ImportError as error:
+    raise ImportError(
+        "Dask reads these rows, and is not installed: pip install 'iclda[dask]'."
+    ) from error
+
+from .._core.frame import Frame
+from .._core.labelsums import LabelSums, Rule, no_label_sums
+from .._core.moments import Moments, no_moments
+from .._core.types import AnyArray, Array
+from .dask_blocks import (
+    Chosen,
+    Drawn,
+    Known,
+    added,
+    applied,
+    drawn_together,
+    listed,
+    shared,
+    summed,
+    taken,
+    taken_from_held,
+)
+from .dask_opened import Opened, Step, open_blocks
+from .dask_source import DaskSource, array_of, blocks_of, check_features
+from .dask_workers import workers_of
+
+
+def open_rows(
+    X: Any,
+    *,
+    name: str,
+    n_features: int | None = None,
+    feature_names: AnyArray | None = None,
+    weights: Array | None = None,
+    is_member: AnyArray | None = None,
+    n_threads: int = 1,
+) -> DaskRows:
+    """Rows of a Dask array or dataframe, or of loaders. Blocks are looked at the first time."""
+    source = X if isinstance(X, DaskSource) else DaskSource(X)
+    workers = workers_of(source.client, source.retries, source.timeout)
+    if source.opened is None or not source.opened.is_alive(workers):
+        found = blocks_of(source.source, name, n_features, feature_names)
+        source.opened = open_blocks(found, workers, name, source.persist)
+    opened: Opened = source.opened
+    check_features(opened.n_features, opened.found.feature_names, name, n_features, feature_names)
+    rows = DaskRows(opened, weights, is_member, n_threads)
+    rows.source = source
+    return rows
+
+
+def apply_to_rows(
+    X: Any,
+    function: Callable[[Any], Any],
+    *,
+    name: str,
+    n_features: int,
+    feature_names: AnyArray | None = None,
+    n_threads: int = 1,
+) -> Any:
+    """A Dask array of results, not computed."""
+    source = X.source if isinstance(X, DaskSource) else X
+    rows = array_of(source, name, n_features, feature_names)
+    none = np.asarray(function(np.zeros((1, n_features))))[:0]
+    shape: dict[str, Any] = {"drop_axis": 1, "chunks": (rows.chunks[0],)}
+    if none.ndim == 2:
+        shape = {"chunks": (rows.chunks[0], (none.shape[1],))}
+    known = Known(name, 0, n_features)
+    task = partial(applied, known=known, function=function, none=none)
+    return rows.map_blocks(task, dtype=none.dtype, meta=none, **shape)
+
+
+class DaskRows:
+    """All rows of a source, or those that ``is_member`` marks."""
+
+    source: DaskSource  # what to open to find the blocks as they are now
+
+    def __init__(
+        self, opened: Opened, weights: Array | None, is_member: AnyArray | None, n_threads: int
+    ) -> None:
+        self._opened = opened
+        self._weights = weights
+        self._is_member = is_member
+        self._n_threads = n_threads
+
+    @cached_property
+    def n_rows(self) -> int:
+        if self._is_member is None:
+            return int(self._opened.offsets[-1])
+        return int(self._is_member.sum())
+
+    @property
+    def n_features(self) -> int:
+        return self._opened.n_features
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        return self._opened.found.feature_names
+
+    def moments(self, frame: Frame) -> Moments:
+        return self._added_up("moments", frame=frame) or no_moments(self.n_features)
+
+    def label_sums(
+        self, rule: Rule, frame: Frame, centers: Array | None = None, *, curvature: int = 0
+    ) -> LabelSums:
+        total = self._added_up(
+            "label_sums", rule=rule, frame=frame, centers=centers, curvature=curvature
+        )
+        return total or no_label_sums(rule.n_classes, self.n_features)
+
+    def sample(self, n: int, seed: int) -> tuple[AnyArray, Array]:
+        if self.n_rows == 0:
+            return np.zeros((0, self.n_features)), np.zeros(0)
+        if n < self.n_rows:
+            index = np.sort(np.random.default_rng(seed).choice(self.n_rows, n, replace=False))
+        else:
+            index = np.arange(self.n_rows)
+        if self._is_member is not None:
+            index = np.flatnonzero(self._is_member)[index]
+        is_held = self._opened.n_held > 0 and n < self.n_rows
+        numbers, rows = self._taken_from_held(index) if is_held else self._taken(index)
+        weights = np.ones(len(rows)) if self._weights is None else self._weights[numbers]
+        total = float(self.n_rows) if self._weights is None else self._total_weight()
+        drawn = float(weights.sum())
+        return rows.astype(np.float64), weights * (total / drawn) if drawn > 0 else weights
+
+    def responsibilities(self, rule: Rule, frame: Frame) -> Array:
+        if self.n_rows == 0:
+            return np.zeros((0, rule.n_classes))
+        step = Step(shared, listed, {"arguments": {"rule": rule, "frame": frame}})
+        return np.concatenate(self._opened.run(step, self._inputs))
+
+    def _added_up(self, method: str, **arguments: Any) -> Any:
+        """A sum over all rows; None if there are none."""
+        settings = {"method": method, "n_threads": self._n_threads, "arguments": arguments}
+        step = Step(summed, added, settings)
+        return self._opened.run(step, self._inputs) if self._inputs else None
+
+    def _taken(self, index: AnyArray) -> Drawn:
+        """The rows with these numbers."""
+        cuts = np.searchsorted(index, self._opened.offsets).tolist()
+        own = {
+            i: {"positions": index[begin:end] - self._opened.offsets[i]}
+            for i, (begin, end) in enumerate(pairwise(cuts))
+            if begin < end
+        }
+        blocks = {i: (self._opened.found.inputs[i],) for i in own}
+        drawn: Drawn = self._opened.run(Step(taken, drawn_together), blocks, own)
+        return drawn
+
+    def _taken_from_held(self, index: AnyArray) -> Drawn:
+        """As many rows of every block as these are, without a read of the blocks."""
+        counts = np.diff(np.searchsorted(index, self._opened.offsets))
+        if counts.max() > self._opened.n_held:
+            return self._taken(index)
+        own = {i: {"n": counts[i]} for i in np.flatnonzero(counts).tolist()}
+        held = {i: (self._opened.looked[i], self._chosen[i]) for i in own}
+        numbers, rows = self._opened.run(Step(taken_from_held, drawn_together), held, own)
+        # Few of the rows held are members where few of all rows are.
+        return (numbers, rows) if len(rows) == len(index) else self._taken(index)
+
+    @cached_property
+    def _inputs(self) -> dict[int, Sequence[Any]]:
+        """Blocks with rows that count, each with what is known of its rows."""
+        blocks = self._opened.found.inputs
+        return {i: (blocks[i], self._chosen[i]) for i in self._in_use}
+
+    @cached_property
+    def _in_use(self) -> list[int]:
+        """Numbers of the blocks with rows that count."""
+        spans = list(enumerate(pairwise(self._opened.offsets)))
+        if self._is_member is None:
+            return [i for i, (begin, end) in spans if begin < end]
+        return [i for i, (begin, end) in spans if self._is_member[begin:end].any()]
+
+    @cached_property
+    def _chosen(self) -> list[Any]:
+        """Weights and membership of the rows of every block, on the workers."""
+        spans = list(pairwise(self._opened.offsets.tolist()))
+        if self._weights is None and self._is_member is None:
+            return [None] * len(spans)
+        name = f"chosen-{uuid4().hex}"
+        graph = {}
+        for i, (begin, end) in enumerate(spans):
+            weights = None if self._weights is None else self._weights[begin:end]
+            is_member = None if self._is_member is None else self._is_member[begin:end]
+            bits = None if is_member is None else np.packbits(is_member)
+            graph[name, i] = (Chosen, weights, bits, end - begin)
+        return self._opened.workers.keep(graph, list(graph))
+
+    def _total_weight(self) -> float:
+        assert self._weights is not None
+        members = slice(None) if self._is_member is None else self._is_member
+        return float(self._weights[members].sum())

@@ -1,0 +1,181 @@
+"""What the user passes, as a list of blocks: Dask arrays, Dask dataframes, loaders."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+import dask
+import numpy as np
+from dask.core import flatten
+from dask.delayed import Delayed, delayed
+
+from .._core.types import AnyArray
+from .dask_blocks import Known, rows_of
+
+
+@dataclass(eq=False, repr=False)
+class DaskSource:
+    """A Dask collection or a list of loaders, with settings: see ``iclda.rows.from_dask``."""
+
+    _iclda_backend: ClassVar[str] = "dask"
+    source: Any
+    client: Any = None
+    persist: bool | None = None
+    retries: int = 2
+    timeout: float | None = 600.0
+    opened: Any = None  # blocks once looked at, as long as this lives
+
+    def __repr__(self) -> str:
+        n_blocks = "" if not isinstance(self.source, list) else f"{len(self.source)} "
+        return f"<rows of {n_blocks}{_kind_of(self.source, 'source')}>"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.source, (list, tuple)):
+            self.source = list(self.source)
+            _check_loaders(self.source)
+        else:
+            _kind_of(self.source, "source")
+        if not isinstance(self.retries, (int, np.integer)) or self.retries < 0:
+            raise ValueError(f"retries must be an integer, 0 or more, got {self.retries!r}.")
+        if self.timeout is not None and not self.timeout > 0:
+            raise ValueError(
+                f"timeout must be a positive number of seconds, or None, got {self.timeout!r}."
+            )
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """What a task takes for every block, and what is known of all of them without a read.
+
+    An input is a key of ``graph``, a loader, which is called where the task runs, or a block.
+    """
+
+    inputs: list[Any]
+    graph: dict[Any, Any]
+    n_features: int | None
+    feature_names: list[str] | None = None
+    n_bytes: float | None = None
+    is_array: bool = False
+
+
+def blocks_of(
+    source: Any, name: str, n_features: int | None = None, feature_names: AnyArray | None = None
+) -> Blocks:
+    """The blocks of a source, whose columns must be those of the fit."""
+    kind = _kind_of(source, name)
+    if kind == "loaders":
+        return _blocks_of_loaders(source, n_features)
+    width, names = _check_columns(source, name, n_features, feature_names)
+    (best,) = dask.optimize(source)
+    keys = list(flatten(best.__dask_keys__()))
+    is_sized = kind == "array" and not np.isnan(source.shape[0])
+    n_bytes = float(source.nbytes) if is_sized else None
+    return Blocks(keys, dict(best.__dask_graph__()), width, names, n_bytes, kind == "array")
+
+
+def _check_columns(
+    source: Any, name: str, n_features: int | None, feature_names: AnyArray | None
+) -> tuple[int, list[str] | None]:
+    """Number and names of the columns of an array or dataframe, as in the fit."""
+    names = None
+    if _kind_of(source, name) == "array":
+        _check_array(source, name)
+    else:
+        columns = list(source.columns)
+        names = columns if all(isinstance(column, str) for column in columns) else None
+    check_features(source.shape[1], names, name, n_features, feature_names)
+    return source.shape[1], names
+
+
+def _blocks_of_loaders(loaders: list[Any], n_features: int | None) -> Blocks:
+    graph: dict[Any, Any] = {}
+    inputs = []
+    for loader in loaders:
+        if isinstance(loader, Delayed):
+            graph.update(loader.__dask_graph__())
+            loader = loader.key
+        inputs.append(loader)
+    return Blocks(inputs, graph, n_features)
+
+
+def array_of(source: Any, name: str, n_features: int, feature_names: AnyArray | None) -> Any:
+    """A Dask array of the rows, not read."""
+    import dask.array
+
+    kind = _kind_of(source, name)
+    if kind != "loaders":
+        _check_columns(source, name, n_features, feature_names)
+    if kind == "array":
+        return source
+    parts = []
+    for i, block in enumerate(source if kind == "loaders" else source.to_delayed()):
+        task = partial(rows_of, known=Known(name, i, n_features))
+        rows = (
+            delayed(task)(block) if isinstance(block, Delayed) else delayed(partial(task, block))()
+        )
+        shape = (np.nan, n_features)
+        parts.append(dask.array.from_delayed(rows, shape, meta=np.empty((0, n_features))))
+    return dask.array.concatenate(parts, allow_unknown_chunksizes=True)
+
+
+def _kind_of(source: Any, name: str) -> str:
+    if isinstance(source, list):
+        return "loaders"
+    if not isinstance(source, Delayed) and hasattr(source, "to_delayed"):
+        if hasattr(source, "rechunk"):
+            return "array"
+        if hasattr(source, "columns"):
+            return "dataframe"
+    raise TypeError(
+        f"{name} must be a Dask array, a Dask dataframe, or iclda.rows.from_dask(...) of one of "
+        f"them or of a list of loaders, got {type(source).__name__}."
+    )
+
+
+def _check_loaders(loaders: list[Any]) -> None:
+    if not loaders:
+        raise ValueError("source is an empty list: pass one loader for every block of rows.")
+    for i, loader in enumerate(loaders):
+        if not callable(loader):  # delayed objects are
+            raise TypeError(
+                f"source[{i}] must be a function without arguments or a delayed object, which "
+                f"returns a block of rows, got {type(loader).__name__}."
+            )
+
+
+def _check_array(array: Any, name: str) -> None:
+    if array.ndim != 2:
+        raise ValueError(f"{name} must be 2-d, rows x features, got shape {array.shape}.")
+    if np.isnan(array.shape[1]):
+        raise ValueError(
+            f"{name} has an unknown number of columns: call {name}.compute_chunk_sizes() first."
+        )
+    if len(array.chunks[1]) > 1:
+        raise ValueError(
+            f"{name} is cut along its columns, into {array.chunks[1]}, and every block must hold "
+            f"whole rows: pass {name}.rechunk({{1: -1}})."
+        )
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{name} must hold real numbers, got an array of {array.dtype}.")
+
+
+def check_features(
+    n_found: int,
+    found: list[str] | None,
+    name: str,
+    n_expected: int | None,
+    expected: AnyArray | None,
+) -> None:
+    """ValueError unless number and names of the columns are those of the fit, where known."""
+    if n_expected not in (None, n_found):
+        raise ValueError(f"{name} has {n_found} features, but X of fit has {n_expected}.")
+    if found is None or expected is None:
+        return
+    for i, (one, other) in enumerate(zip(found, expected, strict=True)):
+        if one != other:
+            raise ValueError(
+                f"The feature names should match those that were passed during fit: column {i} of "
+                f"{name} is {one!r}, and was {str(other)!r}. Pass {name}[feature_names_in_]."
+            )

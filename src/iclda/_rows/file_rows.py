@@ -1,0 +1,244 @@
+"""Sums over rows that are read a slab at a time.
+
+A pass copies the rows into slabs of equal length, one thread ahead of the arithmetic. The slabs
+are the groups of blocks that rows in memory are summed by: the sums are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from itertools import chain
+from typing import Any, TypeVar
+
+import numpy as np
+
+from .._core.frame import Frame
+from .._core.labelsums import Rule, fold
+from .._core.moments import is_near_zero
+from .._core.types import AnyArray, Array
+from .ahead import AHEAD, in_order, read_ahead
+from .look import first_look, rows_at
+from .memory import GROUP, rows_per_block
+from .progress import report
+from .reader import Reader
+from .reservoir import Reservoir
+from .slabs import FirstPass, Slab, check_slab, cut
+from .sums import Block, BlockSums, OfBlocks, Sum, added, joined
+
+# Rows kept in the first pass: twice what a search asks for, so that another seed gives another
+# sample of them.
+_KEPT_ROWS = (4_000, 40_000)
+_KEPT_ENTRIES = 4_000_000
+_SPARE = AHEAD + 2  # slabs besides those of the threads: read ahead, being filled, and what from
+_MANY = 10**9
+_FEW = 512  # rows looked at before all are summed
+
+Result = TypeVar("Result")
+
+
+class FileRows(BlockSums):
+    """All rows of a reader, or those that ``is_member`` marks."""
+
+    def __init__(
+        self,
+        reader: Reader,
+        weights: Array | None = None,
+        is_member: AnyArray | None = None,
+        *,
+        n_threads: int = 1,
+        memory: int = 2**28,
+    ) -> None:
+        is_partial = is_member is not None and not is_member.all()
+        self._reader = reader
+        self._weights = weights
+        self._is_member = is_member if is_partial else None
+        self._block_rows = rows_per_block(reader.n_features)
+        self._slab_rows, self._n_threads = self._sizes(n_threads, memory)
+        self._n_rows = reader.n_rows if is_member is None else int(is_member.sum())
+        self._first_pass = FirstPass(reader.name)
+        self._kept: tuple[AnyArray, AnyArray] | None = None  # rows of a sample and their numbers
+        self.n_passes = 0
+        self.source: object = None  # what to open again
+
+    def _sizes(self, n_threads: int, memory: int) -> tuple[int, int]:
+        """Rows of a slab, whatever the number of threads; then how many there is memory for."""
+        block = self._block_rows * self._reader.n_features * self._reader.dtype.itemsize
+        n_blocks = min(GROUP, max(1, memory // ((_SPARE + 1) * max(1, block))))
+        n_spare = memory // max(1, n_blocks * block) - _SPARE
+        return n_blocks * self._block_rows, max(1, min(n_threads, n_spare // (AHEAD + 1)))
+
+    @property
+    def n_rows(self) -> int:
+        """Where the source does not tell, a billion before the first pass."""
+        return _MANY if self._n_rows is None else self._n_rows
+
+    def count(self) -> int:
+        """Exact number of rows; reads them if nothing else tells."""
+        if self._n_rows is None:
+            self._n_rows = self._reader.count()
+        return self._n_rows
+
+    @property
+    def n_features(self) -> int:
+        return self._reader.n_features
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        return self._reader.feature_names
+
+    # Passes over all rows.
+
+    def _added_up(self, of_blocks: OfBlocks[Sum]) -> Sum | None:
+        if self._n_rows == 0:
+            return None
+        slabs = self._slabs() if self._kept is not None else self._first_slabs()
+        sums = self._pass(slabs, lambda slab: of_blocks(self._blocks(slab)))
+        for first in sums:
+            return added(chain([first], sums))
+        return None
+
+    def _is_summed_from_zero(self, frame: Frame) -> bool:
+        is_long = self._reader.n_rows is None or self._reader.n_rows > self._block_rows
+        if self._weights is not None or not is_long:
+            return False
+        return is_near_zero(self._drawn(_FEW, 0)[0].astype(np.float64), frame)
+
+    def _pass(self, slabs: Iterator[Slab], of_slab: Callable[[Slab], Result]) -> Iterator[Result]:
+        """Results of a function of all slabs, in order, while the next ones are read."""
+        self.n_passes += 1
+        n_all = self._reader.n_rows or self._first_pass.n_rows
+
+        def numbered(slab: Slab) -> tuple[int, Result]:
+            return slab.stop, of_slab(slab)
+
+        with (
+            closing(read_ahead(slabs)) as ahead,
+            closing(in_order(numbered, ahead, self._n_threads)) as results,
+        ):
+            for n_done, result in results:
+                report(self.n_passes, n_done, n_all)
+                yield result
+
+    def _slabs(self) -> Iterator[Slab]:
+        """All rows, which must be those of the first pass."""
+        self._reader.check_unchanged()
+        slabs = cut(self._reader.chunks(self._slab_rows), self._reader, self._slab_rows)
+        return self._first_pass.compared(slabs)
+
+    def _checked_slabs(self) -> Iterator[Slab]:
+        """All rows, looked at for NaN and counted."""
+        n_read = 0
+        for slab in self._slabs():
+            n_read = slab.stop
+            check_slab(slab, self._reader.name, self.feature_names)
+            self._check_length(n_read, is_end=False)
+            yield slab
+        self._check_length(n_read, is_end=True)
+
+    def _first_slabs(self) -> Iterator[Slab]:
+        """All rows, checked, and a sample of them kept."""
+        least, most = _KEPT_ROWS
+        n_kept = min(most, max(least, _KEPT_ENTRIES // (1 + self.n_features)))
+        sample = Reservoir(n_kept, self.n_features, self._reader.dtype, seed=0)
+        n_members = 0
+        for slab in self._checked_slabs():
+            inside = self._inside(slab, 0, len(slab.rows))
+            numbers = slab.start + np.arange(len(slab.rows))[inside]
+            sample.add(slab.rows[inside], numbers)
+            n_members += len(numbers)
+            yield slab
+        self._n_rows, self._kept = n_members, sample.drawn()
+
+    def _check_length(self, n_read: int, *, is_end: bool) -> None:
+        """ValueError for more or fewer rows than the source, labels or weights promise."""
+        promised = {self._reader.n_rows, _length(self._is_member), _length(self._weights)}
+        for n_rows in promised - {None}:
+            assert n_rows is not None
+            if n_read > n_rows or (is_end and n_read < n_rows):
+                found = f"{n_read} rows" if is_end else f"more than {n_rows} rows"
+                raise ValueError(f"{self._reader.name} gave {found}, but {n_rows} were expected.")
+
+    # Blocks of a slab.
+
+    def _inside(self, slab: Slab, low: int, high: int) -> slice | AnyArray:
+        """Where members are among some rows of a slab."""
+        if self._is_member is None:
+            return slice(low, high)
+        return low + np.flatnonzero(self._is_member[slab.start + low : slab.start + high])
+
+    def _blocks(self, slab: Slab) -> Iterator[Block]:
+        for low in range(0, len(slab.rows), self._block_rows):
+            inside = self._inside(slab, low, min(low + self._block_rows, len(slab.rows)))
+            rows = slab.rows[inside]
+            if rows.dtype != np.float64:
+                rows = rows.astype(np.float64)
+            index = _shifted(inside, slab.start)
+            yield rows, None if self._weights is None else self._weights[index], index
+
+    def applied(self, function: Callable[[AnyArray], AnyArray]) -> AnyArray:
+        """Results of a function of the rows of blocks."""
+        return self._listed(lambda block: function(block[0]))
+
+    def responsibilities(self, rule: Rule, frame: Frame) -> Array:
+        rule, is_folded = fold(rule, frame)
+
+        def of_block(block: Block) -> Array:
+            rows, _, index = block
+            return rule.shares(rows if is_folded else frame.apply(rows), index)[0].T
+
+        return self._listed(of_block)
+
+    def _listed(self, of_block: Callable[[Block], AnyArray]) -> AnyArray:
+        def of_slab(slab: Slab) -> list[AnyArray]:
+            return [of_block(block) for block in self._blocks(slab)]
+
+        none = of_block((np.zeros((0, self.n_features)), None, slice(0, 0)))
+        results = self._pass(self._checked_slabs(), of_slab)
+        return joined(chain([none], chain.from_iterable(results)), self._n_rows)
+
+    # Some rows.
+
+    def sample(self, n: int, seed: int) -> tuple[AnyArray, Array]:
+        rows, numbers = self._drawn(n, seed)
+        rows = np.asarray(rows, dtype=np.float64)
+        if self._weights is None:
+            weights, total = np.ones(len(rows)), float(self._n_rows or len(rows))
+        else:
+            weights, total = self._weights[numbers], self._total_weight()
+        drawn = float(weights.sum())
+        return rows, weights * (total / drawn) if drawn > 0 else weights
+
+    def _drawn(self, n: int, seed: int) -> tuple[AnyArray, AnyArray]:
+        """Rows and their numbers: of those kept in the first pass, or read for the purpose."""
+        if self._kept is not None and (n < self.n_rows or len(self._kept[0]) == self.n_rows):
+            rows, numbers = self._kept
+            if n >= len(rows):
+                return rows, numbers
+            index = np.sort(np.random.default_rng(seed).choice(len(rows), n, replace=False))
+            return rows[index], numbers[index]
+        is_all = n >= self.n_rows
+        numbers = self._all_numbers() if is_all else self._look(n)
+        rows = rows_at(self._reader, numbers, must_exist=is_all)
+        return rows, numbers[: len(rows)]
+
+    def _all_numbers(self) -> AnyArray:
+        return (
+            np.arange(self.n_rows) if self._is_member is None else np.flatnonzero(self._is_member)
+        )
+
+    def _look(self, n: int) -> AnyArray:
+        return first_look(self._reader, self._is_member, n)
+
+    def _total_weight(self) -> float:
+        assert self._weights is not None
+        members = slice(None) if self._is_member is None else self._is_member
+        return float(self._weights[members].sum())
+
+
+def _length(array: Any) -> int | None:
+    return None if array is None else len(array)
+
+
+def _shifted(index: slice | AnyArray, by: int) -> slice | AnyArray:
+    return slice(index.start + by, index.stop + by) if isinstance(index, slice) else index + by

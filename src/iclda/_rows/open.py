@@ -1,0 +1,111 @@
+"""Which backend reads rows: told by the type's name, so that nothing is imported to find out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, Protocol, cast
+
+from .._core.rows import Rows
+from .._core.types import AnyArray, Array
+
+# Package that a type comes from -> module of this folder.
+_BACKENDS = {
+    "array_api_strict": "array_api",
+    "cupy": "array_api",
+    "jax": "array_api",
+    "jaxlib": "array_api",
+    "torch": "array_api",
+    "dask": "dask",
+    "dask_expr": "dask",
+}
+# Types of packages whose others are arrays or tables in memory.
+_FILE_TYPES = {
+    ("polars", "LazyFrame"),
+    ("pyarrow", "Dataset"),
+    ("pyarrow", "FileSystemDataset"),
+    ("pyarrow", "InMemoryDataset"),
+    ("pyarrow", "UnionDataset"),
+    ("pyarrow", "RecordBatchReader"),
+}
+# Taken for arrays in memory unless they are large.
+_LARGE_TYPES = {("numpy", "memmap"), ("pyarrow", "Table")}
+_LARGE = 2**28  # bytes
+
+
+class OpenRows(Rows, Protocol):
+    """Rows of a source, and what it calls its columns."""
+
+    @property
+    def feature_names(self) -> list[str] | None: ...
+
+
+class Backend(Protocol):
+    """A module of this folder."""
+
+    def open_rows(
+        self,
+        X: Any,
+        *,
+        name: str,
+        n_features: int | None = None,
+        feature_names: AnyArray | None = None,
+        weights: Array | None = None,
+        is_member: AnyArray | None = None,
+        n_threads: int = 1,
+    ) -> OpenRows:
+        """Rows of a source, those that ``is_member`` marks; ``name`` is its name in messages.
+
+        ``n_features`` and ``feature_names`` are those of the fit: ValueError if the source has
+        others. None: the source decides. Reads little or nothing; what a block holds is checked
+        when it is read.
+        """
+        ...
+
+    def apply_to_rows(
+        self,
+        X: Any,
+        function: Callable[[Any], Any],
+        *,
+        name: str,
+        n_features: int,
+        feature_names: AnyArray | None = None,
+        n_threads: int = 1,
+    ) -> Any:
+        """Results of a function of (n, d) rows, whose result has n entries, in the same order."""
+        ...
+
+
+def backend_of(X: Any) -> Backend | None:
+    """The module that reads X; None is an array, or what can be made one, in memory."""
+    name = _name_of_backend(X)
+    if name is None:
+        return None
+    return cast(Backend, import_module(f".{name}", __package__))
+
+
+def in_memory(values: Any) -> Any:
+    """Labels, weights or results from a device in memory; anything else as it is."""
+    if _name_of_backend(values) == "array_api":
+        from .devices import to_host
+
+        return to_host(values)
+    return values
+
+
+def _name_of_backend(X: Any) -> str | None:
+    own: str | None = getattr(type(X), "_iclda_backend", None)  # made by iclda.rows
+    if own is not None:
+        return own
+    if _is_path(X) or (isinstance(X, (list, tuple)) and len(X) > 0 and all(map(_is_path, X))):
+        return "files"
+    package = type(X).__module__.partition(".")[0]
+    kind = package, type(X).__name__
+    if kind in _FILE_TYPES or (kind in _LARGE_TYPES and X.nbytes > _LARGE):
+        return "files"
+    return _BACKENDS.get(package)
+
+
+def _is_path(value: Any) -> bool:
+    return isinstance(value, (str, os.PathLike))

@@ -1,0 +1,77 @@
+"""Which files a path, folder, pattern or list of them means, and whether they changed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from glob import glob, has_magic
+from pathlib import Path
+from typing import Any
+
+FORMATS = {".npy": "npy", ".parquet": "parquet", ".pq": "parquet"}
+
+
+def files_of(X: Any, name: str) -> tuple[str, list[Path]]:
+    """Format and files, in order of their names within a folder or pattern."""
+    given = [X] if isinstance(X, (str, os.PathLike)) else list(X)
+    files = [file for path in given for file in _expanded(os.fspath(path), name)]
+    formats = {FORMATS.get(file.suffix.lower(), "") for file in files}
+    if len(formats) > 1:
+        shown = ", ".join(str(file) for file in files[:3])
+        raise ValueError(f"{name} mixes files of several formats ({shown}): pass those of one.")
+    found = formats.pop()
+    if not found:
+        raise ValueError(
+            f"{name}: cannot tell the format of {files[0]}. Files that end in "
+            f"{', '.join(FORMATS)} are read; for others pass a pyarrow dataset, a polars "
+            "LazyFrame, or iclda.rows.from_batches."
+        )
+    return found, files
+
+
+def _expanded(path: str, name: str) -> list[Path]:
+    if os.path.isdir(path):
+        found = [file for file in sorted(Path(path).rglob("*")) if _is_data(file, Path(path))]
+        rule = f"no file that ends in {', '.join(FORMATS)}"
+    elif os.path.exists(path) or not has_magic(path):
+        return [Path(path)]
+    else:
+        found = [Path(file) for file in sorted(glob(path, recursive=True)) if os.path.isfile(file)]
+        rule = "no file of that pattern"
+    if not found:
+        raise FileNotFoundError(f"{name}: {path} holds {rule}.")
+    return found
+
+
+def _is_data(file: Path, folder: Path) -> bool:
+    """Not what engines leave beside their data: _SUCCESS, _metadata, hidden and temporary files."""
+    inner = file.relative_to(folder).parts
+    is_hidden = any(part.startswith((".", "_")) for part in inner)
+    return file.suffix.lower() in FORMATS and not is_hidden and file.is_file()
+
+
+class Unchanged:
+    """Sizes and times of files when they were first looked at."""
+
+    def __init__(self, files: Sequence[str | os.PathLike[str]], name: str) -> None:
+        self._files = files
+        self._first = [_stamp(file, name) for file in files]
+
+    def check(self, name: str) -> None:
+        """ValueError that names a file that is not what it was."""
+        for file, first in zip(self._files, self._first, strict=True):
+            size, _ = now = _stamp(file, name)
+            if now != first:
+                what = "was written to" if size == first[0] else f"has {size} bytes, not {first[0]}"
+                raise ValueError(
+                    f"{name} changed between two passes: {os.fspath(file)} {what} since it was "
+                    "opened. Open it again, or fit to a copy that nothing writes to."
+                )
+
+
+def _stamp(file: str | os.PathLike[str], name: str) -> tuple[int, int]:
+    try:
+        status = os.stat(file)
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"{name}: there is no file {os.fspath(file)}.") from error
+    return status.st_size, status.st_mtime_ns

@@ -1,0 +1,114 @@
+"""The sums of ``_core.rows.Rows`` from blocks of rows, however a backend cuts and reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import reduce
+from itertools import chain
+from operator import add
+from typing import TypeVar
+
+import numpy as np
+
+from .._core.frame import Frame
+from .._core.labelsums import (
+    BoundaryRows,
+    LabelSums,
+    Rule,
+    fold,
+    label_sums_of_block,
+    no_label_sums,
+    unfolded,
+)
+from .._core.moments import (
+    Moments,
+    SumsFromZero,
+    moments_of_block,
+    no_moments,
+    sums_from_zero,
+)
+from .._core.types import AnyArray, Array
+
+Block = tuple[AnyArray, "Array | None", "slice | AnyArray"]  # rows, weights, row numbers
+Sum = TypeVar("Sum", Moments, SumsFromZero, LabelSums)
+OfBlocks = Callable[[Iterable[Block]], Sum]
+
+
+class BlockSums:
+    """Moments and label sums; ``_added_up`` and ``n_features`` come from the backend."""
+
+    @property
+    def n_features(self) -> int:
+        raise NotImplementedError
+
+    def _added_up(self, of_blocks: OfBlocks[Sum]) -> Sum | None:
+        """Sum of a function of groups of blocks, in a fixed order; None if there are no rows."""
+        raise NotImplementedError
+
+    def _is_summed_from_zero(self, frame: Frame) -> bool:
+        """Whether rows are many and near enough to zero to be summed without a copy."""
+        raise NotImplementedError
+
+    def moments(self, frame: Frame) -> Moments:
+        if self._is_summed_from_zero(frame):
+            sums = self._added_up(lambda blocks: added(sums_from_zero(a) for a, _, _ in blocks))
+            moments = None if sums is None else sums.moments(frame)
+            if moments is not None:
+                return moments
+
+        def of_blocks(blocks: Iterable[Block]) -> Moments:
+            return added(moments_of_block(frame.apply(rows), w) for rows, w, _ in blocks)
+
+        return self._added_up(of_blocks) or no_moments(self.n_features)
+
+    def label_sums(
+        self, rule: Rule, frame: Frame, centers: Array | None = None, *, curvature: int = 0
+    ) -> LabelSums:
+        # One read a pass: fold the frame into the rule rather than shift and scale every row.
+        # Labels come from the folded rule whenever there is one: ties must fall the same way with
+        # and without scatter.
+        folded, is_folded = fold(rule, frame)
+        sums_raw = is_folded and centers is None
+
+        def of_blocks(blocks: Iterable[Block]) -> LabelSums:
+            between = BoundaryRows(curvature)
+
+            def of_block(block: Block) -> LabelSums:
+                rows, weights, index = block
+                used = rows if sums_raw else frame.apply(rows)
+                shares, log_sums = folded.shares(rows if is_folded else used, index)
+                if curvature:
+                    between.add(used, weights, shares)
+                return label_sums_of_block(used, weights, shares, log_sums, centers)
+
+            sums = added(map(of_block, blocks))
+            return replace(sums, curvature=between.scatter()) if curvature else sums
+
+        total = self._added_up(of_blocks)
+        if total is None:
+            return no_label_sums(rule.n_classes, self.n_features)
+        return unfolded(folded.completed(total), frame) if sums_raw else rule.completed(total)
+
+
+def added(parts: Iterable[Sum]) -> Sum:
+    """Sum of all parts, of which there is at least one, in their order."""
+    return reduce(add, parts)
+
+
+def joined(results: Iterable[AnyArray], n_rows: int | None = None) -> AnyArray:
+    """Results of blocks, at least one, after each other, in the dtype of the first.
+
+    Its byte order too. If it is known how many rows there will be, none is held twice.
+    """
+    if n_rows is None:
+        results = list(results)
+        n_rows = sum(map(len, results))
+    parts = iter(results)
+    first = next(parts)
+    found = np.empty((n_rows, *first.shape[1:]), first.dtype)
+    n_done = 0
+    for part in chain([first], parts):
+        found[n_done : n_done + len(part)] = part
+        n_done += len(part)
+    return found

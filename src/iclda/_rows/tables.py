@@ -1,0 +1,133 @@
+"""Columns of tables, of whatever library: their names, dtypes and values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._core.types import AnyArray
+
+
+class Columns:
+    """The columns of a table that are read: all of them, or some, by name."""
+
+    def __init__(
+        self, dtypes: Mapping[str, np.dtype[Any] | None], names: Sequence[str] | None = None
+    ) -> None:
+        self._dtypes = dtypes
+        self.names = list(dtypes if names is None else names)
+
+    def selected(self, names: Sequence[str], where: str) -> Columns:
+        """These columns only, in this order."""
+        missing = [str(column) for column in names if column not in self.names]
+        if missing:
+            raise ValueError(
+                f"{where} lacks the columns {_listed(missing)}; it has {_listed(self.names)}."
+            )
+        return Columns(self._dtypes, [str(column) for column in names])
+
+    def dtype_in(self, where: str) -> np.dtype[Any]:
+        """One dtype that holds all columns."""
+        found = []
+        for column in self.names:
+            dtype = self._dtypes[column]
+            if dtype is None:
+                raise ValueError(
+                    f"{where}, column {column!r} does not hold real numbers: encode it, or leave "
+                    "it out (iclda.rows.open(..., columns=[...]))."
+                )
+            found.append(dtype)
+        if not found:
+            raise ValueError(f"{where} has no columns.")
+        return np.result_type(*found)
+
+    def compare(
+        self, dtypes: Mapping[str, np.dtype[Any] | None], where: str, first: object
+    ) -> None:
+        """ValueError if a part of the table has other columns than the first part."""
+        missing = [column for column in self.names if column not in dtypes]
+        if missing:
+            raise ValueError(
+                f"{where} lacks the columns {_listed(missing)} of {first}; it has "
+                f"{_listed(list(dtypes))}."
+            )
+        for column in self.names:
+            if dtypes[column] != self._dtypes[column]:
+                raise ValueError(
+                    f"{where}, column {column!r} holds {_shown(dtypes[column])}, but "
+                    f"{_shown(self._dtypes[column])} in {first}."
+                )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"{list(names[:10])}" + (f" and {len(names) - 10} more" if len(names) > 10 else "")
+
+
+def _shown(dtype: np.dtype[Any] | None) -> str:
+    return "no real numbers" if dtype is None else str(dtype)
+
+
+def arrow_dtype(kind: Any) -> np.dtype[Any] | None:
+    """NumPy's name for a type of Arrow; None if it holds no real numbers."""
+    from pyarrow import types
+
+    if types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind):
+        dtype: np.dtype[Any] = np.dtype(kind.to_pandas_dtype())
+        return dtype
+    return None
+
+
+def table_dtypes(table: Any) -> dict[str, np.dtype[Any] | None] | None:
+    """Names and dtypes of columns; None if it is an array, or numbers its columns."""
+    if hasattr(table, "num_rows"):  # pyarrow
+        return {field.name: arrow_dtype(field.type) for field in table.schema}
+    if not hasattr(table, "columns") or not hasattr(table, "__getitem__"):
+        return None
+    names = list(table.columns)
+    if not all(isinstance(name, str) for name in names):
+        return None
+    return {name: _real(_values(table[name][:0]).dtype) for name in names}
+
+
+def _real(dtype: np.dtype[Any]) -> np.dtype[Any] | None:
+    return dtype if dtype.kind in "biuf" else None
+
+
+def _values(column: Any) -> AnyArray:
+    """Values of a column of pandas or polars, which must lack none."""
+    dtype = getattr(column.dtype, "numpy_dtype", None)  # of pandas' nullable types
+    return np.asarray(column.to_numpy() if dtype is None else column.to_numpy(dtype=dtype))
+
+
+def table_columns(table: Any, names: Sequence[str], where: str, begin: int) -> list[AnyArray]:
+    """Columns by name; ValueError that names row and column where a value is missing."""
+    is_arrow = hasattr(table, "num_rows")
+    found = []
+    for name in names:
+        column = table.column(name) if is_arrow else table[name]
+        is_missing = _is_missing(column)
+        if is_missing is not None:
+            row = begin + int(np.argmax(is_missing))
+            raise ValueError(
+                f"{where} contains a missing value, first in row {row}, column {name!r}. Impute "
+                "missing values (sklearn.impute) or drop these rows."
+            )
+        found.append(_arrow_values(column) if is_arrow else _values(column))
+    return found
+
+
+def _is_missing(column: Any) -> AnyArray | None:
+    """Mask of missing values, which are not NaN; None if there are none."""
+    if hasattr(column, "null_count"):  # pyarrow counts without looking, polars by a method
+        n_missing = column.null_count() if callable(column.null_count) else column.null_count
+        return np.asarray(column.is_null()) if n_missing else None
+    is_missing = np.asarray(column.isna())
+    return is_missing if is_missing.any() else None
+
+
+def _arrow_values(column: Any) -> AnyArray:
+    if hasattr(column, "combine_chunks"):
+        column = column.combine_chunks()
+    return np.asarray(column.to_numpy(zero_copy_only=False))

@@ -1,0 +1,125 @@
+"""Rows that the user passes, wherever they live: checked, and ready to be summed."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+
+from ._core.rows import Rows
+from ._core.types import AnyArray, Array
+from ._inputs import check_finite, check_rows
+from ._rows.memory import MemoryRows
+from ._rows.open import Backend, OpenRows, backend_of
+from ._rows.sums import joined
+
+
+@dataclass(frozen=True)
+class Source:
+    """One argument of ``fit``: an array in memory, or what a backend reads."""
+
+    X: Any
+    name: str
+    backend: Backend | None
+    n_features: int
+    feature_names: AnyArray | None
+    n_threads: int
+    opened: OpenRows | None = None  # what a backend keeps of a first look lives as long as this
+
+    @cached_property
+    def n_rows(self) -> int:
+        """Exact number of rows, which some backends have to read to count."""
+        if self.opened is None:
+            return len(self.X)
+        count = getattr(self.opened, "count", None)
+        return self.opened.n_rows if count is None else int(count())
+
+    def rows(self, weights: Array | None = None, is_member: AnyArray | None = None) -> Rows:
+        """All rows, or those that ``is_member`` marks."""
+        if self.backend is None:
+            return MemoryRows(self.X, weights, is_member, n_threads=self.n_threads)
+        return self.backend.open_rows(
+            self.X,
+            name=self.name,
+            n_features=self.n_features,
+            feature_names=self.feature_names,
+            weights=weights,
+            is_member=is_member,
+            n_threads=self.n_threads,
+        )
+
+    def in_memory(self, is_member: AnyArray) -> tuple[AnyArray, AnyArray | None]:
+        """An array with the marked rows, and the mask of them in it; None if there are no others.
+
+        What is in memory already is not copied. Of another source only these rows are kept.
+        """
+        if self.backend is None:
+            return self.X, is_member
+        n_members = int(is_member.sum())
+        return self.rows(is_member=is_member).sample(n_members, 0)[0], None
+
+    def check_finite(self) -> None:
+        """ValueError that names row and column; other sources find them when they are read."""
+        if self.backend is None:
+            check_finite(self.X, self.name, self.feature_names)
+
+
+def open_source(
+    estimator: Any, X: Any, *, reset: bool, name: str = "X", is_summed_later: bool = False
+) -> Source:
+    """X checked as far as is possible without reading it; ``reset``: it decides on the features."""
+    backend = backend_of(X)
+    n_threads = effective_n_jobs(getattr(estimator, "n_jobs", None))
+    if backend is None:
+        X = check_rows(estimator, X, reset=reset, name=name, is_summed_later=is_summed_later)
+        n_features, opened = X.shape[1], None
+    else:
+        opened = backend.open_rows(X, name=name, **({} if reset else _expected(estimator)))
+        n_features = opened.n_features
+        X = getattr(opened, "source", X)  # opened once, read many times
+        _note_features(estimator, opened, reset=reset, name=name)
+    names = getattr(estimator, "feature_names_in_", None)
+    return Source(X, name, backend, n_features, names, n_threads, opened)
+
+
+def apply_in_blocks(estimator: Any, X: Any, function: Callable[[Any], Any]) -> Any:
+    """Results of a function of rows, block by block so that no copy of X is made.
+
+    The function maps (n, d) rows to n results and does nothing across rows.
+    """
+    backend = backend_of(X)
+    if backend is None:
+        X = check_rows(estimator, X, reset=False)
+        return joined((function(rows) for rows, _, _ in MemoryRows(X).blocks()), len(X))
+    n_threads = effective_n_jobs(getattr(estimator, "n_jobs", None))
+    return backend.apply_to_rows(X, function, name="X", n_threads=n_threads, **_expected(estimator))
+
+
+def _expected(estimator: Any) -> dict[str, Any]:
+    return {
+        "n_features": estimator.n_features_in_,
+        "feature_names": getattr(estimator, "feature_names_in_", None),
+    }
+
+
+def _note_features(estimator: Any, opened: OpenRows, *, reset: bool, name: str) -> None:
+    """Set, or compare, number and names of the features, as scikit-learn does for arrays."""
+    names = opened.feature_names
+    if reset:
+        estimator.n_features_in_ = opened.n_features
+        if names is not None:
+            estimator.feature_names_in_ = np.asarray(names, dtype=object)
+        elif hasattr(estimator, "feature_names_in_"):
+            del estimator.feature_names_in_
+    elif names is None and hasattr(estimator, "feature_names_in_"):
+        warnings.warn(
+            f"{name} does not have valid feature names, but {type(estimator).__name__} was fitted "
+            "with feature names",
+            UserWarning,
+            stacklevel=2,
+        )

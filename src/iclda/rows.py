@@ -1,0 +1,178 @@
+"""Rows that do not fit into memory, and progress of long passes over them.
+
+Every ``X`` and ``X_unlabeled`` of a classifier may be, instead of an array: a path to a .npy or
+Parquet file, a folder, a pattern with wildcards or a list of them; a NumPy memory map; a pyarrow
+dataset or table; a polars LazyFrame; a Dask array or dataframe; or what the functions here return.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from ._rows.batches import open_batches
+from ._rows.files import DEFAULT_MEMORY, FileSource
+from ._rows.progress import Callback, listening
+from ._rows.readers import reader_of
+
+__all__ = ["bar", "from_batches", "from_dask", "open", "progress"]
+
+
+def open(
+    X: Any, *, columns: Sequence[str] | None = None, memory: int = DEFAULT_MEMORY
+) -> FileSource:
+    """Open rows that are read a few at a time.
+
+    Parameters
+    ----------
+    X : path, list of paths, memory map, pyarrow dataset or table, polars LazyFrame
+        A path may be a .npy or Parquet file, a folder of them, or a pattern with wildcards. Files
+        of a folder or pattern are read in the order of their names.
+    columns : sequence of str, default=None
+        Columns of a table to read. None: those that the fit knows by name, or all.
+    memory : int, default=268435456
+        Bytes that may be held of the rows at a time. A few blocks of 512 rows are the least.
+
+    Returns
+    -------
+    rows : object
+        To be passed to a classifier in place of an array, any number of times.
+    """
+    reader = reader_of(X, "X")
+    if columns is not None:
+        if reader.feature_names is None:
+            raise ValueError(f"columns={list(columns)!r} selects by name, and X has no names.")
+        reader = reader.selected(columns)
+    return FileSource(reader, _checked_memory(memory))
+
+
+def from_batches(
+    factory: Callable[[], Iterable[Any]],
+    *,
+    n_features: int | None = None,
+    n_rows: int | None = None,
+    feature_names: Sequence[str] | None = None,
+    memory: int = DEFAULT_MEMORY,
+) -> FileSource:
+    """Rows from anything that can be read again from the start.
+
+    Parameters
+    ----------
+    factory : callable
+        Takes nothing and returns a new iterable of batches, with the same rows in the same order
+        every time: 2-d arrays of one width and dtype, or tables of pyarrow, polars or pandas.
+    n_features : int, default=None
+        Number of features. None: that of the first batch.
+    n_rows : int, default=None
+        Number of rows. None: found out by the first pass.
+    feature_names : sequence of str, default=None
+        Names of the columns of arrays, or columns of tables to read.
+    memory : int, default=268435456
+        Bytes that may be held of the rows at a time, beside one batch.
+
+    Returns
+    -------
+    rows : object
+        To be passed to a classifier in place of an array, any number of times.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from iclda import rows
+    >>> rows.from_batches(lambda: (np.full((10, 2), i) for i in range(3)), n_rows=30)
+    <30 x 2 rows of ArrayBatches>
+    """
+    if not callable(factory):
+        raise TypeError(
+            f"factory must be a function that returns a new iterable of batches at every call, got "
+            f"{type(factory).__name__}. For a list of batches pass lambda: batches."
+        )
+    reader = open_batches(
+        factory, "X", n_rows=n_rows, n_features=n_features, feature_names=feature_names
+    )
+    return FileSource(reader, _checked_memory(memory))
+
+
+def from_dask(
+    source: Any,
+    *,
+    client: Any = None,
+    persist: bool | None = None,
+    retries: int = 2,
+    timeout: float | None = 600.0,
+) -> Any:
+    """Rows on the workers of a Dask cluster, which send back sums and a sample.
+
+    A Dask array or dataframe can also be passed to a classifier as it is, with the settings below
+    at their defaults. Few large blocks are best: every block costs some milliseconds a pass.
+
+    Parameters
+    ----------
+    source : dask array, dask dataframe, or list of callables or delayed objects
+        Rows in blocks, each with all features. Every loader of a list takes nothing and returns
+        one block, the same every time: a 2-d array or a table.
+    client : distributed.Client, default=None
+        The cluster. None: the current client; if there is none, Dask's own scheduler, which reads
+        in this process, blocks anew in every pass, without retries and timeout.
+    persist : bool, default=None
+        Whether the workers keep the blocks, until this object is deleted. None: if they fit into
+        half of the workers' memory. Otherwise they are read anew in every pass.
+    retries : int, default=2
+        How often a task that failed is tried again, on any worker. What a worker that died had
+        done is always done again elsewhere.
+    timeout : float, default=600.0
+        Most seconds without a finished task until ``fit`` gives up with a TimeoutError; None: no
+        limit. By default a cluster gives up a worker that is not heard of after 300 seconds, and
+        has others do its work.
+
+    Returns
+    -------
+    rows : object
+        To be passed to a classifier in place of an array, any number of times.
+    """
+    from ._rows.dask import DaskSource
+
+    return DaskSource(source, client, persist, retries, timeout)
+
+
+def _checked_memory(memory: int) -> int:
+    if not memory > 0:
+        raise ValueError(f"memory must be a positive number of bytes, got {memory!r}.")
+    return int(memory)
+
+
+@contextmanager
+def progress(callback: Callback) -> Iterator[None]:
+    """Within this block, tell how far passes over many rows are.
+
+    Parameters
+    ----------
+    callback : callable
+        Called with the number of the pass (from 1), the number of rows done, and the number of
+        all rows or None, after every few ten thousand rows, in the thread that called ``fit`` or
+        ``predict``. An exception that it raises ends the fit.
+    """
+    with listening(callback):
+        yield
+
+
+@contextmanager
+def bar() -> Iterator[None]:
+    """Within this block, show a bar for the current pass over many rows."""
+    try:
+        from rich.console import Console
+        from rich.progress import Progress
+    except ImportError as error:
+        raise ImportError(
+            "rich draws the bar, and is not installed: pip install 'iclda[experiments]'."
+        ) from error
+
+    with Progress(console=Console(stderr=True)) as shown:
+        task = shown.add_task("", total=None)
+
+        def advance(n_pass: int, n_done: int, n_all: int | None) -> None:
+            shown.update(task, description=f"pass {n_pass}", completed=n_done, total=n_all)
+
+        with listening(advance):
+            yield

@@ -1,0 +1,47 @@
+"""One problem whose unlabeled rows come in blocks of Dask."""
+
+from functools import partial
+from itertools import pairwise
+
+import dask.array
+import numpy as np
+from numpy.testing import assert_allclose
+
+from iclda import ImplicitlyConstrainedLDA
+from problems import draw_sample
+
+# More rows than the search holds: it has to read them all.
+N_ROWS, N_FEATURES, N_BLOCKS = 30_000, 4, 6
+SAMPLE = draw_sample(
+    5, n_classes=2, n_features=N_FEATURES, n_labeled=80, n_unlabeled=N_ROWS, separation=2.0
+)
+ROWS = SAMPLE.X_unlabeled
+FITTED = ["priors_", "means_", "covariance_", "coef_", "intercept_"]
+
+
+def in_blocks(X):
+    """A Dask array."""
+    return dask.array.from_array(X, chunks=(-(-len(X) // N_BLOCKS), -1))
+
+
+def loaders(X, n_blocks=N_BLOCKS):
+    """Functions that return blocks of X, which travels with them."""
+    cuts = np.linspace(0, len(X), n_blocks + 1).astype(int)
+    return [partial(np.array, X[begin:end]) for begin, end in pairwise(cuts)]
+
+
+def with_entry(value):
+    """The rows with another number in row 1 of block 4, column 2."""
+    X = ROWS.copy()
+    X[20_001, 2] = value
+    return X
+
+
+def fit(X_unlabeled, method=ImplicitlyConstrainedLDA):
+    return method().fit(SAMPLE.X, SAMPLE.y, X_unlabeled=X_unlabeled)
+
+
+def assert_same_fit(model, expected, tol=1e-9):
+    for name in FITTED:
+        found, wanted = getattr(model, name), getattr(expected, name)
+        assert_allclose(found, wanted, rtol=tol, atol=tol * np.abs(wanted).max())

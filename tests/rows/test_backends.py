@@ -1,0 +1,148 @@
+"""Rows are the same wherever they live: each backend against the array in memory."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from backends import SOURCES, opened
+from iclda._core.frame import frame_of
+from iclda._core.labelsums import LinearRule
+from iclda._rows.memory import MemoryRows
+from iclda._rows.open import in_memory
+from problems import ALL, SEMI_SUPERVISED, draw_sample
+
+RNG = np.random.default_rng(66)
+N_ROWS, N_FEATURES = 700, 3
+X = RNG.standard_normal((N_ROWS, N_FEATURES)) * [1, 10, 100] + 5
+X = X.astype(np.float32).astype(np.float64)  # the same numbers in either precision
+WEIGHTS = RNG.uniform(0.1, 2, N_ROWS)
+IS_MEMBER = RNG.uniform(size=N_ROWS) < 0.6
+FRAME = frame_of(X)
+RULES = {
+    f"{kind} K={K}": LinearRule(
+        RNG.standard_normal((N_FEATURES, K)), RNG.standard_normal(K), kind == "soft"
+    )
+    for K in (2, 4)
+    for kind in ("soft", "hard")
+}
+PRECISION = {"float32": np.float32, "float64": np.float64}
+
+every_source = pytest.mark.parametrize("make", SOURCES.values(), ids=SOURCES)
+every_precision = pytest.mark.parametrize("dtype", PRECISION.values(), ids=PRECISION)
+
+
+def assert_equal_fields(found, expected, rtol=1e-11):
+    for name in vars(expected):
+        x, y = getattr(found, name), getattr(expected, name)
+        if y is None:
+            assert x is None
+        else:
+            assert_allclose(x, y, rtol=rtol, atol=rtol * (1 + np.abs(y).max()))
+
+
+@every_precision
+@every_source
+@pytest.mark.parametrize("is_weighted", [False, True], ids=["plain", "weighted"])
+@pytest.mark.parametrize("is_member", [None, IS_MEMBER], ids=["all", "some"])
+def test_sums_are_those_in_memory(make, dtype, is_weighted, is_member, tmp_path):
+    weights = WEIGHTS if is_weighted else None
+    rows = opened(make(X.astype(dtype), tmp_path), weights=weights, is_member=is_member)
+    expected = MemoryRows(X, weights, is_member)
+    assert_equal_fields(rows.moments(FRAME), expected.moments(FRAME))
+    assert (rows.n_rows, rows.n_features) == (expected.n_rows, N_FEATURES)
+    for rule in RULES.values():
+        centers = RNG.standard_normal((rule.n_classes, N_FEATURES))
+        for options in ({}, {"centers": centers}, {"curvature": True}):
+            found = rows.label_sums(rule, FRAME, **options)
+            assert_equal_fields(found, expected.label_sums(rule, FRAME, **options))
+
+
+@every_source
+def test_a_sample_of_all_rows_is_all_rows_in_order(make, tmp_path):
+    rows = opened(make(X, tmp_path), weights=WEIGHTS, is_member=IS_MEMBER)
+    drawn, weights = rows.sample(N_ROWS, seed=1)
+    assert_array_equal(drawn, X[IS_MEMBER])
+    assert_allclose(weights, WEIGHTS[IS_MEMBER], rtol=1e-14)
+
+
+@every_source
+@pytest.mark.parametrize("is_after_a_pass", [False, True], ids=["first", "after a pass"])
+def test_a_sample_holds_rows_of_the_source_and_weighs_as_much_as_all(
+    make, is_after_a_pass, tmp_path
+):
+    rows = opened(make(X, tmp_path), weights=WEIGHTS, is_member=IS_MEMBER)
+    if is_after_a_pass:
+        rows.moments(FRAME)
+    drawn, weights = rows.sample(50, seed=3)
+    assert len(drawn) == len(weights)
+    assert len(drawn) == 50 if is_after_a_pass else 10 <= len(drawn) <= 50
+    assert_allclose(weights.sum(), WEIGHTS[IS_MEMBER].sum())
+    assert {tuple(row) for row in drawn} <= {tuple(row) for row in X[IS_MEMBER]}
+    assert len({tuple(row) for row in drawn}) == len(drawn)
+    assert_array_equal(drawn, rows.sample(50, seed=3)[0])
+
+
+FITTED = ["priors_", "class_weights_", "means_", "covariance_", "coef_", "intercept_"]
+SAMPLE = draw_sample(7, n_classes=3, n_features=3, n_labeled=18, n_unlabeled=400)
+
+
+def assert_same_fit(model, expected, tol):
+    for name in FITTED:
+        found, wanted = getattr(model, name), getattr(expected, name)
+        assert_allclose(found, wanted, rtol=tol, atol=tol * (1 + np.abs(wanted).max()))
+    if hasattr(expected, "objective_"):
+        assert_allclose(model.objective_, expected.objective_, rtol=min(tol, 1e-9))
+
+
+@every_precision
+@every_source
+@pytest.mark.parametrize("classifier", SEMI_SUPERVISED.values(), ids=SEMI_SUPERVISED)
+def test_a_fit_with_unlabeled_rows_from_a_source_is_the_fit_in_memory(
+    make, classifier, dtype, tmp_path
+):
+    unlabeled = SAMPLE.X_unlabeled.astype(dtype)
+    model = classifier().fit(SAMPLE.X, SAMPLE.y, X_unlabeled=make(unlabeled, tmp_path))
+    expected = classifier().fit(SAMPLE.X, SAMPLE.y, X_unlabeled=unlabeled.astype(np.float64))
+    assert_same_fit(model, expected, 1e-7)
+
+
+@every_source
+@pytest.mark.parametrize("classifier", ALL.values(), ids=ALL)
+def test_x_itself_may_be_a_source(make, classifier, tmp_path):
+    weights = 1.0 + np.arange(len(SAMPLE.rows)) % 3
+    model = classifier().fit(make(SAMPLE.rows, tmp_path), SAMPLE.labels, weights)
+    assert_same_fit(model, classifier().fit(SAMPLE.rows, SAMPLE.labels, weights), 1e-7)
+    assert model.n_features_in_ == 3
+
+
+METHODS = [
+    "predict",
+    "predict_proba",
+    "predict_log_proba",
+    "decision_function",
+    "transform",
+    "score_samples",
+    "impute",
+]
+
+
+@every_source
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_results_for_a_source_are_those_in_memory(make, n_classes, tmp_path):
+    model = SEMI_SUPERVISED["implicitly-constrained"]().fit(
+        SAMPLE.X, SAMPLE.y % n_classes, X_unlabeled=SAMPLE.X_unlabeled
+    )
+    rows = make(SAMPLE.rows, tmp_path)
+    for method in METHODS:
+        found = np.asarray(in_memory(getattr(model, method)(rows)))
+        assert_allclose(found, getattr(model, method)(SAMPLE.rows), rtol=1e-9, atol=1e-12)
+
+
+@every_source
+def test_score_and_log_likelihood_for_a_source_are_those_in_memory(make, tmp_path):
+    model = ALL["supervised"]().fit(SAMPLE.X, SAMPLE.y)
+    whole = make(SAMPLE.rows, tmp_path)
+    assert model.score(whole, SAMPLE.labels) == model.score(SAMPLE.rows, SAMPLE.labels)
+    codes = np.arange(len(SAMPLE.rows)) % 3
+    found = model.log_likelihood(whole, codes)
+    assert_allclose(found, model.log_likelihood(SAMPLE.rows, codes), rtol=1e-9)

@@ -1,0 +1,215 @@
+"""What a block of Dask may hold, and lazy results: Dask runs in this process, without a cluster."""
+
+import sys
+from importlib import import_module
+
+import cloudpickle
+import dask.array
+import dask.dataframe
+import numpy as np
+import pandas
+import pytest
+from dask.delayed import delayed
+from numpy.testing import assert_allclose, assert_array_equal
+from threadpoolctl import threadpool_info
+
+from dask_blocks import ROWS, SAMPLE, assert_same_fit, fit, in_blocks, with_entry
+from iclda import MomentConstrainedLDA
+from iclda.rows import from_dask
+from problems import draw_sample
+
+
+def test_without_a_client_dask_reads_in_this_process():
+    before = threadpool_info()
+    model, expected = fit(in_blocks(ROWS)), fit(ROWS)
+    assert_allclose(model.objective_, expected.objective_, atol=2e-6)  # twice the gap
+    assert threadpool_info() == before
+
+
+def test_rows_of_unknown_number_are_counted():
+    rows = in_blocks(ROWS)
+    some = rows[rows[:, 0] > 0]
+    assert np.isnan(some.shape[0])
+    expected = fit(ROWS[ROWS[:, 0] > 0], MomentConstrainedLDA)
+    assert_same_fit(fit(some, MomentConstrainedLDA), expected)
+
+
+def test_an_array_cut_along_its_columns_is_refused_with_the_way_out():
+    rows = dask.array.from_array(ROWS, chunks=(5_000, 3))
+    with pytest.raises(ValueError, match=r"cut along its columns, into \(3, 1\)"):
+        fit(rows)
+    assert np.isfinite(fit(rows.rechunk({1: -1}), MomentConstrainedLDA).coef_).all()
+
+
+REFUSED = {
+    "one dimension": (lambda X: X[:, 0], r"2-d, rows x features, got shape \(30000,\)"),
+    "another width": (lambda X: X[:, :3], "X_unlabeled has 3 features, but X of fit has 4"),
+    "complex numbers": (lambda X: X + 1j, "real numbers, got an array of complex128"),
+    "unknown width": (lambda X: X.T[X[0] > 0].T, "unknown number of columns"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_arrays_that_are_no_rows_are_refused_before_they_are_read(name):
+    change, message = REFUSED[name]
+    with pytest.raises(ValueError, match=message):
+        fit(change(in_blocks(ROWS)))
+
+
+BAD_BLOCKS = {
+    "NaN": (with_entry(np.nan)[20_000:], "block 1 contains NaN, first in its row 1, column 2"),
+    "infinity": (with_entry(np.inf)[20_000:], "block 1 contains infinity, .* row 1, column 2"),
+    "another width": (SAMPLE.X[:, :3], "block 1 has 3 columns, but X of fit has 4"),
+    "another dtype": (
+        SAMPLE.X.astype("f4"),
+        "block 1 has 4 columns of float32, and block 0 .* float64",
+    ),
+    "text": (SAMPLE.X.astype(str), "block 1 holds <U32: every column must hold real numbers"),
+    "a mixture": (
+        pandas.DataFrame({"a": [1.0], "b": ["x"], "c": [2.0], "d": [3.0]}),
+        "block 1 holds object, first in column 1",
+    ),
+    "one dimension": (SAMPLE.X[0], r"block 1 must be 2-d, rows x 4 features, got shape \(4,\)"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_BLOCKS)
+def test_a_bad_block_is_named(name):
+    block, message = BAD_BLOCKS[name]
+    with pytest.raises(ValueError, match=f"X_unlabeled, {message}"):
+        fit(from_dask([lambda: ROWS, lambda: block]), MomentConstrainedLDA)
+
+
+def test_a_block_that_changes_between_passes_is_named():
+    reads = []
+
+    def changes():
+        reads.append(1)
+        return ROWS[: 300 - len(reads)]
+
+    source = from_dask([lambda: ROWS, changes])
+    with pytest.raises(ValueError, match=r"block 1 has changed .* 299 rows .* now 298"):
+        fit(source, MomentConstrainedLDA)
+
+
+def test_a_block_with_other_numbers_in_the_next_pass_is_named():
+    reads = []
+
+    def changes():
+        reads.append(1)
+        return ROWS[:300] * len(reads)
+
+    with pytest.raises(ValueError, match=r"block 0 has changed .* some of its rows are others"):
+        fit(from_dask([changes]), MomentConstrainedLDA)
+
+
+def test_a_source_that_can_be_read_only_once_is_named():
+    once = iter([ROWS])
+    with pytest.raises(RuntimeError, match="X_unlabeled, block 0 could not be read: StopIteration"):
+        fit(from_dask([lambda: next(once)]), MomentConstrainedLDA)
+
+
+def test_many_small_blocks_are_warned_of():
+    rows = dask.array.from_array(ROWS, chunks=(100, -1))
+    with pytest.warns(UserWarning, match=r"300 blocks of 0\.0032 MB .*X_unlabeled\.rechunk"):
+        fit(rows, MomentConstrainedLDA)
+
+
+def test_empty_blocks_are_skipped():
+    X = ROWS
+    blocks = [list, lambda: X[:500], lambda: X[:0], lambda: X[500:900]]
+    assert_same_fit(
+        fit(from_dask(blocks), MomentConstrainedLDA), fit(X[:900], MomentConstrainedLDA)
+    )
+    with pytest.raises(ValueError, match="X has no rows in any of its 2 blocks"):
+        MomentConstrainedLDA().fit(from_dask([list, list]), SAMPLE.y)
+
+
+def frame_of(X, names="abcd"):
+    return pandas.DataFrame(X, columns=list(names))
+
+
+def test_the_columns_of_a_dataframe_are_those_of_the_fit():
+    frame = dask.dataframe.from_pandas(frame_of(ROWS), npartitions=3)
+    model = MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=frame)
+    assert_same_fit(model, fit(ROWS, MomentConstrainedLDA))
+    for other in (frame[list("abdc")], frame.rename(columns={"c": "d", "d": "c"})):
+        with pytest.raises(ValueError, match="column 2 of X_unlabeled is 'd', and was 'c'"):
+            MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=other)
+        with pytest.raises(ValueError, match="column 2 of X is 'd', and was 'c'"):
+            model.predict(other)
+    assert_array_equal(model.predict(frame), model.predict(frame_of(ROWS)))
+
+
+def test_names_of_a_dataframe_become_those_of_the_features():
+    rows = dask.dataframe.from_pandas(frame_of(ROWS[:60]), npartitions=3)
+    y = np.where(np.arange(60) < 30, ROWS[:60, 0] > 0, -1)
+    assert MomentConstrainedLDA().fit(rows, y).feature_names_in_.tolist() == list("abcd")
+
+
+def test_a_missing_value_of_a_nullable_column_is_named():
+    frame = frame_of(ROWS[:50]).astype("Float64")
+    frame.loc[41, "b"] = pandas.NA
+    rows = dask.dataframe.from_pandas(frame, npartitions=2)
+    with pytest.raises(ValueError, match="block 1 contains NaN, first in its row 16, column 'b'"):
+        MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=rows)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_results_for_a_dask_array_are_lazy_with_chunks_dtype_and_meta(n_classes):
+    sample = draw_sample(n_classes, n_classes=n_classes, n_features=3, n_unlabeled=100)
+    model = MomentConstrainedLDA().fit(
+        sample.X, np.array(["a", "bc", "d"])[sample.y], X_unlabeled=sample.X_unlabeled
+    )
+    reads = []
+    rows = dask.array.from_array(sample.X_unlabeled, chunks=(40, 3))
+    counted = rows.map_blocks(lambda block: (reads.append(1), block)[1], meta=np.empty((0, 0)))
+    for method in ["predict", "predict_proba", "decision_function", "transform", "score_samples"]:
+        found, expected = getattr(model, method)(counted), getattr(model, method)(rows.compute())
+        assert not reads
+        assert isinstance(found, dask.array.Array)
+        assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+        assert found.chunks[0] == (40, 40, 20)
+        assert (type(found._meta), found._meta.ndim) == (np.ndarray, expected.ndim)
+        assert found._meta.dtype == expected.dtype
+        assert_array_equal(found.compute(), expected)
+        reads.clear()
+
+
+def test_a_bad_block_is_named_when_lazy_results_are_computed():
+    model = fit(ROWS, MomentConstrainedLDA)
+    with pytest.raises(ValueError, match="X, block 4 contains NaN, first in its row 1, column 2"):
+        model.predict(in_blocks(with_entry(np.nan))).compute()
+    with pytest.raises(ValueError, match="X has 3 features, but X of fit has 4"):
+        model.predict(in_blocks(ROWS)[:, :3])
+
+
+def test_lazy_results_carry_nothing_of_the_fitted_rows():
+    model = fit(ROWS)
+    assert model.responsibilities_.nbytes > 400_000
+    graph = dict(model.predict_proba(in_blocks(SAMPLE.X[:6])).__dask_graph__())
+    assert len(cloudpickle.dumps(graph)) < 100_000
+
+
+BAD_SETTINGS = {
+    "no source": ((3,), {}, TypeError, "Dask array, a Dask dataframe, .* got int"),
+    "a single delayed": ((delayed(np.zeros)((3, 4)),), {}, TypeError, "list of loaders, got Delay"),
+    "no loaders": (([],), {}, ValueError, "empty list: pass one loader for every block"),
+    "no callable": (([list, 3],), {}, TypeError, r"source\[1\] must be a function .* got int"),
+    "retries": (([list],), {"retries": -1}, ValueError, "0 or more, got -1"),
+    "timeout": (([list],), {"timeout": 0}, ValueError, "positive number of seconds, .* got 0"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_SETTINGS)
+def test_bad_settings_are_refused_at_once(name):
+    sources, settings, error, message = BAD_SETTINGS[name]
+    with pytest.raises(error, match=message):
+        from_dask(*sources, **settings)
+
+
+def test_without_dask_the_error_names_the_extra(monkeypatch):
+    monkeypatch.delitem(sys.modules, "iclda._rows.dask")
+    monkeypatch.setitem(sys.modules, "dask.delayed", None)
+    with pytest.raises(ImportError, match=r"iclda\[dask\]"):
+        import_module("iclda._rows.dask")

@@ -1,0 +1,124 @@
+"""One callback tells how far a pass is, wherever the rows live."""
+
+import sys
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+
+from iclda import ImplicitlyConstrainedLDA, MomentConstrainedLDA, SupervisedLDA, rows
+
+RNG = np.random.default_rng(78)
+X = RNG.standard_normal((140_000, 2))
+LABELED, Y = RNG.standard_normal((10, 2)) + 3 * (np.arange(10) % 2)[:, None], np.arange(10) % 2
+SOURCES = {
+    "array": lambda: X,
+    "file": lambda: rows.open(np.asarray(X)),
+    "batches": lambda: rows.from_batches(lambda: np.array_split(X, 5)),
+}
+
+
+def fit(source, classifier=MomentConstrainedLDA, **parameters):
+    return classifier(**parameters).fit(LABELED, Y, X_unlabeled=source)
+
+
+def heard(source, **settings):
+    told = []
+    with rows.progress(lambda *event: told.append(event)):
+        fit(source, **settings)
+    return told
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+@pytest.mark.parametrize("kind", ["array", "file"])
+def test_every_pass_is_told_to_its_end(kind, n_jobs):
+    told = heard(SOURCES[kind](), n_jobs=n_jobs)
+    assert told == [(1, 65_536, 140_000), (1, 131_072, 140_000), (1, 140_000, 140_000)]
+
+
+def test_how_many_rows_there_are_is_told_when_it_is_known():
+    told = heard(SOURCES["batches"](), classifier=ImplicitlyConstrainedLDA)
+    assert [n_all for n_pass, _, n_all in told if n_pass == 1] == [None] * 3
+    assert {n_all for n_pass, _, n_all in told if n_pass > 1} == {140_000}
+    numbers = [n_pass for n_pass, _, _ in told]
+    assert numbers == sorted(numbers)
+    assert set(numbers) == set(range(1, numbers[-1] + 1))
+
+
+def test_predictions_are_told_too():
+    model, told = fit(X), []
+    with rows.progress(lambda *event: told.append(event)):
+        model.predict(rows.open(X))
+    assert told[-1] == (1, 140_000, 140_000)
+
+
+def test_all_listeners_are_told_as_long_as_they_listen():
+    outer, inner = [], []
+    source = rows.open(X)
+    with rows.progress(lambda *event: outer.append(event)):
+        with rows.progress(lambda *event: inner.append(event)):
+            fit(source)
+        fit(source)
+    fit(source)
+    assert len(outer) == 2 * len(inner) == 6
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+def test_an_error_of_the_listener_ends_the_fit(kind):
+    def stop(n_pass, n_done, n_all):
+        raise RuntimeError(f"enough after {n_done} rows")
+
+    with rows.progress(stop), pytest.raises(RuntimeError, match="enough after 65536 rows"):
+        fit(SOURCES[kind]())
+
+
+def test_few_rows_in_memory_say_nothing():
+    assert heard(X[:5000]) == []
+
+
+def test_a_bar_is_drawn_on_the_error_stream(capsys):
+    with rows.bar():
+        fit(rows.open(X), classifier=ImplicitlyConstrainedLDA)
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "pass" in shown.err
+
+
+def test_without_rich_the_bar_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "rich.progress", None)
+    with pytest.raises(ImportError, match=r"iclda\[experiments\]"), rows.bar():
+        pass
+
+
+def test_callbacks_of_scikit_learn_can_listen():
+    callback = pytest.importorskip("sklearn.callback")
+
+    class Passes:
+        """The recipe of docs/scaling.md."""
+
+        def __init__(self):
+            self.told = []
+
+        def setup(self, estimator, context):
+            self.listening = rows.progress(lambda *event: self.told.append(event))
+            self.listening.__enter__()
+
+        def on_fit_task_begin(self, estimator, context):
+            pass
+
+        def on_fit_task_end(self, estimator, context):
+            pass
+
+        def teardown(self, estimator, context):
+            self.listening.__exit__(None, None, None)
+
+    passes = Passes()
+    assert isinstance(passes, callback.FitCallback)
+    model = make_pipeline(clone(SupervisedLDA())).set_callbacks(passes)
+    y = np.arange(len(X)) % 2
+    model.fit(X + y[:, None], y)
+    assert passes.told[-1][1:] == (140_000, 140_000)
+    n_told = len(passes.told)
+    fit(X)
+    assert len(passes.told) == n_told
