@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from .rows import Row
 
-_OTHER_PASSES = 2  # of n_passes_: the moments, which have their own price, and the sample
+_OTHER_PASSES = 1  # for the moments
 
 
 def pass_costs(rows: Sequence[Row], case: str = "large") -> dict[str, float]:
