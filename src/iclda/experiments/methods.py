@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from .._core.alternate import alternate, start_scores
+from .._core.attainable import hold_all
 from .._core.frame import frame_of
 from .._core.gaussian import Gaussians
 from .._core.labelsums import GivenLabels, LinearRule
@@ -119,16 +120,15 @@ def expectation_maximization_as_published(training: Training) -> Gaussians:
     shift = whitening.transform @ means
     log_priors = np.log(problem.labeled.counts / problem.labeled.weight)
     scores = _without_half(start_scores(problem), log_priors)
-    point = problem.labeled_point
+    rows, point = hold_all(problem), problem.labeled_point
     for _ in range(_PUBLISHED_ROUNDS):
-        rule = problem.rule_of(scores, is_soft=True)
-        sums = problem.unlabeled.label_sums(rule, problem.frame)
-        before, point = point, problem.point_of(sums.counts, sums.sums)
+        used = scores
+        before, point = point, rows.soft_point(used)[0]
         if np.abs(point - before).max() < 1e-7 or smallest_eigenvalue(point) <= FLOOR:
             break
         scores = _without_half(problem.posterior_scores(point), np.log(point[:, 0]))
         scores[:, 0] -= scores[:, 1:] @ shift
-    return problem.model_of(point, rule)
+    return problem.model_of(point, problem.rule_of(used, is_soft=True))
 
 
 def _without_half(scores: Array, log_priors: Array) -> Array:
