@@ -195,6 +195,11 @@ def test_empty_columns_are_left_out_with_a_note(tmp_path):
     assert "'(column 4)'" in table.notes[1]
 
 
+def test_text_that_never_varies_is_noted(tmp_path):
+    table = read(tmp_path, "x,c,class\n1.5,p,a\n5,p,b\n")
+    assert table.notes == ("Column 'c' holds one value in all rows, and tells nothing.",)
+
+
 def test_columns_can_be_dropped(tmp_path):
     assert read(tmp_path, TEXT, drop=["color"]).features.columns.tolist() == ["size"]
 
