@@ -125,10 +125,12 @@ def without_empty_columns(features: Any, path: Path) -> tuple[Any, list[str]]:
         raise ValueError(f"{path} has no column to learn from besides the target.")
     notes = [f"Column {name!r} is empty in all rows: it was left out." for name in empty]
     features = features.drop(columns=empty)
-    for name in features.columns:
+    notes += [
+        f"Column {name!r} holds one value in all rows, and tells nothing."
+        for name in features.columns
         # Of numbers that do not vary the classifiers warn themselves.
-        if features[name].dtype.kind == "O" and features[name].nunique(dropna=False) == 1:
-            notes.append(f"Column {name!r} holds one value in all rows, and tells nothing.")
+        if features[name].dtype.kind == "O" and features[name].nunique(dropna=False) == 1
+    ]
     return features, notes
 
 
