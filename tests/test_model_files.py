@@ -340,7 +340,7 @@ def test_a_disk_that_fills_up_leaves_the_old_file(saved, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("iclda._whole_file.os.replace", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(OSError, match=r"No space left on device: '.*model\.skops'"):
         save_model(model, path)
     assert path.read_bytes() == before
     assert [file.name for file in path.parent.iterdir()] == ["model.skops"]
