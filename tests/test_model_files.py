@@ -1,7 +1,9 @@
 """Model files come back as they were saved, or not at all."""
 
+import ast
 import io
 import json
+import re
 import subprocess
 import sys
 import zipfile
@@ -318,10 +320,10 @@ def test_what_could_not_be_loaded_is_not_saved(tmp_path):
     model = make_pipeline(FunctionTransformer(np.log1p), SupervisedLDA())
     X, y = problem()
     model.fit(np.abs(X), y)
-    with pytest.raises(ValueError, match=r"types that iclda does not trust: .*FunctionTransformer"):
+    with pytest.raises(ValueError, match=r"not trust: .*log1p.*FunctionTransformer") as error:
         save_model(model, tmp_path / "m.skops")
     assert not list(tmp_path.iterdir())
-    names = ["sklearn.preprocessing._function_transformer.FunctionTransformer", "numpy.log1p"]
+    names = ast.literal_eval(re.search(r"trusted=(\[.*\])", str(error.value))[1])
     save_model(model, tmp_path / "m.skops", trusted=names)
     loaded = load_model(tmp_path / "m.skops", trusted=names)
     assert_array_equal(loaded.predict(np.abs(X)), model.predict(np.abs(X)))
@@ -340,7 +342,7 @@ def test_a_disk_that_fills_up_leaves_the_old_file(saved, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("iclda._whole_file.os.replace", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(OSError, match=r"No space left on device: '.*model\.skops'"):
         save_model(model, path)
     assert path.read_bytes() == before
     assert [file.name for file in path.parent.iterdir()] == ["model.skops"]

@@ -16,6 +16,10 @@ def written_whole(path: Path) -> Iterator[Path]:
     try:
         yield unfinished
         os.replace(unfinished, path)
+    except OSError as error:
+        if error.filename is None:  # a full disk does not say of which file
+            raise OSError(error.errno, error.strerror or str(error), str(path)) from error
+        raise
     finally:
         unfinished.unlink(missing_ok=True)
 

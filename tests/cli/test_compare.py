@@ -72,9 +72,11 @@ def test_the_numbers_are_there_for_other_programs(done):
     assert {line["measure"] for line in lines} == {"error", "brier", "calibration", "loss"}
 
 
-def test_the_answer_as_json_is_all_that_is_printed(done):
+def test_the_answer_is_drawn_anew_from_the_rows_as_json_for_programs(done):
     folder, _ = done
-    code, said, error = compare(folder, "--json")
+    (folder / "out" / "report.html").unlink()
+    code, said, error = call("report", folder / "out", "--json")
+    assert (folder / "out" / "report.html").exists()
     found = json.loads(said, parse_constant=pytest.fail)
     assert (code, error) == (0, "")
     assert found["recommendation"]["method"] in ("em", "supervised")

@@ -26,7 +26,7 @@ def test_a_table_without_faults_gets_no_warning():
     found = remarks(make_table(n_labeled=60, n_unlabeled=100))
     assert {remark.level for remark in found} == {FINE}
     texts = {remark.subject: remark.text for remark in found}
-    assert texts["Rows"] == "160: 60 labeled, 100 unlabeled (62%)."
+    assert texts["Rows"] == "160: 60 labeled, 100 unlabeled (62 %)."
     assert texts["Classes"] == "2 in 'class': no 30, yes 30."
     assert texts["Columns"] == "2: 2 numbers."
     assert texts["Missing"] == "no empty cells."
@@ -55,7 +55,7 @@ def test_gaps_are_named_with_their_share():
     table = make_table(age=np.where(np.arange(64) < 16, np.nan, np.arange(64.0) ** 2))
     remark = only(table, "Missing")
     assert remark.level == NOTE
-    assert "empty cells in 1 column: age (25.0%)" in remark.text
+    assert "empty cells in 1 column: age (25.0 %)" in remark.text
 
 
 def test_gaps_are_refused_by_choice():

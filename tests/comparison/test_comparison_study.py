@@ -87,8 +87,12 @@ def test_the_summary_for_programs_holds_what_the_page_does(done):
 def test_the_words_name_every_contestant_and_the_next_step(done):
     findings, _ = done
     table = score_lines(findings.outcome)
-    assert len(table) == 1 + len(findings.contestants)
+    for contestant in findings.contestants:
+        assert any(line.startswith(f"  {contestant.name}  ") for line in table)
     assert table[1].split()[0] == "supervised"
+    assert "calibration" in table[0]
+    assert "calibration" not in score_lines(findings.outcome, width=60)[0]
+    assert max(map(len, score_lines(findings.outcome, width=60))) <= 60
     answer = "\n".join(answer_lines(findings, 80))
     assert "Next: iclda fit data/table.csv --target class --method" in answer
     assert max(map(len, answer.splitlines()[:-1])) <= 80
@@ -138,6 +142,8 @@ def test_hidden_labels_give_a_second_error(tmp_path):
     table = make_table(n_labeled=60, n_unlabeled=0)
     findings = run(tmp_path, table, n_labeled=10, repeats=2)
     assert "em,error_hidden," in scores_csv(findings.outcome)
+    assert findings.verdict.sentence.startswith("With 10 labels, ")
+    assert fit_command(findings) == ""
     words = " ".join(method_lines(findings.settings, 100))
     assert "10 keep their labels" in words
     assert "(inductive)" in words
@@ -148,7 +154,7 @@ def test_the_folds_are_as_many_as_the_rarest_class_allows(tmp_path):
     labels = ["a"] * 9 + ["b"] * 3 + [None] * 12
     table = table_of(pd.DataFrame({"x": np.arange(24.0) ** 2}), labels)
     assert comparison(tmp_path, table, folds=None).splits.n_folds == 3
-    assert comparison(tmp_path, folds=None).splits.n_folds == 5
+    assert comparison(tmp_path, folds=None).splits.n_folds == 10
 
 
 @pytest.mark.parametrize(
@@ -182,12 +188,15 @@ def test_the_command_to_fit_repeats_how_the_table_was_read(done):
     )
 
 
-def test_so_many_classes_and_columns_are_compared_in_fewer_repeats(tmp_path):
+def test_where_fits_take_longer_there_are_fewer_by_default(tmp_path):
     labels = [f"class {k % 9}" for k in range(90)] + [None] * 200
     wide = pd.DataFrame(np.random.default_rng(0).standard_normal((290, 30)))
     table = table_of(wide.rename(columns=str), labels)
     slow = comparison(tmp_path, table, methods=(find_method("iclda"), *METHODS), repeats=None)
     known = facts(slow)
-    assert (known["repeats"], known["is_slow"], known["curve_splits"]) == (4, True, 2)
+    assert (known["repeats"], known["is_slow"], known["curve_splits"]) == (2, True, 4)
     assert "it starts once" in " ".join(method_lines(known, 100))
     assert facts(replace(slow, methods=METHODS))["repeats"] == 10
+    large = comparison(tmp_path, make_table(n_unlabeled=110_000), repeats=None, folds=None)
+    assert (large.n_repeats, large.n_curve_splits) == (5, 10)
+    assert replace(large, repeats=7).n_repeats == 7

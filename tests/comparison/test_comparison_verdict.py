@@ -77,6 +77,12 @@ def test_who_was_never_worse_in_likelihood_is_said():
     assert "every method was worse than" in verdict(supervised=LOW, em=HIGH).also
 
 
+def test_where_labels_were_hidden_the_advice_is_for_as_many_as_were_kept():
+    rows = results(supervised=HIGH.tolist(), em=LOW.tolist())
+    found = decide(summarize(rows, contestants("supervised", "em"), 5), 50, n_kept=12)
+    assert found.sentence.startswith("With 12 labels, use em: it gets")
+
+
 @pytest.mark.parametrize("errors", [{"supervised": HIGH}, {"em": LOW, "iclda": HIGH}])
 def test_without_two_to_compare_there_is_no_answer(errors):
     found = verdict(**errors)

@@ -2,6 +2,7 @@ import datetime
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 from iclda.tabular.columns import kinds_of
@@ -60,6 +61,11 @@ def test_all_columns_that_cannot_be_used_are_named_at_once():
         ValueError, match=r"--drop 'n0'.*--drop 'n4'.*2 more columns cannot be used"
     ):
         kinds_of(frame)
+
+
+def test_other_frames_are_refused_with_the_way_out():
+    with pytest.raises(TypeError, match=r"must be a pandas frame, got polars.*to_pandas\(\)"):
+        kinds_of(pl.DataFrame({"a": [1.0]}))
 
 
 def test_columns_need_names_of_their_own_that_are_text():

@@ -79,6 +79,11 @@ def test_cells_may_hold_delimiters_quotes_and_line_breaks(tmp_path):
     assert table.features.iloc[:, 1].tolist() == ["p\nq", "r,s", "p\nq"]
 
 
+def test_a_quote_inside_a_cell_is_text(tmp_path):
+    table = read(tmp_path, 'x,size,class\n1.5,5" pipe,u\n2,6" pipe,v\n3,5" pipe,v\n')
+    assert table.features["size"].tolist() == ['5" pipe', '6" pipe', '5" pipe']
+
+
 def test_parquet_gives_what_csv_gives(tmp_path):
     frame = pd.DataFrame(
         {
@@ -190,6 +195,11 @@ def test_empty_columns_are_left_out_with_a_note(tmp_path):
     assert "'(column 4)'" in table.notes[1]
 
 
+def test_text_that_never_varies_is_noted(tmp_path):
+    table = read(tmp_path, "x,c,class\n1.5,p,a\n5,p,b\n")
+    assert table.notes == ("Column 'c' holds one value in all rows, and tells nothing.",)
+
+
 def test_columns_can_be_dropped(tmp_path):
     assert read(tmp_path, TEXT, drop=["color"]).features.columns.tolist() == ["size"]
 
@@ -208,18 +218,20 @@ REFUSED = {
     "header only": (b"x,class\n", "holds no rows below the names"),
     "header without line end": (b"x,class", "holds no rows below the names"),
     "open quote": (
-        b'x,class\n1,a\n2,"b\n' + b"1,a\n" * 400_000,
-        "a cell has an opening quote without a closing one",
+        b'x,class\n1,a\n2,"b\n' + b"1,a\n" * 40_000,
+        "row 3: a cell has a quote that is never closed",
     ),
+    "open quote at the end": (b'x,class\n1,a\n2,b\n3,"c', "row 4: a cell has a quote"),
+    "long row": (b"x,class\n1,a\n2," + b"b" * 3_000_000 + b"\n", "a row is over a megabyte"),
     "nameless": (b",\n1,2\n", "row 1 must name the columns"),
     "name twice": (b"x,x,class\n1,2,a\n", "the column name 'x' stands there 2 times"),
     "no such column": (b"x,clas\n1,a\n", "no column 'class'. Did you mean 'clas'?"),
     "short row": (b"x,class\n1,a\n2\n", "row 3: 2 columns are named in row 1, got 1 cells"),
-    "long row": (b"x,class\n1,a\n2,b,c\n", "row 3: 2 columns are named in row 1, got 3 cells"),
+    "more cells": (b"x,class\n1,a\n2,b,c\n", "row 3: 2 columns are named in row 1, got 3 cells"),
     "latin-1": (b"x,class\n1,\xe9\n2,b\n", "is no UTF-8 text: byte 10 cannot be read"),
     "latin-1 far down": (
-        b"x,class\n" + b"1,a\n" * 100_000 + b"1,\xe9\n",
-        "row 100002, column 'class': must hold UTF-8 text",
+        b"x,class\n" + b"1,a\n" * 300_000 + b"1,\xe9\n",
+        "row 300002, column 'class': must hold UTF-8 text",
     ),
     "infinity": (b"x,class\n1,a\n-inf,b\n", "row 3, column 'x': holds infinity"),
     "too large": (b"x,class\n1,a\n2,b\n1e400,b\n", "row 4, column 'x': holds infinity"),

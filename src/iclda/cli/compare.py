@@ -56,10 +56,10 @@ def compare(
     target: Target,
     methods: Methods = None,
     repeats: Annotated[
-        int | None, typer.Option(min=2, help="Times the folds are dealt anew. Default: 10.")
+        int | None, typer.Option(min=2, help="Times folds are dealt anew. Default: 10, 5 or 2.")
     ] = None,
     folds: Annotated[
-        int | None, typer.Option(min=2, help="Folds. Default: 5, or labels of the rarest class.")
+        int | None, typer.Option(min=2, help="Default: 10, or labels of the rarest class.")
     ] = None,
     labeled: Annotated[
         int | None, typer.Option(min=1, help="Keep so many labels and hide the others.")
@@ -127,7 +127,6 @@ def _chosen(text: str | None) -> tuple[Method, ...]:
 
 
 def _run(comparison: Comparison, *, quiet: bool, json: bool) -> None:
-    from ..comparison.findings import read_findings, summary, write_files
     from ..comparison.study import facts, run_comparison
     from ..comparison.words import method_lines, preflight_lines
     from ..tabular.words import printable
@@ -139,8 +138,15 @@ def _run(comparison: Comparison, *, quiet: bool, json: bool) -> None:
         _say([*method_lines(settings, _width()), ""])
     with shown_progress(quiet, "splits") as advance:
         run_comparison(comparison, advance)
-    findings = read_findings(comparison.out)
-    paths = write_files(comparison.out, findings)
+    redraw(comparison.out, quiet=quiet, json=json)
+
+
+def redraw(out: Path, *, quiet: bool, json: bool) -> None:
+    """Write the files of a comparison from its rows, and tell what they say."""
+    from ..comparison.findings import read_findings, summary, write_files
+
+    findings = read_findings(out)
+    paths = write_files(out, findings)
     if json:
         import json as json_module
 
@@ -152,7 +158,7 @@ def _run(comparison: Comparison, *, quiet: bool, json: bool) -> None:
 def _tell(findings: Findings, paths: dict[str, Path]) -> None:
     from ..comparison.words import answer_lines, score_lines
 
-    _say(["", *score_lines(findings.outcome, _styled()), ""])
+    _say(["", *score_lines(findings.outcome, _width(), _styled()), ""])
     _say([*answer_lines(findings, _width(), _styled()), ""])
     _say([f"Report: {paths['report']}   Numbers: {paths['comparison']}"])
 

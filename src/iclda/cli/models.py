@@ -53,8 +53,8 @@ def fit(
 ) -> None:
     """Learn a classifier from labeled and unlabeled rows and keep it in a file."""
     with explained_errors():
-        from .._whole_file import check_writable
         from ..model_files import model_details, save_model
+        from ..model_files.keeping import check_can_save
         from ..tabular.fitting import fit_table
         from ..tabular.methods import find_method
         from ..tabular.table import read_table
@@ -62,7 +62,7 @@ def fit(
 
         chosen, shrunk, priors = find_method(method), _shrinkage(shrinkage), _priors(prior)
         _check_model_name(out)
-        check_writable(out)
+        check_can_save(out)
         with _patience("Reading", quiet):
             table = read_table(
                 data,

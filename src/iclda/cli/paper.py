@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from .bars import RESUMABLE, shown_progress
+from .compare import redraw
 from .options import USAGE_ERROR, Jobs, Json, Quiet, Seed, explained_errors, listed, n_cores
 
 datasets_app = typer.Typer(invoke_without_command=True, help="The ten benchmark sets.")
@@ -136,7 +137,12 @@ def report(
 ) -> None:
     """Draw tables, figures and report anew from stored rows, without fitting them again."""
     with explained_errors(RESUMABLE):
-        _draw(folder, quiet, json)
+        from ..comparison.findings import is_comparison
+
+        if is_comparison(folder):
+            redraw(folder, quiet=quiet, json=json)
+        else:
+            _draw(folder, quiet, json)
 
 
 @datasets_app.callback()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from .findings import Findings
 
-_NAMES = {ERROR: "Error", BRIER: "Brier score", LOSS: "Loss minus that of supervised LDA"}
+_NAMES = {ERROR: "Error", BRIER: "Brier score", LOSS: "Loss minus that of supervised"}
 _VARIED = {UNLABELED: "n_unlabeled", LABELED: "n_labeled"}
 _DRAWABLE = 1e3  # a larger difference in loss would flatten all others
 

@@ -10,13 +10,13 @@ from typing import Any
 
 from .._whole_file import written_whole
 from ..experiments.layout import csv_text
-from ..experiments.store import Store
+from ..experiments.store import Store, StoreError
 from ..tabular.methods import find_method
 from .contestants import Contestant
 from .curves import Point, points_csv, summarize_curves
 from .preflight import Remark
 from .results import COMPARISON, EXPERIMENTS, Result
-from .study import STORE
+from .study import KIND, STORE
 from .summary import Outcome, summarize
 from .verdict import Verdict, decide
 
@@ -50,8 +50,9 @@ class Findings:
 
     @cached_property
     def verdict(self) -> Verdict:
-        """The recommendation."""
-        return decide(self.outcome, self.settings["n_labels"])
+        """The recommendation; where labels were hidden, for as many labels as were kept."""
+        n_kept = None if self.settings["labeled"] == "all" else self.settings["n_used"]
+        return decide(self.outcome, self.settings["n_labels"], n_kept)
 
     @cached_property
     def points(self) -> list[Point]:
@@ -92,6 +93,19 @@ class Findings:
 def last_line(traceback: str) -> str:
     """What a traceback says in the end."""
     return (traceback.strip().splitlines() or [""])[-1]
+
+
+def is_comparison(out: Path) -> bool:
+    """Whether a folder holds the rows of a comparison."""
+    if not (out / STORE).exists():
+        return False
+    try:
+        store = Store(out / STORE, read_only=True, row_type=Result)
+    except StoreError:
+        return False
+    kind = store.settings().get("kind")
+    store.close()
+    return bool(kind == KIND)
 
 
 def read_findings(out: Path) -> Findings:

@@ -86,7 +86,7 @@ def rows_remark(table: Table) -> Remark:
     if n_labeled == n_rows:
         return Remark(FINE, "Rows", f"{n_rows:,}, all of them labeled.")
     n_unlabeled = n_rows - n_labeled
-    share = f"{n_unlabeled / n_rows:.0%}" if n_unlabeled < 0.995 * n_rows else "nearly all"
+    share = f"{100 * n_unlabeled / n_rows:.0f} %" if n_unlabeled < 0.995 * n_rows else "nearly all"
     return Remark(
         FINE, "Rows", f"{n_rows:,}: {n_labeled:,} labeled, {n_unlabeled:,} unlabeled ({share})."
     )
@@ -125,7 +125,9 @@ def missing_remark(table: Table, missing: str) -> Remark:
     gaps = gaps[gaps > 0].sort_values(ascending=False, kind="stable")
     if gaps.empty:
         return Remark(FINE, "Missing", "no empty cells.")
-    shares = {str(name): f"{count / len(table.features):.1%}" for name, count in gaps.items()}
+    shares = {
+        str(name): f"{100 * count / len(table.features):.1f} %" for name, count in gaps.items()
+    }
     listed = _named([f"{name} ({share})" for name, share in shares.items()])
     return Remark(
         NOTE,

@@ -6,6 +6,7 @@ import platform
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from enum import Enum
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -39,9 +40,27 @@ from .splits import (
 from .summary import summarize
 
 STORE = "rows.sqlite"
-FOLDS, REPEATS, CURVE_REPEATS = 5, 10, 3
-SLOW_REPEATS, SLOW_CURVE_REPEATS = 4, 1  # where an implicitly constrained fit takes seconds
+FOLDS = 10
+_LARGE = 200_000  # cells of a table, above which a fit takes a second or so
 KIND = "comparison"
+
+
+class Pace(Enum):
+    """Repeats, and splits of the curves: fewer where a fit takes longer."""
+
+    QUICK = (10, 20)
+    LARGE = (5, 10)
+    SLOW = (2, 5)
+
+    @property
+    def repeats(self) -> int:
+        """Times the folds are dealt anew."""
+        return self.value[0]
+
+    @property
+    def curve_splits(self) -> int:
+        """Splits of the curves."""
+        return self.value[1]
 
 
 @dataclass(frozen=True)
@@ -78,24 +97,30 @@ class Comparison:
         check_labels(self)
         rarest = _rarest(self.table)
         n_folds = self.folds or min(FOLDS, rarest[1])
-        n_repeats = self.repeats or REPEATS
-        return Splits(self.table.labels, n_folds, n_repeats, self.n_labeled, self.seed)
+        most = self.repeats or Pace.QUICK.repeats
+        return Splits(self.table.labels, n_folds, most, self.n_labeled, self.seed)
 
     @cached_property
     def is_slow(self) -> bool:
-        """Whether an implicitly constrained fit takes seconds."""
+        """Whether an implicitly constrained fit takes seconds, however few the rows."""
         return is_slow(self.size.n_unknowns) and "iclda" in self.method_names
+
+    @cached_property
+    def pace(self) -> Pace:
+        """How much is computed by default."""
+        if self.is_slow:
+            return Pace.SLOW
+        return Pace.LARGE if self.table.features.size > _LARGE else Pace.QUICK
 
     @property
     def n_repeats(self) -> int:
-        """Repeats of the comparison: fewer by default where each takes long."""
-        return self.repeats or (SLOW_REPEATS if self.is_slow else REPEATS)
+        """Repeats of the comparison."""
+        return self.repeats or self.pace.repeats
 
     @property
     def n_curve_splits(self) -> int:
-        """Splits of the curves."""
-        most = SLOW_CURVE_REPEATS if self.is_slow else CURVE_REPEATS
-        return self.splits.n_folds * min(self.n_repeats, most)
+        """Splits of the curves, the first ones of the comparison."""
+        return min(self.pace.curve_splits, self.splits.n_folds * self.n_repeats)
 
     @cached_property
     def sample(self) -> Sample:

@@ -31,8 +31,8 @@ class Verdict:
     also: str = ""
 
 
-def decide(outcome: Outcome, n_tested: int) -> Verdict:
-    """Apply the rule."""
+def decide(outcome: Outcome, n_tested: int, n_kept: int | None = None) -> Verdict:
+    """Apply the rule; ``n_kept`` labels were kept if others were hidden."""
     baseline = outcome.baseline
     rivals = list(dict.fromkeys(d.method for d in outcome.differences if d.measure == ERROR))
     if baseline is None or outcome.mean(baseline, ERROR) is None:
@@ -40,6 +40,8 @@ def decide(outcome: Outcome, n_tested: int) -> Verdict:
     if not rivals:
         return Verdict(UNKNOWN, baseline, "No answer: no method but supervised LDA has numbers.")
     kind, method, sentence = _ruled(outcome, rivals, baseline, n_tested)
+    if n_kept is not None:
+        sentence = f"With {n_kept:,} labels, {sentence[0].lower()}{sentence[1:]}"
     return Verdict(kind, method, sentence, _likelihood(outcome, rivals))
 
 
@@ -159,7 +161,7 @@ def _difference(outcome: Outcome, name: str) -> Difference:
 def _interval(found: Difference) -> str:
     if found.high > 0:
         return f"{points(-found.difference)} fewer"
-    return f"{_number(-found.high)} to {points(-found.low)} fewer, with 95 % confidence"
+    return f"{share(-found.high)} to {points(-found.low)} fewer, with 95 % confidence"
 
 
 def repeats_worse(outcome: Outcome, name: str) -> str:
@@ -177,18 +179,19 @@ def supervised_name(outcome: Outcome) -> str:
     return f"supervised LDA{name.removeprefix('supervised')}"
 
 
-def percent(share: float) -> str:
+def percent(value: float) -> str:
     """A share as one says it: 4.5 %."""
-    return f"{100 * share:.1f} %"
+    return f"{share(value)} %"
 
 
-def points(share: float) -> str:
+def points(value: float) -> str:
     """A difference of shares: 4.5 percentage points."""
-    return f"{_number(share)} percentage points"
+    return f"{share(value)} percentage points"
 
 
-def _number(share: float) -> str:
-    return f"{100 * share:.1f}".replace("-", "\N{MINUS SIGN}")
+def share(value: float) -> str:
+    """A share in percent, without the sign for it."""
+    return f"{100 * value:.1f}".replace("-", "\N{MINUS SIGN}")
 
 
 def _rounded(number: float) -> str:

@@ -39,6 +39,17 @@ EXPLAINED = {
     HIDDEN: "error on the training rows whose labels were hidden",
 }
 MARKS = {FINE: "+", NOTE: "-", WARNING: "!"}
+_SHORT = {HIDDEN: "hidden"}
+_LEGEND = {
+    ERROR: (
+        "error: share of test rows that get a wrong class, with its standard error; worse in: "
+        "repeats in which it was higher than that of the baseline"
+    ),
+    BRIER: "Brier: how far probabilities are from the truth",
+    CALIBRATION: "calibration: how far they are from how often they come true",
+    LOSS: "loss: minus the log likelihood of a test row with its class",
+    HIDDEN: "hidden: error on training rows whose labels were hidden",
+}
 _DECIMALS = {LOSS: 2}
 _LARGE = 1e5
 Style = Callable[[str, str], str]  # a text and what it is, to the text as the terminal shows it
@@ -93,7 +104,7 @@ def protocol(settings: Mapping[str, Any]) -> list[str]:
     if settings["is_slow"]:
         sentences.append(
             "So many classes and columns make iclda slow: it starts once, from the supervised fit, "
-            "instead of 32 times, and by default there are fewer repeats."
+            "instead of 32 times."
         )
     if settings["is_capped"]:
         sentences.append(f"Learning curves use at most {MOST_ON_CURVES:,} unlabeled rows.")
@@ -108,11 +119,22 @@ def _shrinkage_words(text: str) -> str:
     return f"{text.replace(',', ', ')}, as asked for"
 
 
-def score_lines(outcome: Outcome, style: Style = plain) -> list[str]:
-    """The table: one line a contestant, best error first within the supervised and the others."""
+def score_lines(outcome: Outcome, width: int = 100, style: Style = plain) -> list[str]:
+    """The table: one line a contestant, best error first within the supervised and the others.
+
+    Measures that do not fit beside the others are left to the report.
+    """
     known = {score.measure for score in outcome.scores if score.mean is not None}
     measures = [measure for measure in MEASURES if measure in known]
-    header = ["", *(HEADINGS[measure] for measure in measures), "worse in"]
+    for measure in (CALIBRATION, HIDDEN, LOSS):
+        if max(map(len, _table(outcome, measures, plain))) > width and measure in measures:
+            measures.remove(measure)
+    legend = "; ".join(_LEGEND[measure] for measure in measures)
+    return [*_table(outcome, measures, style), "", *_wrapped(f"Lower is better. {legend}.", width)]
+
+
+def _table(outcome: Outcome, measures: Sequence[str], style: Style) -> list[str]:
+    header = ["", *(_SHORT.get(measure, HEADINGS[measure]) for measure in measures), "worse in"]
     body = [[name, *_cells(outcome, name, measures)] for name in ranked(outcome)]
     widths = [max(len(line[k]) for line in [header, *body]) for k in range(len(header))]
     lines = [_line(header, widths)]
@@ -182,9 +204,9 @@ def answer_lines(findings: Findings, width: int, style: Style = plain) -> list[s
 
 
 def fit_command(findings: Findings) -> str:
-    """The command that fits what is recommended to all rows."""
+    """The command that fits what is recommended to all rows; none if labels were hidden."""
     chosen = findings.contestant(findings.verdict.method)
-    if chosen is None:
+    if chosen is None or findings.settings["labeled"] != "all":
         return ""
     sources = [source["path"] for source in findings.settings["sources"]]
     words = ["iclda", "fit", sources[0], "--target", findings.settings["target"]]

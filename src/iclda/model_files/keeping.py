@@ -45,10 +45,9 @@ def save_model(
         Further types the model may hold, by their full names; to be given to ``load_model`` too.
     """
     path = Path(path)
-    check_writable(path)
+    check_can_save(path)
     check_is_fitted(model)
-    skops = require("skops.io", "model files", "data")
-    archive = skops.dumps(_without_rows(model))
+    archive = _skops().dumps(_without_rows(model))
     refuse_untrusted(path, archive, trusted)
     data = pack(archive, describe(model, about or {}))
     with written_whole(path) as unfinished:
@@ -76,13 +75,12 @@ def load_model(path: str | Path, *, trusted: Iterable[str] = ()) -> Any:
     path = Path(path)
     contents = _checked(path)
     refuse_untrusted(path, contents.archive, trusted)
-    skops = require("skops.io", "model files", "data")
     names = [*OWN_TYPES, *SKLEARN_TYPES, "numpy.dtype", *trusted]
     try:
         with warnings.catch_warnings():
             # scikit-learn warns once a step, of its own version only: one line below says it.
             warnings.simplefilter("ignore", InconsistentVersionWarning)
-            model = skops.loads(contents.archive, trusted=names)
+            model = _skops().loads(contents.archive, trusted=names)
     except Exception as error:  # whatever skops stumbles over, the file is at fault
         raise ValueError(
             f"{path} cannot be loaded as a model: {type(error).__name__}: {error}"
@@ -106,6 +104,16 @@ def model_details(path: str | Path) -> dict[str, Any]:
     """
     contents = _checked(Path(path))
     return {**contents.details, "sha256": contents.sha256}
+
+
+def check_can_save(path: Path) -> None:
+    """What can be wrong before there is a model: no skops, no folder, no right to write to it."""
+    _skops()
+    check_writable(path)
+
+
+def _skops() -> Any:
+    return require("skops.io", "model files", "data")
 
 
 def _checked(path: Path) -> Contents:

@@ -46,6 +46,11 @@ def is_boolean(series: Any) -> bool:
 
 
 def _check_names(features: Any) -> None:
+    if not hasattr(features, "iloc"):
+        raise TypeError(
+            f"features must be a pandas frame, got {type(features).__module__}."
+            f"{type(features).__name__}: read_table gives one, and to_pandas() of other frames."
+        )
     for name in features.columns:
         if not isinstance(name, str):
             raise ValueError(

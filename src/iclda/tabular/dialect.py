@@ -7,9 +7,10 @@ import csv
 import io
 import re
 from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 # A cell with one of these and nothing else is empty.
 EMPTY_WORDS = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "<NA>", "#N/A", "?")
@@ -48,6 +49,32 @@ def find_dialect(path: Path, file: IO[bytes], delimiter: str | None = None) -> D
     return Dialect(encoding, delimiter, decimal, columns, n_blank + 1)
 
 
+def refuse_open_quote(path: Path, open_file: Callable[[], Any], dialect: Dialect) -> None:
+    """ValueError for a quote that is never closed: readers take the rest of the file as one cell.
+
+    Closed quotes come in pairs. Only a file with an odd number of them is read with care.
+    """
+    with open_file() as file:
+        blocks = iter(lambda: file.read(_PEEKED_BYTES), b"")
+        if sum(block.count(b'"') for block in blocks) % 2 == 0:
+            return
+    row = 1
+    with open_file() as file:
+        text = io.TextIOWrapper(file, encoding=dialect.encoding, newline="")
+        try:
+            for _ in _reader(text, dialect.delimiter, strict=True):
+                row += 1
+        except csv.Error as error:
+            raise ValueError(
+                f"{path}, row {row}: a cell has a quote that is never closed, or more text after "
+                "it. Write a quote inside a cell twice, and the whole cell in quotes."
+            ) from error
+
+
+def _reader(text: Iterable[str], delimiter: str, *, strict: bool = False) -> Any:
+    return csv.reader(text, delimiter=delimiter, strict=strict)
+
+
 def _decoded(path: Path, start: bytes, encoding: str) -> str:
     # A character cut in two by the end of the peek is left out; one that is wrong is not.
     decoder = codecs.getincrementaldecoder("utf-8-sig" if encoding == "utf-8" else encoding)()
@@ -69,7 +96,7 @@ def _commonest_delimiter(text: str) -> str:
 def _records(path: Path, text: str, delimiter: str) -> list[list[str]]:
     records: list[list[str]] = []
     try:
-        records.extend(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
+        records.extend(_reader(io.StringIO(text, newline=""), delimiter))
     except csv.Error as error:
         if not any(records):  # what is wrong below the names is told when it is read
             raise ValueError(f"{path} is no CSV file: {error}.") from error

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
-from .dialect import EMPTY_WORDS, Dialect, find_dialect
+from .dialect import EMPTY_WORDS, Dialect, find_dialect, refuse_open_quote
 from .requirements import require
 
 _CSV_SUFFIXES, _PARQUET_SUFFIXES = (".csv", ".tsv", ".txt"), (".parquet", ".pq")
@@ -74,6 +74,7 @@ class CsvFile:
     def read(self, as_text: Sequence[str]) -> Any:
         """All rows; columns are numbers, booleans, dates or text by what all their cells hold."""
         csv, text = require("pyarrow.csv"), require("pyarrow").string()
+        refuse_open_quote(self.path, self._opened, self.dialect)
         with _explained(self.path, self.columns), self._streamed() as (file, _):
             options = self._options(column_types=dict.fromkeys(as_text, text))
             return csv.read_csv(file, **options)
@@ -81,6 +82,7 @@ class CsvFile:
     def batches(self, types: Mapping[str, Any]) -> Iterator[tuple[Any, float]]:
         """Blocks of a megabyte of text each; of those, pyarrow reads some tens ahead."""
         size, done = max(self.path.stat().st_size, 1), 0
+        refuse_open_quote(self.path, self._opened, self.dialect)
         with _explained(self.path, self.columns), self._streamed() as (file, raw):
             options = self._options(include_columns=list(types), column_types=dict(types))
             with require("pyarrow.csv").open_csv(file, **options) as reader:
@@ -179,7 +181,7 @@ def _reason(message: str, columns: Sequence[str]) -> str:
         row, expected, got = match.groups()
         return f", row {row}: {expected} columns are named in row 1, got {got} cells."
     if "straddling" in message:
-        return ": a cell has an opening quote without a closing one, or a row is over a megabyte."
+        return ": a row is over a megabyte of text."
     if "utf8" in message.lower() or "decode" in message:
         return ": cannot be read as text, save it as UTF-8."
     return f" cannot be read: it is damaged or no such table ({message.splitlines()[0]})."

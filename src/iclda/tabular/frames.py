@@ -119,12 +119,19 @@ def without_row_numbers(features: Any) -> tuple[Any, list[str]]:
 
 
 def without_empty_columns(features: Any, path: Path) -> tuple[Any, list[str]]:
-    """A frame without columns that hold nothing, and what to say about them."""
+    """A frame without columns that hold nothing, and what to say about these and constant ones."""
     empty = [name for name in features.columns if features[name].isna().all()]
     if len(empty) == len(features.columns):
         raise ValueError(f"{path} has no column to learn from besides the target.")
     notes = [f"Column {name!r} is empty in all rows: it was left out." for name in empty]
-    return features.drop(columns=empty), notes
+    features = features.drop(columns=empty)
+    notes += [
+        f"Column {name!r} holds one value in all rows, and tells nothing."
+        for name in features.columns
+        # Of numbers that do not vary the classifiers warn themselves.
+        if features[name].dtype.kind == "O" and features[name].nunique(dropna=False) == 1
+    ]
+    return features, notes
 
 
 def _numbers_rows(series: Any) -> bool:

@@ -101,7 +101,7 @@ def _class_lines(details: Mapping[str, Any]) -> list[str]:
     lines = [f"  {'class'.ljust(width)}  labeled rows  share in the model"]
     for name, share in zip(names, shares, strict=True):
         count = f"{labeled[name]:,}" if name in labeled else "-"
-        lines.append(f"  {name.ljust(width)}  {count:>12}  {share:>17.1%}")
+        lines.append(f"  {name.ljust(width)}  {count:>12}  {share:>18.1%}")
     return lines
 
 

@@ -20,6 +20,7 @@ from ..verdict import (
     best_rival,
     percent,
     points,
+    share,
     supervised_name,
 )
 from ..words import HEADINGS, ranked, worse_text
@@ -90,8 +91,8 @@ def _error_card(outcome: Outcome, name: str) -> Finding | None:
     return Finding(
         f"{percent(theirs)} \N{RIGHTWARDS ARROW} {percent(ours)}",
         f"of new rows wrong: supervised LDA, and {name}",
-        f"The difference is {points(found.difference)}, between {points(found.low)} and "
-        f"{points(found.high)} with 95 % confidence: {clear}.",
+        f"The difference is {points(found.difference)} ({share(found.low)} to "
+        f"{share(found.high)} with 95 % confidence): {clear}.",
     )
 
 
@@ -144,6 +145,11 @@ def measured(findings: Findings) -> list[str]:
     """Measures that any contestant has."""
     scores = findings.outcome.scores
     return [m for m in MEASURES if any(s.measure == m and s.mean is not None for s in scores)]
+
+
+def method_views(findings: Findings) -> list[tuple[str, str]]:
+    """Every method and what it does."""
+    return list(dict.fromkeys((c.method.name, c.method.sentence) for c in findings.contestants))
 
 
 def table_view(findings: Findings) -> dict[str, Any]:
