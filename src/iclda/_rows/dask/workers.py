@@ -14,7 +14,7 @@ import dask.base
 import dask.threaded
 from threadpoolctl import threadpool_limits
 
-from .dask_blocks import BadBlockError, UnreadableBlockError
+from .blocks import BadBlockError, UnreadableBlockError
 
 _OF_CLIENT = (None, "distributed", "dask.distributed")  # settings of Dask that mean the client
 _PATIENCE = 5.0  # seconds in which a scheduler answers questions
