@@ -6,12 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from .._core.types import AnyArray, Array
-from .file_rows import FileRows
+from ..._core.types import AnyArray, Array
 from .reader import Reader
 from .readers import reader_of
-
-DEFAULT_MEMORY = 2**28
+from .rows import DEFAULT_MEMORY, FileRows
 
 
 @dataclass(frozen=True, repr=False)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core.types import AnyArray
+from ..._core.types import AnyArray
 from .chunks import Chunk, TableChunk
 from .paths import Unchanged
 from .reader import Reader
