@@ -199,7 +199,7 @@ class _UnlabeledPart:
 
 def _every_row(parts: list[_UnlabeledPart], n_features: int) -> Rows | None:
     """Rows of weight 0 too; None if it takes more than a look into memory to list them."""
-    if any(part.source.backend is not None for part in parts):
+    if not all(part.source.backend is None or is_device_array(part.source.X) for part in parts):
         return None
     return ChainedRows([part.source.rows(None, part.is_marked) for part in parts], n_features)
 
