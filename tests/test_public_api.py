@@ -20,7 +20,7 @@ NAMES = [
     "SelfLearningLDA",
     "SupervisedLDA",
 ]
-OPTIONAL = ["pandas", "polars", "torch", "dask", "matplotlib"]
+OPTIONAL = ["pandas", "polars", "pyarrow", "torch", "dask", "matplotlib"]
 every_classifier = pytest.mark.parametrize("classifier", [getattr(iclda, name) for name in NAMES])
 
 
