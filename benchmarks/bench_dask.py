@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import pickle
 import time
 from collections.abc import Callable
@@ -33,9 +34,10 @@ METHODS = {
     "EM": partial(ExpectationMaximizationLDA, tol=1e-8),
 }
 N_PROCESSES = 2
-# The fit on paper: rows as in the benchmark of files, on machines of common size.
-PAPER = {"rows": 1e12, "features": 20, "workers": 1_000, "cores": 16, "blocks": 4}
-PAPER_SAMPLES = (4_096, 20_000)  # rows drawn for the frame and for the search
+# The fit on paper: rows of the benchmark of files, workers of common size.
+PAPER = {"rows": 1e12, "features": 20, "workers": 1_000, "cores": 16, "bytes of a number": 4}
+DISK = 2e9  # bytes a second that a worker reads, where blocks are read again in every pass
+SAMPLES = (4_096, 20_000)  # rows drawn for the frame and for the search
 
 
 def block(number: int, n_rows: int, n_features: int, dtype: str = "float64") -> Any:
@@ -97,14 +99,21 @@ def best_of(function: Callable[[], Any], times: int = 5) -> float:
     return min(seconds_of(function)[0] for _ in range(times))
 
 
-def price_of_a_block(counts: tuple[int, ...]) -> dict[int, float]:
-    """Seconds of a pass over that many blocks with next to nothing in them."""
-    prices = {}
+def price_of_a_block(counts: tuple[int, ...]) -> list[dict[str, float]]:
+    """Seconds of passes over blocks with next to nothing in them.
+
+    Beside the clock, processor time of this process, which holds client and scheduler.
+    """
+    prices = []
     for n_blocks in counts:
         source = from_dask([partial(block, i, 10, 4) for i in range(n_blocks)], persist=True)
         rows = open_rows(source, name="X", n_features=4)
         rule, frame = rule_and_frame(block(0, 100, 4))
-        prices[n_blocks] = best_of(partial(rows.label_sums, rule, frame))
+        rows.label_sums(rule, frame)
+        begin = time.process_time()
+        seconds = [seconds_of(partial(rows.label_sums, rule, frame))[0] for _ in range(5)]
+        spent = (time.process_time() - begin) / len(seconds)
+        prices.append({"blocks": n_blocks, "seconds": min(seconds), "here": spent})
     return prices
 
 
@@ -120,36 +129,47 @@ def speed_of_a_core(n_rows: int) -> dict[str, float]:
     return found
 
 
-def on_paper(speed: dict[str, float], seconds_a_block: float, n_passes: int) -> dict[str, float]:
+def on_paper(
+    speed: dict[str, float], seconds_a_block: float, n_passes: int, blocks_a_worker: int
+) -> dict[str, float]:
     """A fit of many rows on many workers, from what was measured here."""
-    d, n_blocks = PAPER["features"], PAPER["workers"] * PAPER["blocks"]
-    efficiency = speed["labels, 2"] / speed["labels, 1"] / 2
-    a_worker = PAPER["rows"] / PAPER["workers"] / PAPER["cores"] / efficiency
-    moments, labels = a_worker / speed["moments, 1"], a_worker / speed["labels, 1"]
-    sums = len(pickle.dumps(_sums_of(d, "label_sums"))), len(pickle.dumps(_sums_of(d, "moments")))
-    n_drawn = sum(PAPER_SAMPLES)
-    n_rounds = n_passes + 1 + len(PAPER_SAMPLES)  # and a look at the blocks
+    d, n_blocks = int(PAPER["features"]), PAPER["workers"] * blocks_a_worker
+    rows_a_worker = PAPER["rows"] / PAPER["workers"]
+    bytes_a_worker = rows_a_worker * d * PAPER["bytes of a number"]
+    efficiency = min(1.0, speed["labels, 2"] / speed["labels, 1"] / 2)
+    cores = PAPER["cores"] * efficiency
+    moments = rows_a_worker / speed["moments, 1"] / cores
+    labels = rows_a_worker / speed["labels, 1"] / cores
+    arithmetic = moments + (n_passes - 1) * labels
+    n_rounds = n_passes + 1 + len(SAMPLES)  # and a look at the blocks
+    waiting = n_rounds * n_blocks * seconds_a_block
+    sums = bytes_of_sums(d)
     return {
-        "bytes of rows": PAPER["rows"] * d * 4,
-        "bytes of rows a worker": PAPER["rows"] * d * 4 / PAPER["workers"],
-        "rounds": n_rounds,
+        "blocks a worker": blocks_a_worker,
+        "bytes of rows a worker": bytes_a_worker,
         "passes": n_passes,
+        "rounds": n_rounds,
         "efficiency of cores": efficiency,
         "seconds of moments": moments,
         "seconds of a labeling pass": labels,
-        "seconds of the scheduler a round": seconds_a_block * n_blocks,
-        "seconds": moments + (n_passes - 1) * labels + n_rounds * seconds_a_block * n_blocks,
-        "bytes of sums a block": max(sums),
-        "bytes between workers a pass": n_blocks * max(sums),
-        "bytes to the client": n_rounds * max(sums) + n_drawn * (d + 1) * 8,
+        "seconds of arithmetic": arithmetic,
+        "seconds of scheduling": waiting,
+        "seconds, rows kept": arithmetic + waiting,
+        "seconds to read all rows once": bytes_a_worker / DISK,
+        "seconds, rows read again": (n_passes + 1) * bytes_a_worker / DISK + arithmetic + waiting,
+        "bytes of sums a block": sums,
+        "bytes between workers": n_rounds * n_blocks * sums,
+        "bytes to the client": n_rounds * sums + sum(SAMPLES) * (d + 1) * 8,
     }
 
 
-def _sums_of(n_features: int, method: str) -> Any:
+def bytes_of_sums(n_features: int) -> int:
+    """The largest result of a block: moments, or label sums with curvature."""
     X = block(0, 100, n_features)
     rule, frame = rule_and_frame(X)
     rows = MemoryRows(X)
-    return rows.moments(frame) if method == "moments" else rows.label_sums(rule, frame)
+    results = rows.moments(frame), rows.label_sums(rule, frame, curvature=True)
+    return max(len(pickle.dumps(result)) for result in results)
 
 
 def main() -> None:
@@ -163,15 +183,18 @@ def main() -> None:
     with (
         threadpool_limits(1),
         LocalCluster(
-            n_workers=N_PROCESSES, threads_per_worker=1, dashboard_address=None
+            n_workers=N_PROCESSES,
+            threads_per_worker=1,
+            dashboard_address=None,
+            silence_logs=logging.CRITICAL,
         ) as cluster,
         Client(cluster),
     ):
         measured = fits(options.rows, options.features, options.blocks, options.patience)
         prices = price_of_a_block((8, 64, 512))
     speed = speed_of_a_core(min(options.rows, 2_000_000))
-    many, few = max(prices), min(prices)
-    seconds_a_block = (prices[many] - prices[few]) / (many - few)
+    few, many = prices[0], prices[-1]
+    seconds_a_block = (many["seconds"] - few["seconds"]) / (many["blocks"] - few["blocks"])
     passes = [row["passes"] for row in measured if row["method"] == "implicitly constrained"]
     result = {
         "machine": describe_machine(),
@@ -179,10 +202,11 @@ def main() -> None:
         "time": time.strftime("%Y-%m-%d %H:%M"),
         "size": {"rows": options.rows, "features": options.features, "blocks": options.blocks},
         "fits": measured,
-        "seconds of an empty pass, by blocks": prices,
+        "passes over empty blocks": prices,
         "seconds a block": seconds_a_block,
         "rows a second, float32": speed,
-        "on paper": {**PAPER, **on_paper(speed, seconds_a_block, max(passes))},
+        "on paper": PAPER,
+        "costs": [on_paper(speed, seconds_a_block, max(passes), n) for n in (1, 4)],
     }
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(json.dumps(result, indent=2))

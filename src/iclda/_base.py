@@ -36,6 +36,7 @@ from ._diagnosis import (
 from ._export import to_onnx, to_sklearn
 from ._inputs import read_table, take_rows
 from ._labels import plain, split_marker
+from ._namespaces import check_namespace, move_fitted
 from ._predictions import (
     OfBlock,
     class_scores,
@@ -113,6 +114,7 @@ class LinearGaussianClassifier(
             model = self._fit_labeled_rows(data)
         self._store(model)
         self._finish(data)
+        move_fitted(self, X)
         return self
 
     def _finish(self, data: TrainingData) -> None:
@@ -193,6 +195,15 @@ class LinearGaussianClassifier(
         coef, intercept = rule.coef[:, 1:] - rule.coef[:, :1], np.diff(rule.intercept)
         return LinearRule(coef, intercept, is_soft=True)
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.array_api_support = True
+        return tags
+
+    def _check_ready(self, X: Any, method: str) -> None:
+        check_is_fitted(self)
+        check_namespace(self, X, method)
+
     def _in_blocks(self, X: Any, function: OfBlock) -> Any:
         """Results of a function of rows, in a container like that of X."""
         return apply_in_blocks(self, X, function)
@@ -212,7 +223,7 @@ class LinearGaussianClassifier(
             two classes far from the origin (1,000 standard deviations), up to another constant,
             about the overall mean, which keeps the digits.
         """
-        check_is_fitted(self)
+        self._check_ready(X, "decision_function")
         frame = self._gaussians_.frame
         rule = self._discriminant_rule()
         if len(self.classes_) == 2:
@@ -223,9 +234,8 @@ class LinearGaussianClassifier(
         coef, intercept = self._gaussians_.linear_scores
         return self._in_blocks(X, scores(LinearRule(coef.T, intercept, is_soft=True)))
 
-    def _from_class_scores(self, X: Any, function: Callable[[AnyArray], AnyArray]) -> Any:
+    def _from_class_scores(self, X: Any, function: Callable[[Any], Any]) -> Any:
         """Results of a function of (n, K) log posteriors, each up to a constant of the row."""
-        check_is_fitted(self)
         by_class = class_scores(self._discriminant_rule(), self._gaussians_.frame)
         return self._in_blocks(X, composed(by_class, function))
 
@@ -242,7 +252,7 @@ class LinearGaussianClassifier(
         y : ndarray of shape (n_samples,)
             Classes, in the dtype of ``classes_``.
         """
-        check_is_fitted(self)
+        self._check_ready(X, "predict")
         return self._from_class_scores(X, most_probable(self.classes_))
 
     def predict_proba(self, X: Any) -> Array:
@@ -258,6 +268,7 @@ class LinearGaussianClassifier(
         probabilities : ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``.
         """
+        self._check_ready(X, "predict_proba")
         return self._from_class_scores(X, softmax)
 
     def predict_log_proba(self, X: Any) -> Array:
@@ -273,6 +284,7 @@ class LinearGaussianClassifier(
         log_probabilities : ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``.
         """
+        self._check_ready(X, "predict_log_proba")
         return self._from_class_scores(X, log_softmax)
 
     def transform(self, X: Any) -> Array:
@@ -288,7 +300,7 @@ class LinearGaussianClassifier(
         X_new : ndarray of shape (n_samples, min(n_classes - 1, n_features))
             Coordinates with unit variance within classes, about the overall mean.
         """
-        check_is_fitted(self)
+        self._check_ready(X, "transform")
         model = self._gaussians_
         coef = model.discriminants(self._n_features_out)
         rule = LinearRule(coef, -model.center @ coef, is_soft=True)
@@ -311,7 +323,7 @@ class LinearGaussianClassifier(
         log_density : ndarray of shape (n_samples,)
             Log of the sum over classes of prior times density.
         """
-        check_is_fitted(self)
+        self._check_ready(X, "score_samples")
         return self._in_blocks(X, composed(log_joint(self._gaussians_), logsumexp))
 
     def log_likelihood(self, X: Any, y: Any) -> Array:

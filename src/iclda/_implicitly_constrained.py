@@ -195,6 +195,6 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
         responsibilities : ndarray of shape (n_samples, n_classes)
             Shares of every row in each class.
         """
-        check_is_fitted(self)
+        self._check_ready(X, "impute")
         scores = linear_scores(self._imputation_, self._gaussians_.frame)
         return self._in_blocks(X, composed(scores, softmax))

@@ -20,7 +20,7 @@ from ._inputs import check_weights, column_name, read_table
 from ._labels import Labels, encode_labels, plain, resolve_priors
 from ._rows.chain import ChainedRows
 from ._rows.memory import MemoryRows
-from ._rows.open import in_memory
+from ._rows.open import in_memory, is_device_array
 from ._sources import Source, open_source
 
 _PILOT_ROWS = 4096
@@ -48,7 +48,32 @@ class LabeledRows:
         return self.X[index], codes, weights
 
 
-def _labeled_rows(source: Source, labels: Labels, weights: Array | None) -> LabeledRows:
+@dataclass(frozen=True)
+class LabeledRowsOnDevice:
+    """Labeled rows that stay on their device, because they are many."""
+
+    source: Source
+    codes: AnyArray
+    weights: Array | None
+    is_member: AnyArray
+
+    @property
+    def rows(self) -> Rows:
+        return self.source.rows(self.weights, self.is_member)
+
+    def members(self) -> tuple[AnyArray, AnyArray, Array]:
+        """Rows, codes and weights of the members alone, in memory: for shrinkage by "auto"."""
+        X, _ = self.source.in_memory(self.is_member)
+        codes = self.codes[self.is_member]
+        weights = np.ones(len(codes)) if self.weights is None else self.weights[self.is_member]
+        return X, codes, weights
+
+
+def _labeled_rows(
+    source: Source, labels: Labels, weights: Array | None
+) -> LabeledRows | LabeledRowsOnDevice:
+    if is_device_array(source.X) and labels.is_labeled.sum() > _PILOT_ROWS:
+        return LabeledRowsOnDevice(source, labels.codes, weights, labels.is_labeled)
     X, is_member = source.in_memory(labels.is_labeled)
     if is_member is None:
         kept = labels.is_labeled
@@ -62,7 +87,7 @@ class TrainingData:
     """Checked rows, labels and weights of one call of ``fit``."""
 
     labels: Labels
-    labeled_part: LabeledRows
+    labeled_part: LabeledRows | LabeledRowsOnDevice
     unlabeled: Rows
     every_unlabeled: Rows | None  # those of weight 0 too; None unless all rows are in memory
     log_priors: Array | None
@@ -112,73 +137,88 @@ def prepare(
     needs_positive_priors: bool = False,
 ) -> TrainingData:
     """Check everything that was passed to ``fit``; sets n_features_in_ and feature_names_in_."""
-    if y is None:
-        raise ValueError(
-            f"{type(estimator).__name__} requires y to be passed, but the target y is None. "
-            f"Rows without a label carry y = {plain(estimator.unlabeled)!r}."
-        )
+    _check_there(y, estimator)
     y, sample_weight = read_table(in_memory(y), "y"), in_memory(sample_weight)
     sample_weight_unlabeled = in_memory(sample_weight_unlabeled)
     # Unlabeled rows may be many: where all of them enter the moments, these show NaN and infinity.
     is_weighted = sample_weight is not None or sample_weight_unlabeled is not None
     is_summed = estimator._uses_unlabeled_rows and not is_weighted
     source = open_source(estimator, X, reset=True, is_summed_later=is_summed)
-    sources = [source]
     _check_length(source.n_rows, y)
     weights = check_weights(sample_weight, source.n_rows, "sample_weight")
     is_counted = None if weights is None else weights > 0
     labels = encode_labels(y, estimator.unlabeled, is_counted)
     priors = resolve_priors(estimator.priors, labels.classes, estimator.unlabeled)
-    if needs_positive_priors and priors is not None and not np.all(priors > 0):
-        never = labels.classes[priors == 0].tolist()
-        raise ValueError(
-            f"priors gives 0 to {never}, which has labeled rows: {type(estimator).__name__} "
-            "maximizes their likelihood, which would be 0. Give it a small positive prior."
-        )
-    is_unlabeled = labels.is_marker if is_counted is None else labels.is_marker & is_counted
-    parts = [source.rows(weights, is_unlabeled)]
-    every = [source.rows(None, labels.is_marker)]
-    if X_unlabeled is not None:
-        more = open_source(
-            estimator, X_unlabeled, reset=False, name="X_unlabeled", is_summed_later=is_summed
-        )
-        sources.append(more)
-        more_weights = None
-        if sample_weight_unlabeled is not None:
-            more_weights = check_weights(
-                sample_weight_unlabeled, more.n_rows, "sample_weight_unlabeled"
-            )
-        parts.append(more.rows(more_weights, None if more_weights is None else more_weights > 0))
-        every.append(more.rows())
-    elif sample_weight_unlabeled is not None:
-        raise ValueError(
-            "sample_weight_unlabeled weighs the rows of X_unlabeled, which was not passed; "
-            "sample_weight weighs all rows of X, labeled or not."
-        )
-    unlabeled = ChainedRows(parts, source.n_features, unlabeled_weight)
+    if needs_positive_priors:
+        _check_positive(priors, labels, estimator)
+    parts = [_UnlabeledPart(source, weights, labels.is_marker)]
+    if X_unlabeled is not None or sample_weight_unlabeled is not None:
+        parts.append(_further_rows(estimator, X_unlabeled, sample_weight_unlabeled, is_summed))
+    unlabeled = ChainedRows([part.rows for part in parts], source.n_features, unlabeled_weight)
     labeled = _labeled_rows(source, labels, weights)
     pilot = [replace(labeled, weights=None).rows.sample(_PILOT_ROWS, 0)[0]]
     if estimator._uses_unlabeled_rows:
         pilot.append(unlabeled.sample(_PILOT_ROWS, 0)[0])
 
     def find_non_finite() -> None:
-        for one in sources:
-            one.check_finite()
+        for part in parts:
+            part.source.check_finite()
 
     if not all(np.isfinite(rows).all() for rows in pilot):
         find_non_finite()
-    is_in_memory = all(one.backend is None for one in sources)
     with np.errstate(divide="ignore"):
         log_priors = None if priors is None else np.log(priors)
     return TrainingData(
         labels=labels,
         labeled_part=labeled,
         unlabeled=unlabeled,
-        every_unlabeled=ChainedRows(every, source.n_features) if is_in_memory else None,
+        every_unlabeled=_every_row(parts, source.n_features),
         log_priors=log_priors,
         frame=frame_of(np.concatenate(pilot)),
         find_non_finite=find_non_finite,
     )
+
+
+@dataclass(frozen=True)
+class _UnlabeledPart:
+    """Unlabeled rows of one argument of ``fit``: all, or those that are marked."""
+
+    source: Source
+    weights: Array | None
+    is_marked: AnyArray | None = None
+
+    @property
+    def rows(self) -> Rows:
+        """Those that count for something."""
+        is_member = self.is_marked
+        if self.weights is not None:
+            is_counted = self.weights > 0
+            is_member = is_counted if is_member is None else is_member & is_counted
+        return self.source.rows(self.weights, is_member)
+
+
+def _every_row(parts: list[_UnlabeledPart], n_features: int) -> Rows | None:
+    """Rows of weight 0 too; None if it takes more than a look into memory to list them."""
+    if not all(part.source.backend is None or is_device_array(part.source.X) for part in parts):
+        return None
+    return ChainedRows([part.source.rows(None, part.is_marked) for part in parts], n_features)
+
+
+def _further_rows(
+    estimator: Any, X_unlabeled: Any, sample_weight: Any, is_summed: bool
+) -> _UnlabeledPart:
+    if X_unlabeled is None:
+        raise ValueError(
+            "sample_weight_unlabeled weighs the rows of X_unlabeled, which was not passed; "
+            "sample_weight weighs all rows of X, labeled or not."
+        )
+    source = open_source(
+        estimator, X_unlabeled, reset=False, name="X_unlabeled", is_summed_later=is_summed
+    )
+    if sample_weight is None:  # which leaves rows uncounted that have to be read to be counted
+        return _UnlabeledPart(source, None)
+    weights = check_weights(sample_weight, source.n_rows, "sample_weight_unlabeled")
+    return _UnlabeledPart(source, weights)
 
 
 def check_spread(estimator: Any, frame: Frame, variances: Array) -> None:
@@ -199,6 +239,23 @@ def check_spread(estimator: Any, frame: Frame, variances: Array) -> None:
 def _overflow_is_checked_later() -> np.errstate:
     # The frame is chosen from a sample: an entry far beyond it overflows, and check_spread says so.
     return np.errstate(over="ignore", invalid="ignore")
+
+
+def _check_there(y: Any, estimator: Any) -> None:
+    if y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None. "
+            f"Rows without a label carry y = {plain(estimator.unlabeled)!r}."
+        )
+
+
+def _check_positive(priors: Array | None, labels: Labels, estimator: Any) -> None:
+    if priors is not None and not np.all(priors > 0):
+        never = labels.classes[priors == 0].tolist()
+        raise ValueError(
+            f"priors gives 0 to {never}, which has labeled rows: {type(estimator).__name__} "
+            "maximizes their likelihood, which would be 0. Give it a small positive prior."
+        )
 
 
 def _check_length(n_rows: int, y: Any) -> None:

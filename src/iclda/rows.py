@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ._rows.batches import open_batches
-from ._rows.files import DEFAULT_MEMORY, FileSource
+from ._rows.files import FileSource
+from ._rows.files.batches import open_batches
+from ._rows.files.readers import reader_of
+from ._rows.files.rows import DEFAULT_MEMORY
 from ._rows.progress import Callback, listening
-from ._rows.readers import reader_of
 
 __all__ = ["bar", "from_batches", "from_dask", "open", "progress"]
 

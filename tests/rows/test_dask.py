@@ -29,7 +29,7 @@ from dask_blocks import (
     with_entry,
 )
 from iclda import ImplicitlyConstrainedLDA, MomentConstrainedLDA
-from iclda._rows.dask import DaskRows
+from iclda._rows.dask.rows import DaskRows
 from iclda.rows import from_dask, progress
 from problems import SEMI_SUPERVISED
 
@@ -82,8 +82,8 @@ def test_loaders_give_the_same_fit_kept_on_the_workers_or_read_again(client, per
     assert_array_equal(fit(source).coef_, model.coef_)
 
 
-def test_delayed_objects_are_loaders_too(client):
-    blocks = [delayed(load)() for load in loaders(ROWS)]
+def test_delayed_objects_are_loaders_too_and_may_be_empty(client):
+    blocks = [delayed(load)() for load in [list, *loaders(ROWS), list]]
     assert_same_fit(fit(from_dask(blocks)), fit(ROWS))
 
 

@@ -22,10 +22,10 @@ from iclda import ImplicitlyConstrainedLDA, MomentConstrainedLDA, SupervisedLDA,
 from iclda._core.frame import frame_of
 from iclda._core.labelsums import LinearRule
 from iclda._rows import open as dispatch
-from iclda._rows.file_rows import FileRows
+from iclda._rows.files.parquet import ParquetFiles
+from iclda._rows.files.reservoir import Reservoir
+from iclda._rows.files.rows import FileRows
 from iclda._rows.memory import MemoryRows
-from iclda._rows.parquet import ParquetFiles
-from iclda._rows.reservoir import Reservoir
 from problems import draw_sample
 
 RNG = np.random.default_rng(77)

@@ -25,7 +25,7 @@ def in_order(
     Sums of them therefore round alike for any number of threads. Only a few results wait at a time.
     """
     # BLAS threads within blocks would fight over the cores with these, and blocks are small.
-    with _blas_threads().limit(limits=1, user_api="blas"):
+    with blas_threads().limit(limits=1, user_api="blas"):
         if n_threads == 1:
             yield from map(function, items)
             return
@@ -91,7 +91,8 @@ def _put(queue: Queue[tuple[bool, Any]], message: tuple[bool, Any], is_stopped: 
 
 
 @cache
-def _blas_threads() -> Any:
+def blas_threads() -> Any:
+    """Whose ``limit`` sets the number of threads of BLAS in this process."""
     from threadpoolctl import ThreadpoolController  # looks through all loaded libraries: once
 
     return ThreadpoolController()

@@ -166,12 +166,16 @@ class ArrayRows:
                 found = self._fused.label_sums(rule, frame, moments, curvature=curvature > 0)
                 if found is not None:
                     return found
-        return self._blocks.label_sums(rule, frame, centers, curvature=curvature > 0)
+        found = self._blocks.label_sums(rule, frame, centers, curvature=curvature > 0)
+        if not np.isfinite(found.sums).all():
+            self._refuse_non_finite()
+        return found
 
     def sample(self, n: int, seed: int) -> tuple[AnyArray, Array]:
-        index: AnyArray = np.arange(self.n_rows)
         if n < self.n_rows:
             index = np.sort(np.random.default_rng(seed).choice(self.n_rows, n, replace=False))
+        else:
+            index = np.arange(self.n_rows)
         if self._is_member is not None:
             index = np.flatnonzero(self._is_member)[index]
         rows = self._taken(index)

@@ -17,7 +17,7 @@ from .devices import Place, is_out_of_memory, to_host
 
 Result = TypeVar("Result")
 
-_BLOCK_ENTRIES = 2**20, 2**23  # on the CPU, on another device
+_BLOCK_ENTRIES = 2**20, 2**24  # on the CPU, on another device
 _SMALLEST_BLOCK = 1024
 _SHRINK = 8  # by how much blocks get smaller when the device runs out of memory
 _SINGLE = float(np.finfo(np.float32).eps / np.finfo(np.float64).eps)

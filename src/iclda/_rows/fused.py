@@ -28,19 +28,23 @@ Result = TypeVar("Result")
 _WIDEST = 1024  # columns that a tile can have
 _WIDEST_SQUARE = 128  # columns whose squares fit into the registers
 _MOST_CLASSES = 32
-_CHUNK_ROWS = 1024, 4096  # rows added up in single precision; of a sum of squares
+_CHUNK_ROWS = 2048  # added up in single precision
 _LARGEST_SCALE = 2.0**60  # squares of scaled rows stay within single precision
 
 
 @dataclass(frozen=True)
 class Cut:
-    """How a kernel cuts the rows: columns and rows of a tile, tiles of a chunk, programs."""
+    """How a kernel cuts the rows: columns and rows of a tile, tiles of a chunk, programs.
+
+    Chosen by trial on an NVIDIA H200.
+    """
 
     width: int
     tile: int
     tiles: int
     per_processor: int
     warps: int
+    stages: int  # tiles on their way from memory
 
 
 def can_fuse(X: Any) -> bool:
@@ -188,7 +192,7 @@ class FusedPasses:
 
     def _many_classes(self, rule: LinearRule, frame: Frame) -> LabelSums:
         n_features, n_classes = rule.coef.shape
-        cut = _cut_squares(n_features)
+        cut = _cut_classes(n_features)
         padded = max(16, _power_of_two(n_classes))
         sums, counts = self._zeros(cut, padded, cut.width), self._zeros(cut, 1 + padded)
         self._launch(
@@ -232,6 +236,7 @@ class FusedPasses:
                 WIDTH=cut.width,
                 TILE=cut.tile,
                 TILES=cut.tiles,
+                STAGES=cut.stages,
                 HAS_WEIGHTS=weights is not None,
                 num_warps=cut.warps,
                 **settings,
@@ -270,17 +275,23 @@ def _power_of_two(n: int) -> int:
 
 
 def _cut_rows(n_features: int) -> Cut:
-    """For one score a row: tiles of 2,048 to 4,096 numbers."""
+    """For one score a row: small tiles, and several of them on their way from memory."""
     width = max(16, _power_of_two(n_features))
     warps = 4 if width <= 64 else 8
-    tile = max(4, (2048 if warps == 4 else 4096) // width)
-    return Cut(width, tile, max(1, _CHUNK_ROWS[0] // tile), 8, warps)
+    tile = max(2, min(32, 2048 // width))
+    return Cut(width, tile, _CHUNK_ROWS // tile, per_processor=8, warps=warps, stages=4)
 
 
 def _cut_squares(n_features: int) -> Cut:
-    """For matrix products, whose sides must be 16 at least."""
+    """For products of a tile with itself, whose sides must be 16 at least."""
     width = max(16, _power_of_two(n_features))
-    warps = 4 if width <= 32 else 8
-    return Cut(
-        width, 64 if width <= 32 else 32, _CHUNK_ROWS[1] // 64, 4 if width <= 32 else 1, warps
-    )
+    if width <= 32:
+        return Cut(width, 32, _CHUNK_ROWS // 32, per_processor=8, warps=2, stages=3)
+    return Cut(width, 16, _CHUNK_ROWS // 16, per_processor=1, warps=8, stages=1)
+
+
+def _cut_classes(n_features: int) -> Cut:
+    """For products of a tile with scores of many classes."""
+    width = max(16, _power_of_two(n_features))
+    tile, per_processor = (128, 4) if width <= 32 else (64, 2)
+    return Cut(width, tile, _CHUNK_ROWS // tile, per_processor, warps=4, stages=1)

@@ -51,6 +51,7 @@ def moments(
     WIDTH: tl.constexpr,
     TILE: tl.constexpr,
     TILES: tl.constexpr,
+    STAGES: tl.constexpr,
     HAS_WEIGHTS: tl.constexpr,
 ):
     """Weighted sums of u and of u u', all in double precision."""
@@ -60,13 +61,15 @@ def moments(
     sums = tl.zeros((TILE, WIDTH), tl.float64)
     for chunk in range(program, n_chunks, tl.num_programs(0)):
         squares = tl.zeros((WIDTH, WIDTH), tl.float64)
-        for t in range(TILES):
+        for t in tl.range(0, TILES, num_stages=STAGES):
             start = (chunk * TILES + t) * TILE
             x, weight = _tile(X, W, start, n_rows, stride, cols, is_col, TILE, HAS_WEIGHTS)
             u = (x.to(tl.float64) - origin[None, :]) * inverse[None, :]
-            weighed = u * weight.to(tl.float64)[:, None]
-            sums += weighed
-            squares = tl.dot(tl.trans(weighed), u, squares, out_dtype=tl.float64)
+            weight = weight.to(tl.float64)
+            sums += u * weight[:, None]
+            # One operand instead of two; without weights the root of 1 and 0 is what it is.
+            u *= (tl.sqrt(weight) if HAS_WEIGHTS else weight)[:, None]
+            squares = tl.dot(tl.trans(u), u, squares, out_dtype=tl.float64)
         tl.store(into, tl.load(into) + squares)
     tl.store(SUMS + program * WIDTH + cols, tl.sum(sums, axis=0))
 
@@ -89,6 +92,7 @@ def two_classes(
     WIDTH: tl.constexpr,
     TILE: tl.constexpr,
     TILES: tl.constexpr,
+    STAGES: tl.constexpr,
     HAS_WEIGHTS: tl.constexpr,
     IS_SOFT: tl.constexpr,
     CURVATURE: tl.constexpr,
@@ -112,7 +116,7 @@ def two_classes(
             spreads = tl.zeros((TILE,), tl.float32)
             spread_sums = tl.zeros((TILE, WIDTH), tl.float32)
             squares = tl.zeros((WIDTH, WIDTH), tl.float32)
-        for t in range(TILES):
+        for t in tl.range(0, TILES, num_stages=STAGES):
             start = (chunk * TILES + t) * TILE
             x, weight = _tile(X, W, start, n_rows, stride, cols, is_col, TILE, HAS_WEIGHTS)
             u = (x.to(tl.float32) - origin[None, :]) * inverse[None, :]
@@ -130,10 +134,11 @@ def two_classes(
             logs += top * weight
             if CURVATURE:
                 spread = behind * larger * larger * weight
-                spread_rows = u * spread[:, None]
+                root = tl.sqrt(spread)
                 spreads += spread
-                spread_sums += spread_rows
-                squares += tl.dot(tl.trans(spread_rows), u, input_precision="ieee")
+                spread_sums += u * spread[:, None]
+                u *= root[:, None]  # one operand instead of two
+                squares += tl.dot(tl.trans(u), u, input_precision="ieee")
         all_sums += tl.sum(sums.to(tl.float64), axis=0)
         all_counts += counts.to(tl.float64)
         all_logs += logs.to(tl.float64)
@@ -169,6 +174,7 @@ def many_classes(
     CLASSES: tl.constexpr,
     TILE: tl.constexpr,
     TILES: tl.constexpr,
+    STAGES: tl.constexpr,
     HAS_WEIGHTS: tl.constexpr,
     IS_SOFT: tl.constexpr,
 ):
@@ -187,7 +193,7 @@ def many_classes(
         sums = tl.zeros((CLASSES, WIDTH), tl.float32)
         counts = tl.zeros((TILE, CLASSES), tl.float32)
         logs = tl.zeros((TILE,), tl.float32)
-        for t in range(TILES):
+        for t in tl.range(0, TILES, num_stages=STAGES):
             start = (chunk * TILES + t) * TILE
             x, weight = _tile(X, W, start, n_rows, stride, cols, is_col, TILE, HAS_WEIGHTS)
             u = (x.to(tl.float32) - origin[None, :]) * inverse[None, :]

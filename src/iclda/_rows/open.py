@@ -87,11 +87,16 @@ def backend_of(X: Any) -> Backend | None:
 
 def in_memory(values: Any) -> Any:
     """Labels, weights or results from a device in memory; anything else as it is."""
-    if _name_of_backend(values) == "array_api":
+    if is_device_array(values):
         from .devices import to_host
 
         return to_host(values)
     return values
+
+
+def is_device_array(values: Any) -> bool:
+    """Whether these are an array of another library than NumPy."""
+    return _name_of_backend(values) == "array_api"
 
 
 def _name_of_backend(X: Any) -> str | None:

@@ -1,36 +1,25 @@
-"""Rows on the workers of a Dask cluster: sums are formed and added up where the rows are.
-
-A pass is one graph: a task for every block, then a tree of sums in the order of the blocks. The
-result therefore does not depend on which worker did what, or how often. Only the total comes back.
-"""
+"""Rows on the workers: what the core asks for, as passes over blocks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from collections.abc import Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 from uuid import uuid4
 
 import numpy as np
 
-try:
-    import dask.delayed  # noqa: F401
-except ImportError as error:
-    raise ImportError(
-        "Dask reads these rows, and is not installed: pip install 'iclda[dask]'."
-    ) from error
-
-from .._core.frame import Frame
-from .._core.labelsums import LabelSums, Rule, no_label_sums
-from .._core.moments import Moments, no_moments
-from .._core.types import AnyArray, Array
-from .dask_blocks import (
+from ..._core.frame import Frame
+from ..._core.labelsums import LabelSums, Rule, no_label_sums
+from ..._core.moments import Moments, no_moments
+from ..._core.types import AnyArray, Array
+from .opened import Opened, Step
+from .source import DaskSource
+from .tasks import (
     Chosen,
     Drawn,
-    Known,
     added,
-    applied,
     drawn_together,
     listed,
     shared,
@@ -38,53 +27,6 @@ from .dask_blocks import (
     taken,
     taken_from_held,
 )
-from .dask_opened import Opened, Step, open_blocks
-from .dask_source import DaskSource, array_of, blocks_of, check_features
-from .dask_workers import workers_of
-
-
-def open_rows(
-    X: Any,
-    *,
-    name: str,
-    n_features: int | None = None,
-    feature_names: AnyArray | None = None,
-    weights: Array | None = None,
-    is_member: AnyArray | None = None,
-    n_threads: int = 1,
-) -> DaskRows:
-    """Rows of a Dask array or dataframe, or of loaders. Blocks are looked at the first time."""
-    source = X if isinstance(X, DaskSource) else DaskSource(X)
-    workers = workers_of(source.client, source.retries, source.timeout)
-    if source.opened is None or not source.opened.is_alive(workers):
-        found = blocks_of(source.source, name, n_features, feature_names)
-        source.opened = open_blocks(found, workers, name, source.persist)
-    opened: Opened = source.opened
-    check_features(opened.n_features, opened.found.feature_names, name, n_features, feature_names)
-    rows = DaskRows(opened, weights, is_member, n_threads)
-    rows.source = source
-    return rows
-
-
-def apply_to_rows(
-    X: Any,
-    function: Callable[[Any], Any],
-    *,
-    name: str,
-    n_features: int,
-    feature_names: AnyArray | None = None,
-    n_threads: int = 1,
-) -> Any:
-    """A Dask array of results, not computed."""
-    source = X.source if isinstance(X, DaskSource) else X
-    rows = array_of(source, name, n_features, feature_names)
-    none = np.asarray(function(np.zeros((1, n_features))))[:0]
-    shape: dict[str, Any] = {"drop_axis": 1, "chunks": (rows.chunks[0],)}
-    if none.ndim == 2:
-        shape = {"chunks": (rows.chunks[0], (none.shape[1],))}
-    known = Known(name, 0, n_features)
-    task = partial(applied, known=known, function=function, none=none)
-    return rows.map_blocks(task, dtype=none.dtype, meta=none, **shape)
 
 
 class DaskRows:

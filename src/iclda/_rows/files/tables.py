@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core.types import AnyArray
+from ..._core.types import AnyArray
 
 
 class Columns:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from .arrays import MappedArray, NumpyFiles
 from .batches import TableBatches
-from .numpy_files import MappedArray, NumpyFiles
 from .parquet import ParquetFiles
 from .paths import files_of
 from .reader import Reader

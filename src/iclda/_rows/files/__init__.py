@@ -6,12 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from .._core.types import AnyArray, Array
-from .file_rows import FileRows
+from ..._core.types import AnyArray, Array
 from .reader import Reader
 from .readers import reader_of
-
-DEFAULT_MEMORY = 2**28
+from .rows import DEFAULT_MEMORY, FileRows
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,6 +44,7 @@ def open_rows(
     """Rows of a source, read a few at a time."""
     source = source_of(X, name)
     reader = source.reader.named(name)
+    reader.use_threads = n_threads > 1
     if feature_names is not None and reader.feature_names is not None:
         reader = reader.selected(list(feature_names))
     if n_features is not None and reader.n_features != n_features:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core.types import AnyArray
+from ..._core.types import AnyArray
 from .chunks import Chunk
 from .reader import Reader
 

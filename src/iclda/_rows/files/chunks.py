@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .._core.types import AnyArray
+from ..._core.types import AnyArray
 
 
 class Chunk(Protocol):

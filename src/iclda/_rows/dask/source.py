@@ -11,8 +11,8 @@ import numpy as np
 from dask.core import flatten
 from dask.delayed import Delayed, delayed
 
-from .._core.types import AnyArray
-from .dask_blocks import Known, rows_of
+from ..._core.types import AnyArray
+from .blocks import Known, rows_of
 
 
 @dataclass(eq=False, repr=False)

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from .._core.types import AnyArray
+from ..._core.types import AnyArray
+from .arrays import check_dtype
 from .chunks import ArrayChunk, Chunk, TableChunk
-from .numpy_files import check_dtype
 from .reader import Reader
 from .tables import Columns, table_columns, table_dtypes
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from .._core.types import AnyArray
+from ..._core.types import AnyArray
 from .chunks import Chunk
 
 _COUNTED = 2**16  # rows read at once to be counted
@@ -21,6 +21,7 @@ class Reader:
     n_features: int
     feature_names: list[str] | None = None
     order: Literal["C", "F"] = "C"
+    use_threads = False  # to decode what was read, where that takes longer than the arithmetic
 
     def __init__(self, name: str) -> None:
         self.name = name  # of the argument, for messages

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core.types import AnyArray
+from ..._core.types import AnyArray
 from .chunks import Chunk, TableChunk
 from .paths import Unchanged
 from .reader import Reader
@@ -102,8 +102,7 @@ class ParquetFiles(Reader):
     ) -> Iterator[Chunk]:
         names = self._columns.names
         with _opened(file.path, self.name) as parquet:
-            # Decoding by several threads at once is no faster here: the arithmetic has the cores.
-            batches = parquet.iter_batches(n_rows, groups, names, use_threads=False)
+            batches = parquet.iter_batches(n_rows, groups, names, use_threads=self.use_threads)
             for batch in batches:
                 if batch.num_rows:
                     where = f"{self.name}: {file.path}"

@@ -12,11 +12,12 @@ from uuid import uuid4
 
 import numpy as np
 
-from .._core.types import AnyArray
-from .dask_blocks import BadBlockError, Known, Look, listed, look, looks_of, rows_of, unpacked
-from .dask_source import Blocks
-from .dask_workers import Graph, Workers
-from .progress import report
+from ..._core.types import AnyArray
+from ..progress import report
+from .blocks import BadBlockError, Known, Look, rows_of
+from .source import Blocks
+from .tasks import listed, look, looks_of, unpacked
+from .workers import Graph, Workers
 
 _FAN_IN = 8  # results that one task puts together
 # Rows kept of blocks that are not kept themselves: several times a sample, of all blocks together.

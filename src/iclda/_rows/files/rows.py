@@ -13,19 +13,20 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .._core.frame import Frame
-from .._core.labelsums import Rule, fold
-from .._core.moments import is_near_zero
-from .._core.types import AnyArray, Array
-from .ahead import AHEAD, in_order, read_ahead
+from ..._core.frame import Frame
+from ..._core.labelsums import Rule, fold
+from ..._core.moments import is_near_zero
+from ..._core.types import AnyArray, Array
+from ..ahead import AHEAD, in_order, read_ahead
+from ..memory import GROUP, rows_per_block
+from ..progress import report
+from ..sums import Block, BlockSums, OfBlocks, Sum, added, joined
 from .look import first_look, rows_at
-from .memory import GROUP, rows_per_block
-from .progress import report
 from .reader import Reader
 from .reservoir import Reservoir
 from .slabs import FirstPass, Slab, check_slab, cut
-from .sums import Block, BlockSums, OfBlocks, Sum, added, joined
 
+DEFAULT_MEMORY = 2**28  # bytes held of the rows at a time
 # Rows kept in the first pass: twice what a search asks for, so that another seed gives another
 # sample of them.
 _KEPT_ROWS = (4_000, 40_000)
@@ -47,7 +48,7 @@ class FileRows(BlockSums):
         is_member: AnyArray | None = None,
         *,
         n_threads: int = 1,
-        memory: int = 2**28,
+        memory: int = DEFAULT_MEMORY,
     ) -> None:
         is_partial = is_member is not None and not is_member.all()
         self._reader = reader

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core.types import AnyArray
+from ..._core.types import AnyArray
 
 _SLACK = 1.5  # times the rows to keep: when to throw away the others
 

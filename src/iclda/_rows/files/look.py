@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._core.types import AnyArray
+from ..._core.types import AnyArray
 from .chunks import rows_of
 from .reader import Reader
 from .slabs import Slab, check_slab

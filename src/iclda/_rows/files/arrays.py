@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core.types import AnyArray
+from ..._core.types import AnyArray
 from .chunks import ArrayChunk, Chunk, StoredChunk
 from .paths import Unchanged
 from .reader import Reader

@@ -12,9 +12,9 @@ from typing import Any, Protocol
 
 import dask.base
 import dask.threaded
-from threadpoolctl import threadpool_limits
 
-from .dask_blocks import BadBlockError, UnreadableBlockError
+from ..ahead import blas_threads
+from .blocks import BadBlockError, UnreadableBlockError
 
 _OF_CLIENT = (None, "distributed", "dask.distributed")  # settings of Dask that mean the client
 _PATIENCE = 5.0  # seconds in which a scheduler answers questions
@@ -181,7 +181,7 @@ def _current_client() -> Any:
 def _one_blas_thread() -> Any:
     # Blocks are summed with one BLAS thread each; where several threads change that setting at
     # the same time, the last one to leave must not leave it changed.
-    return threadpool_limits(limits=1, user_api="blas")
+    return blas_threads().limit(limits=1, user_api="blas")
 
 
 def _memory_limits(dask_scheduler: Any) -> list[float]:

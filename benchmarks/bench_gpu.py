@@ -1,0 +1,268 @@
+"""Fit rows that lie on a GPU: passes, seconds, share of the card's memory speed, memory, agreement.
+
+By hand, on a machine with an NVIDIA GPU, torch and Triton:
+
+    python benchmarks/bench_gpu.py                                       what fits the card
+    python benchmarks/bench_gpu.py --rows 500000000 --features 32
+    python benchmarks/bench_gpu.py --rows 100000000 --features 128 --out results/gpu.json
+
+Rows are two Gaussian classes (``--classes`` for more) in float32, made on the card; 64 of them are
+labeled. The fit ends at a gap of 1e-5 per labeled row. Times are medians with the kernels built;
+"first" is the first fit of the process, which builds them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+import torch
+
+from iclda import ImplicitlyConstrainedLDA
+from iclda._core.frame import frame_of
+from iclda._core.labelsums import LinearRule
+from iclda._rows.array_api import ArrayRows
+
+_STEP = 1 << 22  # rows made at a time
+_TOL = 1e-5
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Unlabeled rows on the card, labeled ones in memory."""
+
+    rows: torch.Tensor
+    X: np.ndarray
+    y: np.ndarray
+
+    @property
+    def gigabytes(self) -> float:
+        return self.rows.numel() * self.rows.element_size() / 1e9
+
+
+def make_problem(n_rows: int, n_features: int, n_classes: int, spread: float) -> Problem:
+    """Classes with unit covariance and means of ``spread`` x N(0, I)."""
+    rng = np.random.default_rng(5)
+    means = spread * rng.standard_normal((n_classes, n_features))
+    y = np.arange(64) % n_classes
+    X = means[y] + rng.standard_normal((64, n_features))
+    random = torch.Generator("cuda").manual_seed(5)
+    rows = torch.empty((n_rows, n_features), device="cuda")
+    on_card = torch.asarray(means, dtype=torch.float32, device="cuda")
+    for start in range(0, n_rows, _STEP):
+        part = rows[start : start + _STEP]
+        part.normal_(generator=random)
+        codes = torch.randint(n_classes, (len(part),), device="cuda", generator=random)
+        for k in range(0, len(part), 1 << 18):  # little beside the rows
+            part[k : k + (1 << 18)] += on_card[codes[k : k + (1 << 18)]]
+    torch.cuda.synchronize()
+    torch.cuda.empty_cache()
+    return Problem(rows, X.astype(np.float32), y)
+
+
+def seconds(function: Callable[[], Any], repeats: int) -> list[float]:
+    found = []
+    for _ in range(repeats):
+        torch.cuda.synchronize()
+        begin = time.perf_counter()
+        function()
+        torch.cuda.synchronize()
+        found.append(time.perf_counter() - begin)
+    return found
+
+
+def steady(function: Callable[[], Any], repeats: int = 5) -> float:
+    function()
+    return median(seconds(function, repeats))
+
+
+@contextmanager
+def environment(**settings: str) -> Iterator[None]:
+    before = dict(os.environ)
+    os.environ.update(settings)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+class Stopwatch:
+    """Time spent in each method of ``ArrayRows``, the card waited for."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, list[float]] = {}
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        methods = {name: getattr(ArrayRows, name) for name in ("moments", "label_sums", "sample")}
+        for name, method in methods.items():
+            setattr(ArrayRows, name, self._timed(name, method))
+        try:
+            yield
+        finally:
+            for name, method in methods.items():
+                setattr(ArrayRows, name, method)
+
+    def _timed(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        def timed(*args: Any, **options: Any) -> Any:
+            begin = time.perf_counter()
+            result = method(*args, **options)
+            torch.cuda.synchronize()
+            detail = " + curvature" if options.get("curvature") else ""
+            self.seconds.setdefault(name + detail, []).append(time.perf_counter() - begin)
+            return result
+
+        return timed
+
+
+def fit(problem: Problem, rows: Any) -> ImplicitlyConstrainedLDA:
+    model = ImplicitlyConstrainedLDA(tol=_TOL)
+    return model.fit(problem.X, problem.y, X_unlabeled=rows)
+
+
+def time_passes(problem: Problem) -> dict[str, float]:
+    """Seconds of one read of all rows, by what it is for."""
+    n_classes, n_features = int(problem.y.max()) + 1, problem.rows.shape[1]
+    rng = np.random.default_rng(6)
+    coef = rng.standard_normal((n_features, n_classes)) / np.sqrt(n_features) * 20
+    intercept = rng.standard_normal(n_classes)
+    frame = frame_of(ArrayRows(problem.rows).sample(4096, 0)[0])
+    rows = ArrayRows(problem.rows)
+    rows.moments(frame)  # known from here on: label sums of two classes ask for them
+
+    def soft(**options: Any) -> Any:
+        return rows.label_sums(LinearRule(coef, intercept, True), frame, **options)
+
+    return {
+        "sum of all numbers (torch)": steady(problem.rows.sum),
+        "X'X in float32 (torch)": steady(lambda: problem.rows.T @ problem.rows),
+        "moments": steady(lambda: ArrayRows(problem.rows).moments(frame)),
+        "soft labels": steady(soft),
+        "soft labels and curvature": steady(lambda: soft(curvature=True)),
+        "hard labels": steady(lambda: rows.label_sums(LinearRule(coef, intercept, False), frame)),
+    }
+
+
+def time_fit(problem: Problem) -> dict[str, Any]:
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    first = seconds(lambda: fit(problem, problem.rows), 1)[0]
+    times = seconds(lambda: fit(problem, problem.rows), 5)
+    peak = torch.cuda.max_memory_allocated() - before
+    watch = Stopwatch()
+    with watch.running():
+        watched = seconds(lambda: fit(problem, problem.rows), 1)[0]
+    model = fit(problem, problem.rows)
+    on_card = sum(map(sum, watch.seconds.values()))
+    return {
+        "seconds": median(times),
+        "fastest": min(times),
+        "first": first,
+        "passes": model.n_passes_,
+        "gap": model.gap_,
+        "objective": model.objective_,
+        "converged": model.converged_,
+        "gigabytes_per_second": model.n_passes_ * problem.gigabytes / median(times),
+        "memory_beyond_rows_megabytes": peak / 1e6,
+        "seconds_elsewhere": watched - on_card,
+        "reads": {name: [round(t, 4) for t in found] for name, found in watch.seconds.items()},
+    }
+
+
+def compare_with_cpu(problem: Problem, n_rows: int) -> dict[str, Any]:
+    """The same fit of some of the rows on the card and in memory."""
+    rows = problem.rows[:n_rows]
+    on_card, in_memory = fit(problem, rows), fit(problem, rows.cpu().numpy())
+    with environment(ICLDA_FUSED="0"):
+        unfused = fit(problem, rows)
+    found = {}
+    for name, model in {"kernels": on_card, "array functions": unfused}.items():
+        apart = abs(model.objective_ - in_memory.objective_) / abs(in_memory.objective_)
+        scale = np.abs(in_memory.coef_).max()
+        found[name] = {
+            "objective": apart,
+            "coef": float(np.abs(model.coef_ - in_memory.coef_).max() / scale),
+            "passes": model.n_passes_,
+        }
+    labels = on_card.predict(rows).cpu().numpy()
+    found["predictions that differ"] = float((labels != in_memory.predict(rows.cpu().numpy())).mean())
+    return {"rows": n_rows, "relative to the fit in memory": found}
+
+
+def machine() -> dict[str, Any]:
+    card = torch.cuda.get_device_properties(0)
+    return {
+        "card": card.name,
+        "memory_gibibytes": round(card.total_memory / 2**30),
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+    }
+
+
+def measure(n_rows: int, n_features: int, n_classes: int, spread: float) -> dict[str, Any]:
+    problem = make_problem(n_rows, n_features, n_classes, spread)
+    found = {
+        "rows": n_rows,
+        "features": n_features,
+        "classes": n_classes,
+        "spread": spread,
+        "gigabytes": problem.gigabytes,
+        "fit": time_fit(problem),
+        "seconds_a_pass": time_passes(problem),
+    }
+    with environment(ICLDA_FUSED="0"):
+        found["seconds_without_kernels"] = median(seconds(lambda: fit(problem, problem.rows), 3))
+    found["against the CPU"] = compare_with_cpu(problem, min(n_rows, 2_000_000))
+    return found
+
+
+def show(found: dict[str, Any]) -> None:
+    fitted = found["fit"]
+    print(
+        f"{found['rows']:,} x {found['features']}, {found['classes']} classes, "
+        f"{found['gigabytes']:.1f} GB: fit {fitted['seconds']:.3f} s ({fitted['passes']} passes, "
+        f"{fitted['gigabytes_per_second'] / 1e3:.2f} TB/s, gap {fitted['gap']:.1e}, "
+        f"{fitted['memory_beyond_rows_megabytes']:.0f} MB beyond the rows), "
+        f"first {fitted['first']:.1f} s, without kernels {found['seconds_without_kernels']:.3f} s, "
+        f"{fitted['seconds_elsewhere']:.3f} s of it not on the card"
+    )
+    for name, duration in found["seconds_a_pass"].items():
+        speed = found["gigabytes"] / duration / 1e3
+        print(f"    {name:28s} {1e3 * duration:7.1f} ms   {speed:.2f} TB/s")
+    print("    reads:", fitted["reads"])
+    print("    against the CPU:", found["against the CPU"], flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int)
+    parser.add_argument("--features", type=int, default=32)
+    parser.add_argument("--classes", type=int, default=2)
+    parser.add_argument("--spread", type=float, default=0.3)
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    free = torch.cuda.mem_get_info()[0]
+    n_rows = options.rows or int(0.8 * free) // (4 * options.features)
+    warnings.simplefilter("error")  # a fit that did not converge, kernels that did not run
+    found = {
+        **machine(),
+        **measure(n_rows, options.features, options.classes, options.spread),
+    }
+    show(found)
+    if options.out:
+        options.out.write_text(json.dumps(found, indent=1))
+
+
+if __name__ == "__main__":
+    main()

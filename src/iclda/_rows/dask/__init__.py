@@ -1,0 +1,74 @@
+"""Rows on the workers of a Dask cluster: sums are formed and added up where the rows are.
+
+A pass is one graph: a task for every block, then a tree of sums in the order of the blocks. The
+result therefore does not depend on which worker did what, or how often. Only the total comes back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+try:
+    import dask.delayed  # noqa: F401
+except ImportError as error:
+    raise ImportError(
+        "Dask reads these rows, and is not installed: pip install 'iclda[dask]'."
+    ) from error
+
+from ..._core.types import AnyArray, Array
+from .blocks import Known
+from .opened import Opened, open_blocks
+from .rows import DaskRows
+from .source import DaskSource, array_of, blocks_of, check_features
+from .tasks import applied
+from .workers import workers_of
+
+__all__ = ["DaskSource", "apply_to_rows", "open_rows"]
+
+
+def open_rows(
+    X: Any,
+    *,
+    name: str,
+    n_features: int | None = None,
+    feature_names: AnyArray | None = None,
+    weights: Array | None = None,
+    is_member: AnyArray | None = None,
+    n_threads: int = 1,
+) -> DaskRows:
+    """Rows of a Dask array or dataframe, or of loaders. Blocks are looked at the first time."""
+    source = X if isinstance(X, DaskSource) else DaskSource(X)
+    workers = workers_of(source.client, source.retries, source.timeout)
+    if source.opened is None or not source.opened.is_alive(workers):
+        found = blocks_of(source.source, name, n_features, feature_names)
+        source.opened = open_blocks(found, workers, name, source.persist)
+    opened: Opened = source.opened
+    check_features(opened.n_features, opened.found.feature_names, name, n_features, feature_names)
+    rows = DaskRows(opened, weights, is_member, n_threads)
+    rows.source = source
+    return rows
+
+
+def apply_to_rows(
+    X: Any,
+    function: Callable[[Any], Any],
+    *,
+    name: str,
+    n_features: int,
+    feature_names: AnyArray | None = None,
+    n_threads: int = 1,
+) -> Any:
+    """A Dask array of results, not computed."""
+    source = X.source if isinstance(X, DaskSource) else X
+    rows = array_of(source, name, n_features, feature_names)
+    none = np.asarray(function(np.zeros((1, n_features))))[:0]
+    shape: dict[str, Any] = {"drop_axis": 1, "chunks": (rows.chunks[0],)}
+    if none.ndim == 2:
+        shape = {"chunks": (rows.chunks[0], (none.shape[1],))}
+    known = Known(name, 0, n_features)
+    task = partial(applied, known=known, function=function, none=none)
+    return rows.map_blocks(task, dtype=none.dtype, meta=none, **shape)

@@ -1,0 +1,166 @@
+"""One block of rows: what it holds, and whether that is what it must be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+
+from ..._core.types import AnyArray
+
+_MARKED_ROWS = 64  # of every block, that tell whether it is still the same
+_CHECKED_ROWS = 8192
+
+
+class BadBlockError(ValueError):
+    """A block that holds what it must not, and is named in the message; so is the column."""
+
+    def __init__(self, message: str, column: int | None = None) -> None:
+        super().__init__(message, column)  # both, or it could not be sent
+        self.column = column
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+    def with_names(self, names: Sequence[str] | None) -> BadBlockError:
+        """The same, with the name of the column. Workers do not know it: names can be long."""
+        if names is None or self.column is None:
+            return self
+        column = f"column {self.column}"
+        return BadBlockError(str(self).replace(column, f"column {names[self.column]!r}"))
+
+
+class UnreadableBlockError(RuntimeError):
+    """A block whose loader failed, named in the message."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a block holds, as far as it must not change; small."""
+
+    n_rows: int
+    n_features: int
+    dtype: str
+    mark: int
+
+    @property
+    def n_bytes(self) -> int:
+        return self.n_rows * self.n_features * np.dtype(self.dtype).itemsize
+
+
+@dataclass(frozen=True)
+class Known:
+    """What a block is called, and what is known of it: ``look``, once it was read."""
+
+    name: str
+    number: int
+    n_features: int | None
+    look: Look | None = None
+    begin: int = 0  # number of its first row among all
+
+    @property
+    def label(self) -> str:
+        """What it is called in messages."""
+        return f"{self.name}, block {self.number}"
+
+
+def rows_of(block: Any, known: Known) -> AnyArray:
+    """The rows of a block, or of what its loader returns, checked against what is known."""
+    if callable(block):
+        try:
+            block = block()
+        except Exception as error:
+            raise UnreadableBlockError(
+                f"{known.label} could not be read: {type(error).__name__}: {error}"
+            ) from error
+    rows = _array_of(block)
+    if rows.size == 0 and rows.ndim != 2:
+        rows = np.zeros((0, known.n_features or 0))
+    _check_shape(rows, known)
+    if rows.dtype.kind not in "biuf":
+        _refuse_dtype(rows, known)
+    is_empty = len(rows) == 0  # of any shape and dtype
+    if known.look is not None and not (is_empty and known.look.n_rows == 0):
+        _check_unchanged(rows, known.look, known)
+    return rows
+
+
+def look_at(rows: AnyArray) -> Look:
+    """What identifies a block, from a few of its rows."""
+    few = rows[:: max(1, len(rows) // _MARKED_ROWS)]
+    mark = crc32(np.ascontiguousarray(few).tobytes())
+    return Look(len(rows), rows.shape[1], rows.dtype.str, mark)
+
+
+def check_finite(rows: AnyArray, known: Known, positions: AnyArray | None = None) -> None:
+    """BadBlockError that names the first row and column with NaN or infinity."""
+    if rows.dtype.kind != "f":
+        return
+    for start in range(0, len(rows), _CHECKED_ROWS):
+        is_finite = np.isfinite(rows[start : start + _CHECKED_ROWS])
+        if is_finite.all():
+            continue
+        row, column = np.argwhere(~is_finite)[0]
+        found = "NaN" if np.isnan(rows[start + row, column]) else "infinity"
+        row = start + row if positions is None else positions[start + row]
+        raise BadBlockError(
+            f"{known.label} contains {found}, first in its row {row}, column {column}. Impute such "
+            "values, or drop these rows.",
+            int(column),
+        )
+
+
+def _array_of(block: Any) -> AnyArray:
+    rows = np.asarray(block)
+    if rows.dtype == object and hasattr(block, "to_numpy"):
+        # Nullable columns of pandas: numbers, with NaN for what is missing.
+        with suppress(TypeError, ValueError):
+            return np.asarray(block.to_numpy(dtype=np.float64, na_value=np.nan))
+    return rows
+
+
+def _check_shape(rows: AnyArray, known: Known) -> None:
+    expected = "its" if known.n_features is None else known.n_features
+    if rows.ndim != 2:
+        raise BadBlockError(
+            f"{known.label} must be 2-d, rows x {expected} features, got shape {rows.shape}."
+        )
+    if len(rows) > 0 and known.n_features not in (None, rows.shape[1]):
+        raise BadBlockError(
+            f"{known.label} has {rows.shape[1]} columns, but X of fit has {known.n_features}."
+        )
+
+
+def _refuse_dtype(rows: AnyArray, known: Known) -> None:
+    column = next((k for k, values in enumerate(rows.T) if not _is_numeric(values)), None)
+    where = "" if column is None else f", first in column {column}"
+    raise BadBlockError(
+        f"{known.label} holds {rows.dtype}{where}: every column must hold real numbers, of a NumPy "
+        "dtype. Convert it, or leave it out.",
+        column,
+    )
+
+
+def _is_numeric(values: AnyArray) -> bool:
+    try:
+        values.astype(np.float64)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _check_unchanged(rows: AnyArray, then: Look, known: Known) -> None:
+    now = look_at(rows)
+    if now == then:
+        return
+    difference = f"it had {then.n_rows} rows of {then.dtype}, now {now.n_rows} of {now.dtype}"
+    if (then.n_rows, then.dtype) == (now.n_rows, now.dtype):
+        difference = "some of its rows are others"
+    raise BadBlockError(
+        f"{known.label} has changed since it was first read: {difference}. Every read must give "
+        "the same rows: load them from where nothing changes them, or persist them."
+    )
