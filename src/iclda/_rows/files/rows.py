@@ -33,7 +33,6 @@ _KEPT_ROWS = (4_000, 40_000)
 _KEPT_ENTRIES = 4_000_000
 _SPARE = AHEAD + 2  # slabs besides those of the threads: read ahead, being filled, and what from
 _MANY = 10**9
-_FEW = 512  # rows looked at before all are summed
 
 Result = TypeVar("Result")
 
@@ -59,6 +58,7 @@ class FileRows(BlockSums):
         self._n_rows = reader.n_rows if is_member is None else int(is_member.sum())
         self._first_pass = FirstPass(reader.name)
         self._kept: tuple[AnyArray, AnyArray] | None = None  # rows of a sample and their numbers
+        self._looked: AnyArray | None = None  # rows of a sample drawn before the first pass
         self.n_passes = 0
         self.source: object = None  # what to open again
 
@@ -101,9 +101,9 @@ class FileRows(BlockSums):
 
     def _is_summed_from_zero(self, frame: Frame) -> bool:
         is_long = self._reader.n_rows is None or self._reader.n_rows > self._block_rows
-        if self._weights is not None or not is_long:
+        if self._weights is not None or not is_long or self._looked is None:
             return False
-        return is_near_zero(self._drawn(_FEW, 0)[0].astype(np.float64), frame)
+        return is_near_zero(np.asarray(self._looked, dtype=np.float64), frame)
 
     def _pass(self, slabs: Iterator[Slab], of_slab: Callable[[Slab], Result]) -> Iterator[Result]:
         """Results of a function of all slabs, in order, while the next ones are read."""
@@ -220,7 +220,7 @@ class FileRows(BlockSums):
             return rows[index], numbers[index]
         is_all = n >= self.n_rows
         numbers = self._all_numbers() if is_all else self._look(n)
-        rows = rows_at(self._reader, numbers, must_exist=is_all)
+        rows = self._looked = rows_at(self._reader, numbers, must_exist=is_all)
         return rows, numbers[: len(rows)]
 
     def _all_numbers(self) -> AnyArray:
