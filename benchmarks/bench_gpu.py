@@ -6,9 +6,9 @@ By hand, on a machine with an NVIDIA GPU, torch and Triton:
     python benchmarks/bench_gpu.py --rows 500000000 --features 32
     python benchmarks/bench_gpu.py --rows 100000000 --features 128 --out results/gpu.json
 
-Rows are two Gaussian classes (``--classes`` for more) in float32, made on the card; 64 of them are
-labeled. The fit ends at a gap of 1e-5 per labeled row. Times are medians with the kernels built;
-"first" is the first fit of the process, which builds them.
+Rows are two Gaussian classes (``--classes`` for more) in float32, made on the card; 64 more are
+labeled (``--labels``). The fit ends at a gap of 1e-5 per labeled row. Times are medians with the
+kernels built; "first" is the first fit of the process, which builds them unless they are cached.
 """
 
 from __future__ import annotations
@@ -50,12 +50,14 @@ class Problem:
         return self.rows.numel() * self.rows.element_size() / 1e9
 
 
-def make_problem(n_rows: int, n_features: int, n_classes: int, spread: float) -> Problem:
+def make_problem(size: argparse.Namespace) -> Problem:
     """Classes with unit covariance and means of ``spread`` x N(0, I)."""
+    n_rows, n_features, n_classes = size.rows, size.features, size.classes
+    n_labeled, spread = size.labels, size.spread
     rng = np.random.default_rng(5)
     means = spread * rng.standard_normal((n_classes, n_features))
-    y = np.arange(64) % n_classes
-    X = means[y] + rng.standard_normal((64, n_features))
+    y = np.arange(n_labeled) % n_classes
+    X = means[y] + rng.standard_normal((n_labeled, n_features))
     random = torch.Generator("cuda").manual_seed(5)
     rows = torch.empty((n_rows, n_features), device="cuda")
     on_card = torch.asarray(means, dtype=torch.float32, device="cuda")
@@ -154,11 +156,11 @@ def time_passes(problem: Problem) -> dict[str, float]:
     }
 
 
-def time_fit(problem: Problem) -> dict[str, Any]:
+def time_fit(problem: Problem, repeats: int) -> dict[str, Any]:
     torch.cuda.reset_peak_memory_stats()
     before = torch.cuda.memory_allocated()
     first = seconds(lambda: fit(problem, problem.rows), 1)[0]
-    times = seconds(lambda: fit(problem, problem.rows), 5)
+    times = seconds(lambda: fit(problem, problem.rows), repeats)
     peak = torch.cuda.max_memory_allocated() - before
     watch = Stopwatch()
     with watch.running():
@@ -196,7 +198,9 @@ def compare_with_cpu(problem: Problem, n_rows: int) -> dict[str, Any]:
             "passes": model.n_passes_,
         }
     labels = on_card.predict(rows).cpu().numpy()
-    found["predictions that differ"] = float((labels != in_memory.predict(rows.cpu().numpy())).mean())
+    found["predictions that differ"] = float(
+        (labels != in_memory.predict(rows.cpu().numpy())).mean()
+    )
     return {"rows": n_rows, "relative to the fit in memory": found}
 
 
@@ -210,38 +214,40 @@ def machine() -> dict[str, Any]:
     }
 
 
-def measure(n_rows: int, n_features: int, n_classes: int, spread: float) -> dict[str, Any]:
-    problem = make_problem(n_rows, n_features, n_classes, spread)
-    found = {
-        "rows": n_rows,
-        "features": n_features,
-        "classes": n_classes,
-        "spread": spread,
-        "gigabytes": problem.gigabytes,
-        "fit": time_fit(problem),
-        "seconds_a_pass": time_passes(problem),
-    }
-    with environment(ICLDA_FUSED="0"):
-        found["seconds_without_kernels"] = median(seconds(lambda: fit(problem, problem.rows), 3))
-    found["against the CPU"] = compare_with_cpu(problem, min(n_rows, 2_000_000))
+def measure(size: argparse.Namespace) -> dict[str, Any]:
+    problem = make_problem(size)
+    found = {**vars(size), "out": str(size.out), "gigabytes": problem.gigabytes}
+    found["fit"] = time_fit(problem, size.repeats)
+    show_fit(found)
+    found["seconds_a_pass"] = time_passes(problem)
+    show_passes(found)
+    if not size.kernels_only:
+        with environment(ICLDA_FUSED="0"):
+            times = seconds(lambda: fit(problem, problem.rows), size.repeats)
+        found["seconds_without_kernels"] = median(times)
+        print(f"    fit without kernels: {median(times):.3f} s", flush=True)
+    found["against the CPU"] = compare_with_cpu(problem, min(size.rows, size.compared))
+    print("    against the CPU:", found["against the CPU"], flush=True)
     return found
 
 
-def show(found: dict[str, Any]) -> None:
+def show_fit(found: dict[str, Any]) -> None:
     fitted = found["fit"]
     print(
-        f"{found['rows']:,} x {found['features']}, {found['classes']} classes, "
-        f"{found['gigabytes']:.1f} GB: fit {fitted['seconds']:.3f} s ({fitted['passes']} passes, "
-        f"{fitted['gigabytes_per_second'] / 1e3:.2f} TB/s, gap {fitted['gap']:.1e}, "
-        f"{fitted['memory_beyond_rows_megabytes']:.0f} MB beyond the rows), "
-        f"first {fitted['first']:.1f} s, without kernels {found['seconds_without_kernels']:.3f} s, "
-        f"{fitted['seconds_elsewhere']:.3f} s of it not on the card"
+        f"{found['rows']:,} x {found['features']}, {found['classes']} classes, {found['labels']} "
+        f"labels, {found['gigabytes']:.1f} GB: fit {fitted['seconds']:.3f} s "
+        f"({fitted['passes']} passes, {fitted['gigabytes_per_second'] / 1e3:.2f} TB/s, gap "
+        f"{fitted['gap']:.1e}, {fitted['memory_beyond_rows_megabytes']:.0f} MB beyond the rows), "
+        f"first {fitted['first']:.2f} s, {fitted['seconds_elsewhere']:.3f} s of it on the CPU\n"
+        f"    reads: {fitted['reads']}",
+        flush=True,
     )
+
+
+def show_passes(found: dict[str, Any]) -> None:
     for name, duration in found["seconds_a_pass"].items():
         speed = found["gigabytes"] / duration / 1e3
-        print(f"    {name:28s} {1e3 * duration:7.1f} ms   {speed:.2f} TB/s")
-    print("    reads:", fitted["reads"])
-    print("    against the CPU:", found["against the CPU"], flush=True)
+        print(f"    {name:28s} {1e3 * duration:7.1f} ms   {speed:.2f} TB/s", flush=True)
 
 
 def main() -> None:
@@ -249,19 +255,18 @@ def main() -> None:
     parser.add_argument("--rows", type=int)
     parser.add_argument("--features", type=int, default=32)
     parser.add_argument("--classes", type=int, default=2)
+    parser.add_argument("--labels", type=int, default=64)
     parser.add_argument("--spread", type=float, default=0.3)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--compared", type=int, default=2_000_000, help="rows fitted in memory too")
+    parser.add_argument("--kernels-only", action="store_true")
     parser.add_argument("--out", type=Path)
-    options = parser.parse_args()
-    free = torch.cuda.mem_get_info()[0]
-    n_rows = options.rows or int(0.8 * free) // (4 * options.features)
+    size = parser.parse_args()
+    size.rows = size.rows or int(0.8 * torch.cuda.mem_get_info()[0]) // (4 * size.features)
     warnings.simplefilter("error")  # a fit that did not converge, kernels that did not run
-    found = {
-        **machine(),
-        **measure(n_rows, options.features, options.classes, options.spread),
-    }
-    show(found)
-    if options.out:
-        options.out.write_text(json.dumps(found, indent=1))
+    found = {**machine(), **measure(size)}
+    if size.out:
+        size.out.write_text(json.dumps(found, indent=1))
 
 
 if __name__ == "__main__":

@@ -147,10 +147,10 @@ class ArrayRows:
         return replace(again, mean=again.mean + (nearer.origin - frame.origin) / frame.scale)
 
     def _moments_about_origin(self, frame: Frame) -> Moments:
-        total = None if self._fused is None else self._fused.moments_from_one(frame)
+        weight = self._total_weight()
+        total = None if self._fused is None else self._fused.moments_from_one(frame, weight)
         if total is None:
             total = self._blocks.moments_from_one(frame)
-        weight = self._total_weight()
         mean = total[0, 1:] / weight
         return Moments(weight, mean, total[1:, 1:] - np.outer(total[0, 1:], mean))
 

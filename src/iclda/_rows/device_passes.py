@@ -12,7 +12,7 @@ from .._core.frame import Frame
 from .._core.labelsums import LabelSums, LinearRule, Rule, mapped_curvature
 from .._core.types import Array
 from . import device_sums
-from .device_sums import DeviceBlock
+from .device_sums import DeviceBlock, from_parts
 from .devices import Place, is_out_of_memory, to_host
 
 Result = TypeVar("Result")
@@ -53,10 +53,10 @@ class BlockPasses:
         used = frame if self.place.is_double else rounded(frame)
 
         def of_block(index: slice) -> list[Any]:
-            return [device_sums.moments_from_one(self._block(index, used))]
+            return device_sums.moments(self._block(index, used))
 
         shift = _shift(used, frame)
-        return np.asarray(shift @ self._added_up(of_block)[0] @ shift.T)
+        return np.asarray(shift @ from_parts(*self._added_up(of_block)) @ shift.T)
 
     def label_sums(
         self, rule: Rule, frame: Frame, centers: Array | None, *, curvature: bool
@@ -71,15 +71,18 @@ class BlockPasses:
         def of_block(index: slice) -> list[Any]:
             block = self._block(index, frame)
             shares, log_sums = device_sums.shares(block, rule)
-            sums = [device_sums.class_sums(block, shares), device_sums.total(block, log_sums)]
+            sums = device_sums.class_sums(block, shares, log_sums)
             if centers is not None:
                 sums.append(device_sums.scatter_about(block, shares, centers))
             return sums + (device_sums.boundary_parts(block, shares) if curvature else [])
 
-        by_class, log_sum, *more = self._added_up(of_block)
+        counts, sums, log_sum, *more = self._added_up(of_block)
         scatter = None if centers is None else more.pop(0)
-        bend = device_sums.boundary_scatter(more, rule.n_classes) if curvature else None
-        found = LabelSums(by_class[:, 0], by_class[:, 1:], float(log_sum[0, 0]), scatter, bend)
+        bend = None
+        if curvature:
+            parts = [from_parts(*more[i : i + 3]) for i in range(0, len(more), 3)]
+            bend = device_sums.boundary_scatter(parts, rule.n_classes)
+        found = LabelSums(counts[0], sums, float(log_sum[0, 0]), scatter, bend)
         if self.place.is_double or not isinstance(rule, LinearRule):
             return found
         return replace(found, log_sum=found.log_sum + lost_to_rounding(rule, found))

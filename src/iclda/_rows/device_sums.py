@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import combinations_with_replacement
 from typing import Any
 
@@ -26,21 +25,34 @@ class DeviceBlock:
     weights: Any  # (n,), or None
     index: slice
 
-    @cached_property
-    def from_one(self) -> Any:
-        """(n, 1 + d): the rows (1, u)."""
-        xp, place = self.place.xp, self.place
-        ones = xp.ones((self.rows.shape[0], 1), dtype=place.dtype, device=place.device)
-        return xp.concat([ones, self.rows], axis=1)
+    @property
+    def ones(self) -> Any:
+        """(n, 1)."""
+        place = self.place
+        return place.xp.ones((self.rows.shape[0], 1), dtype=place.dtype, device=place.device)
 
     def weighed(self, columns: Any) -> Any:
         """Columns (n, p) times the weights."""
         return columns if self.weights is None else columns * self.weights[:, None]
 
 
-def moments_from_one(block: DeviceBlock) -> Any:
-    """(1 + d, 1 + d): weighted sum of (1, u)(1, u)'."""
-    return _product(block.place, block.weighed(block.from_one), block.from_one)
+def moments(block: DeviceBlock) -> list[Any]:
+    """Weighted sums of 1, u and u u': (1, 1), (1, d), (d, d)."""
+    return _moments(block.place, block.rows, block.weighed(block.ones))
+
+
+def _moments(place: Place, rows: Any, weights: Any) -> list[Any]:
+    return [
+        place.xp.sum(weights, keepdims=True),
+        _product(place, weights, rows),
+        _product(place, weights * rows, rows),
+    ]
+
+
+def from_parts(weight: Array, sums: Array, squares: Array) -> Array:
+    """(1 + d, 1 + d): sum of (1, u)(1, u)' from those of 1, u and u u'."""
+    sums = sums.ravel()
+    return np.block([[weight.reshape(1, 1), sums[None]], [sums[:, None], squares]])
 
 
 def shares(block: DeviceBlock, rule: Rule) -> tuple[Any, Any]:
@@ -81,15 +93,14 @@ def _one_hot(block: DeviceBlock, codes: Any, n_classes: int) -> Any:
     return xp.astype(codes[:, None] == every[None, :], place.dtype)
 
 
-def class_sums(block: DeviceBlock, found: Any) -> Any:
-    """(K, 1 + d): weight and sum of the rows of every class, by shares."""
-    return _product(block.place, block.weighed(found), block.from_one)
-
-
-def total(block: DeviceBlock, values: Any) -> Any:
-    """(1, 1): weighted sum of one number a row."""
-    ones = block.weighed(block.from_one[:, :1])
-    return _product(block.place, ones, values[:, None])
+def class_sums(block: DeviceBlock, found: Any, log_sums: Any) -> list[Any]:
+    """Weights (1, K) and sums (K, d) of the classes, by shares; sum of log-sum-exp (1, 1)."""
+    ones = block.weighed(block.ones)
+    return [
+        _product(block.place, ones, found),
+        _product(block.place, block.weighed(found), block.rows),
+        _product(block.place, ones, log_sums[:, None]),
+    ]
 
 
 def scatter_about(block: DeviceBlock, found: Any, centers: Array) -> Any:
@@ -102,29 +113,30 @@ def scatter_about(block: DeviceBlock, found: Any, centers: Array) -> Any:
 
 
 def boundary_parts(block: DeviceBlock, found: Any) -> list[Any]:
-    """Sums of (diag g - g g') (1, u)(1, u)', one (1 + d, 1 + d) matrix for each pair of classes."""
-    place, xp = block.place, block.place.xp
+    """Sums of 1, u and u u' by the entries of diag g - g g', for each pair of classes in turn."""
+    xp = block.place.xp
     parts = []
-    for j, k in _pairs(found.shape[1]):
+    for j, k in pairs(found.shape[1]):
         spread = found[:, k] * (1 - found[:, k] if j == k else found[:, j])
         # Few rows lie between any two classes: most add nothing but rounding.
         near = xp.nonzero(spread > _HARD)[0]
-        rows = xp.take(block.from_one, near, axis=0)
-        scaled = xp.take(block.weighed(spread[:, None]), near, axis=0) * rows
-        parts.append(_product(place, scaled, rows))
+        rows = xp.take(block.rows, near, axis=0)
+        weights = xp.take(block.weighed(spread[:, None]), near, axis=0)
+        parts += _moments(block.place, rows, weights)
     return parts
 
 
 def boundary_scatter(parts: list[Array], n_classes: int) -> Array:
-    """(K - 1, 1 + d, K - 1, 1 + d), see ``_core.labelsums.boundary_scatter``, of its parts."""
+    """(K - 1, 1 + d, K - 1, 1 + d), as that of ``_core.labelsums``, from a part for each pair."""
     width = len(parts[0])
     scatter = np.empty((n_classes - 1, width, n_classes - 1, width))
-    for (j, k), part in zip(_pairs(n_classes), parts, strict=True):
+    for (j, k), part in zip(pairs(n_classes), parts, strict=True):
         scatter[k, :, j] = scatter[j, :, k] = part if j == k else -part
     return scatter
 
 
-def _pairs(n_classes: int) -> list[tuple[int, int]]:
+def pairs(n_classes: int) -> list[tuple[int, int]]:
+    """Pairs of classes, the last one left out: its share is what is left."""
     return list(combinations_with_replacement(range(n_classes - 1), 2))
 
 

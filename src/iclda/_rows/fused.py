@@ -1,4 +1,4 @@
-"""Passes over rows on a GPU that read every row once, by kernels of ``kernels``.
+"""Passes over rows on a GPU that read every row once, by the kernels of ``kernels``.
 
 An optional way to the sums of ``device_passes``: where torch and Triton are installed, the rows lie
 on a GPU in single or half precision, and there are not too many columns or classes. Everything else
@@ -21,45 +21,31 @@ from .._core.labelsums import LabelSums, LinearRule
 from .._core.moments import Moments
 from .._core.types import Array
 from .device_passes import in_single, lost_to_rounding
+from .device_sums import boundary_scatter, from_parts, pairs
 from .devices import is_out_of_memory
 
 Result = TypeVar("Result")
 
-_WIDEST = 1024  # columns that a tile can have
+_WIDEST = 1024  # columns of a tile
 _WIDEST_SQUARE = 128  # columns whose squares fit into the registers
 _MOST_CLASSES = 32
 _CHUNK_ROWS = 2048  # added up in single precision
 _LARGEST_SCALE = 2.0**60  # squares of scaled rows stay within single precision
-
-
-@dataclass(frozen=True)
-class Cut:
-    """How a kernel cuts the rows: columns and rows of a tile, tiles of a chunk, programs.
-
-    Chosen by trial on an NVIDIA H200.
-    """
-
-    width: int
-    tile: int
-    tiles: int
-    per_processor: int
-    warps: int
-    stages: int  # tiles on their way from memory
+_DTYPES = "torch.float32", "torch.float16", "torch.bfloat16"
 
 
 def can_fuse(X: Any) -> bool:
     """Whether rows are in a place and of a kind that the kernels read."""
-    if os.environ.get("ICLDA_FUSED") == "0" or not _kernels_import():
+    if os.environ.get("ICLDA_FUSED") == "0" or not _has_kernels():
         return False
     tensor = _as_tensor(X)
     if tensor is None or tensor.shape[0] == 0 or not 0 < tensor.shape[1] <= _WIDEST:
         return False
-    kinds = "torch.float32", "torch.float16", "torch.bfloat16"
-    return str(tensor.dtype) in kinds and tensor.stride(1) == 1
+    return str(tensor.dtype) in _DTYPES and tensor.stride(1) == 1
 
 
 @cache
-def _kernels_import() -> bool:
+def _has_kernels() -> bool:
     try:
         import torch  # noqa: F401
 
@@ -78,41 +64,46 @@ def _as_tensor(X: Any) -> Any:
 
     try:
         tensor = X if isinstance(X, torch.Tensor) else torch.from_dlpack(X)
-    except (BufferError, RuntimeError, TypeError, ValueError, AttributeError):
+    except (AttributeError, BufferError, RuntimeError, TypeError, ValueError):
         return None
     is_interpreted = os.environ.get("TRITON_INTERPRET") == "1"
     return tensor if tensor.is_cuda or is_interpreted else None
 
 
 class FusedPasses:
-    """The rows of a GPU array and their weights (single precision, or None). See ``can_fuse``."""
+    """The rows of a GPU array and their weights (single precision, or None). See ``can_fuse``.
+
+    Methods give None where they cannot do what is asked.
+    """
 
     def __init__(self, X: Any, weights: Any) -> None:
         self._X = _as_tensor(X)
         self._weights = None if weights is None else _as_tensor(weights)
         self._is_broken = False
 
-    def moments_from_one(self, frame: Frame) -> Array | None:
-        """(1 + d, 1 + d): weighted sum of (1, u)(1, u)', less the first entry; None: cannot."""
-        n_features = self._X.shape[1]
-        if n_features > _WIDEST_SQUARE:
+    @property
+    def _n_features(self) -> int:
+        return int(self._X.shape[1])
+
+    def moments_from_one(self, frame: Frame, weight: float) -> Array | None:
+        """(1 + d, 1 + d): weighted sum of (1, u)(1, u)'; ``weight`` is that of all rows."""
+        if self._n_features > _WIDEST_SQUARE:
             return None
-        return self._attempt(lambda: self._moments(frame))
+        return self._attempt(lambda: self._moments(frame, weight))
 
     def label_sums(
         self, rule: LinearRule, frame: Frame, moments: Moments, *, curvature: bool
     ) -> LabelSums | None:
-        """Label sums; ``moments`` are those of all rows in the frame. None: cannot."""
+        """Label sums; ``moments`` are those of all rows in the frame."""
         if not self._takes(rule, frame, curvature=curvature):
             return None
-        total = np.concatenate([[moments.weight], moments.weight * moments.mean])
 
         def label_sums(rule: LinearRule, used: Frame, *_: Any, curvature: bool) -> LabelSums:
             if rule.n_classes > 2:
-                return self._many_classes(rule, used)
-            offset = (used.origin - frame.origin) / frame.scale
-            moved = np.concatenate([total[:1], total[1:] - total[0] * offset])
-            return self._two_classes(rule, used, moved, curvature=curvature)
+                return self._many_classes(rule, used, curvature=curvature)
+            mean = moments.mean - (used.origin - frame.origin) / frame.scale
+            total = moments.weight * np.concatenate([[1.0], mean])
+            return self._two_classes(rule, used, total, curvature=curvature)
 
         return self._attempt(lambda: in_single(label_sums, rule, frame, None, curvature=curvature))
 
@@ -121,10 +112,10 @@ class FusedPasses:
             return False
         if np.abs(np.log2(frame.scale)).max() > np.log2(_LARGEST_SCALE):
             return False
-        if rule.n_classes == 2 and not curvature:
-            return True
-        can_bend = rule.n_classes == 2 and rule.is_soft
-        return self._X.shape[1] <= _WIDEST_SQUARE and (can_bend or not curvature)
+        if curvature and not rule.is_soft:
+            return False
+        is_narrow = self._n_features <= _WIDEST_SQUARE
+        return is_narrow or (rule.n_classes == 2 and not curvature)
 
     def _attempt(self, read: Callable[[], Result]) -> Result | None:
         """The result of a pass; None, with a warning, if its kernel cannot be built or run."""
@@ -145,70 +136,73 @@ class FusedPasses:
             )
             return None
 
-    def _moments(self, frame: Frame) -> Array:
-        cut = _cut_squares(self._X.shape[1])
+    def _moments(self, frame: Frame, weight: float) -> Array:
+        cut = _cut_squares(self._n_features, is_double=True)
         sums, squares = self._zeros(cut, cut.width), self._zeros(cut, cut.width, cut.width)
-        frame_parts = self._put(frame.origin, 1 / frame.scale, dtype=np.float64)
-        self._launch("moments", cut, *frame_parts, sums, squares)
-        n_features = self._X.shape[1]
-        found = np.zeros((1 + n_features, 1 + n_features))
-        found[0, 1:] = found[1:, 0] = _added(sums)[:n_features]
-        found[1:, 1:] = _added(squares)[:n_features, :n_features]
-        return found
+        in_frame = self._put(frame.origin, 1 / frame.scale, dtype=np.float64)
+        self._launch("moments", cut, *in_frame, sums, squares)
+        return self._assembled(weight, _added(sums), _added(squares))
 
     def _two_classes(
         self, rule: LinearRule, frame: Frame, total: Array, *, curvature: bool
     ) -> LabelSums:
-        """``total``: weight and sum of all rows in the frame."""
-        n_features = self._X.shape[1]
-        cut = _cut_squares(n_features) if curvature else _cut_rows(n_features)
+        """``total``: weight and sum of all rows, of which the second class gets what is left."""
+        d = self._n_features
+        cut = _cut_squares(d) if curvature else _cut_rows(d, self._X)
         sums = self._zeros(cut, 3 + 2 * cut.width)
         squares = self._zeros(cut, cut.width, cut.width) if curvature else sums
         lead, intercept = rule.coef[:, 0] - rule.coef[:, 1], rule.intercept[0] - rule.intercept[1]
-        single = np.float32(intercept)
+        single = float(np.float32(intercept))
         self._launch(
             "two_classes",
             cut,
             *self._put(frame.origin, 1 / frame.scale, lead),
             sums,
             squares,
-            scalars=(float(single), rule.tie),
+            scalars=(single, rule.tie),
             IS_SOFT=rule.is_soft,
             CURVATURE=curvature,
         )
-        found = _added(sums)
-        first = np.concatenate([found[:1], found[3 : 3 + n_features]])
+        count, log_sum, spread, *of_rows = _added(sums)
+        first = np.array([count, *of_rows[:d]])
+        second_rule = np.concatenate([rule.intercept[1:], rule.coef[:, 1]])
+        # See lost_to_rounding: here it is the lead that was rounded.
+        lost = np.concatenate([[intercept - single], lead - lead.astype(np.float32)])
         by_class = np.array([first, total - first])
-        second = np.concatenate([rule.intercept[1:], rule.coef[:, 1]])
-        lost = np.concatenate([[intercept - float(single)], lead - lead.astype(np.float32)])
-        log_sum = float(found[1] + second @ total + lost @ first)
         bend = None
         if curvature:
-            inner = _added(squares)[:n_features, :n_features]
-            sums_of_spread = found[3 + cut.width :][:n_features]
-            edge = np.concatenate([found[2:3], sums_of_spread])
-            bend = np.block([[edge[None]], [sums_of_spread[:, None], inner]])[None, :, None, :]
-        return LabelSums(by_class[:, 0], by_class[:, 1:], log_sum, curvature=bend)
+            part = self._assembled(spread, np.array(of_rows[cut.width :]), _added(squares))
+            bend = boundary_scatter([part], 2)
+        log_sum += second_rule @ total + lost @ first
+        return LabelSums(by_class[:, 0], by_class[:, 1:], float(log_sum), curvature=bend)
 
-    def _many_classes(self, rule: LinearRule, frame: Frame) -> LabelSums:
-        n_features, n_classes = rule.coef.shape
-        cut = _cut_classes(n_features)
+    def _many_classes(self, rule: LinearRule, frame: Frame, *, curvature: bool) -> LabelSums:
+        d, n_classes = rule.coef.shape
         padded = max(16, _power_of_two(n_classes))
+        cut = _cut_classes(d)
         sums, counts = self._zeros(cut, padded, cut.width), self._zeros(cut, 1 + padded)
-        self._launch(
-            "many_classes",
-            cut,
-            *self._put(frame.origin, 1 / frame.scale, rule.coef, rule.intercept),
-            sums,
-            counts,
-            n_classes=n_classes,
-            CLASSES=padded,
-            IS_SOFT=rule.is_soft,
-        )
+        arrays = self._put(frame.origin, 1 / frame.scale, rule.coef, rule.intercept)
+        settings = {"CLASSES": n_classes, "PADDED": padded}
+        self._launch("many_classes", cut, *arrays, sums, counts, IS_SOFT=rule.is_soft, **settings)
         log_sum, *weights = _added(counts)[: 1 + n_classes]
-        by_class = _added(sums)[:n_classes, :n_features]
-        found = LabelSums(np.array(weights), by_class, float(log_sum))
-        return replace(found, log_sum=found.log_sum + lost_to_rounding(rule, found))
+        found = LabelSums(np.array(weights), _added(sums)[:n_classes, :d], float(log_sum))
+        found = replace(found, log_sum=found.log_sum + lost_to_rounding(rule, found))
+        if not curvature:
+            return found
+        parts = [self._spread(arrays, pair, settings) for pair in pairs(n_classes)]
+        return replace(found, curvature=boundary_scatter(parts, n_classes))
+
+    def _spread(self, arrays: list[Any], pair: tuple[int, int], settings: dict[str, int]) -> Array:
+        """(1 + d, 1 + d): scatter of (1, u) by the product of the shares of two classes."""
+        cut = _cut_squares(self._n_features)
+        sums, squares = self._zeros(cut, 1 + cut.width), self._zeros(cut, cut.width, cut.width)
+        self._launch("spread_between", cut, *arrays, sums, squares, scalars=pair, **settings)
+        weight, *of_rows = _added(sums)
+        return self._assembled(weight, np.array(of_rows), _added(squares))
+
+    def _assembled(self, weight: float, sums: Array, squares: Array) -> Array:
+        d = self._n_features
+        return from_parts(np.array([weight]), sums[:d], squares[:d, :d])
 
     def _launch(
         self, name: str, cut: Cut, *arrays: Any, scalars: Any = (), **settings: Any
@@ -219,20 +213,16 @@ class FusedPasses:
         from . import kernels
 
         X, weights = self._X, self._weights
-        n_rows, n_features = X.shape
-        n_chunks = -(-n_rows // (cut.tile * cut.tiles))
-        n_classes = [settings.pop("n_classes")] if "n_classes" in settings else []
         with torch.cuda.device_of(X):
             getattr(kernels, name)[(arrays[-1].shape[0],)](
                 X,
                 X if weights is None else weights,
                 *arrays,
-                n_rows,
-                n_chunks,
-                n_features,
-                *n_classes,
-                X.stride(0),
+                X.shape[0],
+                cut.n_chunks(X.shape[0]),
                 *scalars,
+                FEATURES=X.shape[1],
+                STRIDE=X.stride(0),
                 WIDTH=cut.width,
                 TILE=cut.tile,
                 TILES=cut.tiles,
@@ -246,9 +236,9 @@ class FusedPasses:
         """Room for the sums of every program."""
         import torch
 
-        n_chunks = -(-self._X.shape[0] // (cut.tile * cut.tiles))
-        n_programs = min(n_chunks, cut.per_processor * _n_processors(self._X.device))
-        return torch.zeros((n_programs, *shape), dtype=torch.float64, device=self._X.device)
+        X = self._X
+        n_programs = min(cut.n_chunks(X.shape[0]), cut.per_processor * _n_processors(X.device))
+        return torch.zeros((n_programs, *shape), dtype=torch.float64, device=X.device)
 
     def _put(self, *arrays: Array, dtype: type[np.floating[Any]] = np.float32) -> list[Any]:
         import torch
@@ -270,28 +260,50 @@ def _n_processors(device: Any) -> int:
     return int(torch.cuda.get_device_properties(device).multi_processor_count)
 
 
+@dataclass(frozen=True)
+class Cut:
+    """How a kernel cuts the rows: columns and rows of a tile, tiles of a chunk, programs.
+
+    Chosen by trial on an NVIDIA H200.
+    """
+
+    width: int
+    tile: int
+    per_processor: int
+    warps: int
+    stages: int  # tiles on their way from memory
+
+    @property
+    def tiles(self) -> int:
+        return _CHUNK_ROWS // self.tile
+
+    def n_chunks(self, n_rows: int) -> int:
+        return -(-n_rows // _CHUNK_ROWS)
+
+
 def _power_of_two(n: int) -> int:
     return 1 << (n - 1).bit_length()
 
 
-def _cut_rows(n_features: int) -> Cut:
+def _cut_rows(n_features: int, X: Any) -> Cut:
     """For one score a row: small tiles, and several of them on their way from memory."""
     width = max(16, _power_of_two(n_features))
-    warps = 4 if width <= 64 else 8
+    # Rows that do not begin at a multiple of 16 bytes come in small pieces: too many to have ahead.
+    is_aligned = X.stride(0) * X.element_size() % 16 == 0
     tile = max(2, min(32, 2048 // width))
-    return Cut(width, tile, _CHUNK_ROWS // tile, per_processor=8, warps=warps, stages=4)
+    return Cut(width, tile, 8, warps=4 if width <= 64 else 8, stages=4 if is_aligned else 1)
 
 
-def _cut_squares(n_features: int) -> Cut:
+def _cut_squares(n_features: int, *, is_double: bool = False) -> Cut:
     """For products of a tile with itself, whose sides must be 16 at least."""
     width = max(16, _power_of_two(n_features))
     if width <= 32:
-        return Cut(width, 32, _CHUNK_ROWS // 32, per_processor=8, warps=2, stages=3)
-    return Cut(width, 16, _CHUNK_ROWS // 16, per_processor=1, warps=8, stages=1)
+        return Cut(width, 32, per_processor=8, warps=2, stages=3)
+    return Cut(width, 32 if is_double else 16, per_processor=1, warps=8, stages=3)
 
 
 def _cut_classes(n_features: int) -> Cut:
-    """For products of a tile with scores of many classes."""
+    """For products of a tile with the coefficients of many classes."""
     width = max(16, _power_of_two(n_features))
     tile, per_processor = (128, 4) if width <= 32 else (64, 2)
-    return Cut(width, tile, _CHUNK_ROWS // tile, per_processor, warps=4, stages=1)
+    return Cut(width, tile, per_processor, warps=4, stages=1)

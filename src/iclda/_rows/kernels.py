@@ -13,22 +13,32 @@ import triton.language as tl
 
 
 @triton.jit
-def _columns(ORIGIN, INVERSE, n_features, WIDTH: tl.constexpr):
+def _columns(ORIGIN, INVERSE, FEATURES: tl.constexpr, WIDTH: tl.constexpr):
     """Numbers of the columns, which of them there are, their origins and inverse scales."""
     cols = tl.arange(0, WIDTH)
-    is_col = cols < n_features
+    is_col = cols < FEATURES
     origin = tl.load(ORIGIN + cols, mask=is_col, other=0.0)
     inverse = tl.load(INVERSE + cols, mask=is_col, other=0.0)
     return cols, is_col, origin, inverse
 
 
 @triton.jit
-def _tile(X, W, start, n_rows, stride, cols, is_col, TILE: tl.constexpr, HAS_WEIGHTS: tl.constexpr):
+def _tile(
+    X,
+    W,
+    start,
+    n_rows,
+    cols,
+    is_col,
+    STRIDE: tl.constexpr,
+    TILE: tl.constexpr,
+    HAS_WEIGHTS: tl.constexpr,
+):
     """(TILE, WIDTH) rows as they are, and (TILE,) weights: 0 beyond the last row."""
     lanes = tl.arange(0, TILE)
     is_row = lanes < n_rows - start
-    offsets = lanes[:, None] * stride + cols[None, :]
-    x = tl.load(X + start * stride + offsets, mask=is_row[:, None] & is_col[None, :], other=0.0)
+    offsets = lanes[:, None] * STRIDE + cols[None, :]
+    x = tl.load(X + start * STRIDE + offsets, mask=is_row[:, None] & is_col[None, :], other=0.0)
     if HAS_WEIGHTS:
         weight = tl.load(W + start + lanes, mask=is_row, other=0.0)
     else:
@@ -46,8 +56,8 @@ def moments(
     SQUARES,  # (programs, WIDTH, WIDTH) float64, zeros
     n_rows,
     n_chunks,
-    n_features,
-    stride,
+    FEATURES: tl.constexpr,
+    STRIDE: tl.constexpr,
     WIDTH: tl.constexpr,
     TILE: tl.constexpr,
     TILES: tl.constexpr,
@@ -56,14 +66,14 @@ def moments(
 ):
     """Weighted sums of u and of u u', all in double precision."""
     program = tl.program_id(0).to(tl.int64)
-    cols, is_col, origin, inverse = _columns(ORIGIN, INVERSE, n_features, WIDTH)
+    cols, is_col, origin, inverse = _columns(ORIGIN, INVERSE, FEATURES, WIDTH)
     into = SQUARES + program * (WIDTH * WIDTH) + cols[:, None] * WIDTH + cols[None, :]
     sums = tl.zeros((TILE, WIDTH), tl.float64)
     for chunk in range(program, n_chunks, tl.num_programs(0)):
         squares = tl.zeros((WIDTH, WIDTH), tl.float64)
         for t in tl.range(0, TILES, num_stages=STAGES):
             start = (chunk * TILES + t) * TILE
-            x, weight = _tile(X, W, start, n_rows, stride, cols, is_col, TILE, HAS_WEIGHTS)
+            x, weight = _tile(X, W, start, n_rows, cols, is_col, STRIDE, TILE, HAS_WEIGHTS)
             u = (x.to(tl.float64) - origin[None, :]) * inverse[None, :]
             weight = weight.to(tl.float64)
             sums += u * weight[:, None]
@@ -85,10 +95,10 @@ def two_classes(
     SQUARES,  # (programs, WIDTH, WIDTH) float64, zeros: of u u' by spread
     n_rows,
     n_chunks,
-    n_features,
-    stride,
     intercept,
     tie,
+    FEATURES: tl.constexpr,
+    STRIDE: tl.constexpr,
     WIDTH: tl.constexpr,
     TILE: tl.constexpr,
     TILES: tl.constexpr,
@@ -99,7 +109,7 @@ def two_classes(
 ):
     """Weight and sum of the rows of the first class; on request scatter by g (1 - g) too."""
     program = tl.program_id(0).to(tl.int64)
-    cols, is_col, origin, inverse = _columns(ORIGIN, INVERSE, n_features, WIDTH)
+    cols, is_col, origin, inverse = _columns(ORIGIN, INVERSE, FEATURES, WIDTH)
     coef = tl.load(COEF + cols, mask=is_col, other=0.0)
     all_sums = tl.zeros((WIDTH,), tl.float64)
     all_counts = tl.zeros((TILE,), tl.float64)
@@ -118,7 +128,7 @@ def two_classes(
             squares = tl.zeros((WIDTH, WIDTH), tl.float32)
         for t in tl.range(0, TILES, num_stages=STAGES):
             start = (chunk * TILES + t) * TILE
-            x, weight = _tile(X, W, start, n_rows, stride, cols, is_col, TILE, HAS_WEIGHTS)
+            x, weight = _tile(X, W, start, n_rows, cols, is_col, STRIDE, TILE, HAS_WEIGHTS)
             u = (x.to(tl.float32) - origin[None, :]) * inverse[None, :]
             lead = tl.sum(u * coef[None, :], axis=1) + intercept
             top = tl.maximum(lead, 0.0)
@@ -155,6 +165,24 @@ def two_classes(
         tl.store(out + 3 + WIDTH + cols, all_spread_sums)
 
 
+@triton.jit
+def _rule(COEF, INTERCEPT, cols, is_col, CLASSES: tl.constexpr, PADDED: tl.constexpr):
+    """(WIDTH, PADDED) coefficients and (PADDED,) intercepts: classes beyond the last lose."""
+    classes = tl.arange(0, PADDED)
+    is_class = classes < CLASSES
+    is_entry = is_col[:, None] & is_class[None, :]
+    coef = tl.load(COEF + cols[:, None] * CLASSES + classes[None, :], mask=is_entry, other=0.0)
+    intercept = tl.load(INTERCEPT + classes, mask=is_class, other=float("-inf"))
+    return coef, intercept, classes
+
+
+@triton.jit
+def _softmax(scores, top):
+    shares = tl.exp(scores - top[:, None])
+    total = tl.sum(shares, axis=1)
+    return shares / total[:, None], tl.log(total)
+
+
 @triton.jit(do_not_specialize=["n_rows", "n_chunks"])
 def many_classes(
     X,
@@ -163,15 +191,15 @@ def many_classes(
     INVERSE,
     COEF,  # (d, K)
     INTERCEPT,  # (K,)
-    SUMS,  # (programs, CLASSES, WIDTH) float64, zeros
-    COUNTS,  # (programs, 1 + CLASSES) float64: log-sum-exp, weights of the classes
+    SUMS,  # (programs, PADDED, WIDTH) float64, zeros
+    COUNTS,  # (programs, 1 + PADDED) float64: log-sum-exp, weights of the classes
     n_rows,
     n_chunks,
-    n_features,
-    n_classes,
-    stride,
+    FEATURES: tl.constexpr,
+    STRIDE: tl.constexpr,
     WIDTH: tl.constexpr,
     CLASSES: tl.constexpr,
+    PADDED: tl.constexpr,
     TILE: tl.constexpr,
     TILES: tl.constexpr,
     STAGES: tl.constexpr,
@@ -180,30 +208,25 @@ def many_classes(
 ):
     """Weights and sums of the rows of every class."""
     program = tl.program_id(0).to(tl.int64)
-    cols, is_col, origin, inverse = _columns(ORIGIN, INVERSE, n_features, WIDTH)
-    classes = tl.arange(0, CLASSES)
-    is_class = classes < n_classes
-    is_entry = is_col[:, None] & is_class[None, :]
-    coef = tl.load(COEF + cols[:, None] * n_classes + classes[None, :], mask=is_entry, other=0.0)
-    intercept = tl.load(INTERCEPT + classes, mask=is_class, other=float("-inf"))
-    into = SUMS + program * (CLASSES * WIDTH) + classes[:, None] * WIDTH + cols[None, :]
-    all_counts = tl.zeros((CLASSES,), tl.float64)
+    cols, is_col, origin, inverse = _columns(ORIGIN, INVERSE, FEATURES, WIDTH)
+    coef, intercept, classes = _rule(COEF, INTERCEPT, cols, is_col, CLASSES, PADDED)
+    into = SUMS + program * (PADDED * WIDTH) + classes[:, None] * WIDTH + cols[None, :]
+    all_counts = tl.zeros((PADDED,), tl.float64)
     all_logs = tl.zeros((TILE,), tl.float64)
     for chunk in range(program, n_chunks, tl.num_programs(0)):
-        sums = tl.zeros((CLASSES, WIDTH), tl.float32)
-        counts = tl.zeros((TILE, CLASSES), tl.float32)
+        sums = tl.zeros((PADDED, WIDTH), tl.float32)
+        counts = tl.zeros((TILE, PADDED), tl.float32)
         logs = tl.zeros((TILE,), tl.float32)
         for t in tl.range(0, TILES, num_stages=STAGES):
             start = (chunk * TILES + t) * TILE
-            x, weight = _tile(X, W, start, n_rows, stride, cols, is_col, TILE, HAS_WEIGHTS)
+            x, weight = _tile(X, W, start, n_rows, cols, is_col, STRIDE, TILE, HAS_WEIGHTS)
             u = (x.to(tl.float32) - origin[None, :]) * inverse[None, :]
             scores = tl.dot(u, coef, input_precision="ieee") + intercept[None, :]
             top = tl.max(scores, axis=1)
             if IS_SOFT:
-                shares = tl.exp(scores - top[:, None])
-                total = tl.sum(shares, axis=1)
-                shares = shares * (weight / total)[:, None]
-                top += tl.log(total)
+                shares, log_sum = _softmax(scores, top)
+                shares *= weight[:, None]
+                top += log_sum
             else:
                 best = tl.argmax(scores, axis=1, tie_break_left=True)
                 shares = tl.where(classes[None, :] == best[:, None], weight[:, None], 0.0)
@@ -213,6 +236,64 @@ def many_classes(
         all_counts += tl.sum(counts.to(tl.float64), axis=0)
         all_logs += logs.to(tl.float64)
         tl.store(into, tl.load(into) + sums.to(tl.float64))
-    out = COUNTS + program * (1 + CLASSES)
+    out = COUNTS + program * (1 + PADDED)
     tl.store(out, tl.sum(all_logs, axis=0))
     tl.store(out + 1 + classes, all_counts)
+
+
+@triton.jit(do_not_specialize=["n_rows", "n_chunks", "one", "other"])
+def spread_between(
+    X,
+    W,
+    ORIGIN,
+    INVERSE,
+    COEF,  # (d, K)
+    INTERCEPT,  # (K,)
+    SUMS,  # (programs, 1 + WIDTH) float64: of 1 and u by spread
+    SQUARES,  # (programs, WIDTH, WIDTH) float64, zeros: of u u' by spread
+    n_rows,
+    n_chunks,
+    one,
+    other,
+    FEATURES: tl.constexpr,
+    STRIDE: tl.constexpr,
+    WIDTH: tl.constexpr,
+    CLASSES: tl.constexpr,
+    PADDED: tl.constexpr,
+    TILE: tl.constexpr,
+    TILES: tl.constexpr,
+    STAGES: tl.constexpr,
+    HAS_WEIGHTS: tl.constexpr,
+):
+    """Scatter of (1, u) by the product of the soft shares of two classes; of one by g (1 - g)."""
+    program = tl.program_id(0).to(tl.int64)
+    cols, is_col, origin, inverse = _columns(ORIGIN, INVERSE, FEATURES, WIDTH)
+    coef, intercept, classes = _rule(COEF, INTERCEPT, cols, is_col, CLASSES, PADDED)
+    into = SQUARES + program * (WIDTH * WIDTH) + cols[:, None] * WIDTH + cols[None, :]
+    all_spreads = tl.zeros((TILE,), tl.float64)
+    all_sums = tl.zeros((WIDTH,), tl.float64)
+    for chunk in range(program, n_chunks, tl.num_programs(0)):
+        spreads = tl.zeros((TILE,), tl.float32)
+        sums = tl.zeros((TILE, WIDTH), tl.float32)
+        squares = tl.zeros((WIDTH, WIDTH), tl.float32)
+        for t in tl.range(0, TILES, num_stages=STAGES):
+            start = (chunk * TILES + t) * TILE
+            x, weight = _tile(X, W, start, n_rows, cols, is_col, STRIDE, TILE, HAS_WEIGHTS)
+            u = (x.to(tl.float32) - origin[None, :]) * inverse[None, :]
+            scores = tl.dot(u, coef, input_precision="ieee") + intercept[None, :]
+            shares, _ = _softmax(scores, tl.max(scores, axis=1))
+            share = tl.sum(tl.where((classes == one)[None, :], shares, 0.0), axis=1)
+            # Of a class and itself: of the class and all others.
+            is_rest = (classes == other) != (one == other)
+            rest = tl.sum(tl.where(is_rest[None, :], shares, 0.0), axis=1)
+            spread = share * rest * weight
+            spreads += spread
+            sums += u * spread[:, None]
+            u *= tl.sqrt(spread)[:, None]
+            squares += tl.dot(tl.trans(u), u, input_precision="ieee")
+        all_spreads += spreads.to(tl.float64)
+        all_sums += tl.sum(sums.to(tl.float64), axis=0)
+        tl.store(into, tl.load(into) + squares.to(tl.float64))
+    out = SUMS + program * (1 + WIDTH)
+    tl.store(out, tl.sum(all_spreads, axis=0))
+    tl.store(out + 1 + cols, all_sums)
