@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from .two_classes import TwoClasses
-from .types import Array
+from .types import AnyArray, Array
 
 # Smallest eigenvalue allowed to I - B D^-1 B': below it the likelihood counts as unbounded.
 FLOOR = 1e-10
@@ -49,16 +49,19 @@ class LabeledLikelihood:
 
     def value(self, point: Array) -> Array:
         """Log likelihood, minus infinity at the floor."""
-        return self.value_and_gradient(point)[0]
+        is_floored, lifted = _above_floor(point)
+        if len(self.counts) == 2:
+            value = self._two.value_and_gradient(lifted)[0]
+        else:
+            value = self._value(_Parts(self, lifted))
+        return np.where(is_floored, -np.inf, value)
 
     def value_and_gradient(self, point: Array) -> tuple[Array, Array]:
         """Log likelihood, minus infinity at the floor, and gradient with respect to the point.
 
         The gradient matters up to a shift common to all classes.
         """
-        eigenvalue = smallest_eigenvalue(point)
-        is_floored = ~(eigenvalue > FLOOR)
-        lifted = _lifted(point) if is_floored.any() else point
+        is_floored, lifted = _above_floor(point)
         if len(self.counts) == 2:
             value, gradient = self._two.value_and_gradient(lifted)
         else:
@@ -164,16 +167,19 @@ def _transposed(rows: Array) -> Array:
     return np.swapaxes(rows, -1, -2)
 
 
-def _lifted(point: Array) -> Array:
-    """Points at or below the floor moved just above it, where M can be inverted."""
+def _above_floor(point: Array) -> tuple[AnyArray, Array]:
+    """Which points are at the floor or below, and points moved just above it, if need be."""
+    is_floored = ~(smallest_eigenvalue(point) > FLOOR)
+    if not is_floored.any():
+        return is_floored, point
     lifted = point.copy()
+    # Outside the set of all points a class may have no weight at all.
     lifted[..., 0] = np.maximum(lifted[..., 0], FLOOR)
     lifted[..., 0] /= lifted[..., 0].sum(axis=-1, keepdims=True)
-    # Outside the set of all points a class may have no weight at all.
     eigenvalue = smallest_eigenvalue(lifted)
     shrink = np.sqrt((1 - 2 * FLOOR) / (1 - np.minimum(eigenvalue, 2 * FLOOR)))
     lifted[..., 1:] *= shrink[..., None, None]
-    return lifted
+    return is_floored, lifted
 
 
 def _core_matrix(point: Array) -> Array:
