@@ -4,6 +4,7 @@ from iclda.comparison.contestants import (
     Size,
     default_shrinkages,
     line_up,
+    on_curves,
     parse_shrinkages,
     shrinkage_text,
 )
@@ -62,3 +63,10 @@ def test_a_search_over_many_unknowns_starts_once():
     assert contestant.classifier(0, 1000).n_starts == 1
     assert contestant.classifier(7, 100).get_params()["random_state"] == 7
     assert contestant.classifier(0, 100).unlabeled is None
+
+
+def test_curves_show_the_best_variants_that_few_labels_do_not_fail():
+    both = line_up(METHODS, [None, "auto"], FEW)
+    best = {"supervised": "supervised", "em": "em", "moment": "moment"}
+    assert on_curves(best, both) == ["supervised", "em", "moment (shrunk)"]
+    assert on_curves(best, line_up(METHODS, [None], FEW)) == ["supervised", "em", "moment"]

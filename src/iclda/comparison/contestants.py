@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -115,6 +115,15 @@ def line_up(
         for shrinkage in shrinkages
         if not (is_marked and shrinkage is None and size.is_degenerate and _needs_labels(method))
     )
+
+
+def on_curves(best: Mapping[str, str], contestants: Sequence[Contestant]) -> list[str]:
+    """The best variant of every method, but a shrunk one where few labels would fail the other."""
+    chosen = dict(best)
+    shrunk = [c.name for c in contestants if c.method.name == "moment" and c.shrinkage is not None]
+    if "moment" in chosen and shrunk:
+        chosen["moment"] = chosen["moment"] if chosen["moment"] in shrunk else shrunk[0]
+    return list(chosen.values())
 
 
 def _needs_labels(method: Method) -> bool:

@@ -12,7 +12,7 @@ from .._whole_file import written_whole
 from ..experiments.layout import csv_text
 from ..experiments.store import Store, StoreError
 from ..tabular.methods import find_method
-from .contestants import Contestant
+from .contestants import Contestant, on_curves
 from .curves import Point, points_csv, summarize_curves
 from .preflight import Remark
 from .results import COMPARISON, EXPERIMENTS, Result
@@ -59,7 +59,7 @@ class Findings:
         """Learning curves of each method's best variant."""
         return summarize_curves(
             self.results,
-            list(self.outcome.best.values()),
+            on_curves(self.outcome.best, self.contestants),
             self.outcome.baseline,
             self.settings["folds"],
             is_capped=self.settings["is_capped"],

@@ -24,6 +24,7 @@ from .contestants import (
     default_shrinkages,
     is_slow,
     line_up,
+    on_curves,
     shrinkage_text,
 )
 from .fitting import Data, failed, run_cell
@@ -48,7 +49,7 @@ KIND = "comparison"
 class Pace(Enum):
     """Repeats, and splits of the curves: fewer where a fit takes longer."""
 
-    QUICK = (10, 20)
+    QUICK = (10, 10)
     LARGE = (5, 10)
     SLOW = (2, 5)
 
@@ -205,10 +206,9 @@ def run_comparison(comparison: Comparison, advance: Advance) -> None:
         cells = plan_comparison(comparison.name, comparison.n_repeats, n_folds)
         _run(store, data, comparison, COMPARISON, cells, names, advance)
         outcome = summarize(store.rows(COMPARISON), comparison.contestants, n_folds)
-        best = list(outcome.best.values())
-        store.note(best=best)
+        chosen = on_curves(outcome.best, comparison.contestants)
         for curve, cells in _plan_curves(comparison).items():
-            _run(store, data, comparison, curve, cells, best, advance)
+            _run(store, data, comparison, curve, cells, chosen, advance)
     finally:
         store.close()
 
