@@ -118,10 +118,11 @@ def boundary_parts(block: DeviceBlock, found: Any) -> list[Any]:
     parts = []
     for j, k in pairs(found.shape[1]):
         spread = found[:, k] * (1 - found[:, k] if j == k else found[:, j])
-        # Few rows lie between any two classes: most add nothing but rounding.
-        near = xp.nonzero(spread > _HARD)[0]
-        rows = xp.take(block.rows, near, axis=0)
-        weights = xp.take(block.weighed(spread[:, None]), near, axis=0)
+        rows, weights = block.rows, block.weighed(spread[:, None])
+        if not block.place.is_compiled:
+            # Few rows lie between any two classes: most add nothing but rounding.
+            near = xp.nonzero(spread > _HARD)[0]
+            rows, weights = xp.take(rows, near, axis=0), xp.take(weights, near, axis=0)
         parts += _moments(block.place, rows, weights)
     return parts
 

@@ -31,6 +31,11 @@ class Place:
         return str(self.device).startswith(_CPU)
 
     @property
+    def is_compiled(self) -> bool:
+        """Whether every new shape of an array costs a compilation: so it is with JAX."""
+        return bool(is_jax_namespace(self.xp))
+
+    @property
     def host_dtype(self) -> type[np.floating[Any]]:
         """The dtype of the sums, as NumPy calls it."""
         return np.float64 if self.is_double else np.float32
@@ -41,7 +46,7 @@ class Place:
 
     def exactly(self) -> AbstractContextManager[Any]:
         """A context in which products keep all digits of their dtype: by default JAX rounds."""
-        if is_jax_namespace(self.xp):
+        if self.is_compiled:
             import jax
 
             return jax.default_matmul_precision("highest")  # type: ignore[no-any-return]

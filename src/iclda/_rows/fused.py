@@ -299,7 +299,10 @@ def _cut_squares(n_features: int, *, is_double: bool = False) -> Cut:
     width = max(16, _power_of_two(n_features))
     if width <= 32:
         return Cut(width, 32, per_processor=8, warps=2, stages=3)
-    return Cut(width, 32 if is_double else 16, per_processor=1, warps=8, stages=3)
+    tile = 32 if is_double else 16
+    if width <= 64:
+        return Cut(width, tile, per_processor=2, warps=4, stages=3)
+    return Cut(width, tile, per_processor=1, warps=8, stages=3)
 
 
 def _cut_classes(n_features: int) -> Cut:
