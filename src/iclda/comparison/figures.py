@@ -27,40 +27,55 @@ _DRAWABLE = 1e3  # a larger difference in loss would flatten all others
 @styled
 def draw_differences(findings: Findings, measure: str) -> Figure | None:
     """Every contestant less the supervised one: repeats as dots, corrected intervals as bars."""
-    outcome = findings.outcome
+    display = differences(findings, measure)
+    if display is None:
+        return None
+    figure, grid = new_figure(5.8, 1.2 + 0.38 * len(display.differences))
+    display.plot(ax=grid[0, 0])
+    return figure
+
+
+def differences(findings: Findings, measure: str) -> ComparisonDisplay | None:
+    """The same, to be plotted; None without two contestants that have the measure."""
+    outcome, baseline = findings.outcome, findings.outcome.baseline
+    supervised = _repeat_values(findings, baseline or "", measure)
     found = {d.method: d for d in outcome.differences if d.measure == measure}
-    folds = findings.settings["folds"]
-    values = {
-        name: repeat_values(
-            [r for r in findings.results if r.experiment == COMPARISON and r.method == name],
-            measure,
-            folds,
-        )
-        for name in (*found, outcome.baseline)
-        if name is not None
-    }
-    supervised = values.pop(outcome.baseline or "", {})
-    paired = {
-        name: np.array([own[k] - supervised[k] for k in own if k in supervised])
-        for name, own in values.items()
-    }
-    paired = {name: differences for name, differences in paired.items() if differences.size}
+    paired = {}
+    for name in found:
+        own = _repeat_values(findings, name, measure)
+        paired[name] = np.array([own[k] - supervised[k] for k in own if k in supervised])
+    paired = {name: values for name, values in paired.items() if values.size}
     if not paired:
         return None
-    figure, grid = new_figure(5.8, 1.2 + 0.38 * len(paired))
-    ComparisonDisplay(
+    return ComparisonDisplay(
         differences=paired,
-        baseline=outcome.baseline or "",
+        baseline=baseline or "",
         score_name=_NAMES[measure],
         greater_is_better=False,
         intervals={name: (found[name].low, found[name].high) for name in paired},
-    ).plot(ax=grid[0, 0])
-    return figure
+    )
+
+
+def _repeat_values(findings: Findings, name: str, measure: str) -> dict[int, float]:
+    chosen = [r for r in findings.results if r.experiment == COMPARISON and r.method == name]
+    return repeat_values(chosen, measure, findings.settings["folds"])
 
 
 @styled
 def draw_curve(points: Sequence[Point], curve: str, measure: str) -> Figure | None:
     """One measure against the number of unlabeled, or of labeled, rows."""
+    display = learning_curve(points, curve, measure)
+    if display is None:
+        return None
+    figure, grid = new_figure(4.8, 3.2)
+    display.plot(ax=grid[0, 0])
+    return figure
+
+
+def learning_curve(
+    points: Sequence[Point], curve: str, measure: str
+) -> LearningCurveDisplay | None:
+    """The same, to be plotted; None if there are no two points to connect."""
     shown = [p for p in points if (p.curve, p.measure) == (curve, measure)]
     if measure == LOSS:
         shown = [point for point in shown if abs(point.mean) <= _DRAWABLE]
@@ -70,8 +85,7 @@ def draw_curve(points: Sequence[Point], curve: str, measure: str) -> Figure | No
     }
     if max(map(len, lines.values()), default=0) < 2:
         return None
-    figure, grid = new_figure(4.8, 3.2)
-    LearningCurveDisplay(
+    return LearningCurveDisplay(
         sizes={name: np.array([p.size for p in line]) for name, line in lines.items()},
         means={name: np.array([p.mean for p in line]) for name, line in lines.items()},
         standard_errors={
@@ -80,8 +94,7 @@ def draw_curve(points: Sequence[Point], curve: str, measure: str) -> Figure | No
         },
         varied=_VARIED[curve],
         score_name=_NAMES[measure],
-    ).plot(ax=grid[0, 0])
-    return figure
+    )
 
 
 @styled

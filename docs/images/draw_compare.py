@@ -1,0 +1,35 @@
+"""Draw the picture of the worked example anew, from the folder that `iclda compare` wrote."""
+
+import io
+import sys
+from pathlib import Path
+
+from PIL import Image
+
+from iclda.comparison.figures import differences, learning_curve
+from iclda.comparison.findings import read_findings
+from iclda.comparison.results import UNLABELED
+from iclda.comparison.summary import ERROR
+from iclda.experiments.drawing import new_figure, styled
+
+
+@styled
+def main(folder: str) -> None:
+    """Differences in error, and error against unlabeled rows, side by side."""
+    findings = read_findings(Path(folder))
+    figure, grid = new_figure(10.2, 3.5, 1, 2)
+    differences(findings, ERROR).plot(ax=grid[0, 0])
+    grid[0, 0].set_title("Compared with supervised LDA")
+    grid[0, 0].set_xlabel(
+        "Difference in error   (\N{LEFTWARDS ARROW} better, worse \N{RIGHTWARDS ARROW})"
+    )
+    learning_curve(findings.points, UNLABELED, ERROR).plot(ax=grid[0, 1])
+    grid[0, 1].set_title("With more and more unlabeled rows")
+    drawn = io.BytesIO()
+    figure.savefig(drawn, dpi=120, facecolor="white")
+    path = Path(__file__).with_name("compare-wine.png")
+    Image.open(drawn).convert("RGB").quantize(64).save(path, optimize=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
