@@ -22,7 +22,7 @@ from .problem import WITHIN_TOLERANCE, Problem, within_rank
 from .types import Array
 
 _MEMORY = 8  # steps of EM that an extrapolation is made from
-_HELD_ENTRIES = 2**20  # rows x width up to which rows are held
+_HELD_ROWS = 4096  # no more than are looked at to choose the frame
 _STRETCH = 2.0  # of a step that leads away from a saddle
 _SMALL_STEPS = 2  # rounds in a row that must hardly raise the likelihood
 
@@ -60,10 +60,9 @@ class _Round:
 
 def _rows_of(problem: Problem) -> AttainableSet:
     """Few rows are whitened once and held; many are read in every round."""
-    n_entries = problem.unlabeled.n_rows * (1 + problem.whitening.rank)
-    return (
-        hold_all(problem) if n_entries <= _HELD_ENTRIES else ReadRows(problem, has_curvature=False)
-    )
+    if problem.unlabeled.n_rows <= _HELD_ROWS:
+        return hold_all(problem)
+    return ReadRows(problem, has_curvature=False)
 
 
 def _repeat_labels(problem: Problem, tol: float, max_iter: int) -> Alternation:
