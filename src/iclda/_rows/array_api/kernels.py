@@ -25,7 +25,7 @@ def _columns(ORIGIN, INVERSE, FEATURES: tl.constexpr, WIDTH: tl.constexpr):
 @triton.jit
 def _tile(
     X,
-    W,
+    WEIGHTS,
     start,
     n_rows,
     cols,
@@ -40,7 +40,7 @@ def _tile(
     offsets = lanes[:, None] * STRIDE + cols[None, :]
     x = tl.load(X + start * STRIDE + offsets, mask=is_row[:, None] & is_col[None, :], other=0.0)
     if HAS_WEIGHTS:
-        weight = tl.load(W + start + lanes, mask=is_row, other=0.0)
+        weight = tl.load(WEIGHTS + start + lanes, mask=is_row, other=0.0)
     else:
         weight = tl.where(is_row, 1.0, 0.0)
     return x, weight
@@ -49,7 +49,7 @@ def _tile(
 @triton.jit(do_not_specialize=["n_rows", "n_chunks"])
 def moments(
     X,
-    W,
+    WEIGHTS,
     ORIGIN,
     INVERSE,
     SUMS,  # (programs, WIDTH) float64
@@ -73,7 +73,7 @@ def moments(
         squares = tl.zeros((WIDTH, WIDTH), tl.float64)
         for t in tl.range(0, TILES, num_stages=STAGES):
             start = (chunk * TILES + t) * TILE
-            x, weight = _tile(X, W, start, n_rows, cols, is_col, STRIDE, TILE, HAS_WEIGHTS)
+            x, weight = _tile(X, WEIGHTS, start, n_rows, cols, is_col, STRIDE, TILE, HAS_WEIGHTS)
             u = (x.to(tl.float64) - origin[None, :]) * inverse[None, :]
             weight = weight.to(tl.float64)
             sums += u * weight[:, None]
@@ -87,7 +87,7 @@ def moments(
 @triton.jit(do_not_specialize=["n_rows", "n_chunks"])
 def two_classes(
     X,
-    W,
+    WEIGHTS,
     ORIGIN,
     INVERSE,
     COEF,  # (d,): how far the first class is ahead
@@ -128,7 +128,7 @@ def two_classes(
             squares = tl.zeros((WIDTH, WIDTH), tl.float32)
         for t in tl.range(0, TILES, num_stages=STAGES):
             start = (chunk * TILES + t) * TILE
-            x, weight = _tile(X, W, start, n_rows, cols, is_col, STRIDE, TILE, HAS_WEIGHTS)
+            x, weight = _tile(X, WEIGHTS, start, n_rows, cols, is_col, STRIDE, TILE, HAS_WEIGHTS)
             u = (x.to(tl.float32) - origin[None, :]) * inverse[None, :]
             lead = tl.sum(u * coef[None, :], axis=1) + intercept
             top = tl.maximum(lead, 0.0)
@@ -186,7 +186,7 @@ def _softmax(scores, top):
 @triton.jit(do_not_specialize=["n_rows", "n_chunks"])
 def many_classes(
     X,
-    W,
+    WEIGHTS,
     ORIGIN,
     INVERSE,
     COEF,  # (d, K)
@@ -219,7 +219,7 @@ def many_classes(
         logs = tl.zeros((TILE,), tl.float32)
         for t in tl.range(0, TILES, num_stages=STAGES):
             start = (chunk * TILES + t) * TILE
-            x, weight = _tile(X, W, start, n_rows, cols, is_col, STRIDE, TILE, HAS_WEIGHTS)
+            x, weight = _tile(X, WEIGHTS, start, n_rows, cols, is_col, STRIDE, TILE, HAS_WEIGHTS)
             u = (x.to(tl.float32) - origin[None, :]) * inverse[None, :]
             scores = tl.dot(u, coef, input_precision="ieee") + intercept[None, :]
             top = tl.max(scores, axis=1)
@@ -244,7 +244,7 @@ def many_classes(
 @triton.jit(do_not_specialize=["n_rows", "n_chunks", "one", "other"])
 def spread_between(
     X,
-    W,
+    WEIGHTS,
     ORIGIN,
     INVERSE,
     COEF,  # (d, K)
@@ -278,7 +278,7 @@ def spread_between(
         squares = tl.zeros((WIDTH, WIDTH), tl.float32)
         for t in tl.range(0, TILES, num_stages=STAGES):
             start = (chunk * TILES + t) * TILE
-            x, weight = _tile(X, W, start, n_rows, cols, is_col, STRIDE, TILE, HAS_WEIGHTS)
+            x, weight = _tile(X, WEIGHTS, start, n_rows, cols, is_col, STRIDE, TILE, HAS_WEIGHTS)
             u = (x.to(tl.float32) - origin[None, :]) * inverse[None, :]
             scores = tl.dot(u, coef, input_precision="ieee") + intercept[None, :]
             shares, _ = _softmax(scores, tl.max(scores, axis=1))
