@@ -2,6 +2,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# For the tests of device arrays, if there is such a build: others bring 5 GB of CUDA along.
+TORCH ?= torch==2.13.0+cpu
 
 .PHONY: pictures setup reproduce test test-slow lint bench clean
 .DEFAULT_GOAL := test
@@ -12,6 +14,7 @@ $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet '$(TORCH)' 2>/dev/null || echo 'no $(TORCH) at hand: its tests are skipped'
 	touch $(STAMP)
 
 # ICLDA_DATA names a folder with the benchmark sets; without it only what is at hand is run.

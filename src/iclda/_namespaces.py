@@ -17,7 +17,7 @@ def move_fitted(estimator: Any, X: Any) -> None:
     """
     if not get_config()["array_api_dispatch"] or not is_device_array(X):
         return
-    from ._rows.devices import place_of
+    from ._rows.array_api.devices import place_of
 
     place = place_of(X)
     for name, value in vars(estimator).items():

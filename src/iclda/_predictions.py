@@ -102,7 +102,7 @@ def most_probable(classes: AnyArray) -> OfBlock:
         if isinstance(scores, np.ndarray):
             return classes[codes]
         if classes.dtype.kind not in "biuf":
-            from ._rows.devices import to_host
+            from ._rows.array_api.devices import to_host
 
             return classes[to_host(codes)]
         return xp.take(xp.asarray(classes, device=device(scores)), codes, axis=0)

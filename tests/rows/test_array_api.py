@@ -9,10 +9,13 @@ from sklearn import config_context
 from iclda import ImplicitlyConstrainedLDA, SupervisedLDA
 from iclda._core.frame import Frame, frame_of
 from iclda._core.labelsums import GivenLabels, LinearRule
-from iclda._rows import array_api, device_passes, fused
-from iclda._rows.array_api import ArrayRows
-from iclda._rows.devices import is_out_of_memory, place_of, to_host
+from iclda._rows import array_api
+from iclda._rows.array_api import fused, passes
+from iclda._rows.array_api import rows as array_rows
+from iclda._rows.array_api.devices import is_out_of_memory, place_of, to_host
+from iclda._rows.array_api.rows import ArrayRows
 from iclda._rows.memory import MemoryRows
+from iclda.rows import progress
 from problems import ALL, SEMI_SUPERVISED, draw_sample
 
 RNG = np.random.default_rng(31)
@@ -120,7 +123,7 @@ def brought(monkeypatch):
             n_rows.append(len(found))
         return found
 
-    for module in (array_api, device_passes):
+    for module in (array_rows, passes):
         monkeypatch.setattr(module, "to_host", counted)
     return n_rows
 
@@ -151,14 +154,14 @@ def test_labeled_rows_come_to_memory_for_automatic_shrinkage():
 
 def room_for(most_rows, monkeypatch):
     """Let the device run out of memory for larger blocks."""
-    whole = device_passes.BlockPasses._block
+    whole = passes.BlockPasses._block
 
     def limited(self, index, frame):
         if index.stop - index.start > most_rows:
             raise MemoryError("no room")
         return whole(self, index, frame)
 
-    monkeypatch.setattr(device_passes.BlockPasses, "_block", limited)
+    monkeypatch.setattr(passes.BlockPasses, "_block", limited)
 
 
 def test_blocks_get_smaller_when_the_device_runs_out_of_memory(monkeypatch):
@@ -316,6 +319,15 @@ def test_weights_and_labels_may_be_on_a_device():
     assert_allclose(found.coef_, SupervisedLDA().fit(LARGE.X, LARGE.y, weights).coef_, rtol=1e-9)
     scored = found.score(*(on("device1", a) for a in (LARGE.X, LARGE.y, weights)))
     assert scored == found.score(LARGE.X, LARGE.y, weights)
+
+
+def test_every_pass_tells_how_far_it_is():
+    told = []
+    there = ArrayRows(on("device1", X), block_rows=2000)
+    with progress(lambda *numbers: told.append(numbers)):
+        there.moments(FRAME)
+        there.label_sums(RULES["two, soft"], FRAME)
+    assert told == [(1, 2000, 3000), (1, 3000, 3000), (2, 2000, 3000), (2, 3000, 3000)]
 
 
 def test_without_torch_and_triton_there_are_no_kernels(monkeypatch):

@@ -88,7 +88,7 @@ def backend_of(X: Any) -> Backend | None:
 def in_memory(values: Any) -> Any:
     """Labels, weights or results from a device in memory; anything else as it is."""
     if is_device_array(values):
-        from .devices import to_host
+        from .array_api import to_host
 
         return to_host(values)
     return values

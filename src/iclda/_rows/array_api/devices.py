@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace, device, is_jax_namespace
 
-from .._core.types import AnyArray
+from ..._core.types import AnyArray
 
 _CPU = ("cpu", "TFRT_CPU", "CPU_DEVICE")
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Any, TypeVar
 
 import numpy as np
 
-from .._core.frame import Frame
-from .._core.labelsums import LabelSums, LinearRule, Rule, mapped_curvature
-from .._core.types import Array
-from . import device_sums
-from .device_sums import DeviceBlock, from_parts
+from ..._core.frame import Frame
+from ..._core.labelsums import LabelSums, LinearRule, Rule, mapped_curvature
+from ..._core.types import Array
+from ..progress import report
+from . import sums as block_sums
 from .devices import Place, is_out_of_memory, to_host
+from .sums import DeviceBlock, from_parts
 
 Result = TypeVar("Result")
 
@@ -21,18 +23,6 @@ _BLOCK_ENTRIES = 2**20, 2**24  # on the CPU, on another device
 _SMALLEST_BLOCK = 1024
 _SHRINK = 8  # by how much blocks get smaller when the device runs out of memory
 _SINGLE = float(np.finfo(np.float32).eps / np.finfo(np.float64).eps)
-
-
-class Passes(Protocol):
-    """A way to read the rows of a device array; all sums in frame coordinates."""
-
-    def moments_from_one(self, frame: Frame) -> Array:
-        """(1 + d, 1 + d): weighted sum of (1, u)(1, u)'."""
-        ...
-
-    def label_sums(
-        self, rule: Rule, frame: Frame, centers: Array | None, *, curvature: bool
-    ) -> LabelSums: ...
 
 
 @dataclass
@@ -44,6 +34,7 @@ class BlockPasses:
     place: Place
     name: str
     block_rows: int | None = None
+    numbers: Iterator[int] = field(default_factory=lambda: count(1))  # of passes, from 1
 
     def __post_init__(self) -> None:
         entries = _BLOCK_ENTRIES[0 if self.place.is_cpu else 1]
@@ -53,7 +44,7 @@ class BlockPasses:
         used = frame if self.place.is_double else rounded(frame)
 
         def of_block(index: slice) -> list[Any]:
-            return device_sums.moments(self._block(index, used))
+            return block_sums.moments(self._block(index, used))
 
         shift = _shift(used, frame)
         return np.asarray(shift @ from_parts(*self._added_up(of_block)) @ shift.T)
@@ -70,18 +61,18 @@ class BlockPasses:
     ) -> LabelSums:
         def of_block(index: slice) -> list[Any]:
             block = self._block(index, frame)
-            shares, log_sums = device_sums.shares(block, rule)
-            sums = device_sums.class_sums(block, shares, log_sums)
+            shares, log_sums = block_sums.shares(block, rule)
+            sums = block_sums.class_sums(block, shares, log_sums)
             if centers is not None:
-                sums.append(device_sums.scatter_about(block, shares, centers))
-            return sums + (device_sums.boundary_parts(block, shares) if curvature else [])
+                sums.append(block_sums.scatter_about(block, shares, centers))
+            return sums + (block_sums.boundary_parts(block, shares) if curvature else [])
 
         counts, sums, log_sum, *more = self._added_up(of_block)
         scatter = None if centers is None else more.pop(0)
         bend = None
         if curvature:
             parts = [from_parts(*more[i : i + 3]) for i in range(0, len(more), 3)]
-            bend = device_sums.boundary_scatter(parts, rule.n_classes)
+            bend = block_sums.boundary_scatter(parts, rule.n_classes)
         found = LabelSums(counts[0], sums, float(log_sum[0, 0]), scatter, bend)
         if self.place.is_double or not isinstance(rule, LinearRule):
             return found
@@ -91,7 +82,7 @@ class BlockPasses:
         """(n, K): shares of every row."""
 
         def of_block(index: slice) -> Array:
-            return to_host(device_sums.shares(self._block(index, frame), rule)[0])
+            return to_host(block_sums.shares(self._block(index, frame), rule)[0])
 
         return np.concatenate(self.of_blocks(of_block)).astype(np.float64)
 
@@ -136,9 +127,11 @@ class BlockPasses:
 
     def _cuts(self) -> Iterator[slice]:
         assert self.block_rows is not None
-        n_rows = self.X.shape[0]
+        n_rows, n_pass = self.X.shape[0], next(self.numbers)
         for start in range(0, n_rows, self.block_rows):
-            yield slice(start, min(start + self.block_rows, n_rows))
+            stop = min(start + self.block_rows, n_rows)
+            yield slice(start, stop)
+            report(n_pass, stop, n_rows)
 
     def floating(self, index: slice) -> Any:
         """Rows of a block in the dtype of the sums."""

@@ -1,76 +1,25 @@
-"""Rows of an array on any device: torch, CuPy, JAX, whatever follows the array API standard.
-
-The rows stay on their device: what comes back are sums, and the rows of a sample.
-"""
+"""The sums of ``_core.rows.Rows`` over the rows of a device array."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
+from itertools import count
 from typing import Any
 
 import numpy as np
 
-from .._core.frame import Frame
-from .._core.labelsums import LabelSums, LinearRule, Rule, no_label_sums
-from .._core.moments import Moments, no_moments
-from .._core.types import AnyArray, Array
-from .device_passes import BlockPasses
+from ..._core.frame import Frame
+from ..._core.labelsums import LabelSums, LinearRule, Rule, no_label_sums
+from ..._core.moments import Moments, no_moments
+from ..._core.types import AnyArray, Array
 from .devices import Place, place_of, to_host
 from .fused import FusedPasses, can_fuse
+from .passes import BlockPasses
 
 # Squared mean over variance, of any feature, up to which sums about the origin keep their digits.
 _FAR_FROM_ORIGIN = 100.0
-
-
-def open_rows(
-    X: Any,
-    *,
-    name: str,
-    n_features: int | None = None,
-    feature_names: AnyArray | None = None,
-    weights: Array | None = None,
-    is_member: AnyArray | None = None,
-    n_threads: int = 1,
-) -> ArrayRows:
-    """Rows of a device array, whose columns have no names and whose device has its own threads."""
-    X = _checked(X, name, n_features)
-    return ArrayRows(X, weights, is_member, name=name, names=feature_names)
-
-
-def apply_to_rows(
-    X: Any,
-    function: Callable[[Any], Any],
-    *,
-    name: str,
-    n_features: int,
-    feature_names: AnyArray | None = None,
-    n_threads: int = 1,
-) -> Any:
-    """Results on the device of X; the function is given blocks of rows in floating point."""
-    rows = ArrayRows(_checked(X, name, n_features), name=name, names=feature_names)
-    results = rows.apply(function)
-    if isinstance(results[0], np.ndarray):  # class names, which no device can hold
-        return np.concatenate(results)
-    return rows.place.xp.concat(results, axis=0)
-
-
-def _checked(X: Any, name: str, n_features: int | None) -> Any:
-    if hasattr(X, "detach"):
-        X = X.detach()  # sums need no gradient
-    shape = tuple(X.shape)
-    if len(shape) != 2:
-        raise ValueError(f"{name} must be 2-d, rows x features, got an array of shape {shape}.")
-    if n_features is None and 0 in shape:
-        raise ValueError(f"{name} has shape {shape}, and needs at least one row and one feature.")
-    if n_features is not None and shape[1] != n_features:
-        raise ValueError(f"{name} has {shape[1]} features, but X has {n_features}.")
-    if place_of(X).xp.isdtype(X.dtype, "complex floating"):
-        raise ValueError(
-            f"Complex data not supported: {name} has dtype {X.dtype}. Split it into two columns."
-        )
-    return X
 
 
 class ArrayRows:
@@ -95,6 +44,7 @@ class ArrayRows:
         self._is_member = is_member if is_partial else None
         self._n_rows = int(X.shape[0] if self._is_member is None else self._is_member.sum())
         self._block_rows = block_rows
+        self._numbers = count(1)
         self._known: tuple[Frame, Moments] | None = None
 
     @property
@@ -107,11 +57,13 @@ class ArrayRows:
 
     @cached_property
     def _blocks(self) -> BlockPasses:
-        return BlockPasses(self._X, self._weights, self.place, self._name, self._block_rows)
+        return BlockPasses(
+            self._X, self._weights, self.place, self._name, self._block_rows, self._numbers
+        )
 
     @cached_property
     def _fused(self) -> FusedPasses | None:
-        return FusedPasses(self._X, self._weights) if can_fuse(self._X) else None
+        return FusedPasses(self._X, self._weights, self._numbers) if can_fuse(self._X) else None
 
     @cached_property
     def _weights(self) -> Any:

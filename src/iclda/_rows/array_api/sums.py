@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .._core.labelsums import GivenLabels, LinearRule, Rule
-from .._core.types import Array
+from ..._core.labelsums import GivenLabels, LinearRule, Rule
+from ..._core.types import Array
 from .devices import Place
 
 _HARD = 1e-9  # a share this near to 1 is a label

@@ -1,6 +1,6 @@
 """Passes over rows on a GPU that read every row once, by the kernels of ``kernels``.
 
-An optional way to the sums of ``device_passes``: where torch and Triton are installed, the rows lie
+An optional way to the sums of ``passes``: where torch and Triton are installed, the rows lie
 on a GPU in single or half precision, and there are not too many columns or classes. Everything else
 goes the other way, and so does everything after a kernel that could not be built.
 """
@@ -9,27 +9,28 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
 
-from .._core.frame import Frame
-from .._core.labelsums import LabelSums, LinearRule
-from .._core.moments import Moments
-from .._core.types import Array
-from .device_passes import in_single, lost_to_rounding
-from .device_sums import boundary_scatter, from_parts, pairs
+from ..._core.frame import Frame
+from ..._core.labelsums import LabelSums, LinearRule
+from ..._core.moments import Moments
+from ..._core.types import Array
+from ..progress import report
+from .cuts import Cut, cut_classes, cut_rows, cut_squares, power_of_two
 from .devices import is_out_of_memory
+from .passes import in_single, lost_to_rounding
+from .sums import boundary_scatter, from_parts, pairs
 
 Result = TypeVar("Result")
 
 _WIDEST = 1024  # columns of a tile
 _WIDEST_SQUARE = 128  # columns whose squares fit into the registers
 _MOST_CLASSES = 32
-_CHUNK_ROWS = 2048  # added up in single precision
 _LARGEST_SCALE = 2.0**60  # squares of scaled rows stay within single precision
 _DTYPES = "torch.float32", "torch.float16", "torch.bfloat16"
 
@@ -76,8 +77,9 @@ class FusedPasses:
     Methods give None where they cannot do what is asked.
     """
 
-    def __init__(self, X: Any, weights: Any) -> None:
+    def __init__(self, X: Any, weights: Any, numbers: Iterator[int]) -> None:
         self._X = _as_tensor(X)
+        self._numbers = numbers  # of passes, from 1
         self._weights = None if weights is None else _as_tensor(weights)
         self._is_broken = False
 
@@ -122,7 +124,7 @@ class FusedPasses:
         if self._is_broken:
             return None
         try:
-            return read()
+            found = read()
         except Exception as error:
             if is_out_of_memory(error):
                 return None
@@ -135,9 +137,11 @@ class FusedPasses:
                 stacklevel=2,
             )
             return None
+        report(next(self._numbers), self._X.shape[0], self._X.shape[0])
+        return found
 
     def _moments(self, frame: Frame, weight: float) -> Array:
-        cut = _cut_squares(self._n_features, is_double=True)
+        cut = cut_squares(self._n_features, is_double=True)
         sums, squares = self._zeros(cut, cut.width), self._zeros(cut, cut.width, cut.width)
         in_frame = self._put(frame.origin, 1 / frame.scale, dtype=np.float64)
         self._launch("moments", cut, *in_frame, sums, squares)
@@ -148,7 +152,7 @@ class FusedPasses:
     ) -> LabelSums:
         """``total``: weight and sum of all rows, of which the second class gets what is left."""
         d = self._n_features
-        cut = _cut_squares(d) if curvature else _cut_rows(d, self._X)
+        cut = cut_squares(d) if curvature else cut_rows(d, self._X)
         sums = self._zeros(cut, 3 + 2 * cut.width)
         squares = self._zeros(cut, cut.width, cut.width) if curvature else sums
         lead, intercept = rule.coef[:, 0] - rule.coef[:, 1], rule.intercept[0] - rule.intercept[1]
@@ -178,8 +182,8 @@ class FusedPasses:
 
     def _many_classes(self, rule: LinearRule, frame: Frame, *, curvature: bool) -> LabelSums:
         d, n_classes = rule.coef.shape
-        padded = max(16, _power_of_two(n_classes))
-        cut = _cut_classes(d)
+        padded = max(16, power_of_two(n_classes))
+        cut = cut_classes(d)
         sums, counts = self._zeros(cut, padded, cut.width), self._zeros(cut, 1 + padded)
         arrays = self._put(frame.origin, 1 / frame.scale, rule.coef, rule.intercept)
         settings = {"CLASSES": n_classes, "PADDED": padded}
@@ -194,7 +198,7 @@ class FusedPasses:
 
     def _spread(self, arrays: list[Any], pair: tuple[int, int], settings: dict[str, int]) -> Array:
         """(1 + d, 1 + d): scatter of (1, u) by the product of the shares of two classes."""
-        cut = _cut_squares(self._n_features)
+        cut = cut_squares(self._n_features)
         sums, squares = self._zeros(cut, 1 + cut.width), self._zeros(cut, cut.width, cut.width)
         self._launch("spread_between", cut, *arrays, sums, squares, scalars=pair, **settings)
         weight, *of_rows = _added(sums)
@@ -258,55 +262,3 @@ def _n_processors(device: Any) -> int:
     if device.type != "cuda":
         return 2
     return int(torch.cuda.get_device_properties(device).multi_processor_count)
-
-
-@dataclass(frozen=True)
-class Cut:
-    """How a kernel cuts the rows: columns and rows of a tile, tiles of a chunk, programs.
-
-    Chosen by trial on an NVIDIA H200.
-    """
-
-    width: int
-    tile: int
-    per_processor: int
-    warps: int
-    stages: int  # tiles on their way from memory
-
-    @property
-    def tiles(self) -> int:
-        return _CHUNK_ROWS // self.tile
-
-    def n_chunks(self, n_rows: int) -> int:
-        return -(-n_rows // _CHUNK_ROWS)
-
-
-def _power_of_two(n: int) -> int:
-    return 1 << (n - 1).bit_length()
-
-
-def _cut_rows(n_features: int, X: Any) -> Cut:
-    """For one score a row: small tiles, and several of them on their way from memory."""
-    width = max(16, _power_of_two(n_features))
-    # Rows that do not begin at a multiple of 16 bytes come in small pieces: too many to have ahead.
-    is_aligned = X.stride(0) * X.element_size() % 16 == 0
-    tile = max(2, min(32, 2048 // width))
-    return Cut(width, tile, 8, warps=4 if width <= 64 else 8, stages=4 if is_aligned else 1)
-
-
-def _cut_squares(n_features: int, *, is_double: bool = False) -> Cut:
-    """For products of a tile with itself, whose sides must be 16 at least."""
-    width = max(16, _power_of_two(n_features))
-    if width <= 32:
-        return Cut(width, 32, per_processor=8, warps=2, stages=3)
-    tile = 32 if is_double else 16
-    if width <= 64:
-        return Cut(width, tile, per_processor=2, warps=4, stages=3)
-    return Cut(width, tile, per_processor=1, warps=8, stages=3)
-
-
-def _cut_classes(n_features: int) -> Cut:
-    """For products of a tile with the coefficients of many classes."""
-    width = max(16, _power_of_two(n_features))
-    tile, per_processor = (128, 4) if width <= 32 else (64, 2)
-    return Cut(width, tile, per_processor, warps=4, stages=1)
