@@ -133,19 +133,18 @@ def test_6_a_marker_that_is_one_of_two_classes(tmp_path):
     assert "'-1' marks unlabeled rows: leave that out if it is one of your classes" in error
 
 
-@pytest.mark.parametrize(
-    "species",
-    [
-        pd.Series([False, True, None] * 30, dtype="boolean"),
-        pd.Series(["a", "b", "?"] * 30, dtype="category"),
-    ],
-    ids=["booleans", "categories"],
-)
-def test_7_8_9_labels_of_every_kind(tmp_path, species):
-    write(tmp_path, flowers().assign(species=species), "flowers.parquet")
+def test_7_8_9_labels_and_columns_of_pandas_own_kinds(tmp_path):
+    species = pd.Series([False, True, None] * 30, dtype="boolean")
+    frame = flowers().assign(species=species)
+    frame["color"], frame["wild"] = frame["color"].astype("category"), frame["wild"].astype("Int64")
+    write(tmp_path, frame, "flowers.parquet")
     code, said, error = compare(tmp_path, "--json", data="flowers.parquet")
     assert (code, error) == (0, "")
-    assert json.loads(said)["preflight"][0]["text"].startswith("90: 60 labeled, 30 unlabeled")
+    texts = [remark["text"] for remark in json.loads(said)["preflight"]]
+    assert texts[:2] == [
+        "90: 60 labeled, 30 unlabeled (33 %).",
+        "2 in 'species': False 30, True 30.",
+    ]
 
 
 def test_10_numbers_instead_of_classes(tmp_path):

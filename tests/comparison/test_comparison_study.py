@@ -12,11 +12,17 @@ from tables_of_results import make_table, table_of
 pytest.importorskip("jinja2", reason="reports need iclda[experiments]")
 
 from iclda.comparison.curves import points_csv
-from iclda.comparison.findings import read_findings, scores_csv, summary, write_files
+from iclda.comparison.findings import (
+    is_comparison,
+    read_findings,
+    scores_csv,
+    summary,
+    write_files,
+)
 from iclda.comparison.study import Comparison, check_labels, facts, run_comparison
 from iclda.comparison.words import answer_lines, fit_command, method_lines, score_lines
 from iclda.experiments.progress import nothing
-from iclda.experiments.store import StoreError
+from iclda.experiments.store import Store, StoreError
 from iclda.tabular import Source, Table
 from iclda.tabular.methods import find_method
 
@@ -136,6 +142,29 @@ def test_a_method_that_always_fails_is_told_and_the_others_are_compared(tmp_path
     assert "moment failed in 4 of 4 splits: ValueError" in "\n".join(answer_lines(findings, 300))
     assert "4 fits failed" in paths["report"].read_text()
     assert ",moment" not in paths["curves"].read_text()
+
+
+def test_the_number_of_processes_changes_no_number(done, tmp_path):
+    findings, _ = done
+    side_by_side = run(tmp_path, jobs=2)
+    assert side_by_side.outcome == findings.outcome
+    assert side_by_side.points == findings.points
+
+
+def test_without_a_supervised_fit_there_is_no_answer_but_a_page(tmp_path):
+    table = make_table(n_labeled=4, n_unlabeled=20)
+    findings, paths = run_and_write(tmp_path, table, shrinkages=(None,), repeats=2)
+    assert findings.verdict.method is None
+    assert "label more rows, or pass --shrinkage auto" in findings.verdict.sentence
+    assert "supervised failed in 4 of 4 splits" in " ".join(answer_lines(findings, 300))
+    assert "No answer" in paths["report"].read_text()
+
+
+def test_a_folder_of_other_experiments_is_refused(tmp_path):
+    Store(tmp_path / "rows.sqlite").close()
+    with pytest.raises(StoreError, match=r"rows\.sqlite is no store of this version"):
+        run(tmp_path)
+    assert not is_comparison(tmp_path)
 
 
 def test_hidden_labels_give_a_second_error(tmp_path):

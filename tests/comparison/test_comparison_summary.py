@@ -55,6 +55,11 @@ def test_differences_are_tested_as_the_paper_s_tables_are(measure):
     assert_allclose((found.low + found.high) / 2, found.difference)
 
 
+def test_splits_overlap_by_test_rows_over_training_rows_of_known_label():
+    assert overlap(5) == 0.25
+    assert_allclose(overlap(10), 10 / 90)
+
+
 def test_a_difference_just_as_large_as_the_detectable_one_would_be_significant():
     outcome = summarize(results(supervised=SUPERVISED, em=EM, moment=SUPERVISED), TWO, 2)
     found = outcome.difference("em", ERROR)

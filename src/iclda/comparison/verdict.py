@@ -36,7 +36,12 @@ def decide(outcome: Outcome, n_tested: int, n_kept: int | None = None) -> Verdic
     baseline = outcome.baseline
     rivals = list(dict.fromkeys(d.method for d in outcome.differences if d.measure == ERROR))
     if baseline is None or outcome.mean(baseline, ERROR) is None:
-        return Verdict(UNKNOWN, None, "No answer: supervised LDA could not be fitted.")
+        return Verdict(
+            UNKNOWN,
+            None,
+            "No answer: supervised LDA, which the others are measured by, could not be fitted; "
+            "label more rows, or pass --shrinkage auto.",
+        )
     if not rivals:
         return Verdict(UNKNOWN, baseline, "No answer: no method but supervised LDA has numbers.")
     kind, method, sentence = _ruled(outcome, rivals, baseline, n_tested)

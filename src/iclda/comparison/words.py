@@ -197,7 +197,7 @@ def answer_lines(findings: Findings, width: int, style: Style = plain) -> list[s
     lines += _wrapped(findings.verdict.also, width)
     for name, (count, words) in findings.failures.items():
         n_splits = findings.settings["folds"] * findings.settings["repeats"]
-        words = printable(words)
+        words = printable(words).replace("pass shrinkage", "pass --shrinkage")
         lines += _wrapped(f"{name} failed in {count} of {n_splits} splits: {words}", width)
     command = printable(fit_command(findings))
     return [*lines, "", f"Next: {command}"] if command else lines
