@@ -47,6 +47,7 @@ def test_an_example_asks_one_question_in_its_title(example):
 @pytest.mark.usefixtures("_no_window")
 @every_example
 def test_an_example_runs_and_draws(example):
+    plt.close("all")  # what other tests left open
     runpy.run_path(str(example))
     assert len(plt.get_fignums()) == 1
     assert all(ax.has_data() for ax in plt.gcf().axes)
