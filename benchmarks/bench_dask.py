@@ -95,7 +95,7 @@ def rule_and_frame(rows: Any) -> tuple[LinearRule, Frame]:
     return LinearRule(coef, np.zeros(2), is_soft=True), frame_of(rows[:4096])
 
 
-def best_of(function: Callable[[], Any], times: int = 5) -> float:
+def best_of(function: Callable[[], Any], times: int = 20) -> float:
     return min(seconds_of(function)[0] for _ in range(times))
 
 
@@ -111,7 +111,7 @@ def price_of_a_block(counts: tuple[int, ...]) -> list[dict[str, float]]:
         rule, frame = rule_and_frame(block(0, 100, 4))
         rows.label_sums(rule, frame)
         begin = time.process_time()
-        seconds = [seconds_of(partial(rows.label_sums, rule, frame))[0] for _ in range(5)]
+        seconds = [seconds_of(partial(rows.label_sums, rule, frame))[0] for _ in range(10)]
         spent = (time.process_time() - begin) / len(seconds)
         prices.append({"blocks": n_blocks, "seconds": min(seconds), "here": spent})
     return prices
@@ -185,7 +185,7 @@ def main() -> None:
         LocalCluster(
             n_workers=N_PROCESSES,
             threads_per_worker=1,
-            dashboard_address=None,
+            dashboard_address=":0",
             silence_logs=logging.CRITICAL,
         ) as cluster,
         Client(cluster),
