@@ -38,7 +38,7 @@ test: lint
 	$(BIN)/pytest -n auto
 
 test-slow: $(STAMP)
-	$(BIN)/pytest -n auto -m slow
+	$(BIN)/pytest -n auto -m slow --timeout 0
 
 # Under ten minutes on two cores; with ICLDA_DATA also the benchmark sets.
 bench: $(STAMP)

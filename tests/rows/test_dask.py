@@ -33,6 +33,8 @@ from iclda._rows.dask.rows import DaskRows
 from iclda.rows import from_dask, progress
 from problems import SEMI_SUPERVISED
 
+pytestmark = pytest.mark.timeout(60)  # a cluster that waits for ever is a failure, not a long test
+
 
 @pytest.fixture(scope="module")
 def client():
@@ -170,7 +172,7 @@ def test_workers_keep_nothing_after_a_fit(client):
 def test_blocks_that_the_workers_lost_are_read_again(client):
     source = from_dask(in_blocks(ROWS))
     model = fit(source, MomentConstrainedLDA)
-    client.cancel(source.opened.found.inputs, force=True)
+    client.restart()
     assert_array_equal(fit(source, MomentConstrainedLDA).coef_, model.coef_)
 
 
