@@ -20,7 +20,7 @@ from ._diagnosis import judge
 from ._predictions import composed, linear_scores, softmax
 from ._training import TrainingData
 
-_MOST_STORED = 10**7
+_MOST_STORED = 10**6
 
 
 class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
@@ -84,7 +84,7 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
         Whether ``gap_`` is at most ``tol``.
     responsibilities_ : ndarray of shape (n_unlabeled, n_classes)
         Imputed labels of the unlabeled rows: those of X, then those of X_unlabeled. Stored for
-        rows in memory, up to 10 million entries; ``impute`` gives them for any rows.
+        rows in memory, up to a million entries; ``impute`` gives them for any rows.
     shrinkage_ : float
         Shrinkage used.
     rank_ : int
@@ -177,7 +177,7 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
         stored: Array | None = self._responsibilities_
         if stored is None:
             raise AttributeError(
-                "responsibilities_ is stored by fit for arrays in memory, up to 10 million entries "
+                "responsibilities_ is stored by fit for arrays in memory, up to a million entries "
                 "(unlabeled rows x classes): use impute(X), which gives them for any rows."
             )
         return stored

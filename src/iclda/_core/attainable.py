@@ -27,7 +27,6 @@ from .problem import Problem
 from .types import Array
 
 _ENOUGH_NEAR = 100  # rows of a sample near a boundary, per unknown, that tell the curvature
-_PLENTY = 3  # times as many where all rows are read anyway
 
 
 class AttainableSet(Protocol):
@@ -201,7 +200,7 @@ class ReadRows:
         if self.sample.knows_curvature(scores):
             return 0
         share = self.sample.n_near(scores) / len(self.sample.weights)
-        enough = _PLENTY * _ENOUGH_NEAR * scores[:-1].size
+        enough = _ENOUGH_NEAR * scores[:-1].size
         return max(1, int(share * self.problem.unlabeled.n_rows / enough))
 
     def _read(self, scores: Array, *, is_soft: bool, curvature: int = 0) -> LabelSums:

@@ -12,6 +12,10 @@ from .frame import Frame
 from .types import AnyArray, Array
 
 _HARD = 1e-9  # a share this near to 1 is a label
+# Of a score over another one: labels are hard, and exponentials still numbers that processors are
+# fast at, which those next to underflow are not.
+_LARGEST_LEAD = 300.0
+_MOST_WAITING = 8192  # rows near a boundary whose scatter is summed at once
 ROUNDING = 16 * float(np.finfo(np.float64).eps)  # of a score, over the size of its terms
 
 
@@ -93,7 +97,8 @@ def _linear(rows: AnyArray, coef: Array, intercept: Array) -> Array:
     if len(rows) == 1:
         # A single row would go through another routine of BLAS, which rounds ties differently.
         return _linear(np.repeat(rows, 2, axis=0), coef, intercept)[:, :1]
-    scores: Array = (rows @ coef[:, 0])[None] if coef.shape[1] == 1 else coef.T @ rows.T
+    # Unlike ``@``, ``dot`` lets other threads run whatever the size of its result.
+    scores: Array = np.dot(rows, coef[:, 0])[None] if coef.shape[1] == 1 else np.dot(coef.T, rows.T)
     scores += intercept[:, None]
     return scores
 
@@ -113,10 +118,9 @@ def label(scores: Array, *, is_soft: bool, tie: float = 0.0) -> tuple[Array, Arr
     ``scores`` are (..., K, n), or (..., 1, n): how far the first of two classes is ahead.
     """
     is_lead = scores.shape[-2] == 1
-    top = np.maximum(scores[..., 0, :], 0) if is_lead else scores.max(axis=-2)
     if is_soft and is_lead:
-        shares = soften(scores)
-        return shares, top - np.log(shares.max(axis=-2))
+        return _soft_shares_of_two(scores[..., 0, :])
+    top = np.maximum(scores[..., 0, :], 0) if is_lead else scores.max(axis=-2)
     if is_soft:
         shares, total = _exponentials(scores, top)
         return shares, top + np.log(total)
@@ -136,16 +140,14 @@ def label(scores: Array, *, is_soft: bool, tie: float = 0.0) -> tuple[Array, Arr
 def soften(scores: Array) -> Array:
     """Softmax over the classes (..., K, n); ``scores`` as in ``label``."""
     if scores.shape[-2] == 1:
-        shares = np.empty((*scores.shape[:-2], 2, scores.shape[-1]))
-        second = second_of_two(scores[..., 0, :], out=shares[..., 1, :])
-        np.subtract(1, second, out=shares[..., 0, :])
-        return shares
+        return _soft_shares_of_two(scores[..., 0, :])[0]
     return _exponentials(scores, scores.max(axis=-2))[0]
 
 
 def _exponentials(scores: Array, top: Array) -> tuple[Array, Array]:
     """Softmax, and the sum of the exponentials of scores less the top one."""
     shares = np.asarray(scores - top[..., None, :])
+    np.maximum(shares, -_LARGEST_LEAD, out=shares)
     np.exp(shares, out=shares)
     total = shares.sum(axis=-2)
     shares /= total[..., None, :]
@@ -154,10 +156,29 @@ def _exponentials(scores: Array, top: Array) -> tuple[Array, Array]:
 
 def second_of_two(lead: Array, out: Array | None = None) -> Array:
     """Soft share of the second of two classes, from how far the first is ahead."""
-    share = np.minimum(lead, 700, out=out)
-    np.exp(share, out=share)
+    share = _odds(lead, np.empty(lead.shape) if out is None else out)
     share += 1
     return np.reciprocal(share, out=share)
+
+
+def _odds(lead: Array, out: Array) -> Array:
+    np.minimum(lead, _LARGEST_LEAD, out=out)
+    np.maximum(out, -_LARGEST_LEAD, out=out)
+    return np.exp(out, out=out)
+
+
+def _soft_shares_of_two(lead: Array) -> tuple[Array, Array]:
+    """As ``label``, of two classes: few operations a row, and none on rows of several classes."""
+    shares = np.empty((*lead.shape[:-1], 2, lead.shape[-1]))
+    first, second = shares[..., 0, :], shares[..., 1, :]
+    _odds(lead, second)
+    second += 1
+    log_sums = np.asarray(np.log(second))
+    if lead.max(initial=0) > _LARGEST_LEAD:
+        np.maximum(log_sums, lead, out=log_sums)
+    np.reciprocal(second, out=second)
+    np.subtract(1, second, out=first)
+    return shares, log_sums
 
 
 @dataclass(frozen=True)
@@ -236,7 +257,7 @@ def label_sums_of_block(
     if weights is not None:
         shares = shares * weights
     log_sum = float(log_sums.sum() if weights is None else weights @ log_sums)
-    sums = np.asarray(shares @ rows, dtype=np.float64)
+    sums = np.asarray(np.dot(shares, rows), dtype=np.float64)
     scatter = None if centers is None else _scatter_about(rows, shares, centers)
     return LabelSums(shares.sum(axis=1), sums, log_sum, scatter)
 
@@ -278,25 +299,42 @@ def _scatter_from_one(rows: Array, spread: Array, weights: Array | None, index: 
 
 
 class BoundaryRows:
-    """Rows near a boundary, of several blocks: few a block, so their scatter is summed at once.
+    """Scatter of rows near a boundary, of several blocks: few a block, so it is summed of many.
 
-    Every ``n``-th of them stands for n: the curvature need not be exact.
+    Every ``n``-th row stands for n: the curvature need not be exact.
     """
 
     def __init__(self, n: int) -> None:
         self._n = n
         self._parts: list[tuple[Array, Array | None, Array]] = []
+        self._n_waiting = 0
+        self._scatter: Array | None = None
 
     def add(self, rows: Array, weights: Array | None, shares: Array) -> None:
-        near = near_boundary(shares)[:: self._n]
-        part = None if weights is None else weights[near]
-        self._parts.append((rows[near], part, shares[:, near]))
+        near = self._n * near_boundary(shares[:, :: self._n])
+        self._append((rows[near], None if weights is None else weights[near], shares[:, near]))
+
+    def join(self, others: BoundaryRows) -> None:
+        """Add rows of later blocks."""
+        for part in others._parts:
+            self._append(part)
+        self._scatter = _added(self._scatter, others._scatter)
 
     def scatter(self) -> Array:
-        rows, weights, shares = zip(*self._parts, strict=True)
-        together = None if weights[0] is None else np.concatenate(weights)
-        found = boundary_scatter(np.concatenate(rows), together, np.concatenate(shares, axis=1))
-        return self._n * found
+        if self._parts:
+            rows, weights, shares = zip(*self._parts, strict=True)
+            together = None if weights[0] is None else np.concatenate(weights)
+            found = boundary_scatter(np.concatenate(rows), together, np.concatenate(shares, axis=1))
+            self._scatter = _added(self._scatter, self._n * found)
+            self._parts, self._n_waiting = [], 0
+        assert self._scatter is not None
+        return self._scatter
+
+    def _append(self, part: tuple[Array, Array | None, Array]) -> None:
+        self._parts.append(part)
+        self._n_waiting += len(part[0])
+        if self._n_waiting >= _MOST_WAITING:
+            self.scatter()
 
 
 def near_boundary(shares: Array) -> AnyArray:

@@ -35,14 +35,15 @@ def leap(follower: Follower, sample: HeldRows, begin: State, *, tol: float, max_
     ``sample`` are rows on which to guess what all rows would answer.
     """
     first = state = follower.state(begin.scores, begin.tau)
-    best, cheapest, n_failures = System(follower, state), np.inf, 0
+    best: System | None = None
+    cheapest, n_failures = np.inf, 0
     resume = begin
     for n_iter in range(1, max_iter + 1):
         if not smallest_eigenvalue(state.point) > 2 * FLOOR:
             break
         system = System(follower, state)
         cost = system.ascent()[1] + state.tau * state.entropy
-        if cost <= cheapest:
+        if best is None or cost <= cheapest:
             best, cheapest = system, cost
             found = _gap(follower, sample, state, tol)
             if found <= tol:

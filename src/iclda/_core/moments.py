@@ -54,7 +54,7 @@ def moments_of_block(u: Array, weights: Array | None) -> Moments:
     centered = u - mean
     if weights is not None:
         centered *= np.sqrt(weights)[:, None]
-    return Moments(weight, mean, centered.T @ centered)
+    return Moments(weight, mean, np.dot(centered.T, centered))
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,8 @@ class SumsFromZero:
 
 def sums_from_zero(rows: Array) -> SumsFromZero:
     """Sums of one block of rows in the user's units."""
-    return SumsFromZero(float(len(rows)), np.ones(len(rows)) @ rows, rows.T @ rows)
+    # Unlike ``@``, ``dot`` lets other threads run whatever the size of its result.
+    return SumsFromZero(float(len(rows)), np.dot(np.ones(len(rows)), rows), np.dot(rows.T, rows))
 
 
 def is_near_zero(rows: Array, frame: Frame) -> bool:

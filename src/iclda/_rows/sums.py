@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import chain
 from operator import add
@@ -31,8 +31,26 @@ from .._core.moments import (
 from .._core.types import AnyArray, Array
 
 Block = tuple[AnyArray, "Array | None", "slice | AnyArray"]  # rows, weights, row numbers
-Sum = TypeVar("Sum", Moments, SumsFromZero, LabelSums)
+Sum = TypeVar("Sum", Moments, SumsFromZero, LabelSums, "Labeled")
 OfBlocks = Callable[[Iterable[Block]], Sum]
+
+
+@dataclass(frozen=True)
+class Labeled:
+    """Label sums of some blocks, and their rows near a boundary if these are asked for."""
+
+    sums: LabelSums
+    between: BoundaryRows | None
+
+    def __add__(self, other: Labeled) -> Labeled:
+        if self.between is not None and other.between is not None:
+            self.between.join(other.between)
+        return Labeled(self.sums + other.sums, self.between)
+
+    def with_curvature(self) -> LabelSums:
+        if self.between is None:
+            return self.sums
+        return replace(self.sums, curvature=self.between.scatter())
 
 
 class BlockSums:
@@ -71,23 +89,23 @@ class BlockSums:
         folded, is_folded = fold(rule, frame)
         sums_raw = is_folded and centers is None
 
-        def of_blocks(blocks: Iterable[Block]) -> LabelSums:
-            between = BoundaryRows(curvature)
+        def of_blocks(blocks: Iterable[Block]) -> Labeled:
+            between = BoundaryRows(curvature) if curvature else None
 
             def of_block(block: Block) -> LabelSums:
                 rows, weights, index = block
                 used = rows if sums_raw else frame.apply(rows)
                 shares, log_sums = folded.shares(rows if is_folded else used, index)
-                if curvature:
+                if between is not None:
                     between.add(used, weights, shares)
                 return label_sums_of_block(used, weights, shares, log_sums, centers)
 
-            sums = added(map(of_block, blocks))
-            return replace(sums, curvature=between.scatter()) if curvature else sums
+            return Labeled(added(map(of_block, blocks)), between)
 
-        total = self._added_up(of_blocks)
-        if total is None:
+        found = self._added_up(of_blocks)
+        if found is None:
             return no_label_sums(rule.n_classes, self.n_features)
+        total = found.with_curvature()
         return unfolded(folded.completed(total), frame) if sums_raw else rule.completed(total)
 
 
