@@ -12,21 +12,25 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
+import scipy.special
 
 from .labelsums import (
     ROUNDING,
     LabelSums,
+    between_classes,
     boundary_scatter,
+    in_pairs,
     label,
     mapped_curvature,
     near_boundary,
+    of_pairs,
     second_of_two,
     soften,
 )
 from .problem import Problem
-from .types import Array
+from .types import AnyArray, Array
 
-_ENOUGH_NEAR = 100  # rows of a sample near a boundary, per unknown, that tell the curvature
+_ENOUGH_NEAR = 200  # rows near a boundary, per unknown, that tell the curvature
 
 
 class AttainableSet(Protocol):
@@ -113,24 +117,30 @@ class HeldRows:
         shares = soften(self._scores(scores))
         return float(self.weights @ (along.max(axis=0) - (shares * along).sum(axis=0)))
 
+    def entropy(self, scores: Array, groups: AnyArray) -> float:
+        """Of the labels if they told groups of classes apart only."""
+        shares = soften(scores @ self.z.T)
+        merged = [shares[groups == group].sum(axis=0) for group in np.unique(groups)]
+        return float(self.weights @ scipy.special.entr(merged).sum(axis=0))
+
     def shifted(self, shift: Array) -> HeldRows:
         """The same set moved by ``shift``."""
         return replace(self, labeled_point=self.labeled_point + shift)
 
-    def n_near(self, scores: Array) -> int:
-        """How many rows lie so near to a boundary that they add to the curvature."""
-        return len(near_boundary(soften(self._scores(scores))))
+    def n_between(self, scores: Array) -> AnyArray:
+        """(K, K): how many rows between two classes add to the curvature."""
+        return between_classes(soften(self._scores(scores)))
 
     def knows_curvature(self, scores: Array) -> bool:
         """Whether these rows, if they are a sample, tell the curvature of all."""
-        return self.n_near(scores) >= _ENOUGH_NEAR * scores[:-1].size
+        n_near = len(near_boundary(soften(self._scores(scores))))
+        return n_near >= _ENOUGH_NEAR * scores[:-1].size
 
     def curvature(self, scores: Array) -> Array:
         """Derivative of the soft point with respect to the scores, last class held."""
         shares = soften(self._scores(scores))
-        near = near_boundary(shares)
+        near, size = near_boundary(shares), scores[:-1].size
         scatter = boundary_scatter(self.z[near, 1:], self.weights[near], shares[:, near])
-        size = scatter.shape[0] * scatter.shape[1]
         return scatter.reshape(size, size)
 
     def _scores(self, scores: Array) -> Array:
@@ -172,9 +182,10 @@ class ReadRows:
     _last: tuple[Array, Array] | None = None  # scores and the curvature there
 
     def soft_point(self, scores: Array) -> tuple[Array, float]:
-        sums = self._read(scores, is_soft=True, curvature=self._thinning(scores))
+        thinning = self._thinning(scores)
+        sums = self._read(scores, is_soft=True, curvature=thinning)
         if sums.curvature is not None:
-            self._last = scores, self._whitened(sums.curvature)
+            self._last = scores, self._completed(self._whitened(sums.curvature), thinning, scores)
         point = self.problem.point_of(sums.counts, sums.sums)
         return point, sums.log_sum / self.problem.moments.weight
 
@@ -186,24 +197,35 @@ class ReadRows:
         return self._read(direction, is_soft=False).log_sum / self.problem.moments.weight
 
     def curvature(self, scores: Array) -> Array:
-        if self.sample is not None and self._thinning(scores) == 0:
+        if self.sample is not None and not np.any(self._thinning(scores)):
             return self.sample.curvature(scores)
         if self._last is None or not np.array_equal(self._last[0], scores):
             self.soft_point(scores)
         assert self._last is not None
         return self._last[1]
 
-    def _thinning(self, scores: Array) -> int:
-        """Every how many-th row near a boundary to take the curvature from; 0: from the sample."""
+    def _thinning(self, scores: Array) -> int | AnyArray:
+        """Every how many-th row between two classes to take the curvature from; 0: the sample's."""
         if self.sample is None:
             return int(self.has_curvature)
-        if self.sample.knows_curvature(scores):
-            return 0
-        share = self.sample.n_near(scores) / len(self.sample.weights)
-        enough = _ENOUGH_NEAR * scores[:-1].size
-        return max(1, int(share * self.problem.unlabeled.n_rows / enough))
+        counts = self.sample.n_between(scores)
+        enough = _ENOUGH_NEAR * scores.shape[1]
+        n_all, n_held = self.problem.unlabeled.n_rows, len(self.sample.weights)
+        each: AnyArray = np.maximum(1, counts * (n_all / (n_held * enough))).astype(np.int64)
+        each[(counts >= enough) | np.eye(len(counts), dtype=bool)] = 0
+        return each
 
-    def _read(self, scores: Array, *, is_soft: bool, curvature: int = 0) -> LabelSums:
+    def _completed(self, read: Array, thinning: int | AnyArray, scores: Array) -> Array:
+        """Curvature of rows read, and of the sample between classes of which it knows enough."""
+        is_known = np.broadcast_to(np.equal(thinning, 0), (len(scores), len(scores)))
+        if self.sample is None or len(scores) == 2 or is_known.sum() == len(scores):
+            return read
+        shape = (len(scores) - 1, scores.shape[1]) * 2
+        pairs = in_pairs(read.reshape(shape))
+        pairs[is_known] = in_pairs(self.sample.curvature(scores).reshape(shape))[is_known]
+        return of_pairs(pairs).reshape(read.shape)
+
+    def _read(self, scores: Array, *, is_soft: bool, curvature: int | AnyArray = 0) -> LabelSums:
         self.n_passes += 1
         rule = self.problem.rule_of(scores, is_soft=is_soft)
         return self.problem.unlabeled.label_sums(rule, self.problem.frame, curvature=curvature)

@@ -44,6 +44,7 @@ class State:
     value: float
     gradient: Array
     entropy: float
+    anchor: Array | float = 0.0  # scores at which entropy is taken to be largest
 
     @property
     def merit(self) -> float:
@@ -52,7 +53,7 @@ class State:
     @property
     def residual(self) -> Array:
         """Gradient of the merit with respect to the point, last class held."""
-        return (self.gradient - self.tau * self.scores)[:-1].ravel()
+        return (self.gradient - self.tau * (self.scores - self.anchor))[:-1].ravel()
 
 
 @dataclass(frozen=True)
@@ -74,12 +75,13 @@ class Follower:
     rows: AttainableSet
     labeled_point: Array
 
-    def state(self, scores: Array, tau: float) -> State:
+    def state(self, scores: Array, tau: float, anchor: Array | float = 0.0) -> State:
         scores = scores - scores[-1]
         point, log_sum = self.rows.soft_point(scores)
         value, gradient = self.likelihood.value_and_gradient(point)
         entropy = log_sum - float((scores * (point - self.labeled_point)).sum())
-        return State(scores, tau, point, float(value), gradient - gradient[-1], entropy)
+        slope = gradient - gradient[-1]
+        return State(scores, tau, point, float(value), slope, entropy, anchor)
 
     def gap(self, state: State) -> float:
         return gap(self.rows, state.point, state.gradient, self.labeled_point)
@@ -235,7 +237,7 @@ class System:
     def ascent(self) -> tuple[Array, float]:
         """A direction in which the merit rises, and by how much it promises to."""
         residual = self.state.residual
-        step = _solve(self.matrix, residual)
+        step = solve(self.matrix, residual)
         promised = float(residual @ self.curvature @ step)
         if not promised >= 0:
             step = self._safeguarded(residual)
@@ -244,11 +246,11 @@ class System:
 
     def sensitivity(self, gradient: Array) -> Array:
         """How the gradient follows tau: tau d(gradient)/d(tau) along the path."""
-        return self.with_last_class(_solve(self.matrix, -self.product @ gradient[:-1].ravel()))
+        return self.with_last_class(solve(self.matrix, -self.product @ gradient[:-1].ravel()))
 
     def solved(self, tau: float, right: Array) -> Array:
         """Solution of (tau I - H C) x = right."""
-        return _solve(tau * np.eye(len(right)) - self.product, right)
+        return solve(tau * np.eye(len(right)) - self.product, right)
 
     def _safeguarded(self, residual: Array) -> Array:
         """Newton step with the curvature of the wrong sign turned around."""
@@ -269,7 +271,8 @@ class System:
         return whole
 
 
-def _solve(matrix: Array, right: Array) -> Array:
+def solve(matrix: Array, right: Array) -> Array:
+    """NaN where there is no solution."""
     # LAPACK itself: checks around it cost more than a small system.
     _, _, solution, failed = lapack.dgesv(matrix, right)
     return np.full(len(right), np.nan) if failed else np.asarray(solution)

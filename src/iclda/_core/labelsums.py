@@ -11,7 +11,7 @@ import numpy as np
 from .frame import Frame
 from .types import AnyArray, Array
 
-_HARD = 1e-9  # a share this near to 1 is a label
+HARD = 1e-12  # a share this near to 1 is a label
 # Of a score over another one: labels are hard, and exponentials still numbers that processors are
 # fast at, which those next to underflow are not.
 _LARGEST_LEAD = 300.0
@@ -276,72 +276,133 @@ def boundary_scatter(rows: Array, weights: Array | None, shares: Array) -> Array
 
     (K - 1, 1 + d, K - 1, 1 + d), for all classes but the last, whose share is what is left.
     """
-    n_free, width = len(shares) - 1, rows.shape[1] + 1
-    scatter = np.empty((n_free, width, n_free, width))
-    for k in range(n_free):
-        for j in range(k + 1):
-            # Few rows lie between any two classes: most add nothing but rounding.
-            spread = shares[k] * (shares[j] if j < k else 1 - shares[k])
-            near = np.flatnonzero(spread > _HARD)
-            block = _scatter_from_one(rows, spread, weights, near)
-            scatter[k, :, j] = scatter[j, :, k] = block if j == k else -block
-    return scatter
-
-
-def _scatter_from_one(rows: Array, spread: Array, weights: Array | None, index: AnyArray) -> Array:
-    """Weighted scatter of the rows (1, x) numbered ``index``."""
-    spread = spread[index] if weights is None else spread[index] * weights[index]
-    root = np.sqrt(spread, out=spread)
-    scaled = np.empty((len(index), rows.shape[1] + 1))
-    scaled[:, 0] = root
-    np.multiply(rows[index], root[:, None], out=scaled[:, 1:])
-    return np.asarray(scaled.T @ scaled)
+    if len(shares) == 2:
+        counts = shares[0] * shares[1]
+        counts = counts if weights is None else counts * weights
+        return _scatter_from_one(rows, counts)[None, :, None]
+    between = BoundaryRows(1, len(shares))
+    between.add(rows, weights, shares)
+    return between.scatter()
 
 
 class BoundaryRows:
-    """Scatter of rows near a boundary, of several blocks: few a block, so it is summed of many.
+    """Rows near a boundary, of several blocks: few a block, so their scatter is summed of many.
 
-    Every ``n``-th row stands for n: the curvature need not be exact.
+    Every ``n``-th row stands for n, where the scatter need not be exact: n for all, or (K, K) for
+    any two classes, zero if rows between them are to be left out.
     """
 
-    def __init__(self, n: int) -> None:
-        self._n = n
-        self._parts: list[tuple[Array, Array | None, Array]] = []
-        self._n_waiting = 0
-        self._scatter: Array | None = None
+    def __init__(self, n: int | AnyArray, n_classes: int) -> None:
+        each = np.broadcast_to(n, (n_classes, n_classes)).tolist()
+        pairs = [(k, j) for k in range(n_classes) for j in range(k)]
+        self._n_classes = n_classes
+        self._between = {(k, j): RowsBetween(int(each[k][j])) for k, j in pairs if each[k][j]}
 
     def add(self, rows: Array, weights: Array | None, shares: Array) -> None:
-        near = self._n * near_boundary(shares[:, :: self._n])
-        self._append((rows[near], None if weights is None else weights[near], shares[:, near]))
+        for (k, j), between in self._between.items():
+            between.add(rows, weights, shares[k], shares[j])
 
     def join(self, others: BoundaryRows) -> None:
         """Add rows of later blocks."""
+        for pair, between in self._between.items():
+            between.join(others._between[pair])
+
+    def scatter(self) -> Array:
+        """As ``boundary_scatter``."""
+        first = next(iter(self._between.values())).scatter()
+        pairs = np.zeros((self._n_classes, self._n_classes, *first.shape))
+        for (k, j), between in self._between.items():
+            pairs[k, j] = pairs[j, k] = between.scatter()
+        return of_pairs(pairs)
+
+
+class RowsBetween:
+    """Rows between two classes, every n-th of which stands for n."""
+
+    def __init__(self, n: int) -> None:
+        self._n = n
+        self._parts: list[tuple[Array, Array]] = []  # rows and what they count
+        self._n_waiting = 0
+        self._scatter: Array | None = None
+
+    def add(self, rows: Array, weights: Array | None, one: Array, other: Array) -> None:
+        n = self._n
+        spread = one[::n] * other[::n]
+        near = np.flatnonzero(spread > HARD)
+        index = n * near
+        counts = n * spread[near]
+        self._append((rows[index], counts if weights is None else counts * weights[index]))
+
+    def join(self, others: RowsBetween) -> None:
         for part in others._parts:
             self._append(part)
         self._scatter = _added(self._scatter, others._scatter)
 
     def scatter(self) -> Array:
+        """(1 + d, 1 + d): of (1, x)."""
         if self._parts:
-            rows, weights, shares = zip(*self._parts, strict=True)
-            together = None if weights[0] is None else np.concatenate(weights)
-            found = boundary_scatter(np.concatenate(rows), together, np.concatenate(shares, axis=1))
-            self._scatter = _added(self._scatter, self._n * found)
+            rows, counts = zip(*self._parts, strict=True)
+            found = _scatter_from_one(np.concatenate(rows), np.concatenate(counts))
+            self._scatter = _added(self._scatter, found)
             self._parts, self._n_waiting = [], 0
         assert self._scatter is not None
         return self._scatter
 
-    def _append(self, part: tuple[Array, Array | None, Array]) -> None:
+    def _append(self, part: tuple[Array, Array]) -> None:
         self._parts.append(part)
         self._n_waiting += len(part[0])
         if self._n_waiting >= _MOST_WAITING:
             self.scatter()
 
 
+def _scatter_from_one(rows: Array, counts: Array) -> Array:
+    """Weighted scatter of the rows (1, x)."""
+    root = np.sqrt(counts)
+    scaled = np.empty((len(rows), rows.shape[1] + 1))
+    scaled[:, 0] = root
+    np.multiply(rows, root[:, None], out=scaled[:, 1:])
+    return np.asarray(np.dot(scaled.T, scaled))
+
+
+def of_pairs(pairs: Array) -> Array:
+    """The boundary scatter, from that of the rows between any two classes.
+
+    ``pairs`` are (K, K, 1 + d, 1 + d), symmetric in the classes.
+    """
+    blocks = -pairs[:-1, :-1]
+    each = np.arange(len(blocks))
+    blocks[each, each] = 0
+    blocks[each, each] = pairs[:-1, -1] - blocks.sum(axis=1)
+    return np.ascontiguousarray(blocks.transpose(0, 2, 1, 3))
+
+
+def in_pairs(scatter: Array) -> Array:
+    """The way back."""
+    n_free, width = scatter.shape[:2]
+    blocks = scatter.transpose(0, 2, 1, 3)
+    pairs = np.zeros((n_free + 1, n_free + 1, width, width))
+    pairs[:-1, :-1] = -blocks
+    pairs[:-1, -1] = pairs[-1, :-1] = blocks.sum(axis=1)
+    each = np.arange(n_free)
+    pairs[each, each] = 0
+    return pairs
+
+
+def between_classes(shares: Array) -> AnyArray:
+    """(K, K): how many rows add more than rounding to the scatter between two classes."""
+    n_classes = len(shares)
+    counts = np.zeros((n_classes, n_classes), dtype=np.int64)
+    for k in range(n_classes):
+        for j in range(k):
+            counts[k, j] = counts[j, k] = np.count_nonzero(shares[k] * shares[j] > HARD)
+    return counts
+
+
 def near_boundary(shares: Array) -> AnyArray:
     """Numbers of the rows that add to the boundary scatter more than rounding."""
     if len(shares) == 2:
-        return np.flatnonzero(shares[0] * shares[1] > _HARD)
-    return np.flatnonzero(shares.max(axis=0) < 1 - _HARD)
+        return np.flatnonzero(shares[0] * shares[1] > HARD)
+    return np.flatnonzero(shares.max(axis=0) < 1 - HARD)
 
 
 def unfolded(sums: LabelSums, frame: Frame) -> LabelSums:

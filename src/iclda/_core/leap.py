@@ -8,13 +8,16 @@ corrects that, and two or three of them are enough. Should a prediction fail, ``
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse.csgraph import connected_components
 
 from .attainable import HeldRows
-from .follow import Follower, Path, State, System
+from .follow import Follower, Path, State, System, solve
+from .labelsums import in_pairs, of_pairs
 from .likelihood import FLOOR, smallest_eigenvalue
-from .types import Array
+from .types import AnyArray, Array
 
 _DEEPEST = 0.03  # tau falls no further at once while labels harden
 _DEEPEST_INTERIOR = 1e-5
@@ -25,7 +28,29 @@ _STRETCH = 1.5  # how much longer scores may be than before, in the units of the
 _MOST_ON_SAMPLE = 60
 _SURE = 0.9  # share of the tolerance at which the gap is measured
 _RESUME = 10.0  # the careful way begins where entropy costs so many times what is left to gain
+_ENOUGH = 0.9  # factor from which on tau is left as it is
+_STILL = 1e-5  # share of the tolerance that steps promise once scores are right
+_SLACK = 1.05  # by how much costs may rise without being taken for a failure
+_TIED = 2.0  # stretch of a boundary below which it stays where it is
+_WITHIN = 0.01  # share of tau that is left within groups of tied classes
+_NOTHING = 1e-6  # share of the tolerance below which nothing is left to gain
+_MOST_READS = 20
 _MOST_FAILURES = 3  # predictions that may fail before the careful way is taken
+
+
+@dataclass(frozen=True)
+class _Aim:
+    """Where to read next."""
+
+    scores: Array
+    tau: float
+    groups: AnyArray | None = None  # of tied classes, between which entropy does not count
+
+    @property
+    def anchor(self) -> Array | float:
+        if self.groups is None:
+            return 0.0
+        return np.asarray(self.scores - _averaged(self.groups) @ self.scores)
 
 
 def leap(follower: Follower, sample: HeldRows, begin: State, *, tol: float, max_iter: int) -> Path:
@@ -34,20 +59,23 @@ def leap(follower: Follower, sample: HeldRows, begin: State, *, tol: float, max_
     If they do not, the gap is infinite, and the state is where the careful way had best begin.
     ``sample`` are rows on which to guess what all rows would answer.
     """
-    first = state = follower.state(begin.scores, begin.tau)
+    aim = _Aim(begin.scores, begin.tau)
+    first = state = follower.state(aim.scores, aim.tau)
     best: System | None = None
     cheapest, n_failures = np.inf, 0
     resume = begin
-    for n_iter in range(1, max_iter + 1):
+    for n_iter in range(1, min(max_iter, _MOST_READS) + 1):
         if not smallest_eigenvalue(state.point) > 2 * FLOOR:
             break
         system = System(follower, state)
-        cost = system.ascent()[1] + state.tau * state.entropy
-        if best is None or cost <= cheapest:
+        cost = system.ascent()[1] + state.tau * _entropy(state, sample, aim.groups)
+        if best is None or cost <= _SLACK * cheapest:
             best, cheapest = system, cost
             found = _gap(follower, sample, state, tol)
             if found <= tol:
                 return Path(state, found, n_iter, True, (state,))
+            if cost + state.tau * state.entropy <= _NOTHING * tol:  # hard labels ask for others
+                break
         else:
             n_failures += 1
         if n_failures > _MOST_FAILURES:
@@ -56,12 +84,22 @@ def leap(follower: Follower, sample: HeldRows, begin: State, *, tol: float, max_
         if n_failures % 2 == 1 and sample.knows_curvature(best.state.scores):
             levels = _followed_on_sample(follower, sample, first, best.state, tol)
             resume = _coarser(levels, _RESUME * cheapest)
-            scores, tau = levels[-1].scores, levels[-1].tau
+            aim = _Aim(levels[-1].scores, levels[-1].tau)
         else:
-            factor = _factor(best, tol) ** (1 / (1 + n_failures))
-            scores, tau = _stretched(best, factor), factor * best.state.tau
-        state = follower.state(scores, tau)
+            aim = _aimed(best, sample, tol, n_failures)
+        state = follower.state(aim.scores, aim.tau, aim.anchor)
     return Path(resume, np.inf, n_iter, True, (resume,))
+
+
+def _entropy(state: State, sample: HeldRows, groups: AnyArray | None) -> float:
+    return state.entropy if groups is None else sample.entropy(state.scores, groups)
+
+
+def _aimed(system: System, sample: HeldRows, tol: float, n_failures: int) -> _Aim:
+    if len(system.state.scores) > 2:
+        return _aimed_by_pair(system, sample, tol, n_failures)
+    factor = _factor(system, tol) ** (1 / (1 + n_failures))
+    return _Aim(_stretched(system, factor), factor * system.state.tau)
 
 
 def _coarser(levels: tuple[State, ...], cost: float) -> State:
@@ -120,7 +158,7 @@ def _factor(system: System, tol: float) -> float:
         return float(np.clip(_AIM * tol / bound, _DEEPEST_INTERIOR, 1))
     cost = max(state.tau * state.entropy, 1e-300)
     factor = float(np.clip(np.sqrt(_AIM * tol / cost), _DEEPEST, 1))
-    return 1.0 if factor > 0.9 else factor
+    return 1.0 if factor > _ENOUGH else factor
 
 
 def _stretched(system: System, factor: float) -> Array:
@@ -159,3 +197,67 @@ def _least_stretch(is_enough: Callable[[float], bool], most: float) -> float:
         middle = (low + high) / 2
         low, high = (low, middle) if is_enough(float(np.exp(middle))) else (middle, high)
     return float(np.exp(high))
+
+
+def _aimed_by_pair(system: System, sample: HeldRows, tol: float, n_failures: int) -> _Aim:
+    """Of more than two classes: every boundary between two of them has its own stretch.
+
+    Some harden while others, between classes that are tied, stay as they are. Entropy must not
+    draw on tied classes, or tau would have to fall until all other boundaries are single rows:
+    it is taken about an anchor, at which tied classes already share their rows as they will.
+    """
+    state = system.state
+    each = np.arange(len(state.scores))
+    groups = _tied(_stretched_by_pair(system, _DEEPEST, each)[1])
+    cost = max(state.tau * sample.entropy(state.scores, groups), 1e-300)
+    factor = float(np.clip(np.sqrt(_AIM * tol / cost), _DEEPEST, 1)) ** (1 / (1 + n_failures))
+    if factor > _ENOUGH:
+        # Entropy does not cost too much any more: correct the scores or, if they are right, go on.
+        factor = 1.0 if system.ascent()[1] > _STILL * tol else _AIM
+    scores, _ = _stretched_by_pair(system, factor, groups)
+    step = (scores - state.scores) / 2**n_failures
+    return _Aim(state.scores + step, factor * state.tau, groups)
+
+
+def _tied(stretch: Array) -> AnyArray:
+    """(K,): numbers of groups of classes whose scores hardly grow apart where tau falls."""
+    return np.asarray(connected_components(stretch < _TIED, directed=False)[1])
+
+
+def _averaged(groups: AnyArray) -> Array:
+    """(K, K): maps scores to their means over groups, less that of the last class."""
+    is_same = groups[:, None] == groups
+    means = is_same / is_same.sum(axis=1)
+    return np.asarray(means - means[-1])
+
+
+def _stretched_by_pair(system: System, factor: float, groups: AnyArray) -> tuple[Array, Array]:
+    """Scores at tau x factor, and the stretch (K, K) of every boundary on the way there.
+
+    Entropy counts between groups of classes, and next to nothing within them.
+    """
+    state = system.state
+    n_classes, width = state.scores.shape
+    pairs = in_pairs(system.curvature.reshape(n_classes - 1, width, n_classes - 1, width))
+    tau, averaged = factor * state.tau, _averaged(groups)[:-1, :-1]
+    # Within groups a little holds scores back to where they are, lest a step goes astray.
+    held_back = _WITHIN * tau * (np.eye(n_classes - 1) - averaged)
+    softening = np.kron(tau * averaged + held_back, np.eye(width))
+    right = state.gradient[:-1] + held_back @ state.scores[:-1]
+    right = right.ravel() - system.product @ state.scores[:-1].ravel()
+    most = _STRETCH * _lengths(state.scores)
+    stretch = np.ones(most.shape)
+    while True:
+        curvature = of_pairs(pairs / stretch[:, :, None, None]).reshape(system.curvature.shape)
+        flat = solve(softening - system.hessian @ curvature, right)
+        scores = system.with_last_class(flat)
+        excess = _lengths(scores) / stretch / np.maximum(most, 1e-300)
+        is_long = (excess > 1.05) & (stretch < 1 / factor)
+        if not is_long.any():
+            return scores, stretch
+        stretch = np.where(is_long, stretch * np.minimum(excess, 2.0), stretch)
+
+
+def _lengths(scores: Array) -> Array:
+    """(K, K): how far apart the scores of any two classes are."""
+    return np.asarray(np.linalg.norm(scores[:, None] - scores, axis=-1))

@@ -24,11 +24,17 @@ class Rows(Protocol):
         ...
 
     def label_sums(
-        self, rule: Rule, frame: Frame, centers: Array | None = None, *, curvature: int = 0
+        self,
+        rule: Rule,
+        frame: Frame,
+        centers: Array | None = None,
+        *,
+        curvature: int | AnyArray = 0,
     ) -> LabelSums:
         """Class weights and sums under a rule; on request scatter about centers, or curvature.
 
-        ``curvature`` n > 0: from about every n-th of the rows near a boundary, which stands for n.
+        ``curvature`` n > 0: from about every n-th of the rows near a boundary, which stands for n;
+        or (K, K) such numbers for any two classes, zero if rows between them may be left out.
         """
         ...
 

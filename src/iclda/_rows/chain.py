@@ -34,7 +34,12 @@ class ChainedRows:
         return sum((part.moments(frame) for part in self._parts), none).scaled(self._factor)
 
     def label_sums(
-        self, rule: Rule, frame: Frame, centers: Array | None = None, *, curvature: int = 0
+        self,
+        rule: Rule,
+        frame: Frame,
+        centers: Array | None = None,
+        *,
+        curvature: int | AnyArray = 0,
     ) -> LabelSums:
         total = no_label_sums(rule.n_classes, self._n_features)
         for part in self._parts:

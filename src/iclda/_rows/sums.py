@@ -81,7 +81,12 @@ class BlockSums:
         return self._added_up(of_blocks) or no_moments(self.n_features)
 
     def label_sums(
-        self, rule: Rule, frame: Frame, centers: Array | None = None, *, curvature: int = 0
+        self,
+        rule: Rule,
+        frame: Frame,
+        centers: Array | None = None,
+        *,
+        curvature: int | AnyArray = 0,
     ) -> LabelSums:
         # One read a pass: fold the frame into the rule rather than shift and scale every row.
         # Labels come from the folded rule whenever there is one: ties must fall the same way with
@@ -90,7 +95,7 @@ class BlockSums:
         sums_raw = is_folded and centers is None
 
         def of_blocks(blocks: Iterable[Block]) -> Labeled:
-            between = BoundaryRows(curvature) if curvature else None
+            between = BoundaryRows(curvature, rule.n_classes) if np.any(curvature) else None
 
             def of_block(block: Block) -> LabelSums:
                 rows, weights, index = block

@@ -107,7 +107,12 @@ class ArrayRows:
         return Moments(weight, mean, total[1:, 1:] - np.outer(total[0, 1:], mean))
 
     def label_sums(
-        self, rule: Rule, frame: Frame, centers: Array | None = None, *, curvature: int = 0
+        self,
+        rule: Rule,
+        frame: Frame,
+        centers: Array | None = None,
+        *,
+        curvature: int | AnyArray = 0,
     ) -> LabelSums:
         if self.n_rows == 0:
             return no_label_sums(rule.n_classes, self.n_features)
@@ -115,10 +120,12 @@ class ArrayRows:
             rule = rule.tied_at_rounding()
             if self._fused is not None and centers is None:
                 moments = self.moments(frame)
-                found = self._fused.label_sums(rule, frame, moments, curvature=curvature > 0)
+                found = self._fused.label_sums(
+                    rule, frame, moments, curvature=bool(np.any(curvature))
+                )
                 if found is not None:
                     return found
-        found = self._blocks.label_sums(rule, frame, centers, curvature=curvature > 0)
+        found = self._blocks.label_sums(rule, frame, centers, curvature=bool(np.any(curvature)))
         if not np.isfinite(found.sums).all():
             self._refuse_non_finite()
         return found

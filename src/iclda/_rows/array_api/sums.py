@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.labelsums import GivenLabels, LinearRule, Rule
+from ..._core.labelsums import HARD, GivenLabels, LinearRule, Rule
 from ..._core.types import Array
 from .devices import Place
 
-_HARD = 1e-9  # a share this near to 1 is a label
 _CHUNK = 512  # rows of one product where there is no double precision
 
 
@@ -121,7 +120,7 @@ def boundary_parts(block: DeviceBlock, found: Any) -> list[Any]:
         rows, weights = block.rows, block.weighed(spread[:, None])
         if not block.place.is_compiled:
             # Few rows lie between any two classes: most add nothing but rounding.
-            near = xp.nonzero(spread > _HARD)[0]
+            near = xp.nonzero(spread > HARD)[0]
             rows, weights = xp.take(rows, near, axis=0), xp.take(weights, near, axis=0)
         parts += _moments(block.place, rows, weights)
     return parts

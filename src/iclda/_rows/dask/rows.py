@@ -60,7 +60,12 @@ class DaskRows:
         return self._added_up("moments", frame=frame) or no_moments(self.n_features)
 
     def label_sums(
-        self, rule: Rule, frame: Frame, centers: Array | None = None, *, curvature: int = 0
+        self,
+        rule: Rule,
+        frame: Frame,
+        centers: Array | None = None,
+        *,
+        curvature: int | AnyArray = 0,
     ) -> LabelSums:
         total = self._added_up(
             "label_sums", rule=rule, frame=frame, centers=centers, curvature=curvature
