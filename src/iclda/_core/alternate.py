@@ -92,22 +92,25 @@ def _maximize_marginal(problem: Problem, tol: float, max_iter: int) -> Alternati
     """EM with Anderson's extrapolation wherever that does not lose likelihood."""
     rows = _rows_of(problem)
 
-    def label(point: Array, scores: Array | None = None) -> _Round:
-        scores = problem.posterior_scores(point) if scores is None else scores
-        return _Round(point, scores, *rows.soft_point(scores))
+    def label(point: Array) -> tuple[_Round, float]:
+        """A round, and the likelihood of the model that labels in it."""
+        precise, log_det = precise_means_and_log_det(point)
+        scores = problem.posterior_scores(point, precise)
+        found = _Round(point, scores, *rows.soft_point(scores))
+        log_sum = found.log_sum * problem.moments.weight
+        return found, marginal_log_likelihood(problem, point, log_sum, precise, float(log_det))
 
-    last = label(problem.labeled_point, start_scores(problem))
+    scores = start_scores(problem)
+    last = _Round(problem.labeled_point, scores, *rows.soft_point(scores))
     path: list[float] = []
     enough = tol * problem.moments.weight
     history, n_small = _History(), 0
     while last.is_bounded and len(path) < max_iter and n_small < _SMALL_STEPS:
         leap = history.extrapolate(last) if path else None
-        this = label(last.refitted if leap is None else leap)
-        value = _marginal(problem, this)
+        this, value = label(last.refitted if leap is None else leap)
         if leap is not None and value < path[-1]:
             history = _History()
-            this = label(last.refitted)
-            value = _marginal(problem, this)
+            this, value = label(last.refitted)
         n_small = n_small + 1 if path and value - path[-1] <= enough else 0
         path.append(value)
         last = this
@@ -184,14 +187,13 @@ def start_scores(problem: Problem) -> Array:
     return np.column_stack([log_priors - (slopes * labeled.means).sum(axis=1) / 2, slopes])
 
 
-def _marginal(problem: Problem, this: _Round) -> float:
-    return marginal_log_likelihood(problem, this.point, this.log_sum * problem.moments.weight)
-
-
-def marginal_log_likelihood(problem: Problem, point: Array, log_sum: float) -> float:
+def marginal_log_likelihood(
+    problem: Problem, point: Array, log_sum: float, precise: Array, log_det: float
+) -> float:
     """Labeled log joint plus unlabeled log marginal, with shrinkage less its penalty.
 
-    ``log_sum`` is the sum over unlabeled rows of log-sum-exp of the posterior scores. All rows have
+    ``log_sum`` is the sum over unlabeled rows of log-sum-exp of the posterior scores, ``precise``
+    and ``log_det`` are M^-1 mu_k and log |M| at the point. All rows have
     second moment N I, so that the spread about the means needs no row: N tr M^-1 less what the
     labeled rows gain by their means. The penalty N0/2 (log|Sigma| + nu tr Sigma^-1) of shrinkage is
     what makes the second moment N I there too.
@@ -199,9 +201,8 @@ def marginal_log_likelihood(problem: Problem, point: Array, log_sum: float) -> f
     labeled, weight, rank = problem.likelihood, problem.moments.weight, problem.whitening.rank
     keep = 1 - problem.shrinkage
     r, b = point[:, 0], point[:, 1:]
-    slopes, log_det = precise_means_and_log_det(point)
-    along = np.einsum("kd,kd->k", slopes, b)
-    gained = labeled.counts @ (2 * np.einsum("kd,kd->k", slopes, labeled.means) - along / r)
+    along = (precise * b).sum(axis=1)
+    gained = labeled.counts @ (2 * (precise * labeled.means).sum(axis=1) - along / r)
     spread = weight * (rank + along.sum()) - gained
     log_priors = np.log(r) if problem.log_priors is None else problem.log_priors
     return float(

@@ -25,6 +25,7 @@ from .labelsums import (
     near_boundary,
     of_pairs,
     second_of_two,
+    soft_second_of_two,
     soften,
 )
 from .problem import Problem
@@ -74,10 +75,9 @@ class HeldRows:
             shares, log_sums = label(scores @ self.z.T, is_soft=True)
             return self._point(shares), float(self.weights @ log_sums)
         lead = self.z @ (scores[0] - scores[1])
-        log_sums = np.log(1 + np.exp(-np.abs(lead)))
-        log_sums += np.maximum(lead, 0)
+        share = np.empty(len(lead))
+        log_sums = soft_second_of_two(lead, out=share)
         log_sum = self.weights @ log_sums + scores[1] @ self._unlabeled_total
-        share = second_of_two(lead, out=lead)
         share *= self.weights
         second = self.labeled_point[1] + share @ self.z
         return np.array([self._total - second, second]), float(log_sum)

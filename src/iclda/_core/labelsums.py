@@ -170,15 +170,20 @@ def _odds(lead: Array, out: Array) -> Array:
 def _soft_shares_of_two(lead: Array) -> tuple[Array, Array]:
     """As ``label``, of two classes: few operations a row, and none on rows of several classes."""
     shares = np.empty((*lead.shape[:-1], 2, lead.shape[-1]))
-    first, second = shares[..., 0, :], shares[..., 1, :]
-    _odds(lead, second)
-    second += 1
-    log_sums = np.asarray(np.log(second))
+    log_sums = soft_second_of_two(lead, out=shares[..., 1, :])
+    np.subtract(1, shares[..., 1, :], out=shares[..., 0, :])
+    return shares, log_sums
+
+
+def soft_second_of_two(lead: Array, out: Array) -> Array:
+    """Writes the soft share of the second of two classes; log-sum-exp over that of its score."""
+    _odds(lead, out)
+    out += 1
+    log_sums = np.asarray(np.log(out))
     if lead.max(initial=0) > _LARGEST_LEAD:
         np.maximum(log_sums, lead, out=log_sums)
-    np.reciprocal(second, out=second)
-    np.subtract(1, second, out=first)
-    return shares, log_sums
+    np.reciprocal(out, out=out)
+    return log_sums
 
 
 @dataclass(frozen=True)

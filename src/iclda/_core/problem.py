@@ -152,10 +152,14 @@ class Problem:
         intercept = rule.intercept + whitening.mean @ rule.coef
         return np.column_stack([intercept, rule.coef.T @ whitening.inverse])
 
-    def posterior_scores(self, point: Array) -> Array:
-        """(K, 1 + rank): linear scores whose softmax are the posteriors of the model at a point."""
+    def posterior_scores(self, point: Array, precise: Array | None = None) -> Array:
+        """(K, 1 + rank): linear scores whose softmax are the posteriors of the model at a point.
+
+        ``precise`` are the M^-1 mu_k there, if they are known.
+        """
         r, b = point[:, 0], point[:, 1:]
-        slopes = precise_means_and_log_det(point)[0] / (1 - self.shrinkage)
+        precise = precise_means_and_log_det(point)[0] if precise is None else precise
+        slopes = precise / (1 - self.shrinkage)
         log_priors = np.log(r) if self.log_priors is None else self.log_priors
         scores = np.empty(point.shape)
         scores[:, 0] = log_priors - np.einsum("kd,kd->k", slopes, b) / (2 * r)
