@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from iclda._core.alternate import alternate, marginal_log_likelihood, start_scores
-from iclda._core.likelihood import precise_means_and_log_det
 from iclda._core.labelsums import GivenLabels
+from iclda._core.likelihood import precise_means_and_log_det
 from iclda._core.outcome import Outcome
 from problems import draw_sample, fit_shares, log_joint, one_hot, problem_of
 
