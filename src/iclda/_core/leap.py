@@ -24,6 +24,7 @@ _DEEPEST_INTERIOR = 1e-5
 _INTERIOR, _HARDENING = 3.0, 0.1  # answer of the gradient to the scores, over tau
 _MOST_BISECTIONS = 6
 _AIM = 0.5  # share of the tolerance that the last tau may cost
+_AIM_TIED = 0.1  # the same beside tied classes, whose shares bend the boundaries to others
 _STRETCH = 1.5  # how much longer scores may be than before, in the units of the read they come from
 _MOST_ON_SAMPLE = 60
 _SURE = 0.9  # share of the tolerance at which the gap is measured
@@ -210,7 +211,8 @@ def _aimed_by_pair(system: System, sample: HeldRows, tol: float, n_failures: int
     each = np.arange(len(state.scores))
     groups = _tied(_stretched_by_pair(system, _DEEPEST, each)[1])
     cost = max(state.tau * sample.entropy(state.scores, groups), 1e-300)
-    factor = float(np.clip(np.sqrt(_AIM * tol / cost), _DEEPEST, 1)) ** (1 / (1 + n_failures))
+    aim = _AIM if len(np.unique(groups)) == len(groups) else _AIM_TIED
+    factor = float(np.clip(np.sqrt(aim * tol / cost), _DEEPEST, 1)) ** (1 / (1 + n_failures))
     if factor > _ENOUGH:
         # Entropy does not cost too much any more: correct the scores or, if they are right, go on.
         factor = 1.0 if system.ascent()[1] > _STILL * tol else _AIM
