@@ -31,6 +31,7 @@ from .labelsums import (
 from .problem import Problem
 from .types import AnyArray, Array
 
+AT_ONCE = 4096  # rows of a sample that are worked on before the next ones
 _ENOUGH_NEAR = 200  # rows near a boundary, per unknown, that tell the curvature
 
 
@@ -159,10 +160,11 @@ class HeldRows:
 
 def hold(problem: Problem, rows: Array, weights: Array) -> HeldRows:
     """Hold rows given in the user's units."""
-    z = problem.whitening.points(problem.frame.apply(rows))
-    augmented = np.empty((len(z), 1 + z.shape[1]))
+    augmented = np.empty((len(rows), 1 + problem.whitening.rank))
     augmented[:, 0] = 1
-    augmented[:, 1:] = z
+    for start in range(0, len(rows), AT_ONCE):
+        part = slice(start, start + AT_ONCE)
+        augmented[part, 1:] = problem.whitening.points(problem.frame.apply(rows[part]))
     return HeldRows(augmented, weights / problem.moments.weight, problem.labeled_point)
 
 

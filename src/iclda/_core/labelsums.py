@@ -15,7 +15,7 @@ HARD = 1e-12  # a share this near to 1 is a label
 # Of a score over another one: labels are hard, and exponentials still numbers that processors are
 # fast at, which those next to underflow are not.
 _LARGEST_LEAD = 300.0
-_MOST_WAITING = 8192  # rows near a boundary whose scatter is summed at once
+_MOST_WAITING = 2**20  # numbers in rows near a boundary, which are copied until they are many
 ROUNDING = 16 * float(np.finfo(np.float64).eps)  # of a score, over the size of its terms
 
 
@@ -306,11 +306,13 @@ class BoundaryRows:
     def add(self, rows: Array, weights: Array | None, shares: Array) -> None:
         for (k, j), between in self._between.items():
             between.add(rows, weights, shares[k], shares[j])
+        self._add_up_if_many()
 
     def join(self, others: BoundaryRows) -> None:
         """Add rows of later blocks."""
         for pair, between in self._between.items():
             between.join(others._between[pair])
+        self._add_up_if_many()
 
     def scatter(self) -> Array:
         """As ``boundary_scatter``."""
@@ -320,6 +322,11 @@ class BoundaryRows:
             pairs[k, j] = pairs[j, k] = between.scatter()
         return of_pairs(pairs)
 
+    def _add_up_if_many(self) -> None:
+        if sum(between.n_waiting for between in self._between.values()) > _MOST_WAITING:
+            for between in self._between.values():
+                between.scatter()
+
 
 class RowsBetween:
     """Rows between two classes, every n-th of which stands for n."""
@@ -327,7 +334,7 @@ class RowsBetween:
     def __init__(self, n: int) -> None:
         self._n = n
         self._parts: list[tuple[Array, Array]] = []  # rows and what they count
-        self._n_waiting = 0
+        self.n_waiting = 0  # numbers in them
         self._scatter: Array | None = None
 
     def add(self, rows: Array, weights: Array | None, one: Array, other: Array) -> None:
@@ -349,15 +356,13 @@ class RowsBetween:
             rows, counts = zip(*self._parts, strict=True)
             found = _scatter_from_one(np.concatenate(rows), np.concatenate(counts))
             self._scatter = _added(self._scatter, found)
-            self._parts, self._n_waiting = [], 0
+            self._parts, self.n_waiting = [], 0
         assert self._scatter is not None
         return self._scatter
 
     def _append(self, part: tuple[Array, Array]) -> None:
         self._parts.append(part)
-        self._n_waiting += len(part[0])
-        if self._n_waiting >= _MOST_WAITING:
-            self.scatter()
+        self.n_waiting += part[0].size
 
 
 def _scatter_from_one(rows: Array, counts: Array) -> Array:

@@ -8,11 +8,12 @@ are compared on a few rows; only the best pays for reading all of them.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import add
 
 import numpy as np
 
-from .attainable import HeldRows, ReadRows, hold
+from .attainable import AT_ONCE, HeldRows, ReadRows, hold
 from .follow import Follower, Path, State
 from .leap import leap
 from .moments import moments_of_block
@@ -67,8 +68,14 @@ def maximize_labeled_likelihood(
     n_iter, n_optima = best.n_iter, _count_maxima(sample.problem, paths)
     n_passes = 1  # for the moments
     if not is_all and best.is_bounded:
-        carried = _carried(best, sample.problem, problem)
-        reader = ReadRows(problem, hold(problem, sample.rows, sample.weights))
+        carried, rows, weights = (
+            _carried(best, sample.problem, problem),
+            sample.rows,
+            sample.weights,
+        )
+        del sample  # and what it holds in its own coordinates
+        reader = ReadRows(problem, hold(problem, rows, weights))
+        del rows, weights
         best = _follow_on_all_rows(reader, carried, weight * tol, max_iter)
         n_iter, n_passes = n_iter + best.n_iter, n_passes + reader.n_passes
     return Solution(
@@ -114,8 +121,9 @@ class _Sample:
 
 def _hold(problem: Problem, rows: Array, weights: Array) -> _Sample:
     if len(rows) < problem.unlabeled.n_rows:
-        moments = moments_of_block(problem.frame.apply(rows), weights)
-        problem = replace(problem, unlabeled_moments=moments)
+        parts = [slice(start, start + AT_ONCE) for start in range(0, len(rows), AT_ONCE)]
+        moments = (moments_of_block(problem.frame.apply(rows[a]), weights[a]) for a in parts)
+        problem = replace(problem, unlabeled_moments=reduce(add, moments))
     return _Sample(problem, rows, weights)
 
 

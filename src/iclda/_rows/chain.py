@@ -54,6 +54,8 @@ class ChainedRows:
         ]
         if not drawn:
             return np.zeros((0, self._n_features)), np.zeros(0)
+        if len(drawn) == 1:
+            return drawn[0][0], self._factor * drawn[0][1]
         rows = np.concatenate([rows for rows, _ in drawn])
         return rows, self._factor * np.concatenate([weights for _, weights in drawn])
 
