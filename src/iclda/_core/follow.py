@@ -248,10 +248,6 @@ class System:
         """How the gradient follows tau: tau d(gradient)/d(tau) along the path."""
         return self.with_last_class(solve(self.matrix, -self.product @ gradient[:-1].ravel()))
 
-    def solved(self, tau: float, right: Array) -> Array:
-        """Solution of (tau I - H C) x = right."""
-        return solve(tau * np.eye(len(right)) - self.product, right)
-
     def _safeguarded(self, residual: Array) -> Array:
         """Newton step with the curvature of the wrong sign turned around."""
         spectrum, vectors = scipy.linalg.eigh(self.curvature)

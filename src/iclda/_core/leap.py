@@ -7,7 +7,6 @@ corrects that, and two or three of them are enough. Should a prediction fail, ``
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,9 +19,6 @@ from .likelihood import FLOOR, smallest_eigenvalue
 from .types import AnyArray, Array
 
 _DEEPEST = 0.03  # tau falls no further at once while labels harden
-_DEEPEST_INTERIOR = 1e-5
-_INTERIOR, _HARDENING = 3.0, 0.1  # answer of the gradient to the scores, over tau
-_MOST_BISECTIONS = 6
 _AIM = 0.5  # share of the tolerance that the last tau may cost
 _AIM_TIED = 0.1  # the same beside tied classes, whose shares bend the boundaries to others
 _STRETCH = 1.5  # how much longer scores may be than before, in the units of the read they come from
@@ -31,7 +27,8 @@ _SURE = 0.9  # share of the tolerance at which the gap is measured
 _RESUME = 10.0  # the careful way begins where entropy costs so many times what is left to gain
 _ENOUGH = 0.9  # factor from which on tau is left as it is
 _STILL = 1e-5  # share of the tolerance that steps promise once scores are right
-_SLACK = 1.05  # by how much costs may rise without being taken for a failure
+_SLACK = 1.05  # by how much costs may rise, or scores be too long, before it matters
+_MOST_GROWTH = 4.0  # of a stretch at once, while it is looked for
 _TIED = 2.0  # stretch of a boundary below which it stays where it is
 _WITHIN = 0.01  # share of tau that is left within groups of tied classes
 _NOTHING = 1e-6  # share of the tolerance below which nothing is left to gain
@@ -96,13 +93,6 @@ def _entropy(state: State, sample: HeldRows, groups: AnyArray | None) -> float:
     return state.entropy if groups is None else sample.entropy(state.scores, groups)
 
 
-def _aimed(system: System, sample: HeldRows, tol: float, n_failures: int) -> _Aim:
-    if len(system.state.scores) > 2:
-        return _aimed_by_pair(system, sample, tol, n_failures)
-    factor = _factor(system, tol) ** (1 / (1 + n_failures))
-    return _Aim(_stretched(system, factor), factor * system.state.tau)
-
-
 def _coarser(levels: tuple[State, ...], cost: float) -> State:
     """The last of some levels at which what entropy costs still exceeds a cost."""
     return next((a for a in reversed(levels) if a.tau * a.entropy >= cost), levels[0])
@@ -141,82 +131,23 @@ def _followed_on_sample(
     return (*end.levels, end.state)
 
 
-def _answer(system: System) -> float:
-    """How much the gradient changes where the scores grow, over tau: zero if labels harden."""
-    scores = system.state.scores[:-1].ravel()
-    size = system.state.tau * float(np.linalg.norm(scores))
-    return float(np.linalg.norm(system.product @ scores)) / size if size > 0 else np.inf
+def _aimed(system: System, sample: HeldRows, tol: float, n_failures: int) -> _Aim:
+    """The point at the last tau asked for, or on the way there, as the last read foretells it.
 
-
-def _factor(system: System, tol: float) -> float:
-    """By how much to lower tau so that the tolerance is met.
-
-    Where labels harden, entropy falls with tau; where the optimum is interior, the gradient does.
-    """
-    state = system.state
-    if _answer(system) > _INTERIOR:
-        bound = max(state.tau * gap_bound(state.scores), 1e-300)
-        return float(np.clip(_AIM * tol / bound, _DEEPEST_INTERIOR, 1))
-    cost = max(state.tau * state.entropy, 1e-300)
-    factor = float(np.clip(np.sqrt(_AIM * tol / cost), _DEEPEST, 1))
-    return 1.0 if factor > _ENOUGH else factor
-
-
-def _stretched(system: System, factor: float) -> Array:
-    """Scores at tau x factor, from how all rows answered to those of the last read.
-
-    Class sums answer to scores that grow by a common stretch as they did to the scores before it:
-    exact where labels harden and the stretch is 1 / factor, and where the optimum is interior and
-    it is 1. In between it is the least that keeps the scores, taken back by it, of their length.
-    """
-    state = system.state
-    tau, scores = factor * state.tau, state.scores[:-1].ravel()
-    right = state.gradient[:-1].ravel() - system.product @ scores
-    longest = _STRETCH * float(np.linalg.norm(scores))
-
-    def unstretched(stretch: float) -> Array:
-        return system.solved(stretch * tau, right)
-
-    answer = _answer(system)
-    if answer > _INTERIOR:
-        stretch = 1.0
-    elif answer < _HARDENING:
-        stretch = max(1.0, 1 / (_STRETCH * factor))
-    else:
-        stretch = _least_stretch(
-            lambda a: bool(np.linalg.norm(unstretched(a)) <= longest), 1 / factor
-        )
-    return system.with_last_class(stretch * unstretched(stretch))
-
-
-def _least_stretch(is_enough: Callable[[float], bool], most: float) -> float:
-    """By bisection between 1 and the most there is."""
-    if is_enough(1.0):
-        return 1.0
-    low, high = 0.0, float(np.log(most))
-    for _ in range(_MOST_BISECTIONS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if is_enough(float(np.exp(middle))) else (middle, high)
-    return float(np.exp(high))
-
-
-def _aimed_by_pair(system: System, sample: HeldRows, tol: float, n_failures: int) -> _Aim:
-    """Of more than two classes: every boundary between two of them has its own stretch.
-
-    Some harden while others, between classes that are tied, stay as they are. Entropy must not
-    draw on tied classes, or tau would have to fall until all other boundaries are single rows:
-    it is taken about an anchor, at which tied classes already share their rows as they will.
+    Some boundaries harden while others, between classes that are tied, stay as they are. Entropy
+    must not draw on tied classes, or tau would have to fall until all other boundaries are single
+    rows: it is taken about an anchor, at which tied classes already share their rows as they will.
     """
     state = system.state
     each = np.arange(len(state.scores))
-    groups = _tied(_stretched_by_pair(system, _DEEPEST, each)[1])
+    groups = _tied(_stretched(system, _DEEPEST, each)[1])
     cost = max(state.tau * sample.entropy(state.scores, groups), 1e-300)
     aim = _AIM if len(np.unique(groups)) == len(groups) else _AIM_TIED
     factor = float(np.clip(np.sqrt(aim * tol / cost), _DEEPEST, 1)) ** (1 / (1 + n_failures))
     if factor > _ENOUGH:
         # Entropy does not cost too much any more: correct the scores or, if they are right, go on.
         factor = 1.0 if system.ascent()[1] > _STILL * tol else _AIM
-    scores, _ = _stretched_by_pair(system, factor, groups)
+    scores, _ = _stretched(system, factor, groups)
     step = (scores - state.scores) / 2**n_failures
     return _Aim(state.scores + step, factor * state.tau, groups)
 
@@ -233,10 +164,13 @@ def _averaged(groups: AnyArray) -> Array:
     return np.asarray(means - means[-1])
 
 
-def _stretched_by_pair(system: System, factor: float, groups: AnyArray) -> tuple[Array, Array]:
+def _stretched(system: System, factor: float, groups: AnyArray) -> tuple[Array, Array]:
     """Scores at tau x factor, and the stretch (K, K) of every boundary on the way there.
 
-    Entropy counts between groups of classes, and next to nothing within them.
+    The rows between two classes answer to scores that grow by a common stretch as they did to the
+    scores before it: exact where labels harden and the stretch is 1 / factor, and where classes are
+    tied and it is 1. In between it is the least that keeps the scores of the two, taken back by it,
+    as far apart as they were. Entropy counts between groups of classes, not within them.
     """
     state = system.state
     n_classes, width = state.scores.shape
@@ -254,10 +188,10 @@ def _stretched_by_pair(system: System, factor: float, groups: AnyArray) -> tuple
         flat = solve(softening - system.hessian @ curvature, right)
         scores = system.with_last_class(flat)
         excess = _lengths(scores) / stretch / np.maximum(most, 1e-300)
-        is_long = (excess > 1.05) & (stretch < 1 / factor)
+        is_long = (excess > _SLACK) & (stretch < 1 / factor)
         if not is_long.any():
             return scores, stretch
-        stretch = np.where(is_long, stretch * np.minimum(excess, 2.0), stretch)
+        stretch = np.where(is_long, stretch * np.minimum(excess, _MOST_GROWTH), stretch)
 
 
 def _lengths(scores: Array) -> Array:
