@@ -43,11 +43,16 @@ def test_the_fast_way_reaches_what_a_dense_optimization_over_all_labels_does(
     assert soft_maxima(sample, 2).max() <= found.objective + 1e-6
 
 
+def backwards(system, factor, groups):
+    scores = system.state.scores
+    return -scores, np.full((len(scores), len(scores)), 10.0)
+
+
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_predictions_that_fail_are_made_up_for_by_the_careful_way(monkeypatch, n_classes):
     sample = draw(n_classes, 2000)
     expected = read(monkeypatch, sample)[1]
-    monkeypatch.setattr(leap, "_stretched", lambda system, factor: -system.state.scores)
+    monkeypatch.setattr(leap, "_stretched", backwards)
     found = read(monkeypatch, sample)[1]
     assert found.outcome is Outcome.CONVERGED
     assert found.objective == pytest.approx(expected.objective, abs=2e-6)

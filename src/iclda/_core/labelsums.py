@@ -304,8 +304,12 @@ class BoundaryRows:
         self._between = {(k, j): RowsBetween(int(each[k][j])) for k, j in pairs if each[k][j]}
 
     def add(self, rows: Array, weights: Array | None, shares: Array) -> None:
+        index = None
+        if self._n_classes > 2:  # most rows lie between no two classes: do not look for each pair
+            index = near_boundary(shares)
+            shares = shares[:, index]
         for (k, j), between in self._between.items():
-            between.add(rows, weights, shares[k], shares[j])
+            between.add(rows, weights, shares[k] * shares[j], index)
         self._add_up_if_many()
 
     def join(self, others: BoundaryRows) -> None:
@@ -337,13 +341,14 @@ class RowsBetween:
         self.n_waiting = 0  # numbers in them
         self._scatter: Array | None = None
 
-    def add(self, rows: Array, weights: Array | None, one: Array, other: Array) -> None:
-        n = self._n
-        spread = one[::n] * other[::n]
-        near = np.flatnonzero(spread > HARD)
-        index = n * near
-        counts = n * spread[near]
-        self._append((rows[index], counts if weights is None else counts * weights[index]))
+    def add(
+        self, rows: Array, weights: Array | None, spread: Array, index: AnyArray | None
+    ) -> None:
+        """Add rows numbered ``index``, or all, by how much they lie between the two classes."""
+        near = self._n * np.flatnonzero(spread[:: self._n] > HARD)
+        counts = self._n * spread[near]
+        near = near if index is None else index[near]
+        self._append((rows[near], counts if weights is None else counts * weights[near]))
 
     def join(self, others: RowsBetween) -> None:
         for part in others._parts:

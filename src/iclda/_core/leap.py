@@ -139,15 +139,17 @@ def _aimed(system: System, sample: HeldRows, tol: float, n_failures: int) -> _Ai
     rows: it is taken about an anchor, at which tied classes already share their rows as they will.
     """
     state = system.state
-    each = np.arange(len(state.scores))
-    groups = _tied(_stretched(system, _DEEPEST, each)[1])
+    alone = np.arange(len(state.scores))
+    deepest, stretch = _stretched(system, _DEEPEST, alone)
+    groups = _tied(stretch)
     cost = max(state.tau * sample.entropy(state.scores, groups), 1e-300)
     aim = _AIM if len(np.unique(groups)) == len(groups) else _AIM_TIED
     factor = float(np.clip(np.sqrt(aim * tol / cost), _DEEPEST, 1)) ** (1 / (1 + n_failures))
     if factor > _ENOUGH:
         # Entropy does not cost too much any more: correct the scores or, if they are right, go on.
         factor = 1.0 if system.ascent()[1] > _STILL * tol else _AIM
-    scores, _ = _stretched(system, factor, groups)
+    is_deepest = factor == _DEEPEST and aim == _AIM
+    scores = deepest if is_deepest else _stretched(system, factor, groups)[0]
     step = (scores - state.scores) / 2**n_failures
     return _Aim(state.scores + step, factor * state.tau, groups)
 
