@@ -121,7 +121,7 @@ class Stopwatch:
             begin = time.perf_counter()
             result = method(*args, **options)
             torch.cuda.synchronize()
-            detail = " + curvature" if options.get("curvature") else ""
+            detail = " + curvature" if np.any(options.get("curvature", 0)) else ""
             self.seconds.setdefault(name + detail, []).append(time.perf_counter() - begin)
             return result
 
