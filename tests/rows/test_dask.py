@@ -21,11 +21,15 @@ from dask_blocks import (
     N_BLOCKS,
     N_FEATURES,
     N_ROWS,
+    OPERATIONS,
     ROWS,
+    SAMPLE,
     assert_same_fit,
     fit,
+    frame_of,
     in_blocks,
     loaders,
+    stored_frame,
     with_entry,
 )
 from iclda import ImplicitlyConstrainedLDA, MomentConstrainedLDA
@@ -87,6 +91,18 @@ def test_loaders_give_the_same_fit_kept_on_the_workers_or_read_again(client, per
 def test_delayed_objects_are_loaders_too_and_may_be_empty(client):
     blocks = [delayed(load)() for load in [list, *loaders(ROWS), list]]
     assert_same_fit(fit(from_dask(blocks)), fit(ROWS))
+
+
+# Dask reads Parquet in a way that pandas 3.1 gives up.
+@pytest.mark.filterwarnings("ignore:The inplace keyword")
+@pytest.mark.parametrize("name", ["filtered", "assigned"])
+def test_a_dataframe_with_operations_on_it_is_fitted_to_their_result(client, name, tmp_path):
+    frame = OPERATIONS[name](stored_frame(tmp_path))
+    model, expected = (
+        MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=rows)
+        for rows in (frame, frame.compute())
+    )
+    assert_same_fit(model, expected)
 
 
 def test_a_fit_is_the_same_to_the_bit_on_one_worker_and_on_two(client):

@@ -13,7 +13,17 @@ from dask.delayed import delayed
 from numpy.testing import assert_allclose, assert_array_equal
 from threadpoolctl import threadpool_info
 
-from dask_blocks import ROWS, SAMPLE, assert_same_fit, fit, in_blocks, with_entry
+from dask_blocks import (
+    OPERATIONS,
+    ROWS,
+    SAMPLE,
+    assert_same_fit,
+    fit,
+    frame_of,
+    in_blocks,
+    stored_frame,
+    with_entry,
+)
 from iclda import MomentConstrainedLDA
 from iclda.rows import from_dask
 from problems import draw_sample
@@ -125,10 +135,6 @@ def test_empty_blocks_are_skipped():
         MomentConstrainedLDA().fit(from_dask([list, list]), SAMPLE.y)
 
 
-def frame_of(X, names="abcd"):
-    return pandas.DataFrame(X, columns=list(names))
-
-
 def test_the_columns_of_a_dataframe_are_those_of_the_fit():
     frame = dask.dataframe.from_pandas(frame_of(ROWS), npartitions=3)
     model = MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=frame)
@@ -139,6 +145,34 @@ def test_the_columns_of_a_dataframe_are_those_of_the_fit():
         with pytest.raises(ValueError, match="column 2 of X is 'd', and was 'c'"):
             model.predict(other)
     assert_array_equal(model.predict(frame), model.predict(frame_of(ROWS)))
+
+
+# Dask reads Parquet in a way that pandas 3.1 gives up.
+@pytest.mark.filterwarnings("ignore:The inplace keyword")
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_a_dataframe_with_operations_on_it_is_fitted_to_their_result(name, tmp_path):
+    frame = OPERATIONS[name](stored_frame(tmp_path))
+    expected = frame.compute()
+    labeled = frame_of(SAMPLE.X)
+    model, wanted = (
+        MomentConstrainedLDA().fit(labeled, SAMPLE.y, X_unlabeled=many)
+        for many in (frame, expected)
+    )
+    assert_same_fit(model, wanted)
+    y = np.where(np.arange(len(expected)) < 99, expected["b"] > expected["b"].median(), -1)
+    assert_same_fit(MomentConstrainedLDA().fit(frame, y), MomentConstrainedLDA().fit(expected, y))
+    assert_array_equal(model.predict(frame), model.predict(expected))
+
+
+def test_a_dataframe_without_rows_is_as_an_array_without_rows():
+    frame = dask.dataframe.from_pandas(frame_of(ROWS), npartitions=3)
+    with pytest.warns(UserWarning, match="no unlabeled rows"):
+        model = MomentConstrainedLDA().fit(
+            frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=frame[frame["a"] > 1e9]
+        )
+    with pytest.warns(UserWarning, match="no unlabeled rows"):
+        expected = fit(ROWS[:0], MomentConstrainedLDA)
+    assert_same_fit(model, expected)
 
 
 def test_names_of_a_dataframe_become_those_of_the_features():

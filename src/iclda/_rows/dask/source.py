@@ -68,11 +68,20 @@ def blocks_of(
     if kind == "loaders":
         return _blocks_of_loaders(source, n_features)
     width, names = _check_columns(source, name, n_features, feature_names)
-    (best,) = dask.optimize(source)
+    best = _optimized(source)
     keys = list(flatten(best.__dask_keys__()))
     is_sized = kind == "array" and not np.isnan(source.shape[0])
     n_bytes = float(source.nbytes) if is_sized else None
     return Blocks(keys, dict(best.__dask_graph__()), width, names, n_bytes, kind == "array")
+
+
+def _optimized(source: Any) -> Any:
+    """The same rows by fewer tasks."""
+    # Of a dataframe with operations on it, dask.optimize gives keys that name other rows.
+    if hasattr(source, "optimize"):
+        return source.optimize()
+    (best,) = dask.optimize(source)
+    return best
 
 
 def _check_columns(
