@@ -26,7 +26,7 @@ from iclda._rows.files.parquet import ParquetFiles
 from iclda._rows.files.reservoir import Reservoir
 from iclda._rows.files.rows import FileRows
 from iclda._rows.memory import MemoryRows
-from problems import draw_sample
+from problems import SEMI_SUPERVISED, draw_sample
 
 RNG = np.random.default_rng(77)
 NAMES = ["x0", "x1", "x2"]
@@ -36,6 +36,10 @@ FRAME = frame_of(X[:1000])
 SOFT = LinearRule(RNG.standard_normal((3, 2)), RNG.standard_normal(2), is_soft=True)
 SAMPLE = draw_sample(5, n_features=3, n_labeled=20, n_unlabeled=30_000)
 FEW = SAMPLE.X_unlabeled[:500]
+
+
+def named(array):
+    return pd.DataFrame(array, columns=NAMES)
 
 
 def fit(X_unlabeled, classifier=MomentConstrainedLDA, **parameters):
@@ -331,6 +335,25 @@ def test_names_of_arrays_in_batches_can_be_given():
         rows.from_batches(lambda: [FEW], feature_names=["a", "b"])
 
 
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["x0", "x2", "x1"], "column 1 of X_unlabeled is 'x2', and was 'x1'"),
+        (["a", "x1", "x2"], "column 0 of X_unlabeled is 'a', and was 'x0'"),
+    ],
+)
+def test_names_of_arrays_in_batches_are_compared_with_those_of_x(names, message):
+    model = MomentConstrainedLDA().fit(FRAMED, SAMPLE.y, X_unlabeled=named(FEW))
+    right, wrong = (
+        rows.from_batches(lambda: [FEW], feature_names=given) for given in (NAMES, names)
+    )
+    with pytest.raises(ValueError, match=message):
+        MomentConstrainedLDA().fit(FRAMED, SAMPLE.y, X_unlabeled=wrong)
+    with pytest.raises(ValueError, match=message.replace("X_unlabeled", "X")):
+        model.predict(wrong)
+    assert_array_equal(model.predict(right), model.predict(named(FEW)))
+
+
 # Large arrays and tables in memory.
 
 
@@ -372,7 +395,7 @@ CHANGES = {
     "entry": (changed_entry(), "block 0 .rows 0 to 29999, batch 0. holds other numbers"),
     "fewer rows": (WHOLE[:-1], "has 29999 rows, not 30000"),
     "more rows": (np.vstack([WHOLE, WHOLE]), "block 0 .*has 60000 rows, not 30000"),
-    "no rows": (WHOLE[:0], "block 0 and all others were missing: it gave its 30000 rows only once"),
+    "no rows": (WHOLE[:0], "block 0 and all others were missing, it gave its rows only once"),
     "other order": (WHOLE[::-1], "block 0. begins with other rows than before"),
 }
 
@@ -416,6 +439,37 @@ def test_a_reader_that_goes_on_where_it_stopped_is_refused_before_the_second_pas
 
     with pytest.raises(ValueError, match=r"block 0\) begins with other rows than before"):
         fit(rows.from_batches(left), ImplicitlyConstrainedLDA)
+
+
+class Once:
+    """What looks like a container, and goes through one iterator."""
+
+    def __init__(self):
+        self.batches = iter(np.array_split(WHOLE, 3))
+
+    def __iter__(self):
+        return self.batches
+
+
+def test_a_container_that_can_be_read_only_once_is_refused_before_it_is_read():
+    once = Once()
+    with pytest.raises(TypeError, match="can be read only once: its factory returned the same"):
+        rows.from_batches(lambda: once)
+    assert len(list(once)) == 3
+
+
+@pytest.mark.parametrize("n_batches", [1, 2, 3])
+@pytest.mark.parametrize("frame", [lambda X: X, named], ids=["arrays", "tables"])
+def test_a_map_over_one_generator_is_refused_before_the_first_pass(n_batches, frame):
+    batches = iter(np.array_split(WHOLE, n_batches))
+    source = rows.from_batches(lambda: map(frame, batches))
+    seen = []
+    with (
+        rows.progress(lambda *numbers: seen.append(numbers)),
+        pytest.raises(ValueError, match="only once|begins with other rows than before"),
+    ):
+        fit(source)
+    assert not seen
 
 
 def test_a_reader_of_arrow_that_can_be_read_only_once_is_refused():
@@ -475,6 +529,33 @@ def test_a_source_without_rows_has_to_say_how_wide_it_is():
     none = rows.from_batches(lambda: [FEW[:0]], n_features=3)
     with pytest.warns(UserWarning, match="got no unlabeled rows"):
         fit(none)
+
+
+WITHOUT_ROWS = {
+    "lazy frame": lambda: pl.LazyFrame(named(FEW)).filter(pl.col("x0") > 1e9),
+    "dataset": lambda: pyarrow.dataset.dataset(table(FEW)).filter(
+        pyarrow.dataset.field("x0") > 1e9
+    ),
+}
+
+
+@pytest.mark.parametrize("source", WITHOUT_ROWS.values(), ids=WITHOUT_ROWS)
+@pytest.mark.parametrize("method", SEMI_SUPERVISED.values(), ids=SEMI_SUPERVISED)
+def test_a_query_without_rows_is_as_an_array_without_rows(source, method):
+    with pytest.warns(UserWarning, match="got no unlabeled rows") as warned:
+        model = method().fit(FRAMED, SAMPLE.y, X_unlabeled=source())
+    assert len(warned) == 1
+    assert_allclose(model.coef_, SupervisedLDA().fit(FRAMED, SAMPLE.y).coef_, rtol=1e-12)
+
+
+def test_a_query_without_rows_beside_rows_of_x_changes_nothing():
+    y = np.concatenate([SAMPLE.y, np.full(len(FEW), -1)])
+    every = named(np.concatenate([SAMPLE.X, FEW]))
+    model, expected = (
+        ImplicitlyConstrainedLDA().fit(every, y, X_unlabeled=none)
+        for none in (WITHOUT_ROWS["lazy frame"](), None)
+    )
+    assert_allclose(model.objective_, expected.objective_, rtol=1e-9)
 
 
 DIFFERENT = {
@@ -676,6 +757,8 @@ def test_settings_that_make_no_sense_are_refused(folder):
         rows.open(folder / "rows.npy", memory=0)
     with pytest.raises(ValueError, match="batches have 3 columns, but n_features=4"):
         rows.from_batches(lambda: [FEW], n_features=4)
+    with pytest.raises(ValueError, match="n_rows=0, but the first batch of X has 500 rows"):
+        rows.from_batches(lambda: [FEW], n_rows=0)
 
 
 def test_a_source_says_what_it_is(folder):

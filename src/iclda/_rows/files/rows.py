@@ -221,6 +221,8 @@ class FileRows(BlockSums):
         is_all = n >= self.n_rows
         numbers = self._all_numbers() if is_all else self._look(n)
         rows = self._looked = rows_at(self._reader, numbers, must_exist=is_all)
+        if self._n_rows is None and len(rows) == 0:
+            self._n_rows = 0  # it ended before its first row
         return rows, numbers[: len(rows)]
 
     def _all_numbers(self) -> AnyArray:
