@@ -8,6 +8,8 @@ import dask.array
 import dask.dataframe
 import numpy as np
 import pandas
+import polars
+import pyarrow
 import pytest
 from dask.delayed import delayed
 from numpy.testing import assert_allclose, assert_array_equal
@@ -145,6 +147,44 @@ def test_the_columns_of_a_dataframe_are_those_of_the_fit():
         with pytest.raises(ValueError, match="column 2 of X is 'd', and was 'c'"):
             model.predict(other)
     assert_array_equal(model.predict(frame), model.predict(frame_of(ROWS)))
+
+
+TABLES = {
+    "pandas": lambda frame: frame,
+    "polars": polars.DataFrame,
+    "pyarrow": pyarrow.Table.from_pandas,
+}
+
+
+@pytest.mark.parametrize("kind", TABLES)
+@pytest.mark.parametrize("persist", [None, True, False])
+def test_names_of_tables_that_loaders_return_are_compared_with_those_of_the_fit(kind, persist):
+    right, wrong = (TABLES[kind](frame_of(ROWS)[list(names)]) for names in ("abcd", "abdc"))
+    model = MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=frame_of(ROWS))
+    mixed = from_dask([lambda: right, lambda: wrong], persist=persist)
+    with pytest.raises(ValueError, match="X_unlabeled, block 1: .* column 2 is 'd', and was 'c'"):
+        MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=mixed)
+    with pytest.raises(ValueError, match="X, block 1: .* column 2 is 'd', and was 'c'"):
+        model.predict(mixed).compute()
+
+
+def test_names_are_compared_in_every_fit_of_one_source():
+    source = from_dask([lambda: frame_of(ROWS, "abdc")])
+    fit(source, MomentConstrainedLDA)
+    with pytest.raises(ValueError, match="X_unlabeled, block 0: .* column 2 is 'd', and was 'c'"):
+        MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=source)
+
+
+def test_loaders_of_tables_with_the_names_of_the_fit_are_taken_without_a_warning():
+    source = from_dask([lambda: frame_of(ROWS[:9_000]), list, lambda: frame_of(ROWS[9_000:])])
+    model = MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=source)
+    assert_same_fit(model, fit(ROWS, MomentConstrainedLDA))
+
+
+def test_names_of_tables_that_loaders_return_are_the_same_in_all_blocks():
+    blocks = [frame_of(ROWS)[list(names)] for names in ("abcd", "abdc")]
+    with pytest.raises(ValueError, match="columns of X_unlabeled, block 1 have other names"):
+        fit(from_dask([lambda: blocks[0], lambda: blocks[1]]), MomentConstrainedLDA)
 
 
 # Dask reads Parquet in a way that pandas 3.1 gives up.

@@ -466,7 +466,7 @@ def test_a_map_over_one_generator_is_refused_before_the_first_pass(n_batches, fr
     seen = []
     with (
         rows.progress(lambda *numbers: seen.append(numbers)),
-        pytest.raises(ValueError, match="only once|begins with other rows than before"),
+        pytest.raises(ValueError, match=r"only once|begins with other rows than before"),
     ):
         fit(source)
     assert not seen

@@ -57,6 +57,7 @@ class Blocks:
     n_features: int | None
     feature_names: list[str] | None = None
     n_bytes: float | None = None
+    expected: tuple[str, ...] | None = None  # names of the fit, where only a read tells those found
     is_array: bool = False
 
 
@@ -66,13 +67,14 @@ def blocks_of(
     """The blocks of a source, whose columns must be those of the fit."""
     kind = _kind_of(source, name)
     if kind == "loaders":
-        return _blocks_of_loaders(source, n_features)
+        return _blocks_of_loaders(source, n_features, feature_names)
     width, names = _check_columns(source, name, n_features, feature_names)
     best = _optimized(source)
     keys = list(flatten(best.__dask_keys__()))
     is_sized = kind == "array" and not np.isnan(source.shape[0])
     n_bytes = float(source.nbytes) if is_sized else None
-    return Blocks(keys, dict(best.__dask_graph__()), width, names, n_bytes, kind == "array")
+    graph = dict(best.__dask_graph__())
+    return Blocks(keys, graph, width, names, n_bytes, is_array=kind == "array")
 
 
 def _optimized(source: Any) -> Any:
@@ -98,7 +100,9 @@ def _check_columns(
     return source.shape[1], names
 
 
-def _blocks_of_loaders(loaders: list[Any], n_features: int | None) -> Blocks:
+def _blocks_of_loaders(
+    loaders: list[Any], n_features: int | None, feature_names: AnyArray | None
+) -> Blocks:
     graph: dict[Any, Any] = {}
     inputs = []
     for loader in loaders:
@@ -106,7 +110,12 @@ def _blocks_of_loaders(loaders: list[Any], n_features: int | None) -> Blocks:
             graph.update(loader.__dask_graph__())
             loader = loader.key
         inputs.append(loader)
-    return Blocks(inputs, graph, n_features)
+    return Blocks(inputs, graph, n_features, expected=plain_names(feature_names))
+
+
+def plain_names(names: AnyArray | None) -> tuple[str, ...] | None:
+    """Names of the fit as they travel."""
+    return None if names is None else tuple(map(str, names))
 
 
 def array_of(source: Any, name: str, n_features: int, feature_names: AnyArray | None) -> Any:
@@ -119,8 +128,9 @@ def array_of(source: Any, name: str, n_features: int, feature_names: AnyArray | 
     if kind == "array":
         return source
     parts = []
+    names = plain_names(feature_names) if kind == "loaders" else None
     for i, block in enumerate(source if kind == "loaders" else source.to_delayed()):
-        task = partial(rows_of, known=Known(name, i, n_features))
+        task = partial(rows_of, known=Known(name, i, n_features, names=names))
         rows = (
             delayed(task)(block) if isinstance(block, Delayed) else delayed(partial(task, block))()
         )
