@@ -162,16 +162,16 @@ def test_names_of_tables_that_loaders_return_are_compared_with_those_of_the_fit(
     right, wrong = (TABLES[kind](frame_of(ROWS)[list(names)]) for names in ("abcd", "abdc"))
     model = MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=frame_of(ROWS))
     mixed = from_dask([lambda: right, lambda: wrong], persist=persist)
-    with pytest.raises(ValueError, match="X_unlabeled, block 1: .* column 2 is 'd', and was 'c'"):
+    with pytest.raises(ValueError, match=r"X_unlabeled, block 1: .* column 2 is 'd', and was 'c'"):
         MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=mixed)
-    with pytest.raises(ValueError, match="X, block 1: .* column 2 is 'd', and was 'c'"):
+    with pytest.raises(ValueError, match=r"X, block 1: .* column 2 is 'd', and was 'c'"):
         model.predict(mixed).compute()
 
 
 def test_names_are_compared_in_every_fit_of_one_source():
     source = from_dask([lambda: frame_of(ROWS, "abdc")])
     fit(source, MomentConstrainedLDA)
-    with pytest.raises(ValueError, match="X_unlabeled, block 0: .* column 2 is 'd', and was 'c'"):
+    with pytest.raises(ValueError, match=r"X_unlabeled, block 0: .* column 2 is 'd', and was 'c'"):
         MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=source)
 
 

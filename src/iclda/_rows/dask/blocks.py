@@ -62,9 +62,7 @@ class Known:
     n_features: int | None
     look: Look | None = None
     begin: int = 0  # number of its first row among all
-    names: tuple[str, ...] | None = (
-        None  # those of the fit, until it was read; tables must have them
-    )
+    names: tuple[str, ...] | None = None  # of the fit, which a table must have; until it was read
 
     @property
     def label(self) -> str:

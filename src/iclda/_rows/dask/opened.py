@@ -146,8 +146,8 @@ def _check_alike(looks: Sequence[Look], known: Sequence[Known], name: str) -> in
             )
         if one.names != first.names and None not in (one.names, first.names):
             raise ValueError(
-                f"The columns of {known[i].label} have other names, or another order, than those of "
-                f"block {filled[0]}: give all blocks the same columns in the same order."
+                f"The columns of {known[i].label} have other names, or another order, than those "
+                f"of block {filled[0]}: give all blocks the same columns in the same order."
             )
     return first.n_features
 
