@@ -22,6 +22,7 @@ from iclda import ImplicitlyConstrainedLDA, MomentConstrainedLDA, SupervisedLDA,
 from iclda._core.frame import frame_of
 from iclda._core.labelsums import LinearRule
 from iclda._rows import open as dispatch
+from iclda._rows.files.arrays import MappedArray
 from iclda._rows.files.parquet import ParquetFiles
 from iclda._rows.files.reservoir import Reservoir
 from iclda._rows.files.rows import FileRows
@@ -102,6 +103,22 @@ def test_sums_are_bit_for_bit_the_same_for_any_number_of_threads(folder, file, n
     one, many = sums(folder / file), sums(folder / file, n_threads=n_threads)
     for found, expected in zip(many, one, strict=True):
         assert_identical(found, expected)
+
+
+@pytest.mark.parametrize("orders", ["FC", "CF", "F1", "1F", "1C", "FCF"])
+@pytest.mark.parametrize("dtype", ["f4", ">f8", "i2"])
+def test_files_may_differ_in_the_order_of_their_entries(orders, dtype, tmp_path):
+    every = (100 * X[:3_000]).astype(dtype)
+    # One row is stored in C order, whatever it was.
+    cuts = np.cumsum([1 if order == "1" else 1_111 for order in orders])
+    parts = np.split(every[: cuts[-1]], cuts[:-1])
+    for i, (order, part) in enumerate(zip(orders, parts, strict=True)):
+        np.save(tmp_path / f"{i}.npy", np.asarray(part, order="F" if order in "F1" else "C"))
+    read = opened(tmp_path)
+    expected = MemoryRows(every[: cuts[-1]].astype(float)).moments(FRAME)
+    assert_allclose(read.moments(FRAME).scatter, expected.scatter, rtol=1e-10)
+    assert_array_equal(opened(tmp_path).sample(10**6, 0)[0], every[: cuts[-1]])
+    assert_array_equal(opened(tmp_path).applied(lambda block: block[:, 1]), every[: cuts[-1], 1])
 
 
 @pytest.mark.parametrize("n_batch", [7_919, 65_536, 100_000])
@@ -512,6 +529,30 @@ def test_a_file_that_shrinks_during_a_fit_is_named_with_both_sizes(tmp_path):
         pytest.raises(ValueError, match=f"has {size - 8} bytes, not {size}"),
     ):
         fit(mapped, ImplicitlyConstrainedLDA)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_file_that_is_cut_short_while_it_is_read_is_named(order, tmp_path):
+    path = tmp_path / "rows.npy"
+    np.save(path, np.asarray(X, order=order))
+
+    def shrink(n_pass, n_done, n_all):
+        os.truncate(path, 10_000)
+
+    with (
+        rows.progress(shrink),
+        pytest.raises(OSError, match=r"rows\.npy ends .* bytes early: it was cut short"),
+    ):
+        fit(rows.open(path, memory=1))
+
+
+def test_a_map_that_is_cut_short_while_it_is_read_is_named(tmp_path):
+    path = tmp_path / "rows.npy"
+    np.save(path, X)
+    (chunk,) = MappedArray(np.load(path, mmap_mode="r"), "X").chunks(100)
+    os.truncate(path, 10_000)
+    with pytest.raises(ValueError, match=r"rows\.npy has 10000 bytes, not 1800128"):
+        chunk.fill(np.empty((100, 3), X.dtype), 100_000)
 
 
 # 37. Batches that differ, 20. NaN.
