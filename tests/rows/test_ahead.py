@@ -57,10 +57,14 @@ def test_an_error_of_the_consumer_does_not_wait_for_a_slow_reader(error):
         finally:
             is_closed.set()
 
+    def consume():
+        with closing(read_ahead(slow())) as items:
+            for _ in items:
+                raise error
+
     begin = time.perf_counter()
-    with pytest.raises(error), closing(read_ahead(slow())) as items:
-        for _ in items:
-            raise error
+    with pytest.raises(error):
+        consume()
     assert time.perf_counter() - begin < 10
     assert not is_closed.is_set()
     is_over.set()

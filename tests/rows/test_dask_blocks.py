@@ -215,6 +215,12 @@ def test_a_dataframe_without_rows_is_as_an_array_without_rows():
     assert_same_fit(model, expected)
 
 
+def test_a_column_of_a_dataframe_is_refused_with_the_way_out():
+    frame = dask.dataframe.from_pandas(frame_of(ROWS), npartitions=3)
+    with pytest.raises(TypeError, match=r"2-d, .* a Dask Series: pass X_unlabeled\.to_frame\(\)"):
+        fit(frame["a"])
+
+
 def test_names_of_a_dataframe_become_those_of_the_features():
     rows = dask.dataframe.from_pandas(frame_of(ROWS[:60]), npartitions=3)
     y = np.where(np.arange(60) < 30, ROWS[:60, 0] > 0, -1)
@@ -271,6 +277,10 @@ BAD_SETTINGS = {
     "no loaders": (([],), {}, ValueError, "empty list: pass one loader for every block"),
     "no callable": (([list, 3],), {}, TypeError, r"source\[1\] must be a function .* got int"),
     "retries": (([list],), {"retries": -1}, ValueError, "0 or more, got -1"),
+    "timeout in words": (([list],), {"timeout": "x"}, ValueError, "number of seconds, .* got 'x'"),
+    "endless timeout": (([list],), {"timeout": np.inf}, ValueError, "or None, got inf"),
+    "persist": (([list],), {"persist": "x"}, ValueError, "True, False or None, got 'x'"),
+    "client": (([list],), {"client": "x"}, TypeError, r"distributed\.Client, or None, got str"),
     "timeout": (([list],), {"timeout": 0}, ValueError, "positive number of seconds, .* got 0"),
 }
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
+import scipy.sparse
 from numpy.testing import assert_allclose, assert_array_equal
 
 from backends import opened, table
@@ -717,6 +718,59 @@ def test_a_parquet_file_with_bad_pages_is_named(tmp_path):
         fit(pyarrow.dataset.dataset(path))
 
 
+def test_a_parquet_file_whose_pages_differ_from_their_checksums_is_named(tmp_path):
+    path = tmp_path / "rows.parquet"
+    options = {"compression": "none", "use_dictionary": False, "write_page_checksum": True}
+    pq.write_table(table(FEW), path, **options)
+    data = bytearray(path.read_bytes())
+    place = data.index(FEW[250, 1].tobytes())
+    data[place] ^= 1  # another number, and as good as any
+    path.write_bytes(data)
+    for source in (path, pyarrow.dataset.dataset(path)):
+        with pytest.raises(OSError, match=r"cannot be read.*CRC"):
+            fit(source)
+
+
+def test_a_parquet_file_with_a_column_twice_is_refused(tmp_path):
+    columns = [pa.array(column) for column in FEW.T]
+    twice = pa.Table.from_arrays(columns, names=["a", "b", "a"])
+    pq.write_table(twice, tmp_path / "rows.parquet")
+    with pytest.raises(ValueError, match=r"rows\.parquet has 2 columns called 'a'"):
+        fit(tmp_path / "rows.parquet")
+    with pytest.raises(ValueError, match="X has 2 columns called 'a'"):
+        rows.from_batches(lambda: [twice])
+
+
+def test_names_of_rows_that_pandas_stores_are_no_feature(tmp_path):
+    frame = named(FEW)[::-1]
+    frame[frame["x0"] > 0].to_parquet(tmp_path / "a.parquet")
+    frame.set_index("x2").to_parquet(tmp_path / "b.parquet")
+    assert "__index_level_0__" in pq.read_schema(tmp_path / "a.parquet").names
+    assert opened(tmp_path / "a.parquet").feature_names == NAMES
+    assert opened(tmp_path / "b.parquet").feature_names == ["x0", "x1"]
+    chosen = opened(rows.open(tmp_path / "b.parquet", columns=NAMES))
+    assert_array_equal(chosen.sample(1000, 0)[0], FEW[::-1])
+
+
+@pytest.mark.parametrize(("memory", "most"), [(2**28, 2**26), (2**24, 2**24), (1, 2**24)])
+def test_buffers_of_many_columns_stay_within_memory(memory, most, tmp_path, monkeypatch):
+    wide = RNG.standard_normal((50, 1500)).astype(np.float32)
+    pq.write_table(table(wide), tmp_path / "rows.parquet")
+    sizes = []
+
+    class Noted(pq.ParquetFile):
+        def __init__(self, *args, buffer_size, **options):
+            sizes.append(buffer_size)
+            super().__init__(*args, buffer_size=buffer_size, **options)
+
+    monkeypatch.setattr(pq, "ParquetFile", Noted)
+    read = opened(rows.open(tmp_path / "rows.parquet", memory=memory))
+    sizes.clear()
+    assert_array_equal(read.sample(50, 0)[0], wide)
+    assert sizes
+    assert max(sizes) * 1500 <= most
+
+
 def test_what_is_no_npy_file_is_named(tmp_path):
     path = tmp_path / "rows.npy"
     path.write_bytes(b"nothing of the kind")
@@ -733,11 +787,25 @@ def test_what_is_no_npy_file_is_named(tmp_path):
 def test_paths_that_lead_nowhere_are_named(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"X_unlabeled: there is no file .*none\.npy"):
         fit(tmp_path / "none.npy")
+    with pytest.raises(FileNotFoundError, match=r"X_unlabeled: there is no file .*none"):
+        fit(str(tmp_path / "none"))
     with pytest.raises(FileNotFoundError, match=r"holds no file of that pattern"):
         fit(str(tmp_path / "*.npy"))
     (tmp_path / "_SUCCESS").touch()
     with pytest.raises(FileNotFoundError, match=r"holds no file that ends in \.npy"):
         fit(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "n_rows"),
+    [("", 20), ("*.npy", 10), ("**/*.npy", 20), ("_*.npy", 3), ("_more/*.npy", 7)],
+)
+def test_names_that_begin_with_an_underscore_or_a_dot_are_left_out(pattern, n_rows, tmp_path):
+    files = {"a": 10, "_a": 3, ".a": 4, "sub/a": 10, "sub/_a": 5, "_more/a": 7}
+    for file, n in files.items():
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        np.save(tmp_path / f"{file}.npy", FEW[:n])
+    assert opened(str(tmp_path / pattern)).n_rows == n_rows
 
 
 def test_files_of_unknown_or_several_formats_are_refused_with_the_way_out(tmp_path):
@@ -793,13 +861,82 @@ def test_a_source_too_short_for_a_first_look_is_refused():
         fit(source)
 
 
-def test_settings_that_make_no_sense_are_refused(folder):
-    with pytest.raises(ValueError, match="memory must be a positive number of bytes, got 0"):
-        rows.open(folder / "rows.npy", memory=0)
-    with pytest.raises(ValueError, match="batches have 3 columns, but n_features=4"):
-        rows.from_batches(lambda: [FEW], n_features=4)
-    with pytest.raises(ValueError, match="n_rows=0, but the first batch of X has 500 rows"):
-        rows.from_batches(lambda: [FEW], n_rows=0)
+SENSELESS = {
+    "n_features": ({"n_features": 4}, "batches have 3 columns, but n_features=4"),
+    "n_features of text": ({"n_features": "x"}, "n_features must be an integer, .* got 'x'"),
+    "no rows": ({"n_rows": 0}, "n_rows=0, but the first batch of X has 500 rows"),
+    "n_rows of text": ({"n_rows": "x"}, "n_rows must be an integer, 0 or more, .* got 'x'"),
+    "half a row": ({"n_rows": 3.5}, r"n_rows must be an integer, .* got 3\.5"),
+    "fewer than no rows": ({"n_rows": -1}, "n_rows must be an integer, .* got -1"),
+    "memory": ({"memory": 0}, "memory must be a positive number of bytes, got 0"),
+    "memory of text": ({"memory": "1GB"}, r"memory must be .* got '1GB'\. 2\*\*30"),
+    "no memory": ({"memory": None}, "memory must be a positive number of bytes, got None"),
+    "endless memory": ({"memory": np.inf}, "memory must be a positive number of bytes, got inf"),
+    "repeated names": ({"feature_names": ["a", "b", "a"]}, "has 2 columns called 'a'"),
+}
+
+
+@pytest.mark.parametrize(("settings", "message"), SENSELESS.values(), ids=SENSELESS)
+def test_settings_that_make_no_sense_are_refused(settings, message, folder):
+    with pytest.raises(ValueError, match=message):
+        rows.from_batches(lambda: [FEW], **settings)
+    if "memory" in settings:
+        with pytest.raises(ValueError, match=message):
+            rows.open(folder / "rows.npy", **settings)
+
+
+@pytest.mark.parametrize("names", ["x0", b"x0", 3])
+def test_names_are_a_list(names, folder):
+    with pytest.raises(TypeError, match=f"columns must be a list of names, got {names!r}"):
+        rows.open(folder / "rows.parquet", columns=names)
+    with pytest.raises(TypeError, match=f"feature_names must be a list of names, got {names!r}"):
+        rows.from_batches(lambda: [FEW], feature_names=names)
+
+
+NO_SOURCES = {
+    "None": (None, TypeError, "must be a path, .* got NoneType"),
+    "a number": (3, TypeError, "must be a path, .* got int"),
+    "a table in memory": (named(FEW), TypeError, "got DataFrame.* to a classifier as they are"),
+    "a source": (rows.from_batches(lambda: [FEW]), TypeError, "must be a path, .* got FileSource"),
+    "no paths": ([], ValueError, "empty list: pass the path of at least one file"),
+    "arrays": ([FEW, FEW], TypeError, "list of ndarray, .*from_batches"),
+    "a path and an array": (["a.npy", FEW], TypeError, "entry 1 is of type ndarray"),
+    "an array and a path": ([FEW, Path("a.npy")], TypeError, "entry 0 is of type ndarray"),
+    "a scanner": (pyarrow.dataset.dataset(table(FEW)).scanner(), TypeError, "got Scanner"),
+}
+
+
+@pytest.mark.parametrize(("X", "error", "message"), NO_SOURCES.values(), ids=NO_SOURCES)
+def test_what_cannot_be_opened_is_refused_with_what_can(X, error, message):
+    with pytest.raises(error, match=message):
+        rows.open(X)
+
+
+def test_a_list_of_paths_and_arrays_is_refused_by_a_fit():
+    with pytest.raises(TypeError, match=r"X_unlabeled is a list with paths in it, .* entry 1 is"):
+        fit(["a.npy", FEW])
+
+
+def test_readers_of_arrow_are_refused_with_the_way_out(folder):
+    with pytest.raises(TypeError, match=r"a pyarrow Scanner, .* pass X_unlabeled\.to_table\(\)"):
+        fit(pyarrow.dataset.dataset(table(FEW)).scanner())
+    with pytest.raises(TypeError, match=r"a pyarrow ParquetFile, .* pass X_unlabeled\.read\(\)"):
+        fit(pq.ParquetFile(folder / "rows.parquet"))
+
+
+NO_BATCHES = {
+    "None": (None, "must return an iterable of batches, got NoneType"),
+    "one number": (3, "must return an iterable of batches, got int"),
+    "a batch of None": ([None], "batch 0 must be a 2-d array or a table .* got NoneType"),
+    "a later one of None": ([FEW, None], "batch 1 must be a 2-d array or a table .* got NoneType"),
+    "sparse": ([scipy.sparse.csr_array(FEW)], r"batch 0 is a sparse csr_array: .*toarray\(\)"),
+}
+
+
+@pytest.mark.parametrize(("batches", "message"), NO_BATCHES.values(), ids=NO_BATCHES)
+def test_what_is_no_batch_is_refused(batches, message):
+    with pytest.raises(TypeError, match=message):
+        fit(rows.from_batches(lambda: batches))
 
 
 def test_a_source_says_what_it_is(folder):

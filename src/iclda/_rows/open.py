@@ -32,6 +32,7 @@ _FILE_TYPES = {
 # Taken for arrays in memory unless they are large.
 _LARGE_TYPES = {("numpy", "memmap"), ("pyarrow", "Table")}
 _LARGE = 2**28  # bytes
+_FEW = 64  # entries of a list that are looked at: one that holds a path must hold nothing else
 
 
 class OpenRows(Rows, Protocol):
@@ -103,7 +104,7 @@ def _name_of_backend(X: Any) -> str | None:
     own: str | None = getattr(type(X), "_iclda_backend", None)  # made by iclda.rows
     if own is not None:
         return own
-    if _is_path(X) or (isinstance(X, (list, tuple)) and len(X) > 0 and all(map(_is_path, X))):
+    if is_path(X) or (isinstance(X, (list, tuple)) and any(map(is_path, X[:_FEW]))):
         return "files"
     package = type(X).__module__.partition(".")[0]
     kind = package, type(X).__name__
@@ -112,5 +113,6 @@ def _name_of_backend(X: Any) -> str | None:
     return _BACKENDS.get(package)
 
 
-def _is_path(value: Any) -> bool:
+def is_path(value: Any) -> bool:
+    """Whether it names a file."""
     return isinstance(value, (str, os.PathLike))

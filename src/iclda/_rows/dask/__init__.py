@@ -23,7 +23,7 @@ from ..._core.types import AnyArray, Array
 from .blocks import Known
 from .opened import Opened, open_blocks
 from .rows import DaskRows
-from .source import DaskSource, array_of, blocks_of, check_features, plain_names
+from .source import DaskSource, array_of, blocks_of, check_features, kind_of, plain_names
 from .tasks import applied
 from .workers import Workers, workers_of
 
@@ -41,7 +41,10 @@ def open_rows(
     n_threads: int = 1,
 ) -> DaskRows:
     """Rows of a Dask array or dataframe, or of loaders. Blocks are looked at the first time."""
-    source = X if isinstance(X, DaskSource) else DaskSource(X)
+    if not isinstance(X, DaskSource):
+        kind_of(X, name)
+        X = DaskSource(X)
+    source: DaskSource = X
     workers = workers_of(source.client, source.retries, source.timeout)
     if not _is_open(source, workers, feature_names):
         found = blocks_of(source.source, name, n_features, feature_names)

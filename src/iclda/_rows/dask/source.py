@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from math import inf
+from numbers import Real
 from typing import Any, ClassVar
 
 import dask
@@ -29,20 +31,29 @@ class DaskSource:
 
     def __repr__(self) -> str:
         n_blocks = "" if not isinstance(self.source, list) else f"{len(self.source)} "
-        return f"<rows of {n_blocks}{_kind_of(self.source, 'source')}>"
+        return f"<rows of {n_blocks}{kind_of(self.source, 'source')}>"
 
     def __post_init__(self) -> None:
         if isinstance(self.source, (list, tuple)):
             self.source = list(self.source)
             _check_loaders(self.source)
         else:
-            _kind_of(self.source, "source")
+            kind_of(self.source, "source")
         if not isinstance(self.retries, (int, np.integer)) or self.retries < 0:
             raise ValueError(f"retries must be an integer, 0 or more, got {self.retries!r}.")
-        if self.timeout is not None and not self.timeout > 0:
-            raise ValueError(
-                f"timeout must be a positive number of seconds, or None, got {self.timeout!r}."
+        _check_timeout(self.timeout)
+        if self.persist not in (None, True, False):
+            raise ValueError(f"persist must be True, False or None, got {self.persist!r}.")
+        if self.client is not None and not hasattr(self.client, "run_on_scheduler"):
+            raise TypeError(
+                f"client must be a distributed.Client, or None, got {type(self.client).__name__}: "
+                "pass distributed.Client(address)."
             )
+
+
+def _check_timeout(timeout: Any) -> None:
+    if timeout is not None and not (isinstance(timeout, Real) and 0 < float(timeout) < inf):
+        raise ValueError(f"timeout must be a positive number of seconds, or None, got {timeout!r}.")
 
 
 @dataclass(frozen=True)
@@ -65,7 +76,7 @@ def blocks_of(
     source: Any, name: str, n_features: int | None = None, feature_names: AnyArray | None = None
 ) -> Blocks:
     """The blocks of a source, whose columns must be those of the fit."""
-    kind = _kind_of(source, name)
+    kind = kind_of(source, name)
     if kind == "loaders":
         return _blocks_of_loaders(source, n_features, feature_names)
     width, names = _check_columns(source, name, n_features, feature_names)
@@ -91,7 +102,7 @@ def _check_columns(
 ) -> tuple[int, list[str] | None]:
     """Number and names of the columns of an array or dataframe, as in the fit."""
     names = None
-    if _kind_of(source, name) == "array":
+    if kind_of(source, name) == "array":
         _check_array(source, name)
     else:
         columns = list(source.columns)
@@ -122,7 +133,7 @@ def array_of(source: Any, name: str, n_features: int, feature_names: AnyArray | 
     """A Dask array of the rows, not read."""
     import dask.array
 
-    kind = _kind_of(source, name)
+    kind = kind_of(source, name)
     if kind != "loaders":
         _check_columns(source, name, n_features, feature_names)
     if kind == "array":
@@ -139,14 +150,20 @@ def array_of(source: Any, name: str, n_features: int, feature_names: AnyArray | 
     return dask.array.concatenate(parts, allow_unknown_chunksizes=True)
 
 
-def _kind_of(source: Any, name: str) -> str:
+def kind_of(source: Any, name: str) -> str:
+    """Array, dataframe or loaders; TypeError for anything else, with what it must be."""
     if isinstance(source, list):
         return "loaders"
     if not isinstance(source, Delayed) and hasattr(source, "to_delayed"):
         if hasattr(source, "rechunk"):
             return "array"
-        if hasattr(source, "columns"):
+        if hasattr(source, "columns") and source.ndim == 2:
             return "dataframe"
+        if hasattr(source, "to_frame"):
+            raise TypeError(
+                f"{name} must be 2-d, rows x features, got a Dask {type(source).__name__}: pass "
+                f"{name}.to_frame(), a dataframe of one column."
+            )
     raise TypeError(
         f"{name} must be a Dask array, a Dask dataframe, or iclda.rows.from_dask(...) of one of "
         f"them or of a list of loaders, got {type(source).__name__}."

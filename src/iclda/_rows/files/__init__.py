@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..._core.types import AnyArray, Array
-from .reader import Reader
+from .reader import DEFAULT_MEMORY, Reader
 from .readers import reader_of
-from .rows import DEFAULT_MEMORY, FileRows
+from .rows import FileRows
 
 
 @dataclass(frozen=True, repr=False)
@@ -44,7 +44,7 @@ def open_rows(
     """Rows of a source, read a few at a time."""
     source = source_of(X, name)
     reader = source.reader.named(name)
-    reader.use_threads = n_threads > 1
+    reader.use_threads, reader.memory = n_threads > 1, source.memory
     if feature_names is not None and reader.feature_names is not None:
         reader = reader.selected(list(feature_names))
     if n_features is not None and reader.n_features != n_features:

@@ -54,29 +54,53 @@ def open_batches(
 def _first_batch(make: Callable[[], Iterable[Any]], name: str) -> Any:
     """The first batch that holds rows; TypeError if the batches can be read only once."""
     batches = make()
-    iterator = iter(batches)
-    if iterator is iter(batches if iterator is not batches else make()):
+    iterator = _iterator(batches, name)
+    if iterator is _iterator(batches if iterator is not batches else make(), name):
         raise TypeError(
             f"{name} can be read only once: its factory returned the same iterator twice. Every "
             "call must return a new one that starts from the first row."
         )
-    return next((batch for batch in _each(iterator) if _length(batch) > 0), None)
+    return next((batch for batch in _each(iterator, name) if _length(batch) > 0), None)
 
 
 def _reader(factory: Factory, name: str, first: Any, n_rows: int | None) -> _Batches:
-    kind = ArrayBatches if table_dtypes(first) is None else TableBatches
+    kind = ArrayBatches if table_dtypes(first, name) is None else TableBatches
     return kind(factory, name, first, n_rows)
 
 
-def _each(batches: Iterable[Any]) -> Iterator[Any]:
-    """All batches; what is open is closed when the consumer stops."""
-    iterator = iter(batches)
+def _iterator(batches: Any, name: str) -> Iterator[Any]:
     try:
-        yield from iterator
+        return iter(batches)
+    except TypeError:
+        raise TypeError(
+            f"{name}: the factory must return an iterable of batches, got "
+            f"{type(batches).__name__}. A function may yield its batches, or return a list."
+        ) from None
+
+
+def _each(batches: Iterable[Any], name: str) -> Iterator[Any]:
+    """All batches; what is open is closed when the consumer stops."""
+    iterator = _iterator(batches, name)
+    try:
+        for number, batch in enumerate(iterator):
+            _check_batch(batch, f"{name}: batch {number}")
+            yield batch
     finally:
         close = getattr(iterator, "close", None)
         if close is not None:
             close()
+
+
+def _check_batch(batch: Any, where: str) -> None:
+    """TypeError for what is no array and no table."""
+    kind = type(batch)
+    if kind.__module__.startswith("scipy.sparse"):
+        raise TypeError(f"{where} is a sparse {kind.__name__}: pass batch.toarray().")
+    if not hasattr(batch, "num_rows") and not hasattr(kind, "__len__"):
+        raise TypeError(
+            f"{where} must be a 2-d array or a table of pyarrow, polars or pandas, got "
+            f"{kind.__name__}."
+        )
 
 
 def _length(batch: Any) -> int:
@@ -102,7 +126,7 @@ class _Batches(Reader):
 
     def chunks(self, n_rows: int, wanted: AnyArray | None = None) -> Iterator[Chunk]:
         begin = 0
-        for number, batch in enumerate(_each(self._batches(n_rows))):
+        for number, batch in enumerate(_each(self._batches(n_rows), self.name)):
             if _length(batch) == 0:
                 continue
             chunk = self._chunk(batch, f"batch {number}", begin)
@@ -203,7 +227,10 @@ class ArrayBatches(_Batches):
 def _array(batch: Any, where: str) -> AnyArray:
     rows = np.asarray(batch)
     if rows.ndim != 2:
-        raise ValueError(f"{where} must be 2-d, rows x features, got shape {rows.shape}.")
+        raise ValueError(
+            f"{where} must be 2-d, rows x features, got shape {rows.shape}. The factory returns a "
+            "list of batches, or yields them."
+        )
     check_dtype(rows.dtype, where)
     return rows
 
@@ -215,7 +242,7 @@ class TableBatches(_Batches):
 
     def __init__(self, factory: Factory, name: str, first: Any, n_rows: int | None) -> None:
         super().__init__(factory, name, n_rows)
-        self._take(Columns(table_dtypes(first) or {}))
+        self._take(Columns(table_dtypes(first, name) or {}))
 
     def _take(self, columns: Columns) -> None:
         self._columns = columns
@@ -249,7 +276,7 @@ class TableBatches(_Batches):
 
     def _chunk(self, batch: Any, where: str, begin: int) -> Chunk:
         place = f"{self.name}: {where} (from row {begin} on)"
-        dtypes = table_dtypes(batch)
+        dtypes = table_dtypes(batch, place)
         if dtypes is None:
             raise ValueError(f"{place} is no table, as the first one is, but {type(batch)}.")
         self._columns.compare(dtypes, place, "the first one")

@@ -22,11 +22,10 @@ from ..memory import GROUP, rows_per_block
 from ..progress import report
 from ..sums import Block, BlockSums, OfBlocks, Sum, added, joined
 from .look import first_look, rows_at
-from .reader import Reader
+from .reader import DEFAULT_MEMORY, Reader
 from .reservoir import Reservoir
 from .slabs import FirstPass, Slab, check_slab, cut
 
-DEFAULT_MEMORY = 2**28  # bytes held of the rows at a time
 # Rows kept in the first pass: twice what a search asks for, so that another seed gives another
 # sample of them.
 _KEPT_ROWS = (4_000, 40_000)
