@@ -459,6 +459,25 @@ def test_a_reader_that_goes_on_where_it_stopped_is_refused_before_the_second_pas
         fit(rows.from_batches(left), ImplicitlyConstrainedLDA)
 
 
+@pytest.mark.parametrize("n_labeled", [20, 9_000])
+def test_labeled_rows_that_change_before_the_first_pass_are_named(n_labeled):
+    y = np.full(len(WHOLE), -1)
+    y[100 : 100 + n_labeled] = np.arange(n_labeled) % 2
+    other = WHOLE.copy()
+    other[100 : 100 + n_labeled] += 1
+    n_reads = 0
+
+    def batches():
+        nonlocal n_reads
+        n_reads += 1
+        # A look at the first batch, the labeled rows, a look at some others; then the first pass.
+        return [WHOLE if n_reads <= 3 else other]
+
+    source = rows.from_batches(batches, n_rows=len(WHOLE))
+    with pytest.raises(ValueError, match=r"X changed before the first pass: row 100 .*block 0"):
+        MomentConstrainedLDA().fit(source, y)
+
+
 class Once:
     """What looks like a container, and goes through one iterator."""
 
