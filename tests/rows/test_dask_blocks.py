@@ -2,6 +2,7 @@
 
 import sys
 from importlib import import_module
+from types import SimpleNamespace
 
 import cloudpickle
 import dask.array
@@ -27,6 +28,7 @@ from dask_blocks import (
     with_entry,
 )
 from iclda import MomentConstrainedLDA
+from iclda._rows.dask.workers import _state_of
 from iclda.rows import from_dask
 from problems import draw_sample
 
@@ -290,6 +292,25 @@ def test_bad_settings_are_refused_at_once(name):
     sources, settings, error, message = BAD_SETTINGS[name]
     with pytest.raises(error, match=message):
         from_dask(*sources, **settings)
+
+
+class Task:
+    """What the scheduler knows of a task, as far as it is asked."""
+
+    def __init__(self, *dependencies, worker=None):
+        self.dependencies = set(dependencies)
+        self.processing_on = None if worker is None else SimpleNamespace(address=worker)
+
+
+def test_workers_are_found_however_deep_the_task_is_that_they_are_at():
+    task = read = Task(worker="tcp://a")
+    for _ in range(5):
+        task = Task(task, read)
+    scheduler = SimpleNamespace(workers={"tcp://a": 1, "tcp://b": 2}, tasks={"total": task})
+    state = _state_of(scheduler, keys=["total", "gone"])
+    assert state == "1 of 2 workers are at work on them: tcp://a"
+    scheduler.workers = {}
+    assert _state_of(scheduler, keys=["total"]) == "the cluster has no workers"
 
 
 def test_without_dask_the_error_names_the_extra(monkeypatch):

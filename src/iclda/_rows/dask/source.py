@@ -44,7 +44,7 @@ class DaskSource:
         _check_timeout(self.timeout)
         if self.persist not in (None, True, False):
             raise ValueError(f"persist must be True, False or None, got {self.persist!r}.")
-        if self.client is not None and not hasattr(self.client, "run_on_scheduler"):
+        if self.client is not None and not hasattr(self.client, "asynchronous"):
             raise TypeError(
                 f"client must be a distributed.Client, or None, got {type(self.client).__name__}: "
                 "pass distributed.Client(address)."
