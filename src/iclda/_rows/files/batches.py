@@ -261,11 +261,12 @@ class TableBatches(_Batches):
         return self.selected(names)
 
     def remember(self, first: Any) -> None:
+        head = first.slice(0, _HEAD) if hasattr(first, "num_rows") else first[:_HEAD]
         for column in self._columns.names:
             # Columns that cannot be read need not be: which are is not decided yet.
             with suppress(TypeError, ValueError):
-                (values,) = table_columns(first, [column], self.name, 0)
-                self._heads[column] = values[:_HEAD].copy()
+                (values,) = table_columns(head, [column], self.name, 0)
+                self._heads[column] = values.copy()
 
     @property
     def _head_columns(self) -> Sequence[str | int]:
