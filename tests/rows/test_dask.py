@@ -88,6 +88,15 @@ def test_loaders_give_the_same_fit_kept_on_the_workers_or_read_again(client, per
     assert_array_equal(fit(source).coef_, model.coef_)
 
 
+@pytest.mark.parametrize("persist", [None, True, False])
+def test_names_of_tables_that_loaders_return_are_compared_on_the_workers(client, persist):
+    blocks = [delayed(frame_of)(ROWS[:500], names) for names in ("abcd", "abdc")]
+    with pytest.raises(ValueError, match=r"X_unlabeled, block 1: .* column 2 is 'd', and was 'c'"):
+        MomentConstrainedLDA().fit(
+            frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=from_dask(blocks, persist=persist)
+        )
+
+
 def test_delayed_objects_are_loaders_too_and_may_be_empty(client):
     blocks = [delayed(load)() for load in [list, *loaders(ROWS), list]]
     assert_same_fit(fit(from_dask(blocks)), fit(ROWS))
