@@ -187,11 +187,21 @@ def peak_memory():
 
 def test_workers_keep_nothing_after_a_fit(client):
     fit(in_blocks(ROWS))
-    gc.collect()
+    assert_nothing_is_kept(client)
+
+
+def assert_nothing_is_kept(client):
     deadline = time.monotonic() + 5
     while any(client.has_what().values()) and time.monotonic() < deadline:
+        gc.collect()
         time.sleep(0.05)
     assert not any(client.has_what().values())
+
+
+def test_workers_keep_nothing_after_a_fit_that_failed(client):
+    with pytest.raises(ValueError, match="block 4 contains NaN"):
+        fit(in_blocks(with_entry(np.nan)), MomentConstrainedLDA)
+    assert_nothing_is_kept(client)
 
 
 def test_blocks_that_the_workers_lost_are_read_again(client):

@@ -117,7 +117,9 @@ class Cluster:
             )
         error = future.exception()
         if isinstance(error, (BadBlockError, UnreadableBlockError)):
-            raise error
+            # A copy: the client keeps the original, and with a traceback through here it would
+            # keep these futures, and the workers their blocks, as long as it lives.
+            raise type(error)(*error.args) from error
         if isinstance(error, KilledWorker):
             raise RuntimeError(
                 f"{where} could not be read: every worker that tried died, the last one was "
