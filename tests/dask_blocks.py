@@ -4,7 +4,9 @@ from functools import partial
 from itertools import pairwise
 
 import dask.array
+import dask.dataframe
 import numpy as np
+import pandas
 from numpy.testing import assert_allclose
 
 from iclda import ImplicitlyConstrainedLDA
@@ -45,3 +47,26 @@ def assert_same_fit(model, expected, tol=1e-9):
     for name in FITTED:
         found, wanted = getattr(model, name), getattr(expected, name)
         assert_allclose(found, wanted, rtol=tol, atol=tol * np.abs(wanted).max())
+
+
+def frame_of(X, names="abcd"):
+    """A table in memory."""
+    return pandas.DataFrame(X, columns=list(names))
+
+
+def stored_frame(folder):
+    """A Dask dataframe of the rows, from Parquet files."""
+    for i, part in enumerate(np.array_split(ROWS, 3)):
+        frame_of(part).to_parquet(folder / f"part-{i}.parquet", index=False)
+    return dask.dataframe.read_parquet(folder)
+
+
+# What people do to a dataframe before they pass it.
+OPERATIONS = {
+    "filtered": lambda frame: frame[frame["a"] > 0],
+    "filtered by another column": lambda frame: frame[frame["d"] < 0.5][["a", "b", "c", "d"]],
+    "doubled": lambda frame: frame * 2,
+    "mapped": lambda frame: frame.map_partitions(lambda part: part + 1),
+    "assigned": lambda frame: frame.assign(a=frame["a"] + frame["b"]),
+    "repartitioned": lambda frame: frame[frame["a"] > 0].repartition(npartitions=2),
+}

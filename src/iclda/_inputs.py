@@ -21,6 +21,8 @@ _UNREAD = {
     ("polars", "LazyFrame"): "collect()",
     ("pyarrow", "RecordBatchReader"): "read_all()",
     ("pyarrow", "Dataset"): "to_table()",
+    ("pyarrow", "Scanner"): "to_table()",
+    ("pyarrow", "ParquetFile"): "read()",
 }
 
 
@@ -76,7 +78,8 @@ def _package_of(X: Any) -> str:
 
 def _with_names(X: Any) -> Any:
     """X, in a form whose names scikit-learn sees: not every version knows every table."""
-    if _package_of(X) in ("polars", "pyarrow") and _get_feature_names(X) is None:
+    is_table = _package_of(X) in ("polars", "pyarrow") and hasattr(X, "columns")
+    if is_table and _get_feature_names(X) is None:
         return NamedRows(np.asarray(X), list(getattr(X, "column_names", X.columns)))
     return X
 

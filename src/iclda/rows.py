@@ -9,12 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from math import inf
+from numbers import Integral, Real
 from typing import Any
+
+import numpy as np
 
 from ._rows.files import FileSource
 from ._rows.files.batches import open_batches
+from ._rows.files.reader import DEFAULT_MEMORY
 from ._rows.files.readers import reader_of
-from ._rows.files.rows import DEFAULT_MEMORY
+from ._rows.files.tables import refuse_repeated
 from ._rows.progress import Callback, listening
 
 __all__ = ["bar", "from_batches", "from_dask", "open", "progress"]
@@ -40,12 +45,14 @@ def open(
     rows : object
         To be passed to a classifier in place of an array, any number of times.
     """
+    memory = _checked_memory(memory)
     reader = reader_of(X, "X")
     if columns is not None:
+        columns = _checked_names(columns, "columns")
         if reader.feature_names is None:
             raise ValueError(f"columns={list(columns)!r} selects by name, and X has no names.")
         reader = reader.selected(columns)
-    return FileSource(reader, _checked_memory(memory))
+    return FileSource(reader, memory)
 
 
 def from_batches(
@@ -89,10 +96,15 @@ def from_batches(
             f"factory must be a function that returns a new iterable of batches at every call, got "
             f"{type(factory).__name__}. For a list of batches pass lambda: batches."
         )
+    memory = _checked_memory(memory)
     reader = open_batches(
-        factory, "X", n_rows=n_rows, n_features=n_features, feature_names=feature_names
+        factory,
+        "X",
+        n_rows=_checked_count(n_rows, "n_rows", 0),
+        n_features=_checked_count(n_features, "n_features", 1),
+        feature_names=None if feature_names is None else _checked_names(feature_names),
     )
-    return FileSource(reader, _checked_memory(memory))
+    return FileSource(reader, memory)
 
 
 def from_dask(
@@ -137,10 +149,30 @@ def from_dask(
     return DaskSource(source, client, persist, retries, timeout)
 
 
-def _checked_memory(memory: int) -> int:
-    if not memory > 0:
-        raise ValueError(f"memory must be a positive number of bytes, got {memory!r}.")
-    return int(memory)
+def _checked_memory(memory: Any) -> int:
+    if not isinstance(memory, (Real, np.number)) or not 0 < float(memory) < inf:
+        raise ValueError(
+            f"memory must be a positive number of bytes, got {memory!r}. 2**30 is a gibibyte."
+        )
+    return max(1, int(float(memory)))
+
+
+def _checked_count(count: Any, name: str, least: int) -> int | None:
+    if count is None:
+        return None
+    if isinstance(count, bool) or not isinstance(count, Integral) or count < least:
+        raise ValueError(f"{name} must be an integer, {least} or more, or None, got {count!r}.")
+    return int(count)
+
+
+def _checked_names(names: Any, argument: str = "feature_names") -> list[str]:
+    if isinstance(names, (str, bytes)) or not isinstance(names, Iterable):
+        raise TypeError(f"{argument} must be a list of names, got {names!r}: pass [{names!r}].")
+    found = [str(name) for name in names]
+    if not found:
+        raise ValueError(f"{argument} is an empty list: name at least one column.")
+    refuse_repeated(found, argument)
+    return found
 
 
 @contextmanager

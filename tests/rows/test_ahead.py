@@ -1,11 +1,13 @@
+import threading
 import time
+from contextlib import closing
 
 import numpy as np
 import pytest
 
 from iclda._core.frame import frame_of
 from iclda._core.labelsums import LinearRule
-from iclda._rows.ahead import in_order
+from iclda._rows.ahead import in_order, read_ahead
 from iclda._rows.memory import MemoryRows
 
 
@@ -41,6 +43,32 @@ def test_only_a_few_results_wait_for_their_turn():
     time.sleep(0.05)
     assert len(computed) < 20
     results.close()
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
+def test_an_error_of_the_consumer_does_not_wait_for_a_slow_reader(error):
+    is_over, is_closed = threading.Event(), threading.Event()
+
+    def slow():
+        try:
+            yield 0
+            is_over.wait(30)
+            yield 1
+        finally:
+            is_closed.set()
+
+    def consume():
+        with closing(read_ahead(slow())) as items:
+            for _ in items:
+                raise error
+
+    begin = time.perf_counter()
+    with pytest.raises(error):
+        consume()
+    assert time.perf_counter() - begin < 10
+    assert not is_closed.is_set()
+    is_over.set()
+    assert is_closed.wait(10)
 
 
 RNG = np.random.default_rng(8)

@@ -222,7 +222,7 @@ def test_a_bad_number_in_a_labeled_row_is_named(n_rows):
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        (np.zeros((5, 3)), "X_unlabeled has 3 features, but X has 4"),
+        (np.zeros((5, 3)), "X_unlabeled has 3 features, but X of fit has 4"),
         (np.zeros(4), r"must be 2-d, rows x features, got an array of shape \(4,\)"),
         (np.zeros((5, 4), dtype=complex), "X_unlabeled has dtype .*complex128"),
     ],
@@ -235,6 +235,15 @@ def test_rows_of_another_shape_or_kind_are_refused(rows, message):
 def test_x_without_rows_is_refused():
     with pytest.raises(ValueError, match=r"X has shape \(0, 4\), and needs at least one row"):
         SupervisedLDA().fit(on("device1", np.zeros((0, 4))), [])
+
+
+def test_results_of_no_rows_are_refused_as_in_memory():
+    model = SupervisedLDA().fit(LARGE.X, LARGE.y)
+    for none in (np.zeros((0, 4)), on("device1", np.zeros((0, 4)))):
+        with pytest.raises(ValueError, match=r"Found array with 0 sample\(s\) \(shape=\(0, 4\)\)"):
+            model.predict(none)
+    with pytest.raises(ValueError, match="X has 3 features, but X of fit has 4"):
+        model.predict(on("device1", np.zeros((5, 3))))
 
 
 def test_no_further_rows_are_no_error():

@@ -21,11 +21,15 @@ from dask_blocks import (
     N_BLOCKS,
     N_FEATURES,
     N_ROWS,
+    OPERATIONS,
     ROWS,
+    SAMPLE,
     assert_same_fit,
     fit,
+    frame_of,
     in_blocks,
     loaders,
+    stored_frame,
     with_entry,
 )
 from iclda import ImplicitlyConstrainedLDA, MomentConstrainedLDA
@@ -84,9 +88,30 @@ def test_loaders_give_the_same_fit_kept_on_the_workers_or_read_again(client, per
     assert_array_equal(fit(source).coef_, model.coef_)
 
 
+@pytest.mark.parametrize("persist", [None, True, False])
+def test_names_of_tables_that_loaders_return_are_compared_on_the_workers(client, persist):
+    blocks = [delayed(frame_of)(ROWS[:500], names) for names in ("abcd", "abdc")]
+    with pytest.raises(ValueError, match=r"X_unlabeled, block 1: .* column 2 is 'd', and was 'c'"):
+        MomentConstrainedLDA().fit(
+            frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=from_dask(blocks, persist=persist)
+        )
+
+
 def test_delayed_objects_are_loaders_too_and_may_be_empty(client):
     blocks = [delayed(load)() for load in [list, *loaders(ROWS), list]]
     assert_same_fit(fit(from_dask(blocks)), fit(ROWS))
+
+
+# Dask reads Parquet in a way that pandas 3.1 gives up.
+@pytest.mark.filterwarnings("ignore:The inplace keyword")
+@pytest.mark.parametrize("name", ["filtered", "assigned"])
+def test_a_dataframe_with_operations_on_it_is_fitted_to_their_result(client, name, tmp_path):
+    frame = OPERATIONS[name](stored_frame(tmp_path))
+    model, expected = (
+        MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=rows)
+        for rows in (frame, frame.compute())
+    )
+    assert_same_fit(model, expected)
 
 
 def test_a_fit_is_the_same_to_the_bit_on_one_worker_and_on_two(client):
@@ -162,11 +187,21 @@ def peak_memory():
 
 def test_workers_keep_nothing_after_a_fit(client):
     fit(in_blocks(ROWS))
-    gc.collect()
+    assert_nothing_is_kept(client)
+
+
+def assert_nothing_is_kept(client):
     deadline = time.monotonic() + 5
     while any(client.has_what().values()) and time.monotonic() < deadline:
+        gc.collect()
         time.sleep(0.05)
     assert not any(client.has_what().values())
+
+
+def test_workers_keep_nothing_after_a_fit_that_failed(client):
+    with pytest.raises(ValueError, match="block 4 contains NaN"):
+        fit(in_blocks(with_entry(np.nan)), MomentConstrainedLDA)
+    assert_nothing_is_kept(client)
 
 
 def test_blocks_that_the_workers_lost_are_read_again(client):

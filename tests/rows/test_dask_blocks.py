@@ -2,19 +2,33 @@
 
 import sys
 from importlib import import_module
+from types import SimpleNamespace
 
 import cloudpickle
 import dask.array
 import dask.dataframe
 import numpy as np
 import pandas
+import polars
+import pyarrow
 import pytest
 from dask.delayed import delayed
 from numpy.testing import assert_allclose, assert_array_equal
 from threadpoolctl import threadpool_info
 
-from dask_blocks import ROWS, SAMPLE, assert_same_fit, fit, in_blocks, with_entry
+from dask_blocks import (
+    OPERATIONS,
+    ROWS,
+    SAMPLE,
+    assert_same_fit,
+    fit,
+    frame_of,
+    in_blocks,
+    stored_frame,
+    with_entry,
+)
 from iclda import MomentConstrainedLDA
+from iclda._rows.dask.workers import _state_of
 from iclda.rows import from_dask
 from problems import draw_sample
 
@@ -125,10 +139,6 @@ def test_empty_blocks_are_skipped():
         MomentConstrainedLDA().fit(from_dask([list, list]), SAMPLE.y)
 
 
-def frame_of(X, names="abcd"):
-    return pandas.DataFrame(X, columns=list(names))
-
-
 def test_the_columns_of_a_dataframe_are_those_of_the_fit():
     frame = dask.dataframe.from_pandas(frame_of(ROWS), npartitions=3)
     model = MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=frame)
@@ -139,6 +149,78 @@ def test_the_columns_of_a_dataframe_are_those_of_the_fit():
         with pytest.raises(ValueError, match="column 2 of X is 'd', and was 'c'"):
             model.predict(other)
     assert_array_equal(model.predict(frame), model.predict(frame_of(ROWS)))
+
+
+TABLES = {
+    "pandas": lambda frame: frame,
+    "polars": polars.DataFrame,
+    "pyarrow": pyarrow.Table.from_pandas,
+}
+
+
+@pytest.mark.parametrize("kind", TABLES)
+@pytest.mark.parametrize("persist", [None, True, False])
+def test_names_of_tables_that_loaders_return_are_compared_with_those_of_the_fit(kind, persist):
+    right, wrong = (TABLES[kind](frame_of(ROWS)[list(names)]) for names in ("abcd", "abdc"))
+    model = MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=frame_of(ROWS))
+    mixed = from_dask([lambda: right, lambda: wrong], persist=persist)
+    with pytest.raises(ValueError, match=r"X_unlabeled, block 1: .* column 2 is 'd', and was 'c'"):
+        MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=mixed)
+    with pytest.raises(ValueError, match=r"X, block 1: .* column 2 is 'd', and was 'c'"):
+        model.predict(mixed).compute()
+
+
+def test_names_are_compared_in_every_fit_of_one_source():
+    source = from_dask([lambda: frame_of(ROWS, "abdc")])
+    fit(source, MomentConstrainedLDA)
+    with pytest.raises(ValueError, match=r"X_unlabeled, block 0: .* column 2 is 'd', and was 'c'"):
+        MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=source)
+
+
+def test_loaders_of_tables_with_the_names_of_the_fit_are_taken_without_a_warning():
+    source = from_dask([lambda: frame_of(ROWS[:9_000]), list, lambda: frame_of(ROWS[9_000:])])
+    model = MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=source)
+    assert_same_fit(model, fit(ROWS, MomentConstrainedLDA))
+
+
+def test_names_of_tables_that_loaders_return_are_the_same_in_all_blocks():
+    blocks = [frame_of(ROWS)[list(names)] for names in ("abcd", "abdc")]
+    with pytest.raises(ValueError, match="columns of X_unlabeled, block 1 have other names"):
+        fit(from_dask([lambda: blocks[0], lambda: blocks[1]]), MomentConstrainedLDA)
+
+
+# Dask reads Parquet in a way that pandas 3.1 gives up.
+@pytest.mark.filterwarnings("ignore:The inplace keyword")
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_a_dataframe_with_operations_on_it_is_fitted_to_their_result(name, tmp_path):
+    frame = OPERATIONS[name](stored_frame(tmp_path))
+    expected = frame.compute()
+    labeled = frame_of(SAMPLE.X)
+    model, wanted = (
+        MomentConstrainedLDA().fit(labeled, SAMPLE.y, X_unlabeled=many)
+        for many in (frame, expected)
+    )
+    assert_same_fit(model, wanted)
+    y = np.where(np.arange(len(expected)) < 99, expected["b"] > expected["b"].median(), -1)
+    assert_same_fit(MomentConstrainedLDA().fit(frame, y), MomentConstrainedLDA().fit(expected, y))
+    assert_array_equal(model.predict(frame), model.predict(expected))
+
+
+def test_a_dataframe_without_rows_is_as_an_array_without_rows():
+    frame = dask.dataframe.from_pandas(frame_of(ROWS), npartitions=3)
+    with pytest.warns(UserWarning, match="no unlabeled rows"):
+        model = MomentConstrainedLDA().fit(
+            frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=frame[frame["a"] > 1e9]
+        )
+    with pytest.warns(UserWarning, match="no unlabeled rows"):
+        expected = fit(ROWS[:0], MomentConstrainedLDA)
+    assert_same_fit(model, expected)
+
+
+def test_a_column_of_a_dataframe_is_refused_with_the_way_out():
+    frame = dask.dataframe.from_pandas(frame_of(ROWS), npartitions=3)
+    with pytest.raises(TypeError, match=r"2-d, .* a Dask Series: pass X_unlabeled\.to_frame\(\)"):
+        fit(frame["a"])
 
 
 def test_names_of_a_dataframe_become_those_of_the_features():
@@ -197,6 +279,10 @@ BAD_SETTINGS = {
     "no loaders": (([],), {}, ValueError, "empty list: pass one loader for every block"),
     "no callable": (([list, 3],), {}, TypeError, r"source\[1\] must be a function .* got int"),
     "retries": (([list],), {"retries": -1}, ValueError, "0 or more, got -1"),
+    "timeout in words": (([list],), {"timeout": "x"}, ValueError, "number of seconds, .* got 'x'"),
+    "endless timeout": (([list],), {"timeout": np.inf}, ValueError, "or None, got inf"),
+    "persist": (([list],), {"persist": "x"}, ValueError, "True, False or None, got 'x'"),
+    "client": (([list],), {"client": "x"}, TypeError, r"distributed\.Client, or None, got str"),
     "timeout": (([list],), {"timeout": 0}, ValueError, "positive number of seconds, .* got 0"),
 }
 
@@ -206,6 +292,25 @@ def test_bad_settings_are_refused_at_once(name):
     sources, settings, error, message = BAD_SETTINGS[name]
     with pytest.raises(error, match=message):
         from_dask(*sources, **settings)
+
+
+class Task:
+    """What the scheduler knows of a task, as far as it is asked."""
+
+    def __init__(self, *dependencies, worker=None):
+        self.dependencies = set(dependencies)
+        self.processing_on = None if worker is None else SimpleNamespace(address=worker)
+
+
+def test_workers_are_found_however_deep_the_task_is_that_they_are_at():
+    task = read = Task(worker="tcp://a")
+    for _ in range(5):
+        task = Task(task, read)
+    scheduler = SimpleNamespace(workers={"tcp://a": 1, "tcp://b": 2}, tasks={"total": task})
+    state = _state_of(scheduler, keys=["total", "gone"])
+    assert state == "1 of 2 workers are at work on them: tcp://a"
+    scheduler.workers = {}
+    assert _state_of(scheduler, keys=["total"]) == "the cluster has no workers"
 
 
 def test_without_dask_the_error_names_the_extra(monkeypatch):

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
+import scipy.sparse
 from numpy.testing import assert_allclose, assert_array_equal
 
 from backends import opened, table
@@ -22,11 +23,12 @@ from iclda import ImplicitlyConstrainedLDA, MomentConstrainedLDA, SupervisedLDA,
 from iclda._core.frame import frame_of
 from iclda._core.labelsums import LinearRule
 from iclda._rows import open as dispatch
+from iclda._rows.files.arrays import MappedArray
 from iclda._rows.files.parquet import ParquetFiles
 from iclda._rows.files.reservoir import Reservoir
 from iclda._rows.files.rows import FileRows
 from iclda._rows.memory import MemoryRows
-from problems import draw_sample
+from problems import SEMI_SUPERVISED, draw_sample
 
 RNG = np.random.default_rng(77)
 NAMES = ["x0", "x1", "x2"]
@@ -36,6 +38,10 @@ FRAME = frame_of(X[:1000])
 SOFT = LinearRule(RNG.standard_normal((3, 2)), RNG.standard_normal(2), is_soft=True)
 SAMPLE = draw_sample(5, n_features=3, n_labeled=20, n_unlabeled=30_000)
 FEW = SAMPLE.X_unlabeled[:500]
+
+
+def named(array):
+    return pd.DataFrame(array, columns=NAMES)
 
 
 def fit(X_unlabeled, classifier=MomentConstrainedLDA, **parameters):
@@ -98,6 +104,22 @@ def test_sums_are_bit_for_bit_the_same_for_any_number_of_threads(folder, file, n
     one, many = sums(folder / file), sums(folder / file, n_threads=n_threads)
     for found, expected in zip(many, one, strict=True):
         assert_identical(found, expected)
+
+
+@pytest.mark.parametrize("orders", ["FC", "CF", "F1", "1F", "1C", "FCF"])
+@pytest.mark.parametrize("dtype", ["f4", ">f8", "i2"])
+def test_files_may_differ_in_the_order_of_their_entries(orders, dtype, tmp_path):
+    every = (100 * X[:3_000]).astype(dtype)
+    # One row is stored in C order, whatever it was.
+    cuts = np.cumsum([1 if order == "1" else 1_111 for order in orders])
+    parts = np.split(every[: cuts[-1]], cuts[:-1])
+    for i, (order, part) in enumerate(zip(orders, parts, strict=True)):
+        np.save(tmp_path / f"{i}.npy", np.asarray(part, order="F" if order in "F1" else "C"))
+    read = opened(tmp_path)
+    expected = MemoryRows(every[: cuts[-1]].astype(float)).moments(FRAME)
+    assert_allclose(read.moments(FRAME).scatter, expected.scatter, rtol=1e-10)
+    assert_array_equal(opened(tmp_path).sample(10**6, 0)[0], every[: cuts[-1]])
+    assert_array_equal(opened(tmp_path).applied(lambda block: block[:, 1]), every[: cuts[-1], 1])
 
 
 @pytest.mark.parametrize("n_batch", [7_919, 65_536, 100_000])
@@ -331,6 +353,25 @@ def test_names_of_arrays_in_batches_can_be_given():
         rows.from_batches(lambda: [FEW], feature_names=["a", "b"])
 
 
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["x0", "x2", "x1"], "column 1 of X_unlabeled is 'x2', and was 'x1'"),
+        (["a", "x1", "x2"], "column 0 of X_unlabeled is 'a', and was 'x0'"),
+    ],
+)
+def test_names_of_arrays_in_batches_are_compared_with_those_of_x(names, message):
+    model = MomentConstrainedLDA().fit(FRAMED, SAMPLE.y, X_unlabeled=named(FEW))
+    right, wrong = (
+        rows.from_batches(lambda: [FEW], feature_names=given) for given in (NAMES, names)
+    )
+    with pytest.raises(ValueError, match=message):
+        MomentConstrainedLDA().fit(FRAMED, SAMPLE.y, X_unlabeled=wrong)
+    with pytest.raises(ValueError, match=message.replace("X_unlabeled", "X")):
+        model.predict(wrong)
+    assert_array_equal(model.predict(right), model.predict(named(FEW)))
+
+
 # Large arrays and tables in memory.
 
 
@@ -372,7 +413,7 @@ CHANGES = {
     "entry": (changed_entry(), "block 0 .rows 0 to 29999, batch 0. holds other numbers"),
     "fewer rows": (WHOLE[:-1], "has 29999 rows, not 30000"),
     "more rows": (np.vstack([WHOLE, WHOLE]), "block 0 .*has 60000 rows, not 30000"),
-    "no rows": (WHOLE[:0], "block 0 and all others were missing: it gave its 30000 rows only once"),
+    "no rows": (WHOLE[:0], "block 0 and all others were missing, it gave its rows only once"),
     "other order": (WHOLE[::-1], "block 0. begins with other rows than before"),
 }
 
@@ -418,6 +459,56 @@ def test_a_reader_that_goes_on_where_it_stopped_is_refused_before_the_second_pas
         fit(rows.from_batches(left), ImplicitlyConstrainedLDA)
 
 
+@pytest.mark.parametrize("n_labeled", [20, 9_000])
+def test_labeled_rows_that_change_before_the_first_pass_are_named(n_labeled):
+    y = np.full(len(WHOLE), -1)
+    y[100 : 100 + n_labeled] = np.arange(n_labeled) % 2
+    other = WHOLE.copy()
+    other[100 : 100 + n_labeled] += 1
+    n_reads = 0
+
+    def batches():
+        nonlocal n_reads
+        n_reads += 1
+        # A look at the first batch, the labeled rows, a look at some others; then the first pass.
+        return [WHOLE if n_reads <= 3 else other]
+
+    source = rows.from_batches(batches, n_rows=len(WHOLE))
+    with pytest.raises(ValueError, match=r"X changed before the first pass: row 100 .*block 0"):
+        MomentConstrainedLDA().fit(source, y)
+
+
+class Once:
+    """What looks like a container, and goes through one iterator."""
+
+    def __init__(self):
+        self.batches = iter(np.array_split(WHOLE, 3))
+
+    def __iter__(self):
+        return self.batches
+
+
+def test_a_container_that_can_be_read_only_once_is_refused_before_it_is_read():
+    once = Once()
+    with pytest.raises(TypeError, match="can be read only once: its factory returned the same"):
+        rows.from_batches(lambda: once)
+    assert len(list(once)) == 3
+
+
+@pytest.mark.parametrize("n_batches", [1, 2, 3])
+@pytest.mark.parametrize("frame", [lambda X: X, named], ids=["arrays", "tables"])
+def test_a_map_over_one_generator_is_refused_before_the_first_pass(n_batches, frame):
+    batches = iter(np.array_split(WHOLE, n_batches))
+    source = rows.from_batches(lambda: map(frame, batches))
+    seen = []
+    with (
+        rows.progress(lambda *numbers: seen.append(numbers)),
+        pytest.raises(ValueError, match=r"only once|begins with other rows than before"),
+    ):
+        fit(source)
+    assert not seen
+
+
 def test_a_reader_of_arrow_that_can_be_read_only_once_is_refused():
     with pytest.raises(TypeError, match=r"RecordBatchReader, which can be read only once"):
         fit(table(FEW).to_reader())
@@ -460,6 +551,30 @@ def test_a_file_that_shrinks_during_a_fit_is_named_with_both_sizes(tmp_path):
         fit(mapped, ImplicitlyConstrainedLDA)
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_file_that_is_cut_short_while_it_is_read_is_named(order, tmp_path):
+    path = tmp_path / "rows.npy"
+    np.save(path, np.asarray(X, order=order))
+
+    def shrink(n_pass, n_done, n_all):
+        os.truncate(path, 10_000)
+
+    with (
+        rows.progress(shrink),
+        pytest.raises(OSError, match=r"rows\.npy ends .* bytes early: it was cut short"),
+    ):
+        fit(rows.open(path, memory=1))
+
+
+def test_a_map_that_is_cut_short_while_it_is_read_is_named(tmp_path):
+    path = tmp_path / "rows.npy"
+    np.save(path, X)
+    (chunk,) = MappedArray(np.load(path, mmap_mode="r"), "X").chunks(100)
+    os.truncate(path, 10_000)
+    with pytest.raises(ValueError, match=r"rows\.npy has 10000 bytes, not 1800128"):
+        chunk.fill(np.empty((100, 3), X.dtype), 100_000)
+
+
 # 37. Batches that differ, 20. NaN.
 
 
@@ -475,6 +590,33 @@ def test_a_source_without_rows_has_to_say_how_wide_it_is():
     none = rows.from_batches(lambda: [FEW[:0]], n_features=3)
     with pytest.warns(UserWarning, match="got no unlabeled rows"):
         fit(none)
+
+
+WITHOUT_ROWS = {
+    "lazy frame": lambda: pl.LazyFrame(named(FEW)).filter(pl.col("x0") > 1e9),
+    "dataset": lambda: pyarrow.dataset.dataset(table(FEW)).filter(
+        pyarrow.dataset.field("x0") > 1e9
+    ),
+}
+
+
+@pytest.mark.parametrize("source", WITHOUT_ROWS.values(), ids=WITHOUT_ROWS)
+@pytest.mark.parametrize("method", SEMI_SUPERVISED.values(), ids=SEMI_SUPERVISED)
+def test_a_query_without_rows_is_as_an_array_without_rows(source, method):
+    with pytest.warns(UserWarning, match="got no unlabeled rows") as warned:
+        model = method().fit(FRAMED, SAMPLE.y, X_unlabeled=source())
+    assert len(warned) == 1
+    assert_allclose(model.coef_, SupervisedLDA().fit(FRAMED, SAMPLE.y).coef_, rtol=1e-12)
+
+
+def test_a_query_without_rows_beside_rows_of_x_changes_nothing():
+    y = np.concatenate([SAMPLE.y, np.full(len(FEW), -1)])
+    every = named(np.concatenate([SAMPLE.X, FEW]))
+    model, expected = (
+        ImplicitlyConstrainedLDA().fit(every, y, X_unlabeled=none)
+        for none in (WITHOUT_ROWS["lazy frame"](), None)
+    )
+    assert_allclose(model.objective_, expected.objective_, rtol=1e-9)
 
 
 DIFFERENT = {
@@ -595,6 +737,59 @@ def test_a_parquet_file_with_bad_pages_is_named(tmp_path):
         fit(pyarrow.dataset.dataset(path))
 
 
+def test_a_parquet_file_whose_pages_differ_from_their_checksums_is_named(tmp_path):
+    path = tmp_path / "rows.parquet"
+    options = {"compression": "none", "use_dictionary": False, "write_page_checksum": True}
+    pq.write_table(table(FEW), path, **options)
+    data = bytearray(path.read_bytes())
+    place = data.index(FEW[250, 1].tobytes())
+    data[place] ^= 1  # another number, and as good as any
+    path.write_bytes(data)
+    for source in (path, pyarrow.dataset.dataset(path)):
+        with pytest.raises(OSError, match=r"cannot be read.*CRC"):
+            fit(source)
+
+
+def test_a_parquet_file_with_a_column_twice_is_refused(tmp_path):
+    columns = [pa.array(column) for column in FEW.T]
+    twice = pa.Table.from_arrays(columns, names=["a", "b", "a"])
+    pq.write_table(twice, tmp_path / "rows.parquet")
+    with pytest.raises(ValueError, match=r"rows\.parquet has 2 columns called 'a'"):
+        fit(tmp_path / "rows.parquet")
+    with pytest.raises(ValueError, match="X has 2 columns called 'a'"):
+        rows.from_batches(lambda: [twice])
+
+
+def test_names_of_rows_that_pandas_stores_are_no_feature(tmp_path):
+    frame = named(FEW)[::-1]
+    frame[frame["x0"] > 0].to_parquet(tmp_path / "a.parquet")
+    frame.set_index("x2").to_parquet(tmp_path / "b.parquet")
+    assert "__index_level_0__" in pq.read_schema(tmp_path / "a.parquet").names
+    assert opened(tmp_path / "a.parquet").feature_names == NAMES
+    assert opened(tmp_path / "b.parquet").feature_names == ["x0", "x1"]
+    chosen = opened(rows.open(tmp_path / "b.parquet", columns=NAMES))
+    assert_array_equal(chosen.sample(1000, 0)[0], FEW[::-1])
+
+
+@pytest.mark.parametrize(("memory", "most"), [(2**28, 2**26), (2**24, 2**24), (1, 2**24)])
+def test_buffers_of_many_columns_stay_within_memory(memory, most, tmp_path, monkeypatch):
+    wide = RNG.standard_normal((50, 1500)).astype(np.float32)
+    pq.write_table(table(wide), tmp_path / "rows.parquet")
+    sizes = []
+
+    class Noted(pq.ParquetFile):
+        def __init__(self, *args, buffer_size, **options):
+            sizes.append(buffer_size)
+            super().__init__(*args, buffer_size=buffer_size, **options)
+
+    monkeypatch.setattr(pq, "ParquetFile", Noted)
+    read = opened(rows.open(tmp_path / "rows.parquet", memory=memory))
+    sizes.clear()
+    assert_array_equal(read.sample(50, 0)[0], wide)
+    assert sizes
+    assert max(sizes) * 1500 <= most
+
+
 def test_what_is_no_npy_file_is_named(tmp_path):
     path = tmp_path / "rows.npy"
     path.write_bytes(b"nothing of the kind")
@@ -611,11 +806,25 @@ def test_what_is_no_npy_file_is_named(tmp_path):
 def test_paths_that_lead_nowhere_are_named(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"X_unlabeled: there is no file .*none\.npy"):
         fit(tmp_path / "none.npy")
+    with pytest.raises(FileNotFoundError, match=r"X_unlabeled: there is no file .*none"):
+        fit(str(tmp_path / "none"))
     with pytest.raises(FileNotFoundError, match=r"holds no file of that pattern"):
         fit(str(tmp_path / "*.npy"))
     (tmp_path / "_SUCCESS").touch()
     with pytest.raises(FileNotFoundError, match=r"holds no file that ends in \.npy"):
         fit(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "n_rows"),
+    [("", 20), ("*.npy", 10), ("**/*.npy", 20), ("_*.npy", 3), ("_more/*.npy", 7)],
+)
+def test_names_that_begin_with_an_underscore_or_a_dot_are_left_out(pattern, n_rows, tmp_path):
+    files = {"a": 10, "_a": 3, ".a": 4, "sub/a": 10, "sub/_a": 5, "_more/a": 7}
+    for file, n in files.items():
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        np.save(tmp_path / f"{file}.npy", FEW[:n])
+    assert opened(str(tmp_path / pattern)).n_rows == n_rows
 
 
 def test_files_of_unknown_or_several_formats_are_refused_with_the_way_out(tmp_path):
@@ -671,11 +880,82 @@ def test_a_source_too_short_for_a_first_look_is_refused():
         fit(source)
 
 
-def test_settings_that_make_no_sense_are_refused(folder):
-    with pytest.raises(ValueError, match="memory must be a positive number of bytes, got 0"):
-        rows.open(folder / "rows.npy", memory=0)
-    with pytest.raises(ValueError, match="batches have 3 columns, but n_features=4"):
-        rows.from_batches(lambda: [FEW], n_features=4)
+SENSELESS = {
+    "n_features": ({"n_features": 4}, "batches have 3 columns, but n_features=4"),
+    "n_features of text": ({"n_features": "x"}, "n_features must be an integer, .* got 'x'"),
+    "no rows": ({"n_rows": 0}, "n_rows=0, but the first batch of X has 500 rows"),
+    "n_rows of text": ({"n_rows": "x"}, "n_rows must be an integer, 0 or more, .* got 'x'"),
+    "half a row": ({"n_rows": 3.5}, r"n_rows must be an integer, .* got 3\.5"),
+    "fewer than no rows": ({"n_rows": -1}, "n_rows must be an integer, .* got -1"),
+    "memory": ({"memory": 0}, "memory must be a positive number of bytes, got 0"),
+    "memory of text": ({"memory": "1GB"}, r"memory must be .* got '1GB'\. 2\*\*30"),
+    "no memory": ({"memory": None}, "memory must be a positive number of bytes, got None"),
+    "endless memory": ({"memory": np.inf}, "memory must be a positive number of bytes, got inf"),
+    "repeated names": ({"feature_names": ["a", "b", "a"]}, "has 2 columns called 'a'"),
+}
+
+
+@pytest.mark.parametrize(("settings", "message"), SENSELESS.values(), ids=SENSELESS)
+def test_settings_that_make_no_sense_are_refused(settings, message, folder):
+    with pytest.raises(ValueError, match=message):
+        rows.from_batches(lambda: [FEW], **settings)
+    if "memory" in settings:
+        with pytest.raises(ValueError, match=message):
+            rows.open(folder / "rows.npy", **settings)
+
+
+@pytest.mark.parametrize("names", ["x0", b"x0", 3])
+def test_names_are_a_list(names, folder):
+    with pytest.raises(TypeError, match=f"columns must be a list of names, got {names!r}"):
+        rows.open(folder / "rows.parquet", columns=names)
+    with pytest.raises(TypeError, match=f"feature_names must be a list of names, got {names!r}"):
+        rows.from_batches(lambda: [FEW], feature_names=names)
+
+
+NO_SOURCES = {
+    "None": (None, TypeError, "must be a path, .* got NoneType"),
+    "a number": (3, TypeError, "must be a path, .* got int"),
+    "a table in memory": (named(FEW), TypeError, "got DataFrame.* to a classifier as they are"),
+    "a source": (rows.from_batches(lambda: [FEW]), TypeError, "must be a path, .* got FileSource"),
+    "no paths": ([], ValueError, "empty list: pass the path of at least one file"),
+    "arrays": ([FEW, FEW], TypeError, "list of ndarray, .*from_batches"),
+    "a path and an array": (["a.npy", FEW], TypeError, "entry 1 is of type ndarray"),
+    "an array and a path": ([FEW, Path("a.npy")], TypeError, "entry 0 is of type ndarray"),
+    "a scanner": (pyarrow.dataset.dataset(table(FEW)).scanner(), TypeError, "got Scanner"),
+}
+
+
+@pytest.mark.parametrize(("X", "error", "message"), NO_SOURCES.values(), ids=NO_SOURCES)
+def test_what_cannot_be_opened_is_refused_with_what_can(X, error, message):
+    with pytest.raises(error, match=message):
+        rows.open(X)
+
+
+def test_a_list_of_paths_and_arrays_is_refused_by_a_fit():
+    with pytest.raises(TypeError, match=r"X_unlabeled is a list with paths in it, .* entry 1 is"):
+        fit(["a.npy", FEW])
+
+
+def test_readers_of_arrow_are_refused_with_the_way_out(folder):
+    with pytest.raises(TypeError, match=r"a pyarrow Scanner, .* pass X_unlabeled\.to_table\(\)"):
+        fit(pyarrow.dataset.dataset(table(FEW)).scanner())
+    with pytest.raises(TypeError, match=r"a pyarrow ParquetFile, .* pass X_unlabeled\.read\(\)"):
+        fit(pq.ParquetFile(folder / "rows.parquet"))
+
+
+NO_BATCHES = {
+    "None": (None, "must return an iterable of batches, got NoneType"),
+    "one number": (3, "must return an iterable of batches, got int"),
+    "a batch of None": ([None], "batch 0 must be a 2-d array or a table .* got NoneType"),
+    "a later one of None": ([FEW, None], "batch 1 must be a 2-d array or a table .* got NoneType"),
+    "sparse": ([scipy.sparse.csr_array(FEW)], r"batch 0 is a sparse csr_array: .*toarray\(\)"),
+}
+
+
+@pytest.mark.parametrize(("batches", "message"), NO_BATCHES.values(), ids=NO_BATCHES)
+def test_what_is_no_batch_is_refused(batches, message):
+    with pytest.raises(TypeError, match=message):
+        fit(rows.from_batches(lambda: batches))
 
 
 def test_a_source_says_what_it_is(folder):

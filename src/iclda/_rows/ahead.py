@@ -15,6 +15,7 @@ Result = TypeVar("Result")
 
 AHEAD = 2  # results waiting for their turn, per thread; items read before they are asked for
 _PATIENCE = 0.1  # seconds after which a reader looks whether it is still needed
+_FAREWELL = 1.0  # seconds that a consumer who stops waits for what is being read
 
 
 def in_order(
@@ -43,7 +44,8 @@ def read_ahead(items: Iterator[Item]) -> Generator[Item, None, None]:
     """The same items, read by another thread while the last ones are being worked on.
 
     An error of the reader is raised here, after the items before it. A consumer that stops early
-    stops the reader, which closes what it has open.
+    stops the reader, which closes what it has open; but it does not wait long for a slow one: who
+    presses Ctrl-C wants to be heard.
     """
     queue: Queue[tuple[bool, Any]] = Queue(AHEAD)
     is_stopped = Event()
@@ -60,7 +62,7 @@ def read_ahead(items: Iterator[Item]) -> Generator[Item, None, None]:
                 raise value
     finally:
         is_stopped.set()
-        reader.join()
+        reader.join(_FAREWELL)
 
 
 def _read(items: Iterator[Any], queue: Queue[tuple[bool, Any]], is_stopped: Event) -> None:

@@ -32,10 +32,25 @@ _FILE_TYPES = {
 # Taken for arrays in memory unless they are large.
 _LARGE_TYPES = {("numpy", "memmap"), ("pyarrow", "Table")}
 _LARGE = 2**28  # bytes
+_FEW = 64  # entries of a list that are looked at: one that holds a path must hold nothing else
 
 
 class OpenRows(Rows, Protocol):
-    """Rows of a source, and what it calls its columns."""
+    """Rows of a source, and what it calls its columns. What callers rely on beyond the types:
+
+    - ``sample(n, seed)`` with n of ``n_rows`` or more gives all members, in their order, with
+      their own weights: labeled rows are taken into memory this way.
+    - NaN and infinity are the backend's to find, when it first reads them: a ValueError that names
+      row or block, and column. Nobody looks at the rows of a source before, and what a fit does
+      not read (unlabeled rows of X, by ``SupervisedLDA``) nobody looks at.
+    - A pass calls ``progress.report`` after every few ten thousand rows, in the thread that asked
+      for the pass, and counts passes from 1.
+    - Where only a read tells, ``n_rows`` may be a large guess until the first pass; but it is 0
+      once a sample found nothing. Then there is ``count()``, which reads, if it must, to give the
+      exact number.
+    - ``source``, if there is one, is opened in place of X from then on: what was learned or kept
+      when X was first opened is not lost.
+    """
 
     @property
     def feature_names(self) -> list[str] | None: ...
@@ -103,7 +118,7 @@ def _name_of_backend(X: Any) -> str | None:
     own: str | None = getattr(type(X), "_iclda_backend", None)  # made by iclda.rows
     if own is not None:
         return own
-    if _is_path(X) or (isinstance(X, (list, tuple)) and len(X) > 0 and all(map(_is_path, X))):
+    if is_path(X) or (isinstance(X, (list, tuple)) and any(map(is_path, X[:_FEW]))):
         return "files"
     package = type(X).__module__.partition(".")[0]
     kind = package, type(X).__name__
@@ -112,5 +127,6 @@ def _name_of_backend(X: Any) -> str | None:
     return _BACKENDS.get(package)
 
 
-def _is_path(value: Any) -> bool:
+def is_path(value: Any) -> bool:
+    """Whether it names a file."""
     return isinstance(value, (str, os.PathLike))

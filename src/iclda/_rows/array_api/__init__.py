@@ -42,7 +42,12 @@ def apply_to_rows(
     n_threads: int = 1,
 ) -> Any:
     """Results on the device of X; the function is given blocks of rows in floating point."""
-    rows = ArrayRows(_checked(X, name, n_features), name=name, names=feature_names)
+    X = _checked(X, name, n_features)
+    if X.shape[0] == 0:
+        raise ValueError(
+            f"Found array with 0 sample(s) (shape={tuple(X.shape)}): {name} needs at least one row."
+        )
+    rows = ArrayRows(X, name=name, names=feature_names)
     results = rows.apply(function)
     if isinstance(results[0], np.ndarray):  # class names, which no device can hold
         return np.concatenate(results)
@@ -58,7 +63,7 @@ def _checked(X: Any, name: str, n_features: int | None) -> Any:
     if n_features is None and 0 in shape:
         raise ValueError(f"{name} has shape {shape}, and needs at least one row and one feature.")
     if n_features is not None and shape[1] != n_features:
-        raise ValueError(f"{name} has {shape[1]} features, but X has {n_features}.")
+        raise ValueError(f"{name} has {shape[1]} features, but X of fit has {n_features}.")
     if place_of(X).xp.isdtype(X.dtype, "complex floating"):
         raise ValueError(
             f"Complex data not supported: {name} has dtype {X.dtype}. Split it into two columns."

@@ -23,9 +23,9 @@ from ..._core.types import AnyArray, Array
 from .blocks import Known
 from .opened import Opened, open_blocks
 from .rows import DaskRows
-from .source import DaskSource, array_of, blocks_of, check_features
+from .source import DaskSource, array_of, blocks_of, check_features, kind_of, plain_names
 from .tasks import applied
-from .workers import workers_of
+from .workers import Workers, workers_of
 
 __all__ = ["DaskSource", "apply_to_rows", "open_rows"]
 
@@ -41,9 +41,12 @@ def open_rows(
     n_threads: int = 1,
 ) -> DaskRows:
     """Rows of a Dask array or dataframe, or of loaders. Blocks are looked at the first time."""
-    source = X if isinstance(X, DaskSource) else DaskSource(X)
+    if not isinstance(X, DaskSource):
+        kind_of(X, name)
+        X = DaskSource(X)
+    source: DaskSource = X
     workers = workers_of(source.client, source.retries, source.timeout)
-    if source.opened is None or not source.opened.is_alive(workers):
+    if not _is_open(source, workers, feature_names):
         found = blocks_of(source.source, name, n_features, feature_names)
         source.opened = open_blocks(found, workers, name, source.persist)
     opened: Opened = source.opened
@@ -51,6 +54,15 @@ def open_rows(
     rows = DaskRows(opened, weights, is_member, n_threads)
     rows.source = source
     return rows
+
+
+def _is_open(source: DaskSource, workers: Workers, feature_names: AnyArray | None) -> bool:
+    """Whether its blocks were looked at, and compared with these names where only a read tells."""
+    opened = source.opened
+    if opened is None or not opened.is_alive(workers):
+        return False
+    names = plain_names(feature_names)
+    return not isinstance(source.source, list) or names in (None, opened.found.expected)
 
 
 def apply_to_rows(

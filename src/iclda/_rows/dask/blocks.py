@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from zlib import crc32
 
@@ -46,6 +46,7 @@ class Look:
     n_features: int
     dtype: str
     mark: int
+    names: int | None = None  # checksum of the names of its columns; None: it is no table
 
     @property
     def n_bytes(self) -> int:
@@ -61,6 +62,7 @@ class Known:
     n_features: int | None
     look: Look | None = None
     begin: int = 0  # number of its first row among all
+    names: tuple[str, ...] | None = None  # of the fit, which a table must have; until it was read
 
     @property
     def label(self) -> str:
@@ -70,17 +72,29 @@ class Known:
 
 def rows_of(block: Any, known: Known) -> AnyArray:
     """The rows of a block, or of what its loader returns, checked against what is known."""
-    if callable(block):
-        try:
-            block = block()
-        except Exception as error:
-            raise UnreadableBlockError(
-                f"{known.label} could not be read: {type(error).__name__}: {error}"
-            ) from error
+    return array_of(loaded(block, known), known)
+
+
+def loaded(block: Any, known: Known) -> Any:
+    """A block as it is, or what its loader returns."""
+    if not callable(block):
+        return block
+    try:
+        return block()
+    except Exception as error:
+        raise UnreadableBlockError(
+            f"{known.label} could not be read: {type(error).__name__}: {error}"
+        ) from error
+
+
+def array_of(block: Any, known: Known) -> AnyArray:
+    """The rows of an array or table, checked against what is known."""
     rows = _array_of(block)
     if rows.size == 0 and rows.ndim != 2:
         rows = np.zeros((0, known.n_features or 0))
     _check_shape(rows, known)
+    if known.names is not None and len(rows) > 0:
+        _check_names(names_of(block), known.names, known)
     if rows.dtype.kind not in "biuf":
         _refuse_dtype(rows, known)
     is_empty = len(rows) == 0  # of any shape and dtype
@@ -89,11 +103,20 @@ def rows_of(block: Any, known: Known) -> AnyArray:
     return rows
 
 
-def look_at(rows: AnyArray) -> Look:
+def look_at(rows: AnyArray, names: Sequence[str] | None = None) -> Look:
     """What identifies a block, from a few of its rows."""
     few = rows[:: max(1, len(rows) // _MARKED_ROWS)]
     mark = crc32(np.ascontiguousarray(few).tobytes())
-    return Look(len(rows), rows.shape[1], rows.dtype.str, mark)
+    mark_of_names = None if names is None else crc32(repr(list(names)).encode())
+    return Look(len(rows), rows.shape[1], rows.dtype.str, mark, mark_of_names)
+
+
+def names_of(block: Any) -> list[str] | None:
+    """Names of the columns of a table; None for an array, and for columns with numbers."""
+    names = getattr(getattr(block, "schema", None), "names", None)  # pyarrow
+    if not isinstance(names, list):
+        names = list(getattr(block, "columns", ()))
+    return names if names and all(isinstance(name, str) for name in names) else None
 
 
 def check_finite(rows: AnyArray, known: Known, positions: AnyArray | None = None) -> None:
@@ -135,6 +158,16 @@ def _check_shape(rows: AnyArray, known: Known) -> None:
         )
 
 
+def _check_names(found: list[str] | None, expected: Sequence[str], known: Known) -> None:
+    for i, (one, other) in enumerate(zip(found or (), expected, strict=False)):
+        if one != other:
+            raise BadBlockError(
+                f"{known.label}: the feature names should match those that were passed during fit, "
+                f"but column {i} is {one!r}, and was {other!r}. Have its loader return the columns "
+                "in the order of feature_names_in_."
+            )
+
+
 def _refuse_dtype(rows: AnyArray, known: Known) -> None:
     column = next((k for k, values in enumerate(rows.T) if not _is_numeric(values)), None)
     where = "" if column is None else f", first in column {column}"
@@ -154,7 +187,7 @@ def _is_numeric(values: AnyArray) -> bool:
 
 
 def _check_unchanged(rows: AnyArray, then: Look, known: Known) -> None:
-    now = look_at(rows)
+    now = replace(look_at(rows), names=then.names)
     if now == then:
         return
     difference = f"it had {then.n_rows} rows of {then.dtype}, now {now.n_rows} of {now.dtype}"

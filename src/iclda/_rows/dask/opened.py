@@ -77,7 +77,7 @@ class Opened:
 def open_blocks(found: Blocks, workers: Workers, name: str, persist: bool | None) -> Opened:
     """Read every block once, and have the workers keep it if there is room."""
     n_blocks = len(found.inputs)
-    known = [Known(name, i, found.n_features) for i in range(n_blocks)]
+    known = [Known(name, i, found.n_features, names=found.expected) for i in range(n_blocks)]
     is_kept = bool(persist)
     if persist is None and found.n_bytes is not None:
         is_kept = workers.has_room(found.n_bytes)
@@ -90,9 +90,11 @@ def open_blocks(found: Blocks, workers: Workers, name: str, persist: bool | None
     looks = _run(workers, found, Step(looks_of), seen, None, known, 1)
     _warn_of_small_blocks(looks, name)
     found = replace(found, n_features=_check_alike(looks, known, name))
+    if found.expected is not None and all(one.names or one.n_rows == 0 for one in looks):
+        found = replace(found, feature_names=list(found.expected))
     begins = np.concatenate([[0], np.cumsum([one.n_rows for one in looks])]).tolist()
     known = [
-        replace(known[i], n_features=found.n_features, look=looks[i], begin=begins[i])
+        replace(known[i], n_features=found.n_features, look=looks[i], begin=begins[i], names=None)
         for i in range(n_blocks)
     ]
     is_open = persist is None and found.n_bytes is None
@@ -141,6 +143,11 @@ def _check_alike(looks: Sequence[Look], known: Sequence[Known], name: str) -> in
                 f"{known[i].label} has {one.n_features} columns of {np.dtype(one.dtype)}, and "
                 f"block {filled[0]} has {first.n_features} of {np.dtype(first.dtype)}: give all "
                 "blocks the same columns and dtype."
+            )
+        if one.names != first.names and None not in (one.names, first.names):
+            raise ValueError(
+                f"The columns of {known[i].label} have other names, or another order, than those "
+                f"of block {filled[0]}: give all blocks the same columns in the same order."
             )
     return first.n_features
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from math import inf
+from numbers import Real
 from typing import Any, ClassVar
 
 import dask
@@ -29,20 +31,29 @@ class DaskSource:
 
     def __repr__(self) -> str:
         n_blocks = "" if not isinstance(self.source, list) else f"{len(self.source)} "
-        return f"<rows of {n_blocks}{_kind_of(self.source, 'source')}>"
+        return f"<rows of {n_blocks}{kind_of(self.source, 'source')}>"
 
     def __post_init__(self) -> None:
         if isinstance(self.source, (list, tuple)):
             self.source = list(self.source)
             _check_loaders(self.source)
         else:
-            _kind_of(self.source, "source")
+            kind_of(self.source, "source")
         if not isinstance(self.retries, (int, np.integer)) or self.retries < 0:
             raise ValueError(f"retries must be an integer, 0 or more, got {self.retries!r}.")
-        if self.timeout is not None and not self.timeout > 0:
-            raise ValueError(
-                f"timeout must be a positive number of seconds, or None, got {self.timeout!r}."
+        _check_timeout(self.timeout)
+        if self.persist not in (None, True, False):
+            raise ValueError(f"persist must be True, False or None, got {self.persist!r}.")
+        if self.client is not None and not hasattr(self.client, "asynchronous"):
+            raise TypeError(
+                f"client must be a distributed.Client, or None, got {type(self.client).__name__}: "
+                "pass distributed.Client(address)."
             )
+
+
+def _check_timeout(timeout: Any) -> None:
+    if timeout is not None and not (isinstance(timeout, Real) and 0 < float(timeout) < inf):
+        raise ValueError(f"timeout must be a positive number of seconds, or None, got {timeout!r}.")
 
 
 @dataclass(frozen=True)
@@ -57,6 +68,7 @@ class Blocks:
     n_features: int | None
     feature_names: list[str] | None = None
     n_bytes: float | None = None
+    expected: tuple[str, ...] | None = None  # names of the fit, where only a read tells those found
     is_array: bool = False
 
 
@@ -64,15 +76,25 @@ def blocks_of(
     source: Any, name: str, n_features: int | None = None, feature_names: AnyArray | None = None
 ) -> Blocks:
     """The blocks of a source, whose columns must be those of the fit."""
-    kind = _kind_of(source, name)
+    kind = kind_of(source, name)
     if kind == "loaders":
-        return _blocks_of_loaders(source, n_features)
+        return _blocks_of_loaders(source, n_features, feature_names)
     width, names = _check_columns(source, name, n_features, feature_names)
-    (best,) = dask.optimize(source)
+    best = _optimized(source)
     keys = list(flatten(best.__dask_keys__()))
     is_sized = kind == "array" and not np.isnan(source.shape[0])
     n_bytes = float(source.nbytes) if is_sized else None
-    return Blocks(keys, dict(best.__dask_graph__()), width, names, n_bytes, kind == "array")
+    graph = dict(best.__dask_graph__())
+    return Blocks(keys, graph, width, names, n_bytes, is_array=kind == "array")
+
+
+def _optimized(source: Any) -> Any:
+    """The same rows by fewer tasks."""
+    # Of a dataframe with operations on it, dask.optimize gives keys that name other rows.
+    if hasattr(source, "optimize"):
+        return source.optimize()
+    (best,) = dask.optimize(source)
+    return best
 
 
 def _check_columns(
@@ -80,7 +102,7 @@ def _check_columns(
 ) -> tuple[int, list[str] | None]:
     """Number and names of the columns of an array or dataframe, as in the fit."""
     names = None
-    if _kind_of(source, name) == "array":
+    if kind_of(source, name) == "array":
         _check_array(source, name)
     else:
         columns = list(source.columns)
@@ -89,7 +111,9 @@ def _check_columns(
     return source.shape[1], names
 
 
-def _blocks_of_loaders(loaders: list[Any], n_features: int | None) -> Blocks:
+def _blocks_of_loaders(
+    loaders: list[Any], n_features: int | None, feature_names: AnyArray | None
+) -> Blocks:
     graph: dict[Any, Any] = {}
     inputs = []
     for loader in loaders:
@@ -97,21 +121,27 @@ def _blocks_of_loaders(loaders: list[Any], n_features: int | None) -> Blocks:
             graph.update(loader.__dask_graph__())
             loader = loader.key
         inputs.append(loader)
-    return Blocks(inputs, graph, n_features)
+    return Blocks(inputs, graph, n_features, expected=plain_names(feature_names))
+
+
+def plain_names(names: AnyArray | None) -> tuple[str, ...] | None:
+    """Names of the fit as they travel."""
+    return None if names is None else tuple(map(str, names))
 
 
 def array_of(source: Any, name: str, n_features: int, feature_names: AnyArray | None) -> Any:
     """A Dask array of the rows, not read."""
     import dask.array
 
-    kind = _kind_of(source, name)
+    kind = kind_of(source, name)
     if kind != "loaders":
         _check_columns(source, name, n_features, feature_names)
     if kind == "array":
         return source
     parts = []
+    names = plain_names(feature_names) if kind == "loaders" else None
     for i, block in enumerate(source if kind == "loaders" else source.to_delayed()):
-        task = partial(rows_of, known=Known(name, i, n_features))
+        task = partial(rows_of, known=Known(name, i, n_features, names=names))
         rows = (
             delayed(task)(block) if isinstance(block, Delayed) else delayed(partial(task, block))()
         )
@@ -120,14 +150,20 @@ def array_of(source: Any, name: str, n_features: int, feature_names: AnyArray | 
     return dask.array.concatenate(parts, allow_unknown_chunksizes=True)
 
 
-def _kind_of(source: Any, name: str) -> str:
+def kind_of(source: Any, name: str) -> str:
+    """Array, dataframe or loaders; TypeError for anything else, with what it must be."""
     if isinstance(source, list):
         return "loaders"
     if not isinstance(source, Delayed) and hasattr(source, "to_delayed"):
         if hasattr(source, "rechunk"):
             return "array"
-        if hasattr(source, "columns"):
+        if hasattr(source, "columns") and source.ndim == 2:
             return "dataframe"
+        if hasattr(source, "to_frame"):
+            raise TypeError(
+                f"{name} must be 2-d, rows x features, got a Dask {type(source).__name__}: pass "
+                f"{name}.to_frame(), a dataframe of one column."
+            )
     raise TypeError(
         f"{name} must be a Dask array, a Dask dataframe, or iclda.rows.from_dask(...) of one of "
         f"them or of a list of loaders, got {type(source).__name__}."

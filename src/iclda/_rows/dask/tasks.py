@@ -14,7 +14,7 @@ from ..._core.moments import Moments
 from ..._core.types import AnyArray, Array
 from ..memory import MemoryRows
 from ..sums import joined
-from .blocks import Known, Look, check_finite, look_at, rows_of
+from .blocks import Known, Look, array_of, check_finite, loaded, look_at, names_of, rows_of
 
 _HOLDING_SEED = 0
 
@@ -52,14 +52,15 @@ def unpacked(function: Callable[..., Any], common: bytes, own: bytes, *inputs: A
 
 def look(block: Any, *, known: Known, n_held: int) -> Looked:
     """Read a block for the first time; keep some rows of one that is not kept itself."""
-    rows = rows_of(block, known)
+    block = loaded(block, known)
+    rows = array_of(block, known)
     held = None
     if n_held > 0:
         rng = np.random.default_rng([_HOLDING_SEED, known.number])
         # Unsorted: any first few of them are a sample, too.
         index = rng.choice(len(rows), min(n_held, len(rows)), replace=False)
         held = index, rows[index]
-    return Looked(look_at(rows), held)
+    return Looked(look_at(rows, names_of(block)), held)
 
 
 def summed(

@@ -117,7 +117,9 @@ class Cluster:
             )
         error = future.exception()
         if isinstance(error, (BadBlockError, UnreadableBlockError)):
-            raise error
+            # A copy: the client keeps the original, and with a traceback through here it would
+            # keep these futures, and the workers their blocks, as long as it lives.
+            raise type(error)(*error.args) from error
         if isinstance(error, KilledWorker):
             raise RuntimeError(
                 f"{where} could not be read: every worker that tried died, the last one was "
@@ -188,10 +190,17 @@ def _memory_limits(dask_scheduler: Any) -> list[float]:
     return [worker.memory_limit or 0 for worker in dask_scheduler.workers.values()]
 
 
-def _state_of(dask_scheduler: Any, keys: Sequence[str]) -> str:
+def _state_of(dask_scheduler: Any, keys: Sequence[Any]) -> str:
     """Which workers work on the keys, or on what these need, in words."""
+    n_workers = len(dask_scheduler.workers)
+    if n_workers == 0:
+        return "the cluster has no workers"
     tasks = [dask_scheduler.tasks[key] for key in keys if key in dask_scheduler.tasks]
-    tasks += [other for task in tasks for other in task.dependencies]
+    seen = set(tasks)
+    for task in tasks:  # which grows by what is needed
+        needed = [other for other in task.dependencies if other not in seen]
+        seen.update(needed)
+        tasks += needed
     busy = sorted({task.processing_on.address for task in tasks if task.processing_on})
     names = f": {', '.join(busy[:8])}" if busy else ""
-    return f"{len(busy)} of {len(dask_scheduler.workers)} workers are at work on them{names}"
+    return f"{len(busy)} of {n_workers} workers are at work on them{names}"

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..._core.types import AnyArray, Array
-from .reader import Reader
+from .reader import DEFAULT_MEMORY, Reader
 from .readers import reader_of
-from .rows import DEFAULT_MEMORY, FileRows
+from .rows import FileRows
+from .slabs import Remembered
 
 
 @dataclass(frozen=True, repr=False)
@@ -18,6 +19,7 @@ class FileSource:
 
     reader: Reader
     memory: int = DEFAULT_MEMORY
+    remembered: Remembered | None = None  # what one fit read before its first pass
 
     _iclda_backend = "files"
 
@@ -44,13 +46,20 @@ def open_rows(
     """Rows of a source, read a few at a time."""
     source = source_of(X, name)
     reader = source.reader.named(name)
-    reader.use_threads = n_threads > 1
+    reader.use_threads, reader.memory = n_threads > 1, source.memory
     if feature_names is not None and reader.feature_names is not None:
         reader = reader.selected(list(feature_names))
     if n_features is not None and reader.n_features != n_features:
         raise ValueError(f"{name} has {reader.n_features} features, but X of fit has {n_features}.")
-    rows = FileRows(reader, weights, is_member, n_threads=n_threads, memory=source.memory)
-    rows.source = FileSource(reader, source.memory)
+    rows = FileRows(
+        reader,
+        weights,
+        is_member,
+        n_threads=n_threads,
+        memory=source.memory,
+        remembered=source.remembered,
+    )
+    rows.source = FileSource(reader, source.memory, Remembered())
     return rows
 
 

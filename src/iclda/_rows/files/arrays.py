@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..._core.types import AnyArray
-from .chunks import ArrayChunk, Chunk, StoredChunk
+from .chunks import ArrayChunk, Chunk, StoredChunk, StoredColumns
 from .paths import Unchanged
 from .reader import Reader
 
@@ -47,7 +47,7 @@ class NumpyFiles(Reader):
                 )
         self.n_features, self._dtype = first.n_features, first.dtype
         self.n_rows = sum(file.n_rows for file in self._files)
-        self.order = "F" if first.is_fortran else "C"
+        self.order = "F" if any(file.is_fortran for file in self._files) else "C"
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -88,18 +88,13 @@ def pieces(wanted: AnyArray | None, begin: int, n_rows: int) -> list[tuple[int, 
 
 
 def _read(file: _Stored, begin: int, inside: list[tuple[int, int]]) -> Iterator[Chunk]:
-    where = str(file.path)
-    if file.is_fortran:
-        shape = (file.n_rows, file.n_features)
-        mapped = np.memmap(file.path, file.dtype, "r", file.offset, shape, "F")
-        for low, high in inside:
-            yield ArrayChunk(begin + low, where, mapped[low:high])
-        return
-    row_bytes = file.n_features * file.dtype.itemsize
+    where, item = str(file.path), file.dtype.itemsize
+    row_bytes = file.n_features * item
+    kind: type[StoredChunk | StoredColumns] = StoredColumns if file.is_fortran else StoredChunk
+    step, span = (item, file.n_rows * item) if file.is_fortran else (row_bytes, row_bytes)
     with open(file.path, "rb", buffering=0) as opened:
         for low, high in inside:
-            offset = file.offset + low * row_bytes
-            yield StoredChunk(begin + low, where, opened, offset, high - low, row_bytes)
+            yield kind(begin + low, where, opened, file.offset + low * step, high - low, span)
 
 
 def _stored(path: Path, name: str) -> _Stored:
@@ -161,4 +156,5 @@ class MappedArray(Reader):
 
     def chunks(self, n_rows: int, wanted: AnyArray | None = None) -> Iterator[Chunk]:
         for low, high in pieces(wanted, 0, len(self._X)):
-            yield ArrayChunk(low, self.name, self._X[low:high])
+            # To read what was cut off a mapped file would end the process.
+            yield ArrayChunk(low, self.name, self._X[low:high], self.check_unchanged)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from copy import copy
 from typing import Any
 
@@ -34,9 +35,15 @@ def open_batches(
         if n_features is None:
             raise ValueError(f"{name} gave no rows; pass n_features if that is right.")
         first, n_rows = np.zeros((0, n_features)), 0
+    elif n_rows == 0:
+        raise ValueError(
+            f"n_rows=0, but the first batch of {name} has {_length(first)} rows: pass how many "
+            "there are in all, or None, and they are counted."
+        )
     reader = _reader(lambda names, size: make(), name, first, n_rows)
+    reader.remember(first)
     if feature_names is not None:
-        reader = reader.selected(feature_names)
+        reader = reader.with_names(feature_names)
     if n_features not in (None, reader.n_features):
         raise ValueError(
             f"{name}: batches have {reader.n_features} columns, but n_features={n_features}."
@@ -47,28 +54,53 @@ def open_batches(
 def _first_batch(make: Callable[[], Iterable[Any]], name: str) -> Any:
     """The first batch that holds rows; TypeError if the batches can be read only once."""
     batches = make()
-    if iter(batches) is batches and make() is batches:
+    iterator = _iterator(batches, name)
+    if iterator is _iterator(batches if iterator is not batches else make(), name):
         raise TypeError(
             f"{name} can be read only once: its factory returned the same iterator twice. Every "
             "call must return a new one that starts from the first row."
         )
-    return next((batch for batch in _each(batches) if _length(batch) > 0), None)
+    return next((batch for batch in _each(iterator, name) if _length(batch) > 0), None)
 
 
-def _reader(factory: Factory, name: str, first: Any, n_rows: int | None) -> Reader:
-    kind = ArrayBatches if table_dtypes(first) is None else TableBatches
+def _reader(factory: Factory, name: str, first: Any, n_rows: int | None) -> _Batches:
+    kind = ArrayBatches if table_dtypes(first, name) is None else TableBatches
     return kind(factory, name, first, n_rows)
 
 
-def _each(batches: Iterable[Any]) -> Iterator[Any]:
-    """All batches; what is open is closed when the consumer stops."""
-    iterator = iter(batches)
+def _iterator(batches: Any, name: str) -> Iterator[Any]:
     try:
-        yield from iterator
+        return iter(batches)
+    except TypeError:
+        raise TypeError(
+            f"{name}: the factory must return an iterable of batches, got "
+            f"{type(batches).__name__}. A function may yield its batches, or return a list."
+        ) from None
+
+
+def _each(batches: Iterable[Any], name: str) -> Iterator[Any]:
+    """All batches; what is open is closed when the consumer stops."""
+    iterator = _iterator(batches, name)
+    try:
+        for number, batch in enumerate(iterator):
+            _check_batch(batch, f"{name}: batch {number}")
+            yield batch
     finally:
         close = getattr(iterator, "close", None)
         if close is not None:
             close()
+
+
+def _check_batch(batch: Any, where: str) -> None:
+    """TypeError for what is no array and no table."""
+    kind = type(batch)
+    if kind.__module__.startswith("scipy.sparse"):
+        raise TypeError(f"{where} is a sparse {kind.__name__}: pass batch.toarray().")
+    if not hasattr(batch, "num_rows") and not hasattr(kind, "__len__"):
+        raise TypeError(
+            f"{where} must be a 2-d array or a table of pyarrow, polars or pandas, got "
+            f"{kind.__name__}."
+        )
 
 
 def _length(batch: Any) -> int:
@@ -82,11 +114,19 @@ class _Batches(Reader):
         super().__init__(name)
         self._factory = factory
         self.n_rows = n_rows
-        self._heads: dict[tuple[str, ...], AnyArray] = {}
+        self._heads: dict[str | int, AnyArray] = {}  # first entries of every column read so far
+
+    def with_names(self, names: Sequence[str]) -> _Batches:
+        """The same rows: arrays whose columns have these names, or these columns of tables."""
+        raise NotImplementedError
+
+    def remember(self, first: Any) -> None:
+        """Take a batch for the first one: every later read must begin with the same rows."""
+        raise NotImplementedError
 
     def chunks(self, n_rows: int, wanted: AnyArray | None = None) -> Iterator[Chunk]:
         begin = 0
-        for number, batch in enumerate(_each(self._batches(n_rows))):
+        for number, batch in enumerate(_each(self._batches(n_rows), self.name)):
             if _length(batch) == 0:
                 continue
             chunk = self._chunk(batch, f"batch {number}", begin)
@@ -96,19 +136,30 @@ class _Batches(Reader):
             begin += len(chunk)
             if wanted is not None and begin > wanted[-1]:
                 break
+        if begin == 0 and self._heads:
+            raise ValueError(
+                f"{self.name} changed between two passes: block 0 and all others were missing, it "
+                "gave its rows only once. Every call of the factory must return a new iterator "
+                "that starts from the first row."
+            )
 
     def _check_head(self, chunk: Chunk) -> None:
         """ValueError if another read began with other rows: a shuffle, or one that went on."""
         rows = np.empty((min(_HEAD, len(chunk)), self.n_features), self.dtype)
         chunk.fill(rows, 0)
-        first = self._heads.setdefault(tuple(self.feature_names or ()), rows)
-        n_both = min(len(first), len(rows))
-        if not np.array_equal(first[:n_both], rows[:n_both], equal_nan=True):
-            raise ValueError(
-                f"{self.name} changed between two passes: {chunk.where} (block 0) begins with "
-                "other rows than before. Every call of the factory must start from the first row, "
-                "and give the rows in the same order."
-            )
+        for column, now in zip(self._head_columns, rows.T, strict=True):
+            first = self._heads.setdefault(column, now)
+            n_both = min(len(first), len(now))
+            if not np.array_equal(first[:n_both], now[:n_both], equal_nan=True):
+                raise ValueError(
+                    f"{self.name} changed between two passes: {chunk.where} (block 0) begins with "
+                    "other rows than before. Every call of the factory must start from the first "
+                    "row, and give the rows in the same order."
+                )
+
+    @property
+    def _head_columns(self) -> Sequence[str | int]:
+        return range(self.n_features)
 
     def _batches(self, n_rows: int) -> Iterable[Any]:
         return self._factory(None, n_rows)
@@ -129,8 +180,7 @@ class ArrayBatches(_Batches):
     def dtype(self) -> np.dtype[Any]:
         return self._dtype
 
-    def selected(self, names: Sequence[str]) -> ArrayBatches:
-        """The same rows with names."""
+    def with_names(self, names: Sequence[str]) -> ArrayBatches:
         if len(names) != self.n_features:
             raise ValueError(
                 f"{self.name}: batches have {self.n_features} columns, but {len(names)} names "
@@ -139,6 +189,25 @@ class ArrayBatches(_Batches):
         other = copy(self)
         other.feature_names = [str(one) for one in names]
         return other
+
+    def selected(self, names: Sequence[str]) -> ArrayBatches:
+        """The same rows; ValueError if their columns have other names, or another order."""
+        found = self.feature_names or []
+        if len(found) != len(names):
+            raise ValueError(
+                f"{self.name} has {len(found)} features, but X of fit has {len(names)}."
+            )
+        for column, (one, other) in enumerate(zip(found, names, strict=True)):
+            if one != other:
+                raise ValueError(
+                    "The feature names should match those that were passed during fit: column "
+                    f"{column} of {self.name} is {one!r}, and was {str(other)!r}. Put the columns "
+                    "of the batches, and feature_names, into the order of feature_names_in_."
+                )
+        return self
+
+    def remember(self, first: Any) -> None:
+        self._heads.update(enumerate(_array(first, self.name)[:_HEAD].T.copy()))
 
     def _chunk(self, batch: Any, where: str, begin: int) -> Chunk:
         rows = _array(batch, f"{self.name}: {where}")
@@ -158,7 +227,10 @@ class ArrayBatches(_Batches):
 def _array(batch: Any, where: str) -> AnyArray:
     rows = np.asarray(batch)
     if rows.ndim != 2:
-        raise ValueError(f"{where} must be 2-d, rows x features, got shape {rows.shape}.")
+        raise ValueError(
+            f"{where} must be 2-d, rows x features, got shape {rows.shape}. The factory returns a "
+            "list of batches, or yields them."
+        )
     check_dtype(rows.dtype, where)
     return rows
 
@@ -170,7 +242,7 @@ class TableBatches(_Batches):
 
     def __init__(self, factory: Factory, name: str, first: Any, n_rows: int | None) -> None:
         super().__init__(factory, name, n_rows)
-        self._take(Columns(table_dtypes(first) or {}))
+        self._take(Columns(table_dtypes(first, name) or {}))
 
     def _take(self, columns: Columns) -> None:
         self._columns = columns
@@ -185,12 +257,27 @@ class TableBatches(_Batches):
         other._take(self._columns.selected(names, self.name))
         return other
 
+    def with_names(self, names: Sequence[str]) -> TableBatches:
+        return self.selected(names)
+
+    def remember(self, first: Any) -> None:
+        head = first.slice(0, _HEAD) if hasattr(first, "num_rows") else first[:_HEAD]
+        for column in self._columns.names:
+            # Columns that cannot be read need not be: which are is not decided yet.
+            with suppress(TypeError, ValueError):
+                (values,) = table_columns(head, [column], self.name, 0)
+                self._heads[column] = values.copy()
+
+    @property
+    def _head_columns(self) -> Sequence[str | int]:
+        return self._columns.names
+
     def _batches(self, n_rows: int) -> Iterable[Any]:
         return self._factory(self._columns.names, n_rows)
 
     def _chunk(self, batch: Any, where: str, begin: int) -> Chunk:
         place = f"{self.name}: {where} (from row {begin} on)"
-        dtypes = table_dtypes(batch)
+        dtypes = table_dtypes(batch, place)
         if dtypes is None:
             raise ValueError(f"{place} is no table, as the first one is, but {type(batch)}.")
         self._columns.compare(dtypes, place, "the first one")

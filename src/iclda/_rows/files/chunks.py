@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from io import RawIOBase
 from typing import Any, Protocol
 
@@ -25,16 +25,19 @@ class Chunk(Protocol):
 
 
 class ArrayChunk:
-    """Rows of an array in memory, or mapped into it."""
+    """Rows of an array in memory, or mapped into it; ``check`` is called before every read."""
 
-    def __init__(self, start: int, where: str, rows: AnyArray) -> None:
+    def __init__(
+        self, start: int, where: str, rows: AnyArray, check: Callable[[], None] = lambda: None
+    ) -> None:
         self.start, self.where = start, where
-        self._rows = rows
+        self._rows, self._check = rows, check
 
     def __len__(self) -> int:
         return len(self._rows)
 
     def fill(self, target: AnyArray, begin: int) -> None:
+        self._check()
         target[...] = self._rows[begin : begin + len(target)]
 
 
@@ -67,13 +70,40 @@ class StoredChunk:
         return self._n_rows
 
     def fill(self, target: AnyArray, begin: int) -> None:
-        left = memoryview(target).cast("B")  # type: ignore[arg-type]
-        self._file.seek(self._offset + begin * self._row_bytes)
-        while left:
-            n_read = self._file.readinto(left)
-            if not n_read:
-                raise OSError(f"{self.where} ends {len(left)} bytes early: it was cut short.")
-            left = left[n_read:]
+        _read_into(self._file, self._offset + begin * self._row_bytes, target, self.where)
+
+
+class StoredColumns:
+    """Rows of an open file in which columns lie one after the other, ``column_bytes`` apart."""
+
+    def __init__(
+        self, start: int, where: str, file: RawIOBase, offset: int, n_rows: int, column_bytes: int
+    ) -> None:
+        self.start, self.where = start, where
+        self._file, self._offset = file, offset
+        self._n_rows, self._column_bytes = n_rows, column_bytes
+
+    def __len__(self) -> int:
+        return self._n_rows
+
+    def fill(self, target: AnyArray, begin: int) -> None:
+        offset = self._offset + begin * target.itemsize
+        for j, column in enumerate(target.T):
+            _read_into(self._file, offset + j * self._column_bytes, column, self.where)
+
+
+def _read_into(file: RawIOBase, offset: int, target: AnyArray, where: str) -> None:
+    """Read, not map: what is not there any more is an error, not the end of the process."""
+    rows = target if target.flags.c_contiguous else np.empty(target.shape, target.dtype)
+    left = memoryview(rows.reshape(-1).view(np.uint8))  # type: ignore[arg-type]
+    file.seek(offset)
+    while left:
+        n_read = file.readinto(left)
+        if not n_read:
+            raise OSError(f"{where} ends {len(left)} bytes early: it was cut short.")
+        left = left[n_read:]
+    if rows is not target:
+        target[...] = rows
 
 
 def rows_of(chunk: Chunk, n_features: int, dtype: Any) -> AnyArray:

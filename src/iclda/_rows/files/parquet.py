@@ -16,9 +16,10 @@ from ..._core.types import AnyArray
 from .chunks import Chunk, TableChunk
 from .paths import Unchanged
 from .reader import Reader
-from .tables import Columns, arrow_dtype, table_columns
+from .tables import Columns, arrow_dtype, refuse_repeated, table_columns
 
-_BUFFER = 2**17  # bytes read at once of each column: a row group is never held whole
+_BUFFER = (2**13, 2**17)  # bytes read at once of each column: a row group is never held whole
+_SHARE = 8  # of memory, that all these buffers may take
 _GROUPS = 16  # row groups that a pilot looks at
 _LOOK = 1024  # rows decoded at once where a few are wanted
 
@@ -30,6 +31,7 @@ class _Stored:
     path: Path
     dtypes: dict[str, np.dtype[Any] | None]  # None: no real numbers
     groups: tuple[int, ...]  # rows of every row group
+    index: tuple[str, ...]  # columns that pandas takes for names of rows
 
     @property
     def n_rows(self) -> int:
@@ -46,7 +48,8 @@ class ParquetFiles(Reader):
         self._unchanged = Unchanged(files, name)
         self._files = [_stored(file, name) for file in files]
         self.n_rows = sum(file.n_rows for file in self._files)
-        self._take(Columns(self._files[0].dtypes))
+        first = self._files[0]
+        self._take(Columns(first.dtypes, on_request=first.index))
 
     def _take(self, columns: Columns) -> None:
         self._columns = columns
@@ -65,6 +68,11 @@ class ParquetFiles(Reader):
                 self._columns.compare(file.dtypes, f"{self.name}: {file.path}", self._files[0].path)
             self._dtype = self._columns.dtype_in(self.name)
         return self._dtype
+
+    @property
+    def _buffer(self) -> int:
+        least, most = _BUFFER
+        return max(least, min(most, self.memory // (_SHARE * max(1, self.n_features))))
 
     def check_unchanged(self) -> None:
         self._unchanged.check(self.name)
@@ -101,7 +109,7 @@ class ParquetFiles(Reader):
         self, file: _Stored, begin: int, groups: list[int] | None, n_rows: int
     ) -> Iterator[Chunk]:
         names = self._columns.names
-        with _opened(file.path, self.name) as parquet:
+        with _opened(file.path, self.name, self._buffer) as parquet:
             batches = parquet.iter_batches(n_rows, groups, names, use_threads=self.use_threads)
             for batch in batches:
                 if batch.num_rows:
@@ -112,7 +120,7 @@ class ParquetFiles(Reader):
 
 
 @contextmanager
-def _opened(path: Path, name: str) -> Iterator[Any]:
+def _opened(path: Path, name: str, buffer: int = _BUFFER[1]) -> Iterator[Any]:
     try:
         import pyarrow
         from pyarrow.parquet import ParquetFile
@@ -121,7 +129,9 @@ def _opened(path: Path, name: str) -> Iterator[Any]:
             f"{name}: pyarrow reads {path}, and is not installed: pip install 'iclda[files]'."
         ) from error
     try:
-        with ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False) as file:
+        with ParquetFile(
+            path, buffer_size=buffer, pre_buffer=False, page_checksum_verification=True
+        ) as file:
             yield file
     except (OSError, pyarrow.ArrowException) as error:
         raise OSError(f"{name}: {path} cannot be read as Parquet ({error}).") from error
@@ -131,5 +141,9 @@ def _stored(path: Path, name: str) -> _Stored:
     with _opened(path, name) as file:
         metadata = file.metadata
         groups = tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
-        dtypes = {field.name: arrow_dtype(field.type) for field in file.schema_arrow}
-        return _Stored(path, dtypes, groups)
+        schema = file.schema_arrow
+    refuse_repeated(schema.names, f"{name}: {path}")
+    dtypes = {field.name: arrow_dtype(field.type) for field in schema}
+    index = (schema.pandas_metadata or {}).get("index_columns", [])
+    # A range is not stored as a column, and described by a dictionary.
+    return _Stored(path, dtypes, groups, tuple(one for one in index if isinstance(one, str)))

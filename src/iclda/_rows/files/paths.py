@@ -33,11 +33,14 @@ def _expanded(path: str, name: str) -> list[Path]:
     if os.path.isdir(path):
         found = [file for file in sorted(Path(path).rglob("*")) if _is_data(file, Path(path))]
         rule = f"no file that ends in {', '.join(FORMATS)}"
-    elif os.path.exists(path) or not has_magic(path):
+    elif os.path.exists(path):
         return [Path(path)]
+    elif not has_magic(path):
+        raise FileNotFoundError(f"{name}: there is no file {path}.")
     else:
-        found = [Path(file) for file in sorted(glob(path, recursive=True)) if os.path.isfile(file)]
-        rule = "no file of that pattern"
+        every = [Path(file) for file in sorted(glob(path, recursive=True)) if os.path.isfile(file)]
+        found = [file for file in every if not _is_hidden(file, Path(path))]
+        rule = "no file of that pattern (names that begin with _ or . are left out)"
     if not found:
         raise FileNotFoundError(f"{name}: {path} holds {rule}.")
     return found
@@ -45,9 +48,19 @@ def _expanded(path: str, name: str) -> list[Path]:
 
 def _is_data(file: Path, folder: Path) -> bool:
     """Not what engines leave beside their data: _SUCCESS, _metadata, hidden and temporary files."""
-    inner = file.relative_to(folder).parts
-    is_hidden = any(part.startswith((".", "_")) for part in inner)
+    is_hidden = _begins_hidden(file.relative_to(folder).parts)
     return file.suffix.lower() in FORMATS and not is_hidden and file.is_file()
+
+
+def _is_hidden(file: Path, pattern: Path) -> bool:
+    """Whether wildcards found a name that begins with _ or ., and the pattern does not say so."""
+    parts = pattern.parts
+    n_fixed = next(i for i, part in enumerate(parts) if has_magic(part))
+    return _begins_hidden(file.parts[n_fixed:]) and not _begins_hidden(parts[n_fixed:])
+
+
+def _begins_hidden(parts: Sequence[str]) -> bool:
+    return any(part.startswith((".", "_")) for part in parts)
 
 
 class Unchanged:

@@ -11,6 +11,7 @@ import numpy as np
 from ..._core.types import AnyArray
 from .chunks import Chunk
 
+DEFAULT_MEMORY = 2**28  # bytes held of the rows at a time
 _COUNTED = 2**16  # rows read at once to be counted
 
 
@@ -21,6 +22,7 @@ class Reader:
     n_features: int
     feature_names: list[str] | None = None
     order: Literal["C", "F"] = "C"
+    memory = DEFAULT_MEMORY
     use_threads = False  # to decode what was read, where that takes longer than the arithmetic
 
     def __init__(self, name: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..open import is_path
 from .arrays import MappedArray, NumpyFiles
 from .batches import TableBatches
 from .parquet import ParquetFiles
@@ -30,10 +31,38 @@ def reader_of(X: Any, name: str) -> Reader:
         )
     if kind == ("pyarrow", "Table"):
         return TableBatches(lambda names, size: X.to_batches(size), name, X.slice(0, 0), len(X))
-    if kind[0] == "pyarrow":
+    if kind[0] == "pyarrow" and hasattr(X, "scanner"):
         return _dataset(X, name)
+    _check_paths(X, name)
     format_, files = files_of(X, name)
     return NumpyFiles(files, name) if format_ == "npy" else ParquetFiles(files, name)
+
+
+def _check_paths(X: Any, name: str) -> None:
+    """TypeError for what nothing here reads, with what is read."""
+    if is_path(X):
+        return
+    if not isinstance(X, (list, tuple)):
+        raise TypeError(
+            f"{name} must be a path, a list of paths, a NumPy memory map, a pyarrow dataset or "
+            f"table, or a polars LazyFrame, got {type(X).__name__}. Other arrays and tables, and "
+            "what functions of iclda.rows return, are passed to a classifier as they are; for "
+            "anything else that can be read again there is iclda.rows.from_batches."
+        )
+    if len(X) == 0:
+        raise ValueError(f"{name} is an empty list: pass the path of at least one file.")
+    if not any(map(is_path, X)):
+        raise TypeError(
+            f"{name} is a list of {type(X[0]).__name__}, and must be one of paths. For a list of "
+            "arrays or tables pass iclda.rows.from_batches(lambda: the_list)."
+        )
+    other = next((i for i, path in enumerate(X) if not is_path(path)), None)
+    if other is not None:
+        raise TypeError(
+            f"{name} is a list with paths in it, and must hold nothing else: entry {other} is of "
+            f"type {type(X[other]).__name__}. Save it beside the others, or pass "
+            "iclda.rows.from_batches(function that yields all parts)."
+        )
 
 
 class _Counted(TableBatches):
@@ -68,11 +97,13 @@ def _dataset(dataset: Any, name: str) -> Reader:
 
 
 def _careful_options(dataset: Any) -> Any:
-    """Of Parquet: hold no row group whole."""
+    """Of Parquet: hold no row group whole, compare pages with their checksums if they have any."""
     module = import_module("pyarrow.dataset")
     if not isinstance(getattr(dataset, "format", None), module.ParquetFileFormat):
         return None
-    return module.ParquetFragmentScanOptions(use_buffered_stream=True, pre_buffer=False)
+    return module.ParquetFragmentScanOptions(
+        use_buffered_stream=True, pre_buffer=False, page_checksum_verification=True
+    )
 
 
 def _lazy_frame(frame: Any, name: str) -> Reader:

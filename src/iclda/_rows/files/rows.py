@@ -22,11 +22,10 @@ from ..memory import GROUP, rows_per_block
 from ..progress import report
 from ..sums import Block, BlockSums, OfBlocks, Sum, added, joined
 from .look import first_look, rows_at
-from .reader import Reader
+from .reader import DEFAULT_MEMORY, Reader
 from .reservoir import Reservoir
-from .slabs import FirstPass, Slab, check_slab, cut
+from .slabs import FirstPass, Remembered, Slab, check_slab, cut
 
-DEFAULT_MEMORY = 2**28  # bytes held of the rows at a time
 # Rows kept in the first pass: twice what a search asks for, so that another seed gives another
 # sample of them.
 _KEPT_ROWS = (4_000, 40_000)
@@ -48,6 +47,7 @@ class FileRows(BlockSums):
         *,
         n_threads: int = 1,
         memory: int = DEFAULT_MEMORY,
+        remembered: Remembered | None = None,
     ) -> None:
         is_partial = is_member is not None and not is_member.all()
         self._reader = reader
@@ -57,6 +57,7 @@ class FileRows(BlockSums):
         self._slab_rows, self._n_threads = self._sizes(n_threads, memory)
         self._n_rows = reader.n_rows if is_member is None else int(is_member.sum())
         self._first_pass = FirstPass(reader.name)
+        self._remembered = Remembered() if remembered is None else remembered
         self._kept: tuple[AnyArray, AnyArray] | None = None  # rows of a sample and their numbers
         self._looked: AnyArray | None = None  # rows of a sample drawn before the first pass
         self.n_passes = 0
@@ -144,6 +145,7 @@ class FileRows(BlockSums):
         sample = Reservoir(n_kept, self.n_features, self._reader.dtype, seed=0)
         n_members = 0
         for slab in self._checked_slabs():
+            self._remembered.compare(slab, self._reader.name)
             inside = self._inside(slab, 0, len(slab.rows))
             numbers = slab.start + np.arange(len(slab.rows))[inside]
             sample.add(slab.rows[inside], numbers)
@@ -221,6 +223,9 @@ class FileRows(BlockSums):
         is_all = n >= self.n_rows
         numbers = self._all_numbers() if is_all else self._look(n)
         rows = self._looked = rows_at(self._reader, numbers, must_exist=is_all)
+        if self._n_rows is None and len(rows) == 0:
+            self._n_rows = 0  # it ended before its first row
+        self._remembered.add(numbers[: len(rows)], rows)
         return rows, numbers[: len(rows)]
 
     def _all_numbers(self) -> AnyArray:

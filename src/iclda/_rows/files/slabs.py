@@ -12,6 +12,7 @@ from ..._core.types import AnyArray
 from .chunks import Chunk
 from .reader import Reader
 
+_REMEMBERED = 4096  # rows of one read that the first pass is compared with
 _PIECES = 64  # of a slab: rows that change places between them are noticed
 
 
@@ -97,6 +98,31 @@ class FirstPass:
             f"{self._name} changed between two passes: in pass {self._n_pass}, {what}. A source "
             "is read several times, and must give the same rows in the same order every time."
         )
+
+
+class Remembered:
+    """Rows that were read before the first pass, by number: it must find the same."""
+
+    def __init__(self) -> None:
+        self._read: list[tuple[AnyArray, AnyArray]] = []
+
+    def add(self, numbers: AnyArray, rows: AnyArray) -> None:
+        """Numbers, which ascend, and rows; of many, some are remembered."""
+        step = max(1, -(-len(rows) // _REMEMBERED))
+        self._read.append((numbers[::step], rows[::step] if step == 1 else rows[::step].copy()))
+
+    def compare(self, slab: Slab, name: str) -> None:
+        """ValueError that names the first row of a slab that was another before."""
+        for numbers, rows in self._read:
+            low, high = np.searchsorted(numbers, [slab.start, slab.stop])
+            now = slab.rows[numbers[low:high] - slab.start]
+            if not np.array_equal(now, rows[low:high]):
+                other = int(np.argmax((now != rows[low:high]).any(axis=1)))
+                raise ValueError(
+                    f"{name} changed before the first pass: row {numbers[low + other]} holds other "
+                    f"numbers in {slab} than when a few rows, or the labeled ones, were read. A "
+                    "source must give the same rows in the same order every time."
+                )
 
 
 def _ended_early(seen: list[tuple[int, int]], first: list[tuple[int, int]]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,14 +15,21 @@ class Columns:
     """The columns of a table that are read: all of them, or some, by name."""
 
     def __init__(
-        self, dtypes: Mapping[str, np.dtype[Any] | None], names: Sequence[str] | None = None
+        self,
+        dtypes: Mapping[str, np.dtype[Any] | None],
+        names: Sequence[str] | None = None,
+        *,
+        on_request: Sequence[str] = (),
     ) -> None:
         self._dtypes = dtypes
-        self.names = list(dtypes if names is None else names)
+        self._on_request = on_request  # left out unless they are selected
+        found = dtypes if names is None else names
+        self.names = [column for column in found if column not in on_request]
 
     def selected(self, names: Sequence[str], where: str) -> Columns:
         """These columns only, in this order."""
-        missing = [str(column) for column in names if column not in self.names]
+        there = {*self.names, *self._on_request}
+        missing = [str(column) for column in names if column not in there]
         if missing:
             raise ValueError(
                 f"{where} lacks the columns {_listed(missing)}; it has {_listed(self.names)}."
@@ -79,15 +87,27 @@ def arrow_dtype(kind: Any) -> np.dtype[Any] | None:
     return None
 
 
-def table_dtypes(table: Any) -> dict[str, np.dtype[Any] | None] | None:
+def refuse_repeated(names: Sequence[str], where: str) -> None:
+    """ValueError that names a column which is there more than once."""
+    column, count = max(Counter(names).items(), key=lambda item: item[1], default=("", 0))
+    if count > 1:
+        raise ValueError(
+            f"{where} has {count} columns called {column!r}, and names of features must differ: "
+            "rename or drop all but one."
+        )
+
+
+def table_dtypes(table: Any, where: str) -> dict[str, np.dtype[Any] | None] | None:
     """Names and dtypes of columns; None if it is an array, or numbers its columns."""
     if hasattr(table, "num_rows"):  # pyarrow
+        refuse_repeated(table.schema.names, where)
         return {field.name: arrow_dtype(field.type) for field in table.schema}
     if not hasattr(table, "columns") or not hasattr(table, "__getitem__"):
         return None
     names = list(table.columns)
     if not all(isinstance(name, str) for name in names):
         return None
+    refuse_repeated(names, where)
     return {name: _real(_values(table[name][:0]).dtype) for name in names}
 
 
