@@ -14,7 +14,9 @@ class Rows(Protocol):
     """Weighted rows that can be read again and again. Sums come back in frame coordinates."""
 
     @property
-    def n_rows(self) -> int: ...
+    def n_rows(self) -> int:
+        """A large guess until the first pass where only a read tells; 0 once nothing was found."""
+        ...
 
     @property
     def n_features(self) -> int: ...
@@ -39,7 +41,11 @@ class Rows(Protocol):
         ...
 
     def sample(self, n: int, seed: int) -> tuple[AnyArray, Array]:
-        """At most ``n`` rows in the user's units, with weights that add up to those of all."""
+        """At most ``n`` rows in the user's units, with weights that add up to those of all.
+
+        With n of ``n_rows`` or more: all of them, in their order, with their own weights. NaN and
+        infinity in what is read are a ValueError that names row and column.
+        """
         ...
 
     def responsibilities(self, rule: Rule, frame: Frame) -> Array:
