@@ -61,6 +61,8 @@ class ExpectationMaximizationLDA(LinearGaussianClassifier):
         Their intercepts.
     n_iter_ : int
         Number of rounds, each a label for every row and a refit.
+    n_passes_ : int
+        Number of times all unlabeled rows were read.
     converged_ : bool
         Whether the likelihood stood still.
     log_likelihood_path_ : ndarray of shape (n_iter_,)
@@ -117,10 +119,10 @@ class ExpectationMaximizationLDA(LinearGaussianClassifier):
         model = problem.model_of(found.point, found.rule)
         self.log_likelihood_path_ = np.array(found.path)
         detail = f"the likelihood still rises after {found.n_iter} rounds"
-        self.n_iter_ = found.n_iter
+        self.n_iter_, self.n_passes_ = found.n_iter, found.n_passes
         self.converged_ = judge(self, problem, model, found.outcome, detail)
         return model
 
     def _note_supervised(self, model: Gaussians, data: TrainingData) -> None:
-        self.n_iter_, self.converged_ = 1, True
+        self.n_iter_, self.n_passes_, self.converged_ = 1, 0, True
         self.log_likelihood_path_ = np.array([labeled_log_likelihood(model, data.labeled)])

@@ -11,6 +11,7 @@ from ._base import LinearGaussianClassifier
 from ._core.gaussian import Gaussians
 from ._core.moment_match import VARIANTS, match_moments
 from ._core.problem import Problem
+from ._training import TrainingData
 
 
 class MomentConstrainedLDA(LinearGaussianClassifier):
@@ -55,6 +56,8 @@ class MomentConstrainedLDA(LinearGaussianClassifier):
         Their intercepts.
     shrinkage_ : float
         Shrinkage used.
+    n_passes_ : int
+        Number of times all unlabeled rows were read.
     rank_ : int
         Number of directions in which all rows vary.
     n_features_in_ : int
@@ -93,4 +96,9 @@ class MomentConstrainedLDA(LinearGaussianClassifier):
         self.n_jobs = n_jobs
 
     def _estimate(self, problem: Problem) -> Gaussians:
-        return match_moments(problem, self.variant)
+        model = match_moments(problem, self.variant)
+        self.n_passes_ = 1
+        return model
+
+    def _note_supervised(self, model: Gaussians, data: TrainingData) -> None:
+        self.n_passes_ = 0

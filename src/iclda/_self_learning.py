@@ -58,6 +58,8 @@ class SelfLearningLDA(LinearGaussianClassifier):
         Their intercepts.
     n_iter_ : int
         Number of times the rows were labeled.
+    n_passes_ : int
+        Number of times all unlabeled rows were read.
     converged_ : bool
         Whether the labels stood still.
     shrinkage_ : float
@@ -109,9 +111,9 @@ class SelfLearningLDA(LinearGaussianClassifier):
         found = alternate(problem, is_soft=False, tol=self.tol, max_iter=self.max_iter)
         model = problem.model_of(found.point, found.rule)
         detail = f"labels still change after {found.n_iter} rounds"
-        self.n_iter_ = found.n_iter
+        self.n_iter_, self.n_passes_ = found.n_iter, found.n_passes
         self.converged_ = judge(self, problem, model, found.outcome, detail)
         return model
 
     def _note_supervised(self, model: Gaussians, data: TrainingData) -> None:
-        self.n_iter_, self.converged_ = 1, True
+        self.n_iter_, self.n_passes_, self.converged_ = 1, 0, True

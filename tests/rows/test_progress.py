@@ -8,6 +8,7 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from iclda import ImplicitlyConstrainedLDA, MomentConstrainedLDA, SupervisedLDA, rows
+from problems import SEMI_SUPERVISED
 
 RNG = np.random.default_rng(78)
 X = RNG.standard_normal((140_000, 2))
@@ -35,6 +36,16 @@ def heard(source, **settings):
 def test_every_pass_is_told_to_its_end(kind, n_jobs):
     told = heard(SOURCES[kind](), n_jobs=n_jobs)
     assert told == [(1, 65_536, 140_000), (1, 131_072, 140_000), (1, 140_000, 140_000)]
+
+
+@pytest.mark.parametrize("method", SEMI_SUPERVISED.values(), ids=SEMI_SUPERVISED)
+def test_passes_are_those_that_are_told(method):
+    told = []
+    with rows.progress(lambda *event: told.append(event)):
+        model = fit(rows.from_batches(lambda: np.array_split(X, 5)), method)
+    assert model.n_passes_ == max(n_pass for n_pass, _, _ in told)
+    with pytest.warns(UserWarning, match="no unlabeled rows"):
+        assert method().fit(LABELED, Y).n_passes_ == 0
 
 
 def test_how_many_rows_there_are_is_told_when_it_is_known():

@@ -7,7 +7,7 @@ scores and class sums only: the covariance follows from the class sums (design: 
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import scipy.linalg
@@ -35,13 +35,16 @@ class Alternation:
     rule: LinearRule
     n_iter: int
     outcome: Outcome
+    n_passes: int = 1  # over all rows, for the moments and in the loop
     path: list[float] = field(default_factory=list)
 
 
 def alternate(problem: Problem, *, is_soft: bool, tol: float, max_iter: int) -> Alternation:
     """Alternate between labels and model until the labels, or the likelihood, stand still."""
     loop = _maximize_marginal if is_soft else _repeat_labels
-    return loop(problem, tol, max_iter)
+    rows = _rows_of(problem)
+    found = loop(problem, rows, tol, max_iter)
+    return replace(found, n_passes=1 + (rows.n_passes if isinstance(rows, ReadRows) else 0))
 
 
 @dataclass(frozen=True)
@@ -65,9 +68,8 @@ def _rows_of(problem: Problem) -> AttainableSet:
     return ReadRows(problem, has_curvature=False)
 
 
-def _repeat_labels(problem: Problem, tol: float, max_iter: int) -> Alternation:
+def _repeat_labels(problem: Problem, rows: AttainableSet, tol: float, max_iter: int) -> Alternation:
     """Self-learning: hard labels until they repeat. Nothing is kept of them but their sums."""
-    rows = _rows_of(problem)
 
     def label(point: Array, scores: Array) -> _Round:
         return _Round(point, scores, rows.hard_point(scores))
@@ -88,9 +90,10 @@ def _repeat_labels(problem: Problem, tol: float, max_iter: int) -> Alternation:
     return end(last, max_iter, Outcome.MAX_ITERATIONS)
 
 
-def _maximize_marginal(problem: Problem, tol: float, max_iter: int) -> Alternation:
+def _maximize_marginal(
+    problem: Problem, rows: AttainableSet, tol: float, max_iter: int
+) -> Alternation:
     """EM with Anderson's extrapolation wherever that does not lose likelihood."""
-    rows = _rows_of(problem)
 
     def label(point: Array) -> tuple[_Round, float]:
         """A round, and the likelihood of the model that labels in it."""
@@ -119,7 +122,7 @@ def _maximize_marginal(problem: Problem, tol: float, max_iter: int) -> Alternati
         outcome = Outcome.CONVERGED
     # One plain step more than the last point, so that the labels attain it.
     rule = problem.rule_of(last.scores, is_soft=True)
-    return Alternation(last.refitted, rule, max(1, len(path)), outcome, path)
+    return Alternation(last.refitted, rule, max(1, len(path)), outcome, path=path)
 
 
 def _is_admissible(point: Array) -> bool:
