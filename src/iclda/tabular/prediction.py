@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -135,8 +135,13 @@ def _refuse_other_kinds(frame: Any, kinds: Mapping[str, str], file: TableFile) -
     """Parquet columns have types of their own, which may not be those of the training data."""
     for name, kind in kinds.items():
         fitting = "biufO" if kind == CATEGORY else "biuf"
-        if frame[name].dtype.kind not in fitting and frame[name].notna().any():
+        present = frame[name].dropna()
+        if present.empty:
+            continue
+        example = present.iloc[0]
+        # Arrow columns hold one type: where one cell is a list or a struct, all are.
+        if frame[name].dtype.kind not in fitting or not isinstance(example, Hashable):
             raise ValueError(
                 f"{file.path}, column {name!r}: must hold {_HELD[kind]}, as in the data the model "
-                f"was fitted to, got {plain(frame[name].dropna().iloc[0])!r}."
+                f"was fitted to, got {plain(example)!r}."
             )
