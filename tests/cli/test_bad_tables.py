@@ -316,3 +316,49 @@ def test_wrong_arguments_are_one_line_and_write_nothing(folder, monkeypatch, arg
     assert (code, said, error.count("\n")) == (2, "", 1)
     assert message in error
     assert {path.name: path.stat().st_mtime_ns for path in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize("cell", [[1, 2], {"a": 1}])
+def test_23_a_column_of_lists_or_structs(tmp_path, cell):
+    error = refused(tmp_path, labeled(odd=[cell] * 90), name="data.parquet")
+    assert "Column 'odd' holds values that are neither numbers nor text" in error
+    assert "--drop 'odd'" in error
+
+
+def test_23_lists_in_place_of_categories_at_prediction(tmp_path):
+    assert fit(tmp_path, flowers())[0] == 0
+    data = write(tmp_path, labeled(color=[[1, 2]] * 90), "lists.parquet")
+    code, _, error = call("predict", tmp_path / "m.skops", data, "--out", tmp_path / "p.csv")
+    assert code == 2
+    assert "column 'color': must hold text" in error
+
+
+EXTREMES = [
+    (1e200, "numbers up to 9e+201 in size, with a standard deviation of 2.6e+201"),
+    (1e-300, "numbers up to 9e-299 in size, with a standard deviation of 2.6e-299"),
+]
+
+
+@pytest.mark.parametrize("options", [(), ("--shrinkage", "auto")])
+@pytest.mark.parametrize(("unit", "told"), EXTREMES)
+def test_19_numbers_whose_squares_are_none(tmp_path, unit, told, options):
+    error = refused(tmp_path, labeled(far=unit * np.arange(1.0, 91)), *options)
+    assert f"Column 'far' holds {told}" in error
+    assert "rescale the column, for example divide it by 1e" in error
+    assert "--drop 'far'" in error
+
+
+@pytest.mark.parametrize(("unit", "told"), EXTREMES)
+def test_19_such_numbers_are_not_compared_either(tmp_path, unit, told):
+    data = write(tmp_path, labeled(far=unit * np.arange(1.0, 91)))
+    out = tmp_path / "out"
+    code, said, error = call("compare", data, "--target", "species", "--out", out, "--jobs", 1)
+    assert (code, said) == (2, "")
+    assert f"Column 'far' holds {told}" in error
+    assert error.count("\n") == 1
+    assert not out.exists()
+
+
+def test_19_a_constant_column_of_such_numbers(tmp_path):
+    error = refused(tmp_path, labeled(far=1e200), "--shrinkage", "auto")
+    assert "Column 'far' holds numbers up to 1e+200 in size" in error

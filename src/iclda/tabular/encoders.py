@@ -14,6 +14,7 @@ from .cells import texts_of
 from .columns import BOOLEAN, CATEGORY, NUMBER, is_boolean
 from .requirements import require
 
+_SMALLEST, _LARGEST = 1e-150, 1e150  # beyond, sums of squares over- or underflow
 _NEUTRAL = -1  # the code of a value that nothing is known about
 
 
@@ -39,6 +40,8 @@ class NumberEncoder(TransformerMixin, BaseEstimator):
         kinds = {True: BOOLEAN, False: NUMBER}
         self.column_kinds_ = {name: kinds[is_boolean(X[name])] for name in X.columns}
         numbers = self._numbers(X)
+        for name, column in zip(X.columns, numbers.T, strict=True):
+            _refuse_extremes(column[~np.isnan(column)], name)
         is_known = ~np.isnan(numbers)
         self.medians_ = np.array(
             [
@@ -128,6 +131,21 @@ def refuse_gaps(is_gap: AnyArray, name: str) -> None:
             "are to be refused: fill them in, drop the rows or the column, or let them be imputed "
             "(--missing impute)."
         )
+
+
+def _refuse_extremes(numbers: Array, name: str) -> None:
+    """ValueError for a column whose variance is no number that can be computed with."""
+    largest = float(np.abs(numbers).max(initial=0))
+    deviation = largest * float(np.std(numbers / largest)) if largest else 0.0
+    if largest <= _LARGEST and not 0 < deviation < _SMALLEST:
+        return
+    power = f"{largest:.0e}".split("e")[1]
+    raise ValueError(
+        f"Column {name!r} holds numbers up to {largest:.3g} in size, with a standard deviation of "
+        f"{deviation:.3g}, and nothing above {_LARGEST:g} or that varies by less than "
+        f"{_SMALLEST:g} can be computed with: rescale the column, for example divide it by "
+        f"1e{power}, or leave it out (--drop {name!r})."
+    )
 
 
 def _as_numbers(series: Any, name: str) -> Array:
