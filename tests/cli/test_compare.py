@@ -250,3 +250,13 @@ def test_47_an_interruption_is_one_line_and_loses_nothing(tmp_path):
     assert running.returncode == 130
     assert message.strip().splitlines()[-1].startswith("Interrupted. What was computed is kept")
     assert "Traceback" not in message
+
+
+def test_without_any_supervised_fit_there_is_a_report_and_exit_code_1(tmp_path):
+    write(tmp_path, flowers(n_labeled=6))
+    code, said, error = compare(tmp_path, "--shrinkage", "0", "--methods", "moment")
+    assert code == 1
+    assert "Error: No answer: supervised LDA, which the others are measured by" in error
+    assert "Lower is better. ." not in said
+    assert "No method has numbers: every fit failed." in said
+    assert (tmp_path / "out" / "report.html").exists()

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ..comparison.study import Comparison
     from ..tabular.methods import Method
 
+NO_ANSWER = 1  # exit code of a comparison that had nothing to compare with
 _WIDEST = 100
 _COLORS: dict[str, dict[str, Any]] = {
     "better": {"fg": "green", "bold": True},
@@ -138,10 +139,13 @@ def _run(comparison: Comparison, *, quiet: bool, json: bool) -> None:
         _say([*method_lines(settings, _width()), ""])
     with shown_progress(quiet, "splits") as advance:
         run_comparison(comparison, advance)
-    redraw(comparison.out, quiet=quiet, json=json)
+    findings = redraw(comparison.out, quiet=quiet, json=json)
+    if findings.verdict.method is None:
+        typer.echo(f"Error: {findings.verdict.sentence}", err=True)
+        raise typer.Exit(NO_ANSWER)
 
 
-def redraw(out: Path, *, quiet: bool, json: bool) -> None:
+def redraw(out: Path, *, quiet: bool, json: bool) -> Findings:
     """Write the files of a comparison from its rows, and tell what they say."""
     from ..comparison.findings import read_findings, summary, write_files
 
@@ -153,6 +157,7 @@ def redraw(out: Path, *, quiet: bool, json: bool) -> None:
         typer.echo(json_module.dumps(summary(findings, paths), indent=2))
     elif not quiet:
         _tell(findings, paths)
+    return findings
 
 
 def _tell(findings: Findings, paths: dict[str, Path]) -> None:

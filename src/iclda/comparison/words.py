@@ -129,8 +129,11 @@ def score_lines(outcome: Outcome, width: int = 100, style: Style = plain) -> lis
     for measure in (CALIBRATION, HIDDEN, LOSS):
         if max(map(len, _table(outcome, measures, plain))) > width and measure in measures:
             measures.remove(measure)
+    table = _table(outcome, measures, style)
+    if not measures:
+        return [*table, "", *_wrapped("No method has numbers: every fit failed.", width)]
     legend = "; ".join(_LEGEND[measure] for measure in measures)
-    return [*_table(outcome, measures, style), "", *_wrapped(f"Lower is better. {legend}.", width)]
+    return [*table, "", *_wrapped(f"Lower is better. {legend}.", width)]
 
 
 def _table(outcome: Outcome, measures: Sequence[str], style: Style) -> list[str]:
