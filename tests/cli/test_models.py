@@ -199,7 +199,14 @@ def test_the_command_is_kept_as_it_was_typed(tmp_path):
     assert shown["about"]["command"] == "iclda fit flowers.csv --target species --quiet"
 
 
-def test_an_interruption_is_one_line_and_leaves_nothing_behind(model, tmp_path):
+STOPS = [
+    (signal.SIGINT, 130, "Interrupted. Nothing was written.\n"),
+    (signal.SIGTERM, 143, ""),
+]
+
+
+@pytest.mark.parametrize(("stop", "code", "told"), STOPS)
+def test_an_interruption_is_one_line_and_leaves_nothing_behind(model, tmp_path, stop, code, told):
     rows = flowers(3000).drop(columns="species").to_csv(index=False)
     lines = rows.splitlines(keepends=True)
     with (tmp_path / "large.csv").open("w") as file:
@@ -212,9 +219,9 @@ def test_an_interruption_is_one_line_and_leaves_nothing_behind(model, tmp_path):
     )
     while process.poll() is None and not list(tmp_path.glob(".p.csv.*")):
         time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(stop)
     _, message = process.communicate(timeout=60)
-    assert (process.returncode, message) == (130, "Interrupted. Nothing was written.\n")
+    assert (process.returncode, message) == (code, told)
     assert not [path for path in tmp_path.iterdir() if "p.csv" in path.name]
 
 
@@ -241,3 +248,13 @@ def test_a_folder_that_cannot_be_written_to_is_named_before_any_work(model, tmp_
     folder.mkdir(mode=0o500)
     code, _, error = call("predict", model, tmp_path / "flowers.csv", "--out", folder / "p.csv")
     assert (code, f"The folder {folder} cannot be written to" in error) == (2, True)
+
+
+def test_things_of_ones_own_kept_under_the_names_of_fit_are_shown_without(tmp_path):
+    frame = flowers()[["q", "wild"]].astype(float)
+    model = SupervisedLDA().fit(frame, np.arange(90) % 2)
+    about = {"labeled": 3, "sources": "here", "notes": 1, "empty_cells": None}
+    save_model(model, tmp_path / "m.skops", about=about)
+    code, said, _ = call("show", tmp_path / "m.skops")
+    assert code == 0
+    assert "Supervised LDA, 2 features." in said
