@@ -196,8 +196,22 @@ def test_options_that_cannot_be_are_explained(tmp_path, options, message):
 def test_a_folder_that_cannot_be_written_to_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     error = refused(tmp_path, flowers(), "--out", tmp_path / "file" / "out", "--quiet")
-    assert "Cannot use" in error
-    assert "rows.sqlite" in error
+    assert f"{tmp_path / 'file'} is a file, name a folder" in error
+
+
+def test_a_report_of_someone_else_is_not_overwritten(tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "report.html").write_text("mine")
+    error = refused(tmp_path, flowers())
+    assert "holds report.html that no comparison there has written" in error
+    assert (tmp_path / "out" / "report.html").read_text() == "mine"
+
+
+def test_the_folder_of_another_table_is_named_before_anything_is_said(done, tmp_path):
+    write(tmp_path, flowers(n_labeled=24), "others.csv")
+    code, said, error = compare(tmp_path, "--out", done[0] / "out", data="others.csv")
+    assert (code, said) == (2, "")
+    assert "out holds the comparison of flowers.csv, and this one is of others.csv" in error
 
 
 def test_46_names_with_html_and_commands_for_the_terminal_are_shown_as_text(tmp_path):

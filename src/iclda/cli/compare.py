@@ -128,11 +128,12 @@ def _chosen(text: str | None) -> tuple[Method, ...]:
 
 
 def _run(comparison: Comparison, *, quiet: bool, json: bool) -> None:
-    from ..comparison.study import facts, run_comparison
+    from ..comparison.study import check_out, facts, run_comparison
     from ..comparison.words import method_lines, preflight_lines
     from ..tabular.words import printable
 
     settings = facts(comparison)
+    check_out(comparison)
     if not quiet:
         _say([printable(f"{comparison.name}, target {comparison.table.target!r}"), ""])
         _say([*preflight_lines(comparison.remarks, _width(), _styled()), ""])

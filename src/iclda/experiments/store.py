@@ -78,6 +78,10 @@ class Store:
 
     def agree(self, **values: Any) -> None:
         """Write settings on which rows depend, or refuse if rows were made with others."""
+        self.note(**self.agreed(**values))
+
+    def agreed(self, **values: Any) -> dict[str, Any]:
+        """Settings joined with those that rows were made with; StoreError if they differ."""
         stored = self.settings()
         for name, value in values.items():
             if isinstance(value, dict) and isinstance(stored.get(name), dict):
@@ -94,7 +98,7 @@ class Store:
                     f"{self.path.parent} holds rows made with {name} {stored[name]}, and this run "
                     f"asks for {name} {value}: use another --out, or --{name} {stored[name]}."
                 )
-        self.note(**values)
+        return values
 
     def add(self, rows: Iterable[Any]) -> None:
         """Keep rows, all or none of them."""
