@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
 from .._core.types import AnyArray, Array
-from .cells import texts_of
+from .cells import text_of, texts_of
 from .columns import BOOLEAN, CATEGORY, NUMBER, is_boolean
 from .requirements import require
 
@@ -108,6 +108,15 @@ class CategoryEncoder(TransformerMixin, BaseEstimator):
             for coding, (_, texts) in zip(self.codings_, self._texts(X), strict=True)
         ]
         return np.column_stack([np.empty((len(X), 0)), *parts])
+
+    def count_unknown(self, X: Any) -> dict[str, int]:
+        """Cells of every column that hold a text without a category of its own, if any do."""
+        found = {}
+        for name, coding in zip(self.feature_names_in_, self.codings_, strict=True):
+            known = {None, *coding["codes"]}
+            cells = X[name].value_counts()  # each value is turned into text once
+            found[name] = sum(int(n) for value, n in cells.items() if text_of(value) not in known)
+        return {name: count for name, count in found.items() if count}
 
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
         """ "COLUMN = category" for every column of 0 and 1."""

@@ -55,6 +55,16 @@ def predicted_summary(done: Predicted, out: Any) -> list[str]:
         lines.append(f"Ignored {_columns(done.ignored)} that the model does not use.")
     if done.filled:
         lines.append(f"Empty cells were filled in: {_counted(done.filled)}.")
+    if done.strange:
+        lines.append(
+            "Cells with a category that the fit did not see, or too rarely to learn from: "
+            f"{_counted(done.strange)}."
+        )
+    if done.far:
+        lines.append(
+            "Warning: cells over a million standard deviations from the training rows, so that "
+            f"predictions mean little: {_counted(done.far)}. Check units and decimal marks."
+        )
     width = max(len("class"), *map(len, done.counts))
     lines += [""] if lines else []
     lines.append(f"  {'class'.ljust(width)}  predicted rows   share")
