@@ -23,6 +23,7 @@ from .options import (
     Target,
     Unlabeled,
     UnlabeledFile,
+    checked_missing,
     explained_errors,
 )
 
@@ -61,6 +62,7 @@ def fit(
         from ..tabular.words import fit_summary
 
         chosen, shrunk, priors = find_method(method), _shrinkage(shrinkage), _priors(prior)
+        checked_missing(missing)
         _check_model_name(out)
         check_can_save(out)
         with _patience("Reading", quiet):
