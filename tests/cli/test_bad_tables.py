@@ -62,7 +62,9 @@ def test_3_one_label_a_class_is_not_enough_for_a_supervised_fit(tmp_path):
 
 def test_4_a_prior_for_a_class_without_labels(tmp_path):
     error = refused(tmp_path, flowers(), "--prior", "iris=0.5", "--prior", "tulip=0.5")
-    assert "priors names classes without labeled rows: ['tulip']" in error
+    assert "--prior names classes without labeled rows: ['tulip']" in error
+    error = refused(tmp_path, flowers(), "--prior", "iris=0.5")
+    assert "--prior must name every class, but lacks ['lily', 'rose']: pass a --prior for" in error
 
 
 def test_5_one_class_only(tmp_path):
@@ -132,7 +134,7 @@ def test_10_rows_of_another_length(tmp_path):
 def test_11_the_marker_as_a_prior(tmp_path):
     marked = labeled(species=flowers()["species"].fillna("?"))
     error = refused(tmp_path, marked, "--unlabeled", "?", "--prior", "?=0.5", "--prior", "iris=0.5")
-    assert "priors names classes without labeled rows: ['?']" in error
+    assert "--prior names classes without labeled rows: ['?']" in error
 
 
 def test_20_gaps_are_filled_in_or_refused_and_infinity_is_refused(tmp_path):
@@ -141,7 +143,7 @@ def test_20_gaps_are_filled_in_or_refused_and_infinity_is_refused(tmp_path):
     error = refused(tmp_path, labeled(q=np.where(np.arange(90) == 40, -np.inf, 1.5)))
     assert "data.csv, row 42, column 'q': holds infinity" in error
     error = refused(tmp_path, flowers(), "--missing", "forbid")
-    assert "missing must be one of impute, refuse, got 'forbid'" in error
+    assert "--missing must be impute or refuse, got 'forbid'" in error
 
 
 ODD_COLUMNS = {
@@ -281,7 +283,7 @@ USAGE = {
     ),
     "priors do not add up": (
         ("fit", "data.csv", "--target", "species", *THREE_HALVES),
-        "priors must add up to 1",
+        "The shares of --prior must add up to 1",
     ),
     "no model file": (("fit", "data.csv", "--target", "species", "--out", "m.csv"), ".skops file"),
     "no folder": (

@@ -184,7 +184,7 @@ def test_34_a_second_file_with_other_columns(tmp_path):
         (["--shrinkage", "1.5"], "--shrinkage must be a number from 0 to below 1"),
         (["--folds", "11"], "--folds 11 must lie between 2 and 10, the number of labeled rows"),
         (["--labeled", "2"], "--labeled 2 must lie between 3, one label a class, and 14"),
-        (["--missing", "guess"], "missing must be one of impute, refuse"),
+        (["--missing", "guess"], "--missing must be impute or refuse, got 'guess'"),
         (["--drop", "r"], "has no column 'r'"),
         (["--drop", "species"], "Column 'species' is the target"),
     ],

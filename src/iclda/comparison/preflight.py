@@ -227,8 +227,8 @@ def agreement_remarks(sample: Sample) -> list[Remark]:
             WARNING,
             "Giveaway",
             f"{name!r} is {values} on all labeled rows. If it is made from the answer, leave it "
-            "out (--drop); if not, the methods may still lean on it alone and give probabilities of 0 "
-            "or 1: compare with --shrinkage auto.",
+            "out (--drop); if not, the methods may still lean on it alone and give probabilities "
+            "of 0 or 1: compare with --shrinkage auto.",
         )
         for name, values in found.items()
     ]

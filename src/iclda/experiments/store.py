@@ -165,4 +165,8 @@ def _explained(path: Path, error: Exception) -> str:
         return f"{path} is no store of iclda, or it is damaged: use another --out, or remove it."
     if isinstance(error, sqlite3.DatabaseError) and "malformed" in str(error):
         return f"{path} is damaged: restore it from a copy, or remove it and run again."
+    if isinstance(error, FileExistsError):
+        return f"--out {path.parent} is a file: name a folder."
+    if isinstance(error, OSError) and error.strerror:
+        return f"Cannot use {path}: {error.strerror}."
     return f"Cannot use {path}: {error}."
