@@ -44,6 +44,8 @@ def test_2_no_row_unlabeled_is_a_supervised_fit_with_one_warning(tmp_path, metho
     assert code == 0
     assert said.count("Warning") == 1
     assert "Warning: No row is unlabeled, so that this is a supervised fit." in said
+    assert "It learns from the labeled rows alone." in said
+    assert "some labeling of the unlabeled rows" not in said
 
 
 @pytest.mark.parametrize("method", ["iclda", "em", "self-learning"])
@@ -169,6 +171,7 @@ def test_32_a_column_that_agrees_with_the_labels_is_named(tmp_path):
     code, said, _ = fit(tmp_path, frame)
     assert code == 0
     assert "It did not converge" in said
+    assert "Next:" not in said
     assert "column 'scent = rose' takes (nearly) one value per class" in said
     assert "pass --shrinkage, for example 0.1" in said
 

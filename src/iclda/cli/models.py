@@ -85,8 +85,11 @@ def fit(
             )
         save_model(fitted.model, out, about=fitted.about)
         if not quiet:
-            next_step = f"iclda predict {shlex.quote(str(out))} DATA"
-            _say([*fit_summary(model_details(out)), "", f"Wrote {out}. Next: {next_step}"])
+            details = model_details(out)
+            last = f"Wrote {out}."
+            if details["diagnosis"].get("converged", True):
+                last += f" Next: iclda predict {shlex.quote(str(out))} DATA"
+            _say([*fit_summary(details), "", last])
 
 
 def predict(

@@ -151,10 +151,12 @@ def _class_lines(details: Mapping[str, Any]) -> list[str]:
 
 
 def _method_lines(details: Mapping[str, Any]) -> list[str]:
-    sentences = {method.class_name: method.sentence for method in METHODS}
-    lines = [sentences[details["classifier"]]] if details["classifier"] in sentences else []
-    lines += _convergence(details)
     about = _about(details)
+    sentences = {method.class_name: method.sentence for method in METHODS}
+    # Without unlabeled rows every method is the supervised one.
+    name = details["classifier"] if about.get("n_unlabeled", 1) else "SupervisedLDA"
+    lines = [sentences[name]] if name in sentences else []
+    lines += _convergence(details)
     if "n_agreeing" in about:
         lines.append(
             f"{about['n_agreeing']:,} of {sum(about['labeled'].values()):,} labeled rows get "
