@@ -113,7 +113,7 @@ def _single_labels(table: Table) -> list[str]:
     listed = ", ".join(map(repr, single))
     return [
         f"{f'Class {listed} has' if len(single) == 1 else f'The classes {listed} have'} one "
-        "labeled row only, which may not be typical: label more of them if you can."
+        "labeled row only, which may not be typical: label more rows if you can."
     ]
 
 
