@@ -95,6 +95,8 @@ def test_far_apart_scales_are_named_and_do_no_harm():
     remark = only(table, "Scale")
     assert remark.level == FINE
     assert "'far' varies" in remark.text
+    farther = make_table(far=1e140 * np.arange(64.0))
+    assert "e+141 times as much as" in only(farther, "Scale").text
 
 
 def test_a_column_that_agrees_with_the_labels_is_a_warning():

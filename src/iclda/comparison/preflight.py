@@ -19,7 +19,7 @@ from .splits import Splits
 FINE, NOTE, WARNING = "fine", "note", "warning"
 _MOST_NAMES, _MOST_ROWS = 4, 5_000
 _RARE, _FEW_OF_A_CLASS = 0.02, 5
-_WIDE_SPREAD = 1e3
+_WIDE_SPREAD, _COUNTABLE = 1e3, 1e9
 _HELD = {NUMBER: "number", BOOLEAN: "yes-or-no column", CATEGORY: "category"}
 
 
@@ -196,10 +196,11 @@ def scale_remark(sample: Sample) -> Remark:
     if spread is None or spread[2] < _WIDE_SPREAD:
         return Remark(FINE, "Scale", "columns vary on similar scales.")
     widest, narrowest, ratio = spread
+    times = f"{ratio:,.0f}" if ratio < _COUNTABLE else f"{ratio:.0e}"
     return Remark(
         FINE,
         "Scale",
-        f"{widest!r} varies {ratio:,.0f} times as much as {narrowest!r}. That does no harm: "
+        f"{widest!r} varies {times} times as much as {narrowest!r}. That does no harm: "
         "columns are standardized within each fold.",
     )
 
