@@ -254,6 +254,27 @@ def test_a_schema_hidden_deep_inside_is_found(saved):
         load_model(path)
 
 
+ODD = {
+    "nothing but a format": lambda details: [details.pop(k) for k in set(details) - {"format"}],
+    "nulls": lambda details: details.update({k: None for k in details if k != "format"}),
+    "one class": lambda details: details.update(classes=["no"]),
+    "priors of fewer classes": lambda details: details.update(priors=[1.0]),
+    "text for priors": lambda details: details.update(priors=["a", "b"]),
+    "columns that are a list": lambda details: details.update(columns=["a"]),
+    "a diagnosis in words": lambda details: details.update(diagnosis={"converged": "yes"}),
+    "a gap without solutions": lambda details: details["diagnosis"].pop("n_optima"),
+}
+
+
+@pytest.mark.parametrize("change", ODD.values(), ids=ODD)
+def test_a_sealed_file_with_odd_details_is_refused_by_name(saved, change):
+    _, path = saved
+    repacked(path, lambda details, _: change(details))
+    for read in (model_details, load_model):
+        with pytest.raises(ValueError, match=r"model\.skops is no model file.* its details give"):
+            read(path)
+
+
 BROKEN = {
     "no schema": lambda _, members: members.pop("schema.json"),
     "a schema that is no JSON": lambda _, members: members.update({"schema.json": b"{"}),
@@ -322,6 +343,7 @@ def test_what_could_not_be_loaded_is_not_saved(tmp_path):
     model.fit(np.abs(X), y)
     with pytest.raises(ValueError, match=r"not trust: .*log1p.*FunctionTransformer") as error:
         save_model(model, tmp_path / "m.skops")
+    assert "m.skops was not written" in str(error.value)
     assert not list(tmp_path.iterdir())
     names = ast.literal_eval(re.search(r"trusted=(\[.*\])", str(error.value))[1])
     save_model(model, tmp_path / "m.skops", trusted=names)

@@ -17,7 +17,8 @@ def written_whole(path: Path) -> Iterator[Path]:
         yield unfinished
         os.replace(unfinished, path)
     except OSError as error:
-        if error.filename is None:  # a full disk does not say of which file
+        # A full disk does not say of which file; the name of the unfinished one says nothing.
+        if error.filename in (None, str(unfinished), unfinished):
             raise OSError(error.errno, error.strerror or str(error), str(path)) from error
         raise
     finally:

@@ -44,6 +44,8 @@ def test_2_no_row_unlabeled_is_a_supervised_fit_with_one_warning(tmp_path, metho
     assert code == 0
     assert said.count("Warning") == 1
     assert "Warning: No row is unlabeled, so that this is a supervised fit." in said
+    assert "It learns from the labeled rows alone." in said
+    assert "some labeling of the unlabeled rows" not in said
 
 
 @pytest.mark.parametrize("method", ["iclda", "em", "self-learning"])
@@ -62,7 +64,9 @@ def test_3_one_label_a_class_is_not_enough_for_a_supervised_fit(tmp_path):
 
 def test_4_a_prior_for_a_class_without_labels(tmp_path):
     error = refused(tmp_path, flowers(), "--prior", "iris=0.5", "--prior", "tulip=0.5")
-    assert "priors names classes without labeled rows: ['tulip']" in error
+    assert "--prior names classes without labeled rows: ['tulip']" in error
+    error = refused(tmp_path, flowers(), "--prior", "iris=0.5")
+    assert "--prior must name every class, but lacks ['lily', 'rose']: pass a --prior for" in error
 
 
 def test_5_one_class_only(tmp_path):
@@ -132,7 +136,7 @@ def test_10_rows_of_another_length(tmp_path):
 def test_11_the_marker_as_a_prior(tmp_path):
     marked = labeled(species=flowers()["species"].fillna("?"))
     error = refused(tmp_path, marked, "--unlabeled", "?", "--prior", "?=0.5", "--prior", "iris=0.5")
-    assert "priors names classes without labeled rows: ['?']" in error
+    assert "--prior names classes without labeled rows: ['?']" in error
 
 
 def test_20_gaps_are_filled_in_or_refused_and_infinity_is_refused(tmp_path):
@@ -141,7 +145,7 @@ def test_20_gaps_are_filled_in_or_refused_and_infinity_is_refused(tmp_path):
     error = refused(tmp_path, labeled(q=np.where(np.arange(90) == 40, -np.inf, 1.5)))
     assert "data.csv, row 42, column 'q': holds infinity" in error
     error = refused(tmp_path, flowers(), "--missing", "forbid")
-    assert "missing must be one of impute, refuse, got 'forbid'" in error
+    assert "--missing must be impute or refuse, got 'forbid'" in error
 
 
 ODD_COLUMNS = {
@@ -167,6 +171,7 @@ def test_32_a_column_that_agrees_with_the_labels_is_named(tmp_path):
     code, said, _ = fit(tmp_path, frame)
     assert code == 0
     assert "It did not converge" in said
+    assert "Next:" not in said
     assert "column 'scent = rose' takes (nearly) one value per class" in said
     assert "pass --shrinkage, for example 0.1" in said
 
@@ -281,7 +286,7 @@ USAGE = {
     ),
     "priors do not add up": (
         ("fit", "data.csv", "--target", "species", *THREE_HALVES),
-        "priors must add up to 1",
+        "The shares of --prior must add up to 1",
     ),
     "no model file": (("fit", "data.csv", "--target", "species", "--out", "m.csv"), ".skops file"),
     "no folder": (
@@ -316,3 +321,49 @@ def test_wrong_arguments_are_one_line_and_write_nothing(folder, monkeypatch, arg
     assert (code, said, error.count("\n")) == (2, "", 1)
     assert message in error
     assert {path.name: path.stat().st_mtime_ns for path in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize("cell", [[1, 2], {"a": 1}])
+def test_23_a_column_of_lists_or_structs(tmp_path, cell):
+    error = refused(tmp_path, labeled(odd=[cell] * 90), name="data.parquet")
+    assert "Column 'odd' holds values that are neither numbers nor text" in error
+    assert "--drop 'odd'" in error
+
+
+def test_23_lists_in_place_of_categories_at_prediction(tmp_path):
+    assert fit(tmp_path, flowers())[0] == 0
+    data = write(tmp_path, labeled(color=[[1, 2]] * 90), "lists.parquet")
+    code, _, error = call("predict", tmp_path / "m.skops", data, "--out", tmp_path / "p.csv")
+    assert code == 2
+    assert "column 'color': must hold text" in error
+
+
+EXTREMES = [
+    (1e200, "numbers up to 9e+201 in size, with a standard deviation of 2.6e+201"),
+    (1e-300, "numbers up to 9e-299 in size, with a standard deviation of 2.6e-299"),
+]
+
+
+@pytest.mark.parametrize("options", [(), ("--shrinkage", "auto")])
+@pytest.mark.parametrize(("unit", "told"), EXTREMES)
+def test_19_numbers_whose_squares_are_none(tmp_path, unit, told, options):
+    error = refused(tmp_path, labeled(far=unit * np.arange(1.0, 91)), *options)
+    assert f"Column 'far' holds {told}" in error
+    assert "rescale the column, for example divide it by 1e" in error
+    assert "--drop 'far'" in error
+
+
+@pytest.mark.parametrize(("unit", "told"), EXTREMES)
+def test_19_such_numbers_are_not_compared_either(tmp_path, unit, told):
+    data = write(tmp_path, labeled(far=unit * np.arange(1.0, 91)))
+    out = tmp_path / "out"
+    code, said, error = call("compare", data, "--target", "species", "--out", out, "--jobs", 1)
+    assert (code, said) == (2, "")
+    assert f"Column 'far' holds {told}" in error
+    assert error.count("\n") == 1
+    assert not out.exists()
+
+
+def test_19_a_constant_column_of_such_numbers(tmp_path):
+    error = refused(tmp_path, labeled(far=1e200), "--shrinkage", "auto")
+    assert "Column 'far' holds numbers up to 1e+200 in size" in error

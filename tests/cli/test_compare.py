@@ -184,7 +184,7 @@ def test_34_a_second_file_with_other_columns(tmp_path):
         (["--shrinkage", "1.5"], "--shrinkage must be a number from 0 to below 1"),
         (["--folds", "11"], "--folds 11 must lie between 2 and 10, the number of labeled rows"),
         (["--labeled", "2"], "--labeled 2 must lie between 3, one label a class, and 14"),
-        (["--missing", "guess"], "missing must be one of impute, refuse"),
+        (["--missing", "guess"], "--missing must be impute or refuse, got 'guess'"),
         (["--drop", "r"], "has no column 'r'"),
         (["--drop", "species"], "Column 'species' is the target"),
     ],
@@ -196,8 +196,22 @@ def test_options_that_cannot_be_are_explained(tmp_path, options, message):
 def test_a_folder_that_cannot_be_written_to_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     error = refused(tmp_path, flowers(), "--out", tmp_path / "file" / "out", "--quiet")
-    assert "Cannot use" in error
-    assert "rows.sqlite" in error
+    assert f"{tmp_path / 'file'} is a file, name a folder" in error
+
+
+def test_a_report_of_someone_else_is_not_overwritten(tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "report.html").write_text("mine")
+    error = refused(tmp_path, flowers())
+    assert "holds report.html that no comparison there has written" in error
+    assert (tmp_path / "out" / "report.html").read_text() == "mine"
+
+
+def test_the_folder_of_another_table_is_named_before_anything_is_said(done, tmp_path):
+    write(tmp_path, flowers(n_labeled=24), "others.csv")
+    code, said, error = compare(tmp_path, "--out", done[0] / "out", data="others.csv")
+    assert (code, said) == (2, "")
+    assert "out holds the comparison of flowers.csv, and this one is of others.csv" in error
 
 
 def test_46_names_with_html_and_commands_for_the_terminal_are_shown_as_text(tmp_path):
@@ -250,3 +264,13 @@ def test_47_an_interruption_is_one_line_and_loses_nothing(tmp_path):
     assert running.returncode == 130
     assert message.strip().splitlines()[-1].startswith("Interrupted. What was computed is kept")
     assert "Traceback" not in message
+
+
+def test_without_any_supervised_fit_there_is_a_report_and_exit_code_1(tmp_path):
+    write(tmp_path, flowers(n_labeled=6))
+    code, said, error = compare(tmp_path, "--shrinkage", "0", "--methods", "moment")
+    assert code == 1
+    assert "Error: No answer: supervised LDA, which the others are measured by" in error
+    assert "Lower is better. ." not in said
+    assert "No method has numbers: every fit failed." in said
+    assert (tmp_path / "out" / "report.html").exists()

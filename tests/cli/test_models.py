@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from numpy.testing import assert_allclose
 from table_files import call, flowers, write
 
 from iclda import SupervisedLDA, load_model, save_model
+from iclda._whole_file import written_whole
 
 METHODS = {
     "iclda": "Implicitly constrained LDA",
@@ -199,7 +201,14 @@ def test_the_command_is_kept_as_it_was_typed(tmp_path):
     assert shown["about"]["command"] == "iclda fit flowers.csv --target species --quiet"
 
 
-def test_an_interruption_is_one_line_and_leaves_nothing_behind(model, tmp_path):
+STOPS = [
+    (signal.SIGINT, 130, "Interrupted. Nothing was written.\n"),
+    (signal.SIGTERM, 143, ""),
+]
+
+
+@pytest.mark.parametrize(("stop", "code", "told"), STOPS)
+def test_an_interruption_is_one_line_and_leaves_nothing_behind(model, tmp_path, stop, code, told):
     rows = flowers(3000).drop(columns="species").to_csv(index=False)
     lines = rows.splitlines(keepends=True)
     with (tmp_path / "large.csv").open("w") as file:
@@ -212,9 +221,9 @@ def test_an_interruption_is_one_line_and_leaves_nothing_behind(model, tmp_path):
     )
     while process.poll() is None and not list(tmp_path.glob(".p.csv.*")):
         time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(stop)
     _, message = process.communicate(timeout=60)
-    assert (process.returncode, message) == (130, "Interrupted. Nothing was written.\n")
+    assert (process.returncode, message) == (code, told)
     assert not [path for path in tmp_path.iterdir() if "p.csv" in path.name]
 
 
@@ -241,3 +250,64 @@ def test_a_folder_that_cannot_be_written_to_is_named_before_any_work(model, tmp_
     folder.mkdir(mode=0o500)
     code, _, error = call("predict", model, tmp_path / "flowers.csv", "--out", folder / "p.csv")
     assert (code, f"The folder {folder} cannot be written to" in error) == (2, True)
+
+
+def test_things_of_ones_own_kept_under_the_names_of_fit_are_shown_without(tmp_path):
+    frame = flowers()[["q", "wild"]].astype(float)
+    model = SupervisedLDA().fit(frame, np.arange(90) % 2)
+    about = {"labeled": 3, "sources": "here", "notes": 1, "empty_cells": None}
+    save_model(model, tmp_path / "m.skops", about=about)
+    code, said, _ = call("show", tmp_path / "m.skops")
+    assert code == 0
+    assert "Supervised LDA, 2 features." in said
+
+
+def test_new_categories_and_rows_from_another_world_are_counted(model, tmp_path):
+    frame = flowers().assign(color="green").drop(columns="species")
+    frame.loc[:2, "q"] = 1e200
+    data = write(tmp_path, frame)
+    code, said, error = call("predict", model, data, "--out", tmp_path / "p.csv")
+    assert (code, error) == (0, "")
+    assert "did not see, or too rarely to learn from: 'color' 90." in said
+    assert "Warning: cells over a million standard deviations from the training" in said
+    assert ": 'q' 3. Check units" in said
+    assert np.isfinite(pd.read_csv(tmp_path / "p.csv").iloc[:, 1:]).all(axis=None)
+    _, said, _ = call("predict", model, write(tmp_path), "--out", tmp_path / "p.csv")
+    assert "category" not in said
+    assert "Warning" not in said
+
+
+def test_a_class_with_one_label_among_others_is_a_warning(tmp_path):
+    frame = flowers()
+    frame.loc[frame.index[:30], "species"] = ["lily", "rose"] * 14 + ["iris", "lily"]
+    _, said, _ = call(
+        "fit", write(tmp_path, frame), "--target", "species", "--out", tmp_path / "m.skops"
+    )
+    assert "Warning: Class 'iris' has one labeled row only" in said
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(model):
+    command = f"{shlex.quote(sys.executable)} -m iclda show {shlex.quote(str(model))} | head -1"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    assert done.stderr == ""
+
+
+def test_what_the_system_says_of_a_file_comes_with_its_name_and_without_numbers(
+    model, tmp_path, monkeypatch
+):
+    def fail(*_):
+        raise PermissionError(13, "Permission denied", "elsewhere/.p.csv.1")
+
+    monkeypatch.setattr("iclda._whole_file.os.replace", fail)
+    code, _, error = call("predict", model, write(tmp_path), "--out", tmp_path / "p.csv")
+    assert (code, error) == (2, "Error: elsewhere/.p.csv.1: Permission denied.\n")
+
+
+@pytest.mark.parametrize("name", [None, "unfinished"])
+def test_errors_of_writing_name_the_file_that_was_asked_for(tmp_path, name):
+    with (
+        pytest.raises(OSError, match="No space") as error,
+        written_whole(tmp_path / "p.csv") as path,
+    ):
+        raise OSError(28, "No space left", str(path) if name else None)
+    assert error.value.filename == str(tmp_path / "p.csv")

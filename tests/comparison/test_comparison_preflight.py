@@ -55,7 +55,7 @@ def test_gaps_are_named_with_their_share():
     table = make_table(age=np.where(np.arange(64) < 16, np.nan, np.arange(64.0) ** 2))
     remark = only(table, "Missing")
     assert remark.level == NOTE
-    assert "empty cells in 1 column: age (25.0 %)" in remark.text
+    assert "empty cells in 1 column: 'age' (25.0 %)" in remark.text
 
 
 def test_gaps_are_refused_by_choice():
@@ -66,8 +66,8 @@ def test_gaps_are_refused_by_choice():
 def test_constant_columns_are_named():
     table = make_table(one=np.ones(64), word="same", early=(np.arange(64) > 30) * 1.0)
     first, second = remarks(table, "Constant")
-    assert first.text == "one and word have one value in all rows and will be ignored."
-    assert second.text.startswith("early has one value in all labeled rows, but not")
+    assert first.text == "'one' and 'word' have one value in all rows and will be ignored."
+    assert second.text.startswith("'early' has one value in all labeled rows, but not")
 
 
 def test_columns_that_others_determine_are_named_with_these():
@@ -78,7 +78,9 @@ def test_columns_that_others_determine_are_named_with_these():
     assert "can be computed from other columns" in text
     assert all(name in text for name in ("x1", "x2", "total"))
     close = table_of(table.features.assign(near=x1 + 0.02 * RNG.random(64)), table.labels)
-    assert "x1 and near say nearly the same (correlation 1.000)" in only(close, "Collinear").text
+    assert (
+        "'x1' and 'near' say nearly the same (correlation 1.000)" in only(close, "Collinear").text
+    )
     assert only(table, "Collinear").level == FINE
 
 
@@ -92,16 +94,18 @@ def test_far_apart_scales_are_named_and_do_no_harm():
     table = make_table(far=1e6 * RNG.standard_normal(64))
     remark = only(table, "Scale")
     assert remark.level == FINE
-    assert "far varies" in remark.text
+    assert "'far' varies" in remark.text
+    farther = make_table(far=1e140 * np.arange(64.0))
+    assert "e+141 times as much as" in only(farther, "Scale").text
 
 
 def test_a_column_that_agrees_with_the_labels_is_a_warning():
     copy = np.arange(64) % 2
     remark = only(make_table(copy=copy, coin=RNG.integers(2, size=64)), "Giveaway")
     assert remark.level == WARNING
-    assert remark.text.startswith("copy is 0 for no, 1 for yes on all labeled rows.")
+    assert remark.text.startswith("'copy' is 0 for no, 1 for yes on all labeled rows.")
     words = np.where(copy, "gone", "here")
-    assert "word = here is 1 for no, 0 for yes" in only(make_table(word=words), "Giveaway").text
+    assert "'word = here' is 1 for no, 0 for yes" in only(make_table(word=words), "Giveaway").text
 
 
 def test_unlabeled_rows_from_elsewhere_are_a_warning():
@@ -110,7 +114,7 @@ def test_unlabeled_rows_from_elsewhere_are_a_warning():
     moved.loc[30:, "x2"] += 2.5
     remark = only(table_of(moved, table.labels), "Shift")
     assert remark.level == WARNING
-    assert "x2, on average" in remark.text
+    assert "'x2', on average" in remark.text
     assert "x1" not in remark.text
 
 

@@ -99,6 +99,9 @@ def test_the_words_name_every_contestant_and_the_next_step(done):
     assert "calibration" in table[0]
     assert "calibration" not in score_lines(findings.outcome, width=60)[0]
     assert max(map(len, score_lines(findings.outcome, width=60))) <= 60
+    left_out = "Too wide for 60 columns, but in the report: calibration"
+    assert left_out in " ".join(map(str.strip, score_lines(findings.outcome, width=60)))
+    assert "Too wide" not in " ".join(table)
     answer = "\n".join(answer_lines(findings, 80))
     assert "Next: iclda fit data/table.csv --target class --method" in answer
     assert max(map(len, answer.splitlines()[:-1])) <= 80

@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -49,12 +50,19 @@ def test_better_probabilities_do_not_outweigh_a_clearly_higher_error():
 
 
 def test_a_difference_that_can_be_chance_leaves_supervised_and_says_what_would_show_it():
-    few = RNG.integers(0, 4, (10, 5)) / 4
-    other = np.roll(few, 7, axis=0) * 0.9
-    found = verdict(supervised=few, em=other, n_tested=30)
+    found = verdict(supervised=HIGH, em=np.roll(HIGH, 7, axis=0) - 0.03, n_tested=30)
     assert (found.kind, found.method) == (UNCLEAR, "supervised")
     assert found.sentence.startswith("Stay with supervised LDA for now: em gets")
     assert "with 30 labeled rows to test on a difference below" in found.sentence
+    told = r"; if em really is 3\.0 percentage points better, about [\d,]+ labeled rows would"
+    assert re.search(told, found.sentence)
+
+
+def test_a_difference_larger_than_there_can_be_is_not_asked_for():
+    few = RNG.integers(0, 4, (10, 5)) / 4
+    found = verdict(supervised=few, em=np.roll(few, 7, axis=0) * 0.9, n_tested=30)
+    assert found.kind == UNCLEAR
+    assert "even a method without any error could not be told from chance" in found.sentence
 
 
 def test_where_nobody_gets_fewer_wrong_nothing_more_is_said():

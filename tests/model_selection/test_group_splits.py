@@ -210,6 +210,6 @@ def test_groups_that_cannot_be_dealt_out_are_refused():
 @either_splitter
 def test_groups_of_another_length_or_of_two_kinds_are_refused(splitter):
     message = message_of(splitter(2), [0, 1, 0, 1], [0, 1, 2])
-    assert "inconsistent numbers of samples: [4, 3]" in message
+    assert "X has 4 rows, y has 4 labels, groups has 3 entries" in message
     message = message_of(splitter(2), [0, 1, 0, 1], np.array(["p", 1, "q", 2], dtype=object))
     assert "groups mixes strings and numbers, for example 'p' and 1" in message

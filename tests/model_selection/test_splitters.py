@@ -222,8 +222,13 @@ def test_labels_are_refused_as_the_classifiers_refuse_them(splitter):
     assert "got 1 class (1) in 2 labeled rows" in message_of(splitter(), np.array([-1, 1, 1]))
     assert "pass unlabeled=np.nan" in message_of(splitter(), np.array([0, 1, np.nan]))
     assert "continuous values, for example 0.5" in message_of(splitter(), np.array([0.5, 1.0, 2]))
-    with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[3, 4\]"):
-        next(splitter().split(np.zeros((3, 1)), [0, 1, 0, 1]))
+
+
+@either_splitter
+@pytest.mark.parametrize("y", [[0, 1, 0, 1], [0, 0, 0, 0], [0.5, 1, 2, 3]])
+def test_lengths_are_checked_first_and_told_as_fit_does(splitter, y):
+    with pytest.raises(ValueError, match=r"numbers of samples: X has 3 rows, y has 4 labels\."):
+        next(splitter().split(np.zeros((3, 1)), y))
 
 
 @pytest.mark.parametrize("test_size", [1, 9])

@@ -91,6 +91,26 @@ def test_errors_on_the_same_rows_are_paired_row_by_row(fitted):
         ComparisonDisplay.from_predictions(f.true, {"LDA": f.true[:3], "x": f.true})
 
 
+def test_rows_marked_as_unlabeled_are_not_scored():
+    truth = np.array([0, 1, 0, 1, -1, -1])
+    predictions = {"LDA": np.array([0, 1, 1, 1, 0, 0]), "x": np.array([0, 1, 0, 1, 1, 1])}
+    display = ComparisonDisplay.from_predictions(truth, predictions)
+    assert_allclose(display.differences["x"], [0, 0, -1, 0])
+    texts = np.array(["a", "b", "a", "b", "?", "?"])
+    named = {name: np.array(["a", "b"])[codes] for name, codes in predictions.items()}
+    again = ComparisonDisplay.from_predictions(texts, named, unlabeled="?")
+    assert_allclose(again.differences["x"], [0, 0, -1, 0])
+
+
+def test_a_marker_that_is_a_class_is_asked_about():
+    truth = np.array([-1, 1, -1, 1])
+    predictions = {"LDA": truth, "x": -truth}
+    with pytest.raises(ValueError, match=r"got \[1\] besides 2 of 4 rows that -1 marks.*=None if"):
+        ComparisonDisplay.from_predictions(truth, predictions)
+    display = ComparisonDisplay.from_predictions(truth, predictions, unlabeled=None)
+    assert_allclose(display.differences["x"], np.ones(4))
+
+
 def test_classifiers_are_cross_validated_on_the_same_folds(fitted):
     f = fitted(2, 2)
     models = {"LDA": SupervisedLDA(), "SLLDA": SelfLearningLDA()}

@@ -164,3 +164,15 @@ def test_settings_reach_what_they_are_for(fitted):
     assert display.unlabeled_.get_alpha() == 0.2
     assert display.curves_[1].get_linewidth() == 5
     assert ax.get_legend() is None
+
+
+@pytest.mark.parametrize("bins", [-1, 0, 2.5])
+def test_bins_must_be_some(bins):
+    with pytest.raises(ValueError, match=f"bins must be a whole number of at least 1.*got {bins}"):
+        DiscriminantHistogramDisplay.from_predictions([0.1, 0.4, 0.9], [0, 1, -1], bins=bins)
+
+
+def test_a_classifier_without_discriminants_is_told_what_this_display_can_do():
+    model = LogisticRegression().fit([[0.0], [1.0]], [0, 1])
+    with pytest.raises(ValueError, match="pass scores of your own to from_predictions"):
+        DiscriminantHistogramDisplay.from_estimator(model, [[0.0], [1.0]])

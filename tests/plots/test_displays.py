@@ -189,3 +189,8 @@ def test_signatures_in_the_api_are_those_of_the_displays(display, name):
     bare = signature.replace(parameters=parameters, return_annotation=signature.empty)
     text = (Path(__file__).parents[2] / "docs" / "api.md").read_text()
     assert f"{display.__name__}.{name}{bare}\n" in text
+
+
+def test_axes_that_are_none_are_refused():
+    with pytest.raises(TypeError, match=r"ax must be Axes of matplotlib.*got 'x'"):
+        iclda.plots.ComparisonDisplay.from_scores({"a": [1.0, 2.0], "b": [1.0, 3.0]}, ax="x")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+from typing import Any
 
 try:
     import typer
@@ -23,4 +25,14 @@ for part in (compare, models, paper):
 
 def main() -> None:
     """Entry point of the command ``iclda``."""
+    signal.signal(signal.SIGTERM, _leave)
     app()
+
+
+def _leave(number: int, frame: Any) -> None:
+    """Exit as a shell reports a signal, but by way of every ``finally``: no unfinished file stays.
+
+    A second signal does not wait for that.
+    """
+    signal.signal(number, signal.SIG_DFL)
+    sys.exit(128 + number)

@@ -23,6 +23,7 @@ from .options import (
     Target,
     Unlabeled,
     UnlabeledFile,
+    checked_missing,
     explained_errors,
     listed,
     n_cores,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from ..comparison.study import Comparison
     from ..tabular.methods import Method
 
+NO_ANSWER = 1  # exit code of a comparison that had nothing to compare with
 _WIDEST = 100
 _COLORS: dict[str, dict[str, Any]] = {
     "better": {"fg": "green", "bold": True},
@@ -103,7 +105,7 @@ def compare(
             repeats=repeats,
             folds=folds,
             n_labeled=labeled,
-            missing=missing,
+            missing=checked_missing(missing),
             seed=seed,
             jobs=jobs or n_cores(),
             command=shlex.join(["iclda", *sys.argv[1:]]),
@@ -127,21 +129,25 @@ def _chosen(text: str | None) -> tuple[Method, ...]:
 
 
 def _run(comparison: Comparison, *, quiet: bool, json: bool) -> None:
-    from ..comparison.study import facts, run_comparison
+    from ..comparison.study import check_out, facts, run_comparison
     from ..comparison.words import method_lines, preflight_lines
     from ..tabular.words import printable
 
     settings = facts(comparison)
+    check_out(comparison)
     if not quiet:
         _say([printable(f"{comparison.name}, target {comparison.table.target!r}"), ""])
         _say([*preflight_lines(comparison.remarks, _width(), _styled()), ""])
         _say([*method_lines(settings, _width()), ""])
     with shown_progress(quiet, "splits") as advance:
         run_comparison(comparison, advance)
-    redraw(comparison.out, quiet=quiet, json=json)
+    findings = redraw(comparison.out, quiet=quiet, json=json)
+    if findings.verdict.method is None:
+        typer.echo(f"Error: {findings.verdict.sentence}", err=True)
+        raise typer.Exit(NO_ANSWER)
 
 
-def redraw(out: Path, *, quiet: bool, json: bool) -> None:
+def redraw(out: Path, *, quiet: bool, json: bool) -> Findings:
     """Write the files of a comparison from its rows, and tell what they say."""
     from ..comparison.findings import read_findings, summary, write_files
 
@@ -153,6 +159,7 @@ def redraw(out: Path, *, quiet: bool, json: bool) -> None:
         typer.echo(json_module.dumps(summary(findings, paths), indent=2))
     elif not quiet:
         _tell(findings, paths)
+    return findings
 
 
 def _tell(findings: Findings, paths: dict[str, Path]) -> None:

@@ -23,6 +23,7 @@ from .options import (
     Target,
     Unlabeled,
     UnlabeledFile,
+    checked_missing,
     explained_errors,
 )
 
@@ -61,6 +62,7 @@ def fit(
         from ..tabular.words import fit_summary
 
         chosen, shrunk, priors = find_method(method), _shrinkage(shrinkage), _priors(prior)
+        checked_missing(missing)
         _check_model_name(out)
         check_can_save(out)
         with _patience("Reading", quiet):
@@ -83,8 +85,11 @@ def fit(
             )
         save_model(fitted.model, out, about=fitted.about)
         if not quiet:
-            next_step = f"iclda predict {shlex.quote(str(out))} DATA"
-            _say([*fit_summary(model_details(out)), "", f"Wrote {out}. Next: {next_step}"])
+            details = model_details(out)
+            last = f"Wrote {out}."
+            if details["diagnosis"].get("converged", True):
+                last += f" Next: iclda predict {shlex.quote(str(out))} DATA"
+            _say([*fit_summary(details), "", last])
 
 
 def predict(

@@ -36,6 +36,15 @@ def listed(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
+def checked_missing(text: str) -> str:
+    """What to do about empty cells."""
+    from ..tabular.preparation import MISSING
+
+    if text not in MISSING:
+        raise ValueError(f"--missing must be {' or '.join(MISSING)}, got {text!r}.")
+    return text
+
+
 def n_cores() -> int:
     """Number of cores this process may use."""
     from joblib import cpu_count
@@ -51,11 +60,21 @@ def explained_errors(after_interruption: str = "Nothing was written.") -> Iterat
     except KeyboardInterrupt:
         typer.echo(f"Interrupted. {after_interruption}", err=True)
         raise typer.Exit(INTERRUPTED) from None
+    except BrokenPipeError:  # whoever read the output has seen enough: typer leaves in silence
+        raise
     except Exception as error:
         if not isinstance(error, _mendable()):
             raise
-        typer.echo(f"Error: {' '.join(str(error).split())}", err=True)
+        typer.echo(f"Error: {_words(error)}", err=True)
         raise typer.Exit(USAGE_ERROR) from None
+
+
+def _words(error: Exception) -> str:
+    """One line; of what the system says, without its number."""
+    text = str(error)
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        text = f"{error.filename}: {error.strerror}."
+    return " ".join(text.split())
 
 
 def _mendable() -> tuple[type[Exception], ...]:

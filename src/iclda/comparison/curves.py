@@ -1,4 +1,4 @@
-"""Learning curves: error, Brier score and gain in loss against numbers of rows."""
+"""Learning curves: error, Brier score and difference in loss against numbers of rows."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from ..experiments.layout import csv_text
 from .results import COMPARISON, LABELED, UNLABELED, Result
 from .summary import BRIER, ERROR, LOSS
 
-CURVE_MEASURES = (ERROR, BRIER, LOSS)
+LOSS_DIFFERENCE = "loss_difference"  # loss less that of supervised, in the same splits
+CURVE_MEASURES = (ERROR, BRIER, LOSS_DIFFERENCE)
 _VARIED = {UNLABELED: "n_unlabeled", LABELED: "n_labeled"}
 
 
 @dataclass(frozen=True)
 class Point:
-    """Mean over the splits of a curve; that of the loss is less the supervised one's."""
+    """Mean over the splits of a curve."""
 
     curve: str  # what varies: UNLABELED or LABELED
     n_labeled: int
@@ -92,8 +93,9 @@ def _place(curve: str, result: Result) -> int:
 def _point(
     curve: str, measure: str, ours: Sequence[Result], supervised: Sequence[Result]
 ) -> Point | None:
-    values = {_split(result): getattr(result, measure) for result in ours}
-    if measure == LOSS:
+    name = LOSS if measure == LOSS_DIFFERENCE else measure
+    values = {_split(result): getattr(result, name) for result in ours}
+    if measure == LOSS_DIFFERENCE:
         known = {_split(result): result.loss for result in supervised}
         values = {
             split: value - known[split]

@@ -10,18 +10,22 @@ import numpy as np
 from ..experiments.drawing import new_figure, styled
 from ..plots import ComparisonDisplay, LearningCurveDisplay, ReliabilityDisplay
 from ..plots._reliability import ReliabilityCurve
-from .curves import Point
+from .curves import LOSS_DIFFERENCE, Point
 from .results import COMPARISON, LABELED, N_BINS, UNLABELED
-from .summary import BRIER, ERROR, LOSS, pooled, repeat_values
+from .summary import BRIER, ERROR, pooled, repeat_values
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from .findings import Findings
 
-_NAMES = {ERROR: "Error", BRIER: "Brier score", LOSS: "Loss minus that of supervised"}
+_NAMES = {
+    ERROR: "Error",
+    BRIER: "Brier score",
+    LOSS_DIFFERENCE: "Loss minus that of supervised",
+}
 _VARIED = {UNLABELED: "n_unlabeled", LABELED: "n_labeled"}
-_DRAWABLE = 1e3  # a larger difference in loss would flatten all others
+_DRAWABLE = 10  # times the median difference in loss: a larger one would flatten all others
 
 
 @styled
@@ -68,17 +72,45 @@ def draw_curve(points: Sequence[Point], curve: str, measure: str) -> Figure | No
     if display is None:
         return None
     figure, grid = new_figure(4.8, 3.2)
+    if measure == LOSS_DIFFERENCE:
+        grid[0, 0].set_ylim(*_limits(display, _reach(_chosen(points, curve, measure))))
     display.plot(ax=grid[0, 0])
     return figure
+
+
+def undrawn(points: Sequence[Point], curve: str) -> list[Point]:
+    """Points so far off in loss that the others could not be told apart beside them."""
+    shown = _chosen(points, curve, LOSS_DIFFERENCE)
+    return [point for point in shown if abs(point.mean) > _reach(shown)]
+
+
+def _chosen(points: Sequence[Point], curve: str, measure: str) -> list[Point]:
+    return [p for p in points if (p.curve, p.measure) == (curve, measure)]
+
+
+def _reach(points: Sequence[Point]) -> float:
+    """The largest difference in loss that is drawn; those of supervised to itself do not count."""
+    sizes = [abs(point.mean) for point in points if point.mean]
+    return _DRAWABLE * float(np.median(sizes)) if sizes else np.inf
+
+
+def _limits(display: LearningCurveDisplay, reach: float) -> tuple[float, float]:
+    """Ends of the axis: bands of fits that vary wildly are cut off at what is drawn."""
+    ends = [0.0]
+    for name, means in display.means.items():
+        errors = np.nan_to_num((display.standard_errors or {})[name])
+        ends += [*np.clip(means - errors, -reach, reach), *np.clip(means + errors, -reach, reach)]
+    margin = 0.05 * (max(ends) - min(ends)) or 1.0
+    return min(ends) - margin, max(ends) + margin
 
 
 def learning_curve(
     points: Sequence[Point], curve: str, measure: str
 ) -> LearningCurveDisplay | None:
     """The same, to be plotted; None if there are no two points to connect."""
-    shown = [p for p in points if (p.curve, p.measure) == (curve, measure)]
-    if measure == LOSS:
-        shown = [point for point in shown if abs(point.mean) <= _DRAWABLE]
+    shown = _chosen(points, curve, measure)
+    if measure == LOSS_DIFFERENCE:
+        shown = [point for point in shown if point not in undrawn(points, curve)]
     lines = {
         name: [p for p in shown if p.method == name]
         for name in dict.fromkeys(p.method for p in shown)

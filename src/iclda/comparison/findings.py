@@ -16,7 +16,7 @@ from .contestants import Contestant, on_curves
 from .curves import Point, points_csv, summarize_curves
 from .preflight import Remark
 from .results import COMPARISON, EXPERIMENTS, Result
-from .study import KIND, STORE
+from .study import FILES, KIND, STORE
 from .summary import Outcome, summarize
 from .verdict import Verdict, decide
 
@@ -132,13 +132,13 @@ def write_files(out: Path, findings: Findings) -> dict[str, Path]:
     from .report import render
 
     contents = {
-        "comparison": ("comparison.csv", scores_csv(findings.outcome)),
-        "curves": ("curves.csv", points_csv(findings.points)),
-        "report": ("report.html", render(findings)),
+        "comparison": scores_csv(findings.outcome),
+        "curves": points_csv(findings.points),
+        "report": render(findings),
     }
     paths = {}
-    for name, (file_name, text) in contents.items():
-        paths[name] = out / file_name
+    for name, text in contents.items():
+        paths[name] = out / FILES[name]
         with written_whole(paths[name]) as unfinished:
             unfinished.write_text(text, encoding="utf-8")
     return paths

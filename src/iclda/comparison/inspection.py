@@ -34,7 +34,7 @@ def _standardized(values: Any) -> tuple[list[str], Array]:
 
 
 def dependent_columns(values: Any) -> dict[str, list[str]]:
-    """Columns that are linear functions of others, with those others; later columns first."""
+    """Columns that are linear functions of others, with those others, quoted; later ones first."""
     names, columns = _standardized(values)
     if not names:
         return {}
@@ -48,7 +48,7 @@ def dependent_columns(values: Any) -> dict[str, list[str]]:
             upper[:n_free, :n_free], upper[:n_free, n_free + place], lower=False
         )
         large = [k for k in np.argsort(-np.abs(weights)) if abs(weights[k]) > _LEAST_COEFFICIENT]
-        by = [names[free[k]] for k in large[:_MOST_EXPLAINING]]
+        by = [repr(names[free[k]]) for k in large[:_MOST_EXPLAINING]]
         more = len(large) - _MOST_EXPLAINING
         found[names[column]] = [*by, f"{more} more"] if more > 0 else by
     return found

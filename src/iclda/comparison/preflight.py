@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from .splits import Splits
 FINE, NOTE, WARNING = "fine", "note", "warning"
 _MOST_NAMES, _MOST_ROWS = 4, 5_000
 _RARE, _FEW_OF_A_CLASS = 0.02, 5
-_WIDE_SPREAD = 1e3
+_WIDE_SPREAD, _COUNTABLE = 1e3, 1e9
 _HELD = {NUMBER: "number", BOOLEAN: "yes-or-no column", CATEGORY: "category"}
 
 
@@ -128,7 +128,7 @@ def missing_remark(table: Table, missing: str) -> Remark:
     shares = {
         str(name): f"{100 * count / len(table.features):.1f} %" for name, count in gaps.items()
     }
-    listed = _named([f"{name} ({share})" for name, share in shares.items()])
+    listed = _named([f"{name!r} ({share})" for name, share in shares.items()])
     return Remark(
         NOTE,
         "Missing",
@@ -145,15 +145,17 @@ def constant_remarks(table: Table, sample: Sample) -> list[Remark]:
     remarks = []
     if constant:
         verb = "has one value in all rows" if len(constant) == 1 else "have one value in all rows"
-        remarks.append(Remark(NOTE, "Constant", f"{_named(constant)} {verb} and will be ignored."))
+        remarks.append(
+            Remark(NOTE, "Constant", f"{_named(map(repr, constant))} {verb} and will be ignored.")
+        )
     if frozen and len(sample.unlabeled):
         verb = "has" if len(frozen) == 1 else "have"
         remarks.append(
             Remark(
                 NOTE,
                 "Constant",
-                f"{_named(frozen)} {verb} one value in all labeled rows, but not in the unlabeled "
-                "ones: no label says what the others mean.",
+                f"{_named(map(repr, frozen))} {verb} one value in all labeled rows, but not in "
+                "the unlabeled ones: no label says what the others mean.",
             )
         )
     return remarks
@@ -171,7 +173,7 @@ def collinear_remark(sample: Sample) -> Remark:
         )
     dependent = inspection.dependent_columns(sample.values)
     if dependent:
-        listed = _named([f"{name} (from {', '.join(by)})" for name, by in dependent.items()])
+        listed = _named([f"{name!r} (from {', '.join(by)})" for name, by in dependent.items()])
         return Remark(
             NOTE,
             "Collinear",
@@ -183,7 +185,7 @@ def collinear_remark(sample: Sample) -> Remark:
         return Remark(
             NOTE,
             "Collinear",
-            f"{pair[0]} and {pair[1]} say nearly the same (correlation {pair[2]:.3f}).",
+            f"{pair[0]!r} and {pair[1]!r} say nearly the same (correlation {pair[2]:.3f}).",
         )
     return Remark(FINE, "Collinear", "no column can be computed from the others.")
 
@@ -194,11 +196,12 @@ def scale_remark(sample: Sample) -> Remark:
     if spread is None or spread[2] < _WIDE_SPREAD:
         return Remark(FINE, "Scale", "columns vary on similar scales.")
     widest, narrowest, ratio = spread
+    times = f"{ratio:,.0f}" if ratio < _COUNTABLE else f"{ratio:.0e}"
     return Remark(
         FINE,
         "Scale",
-        f"{widest} varies {ratio:,.0f} times as much as {narrowest}. That does no harm: columns "
-        "are standardized within each fold.",
+        f"{widest!r} varies {times} times as much as {narrowest!r}. That does no harm: "
+        "columns are standardized within each fold.",
     )
 
 
@@ -224,9 +227,9 @@ def agreement_remarks(sample: Sample) -> list[Remark]:
         Remark(
             WARNING,
             "Giveaway",
-            f"{name} is {values} on all labeled rows. If it is made from the answer, leave it out "
-            "(--drop); if not, the methods may still lean on it alone and give probabilities of 0 "
-            "or 1: compare with --shrinkage auto.",
+            f"{name!r} is {values} on all labeled rows. If it is made from the answer, leave it "
+            "out (--drop); if not, the methods may still lean on it alone and give probabilities "
+            "of 0 or 1: compare with --shrinkage auto.",
         )
         for name, values in found.items()
     ]
@@ -241,7 +244,7 @@ def shift_remarks(sample: Sample) -> list[Remark]:
         text = "labeled and unlabeled rows look alike, as far as the labels can tell."
         return [Remark(FINE, "Shift", text)]
     listed = "; ".join(
-        f"{name}, on average {labeled:.4g} with a label and {unlabeled:.4g} without"
+        f"{name!r}, on average {labeled:.4g} with a label and {unlabeled:.4g} without"
         for name, labeled, unlabeled in shifted[:3]
     )
     others = "" if len(shifted) <= 3 else f"; and {len(shifted) - 3} more"
@@ -286,8 +289,9 @@ def _plural(count: int, noun: str) -> str:
     return f"{count:,} {noun if count == 1 else many}"
 
 
-def _named(names: Sequence[str]) -> str:
-    shown = list(names[:_MOST_NAMES])
+def _named(names: Iterable[str]) -> str:
+    names = list(names)
+    shown = names[:_MOST_NAMES]
     if len(names) > _MOST_NAMES:
         return f"{', '.join(shown)} and {len(names) - _MOST_NAMES} more"
     return " and ".join(filter(None, [", ".join(shown[:-1]), *shown[-1:]]))

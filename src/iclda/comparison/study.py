@@ -14,7 +14,7 @@ from typing import Any
 from .._versions import versions
 from ..experiments.cells import Cell
 from ..experiments.engine import Advance, Work, run_missing, run_tasks
-from ..experiments.store import FORMAT, Store
+from ..experiments.store import FORMAT, Store, StoreError
 from ..tabular import Table
 from ..tabular.methods import METHODS, Method
 from .contestants import (
@@ -41,6 +41,7 @@ from .splits import (
 from .summary import summarize
 
 STORE = "rows.sqlite"
+FILES = {"comparison": "comparison.csv", "curves": "curves.csv", "report": "report.html"}
 FOLDS = 10
 _LARGE = 200_000  # cells of a table, above which a fit takes a second or so
 KIND = "comparison"
@@ -187,6 +188,38 @@ def check_labels(comparison: Comparison) -> None:
         )
 
 
+def check_out(comparison: Comparison) -> None:
+    """What can be wrong with the folder before anything is computed; nothing is written."""
+    out = comparison.out
+    for folder in (out, *out.parents):
+        if folder.exists() and not folder.is_dir():
+            raise ValueError(f"--out {out}: {folder} is a file, name a folder.")
+    if (out / STORE).exists():
+        store = Store(out / STORE, read_only=True, row_type=Result)
+        try:
+            _agree(store, comparison)
+        finally:
+            store.close()
+        return
+    strange = [name for name in FILES.values() if (out / name).exists()]
+    if strange:
+        raise ValueError(
+            f"--out {out} holds {' and '.join(strange)} that no comparison there has written, for "
+            f"there is no {STORE} beside: name another folder, or move it away."
+        )
+
+
+def _agree(store: Store, comparison: Comparison) -> dict[str, Any]:
+    """Settings to keep; StoreError if a folder holds another table or other settings."""
+    names = [name for name in store.settings().get("data", {}) if name != comparison.name]
+    if names:
+        raise StoreError(
+            f"{comparison.out} holds the comparison of {', '.join(names)}, and this one is of "
+            f"{comparison.name}: use another --out, or remove the folder."
+        )
+    return store.agreed(**_agreed(comparison))
+
+
 def run_comparison(comparison: Comparison, advance: Advance) -> None:
     """Compute what is missing: the comparison, then the curves of each method's best variant."""
     data = Data(
@@ -199,7 +232,7 @@ def run_comparison(comparison: Comparison, advance: Advance) -> None:
     known = facts(comparison)
     store = Store(comparison.out / STORE, row_type=Result)
     try:
-        store.agree(**_agreed(comparison))
+        store.note(**_agree(store, comparison))
         _note_run(store, known, comparison)
         names = [contestant.name for contestant in comparison.contestants]
         n_folds = comparison.splits.n_folds

@@ -130,15 +130,20 @@ def _unclear(outcome: Outcome, rivals: Sequence[str], n_tested: int) -> str:
             f"Stay with {supervised}: it gets {percent(theirs)} of new rows wrong, and no method "
             "that uses the unlabeled rows gets fewer wrong."
         )
+    chance = f"a difference below {points(found.detectable)} can be chance"
+    if found.detectable >= theirs:
+        chance = "even a method without any error could not be told from chance"
     sentence = (
         f"Stay with {supervised} for now: {best} gets {percent(ours)} of new rows wrong and "
-        f"{supervised} {percent(theirs)}, but with {n_tested:,} labeled rows to test on a "
-        f"difference below {points(found.detectable)} can be chance"
+        f"{supervised} {percent(theirs)}, but with {n_tested:,} labeled rows to test on {chance}"
     )
     needed = n_tested * (found.detectable / found.difference) ** 2 if found.difference else 0.0
     if needed > _MOST_ROWS * n_tested or not needed:
         return f"{sentence}."
-    return f"{sentence}; if {best} is that much better, about {_rounded(needed)} would show it."
+    return (
+        f"{sentence}; if {best} really is {points(abs(found.difference))} better, about "
+        f"{_rounded(needed)} labeled rows would show it."
+    )
 
 
 def _likelihood(outcome: Outcome, rivals: Sequence[str]) -> str:

@@ -122,15 +122,21 @@ def _shrinkage_words(text: str) -> str:
 def score_lines(outcome: Outcome, width: int = 100, style: Style = plain) -> list[str]:
     """The table: one line a contestant, best error first within the supervised and the others.
 
-    Measures that do not fit beside the others are left to the report.
+    Measures that do not fit beside the others are left to the report, and named.
     """
     known = {score.measure for score in outcome.scores if score.mean is not None}
     measures = [measure for measure in MEASURES if measure in known]
+    unfit = []
     for measure in (CALIBRATION, HIDDEN, LOSS):
         if max(map(len, _table(outcome, measures, plain))) > width and measure in measures:
             measures.remove(measure)
+            unfit.append(HEADINGS[measure])
+    table = _table(outcome, measures, style)
+    if not measures:
+        return [*table, "", *_wrapped("No method has numbers: every fit failed.", width)]
     legend = "; ".join(_LEGEND[measure] for measure in measures)
-    return [*_table(outcome, measures, style), "", *_wrapped(f"Lower is better. {legend}.", width)]
+    left = f" Too wide for {width} columns, but in the report: {', '.join(unfit)}." if unfit else ""
+    return [*table, "", *_wrapped(f"Lower is better. {legend}.{left}", width)]
 
 
 def _table(outcome: Outcome, measures: Sequence[str], style: Style) -> list[str]:

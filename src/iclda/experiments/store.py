@@ -78,6 +78,10 @@ class Store:
 
     def agree(self, **values: Any) -> None:
         """Write settings on which rows depend, or refuse if rows were made with others."""
+        self.note(**self.agreed(**values))
+
+    def agreed(self, **values: Any) -> dict[str, Any]:
+        """Settings joined with those that rows were made with; StoreError if they differ."""
         stored = self.settings()
         for name, value in values.items():
             if isinstance(value, dict) and isinstance(stored.get(name), dict):
@@ -94,7 +98,7 @@ class Store:
                     f"{self.path.parent} holds rows made with {name} {stored[name]}, and this run "
                     f"asks for {name} {value}: use another --out, or --{name} {stored[name]}."
                 )
-        self.note(**values)
+        return values
 
     def add(self, rows: Iterable[Any]) -> None:
         """Keep rows, all or none of them."""
@@ -161,4 +165,8 @@ def _explained(path: Path, error: Exception) -> str:
         return f"{path} is no store of iclda, or it is damaged: use another --out, or remove it."
     if isinstance(error, sqlite3.DatabaseError) and "malformed" in str(error):
         return f"{path} is damaged: restore it from a copy, or remove it and run again."
+    if isinstance(error, FileExistsError):
+        return f"--out {path.parent} is a file: name a folder."
+    if isinstance(error, OSError) and error.strerror:
+        return f"Cannot use {path}: {error.strerror}."
     return f"Cannot use {path}: {error}."

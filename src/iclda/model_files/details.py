@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -59,6 +59,62 @@ def refuse_newer(path: Path, details: Mapping[str, Any]) -> None:
             f"{path} was written by iclda {version} in format {written}; this is iclda {current}, "
             f"which reads format {FORMAT} of its own and earlier versions. Update iclda."
         )
+
+
+def refuse_malformed(path: Path, details: Mapping[str, Any]) -> None:
+    """ValueError for details that are not what ``describe`` makes, however well they are sealed."""
+    for name, is_fine in _EXPECTED.items():
+        value = details.get(name)
+        is_as_long = name != "priors" or not value or len(value) == len(details["classes"])
+        if not is_fine(value) or not is_as_long:
+            raise ValueError(
+                f"{path} is no model file of iclda: its details give {name} as "
+                f"{repr(value)[:60]}. Fit it again."
+            )
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+def _are_kinds(value: Any) -> bool:
+    return value is None or (isinstance(value, dict) and all(map(_is_text, value.values())))
+
+
+def _are_priors(value: Any) -> bool:
+    return value is None or (isinstance(value, list) and all(map(_is_number, value)))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float))
+
+
+def _is_diagnosis(value: Any) -> bool:
+    told = ("converged", "n_iter", "gap", "n_optima")
+    if not isinstance(value, dict) or not all(_is_number(value.get(name, 0)) for name in told):
+        return False
+    return ("n_iter" in value or "converged" not in value) and (
+        "n_optima" in value or "gap" not in value
+    )
+
+
+_EXPECTED: dict[str, Callable[[Any], bool]] = {
+    "iclda": _is_text,
+    "created": _is_text,
+    "classifier": lambda value: isinstance(value, str) and bool(value),
+    "parameters": _is_object,
+    "classes": lambda value: isinstance(value, list) and len(value) > 1,
+    "priors": _are_priors,
+    "columns": _are_kinds,
+    "n_features": lambda value: isinstance(value, int),
+    "diagnosis": _is_diagnosis,
+    "versions": _is_object,
+    "about": _is_object,
+}
 
 
 def _release(version: str) -> tuple[int, ...]:

@@ -16,7 +16,7 @@ from .. import _versions
 from .._requirements import require
 from .._whole_file import check_writable, written_whole
 from .container import Contents, pack, unpack
-from .details import describe, refuse_newer
+from .details import describe, refuse_malformed, refuse_newer
 from .trust import OWN_TYPES, SKLEARN_TYPES, refuse_untrusted
 
 
@@ -48,7 +48,7 @@ def save_model(
     check_can_save(path)
     check_is_fitted(model)
     archive = _skops().dumps(_without_rows(model))
-    refuse_untrusted(path, archive, trusted)
+    refuse_untrusted(path, archive, trusted, is_saved=True)
     data = pack(archive, describe(model, about or {}))
     with written_whole(path) as unfinished:
         unfinished.write_bytes(data)
@@ -121,6 +121,7 @@ def _checked(path: Path) -> Contents:
         raise ValueError(f"{path} {'is a folder' if path.is_dir() else 'does not exist'}.")
     contents = unpack(path)
     refuse_newer(path, contents.details)
+    refuse_malformed(path, contents.details)
     return contents
 
 

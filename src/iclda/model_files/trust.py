@@ -74,19 +74,32 @@ _LOADERS = frozenset(
 )
 
 
-def refuse_untrusted(path: Path, archive: bytes, trusted: Iterable[str] = ()) -> None:
-    """ValueError that names what a file holds beyond the allowed types and ``trusted``."""
+def refuse_untrusted(
+    path: Path, archive: bytes, trusted: Iterable[str] = (), *, is_saved: bool = False
+) -> None:
+    """ValueError that names what a file holds, or would hold, beyond what may be in it."""
     named = set(_named_types(path, archive))
     extra = frozenset(trusted)
     found = {name for name, _ in named} - OWN_TYPES - SKLEARN_TYPES - _PLAIN_TYPES - extra
     if found:
         listed = sorted(found)
+        if is_saved:
+            raise ValueError(
+                f"The model holds types that load_model does not trust: {', '.join(listed)}. "
+                f"{path} was not written. If they are yours, pass trusted={listed} here and to "
+                "load_model."
+            )
         raise ValueError(
             f"{path} holds types that iclda does not trust: {', '.join(listed)}. Nothing was "
             f"loaded. If you know who made the file and what these are, pass trusted={listed}."
         )
     # A function can be trusted by its name; a call of one cannot.
     ways = {loader for _, loader in named} - _LOADERS - ({"FunctionNode"} if extra else set())
+    if ways and is_saved:
+        raise ValueError(
+            "The model holds objects that load_model would not build, by "
+            f"{', '.join(sorted(ways))}: leave them out of it. {path} was not written."
+        )
     if ways:
         raise ValueError(
             f"{path} asks for objects to be built in ways that iclda does not trust: "

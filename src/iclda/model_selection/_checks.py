@@ -7,6 +7,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import _num_samples
 
 from .._core.types import AnyArray
 from .._labels import plain
@@ -39,6 +40,15 @@ def check_error_score(value: Any) -> float | str:
     raise ValueError(
         f'error_score must be a number, for example numpy.nan, or "raise", got {value!r}.'
     )
+
+
+def check_lengths(X: Any, y: Any, groups: Any = None) -> None:
+    """One label, and one group if there are any, for every row."""
+    counts = {"X": (X, "rows"), "y": (y, "labels"), "groups": (groups, "entries")}
+    known = {name: (_num_samples(v), noun) for name, (v, noun) in counts.items() if v is not None}
+    if len({n for n, _ in known.values()}) > 1:
+        told = ", ".join(f"{name} has {n} {noun}" for name, (n, noun) in known.items())
+        raise ValueError(f"Found input variables with inconsistent numbers of samples: {told}.")
 
 
 def check_test_size(value: Any) -> float:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_consistent_length
 
 from .._core.types import AnyArray
 from .._labels import Labels, split_marker
@@ -32,8 +31,7 @@ class LabeledGroups:
 
 
 def find_labeled_groups(groups: Any, labels: Labels) -> LabeledGroups:
-    """Number the groups that hold labeled rows. Unlabeled rows may lack a group."""
-    check_consistent_length(labels.codes, groups)
+    """Number the groups that hold labeled rows, one entry a row. Unlabeled rows may lack one."""
     present, is_absent = split_marker(groups, None, name="groups")
     _require_groups(is_absent, labels)
     all_names, all_codes = np.unique(present, return_inverse=True)

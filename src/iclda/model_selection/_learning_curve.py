@@ -13,12 +13,12 @@ import numpy as np
 from sklearn.exceptions import FitFailedWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
-from sklearn.utils import check_consistent_length, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from .._core.types import AnyArray, Array
 from .._labels import Labels, encode_labels
-from ._checks import check_count, check_error_score, is_whole
+from ._checks import check_count, check_error_score, check_lengths, is_whole
 from ._fits import Result, Task, routed
 from ._marker import Marker, marker_of
 from ._masking import write_marker
@@ -152,8 +152,8 @@ def semi_supervised_learning_curve(
     (array([ 10, 160]), (2, 5))
     """
     marker = marker_of(estimator, unlabeled)
+    check_lengths(X, y, groups)
     labels = encode_labels(y, marker)
-    check_consistent_length(X, labels.codes, groups)
     check_count("min_per_class", min_per_class, 1)
     scorer = check_scoring(estimator, scoring=scoring)
     fit_params, score_params = routed(estimator, scorer, params or {})

@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_consistent_length
 
 from .._core.types import AnyArray
 from .._labels import Labels, encode_labels
 from ._checks import (
     check_count,
     check_flag,
+    check_lengths,
     check_test_size,
     n_tested_of,
     require_groups_for_folds,
@@ -58,8 +58,8 @@ class SemiSupervisedSplitter(BaseCrossValidator):
         test : ndarray
             Numbers of the labeled rows to test, in ascending order.
         """
+        check_lengths(X, y, groups)
         labels = encode_labels(y, self.unlabeled)
-        check_consistent_length(X, labels.codes)
         rng = check_random_state(self.random_state)
         if groups is None:
             splits = self._split_rows(labels, rng)

@@ -20,6 +20,10 @@ def edges_of(values: Array, bins: Any) -> Array:
     if isinstance(bins, str) and bins == "auto":
         # The rule of Freedman and Diaconis makes thousands of bins of a few far rows.
         bins = int(np.clip(len(np.histogram_bin_edges(values, "auto")) - 1, *_BINS))
+    if np.ndim(bins) == 0 and not isinstance(bins, str) and (bins != int(bins) or bins < 1):
+        raise ValueError(
+            f'bins must be a whole number of at least 1, edges in order, or "auto", got {bins!r}.'
+        )
     return np.histogram_bin_edges(values, bins)
 
 

@@ -20,6 +20,7 @@ from ._look import (
     readable,
 )
 from ._paired import PairedDifference, correct, pair
+from ._rows import known_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -143,6 +144,7 @@ class ComparisonDisplay:
         y_pred: Mapping[str, Any],
         *,
         baseline: str | None = None,
+        unlabeled: Any = -1,
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> Self:
@@ -151,11 +153,13 @@ class ComparisonDisplay:
         Parameters
         ----------
         y_true : array-like of shape (n_samples,)
-            Classes of the rows.
+            Classes of the rows; rows with the marker are left out.
         y_pred : dict of array-like of shape (n_samples,)
             Predicted classes, by method.
         baseline : str, default=None
             Method the others are compared with; None: the supervised one, or else the first.
+        unlabeled : object, default=-1
+            Marker of unlabeled rows in y_true.
         ax : matplotlib Axes, default=None
             Axes to draw in; None: new ones.
         **kwargs : dict
@@ -166,14 +170,14 @@ class ComparisonDisplay:
         display : ComparisonDisplay
             What was drawn.
         """
-        truth = np.asarray(y_true)
+        truth, kept = known_rows(y_true, unlabeled)
         for name, predicted in y_pred.items():
-            if np.shape(predicted) != truth.shape:
+            if np.shape(predicted) != kept.shape:
                 raise ValueError(
-                    f"y_pred must hold the predicted class of each of the {len(truth)} rows of "
+                    f"y_pred must hold the predicted class of each of the {len(kept)} rows of "
                     f"y_true; {name!r} has shape {np.shape(predicted)}."
                 )
-        errors = {name: np.asarray(one) != truth for name, one in y_pred.items()}
+        errors = {name: np.asarray(one)[kept] != truth for name, one in y_pred.items()}
         return cls.from_scores(
             errors,
             baseline=baseline,

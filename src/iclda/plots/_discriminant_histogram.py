@@ -131,7 +131,7 @@ class DiscriminantHistogramDisplay:
         """
         shown = shown_rows(estimator, X, y, X_unlabeled, unlabeled)
         lda, before = final_step(estimator)
-        points = class_points_of(lda)
+        points = class_points_of(lda, ": pass scores of your own to from_predictions")
         n_components = points.shape[1]
         if not 0 <= component < n_components:
             raise ValueError(

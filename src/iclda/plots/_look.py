@@ -168,6 +168,11 @@ def background() -> Any:
 def axes_for(ax: Axes | None, width: float = 5.0, height: float = 3.8) -> Axes:
     """The axes given, or new ones without frame lines that bound nothing."""
     if ax is not None:
+        if not hasattr(ax, "plot") or not hasattr(ax, "figure"):
+            raise TypeError(
+                f"ax must be Axes of matplotlib, as pyplot.subplots() gives them, or None, got "
+                f"{ax!r}."
+            )
         return ax
     pyplot = require("matplotlib.pyplot", "plots", "plots")
     ax = pyplot.subplots(figsize=(width, height), layout="constrained")[1]

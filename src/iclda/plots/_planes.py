@@ -156,7 +156,7 @@ def _column(feature: Any, names: list[str]) -> int:
 
 def _discriminant_plane(estimator: Any, X: Any) -> DiscriminantPlane:
     lda, before = final_step(estimator)
-    class_points = class_points_of(lda)
+    class_points = class_points_of(lda, ": choose two columns, for example features=(0, 1)")
     rows = as_array(before(X))
     if rows.shape[1] < 2:
         raise ValueError(
@@ -169,13 +169,16 @@ def _discriminant_plane(estimator: Any, X: Any) -> DiscriminantPlane:
     return DiscriminantPlane(lda, before, class_points, _besides(lda, rows), names)
 
 
-def class_points_of(lda: Any) -> Array:
-    """(K, n_discriminants): class means in discriminant coordinates."""
+def class_points_of(lda: Any, way_out: str = "") -> Array:
+    """(K, n_discriminants): class means in discriminant coordinates.
+
+    ``way_out`` is what the caller can do about a classifier that has none.
+    """
     lacking = [name for name in ("transform", "means_", "priors_") if not hasattr(lda, name)]
     if lacking:
         raise ValueError(
             f"{type(lda).__name__} has no {lacking[0]}, and discriminants are those of a linear "
-            "discriminant analysis: choose two columns, for example features=(0, 1)."
+            f"discriminant analysis{way_out}."
         )
     return transform_quietly(lda, lda.means_)
 

@@ -169,7 +169,7 @@ class ReliabilityDisplay:
         code = _code_of(pos_label, classes)
         curves = {}
         for name, given in named(y_prob).items():
-            probabilities = _checked(given, len(truth), len(classes), name)
+            probabilities = _checked(given, len(truth), classes, name)
             predicted, is_true = _event(truth, probabilities, classes, code)
             curves[name] = reliability_curve(predicted, is_true, n_bins=n_bins, strategy=strategy)
         event = _PREDICTED if code is None else f"class {plain_text(classes.tolist()[code])}"
@@ -281,24 +281,28 @@ def _code_of(pos_label: Any, classes: AnyArray) -> int | None:
     return known.index(pos_label)
 
 
-def _checked(y_prob: Any, n_rows: int, n_classes: int, name: str) -> Array:
+def _checked(y_prob: Any, n_rows: int, classes: AnyArray, name: str) -> Array:
     probabilities = np.asarray(y_prob, dtype=np.float64)
-    if probabilities.shape == (n_rows,) and n_classes == 2:
-        probabilities = np.column_stack([1 - probabilities, probabilities])
-    whose = f" of {name!r}" if str(name) else ""
-    if probabilities.shape != (n_rows, n_classes):
+    whose, n_classes = f" of {name!r}" if str(name) else "", len(classes)
+    is_second = probabilities.shape == (n_rows,) and n_classes == 2
+    if probabilities.shape != (n_rows, n_classes) and not is_second:
+        marker = (
+            " -1 counts as a class here: leave unlabeled rows out."
+            if -1 in classes.tolist()
+            else ""
+        )
         raise ValueError(
             f"y_prob{whose} must hold {n_rows} rows, as y_true does, of {n_classes} probabilities, "
-            f"one a class; got shape {probabilities.shape}."
+            f"one a class; got shape {probabilities.shape}.{marker}"
         )
     is_fine = (probabilities >= 0) & (probabilities <= 1)
     if not is_fine.all():
-        row, column = np.argwhere(~is_fine)[0]
+        place = tuple(np.argwhere(~is_fine)[0])
         raise ValueError(
-            f"y_prob{whose} must lie between 0 and 1, got {float(probabilities[row, column])!r} in "
-            f"row {row}."
+            f"y_prob{whose} must lie between 0 and 1, got {float(probabilities[place])!r} in "
+            f"row {place[0]}."
         )
-    return probabilities
+    return np.column_stack([1 - probabilities, probabilities]) if is_second else probabilities
 
 
 def _event(

@@ -84,6 +84,24 @@ def encode(y: Any, classes: AnyArray, unlabeled: Any) -> AnyArray:
     return codes
 
 
+def known_rows(y: Any, unlabeled: Any) -> tuple[AnyArray, AnyArray]:
+    """Classes of the rows that have one, and which rows these are.
+
+    Raises ValueError if the marker leaves fewer than two classes: it may be one of them.
+    """
+    from .._labels import plain, split_marker
+
+    present, is_marker = split_marker(y, unlabeled, "y_true")
+    found = np.unique(present).tolist()
+    if is_marker.any() and len(found) < 2:
+        raise ValueError(
+            f"y_true must label rows of at least 2 classes, got {found or 'none'} besides "
+            f"{is_marker.sum()} of {len(is_marker)} rows that {plain(unlabeled)!r} marks as "
+            "unlabeled: pass unlabeled=None if it is one of your classes."
+        )
+    return present, ~is_marker
+
+
 def final_step(estimator: Any) -> tuple[Any, Callable[[Any], Any]]:
     """The classifier at the end of a pipeline or search, and what leads up to it."""
     if hasattr(estimator, "best_estimator_"):

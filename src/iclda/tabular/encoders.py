@@ -10,10 +10,11 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
 from .._core.types import AnyArray, Array
-from .cells import texts_of
+from .cells import text_of, texts_of
 from .columns import BOOLEAN, CATEGORY, NUMBER, is_boolean
 from .requirements import require
 
+_SMALLEST, _LARGEST = 1e-150, 1e150  # beyond, sums of squares over- or underflow
 _NEUTRAL = -1  # the code of a value that nothing is known about
 
 
@@ -39,6 +40,8 @@ class NumberEncoder(TransformerMixin, BaseEstimator):
         kinds = {True: BOOLEAN, False: NUMBER}
         self.column_kinds_ = {name: kinds[is_boolean(X[name])] for name in X.columns}
         numbers = self._numbers(X)
+        for name, column in zip(X.columns, numbers.T, strict=True):
+            _refuse_extremes(column[~np.isnan(column)], name)
         is_known = ~np.isnan(numbers)
         self.medians_ = np.array(
             [
@@ -106,6 +109,15 @@ class CategoryEncoder(TransformerMixin, BaseEstimator):
         ]
         return np.column_stack([np.empty((len(X), 0)), *parts])
 
+    def count_unknown(self, X: Any) -> dict[str, int]:
+        """Cells of every column that hold a text without a category of its own, if any do."""
+        found = {}
+        for name, coding in zip(self.feature_names_in_, self.codings_, strict=True):
+            known = {None, *coding["codes"]}
+            cells = X[name].value_counts()  # each value is turned into text once
+            found[name] = sum(int(n) for value, n in cells.items() if text_of(value) not in known)
+        return {name: count for name, count in found.items() if count}
+
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
         """ "COLUMN = category" for every column of 0 and 1."""
         check_is_fitted(self)
@@ -128,6 +140,21 @@ def refuse_gaps(is_gap: AnyArray, name: str) -> None:
             "are to be refused: fill them in, drop the rows or the column, or let them be imputed "
             "(--missing impute)."
         )
+
+
+def _refuse_extremes(numbers: Array, name: str) -> None:
+    """ValueError for a column whose variance is no number that can be computed with."""
+    largest = float(np.abs(numbers).max(initial=0))
+    deviation = largest * float(np.std(numbers / largest)) if largest else 0.0
+    if largest <= _LARGEST and not 0 < deviation < _SMALLEST:
+        return
+    power = f"{largest:.0e}".split("e")[1]
+    raise ValueError(
+        f"Column {name!r} holds numbers up to {largest:.3g} in size, with a standard deviation of "
+        f"{deviation:.3g}, and nothing above {_LARGEST:g} or that varies by less than "
+        f"{_SMALLEST:g} can be computed with: rescale the column, for example divide it by "
+        f"1e{power}, or leave it out (--drop {name!r})."
+    )
 
 
 def _as_numbers(series: Any, name: str) -> Array:

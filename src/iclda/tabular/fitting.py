@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 import warnings
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -29,6 +30,13 @@ _OPTIONS = {
     "drop the column": "leave the column out by --drop",
     "or drop columns": "or leave columns out by --drop",
     "Compare with SupervisedLDA": "Compare with --method supervised",
+    " (sklearn.preprocessing.StandardScaler)": " or leave it out by --drop",
+    "Impute missing values (sklearn.impute) or drop these rows": "Mend the table",
+    ": add them, or pass None to estimate all": ": pass a --prior for each, or none at all",
+    "the classes in y are": "the classes are",
+    "priors must name every class in y": "--prior must name every class",
+    "priors names classes": "--prior names classes",
+    "priors must": "The shares of --prior must",
 }
 
 
@@ -72,21 +80,41 @@ def fit_table(
         "seconds": round(time.perf_counter() - start, 3),
         "empty_cells": {name: int(n) for name, n in table.features.isna().sum().items() if n},
         "notes": list(table.notes),
-        "warnings": _told(caught),
+        "warnings": [*_single_labels(table), *_told(caught)],
     }
     return TableFit(model, about)
 
 
 def _check_priors(priors: Mapping[str, float] | None, table: Table) -> None:
     """Before anything is computed; classes of a table are text, and None marks no class."""
-    resolve_priors(priors, np.array(table.classes, dtype=object), None)
+    with _told_as_options():
+        resolve_priors(priors, np.array(table.classes, dtype=object), None)
 
 
 def _fit(model: Any, table: Table) -> None:
-    try:
+    with _told_as_options():
         model.fit(table.features, table.labels)
+
+
+@contextmanager
+def _told_as_options() -> Iterator[None]:
+    try:
+        yield
     except ValueError as error:
         raise ValueError(_with_options(str(error))) from error
+
+
+def _single_labels(table: Table) -> list[str]:
+    """A warning of classes with one label among others with more; of all, the classifiers warn."""
+    counts = Counter(table.labels[table.is_labeled])
+    single = sorted(name for name, count in counts.items() if count == 1)
+    if not single or len(single) == len(counts):
+        return []
+    listed = ", ".join(map(repr, single))
+    return [
+        f"{f'Class {listed} has' if len(single) == 1 else f'The classes {listed} have'} one "
+        "labeled row only, which may not be typical: label more rows if you can."
+    ]
 
 
 def _told(caught: list[warnings.WarningMessage]) -> list[str]:

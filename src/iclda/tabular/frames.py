@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Hashable
 from pathlib import Path
 from typing import Any
 
@@ -129,9 +130,16 @@ def without_empty_columns(features: Any, path: Path) -> tuple[Any, list[str]]:
         f"Column {name!r} holds one value in all rows, and tells nothing."
         for name in features.columns
         # Of numbers that do not vary the classifiers warn themselves.
-        if features[name].dtype.kind == "O" and features[name].nunique(dropna=False) == 1
+        if features[name].dtype.kind == "O" and _holds_one_value(features[name])
     ]
     return features, notes
+
+
+def _holds_one_value(series: Any) -> bool:
+    """Whether a column that is not empty is constant; lists and structs are refused later."""
+    if not isinstance(series.dropna().iloc[0], Hashable):
+        return False
+    return bool(series.nunique(dropna=False) == 1)
 
 
 def _numbers_rows(series: Any) -> bool:

@@ -84,8 +84,8 @@ def _require_labels(labels: AnyArray, path: Path, target: str, unlabeled: str | 
         )
         raise ValueError(
             f"{path}: column {target!r} must label rows of at least 2 classes, got 1 class "
-            f"({next(iter(counts))!r}) in {counts.total()} labeled rows; {len(labels)} cells in "
-            f"all. {way_out}"
+            f"({next(iter(counts))!r}) in {_plural(counts.total(), 'labeled row')}; "
+            f"{_plural(len(labels), 'cell')} in all. {way_out}"
         )
 
 
@@ -106,6 +106,10 @@ def _refuse_measurements(labels: AnyArray, path: Path, target: str) -> None:
             f"labeled rows, for example {_named(labels)}: these are no classes. Name the column "
             "that holds them."
         )
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def _named(labels: AnyArray, most: int = 5) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 
 from .._labels import plain
 from .._whole_file import check_writable, written_whole
@@ -18,6 +19,7 @@ from .frames import frame_of, refuse_infinity
 from .requirements import require
 from .writing import SUFFIXES, appending
 
+_FAR = 1e6  # standard deviations: another unit, or a lost decimal point
 CLASS_COLUMN, PROBABILITY_PREFIX = "class", "probability_"
 
 _HELD = {NUMBER: "numbers", BOOLEAN: "true and false", CATEGORY: "text"}
@@ -33,6 +35,8 @@ class Predicted:
     n_rows: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     filled: Counter[str] = field(default_factory=Counter)
+    strange: Counter[str] = field(default_factory=Counter)  # cells with an unknown category
+    far: Counter[str] = field(default_factory=Counter)  # cells nothing like those of the training
 
 
 def predict_file(
@@ -78,9 +82,13 @@ def _predicted(
     frame = frame_of(batch.select(list(kinds)))
     refuse_infinity(frame, file, done.n_rows)
     _refuse_other_kinds(frame, kinds, file)
-    probabilities = model.predict_proba(frame)
+    before, classifier = _parts(model)
+    encoded = before.transform(frame) if before is not None else frame
+    probabilities = classifier.predict_proba(encoded)
     codes = probabilities.argmax(axis=1)
     done.n_rows += len(frame)
+    done.strange.update(_unknown_categories(before, frame))
+    done.far.update(_far_cells(classifier, encoded))
     for code, count in enumerate(np.bincount(codes, minlength=len(names)).tolist()):
         done.counts[names[code]] += count
     done.filled.update({name: int(n) for name, n in frame.isna().sum().items() if n})
@@ -89,6 +97,34 @@ def _predicted(
     for name, column in zip(names, probabilities.T, strict=True):
         columns[PROBABILITY_PREFIX + name] = column
     return columns
+
+
+def _parts(model: Any) -> tuple[Any, Any]:
+    """What comes before the classifier, if anything, and the classifier."""
+    if not isinstance(model, Pipeline):
+        return None, model
+    return (model[:-1] if len(model) > 1 else None), model[-1]
+
+
+def _unknown_categories(before: Any, frame: Any) -> dict[str, int]:
+    """Cells by column whose text is no category of the fit: new there, or rare."""
+    found: dict[str, int] = {}
+    for _, encoder, names in getattr(before[0], "transformers_", ()) if before is not None else ():
+        if hasattr(encoder, "count_unknown"):
+            found |= encoder.count_unknown(frame[list(names)])
+    return found
+
+
+def _far_cells(classifier: Any, encoded: Any) -> dict[str, int]:
+    """Cells by column that lie absurdly many standard deviations from the training rows."""
+    if not all(hasattr(classifier, name) for name in ("means_", "covariance_", "priors_")):
+        return {}
+    middle = classifier.priors_ @ classifier.means_
+    between = classifier.priors_ @ (classifier.means_ - middle) ** 2
+    spread = np.sqrt(np.diag(classifier.covariance_) + between)
+    is_far = np.abs(np.asarray(encoded, dtype=np.float64) - middle) > _FAR * spread
+    counts = (is_far & (spread > 0)).sum(axis=0)
+    return {str(name): int(n) for name, n in zip(encoded.columns, counts, strict=True) if n}
 
 
 def _arrow_types(kinds: Mapping[str, str], ids: Sequence[str]) -> dict[str, Any]:
@@ -135,8 +171,13 @@ def _refuse_other_kinds(frame: Any, kinds: Mapping[str, str], file: TableFile) -
     """Parquet columns have types of their own, which may not be those of the training data."""
     for name, kind in kinds.items():
         fitting = "biufO" if kind == CATEGORY else "biuf"
-        if frame[name].dtype.kind not in fitting and frame[name].notna().any():
+        present = frame[name].dropna()
+        if present.empty:
+            continue
+        example = present.iloc[0]
+        # Arrow columns hold one type: where one cell is a list or a struct, all are.
+        if frame[name].dtype.kind not in fitting or not isinstance(example, Hashable):
             raise ValueError(
                 f"{file.path}, column {name!r}: must hold {_HELD[kind]}, as in the data the model "
-                f"was fitted to, got {plain(frame[name].dropna().iloc[0])!r}."
+                f"was fitted to, got {plain(example)!r}."
             )

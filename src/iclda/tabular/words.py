@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .methods import METHODS
@@ -20,14 +20,14 @@ def fit_summary(details: Mapping[str, Any]) -> list[str]:
         *_class_lines(details),
         "",
         *_method_lines(details),
-        *(f"Note: {text}" for text in details["about"].get("notes", ())),
-        *(f"Warning: {text}" for text in details["about"].get("warnings", ())),
+        *(f"Note: {text}" for text in _about(details).get("notes", ())),
+        *(f"Warning: {text}" for text in _about(details).get("warnings", ())),
     ]
 
 
 def show_summary(details: Mapping[str, Any]) -> list[str]:
     """All that a model file tells."""
-    about = details["about"]
+    about = _about(details)
     lines = [
         *fit_summary(details),
         "",
@@ -55,6 +55,16 @@ def predicted_summary(done: Predicted, out: Any) -> list[str]:
         lines.append(f"Ignored {_columns(done.ignored)} that the model does not use.")
     if done.filled:
         lines.append(f"Empty cells were filled in: {_counted(done.filled)}.")
+    if done.strange:
+        lines.append(
+            "Cells with a category that the fit did not see, or too rarely to learn from: "
+            f"{_counted(done.strange)}."
+        )
+    if done.far:
+        lines.append(
+            "Warning: cells over a million standard deviations from the training rows, so that "
+            f"predictions mean little: {_counted(done.far)}. Check units and decimal marks."
+        )
     width = max(len("class"), *map(len, done.counts))
     lines += [""] if lines else []
     lines.append(f"  {'class'.ljust(width)}  predicted rows   share")
@@ -69,8 +79,41 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
+def _about(details: Mapping[str, Any]) -> dict[str, Any]:
+    """What `iclda fit` keeps beside a model; people may keep other things under the same names."""
+    about = details["about"]
+    is_of_fit = all(name in about and is_fine(about[name]) for name, is_fine in _KEPT.items())
+    return dict(about) if is_of_fit else {}
+
+
+def _are_counts(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(n, int) for n in value.values())
+
+
+def _are_sources(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(source, dict)
+        and {"path", "sha256", "n_rows"} <= source.keys()
+        and isinstance(source["n_rows"], int)
+        for source in value
+    )
+
+
+_KEPT: dict[str, Callable[[Any], bool]] = {
+    "command": lambda value: isinstance(value, str),
+    "target": lambda value: isinstance(value, str),
+    "sources": _are_sources,
+    "labeled": _are_counts,
+    "n_unlabeled": lambda value: isinstance(value, int),
+    "n_agreeing": lambda value: isinstance(value, int),
+    "empty_cells": _are_counts,
+    "notes": lambda value: isinstance(value, list),
+    "warnings": lambda value: isinstance(value, list),
+}
+
+
 def _rows_lines(details: Mapping[str, Any]) -> list[str]:
-    about, name = details["about"], details["classifier"]
+    about, name = _about(details), details["classifier"]
     title = next((method.title for method in METHODS if method.class_name == name), name)
     title = f"{title[0].upper()}{title[1:]}"
     if "labeled" not in about:
@@ -83,18 +126,20 @@ def _rows_lines(details: Mapping[str, Any]) -> list[str]:
 
 
 def _column_lines(details: Mapping[str, Any]) -> list[str]:
-    counts = Counter(details["columns"].values())
-    parts = [f"{n} of {_HELD[kind]}" for kind, n in counts.items()]
-    told = f": {', '.join(parts)}" if len(parts) > 1 else f" of {_HELD[next(iter(counts))]}"
+    counts = Counter((details["columns"] or {}).values())
+    held = {_HELD.get(kind, kind): n for kind, n in counts.items()}
+    told = ": " + ", ".join(f"{n} of {kind}" for kind, n in held.items())
+    if len(held) == 1:
+        told = f" of {next(iter(held))}"
     n_columns = counts.total()
     lines = [f"It reads {n_columns} column{'s' if n_columns > 1 else ''}{told}."]
-    if empty := details["about"]["empty_cells"]:
+    if empty := _about(details)["empty_cells"]:
         lines.append(f"Empty cells were filled in: {_counted(empty)}.")
     return lines
 
 
 def _class_lines(details: Mapping[str, Any]) -> list[str]:
-    labeled = details["about"].get("labeled", {})
+    labeled = _about(details).get("labeled", {})
     names = [str(name) for name in details["classes"]]
     width = max(len("class"), *map(len, names))
     shares = details["priors"] or [float("nan")] * len(names)
@@ -106,10 +151,12 @@ def _class_lines(details: Mapping[str, Any]) -> list[str]:
 
 
 def _method_lines(details: Mapping[str, Any]) -> list[str]:
+    about = _about(details)
     sentences = {method.class_name: method.sentence for method in METHODS}
-    lines = [sentences[details["classifier"]]] if details["classifier"] in sentences else []
+    # Without unlabeled rows every method is the supervised one.
+    name = details["classifier"] if about.get("n_unlabeled", 1) else "SupervisedLDA"
+    lines = [sentences[name]] if name in sentences else []
     lines += _convergence(details)
-    about = details["about"]
     if "n_agreeing" in about:
         lines.append(
             f"{about['n_agreeing']:,} of {sum(about['labeled'].values()):,} labeled rows get "
@@ -121,7 +168,7 @@ def _method_lines(details: Mapping[str, Any]) -> list[str]:
 
 def _convergence(details: Mapping[str, Any]) -> list[str]:
     found = details["diagnosis"]
-    if "converged" not in found or not details["about"].get("n_unlabeled", 1):
+    if "converged" not in found or not _about(details).get("n_unlabeled", 1):
         return []
     rounds = f"{found['n_iter']:,} {'step' if found['n_iter'] == 1 else 'steps'}"
     if not found["converged"]:

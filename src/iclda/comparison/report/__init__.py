@@ -7,8 +7,8 @@ from typing import Any
 from ...experiments.drawing import to_inline_svg
 from ...experiments.report.page import fill
 from ...experiments.requirements import require
-from ..curves import CURVE_MEASURES
-from ..figures import draw_curve, draw_differences, draw_reliability
+from ..curves import CURVE_MEASURES, LOSS_DIFFERENCE, Point
+from ..figures import draw_curve, draw_differences, draw_reliability, undrawn
 from ..findings import Findings
 from ..results import LABELED, UNLABELED
 from ..summary import BRIER, ERROR
@@ -31,6 +31,7 @@ _CURVE_TITLES = {
     UNLABELED: "More unlabeled rows",
     LABELED: "More labeled rows",
 }
+_CURVE_NAMES = {**HEADINGS, LOSS_DIFFERENCE: "loss less that of supervised"}
 
 
 def render(findings: Findings) -> str:
@@ -86,7 +87,7 @@ def _curve_views(findings: Findings) -> list[dict[str, Any]]:
     for curve, title in _CURVE_TITLES.items():
         drawn = {m: draw_curve(findings.points, curve, m) for m in CURVE_MEASURES}
         figures = [
-            _svg(figure, f"curve-{curve}-{measure}", f"{HEADINGS[measure]}: {title.lower()}")
+            _svg(figure, f"curve-{curve}-{measure}", f"{_CURVE_NAMES[measure]}: {title.lower()}")
             for measure, figure in drawn.items()
             if figure is not None
         ]
@@ -101,7 +102,18 @@ def _curve_note(findings: Findings, curve: str) -> str:
     low, high = min(numbers), max(numbers)
     kind = "labeled" if curve == UNLABELED else "unlabeled"
     span = f"{low:,}" if low == high else f"{low:,} to {high:,}"
-    return f"With {span} {kind} rows throughout."
+    note = f"With {span} {kind} rows throughout."
+    if missing := undrawn(findings.points, curve):
+        note += (
+            " Left out of the figure of the loss, because beside them the other points could not "
+            f"be told apart: {', '.join(map(_point_words, missing))}."
+        )
+    return note
+
+
+def _point_words(point: Point) -> str:
+    mean = f"{point.mean:,.3g}".replace("-", "\N{MINUS SIGN}")
+    return f"{point.method} at {point.size:,} rows ({mean})"
 
 
 def _reliability(findings: Findings) -> Any:
