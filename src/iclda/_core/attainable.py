@@ -7,7 +7,7 @@ the set furthest in a direction labels every row by its largest score: one pass 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Protocol
 
@@ -60,6 +60,7 @@ class HeldRows:
     z: Array  # (n, 1 + rank), first column ones
     weights: Array  # (n,), over N
     labeled_point: Array  # (K, 1 + rank)
+    _last: dict[bytes, Array] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
     def _unlabeled_total(self) -> Array:
@@ -115,34 +116,42 @@ class HeldRows:
     def shortfall(self, scores: Array, direction: Array) -> float:
         """By how much soft labels fall short of the support in a direction: a guess at the gap."""
         along = direction @ self.z.T
-        shares = soften(self._scores(scores))
+        shares = self._shares(scores)
         return float(self.weights @ (along.max(axis=0) - (shares * along).sum(axis=0)))
 
     def entropy(self, scores: Array, groups: AnyArray) -> float:
         """Of the labels if they told groups of classes apart only."""
-        shares = soften(scores @ self.z.T)
+        shares = self._shares(scores)
         merged = [shares[groups == group].sum(axis=0) for group in np.unique(groups)]
         return float(self.weights @ scipy.special.entr(merged).sum(axis=0))
 
     def shifted(self, shift: Array) -> HeldRows:
         """The same set moved by ``shift``."""
-        return replace(self, labeled_point=self.labeled_point + shift)
+        return replace(self, labeled_point=self.labeled_point + shift, _last={})
 
     def n_between(self, scores: Array) -> AnyArray:
         """(K, K): how many rows between two classes add to the curvature."""
-        return between_classes(soften(self._scores(scores)))
+        return between_classes(self._shares(scores))
 
     def knows_curvature(self, scores: Array) -> bool:
         """Whether these rows, if they are a sample, tell the curvature of all."""
-        n_near = len(near_boundary(soften(self._scores(scores))))
+        n_near = len(near_boundary(self._shares(scores)))
         return n_near >= _ENOUGH_NEAR * scores[:-1].size
 
     def curvature(self, scores: Array) -> Array:
         """Derivative of the soft point with respect to the scores, last class held."""
-        shares = soften(self._scores(scores))
+        shares = self._shares(scores)
         near, size = near_boundary(shares), scores[:-1].size
         scatter = boundary_scatter(self.z[near, 1:], self.weights[near], shares[:, near])
         return scatter.reshape(size, size)
+
+    def _shares(self, scores: Array) -> Array:
+        """Soft shares (K, n). The last ones are kept: several questions are about the same scores."""
+        key = scores.tobytes()
+        if key not in self._last:
+            self._last.clear()
+            self._last[key] = soften(self._scores(scores))
+        return self._last[key]
 
     def _scores(self, scores: Array) -> Array:
         """(K, n), or of two classes how far the first is ahead: (1, n)."""

@@ -14,9 +14,9 @@ from .ahead import in_order
 from .progress import reported
 from .sums import Block, BlockSums, OfBlocks, Sum, added
 
-_BLOCK_ROWS = (512, 16384)
-_BLOCK_ENTRIES = 2**18  # float64: the second-level cache of a core
-GROUP = 4  # blocks added up by one thread before their sum joins the others
+_BLOCK_ROWS = (512, 8192)
+_BLOCK_ENTRIES = 2**17  # float64: half the second-level cache of a core
+GROUP = 8  # blocks added up by one thread before their sum joins the others
 
 
 class MemoryRows(BlockSums):
