@@ -146,7 +146,7 @@ class HeldRows:
         return scatter.reshape(size, size)
 
     def _shares(self, scores: Array) -> Array:
-        """Soft shares (K, n). The last ones are kept: several questions are about the same scores."""
+        """Soft shares (K, n), the last ones kept: several questions are about the same scores."""
         key = scores.tobytes()
         if key not in self._last:
             self._last.clear()
