@@ -15,7 +15,7 @@ HARD = 1e-12  # a share this near to 1 is a label
 # Of a score over another one: labels are hard, and exponentials still numbers that processors are
 # fast at, which those next to underflow are not.
 _LARGEST_LEAD = 300.0
-_MOST_WAITING = 2**20  # numbers in rows near a boundary, which are copied until they are many
+_MOST_WAITING = 2**19  # numbers in rows near a boundary, which are copied until they are many
 ROUNDING = 16 * float(np.finfo(np.float64).eps)  # of a score, over the size of its terms
 
 

@@ -14,7 +14,7 @@ from operator import add
 import numpy as np
 
 from .attainable import AT_ONCE, HeldRows, ReadRows, hold
-from .follow import Follower, Path, State
+from .follow import HARD_ENTROPY, Follower, Path, State
 from .leap import leap
 from .moments import moments_of_block
 from .outcome import Outcome
@@ -256,6 +256,9 @@ def _follow_on_all_rows(reader: ReadRows, sampled: Path, tol: float, max_iter: i
     levels = sampled.levels or (sampled.state,)
     soft = _SOFT_TAU * problem.likelihood.weight
     begin = next((a for a in reversed(levels) if a.tau >= soft), levels[0])
+    if begin.tau < soft and begin.entropy <= HARD_ENTROPY:
+        # Hard labels of a sample, found at once: the same boundary, as soft as others begin.
+        begin = replace(begin, scores=begin.scores * (begin.tau / soft), tau=soft)
     assert reader.sample is not None
     short = leap(follower, reader.sample, begin, tol=tol, max_iter=max_iter)
     if short.gap <= tol:
