@@ -189,7 +189,7 @@ def _require_two_classes(
         )
     raise ValueError(
         f"y must label rows of at least 2 classes, got 1 class ({plain(classes[0])!r}) in "
-        f"{n_labeled} labeled rows. {way_out}"
+        f"{n_labeled} labeled {'row' if n_labeled == 1 else 'rows'}. {way_out}"
     )
 
 

@@ -14,20 +14,15 @@ from typing import Protocol
 import numpy as np
 import scipy.special
 
-from .labelsums import (
-    ROUNDING,
-    LabelSums,
+from .boundary import (
     between_classes,
     boundary_scatter,
     in_pairs,
-    label,
     mapped_curvature,
     near_boundary,
     of_pairs,
-    second_of_two,
-    soft_second_of_two,
-    soften,
 )
+from .labelsums import ROUNDING, LabelSums, label, second_of_two, soft_second_of_two, soften
 from .problem import Problem
 from .types import AnyArray, Array
 

@@ -13,8 +13,8 @@ import numpy as np
 from scipy.sparse.csgraph import connected_components
 
 from .attainable import HeldRows
+from .boundary import in_pairs, of_pairs
 from .follow import Follower, Path, State, System, solve
-from .labelsums import in_pairs, of_pairs
 from .likelihood import FLOOR, smallest_eigenvalue
 from .types import AnyArray, Array
 

@@ -11,16 +11,9 @@ from typing import TypeVar
 
 import numpy as np
 
+from .._core.boundary import BoundaryRows
 from .._core.frame import Frame
-from .._core.labelsums import (
-    BoundaryRows,
-    LabelSums,
-    Rule,
-    fold,
-    label_sums_of_block,
-    no_label_sums,
-    unfolded,
-)
+from .._core.labelsums import LabelSums, Rule, fold, label_sums_of_block, no_label_sums, unfolded
 from .._core.moments import (
     Moments,
     SumsFromZero,

@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ..._core.boundary import mapped_curvature
 from ..._core.frame import Frame
-from ..._core.labelsums import LabelSums, LinearRule, Rule, mapped_curvature
+from ..._core.labelsums import LabelSums, LinearRule, Rule
 from ..._core.types import Array
 from ..progress import report
 from . import sums as block_sums

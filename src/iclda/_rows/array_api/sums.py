@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.labelsums import HARD, GivenLabels, LinearRule, Rule
+from ..._core.boundary import HARD
+from ..._core.labelsums import GivenLabels, LinearRule, Rule
 from ..._core.types import Array
 from .devices import Place
 
