@@ -32,7 +32,7 @@ class SelfLearningLDA(LinearGaussianClassifier):
     unlabeled_weight : float, default=1.0
         Weight of an unlabeled row relative to a labeled one.
     max_iter : int, default=1000
-        Most times the rows are labeled.
+        Most rounds: times that the rows are labeled by a fit to all rows.
     tol : float, default=0.0
         Largest change of class shares and class sums (in standard deviations) that counts as
         standing still. 0: no label changes any more.
@@ -57,7 +57,7 @@ class SelfLearningLDA(LinearGaussianClassifier):
     intercept_ : ndarray of shape (n_classes,) or (1,)
         Their intercepts.
     n_iter_ : int
-        Number of times the rows were labeled.
+        Number of rounds; before the first one the supervised fit labels the rows.
     n_passes_ : int
         Number of times all unlabeled rows were read.
     converged_ : bool

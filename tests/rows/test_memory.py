@@ -148,3 +148,19 @@ def test_every_few_th_row_near_a_boundary_tells_the_curvature(n):
     whole = MemoryRows(rows).label_sums(rule, frame, curvature=1).curvature
     thinned = MemoryRows(rows).label_sums(rule, frame, curvature=n).curvature
     assert np.linalg.norm(thinned - whole) < 0.1 * np.linalg.norm(whole)
+
+
+@pytest.mark.parametrize("is_soft", [False, True])
+@pytest.mark.parametrize("offset", [0.0, 1.0])
+def test_two_classes_are_summed_alike_once_the_sum_of_all_rows_is_known(is_soft, offset):
+    rows = RNG.standard_normal((3_000, 3)) * [1, 10, 100] + offset
+    frame = frame_of(rows)
+    rule = LinearRule(RNG.standard_normal((3, 2)), np.array([0.3, -0.2]), is_soft)
+    knowing, ignorant = (MemoryRows(rows, block_rows=64) for _ in range(2))
+    knowing.moments(frame)
+    assert knowing._total is not None
+    for n in (0, 1, 4):
+        found, expected = (a.label_sums(rule, frame, curvature=n) for a in (knowing, ignorant))
+        assert_equal_fields(found, expected, rtol=1e-11)
+    scatter = [a.label_sums(rule, frame, CENTERS[:2]) for a in (knowing, ignorant)]
+    assert_equal_fields(*scatter, rtol=1e-11)

@@ -133,12 +133,15 @@ class HeldRows:
         n_near = len(near_boundary(self._shares(scores)))
         return n_near >= _ENOUGH_NEAR * scores[:-1].size
 
-    def curvature(self, scores: Array) -> Array:
-        """Derivative of the soft point with respect to the scores, last class held."""
+    def curvature(self, scores: Array, pairs: AnyArray | None = None) -> Array:
+        """Derivative of the soft point with respect to the scores, last class held.
+
+        With ``pairs`` (K, K): of rows between the classes that are marked in it only.
+        """
         shares = self._shares(scores)
         near, size = near_boundary(shares), scores[:-1].size
-        scatter = boundary_scatter(self.z[near, 1:], self.weights[near], shares[:, near])
-        return scatter.reshape(size, size)
+        rows, weights, shares = self.z[near, 1:], self.weights[near], shares[:, near]
+        return boundary_scatter(rows, weights, shares, pairs).reshape(size, size)
 
     def _shares(self, scores: Array) -> Array:
         """Soft shares (K, n), the last ones kept: several questions are about the same scores."""
@@ -217,7 +220,8 @@ class ReadRows:
         counts = self.sample.n_between(scores)
         enough = _ENOUGH_NEAR * scores.shape[1]
         n_all, n_held = self.problem.unlabeled.n_rows, len(self.sample.weights)
-        each: AnyArray = np.maximum(1, counts * (n_all / (n_held * enough))).astype(np.int64)
+        surplus = np.maximum(1, counts * (n_all / (n_held * enough)))
+        each: AnyArray = 2 ** np.rint(np.log2(surplus)).astype(np.int64)
         each[(counts >= enough) | np.eye(len(counts), dtype=bool)] = 0
         return each
 
@@ -227,9 +231,8 @@ class ReadRows:
         if self.sample is None or len(scores) == 2 or is_known.sum() == len(scores):
             return read
         shape = (len(scores) - 1, scores.shape[1]) * 2
-        pairs = in_pairs(read.reshape(shape))
-        pairs[is_known] = in_pairs(self.sample.curvature(scores).reshape(shape))[is_known]
-        return of_pairs(pairs).reshape(read.shape)
+        known = in_pairs(self.sample.curvature(scores, is_known).reshape(shape))
+        return of_pairs(in_pairs(read.reshape(shape)) + known).reshape(read.shape)
 
     def _read(self, scores: Array, *, is_soft: bool, curvature: int | AnyArray = 0) -> LabelSums:
         self.n_passes += 1

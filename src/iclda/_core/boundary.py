@@ -7,6 +7,7 @@ import numpy as np
 from .types import AnyArray, Array
 
 HARD = 1e-12  # a share this near to 1 is a label
+FAINT = 1e-4  # rows that count no more than this are left out of a scatter that is not exact
 _MOST_WAITING = 2**19  # numbers in rows near a boundary, which are copied until they are many
 
 
@@ -17,16 +18,19 @@ def added(one: Array | None, other: Array | None) -> Array | None:
     return one + other
 
 
-def boundary_scatter(rows: Array, weights: Array | None, shares: Array) -> Array:
+def boundary_scatter(
+    rows: Array, weights: Array | None, shares: Array, pairs: AnyArray | None = None
+) -> Array:
     """Sum over rows of (diag g - g g') x (1, x)(1, x)': how class sums answer to the scores.
 
-    (K - 1, 1 + d, K - 1, 1 + d), for all classes but the last, whose share is what is left.
+    (K - 1, 1 + d, K - 1, 1 + d), for all classes but the last, whose share is what is left;
+    with ``pairs`` (K, K) only between the classes marked in it.
     """
     if len(shares) == 2:
         counts = shares[0] * shares[1]
         counts = counts if weights is None else counts * weights
         return _scatter_from_one(rows, counts)[None, :, None]
-    between = BoundaryRows(1, len(shares))
+    between = BoundaryRows(1 if pairs is None else pairs, len(shares))
     between.add(rows, weights, shares)
     return between.scatter()
 
@@ -34,81 +38,77 @@ def boundary_scatter(rows: Array, weights: Array | None, shares: Array) -> Array
 class BoundaryRows:
     """Rows near a boundary, of several blocks: few a block, so their scatter is summed of many.
 
-    Every ``n``-th row stands for n, where the scatter need not be exact: n for all, or (K, K) for
-    any two classes, zero if rows between them are to be left out.
+    Every ``n``-th row stands for n, where the scatter need not be exact: n for all, or (K, K)
+    powers of two for any two classes, zero if rows between them are to be left out.
     """
 
     def __init__(self, n: int | AnyArray, n_classes: int) -> None:
         each = np.broadcast_to(n, (n_classes, n_classes)).tolist()
         pairs = [(k, j) for k in range(n_classes) for j in range(k)]
+        self._each = {(k, j): int(each[k][j]) for k, j in pairs if each[k][j]}
+        self._every = min(self._each.values())
+        self._least = HARD if np.ndim(n) == 0 else FAINT
         self._n_classes = n_classes
-        self._between = {(k, j): RowsBetween(int(each[k][j])) for k, j in pairs if each[k][j]}
+        self._waiting: list[tuple[Array, Array, Array]] = []  # rows, shares and weights
+        self._n_waiting = 0  # numbers in their rows
+        self._pairs: Array | None = None  # (K, K, 1 + d, 1 + d)
 
     def add(self, rows: Array, weights: Array | None, shares: Array) -> None:
-        index = None
-        if self._n_classes > 2:  # most rows lie between no two classes: do not look for each pair
-            index = near_boundary(shares)
-            shares = shares[:, index]
-        for (k, j), between in self._between.items():
-            between.add(rows, weights, shares[k] * shares[j], index)
-        self._add_up_if_many()
+        """Add rows with their shares (K, n), or (1, n) in the second of two classes."""
+        near = self._every * self._near(shares[:, :: self._every])
+        weights = np.ones(len(near)) if weights is None else weights[near]
+        self._append((rows[near], shares[:, near], weights))
+
+    def _near(self, shares: Array) -> AnyArray:
+        """Numbers of the rows that count, and of some more where that is faster to tell."""
+        if len(self._each) >= self._n_classes or len(shares) <= 2:
+            return near_boundary(shares, self._least)
+        return np.flatnonzero(sum(between(shares, k, j) for k, j in self._each) > self._least)
 
     def join(self, others: BoundaryRows) -> None:
         """Add rows of later blocks."""
-        for pair, between in self._between.items():
-            between.join(others._between[pair])
-        self._add_up_if_many()
+        self._pairs = added(self._pairs, others._pairs)
+        for part in others._waiting:
+            self._append(part)
 
     def scatter(self) -> Array:
         """As ``boundary_scatter``."""
-        first = next(iter(self._between.values())).scatter()
-        pairs = np.zeros((self._n_classes, self._n_classes, *first.shape))
-        for (k, j), between in self._between.items():
-            pairs[k, j] = pairs[j, k] = between.scatter()
-        return of_pairs(pairs)
+        self._add_up()
+        assert self._pairs is not None
+        return of_pairs(self._pairs)
 
-    def _add_up_if_many(self) -> None:
-        if sum(between.n_waiting for between in self._between.values()) > _MOST_WAITING:
-            for between in self._between.values():
-                between.scatter()
+    def _append(self, part: tuple[Array, Array, Array]) -> None:
+        self._waiting.append(part)
+        self._n_waiting += part[0].size
+        if self._n_waiting > _MOST_WAITING:
+            self._add_up()
+
+    def _add_up(self) -> None:
+        if not self._waiting:
+            return
+        rows, shares, weights = (
+            np.concatenate(parts, axis=-2 if i == 0 else -1)
+            for i, parts in enumerate(zip(*self._waiting, strict=True))
+        )
+        self._waiting, self._n_waiting = [], 0
+        width = 1 + rows.shape[1]
+        pairs = np.zeros((self._n_classes, self._n_classes, width, width))
+        for (k, j), n in self._each.items():
+            some = slice(None, None, n // self._every)
+            spread = between(shares[:, some], k, j)
+            counts = n * spread * weights[some]
+            if self._n_classes == 2:  # none waits that does not count
+                found = _scatter_from_one(rows, counts)
+            else:
+                near = np.flatnonzero(spread > self._least)
+                found = _scatter_from_one(rows[some][near], counts[near])
+            pairs[k, j] = pairs[j, k] = found
+        self._pairs = added(self._pairs, pairs)
 
 
-class RowsBetween:
-    """Rows between two classes, every n-th of which stands for n."""
-
-    def __init__(self, n: int) -> None:
-        self._n = n
-        self._parts: list[tuple[Array, Array]] = []  # rows and what they count
-        self.n_waiting = 0  # numbers in them
-        self._scatter: Array | None = None
-
-    def add(
-        self, rows: Array, weights: Array | None, spread: Array, index: AnyArray | None
-    ) -> None:
-        """Add rows numbered ``index``, or all, by how much they lie between the two classes."""
-        near = self._n * np.flatnonzero(spread[:: self._n] > HARD)
-        counts = self._n * spread[near]
-        near = near if index is None else index[near]
-        self._append((rows[near], counts if weights is None else counts * weights[near]))
-
-    def join(self, others: RowsBetween) -> None:
-        for part in others._parts:
-            self._append(part)
-        self._scatter = added(self._scatter, others._scatter)
-
-    def scatter(self) -> Array:
-        """(1 + d, 1 + d): of (1, x)."""
-        if self._parts:
-            rows, counts = zip(*self._parts, strict=True)
-            found = _scatter_from_one(np.concatenate(rows), np.concatenate(counts))
-            self._scatter = added(self._scatter, found)
-            self._parts, self.n_waiting = [], 0
-        assert self._scatter is not None
-        return self._scatter
-
-    def _append(self, part: tuple[Array, Array]) -> None:
-        self._parts.append(part)
-        self.n_waiting += part[0].size
+def between(shares: Array, k: int, j: int) -> Array:
+    """How much rows lie between two classes, by shares (K, n), or (1, n) in the second of two."""
+    return np.asarray(shares[0] * (1 - shares[0]) if len(shares) == 1 else shares[k] * shares[j])
 
 
 def _scatter_from_one(rows: Array, counts: Array) -> Array:
@@ -145,20 +145,20 @@ def in_pairs(scatter: Array) -> Array:
 
 
 def between_classes(shares: Array) -> AnyArray:
-    """(K, K): how many rows add more than rounding to the scatter between two classes."""
+    """(K, K): how many rows would be read for a scatter between two classes that is not exact."""
     n_classes = len(shares)
     counts = np.zeros((n_classes, n_classes), dtype=np.int64)
     for k in range(n_classes):
         for j in range(k):
-            counts[k, j] = counts[j, k] = np.count_nonzero(shares[k] * shares[j] > HARD)
+            counts[k, j] = counts[j, k] = np.count_nonzero(between(shares, k, j) > FAINT)
     return counts
 
 
-def near_boundary(shares: Array) -> AnyArray:
-    """Numbers of the rows that add to the boundary scatter more than rounding."""
-    if len(shares) == 2:
-        return np.flatnonzero(shares[0] * shares[1] > HARD)
-    return np.flatnonzero(shares.max(axis=0) < 1 - HARD)
+def near_boundary(shares: Array, least: float = HARD) -> AnyArray:
+    """Numbers of the rows that add to the boundary scatter more than rounding, or ``least``."""
+    if len(shares) <= 2:
+        return np.flatnonzero(between(shares, 0, -1) > least)
+    return np.flatnonzero(shares.max(axis=0) < 1 - least)
 
 
 def mapped_curvature(curvature: Array, offset: Array, matrix: Array) -> Array:

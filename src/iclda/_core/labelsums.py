@@ -10,6 +10,7 @@ import numpy as np
 
 from .boundary import added, mapped_curvature
 from .frame import Frame
+from .moments import SumsFromZero
 from .types import AnyArray, Array
 
 # Of a score over another one: labels are hard, and exponentials still numbers that processors are
@@ -24,16 +25,17 @@ class Rule(Protocol):
     @property
     def n_classes(self) -> int: ...
 
-    def shares(self, rows: AnyArray, index: slice | AnyArray) -> tuple[Array, Array]:
+    def shares(self, rows: AnyArray, index: slice | AnyArray) -> tuple[Array, Array | None]:
         """(K, n) shares and (n,) log-sum-exp of the scores of the rows numbered ``index``.
 
-        Classes come first: reducing over them is then a sum of long contiguous vectors. The
-        scores may lack a part common to all classes, which ``completed`` adds.
+        Classes come first: reducing over them is then a sum of long contiguous vectors. What
+        follows from the sums over all rows may be left out, for ``completed`` to add: the first of
+        two classes, a part of the scores common to all classes, log-sum-exp.
         """
         ...
 
     def completed(self, sums: LabelSums) -> LabelSums:
-        """Label sums whose log-sum-exp is that of the whole scores."""
+        """Label sums of all rows, with what their shares and scores left out."""
         ...
 
 
@@ -59,12 +61,12 @@ class LinearRule:
         return self.n_classes == 2 and bool(np.isfinite(self.intercept).all())
 
     @cached_property
-    def _lead(self) -> tuple[Array, Array]:
+    def lead(self) -> tuple[Array, Array]:
         """How far the first of two classes is ahead: one product a row instead of two."""
         return self.coef[:, :1] - self.coef[:, 1:], self.intercept[:1] - self.intercept[1:]
 
     def shares(self, rows: AnyArray, index: slice | AnyArray) -> tuple[Array, Array]:
-        scores = _linear(rows, *self._lead) if self._is_lead_enough else self.scores(rows)
+        scores = _linear(rows, *self.lead) if self._is_lead_enough else self.scores(rows)
         return label(scores, is_soft=self.is_soft, tie=self.tie)
 
     def completed(self, sums: LabelSums) -> LabelSums:
@@ -72,6 +74,10 @@ class LinearRule:
             return sums
         second = self.coef[:, 1] @ sums.sums.sum(axis=0) + self.intercept[1] * sums.counts.sum()
         return replace(sums, log_sum=sums.log_sum + float(second))
+
+    def knowing(self, total: SumsFromZero | None) -> Rule:
+        """The same rule at less work a row, where the sum of all rows is known."""
+        return SecondOfTwo(self, total) if total is not None and self._is_lead_enough else self
 
     def folded(self, frame: Frame) -> LinearRule:
         """The same rule for rows in the user's units."""
@@ -89,6 +95,36 @@ class LinearRule:
         size = (np.broadcast_to(1 + offset, len(self.coef)) @ np.abs(self.coef)).max()
         common = np.abs(self.intercept[np.isfinite(self.intercept)]).max(initial=0)
         return replace(self, tie=ROUNDING * float(size + common))
+
+
+@dataclass(frozen=True)
+class SecondOfTwo:
+    """A linear rule that sums rows for the second of two classes: the first gets what is left."""
+
+    rule: LinearRule
+    total: SumsFromZero  # of all rows
+
+    @property
+    def n_classes(self) -> int:
+        return 2
+
+    def shares(self, rows: AnyArray, index: slice | AnyArray) -> tuple[Array, Array | None]:
+        lead = _linear(rows, *self.rule.lead)
+        if not self.rule.is_soft:
+            return (lead < -self.rule.tie).astype(np.float64), None
+        second = np.empty(lead.shape)
+        return second, soft_second_of_two(lead[0], out=second[0])
+
+    def completed(self, sums: LabelSums) -> LabelSums:
+        counts = np.concatenate([self.total.weight - sums.counts, sums.counts])
+        both = replace(
+            sums, counts=counts, sums=np.vstack([self.total.sums - sums.sums, sums.sums])
+        )
+        if self.rule.is_soft:
+            return self.rule.completed(both)
+        return replace(
+            both, log_sum=float((self.rule.coef.T * both.sums).sum() + self.rule.intercept @ counts)
+        )
 
 
 def _linear(rows: AnyArray, coef: Array, intercept: Array) -> Array:
@@ -192,13 +228,13 @@ class GivenLabels:
     labels: AnyArray
     n_classes: int
 
-    def shares(self, rows: AnyArray, index: slice | AnyArray) -> tuple[Array, Array]:
+    def shares(self, rows: AnyArray, index: slice | AnyArray) -> tuple[Array, Array | None]:
         labels = self.labels[index]
         if labels.ndim == 2:
-            return np.ascontiguousarray(labels.T, dtype=np.float64), np.zeros(len(labels))
+            return np.ascontiguousarray(labels.T, dtype=np.float64), None
         shares = np.zeros((self.n_classes, len(labels)))
         shares[labels, np.arange(len(labels))] = 1.0
-        return shares, np.zeros(len(labels))
+        return shares, None
 
     def completed(self, sums: LabelSums) -> LabelSums:
         return sums
@@ -248,13 +284,15 @@ def label_sums_of_block(
     rows: AnyArray,
     weights: Array | None,
     shares: Array,
-    log_sums: Array,
+    log_sums: Array | None,
     centers: Array | None = None,
 ) -> LabelSums:
     """Label sums of one block, in the coordinates of ``rows``."""
     if weights is not None:
         shares = shares * weights
-    log_sum = float(log_sums.sum() if weights is None else weights @ log_sums)
+    log_sum = 0.0
+    if log_sums is not None:
+        log_sum = float(log_sums.sum() if weights is None else weights @ log_sums)
     sums = np.asarray(np.dot(shares, rows), dtype=np.float64)
     scatter = None if centers is None else _scatter_about(rows, shares, centers)
     return LabelSums(shares.sum(axis=1), sums, log_sum, scatter)

@@ -26,7 +26,7 @@ _MOST_ON_SAMPLE = 60
 _SURE = 0.9  # share of the tolerance at which the gap is measured
 _RESUME = 10.0  # the careful way begins where entropy costs so many times what is left to gain
 _ENOUGH = 0.9  # factor from which on tau is left as it is
-_STILL = 1e-5  # share of the tolerance that steps promise once scores are right
+_STILL = 1e-7  # share of the tolerance that steps promise once scores are right
 _SLACK = 1.05  # by how much costs may rise, or scores be too long, before it matters
 _MOST_GROWTH = 4.0  # of a stretch at once, while it is looked for
 _TIED = 2.0  # stretch of a boundary below which it stays where it is
@@ -60,7 +60,7 @@ def leap(follower: Follower, sample: HeldRows, begin: State, *, tol: float, max_
     aim = _Aim(begin.scores, begin.tau)
     first = state = follower.state(aim.scores, aim.tau)
     best: System | None = None
-    cheapest, n_failures = np.inf, 0
+    cheapest, n_failures, caution = np.inf, 0, 0
     resume = begin
     for n_iter in range(1, min(max_iter, _MOST_READS) + 1):
         if not smallest_eigenvalue(state.point) > 2 * FLOOR:
@@ -68,14 +68,14 @@ def leap(follower: Follower, sample: HeldRows, begin: State, *, tol: float, max_
         system = System(follower, state)
         cost = system.ascent()[1] + state.tau * _entropy(state, sample, aim.groups)
         if best is None or cost <= _SLACK * cheapest:
-            best, cheapest = system, cost
+            best, cheapest, caution = system, cost, max(0, caution - 1)
             found = _gap(follower, sample, state, tol)
             if found <= tol:
                 return Path(state, found, n_iter, True, (state,))
             if cost + state.tau * state.entropy <= _NOTHING * tol:  # hard labels ask for others
                 break
         else:
-            n_failures += 1
+            n_failures, caution = n_failures + 1, caution + 1
         if n_failures > _MOST_FAILURES:
             break
         # Each kind of prediction fails where the other is good: change over.
@@ -84,7 +84,7 @@ def leap(follower: Follower, sample: HeldRows, begin: State, *, tol: float, max_
             resume = _coarser(levels, _RESUME * cheapest)
             aim = _Aim(levels[-1].scores, levels[-1].tau)
         else:
-            aim = _aimed(best, sample, tol, n_failures)
+            aim = _aimed(best, sample, tol, caution)
         state = follower.state(aim.scores, aim.tau, aim.anchor)
     return Path(resume, np.inf, n_iter, True, (resume,))
 
@@ -131,7 +131,7 @@ def _followed_on_sample(
     return (*end.levels, end.state)
 
 
-def _aimed(system: System, sample: HeldRows, tol: float, n_failures: int) -> _Aim:
+def _aimed(system: System, sample: HeldRows, tol: float, caution: int) -> _Aim:
     """The point at the last tau asked for, or on the way there, as the last read foretells it.
 
     Some boundaries harden while others, between classes that are tied, stay as they are. Entropy
@@ -144,13 +144,13 @@ def _aimed(system: System, sample: HeldRows, tol: float, n_failures: int) -> _Ai
     groups = _tied(stretch)
     cost = max(state.tau * sample.entropy(state.scores, groups), 1e-300)
     aim = _AIM if len(np.unique(groups)) == len(groups) else _AIM_TIED
-    factor = float(np.clip(np.sqrt(aim * tol / cost), _DEEPEST, 1)) ** (1 / (1 + n_failures))
+    factor = float(np.clip(np.sqrt(aim * tol / cost), _DEEPEST, 1)) ** (1 / (1 + caution))
     if factor > _ENOUGH:
         # Entropy does not cost too much any more: correct the scores or, if they are right, go on.
         factor = 1.0 if system.ascent()[1] > _STILL * tol else _AIM
     is_deepest = factor == _DEEPEST and aim == _AIM
     scores = deepest if is_deepest else _stretched(system, factor, groups)[0]
-    step = (scores - state.scores) / 2**n_failures
+    step = (scores - state.scores) / 2**caution
     return _Aim(state.scores + step, factor * state.tau, groups)
 
 

@@ -13,7 +13,15 @@ import numpy as np
 
 from .._core.boundary import BoundaryRows
 from .._core.frame import Frame
-from .._core.labelsums import LabelSums, Rule, fold, label_sums_of_block, no_label_sums, unfolded
+from .._core.labelsums import (
+    LabelSums,
+    LinearRule,
+    Rule,
+    fold,
+    label_sums_of_block,
+    no_label_sums,
+    unfolded,
+)
 from .._core.moments import (
     Moments,
     SumsFromZero,
@@ -49,6 +57,8 @@ class Labeled:
 class BlockSums:
     """Moments and label sums; ``_added_up`` and ``n_features`` come from the backend."""
 
+    _total: SumsFromZero | None = None  # of all rows, once they were summed from zero
+
     @property
     def n_features(self) -> int:
         raise NotImplementedError
@@ -66,6 +76,7 @@ class BlockSums:
             sums = self._added_up(lambda blocks: added(sums_from_zero(a) for a, _, _ in blocks))
             moments = None if sums is None else sums.moments(frame)
             if moments is not None:
+                self._total = sums
                 return moments
 
         def of_blocks(blocks: Iterable[Block]) -> Moments:
@@ -86,6 +97,8 @@ class BlockSums:
         # and without scatter.
         folded, is_folded = fold(rule, frame)
         sums_raw = is_folded and centers is None
+        if sums_raw and isinstance(folded, LinearRule):
+            folded = folded.knowing(self._total)
 
         def of_blocks(blocks: Iterable[Block]) -> Labeled:
             between = BoundaryRows(curvature, rule.n_classes) if np.any(curvature) else None
