@@ -72,11 +72,11 @@ class HeldRows:
             shares, log_sums = label(scores @ self.z.T, is_soft=True)
             return self._point(shares), float(self.weights @ log_sums)
         lead = self.z @ (scores[0] - scores[1])
-        share = np.empty(len(lead))
-        log_sums = soft_second_of_two(lead, out=share)
+        share = np.empty((1, len(lead)))
+        log_sums = soft_second_of_two(lead, out=share[0])
         log_sum = self.weights @ log_sums + scores[1] @ self._unlabeled_total
-        share *= self.weights
-        second = self.labeled_point[1] + share @ self.z
+        self._keep(scores, share)
+        second = self.labeled_point[1] + (share[0] * self.weights) @ self.z
         return np.array([self._total - second, second]), float(log_sum)
 
     @cached_property
@@ -111,12 +111,12 @@ class HeldRows:
     def shortfall(self, scores: Array, direction: Array) -> float:
         """By how much soft labels fall short of the support in a direction: a guess at the gap."""
         along = direction @ self.z.T
-        shares = self._shares(scores)
+        shares = self._all_shares(scores)
         return float(self.weights @ (along.max(axis=0) - (shares * along).sum(axis=0)))
 
     def entropy(self, scores: Array, groups: AnyArray) -> float:
         """Of the labels if they told groups of classes apart only."""
-        shares = self._shares(scores)
+        shares = self._all_shares(scores)
         merged = [shares[groups == group].sum(axis=0) for group in np.unique(groups)]
         return float(self.weights @ scipy.special.entr(merged).sum(axis=0))
 
@@ -126,7 +126,7 @@ class HeldRows:
 
     def n_between(self, scores: Array) -> AnyArray:
         """(K, K): how many rows between two classes add to the curvature."""
-        return between_classes(self._shares(scores))
+        return between_classes(self._all_shares(scores))
 
     def knows_curvature(self, scores: Array) -> bool:
         """Whether these rows, if they are a sample, tell the curvature of all."""
@@ -143,13 +143,25 @@ class HeldRows:
         rows, weights, shares = self.z[near, 1:], self.weights[near], shares[:, near]
         return boundary_scatter(rows, weights, shares, pairs).reshape(size, size)
 
+    def _all_shares(self, scores: Array) -> Array:
+        """Soft shares (K, n)."""
+        shares = self._shares(scores)
+        return shares if len(shares) > 1 else np.vstack([1 - shares, shares])
+
     def _shares(self, scores: Array) -> Array:
-        """Soft shares (K, n), the last ones kept: several questions are about the same scores."""
+        """Soft shares (K, n), or (1, n) in the second of two classes.
+
+        The last ones are kept: several questions are about the same scores.
+        """
         key = scores.tobytes()
         if key not in self._last:
-            self._last.clear()
-            self._last[key] = soften(self._scores(scores))
+            found = soften(self._scores(scores))
+            self._keep(scores, found if len(found) > 2 else found[1:])
         return self._last[key]
+
+    def _keep(self, scores: Array, shares: Array) -> None:
+        self._last.clear()
+        self._last[scores.tobytes()] = shares
 
     def _scores(self, scores: Array) -> Array:
         """(K, n), or of two classes how far the first is ahead: (1, n)."""

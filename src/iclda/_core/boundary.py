@@ -24,15 +24,16 @@ def boundary_scatter(
     """Sum over rows of (diag g - g g') x (1, x)(1, x)': how class sums answer to the scores.
 
     (K - 1, 1 + d, K - 1, 1 + d), for all classes but the last, whose share is what is left;
-    with ``pairs`` (K, K) only between the classes marked in it.
+    with ``pairs`` (K, K) only between the classes marked in it. ``shares`` are (K, n), or (1, n)
+    in the second of two classes.
     """
-    if len(shares) == 2:
-        counts = shares[0] * shares[1]
+    if len(shares) <= 2:
+        counts = between(shares, 0, -1)
         counts = counts if weights is None else counts * weights
         return _scatter_from_one(rows, counts)[None, :, None]
-    between = BoundaryRows(1 if pairs is None else pairs, len(shares))
-    between.add(rows, weights, shares)
-    return between.scatter()
+    near = BoundaryRows(1 if pairs is None else pairs, len(shares))
+    near.add(rows, weights, shares)
+    return near.scatter()
 
 
 class BoundaryRows:

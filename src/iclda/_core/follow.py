@@ -232,7 +232,8 @@ class System:
         self.hessian = follower.likelihood.hessian(state.point)
         self.curvature = follower.rows.curvature(state.scores)
         self.product = self.hessian @ self.curvature
-        self.matrix = state.tau * np.eye(len(self.product)) - self.product
+        self.matrix = -self.product
+        self.matrix.ravel()[:: len(self.matrix) + 1] += state.tau
 
     def ascent(self) -> tuple[Array, float]:
         """A direction in which the merit rises, and by how much it promises to."""

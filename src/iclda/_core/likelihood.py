@@ -61,6 +61,9 @@ class LabeledLikelihood:
 
         The gradient matters up to a shift common to all classes.
         """
+        is_one_of_two = len(self.counts) == point.ndim == 2
+        if is_one_of_two and self._two.smallest_eigenvalue(point) > FLOOR:
+            return self._two.value_and_gradient(point)
         is_floored, lifted = _above_floor(point)
         if len(self.counts) == 2:
             value, gradient = self._two.value_and_gradient(lifted)

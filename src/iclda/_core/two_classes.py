@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -29,6 +29,7 @@ class TwoClasses:
     log_priors: Array | None
     keep: float  # 1 - shrinkage
     constant: float  # all that does not depend on the point
+    _last: list[_Numbers] = field(default_factory=list, compare=False, repr=False)
 
     @cached_property
     def _sizes(self) -> tuple[float, float, float]:
@@ -37,24 +38,41 @@ class TwoClasses:
         about_zero = np.trace(self.within) + self.counts @ (self.means**2).sum(axis=1)
         return first, second, float(about_zero)
 
+    def smallest_eigenvalue(self, point: Array) -> float:
+        """Of the covariance at one point; minus infinity where a class has no weight."""
+        at = self._numbers(point)
+        return at.g / at.q if at.r > 0 and at.s > 0 else -math.inf
+
     def value_and_gradient(self, point: Array) -> tuple[Any, Array]:
         """At a point (2, 1 + rank) or a stack of them; the gradient is that of the first class."""
-        b = point[..., 0, 1:]
-        scattered = b @ self.within
-        numbers = _Numbers.of(point, b, scattered, self.means)
-        value, slopes = self._value_and_slopes(numbers)
+        at = self._numbers(point)
+        value, slopes = self._value_and_slopes(at)
         gradient = np.zeros(point.shape)
         gradient[..., 0, 0] = slopes[0]
         by_t, by_x, by_y, by_w = slopes[1:]
-        if b.ndim > 1:
+        if at.b.ndim > 1:
             by_t, by_x, by_y, by_w = (slope[..., None] for slope in slopes[1:])
         gradient[..., 0, 1:] = (
-            2 * by_t * b + by_x * self.means[0] + by_y * self.means[1] + 2 * by_w * scattered
+            2 * by_t * at.b + by_x * self.means[0] + by_y * self.means[1] + 2 * by_w * at.scattered
         )
         return value, gradient
 
+    def _numbers(self, point: Array) -> _Numbers:
+        """What there is to know of a point, kept of the last one: more will be asked about it."""
+        if self._last and self._last[0].point is point:
+            return self._last[0]
+        found = _Numbers.of(point, self.within, self.means)
+        if point.ndim == 2:
+            self._last[:] = [found]
+        return found
+
     def _value_and_slopes(self, at: _Numbers) -> tuple[Any, tuple[Any, ...]]:
         """Likelihood, and its derivatives by r, t, x, y and w."""
+        if at.known is None:
+            at.known = self._value_and_slopes_anew(at)
+        return at.known
+
+    def _value_and_slopes_anew(self, at: _Numbers) -> tuple[Any, tuple[Any, ...]]:
         n, m, about_zero = self._sizes
         r, s, t, g, keep, log = at.r, at.s, at.t, at.g, self.keep, at.log
         half = (n + m) / 2
@@ -74,11 +92,9 @@ class TwoClasses:
 
     def hessian(self, point: Array) -> Array:
         """(1 + rank, 1 + rank): second derivative, the second class balancing the first."""
-        b = point[0, 1:]
-        scattered = b @ self.within
-        numbers = _Numbers.of(point, b, scattered, self.means)
-        slopes = self._value_and_slopes(numbers)[1]
-        second = np.array(self._second_slopes(numbers))
+        at = self._numbers(point)
+        b, scattered, slopes = at.b, at.scattered, self._value_and_slopes(at)[1]
+        second = np.array(self._second_slopes(at))
         turns = np.empty((4, len(b)))
         turns[0], turns[1:3], turns[3] = 2 * b, self.means, 2 * scattered
         hessian = np.empty((1 + len(b), 1 + len(b)))
@@ -124,10 +140,13 @@ class TwoClasses:
         return found
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Numbers:
     """What the likelihood sees of a point: floats, or arrays for a stack of points."""
 
+    point: Array
+    b: Array
+    scattered: Array  # W b
     r: Any
     t: Any  # b'b
     x: Any  # b'm_1
@@ -138,10 +157,13 @@ class _Numbers:
     g: Any  # q - t
     h: Any  # derivative of q by r
     log: Callable[[Any], Any]
+    known: tuple[Any, tuple[Any, ...]] | None = None  # value and slopes, once they were asked for
 
     @classmethod
-    def of(cls, point: Array, b: Array, scattered: Array, means: Array) -> _Numbers:
+    def of(cls, point: Array, within: Array, means: Array) -> _Numbers:
         r: Any
+        b = point[..., 0, 1:]
+        scattered = b @ within
         if b.ndim == 1:  # plain floats: arrays of one number cost ten times as much
             r, t, w = float(point[0, 0]), float(b @ b), float(b @ scattered)
             x, y = (means @ b).tolist()
@@ -153,4 +175,5 @@ class _Numbers:
             x, y = along[..., 0], along[..., 1]
             log = np.log
         s = 1 - r
-        return cls(r, t, x, y, w, s, r * s, r * s - t, 1 - 2 * r, log)
+        q = r * s
+        return cls(point, b, scattered, r, t, x, y, w, s, q, q - t, 1 - 2 * r, log)
