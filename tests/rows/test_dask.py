@@ -102,6 +102,21 @@ def test_delayed_objects_are_loaders_too_and_may_be_empty(client):
     assert_same_fit(fit(from_dask(blocks)), fit(ROWS))
 
 
+@pytest.mark.parametrize("persist", [None, True, False])
+def test_an_array_that_the_user_persisted_is_not_kept_twice(client, persist):
+    rows = in_blocks(ROWS).persist()
+    n_bytes = []
+
+    def weigh(*counts):
+        held = client.run(lambda dask_worker: dask_worker.state.nbytes)
+        n_bytes.append(sum(held.values()))
+
+    with progress(weigh):
+        model = fit(from_dask(rows, persist=persist), MomentConstrainedLDA)
+    assert_same_fit(model, fit(ROWS, MomentConstrainedLDA))
+    assert max(n_bytes) < 1.5 * ROWS.nbytes
+
+
 # Dask reads Parquet in a way that pandas 3.1 gives up.
 @pytest.mark.filterwarnings("ignore:The inplace keyword")
 @pytest.mark.parametrize("name", ["filtered", "assigned"])

@@ -183,6 +183,30 @@ def test_loaders_of_tables_with_the_names_of_the_fit_are_taken_without_a_warning
     assert_same_fit(model, fit(ROWS, MomentConstrainedLDA))
 
 
+@pytest.mark.parametrize("kind", TABLES)
+@pytest.mark.parametrize("persist", [None, True, False])
+def test_names_of_tables_that_loaders_return_become_those_of_the_features(kind, persist):
+    many, reads = TABLES[kind](frame_of(ROWS[:600])), []
+    few = TABLES[kind](frame_of(SAMPLE.X))
+    source = from_dask([list, lambda: (reads.append(1), many)[1], lambda: few], persist=persist)
+    y = np.where(np.arange(600 + len(few)) < 99, np.arange(600 + len(few)) % 2, -1)
+    model = MomentConstrainedLDA().fit(source, y)
+    assert model.feature_names_in_.tolist() == list("abcd")
+    if persist:
+        assert len(reads) == 1
+    MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=source)
+    with pytest.raises(
+        ValueError, match=r"X_unlabeled, block [12]: .* column 0 is 'a', and was 'x'"
+    ):
+        MomentConstrainedLDA().fit(frame_of(SAMPLE.X, "xbcd"), SAMPLE.y, X_unlabeled=source)
+
+
+def test_tables_among_arrays_have_no_names():
+    source = from_dask([lambda: frame_of(ROWS[:300]), lambda: ROWS[300:600]])
+    model = MomentConstrainedLDA().fit(source, np.where(np.arange(600) < 99, ROWS[:600, 0] > 0, -1))
+    assert not hasattr(model, "feature_names_in_")
+
+
 def test_names_of_tables_that_loaders_return_are_the_same_in_all_blocks():
     blocks = [frame_of(ROWS)[list(names)] for names in ("abcd", "abdc")]
     with pytest.raises(ValueError, match="columns of X_unlabeled, block 1 have other names"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, Protocol, cast
 
@@ -53,7 +53,7 @@ class OpenRows(Rows, Protocol):
     """
 
     @property
-    def feature_names(self) -> list[str] | None: ...
+    def feature_names(self) -> Sequence[str] | None: ...
 
 
 class Backend(Protocol):
