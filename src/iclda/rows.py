@@ -20,9 +20,9 @@ from ._rows.files.batches import open_batches
 from ._rows.files.reader import DEFAULT_MEMORY
 from ._rows.files.readers import reader_of
 from ._rows.files.tables import refuse_repeated
-from ._rows.progress import Callback, listening
+from ._rows.progress import Callback, Passes, listening
 
-__all__ = ["bar", "from_batches", "from_dask", "open", "progress"]
+__all__ = ["Passes", "bar", "from_batches", "from_dask", "open", "progress"]
 
 
 def open(
