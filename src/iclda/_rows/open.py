@@ -123,6 +123,11 @@ def is_device_array(values: Any) -> bool:
     return _name_of_backend(values) == "array_api"
 
 
+def is_lazy(X: Any) -> bool:
+    """Whether results for these rows are not computed until they are asked for."""
+    return _name_of_backend(X) == "dask"
+
+
 def _name_of_backend(X: Any) -> str | None:
     own: str | None = getattr(type(X), "_iclda_backend", None)  # made by iclda.rows
     if own is not None:
