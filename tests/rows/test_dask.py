@@ -242,6 +242,18 @@ def test_a_worker_that_hangs_ends_in_an_error_within_the_timeout(client):
     assert_same_fit(fit(source), fit(ROWS))
 
 
+def test_a_worker_whose_loader_hangs_is_free_after_a_restart(client):
+    def hangs():
+        time.sleep(40)
+        return ROWS
+
+    with pytest.raises(TimeoutError, match=r"2 of 2 workers .*client\.restart\(\) frees all"):
+        fit(from_dask([hangs, hangs], timeout=1.0), MomentConstrainedLDA)
+    client.restart()
+    source = from_dask(in_blocks(ROWS), timeout=10.0)
+    assert_same_fit(fit(source, MomentConstrainedLDA), fit(ROWS, MomentConstrainedLDA))
+
+
 def test_a_loader_that_fails_is_tried_again(client, tmp_path):
     def fails_once():
         if not (tmp_path / "tried").exists():
