@@ -36,7 +36,7 @@ from ._diagnosis import (
 from ._export import to_onnx, to_sklearn
 from ._inputs import read_table, take_rows
 from ._labels import plain, split_marker
-from ._namespaces import check_namespace, move_fitted
+from ._namespaces import check_container, check_namespace, move_fitted
 from ._predictions import (
     OfBlock,
     class_scores,
@@ -301,6 +301,7 @@ class LinearGaussianClassifier(
             Coordinates with unit variance within classes, about the overall mean.
         """
         self._check_ready(X, "transform")
+        check_container(self, X)
         model = self._gaussians_
         coef = model.discriminants(self._n_features_out)
         rule = LinearRule(coef, -model.center @ coef, is_soft=True)

@@ -1,4 +1,4 @@
-"""scikit-learn's rules for arrays of other libraries, in force under ``array_api_dispatch``."""
+"""scikit-learn's rules for arrays of other libraries, and for containers of results."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 from sklearn import get_config
+from sklearn.utils._set_output import _get_output_config
 
-from ._rows.open import backend_of, is_device_array
+from ._rows.open import backend_of, is_device_array, is_lazy
 
 
 def move_fitted(estimator: Any, X: Any) -> None:
@@ -38,3 +39,14 @@ def check_namespace(estimator: Any, X: Any, method: str) -> None:
     except ImportError:  # before scikit-learn 1.9 there was no such rule
         return
     check_same_namespace(X, estimator, attribute="means_", method=method)
+
+
+def check_container(estimator: Any, X: Any) -> None:
+    """Tables that ``set_output`` asks for are in memory, where lazy results may not fit."""
+    container = _get_output_config("transform", estimator)["dense"]
+    if is_lazy(X) and container != "default":
+        raise ValueError(
+            f"transform was told by set_output to give {container} tables, which are in memory, "
+            "and rows of Dask are transformed where they are: call set_output(transform='default') "
+            "for a lazy Dask array, or pass X.compute()."
+        )

@@ -15,7 +15,7 @@ from ._core.rows import Rows
 from ._core.types import AnyArray, Array
 from ._inputs import check_finite, check_rows
 from ._rows.memory import MemoryRows
-from ._rows.open import Backend, OpenRows, backend_of
+from ._rows.open import Backend, Checkable, OpenRows, backend_of
 from ._rows.sums import joined
 
 
@@ -64,9 +64,11 @@ class Source:
         return self.rows(is_member=is_member).sample(n_members, 0)[0], None
 
     def check_finite(self) -> None:
-        """ValueError that names row and column; other sources find them when they are read."""
+        """ValueError that names row and column; sources to be read find them when they are."""
         if self.backend is None:
             check_finite(self.X, self.name, self.feature_names)
+        elif isinstance(self.opened, Checkable):
+            self.opened.check_finite()
 
 
 def open_source(

@@ -11,7 +11,8 @@ class SupervisedLDA(LinearGaussianClassifier):
     """Linear discriminant analysis by maximum likelihood; unlabeled rows are ignored.
 
     Class priors, class means and one covariance with divisor N, the number of labeled rows.
-    Given every label it is the oracle of the semi-supervised experiments.
+    Given every label it is the oracle of the semi-supervised experiments. Unlabeled rows in memory
+    or on a device must be finite all the same; those of files, batches and Dask are not read.
 
     Parameters
     ----------

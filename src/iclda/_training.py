@@ -154,6 +154,8 @@ def prepare(
     parts = [_UnlabeledPart(source, weights, labels.is_marker)]
     if X_unlabeled is not None or sample_weight_unlabeled is not None:
         parts.append(_further_rows(estimator, X_unlabeled, sample_weight_unlabeled, is_summed))
+    if not estimator._uses_unlabeled_rows:
+        _check_ignored(parts)
     unlabeled = ChainedRows([part.rows for part in parts], source.n_features, unlabeled_weight)
     labeled = _labeled_rows(source, labels, weights)
     pilot = [replace(labeled, weights=None).rows.sample(_PILOT_ROWS, 0)[0]]
@@ -195,6 +197,14 @@ class _UnlabeledPart:
             is_counted = self.weights > 0
             is_member = is_counted if is_member is None else is_member & is_counted
         return self.source.rows(self.weights, is_member)
+
+
+def _check_ignored(parts: list[_UnlabeledPart]) -> None:
+    """ValueError for NaN and infinity in rows at hand that the fit ignores, as scikit-learn's."""
+    for part in parts:
+        is_there = part.is_marked is None or part.is_marked.any()
+        if is_there and part.source.backend is not None:  # in memory they were looked at
+            part.source.check_finite()
 
 
 def _every_row(parts: list[_UnlabeledPart], n_features: int) -> Rows | None:

@@ -20,9 +20,9 @@ from ._rows.files.batches import open_batches
 from ._rows.files.reader import DEFAULT_MEMORY
 from ._rows.files.readers import reader_of
 from ._rows.files.tables import refuse_repeated
-from ._rows.progress import Callback, listening
+from ._rows.progress import Callback, Passes, listening
 
-__all__ = ["bar", "from_batches", "from_dask", "open", "progress"]
+__all__ = ["Passes", "bar", "from_batches", "from_dask", "open", "progress"]
 
 
 def open(
@@ -191,21 +191,53 @@ def progress(callback: Callback) -> Iterator[None]:
 
 
 @contextmanager
-def bar() -> Iterator[None]:
-    """Within this block, show a bar for the current pass over many rows."""
+def bar(title: str = "") -> Iterator[None]:
+    """Within this block, show a bar for the current pass over many rows, on the error stream.
+
+    Parameters
+    ----------
+    title : str, default=""
+        What stands before the bar.
+    """
     try:
         from rich.console import Console
-        from rich.progress import Progress
+        from rich.progress import (
+            BarColumn,
+            Progress,
+            SpinnerColumn,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
     except ImportError as error:
         raise ImportError(
             "rich draws the bar, and is not installed: pip install 'iclda[experiments]'."
         ) from error
 
-    with Progress(console=Console(stderr=True)) as shown:
-        task = shown.add_task("", total=None)
+    columns = (
+        SpinnerColumn(finished_text=" "),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=None),
+        TextColumn("{task.fields[rows]}"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), expand=True) as shown:
+        task = shown.add_task(title, total=None, rows="")
+        last = 0
 
         def advance(n_pass: int, n_done: int, n_all: int | None) -> None:
-            shown.update(task, description=f"pass {n_pass}", completed=n_done, total=n_all)
+            nonlocal last
+            if n_pass != last:  # times are those of this pass
+                last = n_pass
+                shown.reset(task, total=n_all, description=f"{title} pass {n_pass}".lstrip())
+            of_all = "" if n_all is None else f" of {n_all:,}"
+            shown.update(task, completed=n_done, total=n_all, rows=f"{n_done:,}{of_all} rows")
 
-        with listening(advance):
-            yield
+        try:
+            with listening(advance):
+                yield
+        finally:
+            if last == 0:  # rows were few: nothing is left on the screen
+                shown.remove_task(task)

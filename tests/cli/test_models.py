@@ -1,8 +1,10 @@
 """fit, predict and show, as a user calls them."""
 
+import contextlib
 import io
 import json
 import os
+import pty
 import shlex
 import signal
 import subprocess
@@ -17,6 +19,7 @@ from table_files import call, flowers, write
 
 from iclda import SupervisedLDA, load_model, save_model
 from iclda._whole_file import written_whole
+from iclda.cli import bars
 
 METHODS = {
     "iclda": "Implicitly constrained LDA",
@@ -54,6 +57,52 @@ def test_quiet_says_nothing(tmp_path):
     predictions = tmp_path / "p.csv"
     assert call("predict", out, data, "--out", predictions, "--quiet") == (0, "", "")
     assert predictions.exists()
+
+
+def many_flowers(folder):
+    frame = flowers(n=30_000, n_labeled=60).assign(color="red", p=np.arange(30_000) % 7)
+    return write(folder, frame, "many.parquet")
+
+
+def on_a_terminal(folder, *arguments):
+    """Standard output of a command, and what it writes to a terminal as its error stream."""
+    terminal, stderr = pty.openpty()
+    shown = b""
+    with subprocess.Popen(
+        [sys.executable, "-m", "iclda", *arguments],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
+    ) as process:
+        os.close(stderr)
+        with contextlib.suppress(OSError):  # once nobody can write to it any more
+            while piece := os.read(terminal, 2**16):
+                shown += piece
+        said = process.stdout.read()
+    os.close(terminal)
+    assert process.returncode == 0
+    return said.decode(), shown.decode()
+
+
+def test_a_fit_to_many_rows_shows_its_passes_on_a_terminal(tmp_path):
+    many_flowers(tmp_path)
+    command = ["fit", "many.parquet", "--target", "species", "--method", "moment"]
+    said, shown = on_a_terminal(tmp_path, *command)
+    assert "Fitting pass 1" in shown
+    assert "30,000 of 30,000 rows" in shown
+    assert said.startswith("Moment constrained LDA for 'species'")
+    assert "pass 1" not in said
+    assert on_a_terminal(tmp_path, *command, "--quiet") == ("", "")
+
+
+def test_where_there_is_no_terminal_passes_are_lines_now_and_then(tmp_path, monkeypatch):
+    data, out = many_flowers(tmp_path), tmp_path / "m.skops"
+    assert call("fit", data, "--target", "species", "--out", out)[2] == ""
+    monkeypatch.setattr(bars, "_SECONDS_BETWEEN_LINES", 0.0)
+    _, said, error = call("fit", data, "--target", "species", "--out", out)
+    assert "Fitting: pass 1, 30,000 of 30,000 rows\n" in error
+    assert "pass 1" not in said
 
 
 def test_predictions_are_those_of_the_model(model, tmp_path):

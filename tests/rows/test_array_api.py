@@ -1,5 +1,7 @@
 """Rows on a device. array-api-strict has devices that nothing can be read from by accident."""
 
+from functools import partial
+
 import array_api_strict as strict
 import numpy as np
 import pytest
@@ -217,6 +219,17 @@ def test_a_bad_number_in_a_labeled_row_is_named(n_rows):
     rows[77, 1] = np.nan
     with pytest.raises(ValueError, match="X contains NaN, first in row 77, column 1"):
         SupervisedLDA().fit(on("device1", rows), y)
+
+
+def test_a_bad_number_in_rows_that_a_fit_ignores_is_named_as_in_memory():
+    rows, y = LARGE.X_unlabeled.copy(), np.arange(len(LARGE.X_unlabeled)) % 2
+    rows[12_345, 2] = np.inf
+    y[100:] = -1
+    for at in (lambda X: X, partial(on, "device1")):
+        with pytest.raises(ValueError, match="X contains infinity, first in row 12345, column 2"):
+            SupervisedLDA().fit(at(rows), y)
+        with pytest.raises(ValueError, match="X_unlabeled contains infinity, first in row 12345"):
+            SupervisedLDA().fit(LARGE.X, LARGE.y, X_unlabeled=at(rows))
 
 
 @pytest.mark.parametrize(

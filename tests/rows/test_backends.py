@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from backends import SOURCES, opened
+from iclda import MomentConstrainedLDA
 from iclda._core.frame import frame_of
 from iclda._core.labelsums import LinearRule
 from iclda._rows.memory import MemoryRows
@@ -146,3 +147,21 @@ def test_score_and_log_likelihood_for_a_source_are_those_in_memory(make, tmp_pat
     codes = np.arange(len(SAMPLE.rows)) % 3
     found = model.log_likelihood(whole, codes)
     assert_allclose(found, model.log_likelihood(SAMPLE.rows, codes), rtol=1e-9)
+
+
+@every_source
+@pytest.mark.parametrize("row", [7, 650], ids=["labeled", "unlabeled"])
+def test_nan_in_any_row_of_x_is_refused_with_its_column(make, row, tmp_path):
+    rows = X.copy()
+    rows[row, 1] = np.nan
+    y = np.where(np.arange(N_ROWS) < 60, np.arange(N_ROWS) % 2, -1)
+    with pytest.raises(ValueError, match=r"X.* contains NaN, .*column \D*1\b"):
+        MomentConstrainedLDA().fit(make(rows, tmp_path), y)
+
+
+@every_source
+def test_nan_in_any_further_row_is_refused_with_its_column(make, tmp_path):
+    rows = X.copy()
+    rows[650, 1] = np.nan
+    with pytest.raises(ValueError, match=r"X_unlabeled.* contains NaN, .*column \D*1\b"):
+        MomentConstrainedLDA().fit(X[:60], np.arange(60) % 2, X_unlabeled=make(rows, tmp_path))

@@ -102,6 +102,21 @@ def test_delayed_objects_are_loaders_too_and_may_be_empty(client):
     assert_same_fit(fit(from_dask(blocks)), fit(ROWS))
 
 
+@pytest.mark.parametrize("persist", [None, True, False])
+def test_an_array_that_the_user_persisted_is_not_kept_twice(client, persist):
+    rows = in_blocks(ROWS).persist()
+    n_bytes = []
+
+    def weigh(*counts):
+        held = client.run(lambda dask_worker: dask_worker.state.nbytes)
+        n_bytes.append(sum(held.values()))
+
+    with progress(weigh):
+        model = fit(from_dask(rows, persist=persist), MomentConstrainedLDA)
+    assert_same_fit(model, fit(ROWS, MomentConstrainedLDA))
+    assert max(n_bytes) < 1.5 * ROWS.nbytes
+
+
 # Dask reads Parquet in a way that pandas 3.1 gives up.
 @pytest.mark.filterwarnings("ignore:The inplace keyword")
 @pytest.mark.parametrize("name", ["filtered", "assigned"])
@@ -225,6 +240,18 @@ def test_a_worker_that_hangs_ends_in_an_error_within_the_timeout(client):
         os.kill(pid, signal.SIGCONT)
     workers_back(client)
     assert_same_fit(fit(source), fit(ROWS))
+
+
+def test_a_worker_whose_loader_hangs_is_free_after_a_restart(client):
+    def hangs():
+        time.sleep(40)
+        return ROWS
+
+    with pytest.raises(TimeoutError, match=r"2 of 2 workers .*client\.restart\(\) frees all"):
+        fit(from_dask([hangs, hangs], timeout=1.0), MomentConstrainedLDA)
+    client.restart()
+    source = from_dask(in_blocks(ROWS), timeout=10.0)
+    assert_same_fit(fit(source, MomentConstrainedLDA), fit(ROWS, MomentConstrainedLDA))
 
 
 def test_a_loader_that_fails_is_tried_again(client, tmp_path):

@@ -34,10 +34,16 @@ from problems import draw_sample
 
 
 def test_without_a_client_dask_reads_in_this_process():
-    before = threadpool_info()
+    before = blas_threads()
     model, expected = fit(in_blocks(ROWS)), fit(ROWS)
     assert_allclose(model.objective_, expected.objective_, atol=2e-6)  # twice the gap
-    assert threadpool_info() == before
+    after = blas_threads()
+    assert {library: after[library] for library in before} == before  # others may be loaded
+
+
+def blas_threads():
+    """Number of threads of every library that is loaded."""
+    return {library["filepath"]: library["num_threads"] for library in threadpool_info()}
 
 
 def test_rows_of_unknown_number_are_counted():
@@ -183,6 +189,30 @@ def test_loaders_of_tables_with_the_names_of_the_fit_are_taken_without_a_warning
     assert_same_fit(model, fit(ROWS, MomentConstrainedLDA))
 
 
+@pytest.mark.parametrize("kind", TABLES)
+@pytest.mark.parametrize("persist", [None, True, False])
+def test_names_of_tables_that_loaders_return_become_those_of_the_features(kind, persist):
+    many, reads = TABLES[kind](frame_of(ROWS[:600])), []
+    few = TABLES[kind](frame_of(SAMPLE.X))
+    source = from_dask([list, lambda: (reads.append(1), many)[1], lambda: few], persist=persist)
+    y = np.where(np.arange(600 + len(few)) < 99, np.arange(600 + len(few)) % 2, -1)
+    model = MomentConstrainedLDA().fit(source, y)
+    assert model.feature_names_in_.tolist() == list("abcd")
+    if persist:
+        assert len(reads) == 1
+    MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=source)
+    with pytest.raises(
+        ValueError, match=r"X_unlabeled, block [12]: .* column 0 is 'a', and was 'x'"
+    ):
+        MomentConstrainedLDA().fit(frame_of(SAMPLE.X, "xbcd"), SAMPLE.y, X_unlabeled=source)
+
+
+def test_tables_among_arrays_have_no_names():
+    source = from_dask([lambda: frame_of(ROWS[:300]), lambda: ROWS[300:600]])
+    model = MomentConstrainedLDA().fit(source, np.where(np.arange(600) < 99, ROWS[:600, 0] > 0, -1))
+    assert not hasattr(model, "feature_names_in_")
+
+
 def test_names_of_tables_that_loaders_return_are_the_same_in_all_blocks():
     blocks = [frame_of(ROWS)[list(names)] for names in ("abcd", "abdc")]
     with pytest.raises(ValueError, match="columns of X_unlabeled, block 1 have other names"):
@@ -256,6 +286,16 @@ def test_results_for_a_dask_array_are_lazy_with_chunks_dtype_and_meta(n_classes)
         assert found._meta.dtype == expected.dtype
         assert_array_equal(found.compute(), expected)
         reads.clear()
+
+
+@pytest.mark.parametrize("source", [in_blocks(ROWS), from_dask([lambda: ROWS])])
+def test_lazy_results_are_not_put_into_a_table_in_memory(source):
+    model = fit(ROWS, MomentConstrainedLDA).set_output(transform="pandas")
+    assert model.transform(ROWS[:9]).shape == (9, 1)
+    with pytest.raises(ValueError, match=r"give pandas tables, .* set_output\(transform='default'"):
+        model.transform(source)
+    found = model.set_output(transform="default").transform(source)
+    assert_allclose(found, model.transform(ROWS), rtol=1e-12)
 
 
 def test_a_bad_block_is_named_when_lazy_results_are_computed():

@@ -638,7 +638,7 @@ def test_a_table_of_other_columns_is_named():
     for other, message in (
         (one.drop(["x1"]), r"batch 1 \(from row 500 on\) lacks the columns \['x1'\] of the first"),
         (table(FEW.astype(np.float32)), "column 'x0' holds float32, but float64 in the first one"),
-        (FEW, "is no table, as the first one is"),
+        (FEW, "is no table with named columns, .* but ndarray: give all"),
     ):
         with pytest.raises(ValueError, match=message):
             fit(rows.from_batches(lambda other=other: [one, other]))

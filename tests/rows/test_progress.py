@@ -1,10 +1,13 @@
 """One callback tells how far a pass is, wherever the rows live."""
 
+import os
+import re
 import sys
 
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from iclda import ImplicitlyConstrainedLDA, MomentConstrainedLDA, SupervisedLDA, rows
@@ -93,7 +96,13 @@ def test_a_bar_is_drawn_on_the_error_stream(capsys):
         fit(rows.open(X), classifier=ImplicitlyConstrainedLDA)
     shown = capsys.readouterr()
     assert shown.out == ""
-    assert "pass" in shown.err
+    assert re.search(r"pass [1-9]+ .*140,000 of 140,000 rows", shown.err)
+
+
+def test_a_bar_of_few_rows_leaves_nothing_behind(capsys):
+    with rows.bar("Fitting"):
+        fit(X[:5000])
+    assert capsys.readouterr().err.strip() == ""
 
 
 def test_without_rich_the_bar_names_the_extra(monkeypatch):
@@ -104,32 +113,45 @@ def test_without_rich_the_bar_names_the_extra(monkeypatch):
 
 def test_callbacks_of_scikit_learn_can_listen():
     callback = pytest.importorskip("sklearn.callback")
-
-    class Passes:
-        """The recipe of docs/scaling.md."""
-
-        def __init__(self):
-            self.told = []
-
-        def setup(self, estimator, context):
-            self.listening = rows.progress(lambda *event: self.told.append(event))
-            self.listening.__enter__()
-
-        def on_fit_task_begin(self, estimator, context):
-            pass
-
-        def on_fit_task_end(self, estimator, context):
-            pass
-
-        def teardown(self, estimator, context):
-            self.listening.__exit__(None, None, None)
-
-    passes = Passes()
+    told = []
+    passes = rows.Passes(lambda *event: told.append(event))
     assert isinstance(passes, callback.FitCallback)
     model = make_pipeline(clone(SupervisedLDA())).set_callbacks(passes)
     y = np.arange(len(X)) % 2
     model.fit(X + y[:, None], y)
-    assert passes.told[-1][1:] == (140_000, 140_000)
-    n_told = len(passes.told)
+    assert told[-1][1:] == (140_000, 140_000)
+    assert len(told) == len(set(told))  # once, however deep the tasks of scikit-learn are
+    n_told = len(told)
     fit(X)
-    assert len(passes.told) == n_told
+    assert len(told) == n_told
+
+
+def test_callbacks_of_scikit_learn_listen_until_a_fit_that_fails_has_ended():
+    pytest.importorskip("sklearn.callback")
+    told = []
+    model = make_pipeline(SupervisedLDA()).set_callbacks(
+        rows.Passes(lambda *event: told.append(event))
+    )
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(np.full((10, 2), np.nan), Y)
+    fit(X)
+    assert told == []
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_callbacks_of_scikit_learn_listen_in_every_process_of_a_search(n_jobs, tmp_path):
+    pytest.importorskip("sklearn.callback")
+    lines = tmp_path / "lines"
+
+    def tell(n_pass, n_done, n_all):
+        with open(lines, "a") as file:
+            file.write(f"{os.getpid()} {n_pass} {n_done}\n")
+
+    search = GridSearchCV(SupervisedLDA(), {"shrinkage": [0.1, 0.2]}, cv=2, n_jobs=n_jobs)
+    y = np.arange(len(X)) % 2
+    search.set_callbacks(rows.Passes(tell)).fit(X + y[:, None], y)
+    ended = [line.split() for line in lines.read_text().splitlines()]
+    own = str(os.getpid())
+    n_elsewhere = sum(process != own for process, _, n_done in ended if n_done == "70000")
+    assert n_elsewhere == (0 if n_jobs == 1 else 2 * 2 * 2)  # candidates, folds, passes
+    assert [process for process, _, n_done in ended if n_done == "140000"] == [own, own]  # refitted

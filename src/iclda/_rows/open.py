@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, cast, runtime_checkable
 
 from .._core.rows import Rows
 from .._core.types import AnyArray, Array
@@ -41,8 +41,8 @@ class OpenRows(Rows, Protocol):
     - ``sample(n, seed)`` with n of ``n_rows`` or more gives all members, in their order, with
       their own weights: labeled rows are taken into memory this way.
     - NaN and infinity are the backend's to find, when it first reads them: a ValueError that names
-      row or block, and column. Nobody looks at the rows of a source before, and what a fit does
-      not read (unlabeled rows of X, by ``SupervisedLDA``) nobody looks at.
+      row or block, and column. Nobody looks at the rows of a source before, and nobody looks at
+      what a fit does not read (unlabeled rows, by ``SupervisedLDA``) unless it is ``Checkable``.
     - A pass calls ``progress.report`` after every few ten thousand rows, in the thread that asked
       for the pass, and counts passes from 1.
     - Where only a read tells, ``n_rows`` may be a large guess until the first pass; but it is 0
@@ -53,7 +53,16 @@ class OpenRows(Rows, Protocol):
     """
 
     @property
-    def feature_names(self) -> list[str] | None: ...
+    def feature_names(self) -> Sequence[str] | None: ...
+
+
+@runtime_checkable
+class Checkable(Protocol):
+    """Rows that are at hand, and can be looked at even where a fit does not sum them."""
+
+    def check_finite(self) -> None:
+        """ValueError that names the first row and column with NaN or infinity."""
+        ...
 
 
 class Backend(Protocol):
@@ -112,6 +121,11 @@ def in_memory(values: Any) -> Any:
 def is_device_array(values: Any) -> bool:
     """Whether these are an array of another library than NumPy."""
     return _name_of_backend(values) == "array_api"
+
+
+def is_lazy(X: Any) -> bool:
+    """Whether results for these rows are not computed until they are asked for."""
+    return _name_of_backend(X) == "dask"
 
 
 def _name_of_backend(X: Any) -> str | None:

@@ -6,14 +6,13 @@ import shlex
 import shutil
 import sys
 import textwrap
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from .bars import shown_passes, shown_share, sign_of_life
 from .options import (
     Drop,
     Missing,
@@ -65,7 +64,7 @@ def fit(
         checked_missing(missing)
         _check_model_name(out)
         check_can_save(out)
-        with _patience("Reading", quiet):
+        with sign_of_life("Reading", quiet):
             table = read_table(
                 data,
                 target=target,
@@ -73,7 +72,7 @@ def fit(
                 unlabeled_file=unlabeled_file,
                 drop=drop or (),
             )
-        with _patience("Fitting", quiet):
+        with shown_passes("Fitting", quiet):
             fitted = fit_table(
                 table,
                 chosen,
@@ -118,7 +117,7 @@ def predict(
                 f"{model} was fitted to columns without names, and a table is matched by names: "
                 "fit it to a data frame, or predict in Python by iclda.load_model."
             )
-        with _bar(quiet) as advance:
+        with shown_share("Predicting", quiet) as advance:
             done = predict_file(fitted, kinds, data, out, ids=id or (), advance=advance)
         if not quiet:
             _say(predicted_summary(done, out))
@@ -189,59 +188,3 @@ def _say(lines: Sequence[str]) -> None:
         if head == "Warning":
             line = typer.style(head, fg="yellow", bold=True) + colon + rest
         typer.echo(line)
-
-
-@contextmanager
-def _patience(what: str, quiet: bool) -> Iterator[None]:
-    """A sign of life on a terminal."""
-    if quiet or not sys.stderr.isatty():
-        yield
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status(f"{what} ..."):
-        yield
-
-
-@contextmanager
-def _bar(quiet: bool) -> Iterator[Callable[[float, int], None]]:
-    """A bar of the share read on a terminal; a line every ten seconds elsewhere."""
-    if quiet:
-        yield lambda share, n_rows: None
-    elif not sys.stderr.isatty():
-        yield _lines()
-    else:
-        from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            Progress,
-            TaskProgressColumn,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )
-
-        columns = (
-            TextColumn("Predicting"),
-            BarColumn(bar_width=None),
-            TaskProgressColumn(),
-            TextColumn("{task.fields[rows]:,} rows"),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
-        )
-        with Progress(*columns, console=Console(stderr=True), expand=True) as progress:
-            task = progress.add_task("", total=1.0, rows=0)
-            yield lambda share, rows: progress.update(task, completed=share, rows=rows)
-
-
-def _lines() -> Callable[[float, int], None]:
-    last = time.monotonic()
-
-    def advance(share: float, n_rows: int) -> None:
-        nonlocal last
-        if time.monotonic() - last >= 10:
-            last = time.monotonic()
-            typer.echo(f"{n_rows:,} rows predicted, {share:.0%} of the file", err=True)
-
-    return advance

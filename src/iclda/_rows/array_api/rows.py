@@ -89,7 +89,7 @@ class ArrayRows:
     def _moments(self, frame: Frame) -> Moments:
         found = self._moments_about_origin(frame)
         if not np.isfinite(found.scatter).all():
-            self._refuse_non_finite()
+            self.check_finite()
             return found
         if np.all(found.weight * found.mean**2 <= _FAR_FROM_ORIGIN * np.diag(found.scatter)):
             return found
@@ -127,7 +127,7 @@ class ArrayRows:
                     return found
         found = self._blocks.label_sums(rule, frame, centers, curvature=bool(np.any(curvature)))
         if not np.isfinite(found.sums).all():
-            self._refuse_non_finite()
+            self.check_finite()
         return found
 
     def sample(self, n: int, seed: int) -> tuple[AnyArray, Array]:
@@ -162,12 +162,12 @@ class ArrayRows:
         def of_block(index: slice) -> Any:
             rows = self._blocks.floating(index)
             if not bool(xp.all(xp.isfinite(rows))):
-                self._refuse_non_finite()
+                self.check_finite()
             return function(rows)
 
         return self._blocks.of_blocks(of_block)
 
-    def _refuse_non_finite(self) -> None:
+    def check_finite(self) -> None:
         """ValueError that names the first row and column with NaN or infinity, if there is one."""
         xp = self.place.xp
 

@@ -61,8 +61,9 @@ def _is_open(source: DaskSource, workers: Workers, feature_names: AnyArray | Non
     opened = source.opened
     if opened is None or not opened.is_alive(workers):
         return False
-    names = plain_names(feature_names)
-    return not isinstance(source.source, list) or names in (None, opened.found.expected)
+    names, found = plain_names(feature_names), opened.found
+    is_compared = names in (None, found.expected, plain_names(found.feature_names))
+    return is_compared or not isinstance(source.source, list)
 
 
 def apply_to_rows(

@@ -14,9 +14,9 @@ import numpy as np
 
 from ..._core.types import AnyArray
 from ..progress import report
-from .blocks import BadBlockError, Known, Look, rows_of
+from .blocks import BadBlockError, Known, Look, array_of, loaded, rows_of
 from .source import Blocks
-from .tasks import listed, look, looks_of, unpacked
+from .tasks import listed, look, looks_of, looks_together, unpacked
 from .workers import Graph, Workers
 
 _FAN_IN = 8  # results that one task puts together
@@ -78,29 +78,46 @@ def open_blocks(found: Blocks, workers: Workers, name: str, persist: bool | None
     """Read every block once, and have the workers keep it if there is room."""
     n_blocks = len(found.inputs)
     known = [Known(name, i, found.n_features, names=found.expected) for i in range(n_blocks)]
-    is_kept = bool(persist)
-    if persist is None and found.n_bytes is not None:
+    is_kept = found.is_kept or bool(persist)
+    if persist is None and found.n_bytes is not None and not is_kept:
         is_kept = workers.has_room(found.n_bytes)
-    if is_kept:
-        found = _kept(found, workers, known)
     n_held = 0 if is_kept else max(_LEAST_HELD, _HELD_ROWS // n_blocks)
-    graph = _tasks(Step(look, settings={"n_held": n_held}), _whole(found), None, known)
-    looked = workers.keep({**found.graph, **graph}, list(graph))
+    found, looked = _first_read(found, workers, known, n_held)
     seen = {i: (one,) for i, one in enumerate(looked)}
-    looks = _run(workers, found, Step(looks_of), seen, None, known, 1)
+    looks, names = _run(workers, found, Step(looks_of, looks_together), seen, None, known, 1)
     _warn_of_small_blocks(looks, name)
     found = replace(found, n_features=_check_alike(looks, known, name))
-    if found.expected is not None and all(one.names or one.n_rows == 0 for one in looks):
-        found = replace(found, feature_names=list(found.expected))
+    if all(one.names is not None or one.n_rows == 0 for one in looks):
+        found = replace(found, feature_names=names or found.feature_names or found.expected)
     begins = np.concatenate([[0], np.cumsum([one.n_rows for one in looks])]).tolist()
     known = [
         replace(known[i], n_features=found.n_features, look=looks[i], begin=begins[i], names=None)
         for i in range(n_blocks)
     ]
-    is_open = persist is None and found.n_bytes is None
+    is_open = persist is None and found.n_bytes is None and not found.is_kept
     if is_open and workers.has_room(sum(one.n_bytes for one in looks)):
         found, n_held = _kept(found, workers, known), 0
     return Opened(found, workers, known, looked, n_held)
+
+
+def _first_read(
+    found: Blocks, workers: Workers, known: Sequence[Known], n_held: int
+) -> tuple[Blocks, list[Any]]:
+    """The same blocks, kept unless rows of each are to be held; and what was seen in each."""
+    read: Graph = {}
+    inputs = _whole(found)
+    if n_held == 0 and not found.is_array:
+        # A table is made once, to be looked at for its names, and an array of it to be kept.
+        read = _tasks(Step(loaded), inputs, None, known)
+        inputs = {i: (key,) for i, key in enumerate(read)}
+    looks = _tasks(Step(look, settings={"n_held": n_held}), inputs, None, known)
+    if n_held > 0 or found.is_kept:
+        return found, workers.keep({**found.graph, **looks}, list(looks))
+    arrays = _tasks(Step(array_of), inputs, None, known) if read else {}
+    graph = {**found.graph, **read, **arrays, **looks}
+    kept = workers.keep(graph, [*(arrays or found.inputs), *looks])
+    n_blocks = len(found.inputs)
+    return replace(found, inputs=kept[:n_blocks], graph={}, is_kept=True), kept[n_blocks:]
 
 
 def _kept(found: Blocks, workers: Workers, known: Sequence[Known]) -> Blocks:
@@ -109,7 +126,7 @@ def _kept(found: Blocks, workers: Workers, known: Sequence[Known]) -> Blocks:
     if not found.is_array:
         tasks = _tasks(Step(rows_of), _whole(found), None, known)
         keys, graph = list(tasks), {**graph, **tasks}
-    return replace(found, inputs=workers.keep(graph, keys), graph={})
+    return replace(found, inputs=workers.keep(graph, keys), graph={}, is_kept=True)
 
 
 def _whole(found: Blocks) -> dict[int, Sequence[Any]]:

@@ -53,7 +53,7 @@ class DaskRows:
         return self._opened.n_features
 
     @property
-    def feature_names(self) -> list[str] | None:
+    def feature_names(self) -> Sequence[str] | None:
         return self._opened.found.feature_names
 
     def moments(self, frame: Frame) -> Moments:

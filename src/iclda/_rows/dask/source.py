@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import inf
@@ -60,16 +62,18 @@ def _check_timeout(timeout: Any) -> None:
 class Blocks:
     """What a task takes for every block, and what is known of all of them without a read.
 
-    An input is a key of ``graph``, a loader, which is called where the task runs, or a block.
+    An input is a key of ``graph``, a loader, which is called where the task runs, a block, or the
+    future of one: those of an array that the user has persisted.
     """
 
     inputs: list[Any]
     graph: dict[Any, Any]
     n_features: int | None
-    feature_names: list[str] | None = None
+    feature_names: Sequence[str] | None = None
     n_bytes: float | None = None
     expected: tuple[str, ...] | None = None  # names of the fit, where only a read tells those found
     is_array: bool = False
+    is_kept: bool = False  # the inputs are futures of the workers
 
 
 def blocks_of(
@@ -80,12 +84,25 @@ def blocks_of(
     if kind == "loaders":
         return _blocks_of_loaders(source, n_features, feature_names)
     width, names = _check_columns(source, name, n_features, feature_names)
-    best = _optimized(source)
-    keys = list(flatten(best.__dask_keys__()))
     is_sized = kind == "array" and not np.isnan(source.shape[0])
     n_bytes = float(source.nbytes) if is_sized else None
+    futures = _futures_of(source) if kind == "array" else []
+    if futures:
+        return Blocks(futures, {}, width, names, n_bytes, is_array=True, is_kept=True)
+    best = _optimized(source)
+    keys = list(flatten(best.__dask_keys__()))
     graph = dict(best.__dask_graph__())
     return Blocks(keys, graph, width, names, n_bytes, is_array=kind == "array")
+
+
+def _futures_of(array: Any) -> list[Any]:
+    """Blocks that the workers keep because the user has persisted them; empty if some are not."""
+    if "distributed" not in sys.modules:
+        return []
+    graph = array.__dask_graph__()
+    found = [graph.get(key) for key in flatten(array.__dask_keys__())]
+    is_future = [isinstance(one, sys.modules["distributed"].Future) for one in found]
+    return found if all(is_future) else []
 
 
 def _optimized(source: Any) -> Any:
@@ -124,7 +141,7 @@ def _blocks_of_loaders(
     return Blocks(inputs, graph, n_features, expected=plain_names(feature_names))
 
 
-def plain_names(names: AnyArray | None) -> tuple[str, ...] | None:
+def plain_names(names: AnyArray | Sequence[str] | None) -> tuple[str, ...] | None:
     """Names of the fit as they travel."""
     return None if names is None else tuple(map(str, names))
 
@@ -199,7 +216,7 @@ def _check_array(array: Any, name: str) -> None:
 
 def check_features(
     n_found: int,
-    found: list[str] | None,
+    found: Sequence[str] | None,
     name: str,
     n_expected: int | None,
     expected: AnyArray | None,

@@ -20,6 +20,7 @@ _HOLDING_SEED = 0
 
 Sums = Moments | LabelSums
 Drawn = tuple[AnyArray, AnyArray]  # numbers of rows, and the rows
+Looks = tuple[list[Look], "list[str] | None"]  # of some blocks, and names of their columns
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class Looked:
     """A block that was read once: what it holds, and some of its rows in random order."""
 
     look: Look
+    names: list[str] | None  # of the columns of a table
     held: Drawn | None
 
 
@@ -60,7 +62,8 @@ def look(block: Any, *, known: Known, n_held: int) -> Looked:
         # Unsorted: any first few of them are a sample, too.
         index = rng.choice(len(rows), min(n_held, len(rows)), replace=False)
         held = index, rows[index]
-    return Looked(look_at(rows, names_of(block)), held)
+    names = names_of(block)
+    return Looked(look_at(rows, names), names, held)
 
 
 def summed(
@@ -126,9 +129,15 @@ def applied(
     return joined([none, *(function(part) for part, _, _ in MemoryRows(rows).blocks())])
 
 
-def looks_of(looked: Looked, *, known: Known) -> list[Look]:
+def looks_of(looked: Looked, *, known: Known) -> Looks:
     """What one block holds."""
-    return [looked.look]
+    return [looked.look], looked.names if looked.look.n_rows > 0 else None
+
+
+def looks_together(parts: Sequence[Looks]) -> Looks:
+    """What several blocks hold, in their order; names can be long: those of the first table."""
+    looks = [one for part, _ in parts for one in part]
+    return looks, next((names for _, names in parts if names is not None), None)
 
 
 def added(parts: Sequence[Sums]) -> Sums:

@@ -137,8 +137,10 @@ class Cluster:
         first = next((number[key] for key in waiting if key in number), 0)
         return (
             f"No task was finished for {self._timeout:g} seconds (timeout). {len(waiting)} are "
-            f"left, the first reads {named(first)}; {state}. Restart what hangs. If blocks take "
-            "longer than that, pass iclda.rows.from_dask(..., timeout=...)."
+            f"left, the first reads {named(first)}; {state}. A task that has begun cannot be taken "
+            "back, and its worker does nothing else until it ends: client.restart() frees all "
+            "workers, client.restart_workers([...]) those that hang. If blocks take longer than "
+            "that, pass iclda.rows.from_dask(..., timeout=...)."
         )
 
     def _ask(self, question: Callable[..., Any], **arguments: Any) -> Any:

@@ -43,7 +43,8 @@ class NumpyFiles(Reader):
             if (other.n_features, other.dtype) != (first.n_features, first.dtype):
                 raise ValueError(
                     f"{name}: {other.path} holds {other.n_features} columns of {other.dtype}, but "
-                    f"{first.path} holds {first.n_features} of {first.dtype}."
+                    f"{first.path} holds {first.n_features} of {first.dtype}. All must be alike: "
+                    "pass those that are, or save the others anew."
                 )
         self.n_features, self._dtype = first.n_features, first.dtype
         self.n_rows = sum(file.n_rows for file in self._files)
@@ -124,7 +125,10 @@ def _stored(path: Path, name: str) -> _Stored:
 def check_dtype(dtype: np.dtype[Any], where: str) -> None:
     """ValueError for what are no real numbers."""
     if dtype.kind not in "biuf":
-        raise ValueError(f"{where} holds {dtype}, and must hold real numbers.")
+        raise ValueError(
+            f"{where} holds {dtype}, and must hold real numbers: convert it to a dtype of numbers, "
+            "or leave out the columns that hold none."
+        )
 
 
 class MappedArray(Reader):

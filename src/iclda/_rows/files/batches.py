@@ -214,12 +214,12 @@ class ArrayBatches(_Batches):
         if rows.shape[1] != self.n_features:
             raise ValueError(
                 f"{self.name}: {where} (from row {begin} on) has {rows.shape[1]} columns, but the "
-                f"first one has {self.n_features}."
+                f"first one has {self.n_features}: all batches must have the same columns."
             )
         if rows.dtype != self.dtype:
             raise ValueError(
                 f"{self.name}: {where} (from row {begin} on) holds {rows.dtype}, but the first one "
-                f"holds {self.dtype}."
+                f"holds {self.dtype}: give all batches one dtype (astype)."
             )
         return ArrayChunk(begin, where, rows)
 
@@ -279,6 +279,9 @@ class TableBatches(_Batches):
         place = f"{self.name}: {where} (from row {begin} on)"
         dtypes = table_dtypes(batch, place)
         if dtypes is None:
-            raise ValueError(f"{place} is no table, as the first one is, but {type(batch)}.")
+            raise ValueError(
+                f"{place} is no table with named columns, as the first one is, but "
+                f"{type(batch).__name__}: give all batches the same type."
+            )
         self._columns.compare(dtypes, place, "the first one")
         return TableChunk(begin, where, table_columns(batch, self._columns.names, place, begin))
