@@ -110,8 +110,9 @@ class HeldRows:
 
     def shortfall(self, scores: Array, direction: Array) -> float:
         """By how much soft labels fall short of the support in a direction: a guess at the gap."""
-        along = direction @ self.z.T
-        shares = self._all_shares(scores)
+        shares, along = self._shares(scores), self._scores(direction)
+        if len(shares) == 1:  # by how far the first of two classes is ahead
+            return float(self.weights @ (np.maximum(along[0], 0) - (1 - shares[0]) * along[0]))
         return float(self.weights @ (along.max(axis=0) - (shares * along).sum(axis=0)))
 
     def entropy(self, scores: Array, groups: AnyArray) -> float:
@@ -126,7 +127,7 @@ class HeldRows:
 
     def n_between(self, scores: Array) -> AnyArray:
         """(K, K): how many rows between two classes add to the curvature."""
-        return between_classes(self._all_shares(scores))
+        return between_classes(self._shares(scores))
 
     def knows_curvature(self, scores: Array) -> bool:
         """Whether these rows, if they are a sample, tell the curvature of all."""

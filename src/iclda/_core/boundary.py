@@ -147,7 +147,7 @@ def in_pairs(scatter: Array) -> Array:
 
 def between_classes(shares: Array) -> AnyArray:
     """(K, K): how many rows would be read for a scatter between two classes that is not exact."""
-    n_classes = len(shares)
+    n_classes = max(2, len(shares))
     counts = np.zeros((n_classes, n_classes), dtype=np.int64)
     for k in range(n_classes):
         for j in range(k):

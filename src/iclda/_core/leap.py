@@ -90,7 +90,9 @@ def leap(follower: Follower, sample: HeldRows, begin: State, *, tol: float, max_
 
 
 def _entropy(state: State, sample: HeldRows, groups: AnyArray | None) -> float:
-    return state.entropy if groups is None else sample.entropy(state.scores, groups)
+    if groups is None or len(np.unique(groups)) == len(groups):
+        return state.entropy
+    return sample.entropy(state.scores, groups)
 
 
 def _coarser(levels: tuple[State, ...], cost: float) -> State:
@@ -142,7 +144,7 @@ def _aimed(system: System, sample: HeldRows, tol: float, caution: int) -> _Aim:
     alone = np.arange(len(state.scores))
     deepest, stretch = _stretched(system, _DEEPEST, alone)
     groups = _tied(stretch)
-    cost = max(state.tau * sample.entropy(state.scores, groups), 1e-300)
+    cost = max(state.tau * _entropy(state, sample, groups), 1e-300)
     aim = _AIM if len(np.unique(groups)) == len(groups) else _AIM_TIED
     factor = float(np.clip(np.sqrt(aim * tol / cost), _DEEPEST, 1)) ** (1 / (1 + caution))
     if factor > _ENOUGH:
