@@ -1,8 +1,11 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from iclda._core.attainable import ReadRows, gap, hold
 from iclda._core.labelsums import GivenLabels
+from iclda._rows.memory import MemoryRows
 from problems import problem_of, random_shares
 
 
@@ -97,6 +100,27 @@ def test_the_curvature_is_the_sum_of_that_between_any_two_classes(problem, held)
     parts = held.curvature(scores, first) + held.curvature(scores, every & ~first)
     np.testing.assert_allclose(parts, whole, atol=1e-3 * np.abs(whole).max())
     assert np.abs(held.curvature(scores, first)).max() > 0
+
+
+class AnswersInFull(MemoryRows):
+    """Rows that tell the curvature between all classes, whichever are asked for."""
+
+    def label_sums(self, rule, frame, centers=None, *, curvature=0):
+        return super().label_sums(rule, frame, centers, curvature=int(np.any(curvature)))
+
+
+def test_what_rows_tell_unasked_does_not_count_twice(sample, monkeypatch):
+    problem = problem_of(sample)
+    held = hold(problem, sample.X_unlabeled, np.ones(len(sample.X_unlabeled)))
+    scores = scores_of(problem) / 3
+    # Between some classes the sample knows enough, between others it does not.
+    counts = held.n_between(scores)
+    enough = np.median(counts[np.triu_indices(len(counts), 1)]) / scores.shape[1]
+    monkeypatch.setattr("iclda._core.attainable._ENOUGH_NEAR", enough)
+    generous = replace(problem, unlabeled=AnswersInFull(sample.X_unlabeled))
+    found = ReadRows(generous, held).curvature(scores)
+    expected = held.curvature(scores)
+    np.testing.assert_allclose(found, expected, atol=1e-3 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -244,8 +244,9 @@ class ReadRows:
         if self.sample is None or len(scores) == 2 or is_known.sum() == len(scores):
             return read
         shape = (len(scores) - 1, scores.shape[1]) * 2
-        known = in_pairs(self.sample.curvature(scores, is_known).reshape(shape))
-        return of_pairs(in_pairs(read.reshape(shape)) + known).reshape(read.shape)
+        pairs = in_pairs(read.reshape(shape))  # rows may have told more than they were asked for
+        pairs[is_known] = in_pairs(self.sample.curvature(scores, is_known).reshape(shape))[is_known]
+        return of_pairs(pairs).reshape(read.shape)
 
     def _read(self, scores: Array, *, is_soft: bool, curvature: int | AnyArray = 0) -> LabelSums:
         self.n_passes += 1
