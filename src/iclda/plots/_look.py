@@ -244,8 +244,9 @@ def label_ends(
 
     ``step`` is the height of one line of text in heights of the axes.
     """
-    low, high = axes.get_ylim()
-    heights = [min(max((y - low) / (high - low), 0.0), 1.0) for y in ends.values()]
+    to_axes = axes.transScale + axes.transLimits
+    right = axes.get_xlim()[1]
+    heights = [min(max(to_axes.transform((right, y))[1], 0.0), 1.0) for y in ends.values()]
     places = spread(heights, step or _line_of_text(axes))
     return [
         axes.annotate(
