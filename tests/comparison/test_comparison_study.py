@@ -19,8 +19,8 @@ from iclda.comparison.findings import (
     summary,
     write_files,
 )
+from iclda.comparison.lines import answer_lines, fit_command, method_lines, score_lines
 from iclda.comparison.study import Comparison, check_labels, facts, run_comparison
-from iclda.comparison.words import answer_lines, fit_command, method_lines, score_lines
 from iclda.experiments.progress import nothing
 from iclda.experiments.store import Store, StoreError
 from iclda.tabular import Source, Table

@@ -10,10 +10,10 @@ from ...experiments.requirements import require
 from ..curves import CURVE_MEASURES, LOSS_DIFFERENCE, Point
 from ..figures import draw_curve, draw_differences, draw_reliability, undrawn
 from ..findings import Findings
+from ..lines import EXPLAINED, HEADINGS, fit_command, protocol
 from ..results import LABELED, UNLABELED
 from ..summary import BRIER, ERROR
 from ..verdict import RULE
-from ..words import EXPLAINED, HEADINGS, fit_command, protocol
 from .view import (
     cards,
     failure_views,
