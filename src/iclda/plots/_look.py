@@ -192,8 +192,9 @@ def unlabeled_handle(drawn: Any) -> Any:
 
 def note(ax: Axes, text: str) -> Any:
     """A remark in the upper right corner, small."""
+    box = {"facecolor": background(), "edgecolor": "none", "alpha": 0.75, "pad": 1.5}
     return ax.text(
-        0.99, 0.985, text, transform=ax.transAxes, ha="right", va="top", fontsize=7.5, alpha=0.75
+        0.99, 0.985, text, transform=ax.transAxes, ha="right", va="top", fontsize=7.5, bbox=box
     )
 
 
