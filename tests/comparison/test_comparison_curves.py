@@ -110,6 +110,13 @@ def test_methods_are_told_apart_beside_one_that_is_far_off():
     assert np.diff(sorted(label.xyann[1] for label in axes.texts)).min() > 0.15
 
 
+def test_differences_below_a_standard_error_are_not_drawn_large():
+    points = losses(supervised=[230.0, 90, 50, 20], em=[0.0] * 4, iclda=[2e-3, -1e-3, 2e-3, 1e-3])
+    top, middle = heights(drawn(points))[-1], heights(drawn(points))[:2]
+    assert np.diff(middle) < 0.02
+    assert top > middle[1] + 0.3
+
+
 def test_differences_of_one_size_are_drawn_on_a_linear_axis():
     axes = drawn(losses(supervised=[3.0, 2, 1, 0.5], em=[0.0] * 4, iclda=[1.5, 1, 0.6, 0.4]))
     assert axes.get_yscale() == "linear"

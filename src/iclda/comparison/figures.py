@@ -100,10 +100,16 @@ def _median_size(differences: Array) -> float:
 
 def _set_loss_axis(ax: Any, display: LearningCurveDisplay) -> None:
     """Scale and ends of the axis; bands of fits that vary wildly are cut off."""
-    rivals = sorted(filter(None, map(_median_size, display.means.values()))) or [1.0]
-    typical = rivals[(len(rivals) - 1) // 2]
+    spreads = display.standard_errors or {}
+    # Less than a standard error is noise, and no matter of magnitudes.
+    rivals = [
+        max(_median_size(mean), _median_size(np.nan_to_num(spreads[name])))
+        for name, mean in display.means.items()
+        if mean.any()
+    ]
+    typical = sorted(rivals)[(len(rivals) - 1) // 2] if rivals else 1.0
     means = np.concatenate(list(display.means.values()))
-    errors = np.nan_to_num(np.concatenate(list((display.standard_errors or {}).values())))
+    errors = np.nan_to_num(np.concatenate(list(spreads.values())))
     reach = max(np.abs(means).max(), _WIDE * typical)
     ends = np.clip([*(means - errors), *(means + errors), 0.0], -reach, reach)
     if reach > _WIDE * typical:

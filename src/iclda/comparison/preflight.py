@@ -118,7 +118,7 @@ def columns_remark(table: Table, sample: Sample) -> Remark:
     kinds = Counter(kinds_of(table.features).values())
     parts = [plural(n, *_HELD[kind]) for kind, n in kinds.items()]
     n_columns, n_features = len(table.features.columns), sample.values.shape[1]
-    text = f"{n_columns}: {', '.join(parts)}."
+    text = f"{parts[0]}." if len(parts) == 1 else f"{n_columns}: {', '.join(parts)}."
     if n_features != n_columns:
         text += f" As numbers they make {n_features} features."
     return Remark(FINE, "Columns", text)
@@ -302,4 +302,4 @@ def _counted(counts: Counter[str]) -> str:
     if len(counts) > 12:
         few, many = min(counts.values()), max(counts.values())
         return f"{few:,} to {many:,} labels each"
-    return ", ".join(f"{name} {count:,}" for name, count in shown)
+    return ", ".join(f"{count:,} of {name!r}" for name, count in shown)
