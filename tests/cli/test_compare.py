@@ -57,7 +57,7 @@ def test_it_looks_at_the_table_compares_and_answers(done):
     places = [said.index(part) for part in parts]
     assert places == sorted(places)
     assert "90: 30 labeled, 60 unlabeled" in said
-    assert "iris 10, lily 10, rose 10" in said
+    assert "10 of 'iris', 10 of 'lily', 10 of 'rose'" in said
     assert "comparison: 4 of 4 splits" in progress
     assert {"report.html", "comparison.csv", "curves.csv", "rows.sqlite"} <= {
         path.name for path in (folder / "out").iterdir()
@@ -143,7 +143,7 @@ def test_7_8_9_labels_and_columns_of_pandas_own_kinds(tmp_path):
     texts = [remark["text"] for remark in json.loads(said)["preflight"]]
     assert texts[:2] == [
         "90: 60 labeled, 30 unlabeled (33 %).",
-        "2 in 'species': False 30, True 30.",
+        "2 in 'species': 30 of 'False', 30 of 'True'.",
     ]
 
 

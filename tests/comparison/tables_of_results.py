@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from iclda.comparison.contestants import Contestant
-from iclda.comparison.fitting import failed
+from iclda.comparison.measuring import failed
 from iclda.comparison.results import COMPARISON, bins_of, write_bins
 from iclda.experiments.cells import Cell
 from iclda.tabular import Source, Table

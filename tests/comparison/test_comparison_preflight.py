@@ -27,8 +27,8 @@ def test_a_table_without_faults_gets_no_warning():
     assert {remark.level for remark in found} == {FINE}
     texts = {remark.subject: remark.text for remark in found}
     assert texts["Rows"] == "160: 60 labeled, 100 unlabeled (62 %)."
-    assert texts["Classes"] == "2 in 'class': no 30, yes 30."
-    assert texts["Columns"] == "2: 2 numbers."
+    assert texts["Classes"] == "2 in 'class': 30 of 'no', 30 of 'yes'."
+    assert texts["Columns"] == "2 numbers."
     assert texts["Missing"] == "no empty cells."
     assert "look alike" in texts["Shift"]
 
@@ -38,7 +38,7 @@ def test_few_labels_of_a_class_are_a_warning_that_names_it():
     table = table_of(pd.DataFrame({"x": RNG.standard_normal(53)}), labels)
     remark = only(table, "Classes")
     assert remark.level == WARNING
-    assert "a 20, b 3" in remark.text
+    assert "20 of 'a', 3 of 'b'" in remark.text
     assert "3 labels say little about class 'b'" in remark.text
 
 

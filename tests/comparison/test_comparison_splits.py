@@ -77,17 +77,26 @@ def test_more_unlabeled_rows_are_added_to_fewer_and_nothing_else_changes():
         assert np.array_equal(few.test, most.test)
 
 
-def test_fewer_labels_come_with_the_same_number_of_unlabeled_rows():
-    for cell in plan_curve(LABELED, "t", [6, 10], 6):
-        take = SPLITS.take(cell)
+@pytest.mark.parametrize("splits", [SPLITS, HIDDEN])
+def test_rows_train_unlabeled_where_their_labels_are_not_used(splits):
+    for cell in plan_curve(LABELED, "t", [6, 9], 6):
+        take, whole = splits.take(cell), takes(splits)[cell.repeat]
         assert take.is_labeled.sum() == cell.part
-        assert (~take.is_labeled).sum() == SPLITS.n_unlabeled == 23
+        assert np.array_equal(take.rows, whole.rows)
+        assert np.array_equal(take.test, whole.test)
 
 
-def test_sizes_of_curves_end_below_all_rows_which_the_comparison_has():
-    assert unlabeled_sizes(SPLITS) == [10, 13, 17]
+def test_sizes_of_curves_leave_out_those_of_the_comparison():
+    assert unlabeled_sizes(SPLITS) == [0, 10, 13, 17]
     assert labeled_sizes(SPLITS) == [6, 9, 12]
     assert SPLITS.n_used == 18
+
+
+def test_curves_go_on_beyond_the_labels_kept_while_half_of_the_rows_stay_unlabeled():
+    y = np.array(["a", "b"] * 100, dtype=object)
+    assert labeled_sizes(Splits(y, 10, 2, n_labeled=20)) == [4, 7, 12, 33, 55, 90]
+    assert labeled_sizes(Splits(y, 10, 2, n_labeled=4)) == [9, 19, 40]
+    assert labeled_sizes(Splits(y, 10, 2, n_labeled=120)) == [4, 12, 39]
 
 
 def test_curves_of_many_rows_end_where_more_would_take_long():

@@ -19,8 +19,8 @@ from iclda.comparison.findings import (
     summary,
     write_files,
 )
+from iclda.comparison.lines import answer_lines, fit_command, method_lines, score_lines
 from iclda.comparison.study import Comparison, check_labels, facts, run_comparison
-from iclda.comparison.words import answer_lines, fit_command, method_lines, score_lines
 from iclda.experiments.progress import nothing
 from iclda.experiments.store import Store, StoreError
 from iclda.tabular import Source, Table
@@ -67,6 +67,25 @@ def test_a_second_run_changes_nothing(done):
     assert scores_csv(again.outcome) == paths["comparison"].read_text()
     assert points_csv(again.points) == paths["curves"].read_text()
     assert again.results == findings.results
+
+
+def test_losses_on_curves_are_those_above_the_lowest_of_the_table(done):
+    findings, paths = done
+    drawn = {point.method for point in findings.points}
+    lowest = min(drawn, key=lambda name: findings.outcome.mean(name, "loss"))
+    assert findings.reference == lowest
+    losses = [p for p in findings.points if p.measure == "loss_difference"]
+    assert {p.mean for p in losses if p.method == lowest} == {0.0}
+    assert any(p.mean > 0 for p in losses if p.method != lowest)
+    assert f"less that of {lowest}, the lowest" in paths["report"].read_text()
+
+
+def test_without_unlabeled_rows_a_curve_begins_at_the_supervised_fit(done):
+    findings, _ = done
+    first = [p for p in findings.points if (p.curve, p.size) == ("unlabeled", 0)]
+    assert {p.method for p in first} == {p.method for p in findings.points}
+    same = [p.mean for p in first if p.measure == "error" and "shrunk" in p.method]
+    assert len(set(same)) == 1
 
 
 def test_the_page_is_self_contained_and_says_the_recommendation(done):

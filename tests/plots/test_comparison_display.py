@@ -1,5 +1,7 @@
 """Methods against the supervised one."""
 
+from itertools import pairwise
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -30,6 +32,23 @@ def test_means_and_intervals_are_those_of_a_paired_test():
         assert found.mean / found.standard_error == pytest.approx(test.statistic)
         assert_allclose(found.interval(0.9), test.confidence_interval(0.9))
         assert found.n_worse == (SCORES[name] < SCORES["LDA"]).sum()
+
+
+def test_numbers_below_the_axis_do_not_touch():
+    display = ComparisonDisplay(
+        differences={"SelfLearningLDA": np.array([0.0, 0.02, 0.05, 0.03, 0.08])},
+        baseline="SupervisedLDA",
+        intervals={"SelfLearningLDA": (-0.055, 0.13)},
+    ).plot()
+    display.figure_.canvas.draw()
+    low, high = display.ax_.get_xlim()
+    boxes = [
+        label.get_window_extent()
+        for label in display.ax_.get_xticklabels()
+        if low <= label.get_position()[0] <= high
+    ]
+    assert len(boxes) > 2
+    assert all(left.x1 + 3 < right.x0 for left, right in pairwise(boxes))
 
 
 @pytest.mark.parametrize("greater_is_better", [True, False])

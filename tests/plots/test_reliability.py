@@ -30,6 +30,18 @@ def test_bins_are_those_of_scikit_learn(strategy, n_bins, decimals):
     assert_allclose(display.lines_[""].get_ydata(), observed)
 
 
+@pytest.mark.parametrize(("share", "is_low"), [(0.0, False), (1.0, True)])
+def test_the_legend_hides_no_point(share, is_low):
+    y_prob, y_true = np.repeat([0.1, 0.45, 0.95], 10), np.zeros(30, dtype=int)
+    y_true[10 : 10 + int(10 * share)] = y_true[20:] = 1
+    display = ReliabilityDisplay.from_predictions(y_true, y_prob)
+    display.figure_.canvas.draw()
+    box = display.ax_.get_legend().get_window_extent()
+    points = display.ax_.transData.transform(display.lines_[""].get_xydata())
+    assert not any(box.contains(x, y) for x, y in points)
+    assert (box.y1 < points[:, 1].max()) == is_low
+
+
 def test_the_calibration_error_is_the_mean_distance_from_the_diagonal():
     curve = ReliabilityDisplay.from_predictions(TRUE, PROBABILITIES).curves[""]
     place = np.minimum((PROBABILITIES * 10).astype(int), 9)

@@ -129,9 +129,9 @@ def _chosen(text: str | None) -> tuple[Method, ...]:
 
 
 def _run(comparison: Comparison, *, quiet: bool, json: bool) -> None:
+    from .._phrases import printable
+    from ..comparison.lines import method_lines, preflight_lines
     from ..comparison.study import check_out, facts, run_comparison
-    from ..comparison.words import method_lines, preflight_lines
-    from ..tabular.words import printable
 
     settings = facts(comparison)
     check_out(comparison)
@@ -163,7 +163,7 @@ def redraw(out: Path, *, quiet: bool, json: bool) -> Findings:
 
 
 def _tell(findings: Findings, paths: dict[str, Path]) -> None:
-    from ..comparison.words import answer_lines, score_lines
+    from ..comparison.lines import answer_lines, score_lines
 
     _say(["", *score_lines(findings.outcome, _width(), _styled()), ""])
     _say([*answer_lines(findings, _width(), _styled()), ""])

@@ -55,12 +55,13 @@ def fit(
     with explained_errors():
         from ..model_files import model_details, save_model
         from ..model_files.keeping import check_can_save
-        from ..tabular.fitting import fit_table
-        from ..tabular.methods import find_method
+        from ..tabular.methods import find_method, parse_shrinkage
+        from ..tabular.summaries import fit_summary
         from ..tabular.table import read_table
-        from ..tabular.words import fit_summary
+        from ..tabular.table_fit import fit_table
 
-        chosen, shrunk, priors = find_method(method), _shrinkage(shrinkage), _priors(prior)
+        chosen, priors = find_method(method), _priors(prior)
+        shrunk = None if shrinkage is None else parse_shrinkage(shrinkage)
         checked_missing(missing)
         _check_model_name(out)
         check_can_save(out)
@@ -108,7 +109,7 @@ def predict(
         from ..model_files import load_model
         from ..model_files.details import column_kinds
         from ..tabular.prediction import predict_file
-        from ..tabular.words import predicted_summary
+        from ..tabular.summaries import predicted_summary
 
         fitted = load_model(model)
         kinds = column_kinds(fitted)
@@ -130,7 +131,7 @@ def show(
     """Tell what a model file holds, how it was fitted and how that went."""
     with explained_errors():
         from ..model_files import model_details
-        from ..tabular.words import show_summary
+        from ..tabular.summaries import show_summary
 
         details = model_details(model)
         if json:
@@ -145,18 +146,6 @@ def register(app: typer.Typer) -> None:
     """Add these commands to the command line."""
     for command in (fit, predict, show):
         app.command()(command)
-
-
-def _shrinkage(text: str | None) -> float | str | None:
-    if text is None or text == "auto":
-        return text
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value < 1:
-        raise ValueError(f"--shrinkage must be a number from 0 to below 1, or auto, got {text!r}.")
-    return value
 
 
 def _priors(given: Sequence[str] | None) -> dict[str, float] | None:
@@ -179,7 +168,7 @@ def _check_model_name(out: Path) -> None:
 
 def _say(lines: Sequence[str]) -> None:
     """Lines for people, broken between words on a terminal, with warnings that stand out."""
-    from ..tabular.words import printable
+    from .._phrases import printable
 
     for line in map(printable, lines):
         if sys.stdout.isatty() and not line.startswith("  "):

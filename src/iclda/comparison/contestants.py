@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..tabular.methods import Method
+from ..tabular.methods import Method, Shrinkage, parse_shrinkage
 
 SUPERVISED = "supervised"
-Shrinkage = float | str | None
 
 _FEW = 5  # labeled rows a feature, below which shrinkage is worth a trial
 _MANY_UNKNOWNS = 200  # of an implicitly constrained fit: from here on every start takes seconds
@@ -71,22 +70,7 @@ def parse_shrinkages(text: str) -> tuple[Shrinkage, ...]:
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if not parts:
         raise ValueError(f"--shrinkage names no number, got {text!r}: pass 0, 0.1, auto or 0,auto.")
-    return tuple(dict.fromkeys(_shrinkage(part) for part in parts))
-
-
-def _shrinkage(part: str) -> Shrinkage:
-    if part == "auto":
-        return part
-    try:
-        value = float(part)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value < 1:
-        raise ValueError(
-            f"--shrinkage must be a number from 0 to below 1, or auto, or several separated by "
-            f"commas, got {part!r}."
-        )
-    return value or None
+    return tuple(dict.fromkeys(map(parse_shrinkage, parts)))
 
 
 def shrinkage_text(shrinkages: Sequence[Shrinkage]) -> str:

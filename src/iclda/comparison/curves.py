@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from math import isfinite
-from sys import maxsize
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from ..experiments.layout import csv_text
 from .results import COMPARISON, LABELED, UNLABELED, Result
 from .summary import BRIER, ERROR, LOSS
 
-LOSS_DIFFERENCE = "loss_difference"  # loss less that of supervised, in the same splits
+LOSS_DIFFERENCE = "loss_difference"  # loss less that of the reference, in the same splits
 CURVE_MEASURES = (ERROR, BRIER, LOSS_DIFFERENCE)
 _VARIED = {UNLABELED: "n_unlabeled", LABELED: "n_labeled"}
 
@@ -41,12 +40,13 @@ class Point:
 def summarize_curves(
     results: Sequence[Result],
     methods: Sequence[str],
-    baseline: str | None,
+    reference: str | None,
     n_folds: int,
+    compared: Mapping[str, int],
     *,
     is_capped: bool,
 ) -> list[Point]:
-    """Points of both curves. The last one, of all rows, comes from the comparison.
+    """Points of both curves, and on each that of the comparison, which has ``compared`` rows.
 
     Not so where curves use fewer unlabeled rows than there are, and labeled ones vary.
     """
@@ -61,42 +61,42 @@ def summarize_curves(
                 if result.experiment == COMPARISON
                 and result.repeat * n_folds + result.part < n_splits
             ]
-        points += _points(curve, shown, methods, baseline)
+        points += _points(curve, shown, methods, reference, compared[curve])
     return points
 
 
 def _points(
-    curve: str, results: Sequence[Result], methods: Sequence[str], baseline: str | None
+    curve: str,
+    results: Sequence[Result],
+    methods: Sequence[str],
+    reference: str | None,
+    n_compared: int,
 ) -> list[Point]:
     groups: dict[tuple[str, int], list[Result]] = defaultdict(list)
     for result in results:
         if result.failure is None and result.method in methods:
-            groups[result.method, _place(curve, result)].append(result)
+            planned = result.part if result.experiment == curve else n_compared
+            groups[result.method, planned].append(result)
     points = []
     for method in methods:
         for place in sorted(size for name, size in groups if name == method):
             ours = groups[method, place]
-            supervised = groups.get((baseline or "", place), [])
+            theirs = groups.get((reference or "", place), [])
             points += [
                 point
                 for measure in CURVE_MEASURES
-                if (point := _point(curve, measure, ours, supervised)) is not None
+                if (point := _point(curve, measure, ours, theirs)) is not None
             ]
     return points
 
 
-def _place(curve: str, result: Result) -> int:
-    """The number that varies: as planned on a curve; in the comparison, all rows there are."""
-    return result.part if result.experiment == curve else maxsize
-
-
 def _point(
-    curve: str, measure: str, ours: Sequence[Result], supervised: Sequence[Result]
+    curve: str, measure: str, ours: Sequence[Result], theirs: Sequence[Result]
 ) -> Point | None:
     name = LOSS if measure == LOSS_DIFFERENCE else measure
     values = {_split(result): getattr(result, name) for result in ours}
     if measure == LOSS_DIFFERENCE:
-        known = {_split(result): result.loss for result in supervised}
+        known = {_split(result): result.loss for result in theirs}
         values = {
             split: value - known[split]
             for split, value in values.items()

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..experiments.drawing import new_figure, styled
+from .._core.types import Array
+from ..experiments.drawing import FAINT, new_figure, styled
 from ..plots import ComparisonDisplay, LearningCurveDisplay, ReliabilityDisplay
 from ..plots._reliability import ReliabilityCurve
 from .curves import LOSS_DIFFERENCE, Point
@@ -19,13 +20,10 @@ if TYPE_CHECKING:
 
     from .findings import Findings
 
-_NAMES = {
-    ERROR: "Error",
-    BRIER: "Brier score",
-    LOSS_DIFFERENCE: "Loss minus that of supervised",
-}
+_NAMES = {ERROR: "Error", BRIER: "Brier score"}
 _VARIED = {UNLABELED: "n_unlabeled", LABELED: "n_labeled"}
-_DRAWABLE = 10  # times the median difference in loss: a larger one would flatten all others
+_WIDE = 10  # times what methods differ by in loss: a larger difference calls for a log axis,
+_DRAWABLE = 1000  # and one so many times the median would flatten the others on that too
 
 
 @styled
@@ -66,14 +64,19 @@ def _repeat_values(findings: Findings, name: str, measure: str) -> dict[int, flo
 
 
 @styled
-def draw_curve(points: Sequence[Point], curve: str, measure: str) -> Figure | None:
-    """One measure against the number of unlabeled, or of labeled, rows."""
-    display = learning_curve(points, curve, measure)
+def draw_curve(
+    points: Sequence[Point], curve: str, measure: str, reference: str | None = None
+) -> Figure | None:
+    """One measure against the number of unlabeled, or of labeled, rows.
+
+    A loss is that above the one of ``reference``.
+    """
+    display = learning_curve(points, curve, measure, reference)
     if display is None:
         return None
     figure, grid = new_figure(4.8, 3.2)
     if measure == LOSS_DIFFERENCE:
-        grid[0, 0].set_ylim(*_limits(display, _reach(_chosen(points, curve, measure))))
+        _set_loss_axis(grid[0, 0], display)
     display.plot(ax=grid[0, 0])
     return figure
 
@@ -81,31 +84,47 @@ def draw_curve(points: Sequence[Point], curve: str, measure: str) -> Figure | No
 def undrawn(points: Sequence[Point], curve: str) -> list[Point]:
     """Points so far off in loss that the others could not be told apart beside them."""
     shown = _chosen(points, curve, LOSS_DIFFERENCE)
-    return [point for point in shown if abs(point.mean) > _reach(shown)]
+    most = _DRAWABLE * _median_size(np.array([point.mean for point in shown]))
+    return [point for point in shown if abs(point.mean) > most]
 
 
 def _chosen(points: Sequence[Point], curve: str, measure: str) -> list[Point]:
     return [p for p in points if (p.curve, p.measure) == (curve, measure)]
 
 
-def _reach(points: Sequence[Point]) -> float:
-    """The largest difference in loss that is drawn; those of supervised to itself do not count."""
-    sizes = [abs(point.mean) for point in points if point.mean]
-    return _DRAWABLE * float(np.median(sizes)) if sizes else np.inf
+def _median_size(differences: Array) -> float:
+    """The median; differences of the reference to itself do not count."""
+    sizes = np.abs(differences[differences != 0])
+    return float(np.median(sizes)) if sizes.size else 0.0
 
 
-def _limits(display: LearningCurveDisplay, reach: float) -> tuple[float, float]:
-    """Ends of the axis: bands of fits that vary wildly are cut off at what is drawn."""
-    ends = [0.0]
-    for name, means in display.means.items():
-        errors = np.nan_to_num((display.standard_errors or {})[name])
-        ends += [*np.clip(means - errors, -reach, reach), *np.clip(means + errors, -reach, reach)]
-    margin = 0.05 * (max(ends) - min(ends)) or 1.0
-    return min(ends) - margin, max(ends) + margin
+def _set_loss_axis(ax: Any, display: LearningCurveDisplay) -> None:
+    """Scale and ends of the axis; bands of fits that vary wildly are cut off."""
+    spreads = display.standard_errors or {}
+    # Less than a standard error is noise, and no matter of magnitudes.
+    rivals = [
+        max(_median_size(mean), _median_size(np.nan_to_num(spreads[name])))
+        for name, mean in display.means.items()
+        if mean.any()
+    ]
+    typical = sorted(rivals)[(len(rivals) - 1) // 2] if rivals else 1.0
+    means = np.concatenate(list(display.means.values()))
+    errors = np.nan_to_num(np.concatenate(list(spreads.values())))
+    reach = max(np.abs(means).max(), _WIDE * typical)
+    ends = np.clip([*(means - errors), *(means + errors), 0.0], -reach, reach)
+    if reach > _WIDE * typical:
+        ax.set_yscale("symlog", linthresh=10 ** np.floor(np.log10(typical)))
+        ax.yaxis.set_major_formatter(lambda value, _: f"{value:,g}".replace("-", "\N{MINUS SIGN}"))
+        ax.axhline(0, color=FAINT, linewidth=0.6)
+    scale = ax.transScale
+    low, high = (scale.transform((1, end))[1] for end in (ends.min(), ends.max()))
+    margin = 0.05 * (high - low) or 1.0
+    inverse = scale.inverted()
+    ax.set_ylim(*(inverse.transform((1, end))[1] for end in (low - margin, high + margin)))
 
 
 def learning_curve(
-    points: Sequence[Point], curve: str, measure: str
+    points: Sequence[Point], curve: str, measure: str, reference: str | None = None
 ) -> LearningCurveDisplay | None:
     """The same, to be plotted; None if there are no two points to connect."""
     shown = _chosen(points, curve, measure)
@@ -125,7 +144,7 @@ def learning_curve(
             for name, line in lines.items()
         },
         varied=_VARIED[curve],
-        score_name=_NAMES[measure],
+        score_name=_NAMES.get(measure, f"Loss minus that of {reference}"),
     )
 
 

@@ -15,9 +15,9 @@ from ..tabular.methods import find_method
 from .contestants import Contestant, on_curves
 from .curves import Point, points_csv, summarize_curves
 from .preflight import Remark
-from .results import COMPARISON, EXPERIMENTS, Result
+from .results import COMPARISON, EXPERIMENTS, LABELED, UNLABELED, Result
 from .study import FILES, KIND, STORE
-from .summary import Outcome, summarize
+from .summary import LOSS, Outcome, summarize
 from .verdict import Verdict, decide
 
 COLUMNS = ("method", "measure", "mean", "se", "share_worse_than_supervised")
@@ -60,10 +60,23 @@ class Findings:
         return summarize_curves(
             self.results,
             on_curves(self.outcome.best, self.contestants),
-            self.outcome.baseline,
+            self.reference,
             self.settings["folds"],
+            {UNLABELED: self.settings["n_unlabeled"], LABELED: self.settings["n_used"]},
             is_capped=self.settings["is_capped"],
         )
+
+    @cached_property
+    def reference(self) -> str | None:
+        """The contestant on curves with the lowest loss, which the losses there are compared with.
+
+        Supervised LDA would be a poor one: with few labels its loss is so far off, and varies so
+        much, that in differences to it the others look alike.
+        """
+        names = on_curves(self.outcome.best, self.contestants)
+        losses = {name: self.outcome.mean(name, LOSS) for name in names}
+        known = {name: loss for name, loss in losses.items() if loss is not None}
+        return min(known, key=known.__getitem__, default=None)
 
     @property
     def n_failed(self) -> int:
@@ -162,6 +175,7 @@ def summary(findings: Findings, paths: dict[str, Path]) -> dict[str, Any]:
             "also": verdict.also,
         },
         "supervised": findings.outcome.baseline,
+        "loss_reference": findings.reference,
         "scores": [asdict(score) for score in findings.outcome.scores],
         "differences": [
             {**asdict(difference), "verdict": difference.verdict}

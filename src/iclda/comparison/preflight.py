@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._core.types import AnyArray
+from .._phrases import listed, plural
 from ..tabular import Table, preprocessing
 from ..tabular.columns import BOOLEAN, CATEGORY, NUMBER, kinds_of
 from . import inspection
@@ -20,7 +21,11 @@ FINE, NOTE, WARNING = "fine", "note", "warning"
 _MOST_NAMES, _MOST_ROWS = 4, 5_000
 _RARE, _FEW_OF_A_CLASS = 0.02, 5
 _WIDE_SPREAD, _COUNTABLE = 1e3, 1e9
-_HELD = {NUMBER: "number", BOOLEAN: "yes-or-no column", CATEGORY: "category"}
+_HELD = {
+    NUMBER: ("number", "numbers"),
+    BOOLEAN: ("yes-or-no column", "yes-or-no columns"),
+    CATEGORY: ("category", "categories"),
+}
 
 
 @dataclass(frozen=True)
@@ -111,9 +116,9 @@ def classes_remark(table: Table, splits: Splits) -> Remark:
 def columns_remark(table: Table, sample: Sample) -> Remark:
     """Kinds of columns, and the features they become."""
     kinds = Counter(kinds_of(table.features).values())
-    parts = [_plural(n, _HELD[kind]) for kind, n in kinds.items()]
+    parts = [plural(n, *_HELD[kind]) for kind, n in kinds.items()]
     n_columns, n_features = len(table.features.columns), sample.values.shape[1]
-    text = f"{n_columns}: {', '.join(parts)}."
+    text = f"{parts[0]}." if len(parts) == 1 else f"{n_columns}: {', '.join(parts)}."
     if n_features != n_columns:
         text += f" As numbers they make {n_features} features."
     return Remark(FINE, "Columns", text)
@@ -128,11 +133,11 @@ def missing_remark(table: Table, missing: str) -> Remark:
     shares = {
         str(name): f"{100 * count / len(table.features):.1f} %" for name, count in gaps.items()
     }
-    listed = _named([f"{name!r} ({share})" for name, share in shares.items()])
+    gappy = _named([f"{name!r} ({share})" for name, share in shares.items()])
     return Remark(
         NOTE,
         "Missing",
-        f"empty cells in {_plural(len(gaps), 'column')}: {listed}. They are filled in within each "
+        f"empty cells in {plural(len(gaps), 'column')}: {gappy}. They are filled in within each "
         "fold, with what its training rows show (--missing refuse stops instead).",
     )
 
@@ -173,11 +178,11 @@ def collinear_remark(sample: Sample) -> Remark:
         )
     dependent = inspection.dependent_columns(sample.values)
     if dependent:
-        listed = _named([f"{name!r} (from {', '.join(by)})" for name, by in dependent.items()])
+        computable = _named([f"{name!r} (from {', '.join(by)})" for name, by in dependent.items()])
         return Remark(
             NOTE,
             "Collinear",
-            f"{listed} can be computed from other columns. That does no harm: they are counted "
+            f"{computable} can be computed from other columns. That does no harm: they are counted "
             "once.",
         )
     pair = inspection.closest_pair(sample.values)
@@ -207,7 +212,7 @@ def scale_remark(sample: Sample) -> Remark:
 
 def labels_remark(size: Size) -> Remark:
     """Labels against features."""
-    text = f"{size.n_labeled:,} train in each fold, for {_plural(size.n_features, 'feature')}"
+    text = f"{size.n_labeled:,} train in each fold, for {plural(size.n_features, 'feature')}"
     if size.is_degenerate:
         return Remark(
             WARNING,
@@ -243,7 +248,7 @@ def shift_remarks(sample: Sample) -> list[Remark]:
     if not shifted:
         text = "labeled and unlabeled rows look alike, as far as the labels can tell."
         return [Remark(FINE, "Shift", text)]
-    listed = "; ".join(
+    told = "; ".join(
         f"{name!r}, on average {labeled:.4g} with a label and {unlabeled:.4g} without"
         for name, labeled, unlabeled in shifted[:3]
     )
@@ -252,7 +257,7 @@ def shift_remarks(sample: Sample) -> list[Remark]:
         Remark(
             WARNING,
             "Shift",
-            f"labeled and unlabeled rows differ by more than chance: {listed}{others}. Errors "
+            f"labeled and unlabeled rows differ by more than chance: {told}{others}. Errors "
             "below are those on rows like the labeled ones, and unlabeled rows from elsewhere can "
             "mislead.",
         )
@@ -268,7 +273,7 @@ def duplicate_remarks(table: Table) -> list[Remark]:
             Remark(
                 WARNING,
                 "Duplicates",
-                f"{_plural(n_contradicted, 'labeled row')} equal another one of a different class: "
+                f"{plural(n_contradicted, 'labeled row')} equal another one of a different class: "
                 "no method can get both right.",
             )
         )
@@ -277,16 +282,11 @@ def duplicate_remarks(table: Table) -> list[Remark]:
             Remark(
                 NOTE,
                 "Duplicates",
-                f"{_plural(n_again, 'labeled row')} also stand{'s' if n_again == 1 else ''} among "
+                f"{plural(n_again, 'labeled row')} also stand{'s' if n_again == 1 else ''} among "
                 "the unlabeled ones: seen in training, without the label, and then tested.",
             )
         )
     return remarks
-
-
-def _plural(count: int, noun: str) -> str:
-    many = {"category": "categories"}.get(noun, f"{noun}s")
-    return f"{count:,} {noun if count == 1 else many}"
 
 
 def _named(names: Iterable[str]) -> str:
@@ -294,7 +294,7 @@ def _named(names: Iterable[str]) -> str:
     shown = names[:_MOST_NAMES]
     if len(names) > _MOST_NAMES:
         return f"{', '.join(shown)} and {len(names) - _MOST_NAMES} more"
-    return " and ".join(filter(None, [", ".join(shown[:-1]), *shown[-1:]]))
+    return listed(shown)
 
 
 def _counted(counts: Counter[str]) -> str:
@@ -302,4 +302,4 @@ def _counted(counts: Counter[str]) -> str:
     if len(counts) > 12:
         few, many = min(counts.values()), max(counts.values())
         return f"{few:,} to {many:,} labels each"
-    return ", ".join(f"{name} {count:,}" for name, count in shown)
+    return ", ".join(f"{count:,} of {name!r}" for name, count in shown)

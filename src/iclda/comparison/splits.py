@@ -19,6 +19,7 @@ from .results import COMPARISON, LABELED, UNLABELED
 
 GUARANTEED = 2  # labeled rows of every class, where there are so many
 MOST_ON_CURVES = 2_000  # unlabeled rows: more take long and change little
+MOST_TIMES = 10  # times the labels kept: so far curves go on where more labels are known
 _N_SIZES, _FIRST_SIZE = 4, 10
 
 
@@ -104,7 +105,7 @@ class Splits:
         elif cell.experiment == UNLABELED:
             numbers = (self.n_labeled, cell.part)
         else:
-            numbers = (cell.part, min(MOST_ON_CURVES, self.n_unlabeled))
+            numbers = (cell.part, MOST_ON_CURVES)
         part = self.part(split)
         rows, is_labeled = part.take(*numbers)
         hidden = rows[~is_labeled & self.labels.is_labeled[rows]]
@@ -126,16 +127,25 @@ def plan_curve(experiment: str, dataset: str, sizes: Sequence[int], n_splits: in
 
 
 def unlabeled_sizes(splits: Splits) -> list[int]:
-    """Numbers of unlabeled rows of a curve, below all of them: the comparison has that point."""
+    """Numbers of unlabeled rows of a curve: none, then more and more.
+
+    All of them is not among these: the comparison has that point.
+    """
     most = min(splits.n_unlabeled, MOST_ON_CURVES)
-    return [size for size in _spread(_FIRST_SIZE, most) if size < splits.n_unlabeled]
+    return [size for size in (0, *_spread(_FIRST_SIZE, most)) if size < splits.n_unlabeled]
 
 
 def labeled_sizes(splits: Splits) -> list[int]:
-    """Numbers of labeled rows of a curve, from as few as the classes allow."""
-    least = splits.min_per_class * len(splits.counts)
-    sizes = _spread(least, splits.n_used)
-    return [size for size in sizes if size < splits.n_used or is_capped(splits)]
+    """Numbers of labeled rows of a curve, from as few as the classes allow.
+
+    Where labels are hidden it goes on beyond those kept, as long as half of the rows that train
+    stay unlabeled. The number kept is not among these: the comparison has that point, unless it
+    has more unlabeled rows than curves use.
+    """
+    least, kept = splits.min_per_class * len(splits.counts), splits.n_used
+    most = max(kept, min(MOST_TIMES * kept, splits.n_training // 2))
+    sizes = {*_spread(least, kept), *_spread(kept, kept if splits.n_labeled is None else most)}
+    return sorted(sizes if is_capped(splits) else sizes - {kept})
 
 
 def is_capped(splits: Splits) -> bool:

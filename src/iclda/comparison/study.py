@@ -27,7 +27,7 @@ from .contestants import (
     on_curves,
     shrinkage_text,
 )
-from .fitting import Data, failed, run_cell
+from .measuring import Data, failed, run_cell
 from .preflight import Remark, Sample, inspect, preflight
 from .results import COMPARISON, LABELED, UNLABELED, Result
 from .splits import (

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import stats
 
 from ..experiments.significance import LEVEL, corrected_t_test, holm
-from .contestants import Contestant
+from .contestants import SUPERVISED, Contestant
 from .results import COMPARISON, N_BINS, Bins, Result, calibration_error, read_bins
 
 ERROR, BRIER, CALIBRATION, LOSS, HIDDEN = (
@@ -67,7 +67,7 @@ class Outcome:
     baseline: str | None  # the best supervised contestant
     scores: tuple[Score, ...]
     differences: tuple[Difference, ...]
-    best: Mapping[str, str]  # of every method, the contestant that did best
+    best: Mapping[str, str]  # of every method that has numbers, the contestant that did best
 
     def score(self, method: str, measure: str) -> Score | None:
         """The score of a contestant, if it has one."""
@@ -96,7 +96,7 @@ def summarize(
     names = [contestant.name for contestant in contestants]
     means = {name: _means(by_method[name], n_folds) for name in names}
     best = _best_variants(contestants, means)
-    baseline = next((best[c.method.name] for c in contestants if c.is_supervised), None)
+    baseline = best.get(SUPERVISED)
     scores = [
         _score(name, measure, by_method, baseline, n_folds)
         for name in names
@@ -124,9 +124,11 @@ def _means(results: Sequence[Result], n_folds: int) -> tuple[float, float]:
 def _best_variants(
     contestants: Sequence[Contestant], means: Mapping[str, tuple[float, float]]
 ) -> dict[str, str]:
-    """Of every method, the contestant with the lowest error, then the lowest Brier score."""
+    """Of every method that has numbers, the lowest error, then the lowest Brier score."""
     best: dict[str, str] = {}
     for contestant in contestants:
+        if means[contestant.name][0] == float("inf"):
+            continue
         known = best.get(contestant.method.name)
         if known is None or means[contestant.name] < means[known]:
             best[contestant.method.name] = contestant.name

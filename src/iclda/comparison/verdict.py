@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..experiments.report.story import listed
+from .._phrases import listed
 from .summary import BRIER, ERROR, LOSS, Difference, Outcome
 
 RULE = (

@@ -68,8 +68,8 @@ def unpack(path: Path) -> Contents:
     expected, found = seal[-_DIGITS:], hashlib.sha256(data[: -len(seal)]).hexdigest()
     if found.encode() != expected:
         raise ValueError(
-            f"{path} is damaged: its checksum is {found[:12]}..., and should be "
-            f"{expected[:12].decode(errors='replace')}... Copy or fit it again."
+            f"{path} is damaged: the checksum of its bytes up to the seal is {found[:12]}..., and "
+            f"the seal says {expected[:12].decode(errors='replace')}... Copy or fit it again."
         )
     return Contents(data, _read_details(path, data), hashlib.sha256(data).hexdigest())
 

@@ -351,6 +351,7 @@ class ComparisonDisplay:
         ax.spines[["left", "top", "right"]].set_visible(False)
         ax.grid(axis="y", color=FAINT, linewidth=0.4, alpha=0.4)
         ax.set_axisbelow(True)
+        ax.locator_params(axis="x", nbins=6)  # more numbers of four digits would touch
         better, worse = "\N{LEFTWARDS ARROW} better", "worse \N{RIGHTWARDS ARROW}"
         if self.greater_is_better:
             better, worse = "\N{LEFTWARDS ARROW} worse", "better \N{RIGHTWARDS ARROW}"

@@ -192,8 +192,9 @@ def unlabeled_handle(drawn: Any) -> Any:
 
 def note(ax: Axes, text: str) -> Any:
     """A remark in the upper right corner, small."""
+    box = {"facecolor": background(), "edgecolor": "none", "alpha": 0.75, "pad": 1.5}
     return ax.text(
-        0.99, 0.985, text, transform=ax.transAxes, ha="right", va="top", fontsize=7.5, alpha=0.75
+        0.99, 0.985, text, transform=ax.transAxes, ha="right", va="top", fontsize=7.5, bbox=box
     )
 
 
@@ -244,8 +245,9 @@ def label_ends(
 
     ``step`` is the height of one line of text in heights of the axes.
     """
-    low, high = axes.get_ylim()
-    heights = [min(max((y - low) / (high - low), 0.0), 1.0) for y in ends.values()]
+    to_axes = axes.transScale + axes.transLimits
+    right = axes.get_xlim()[1]
+    heights = [min(max(to_axes.transform((right, y))[1], 0.0), 1.0) for y in ends.values()]
     places = spread(heights, step or _line_of_text(axes))
     return [
         axes.annotate(

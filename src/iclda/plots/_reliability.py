@@ -228,11 +228,13 @@ class ReliabilityDisplay:
         return self.ax_.plot(predicted, observed, **style)[0]
 
     def _draw_legend(self) -> None:
-        """Below the diagonal, where curves are rarest, and above the counts."""
+        """Below the diagonal, where curves are rarest; above it, if one is there, and none here."""
+        x, y = np.concatenate([line.get_xydata() for line in self.lines_.values()]).T
+        is_taken = ((x > 0.35) & (y < 0.3)).any() and not ((x < 0.6) & (y > 0.7)).any()
         self.ax_.legend(
             handles=list(self.lines_.values()),
-            loc="lower right",
-            bbox_to_anchor=(1.0, 0.0),
+            loc="upper left" if is_taken else "lower right",
+            bbox_to_anchor=(0.02, 1.0) if is_taken else (1.0, 0.0),
             bbox_transform=self.ax_.get_yaxis_transform(),
             facecolor=background(),
             edgecolor="none",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._core.types import AnyArray
+from .._phrases import plural, quoted
 from .cells import number_in, texts_of, without_fraction
 
 _SURELY_CLASSES = 50
@@ -84,8 +85,8 @@ def _require_labels(labels: AnyArray, path: Path, target: str, unlabeled: str | 
         )
         raise ValueError(
             f"{path}: column {target!r} must label rows of at least 2 classes, got 1 class "
-            f"({next(iter(counts))!r}) in {_plural(counts.total(), 'labeled row')}; "
-            f"{_plural(len(labels), 'cell')} in all. {way_out}"
+            f"({next(iter(counts))!r}) in {plural(counts.total(), 'labeled row')}; "
+            f"{plural(len(labels), 'cell')} in all. {way_out}"
         )
 
 
@@ -108,14 +109,9 @@ def _refuse_measurements(labels: AnyArray, path: Path, target: str) -> None:
         )
 
 
-def _plural(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
-def _named(labels: AnyArray, most: int = 5) -> str:
+def _named(labels: AnyArray) -> str:
     names = sorted({label for label in labels if label is not None})
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(repr(name) for name in names[:most]) + more if names else "empty cells only"
+    return quoted(names, 5) if names else "empty cells only"
 
 
 def note_on_minus_one(labels: AnyArray, target: str) -> list[str]:

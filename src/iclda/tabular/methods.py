@@ -7,6 +7,8 @@ from typing import Any
 
 import iclda
 
+Shrinkage = float | str | None
+
 
 @dataclass(frozen=True)
 class Method:
@@ -77,3 +79,16 @@ def find_method(name: str) -> Method:
             return method
     known = ", ".join(f"{method.name} ({method.paper_name})" for method in METHODS)
     raise ValueError(f"Unknown method {name!r}. There are: {known}.")
+
+
+def parse_shrinkage(text: str) -> Shrinkage:
+    """A number from 0 to below 1, or auto; 0 is no shrinkage."""
+    if text == "auto":
+        return text
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < 1:
+        raise ValueError(f"--shrinkage must be a number from 0 to below 1, or auto, got {text!r}.")
+    return value or None

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from .._labels import plain
+from .._phrases import quoted
 from .._whole_file import check_writable, written_whole
 from .columns import BOOLEAN, CATEGORY, NUMBER
 from .files import TableFile, open_table
@@ -147,11 +148,9 @@ def _check_out(data: Path, out: Path) -> None:
 def _check_columns(file: TableFile, kinds: Mapping[str, str], ids: Sequence[str]) -> None:
     lacking = [name for name in kinds if name not in file.columns]
     if lacking:
-        listed = ", ".join(repr(name) for name in lacking[:12])
-        more = f" and {len(lacking) - 12} more" if len(lacking) > 12 else ""
         raise ValueError(
             f"{file.path} lacks {len(lacking)} of the {len(kinds)} columns that the model was "
-            f"fitted to: {listed}{more}. Columns are found by name, in any order."
+            f"fitted to: {quoted(lacking, 12)}. Columns are found by name, in any order."
         )
     for name in ids:
         if name not in file.columns:

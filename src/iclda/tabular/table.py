@@ -13,9 +13,12 @@ from typing import Any
 import numpy as np
 
 from .._core.types import AnyArray
+from .._phrases import quoted
 from .files import TableFile, digest_of, open_table
 from .frames import frame_of, refuse_infinity, stacked, without_empty_columns, without_row_numbers
 from .labels import labels_of, note_on_minus_one
+
+_MOST_NAMES = 12
 
 
 @dataclass(frozen=True)
@@ -129,8 +132,8 @@ def _read_unlabeled(file: TableFile, features: Any, first: Path) -> Any:
     lacking = [name for name in features.columns if name not in file.columns]
     if lacking:
         raise ValueError(
-            f"{file.path} lacks {_listed(lacking)} of {first}: the unlabeled rows need the same "
-            "columns, in any order. Leave a column out of both by --drop."
+            f"{file.path} lacks {quoted(lacking, _MOST_NAMES)} of {first}: the unlabeled rows need "
+            "the same columns, in any order. Leave a column out of both by --drop."
         )
     frame = frame_of(file.read(as_text=[]).select(list(features.columns)))
     if frame.empty:
@@ -146,10 +149,5 @@ def _require_columns(file: TableFile, names: Sequence[str]) -> None:
             hint = f" Did you mean {close[0]!r}?" if close else ""
             raise ValueError(
                 f"{file.path} has no column {name!r}.{hint} Its columns are "
-                f"{_listed(file.columns)}."
+                f"{quoted(file.columns, _MOST_NAMES)}."
             )
-
-
-def _listed(names: Sequence[str], most: int = 12) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(repr(name) for name in names[:most]) + more

@@ -10,10 +10,10 @@ from ...experiments.requirements import require
 from ..curves import CURVE_MEASURES, LOSS_DIFFERENCE, Point
 from ..figures import draw_curve, draw_differences, draw_reliability, undrawn
 from ..findings import Findings
+from ..lines import EXPLAINED, HEADINGS, fit_command, protocol
 from ..results import LABELED, UNLABELED
 from ..summary import BRIER, ERROR
 from ..verdict import RULE
-from ..words import EXPLAINED, HEADINGS, fit_command, protocol
 from .view import (
     cards,
     failure_views,
@@ -31,7 +31,6 @@ _CURVE_TITLES = {
     UNLABELED: "More unlabeled rows",
     LABELED: "More labeled rows",
 }
-_CURVE_NAMES = {**HEADINGS, LOSS_DIFFERENCE: "loss less that of supervised"}
 
 
 def render(findings: Findings) -> str:
@@ -60,6 +59,7 @@ def _view(findings: Findings) -> dict[str, Any]:
         "differences": _difference_figures(findings),
         "curves": _curve_views(findings),
         "n_curve_splits": settings["curve_splits"],
+        "reference": findings.reference,
         "reliability": _reliability(findings),
         "said": remark_views(findings),
         "run": run_view(findings),
@@ -85,9 +85,12 @@ def _difference_figures(findings: Findings) -> list[Any]:
 def _curve_views(findings: Findings) -> list[dict[str, Any]]:
     views = []
     for curve, title in _CURVE_TITLES.items():
-        drawn = {m: draw_curve(findings.points, curve, m) for m in CURVE_MEASURES}
+        drawn = {
+            m: draw_curve(findings.points, curve, m, findings.reference) for m in CURVE_MEASURES
+        }
+        names = {**HEADINGS, LOSS_DIFFERENCE: f"loss minus that of {findings.reference}"}
         figures = [
-            _svg(figure, f"curve-{curve}-{measure}", f"{_CURVE_NAMES[measure]}: {title.lower()}")
+            _svg(figure, f"curve-{curve}-{measure}", f"{names[measure]}: {title.lower()}")
             for measure, figure in drawn.items()
             if figure is not None
         ]
@@ -97,12 +100,17 @@ def _curve_views(findings: Findings) -> list[dict[str, Any]]:
 
 
 def _curve_note(findings: Findings, curve: str) -> str:
-    fixed = "n_labeled" if curve == UNLABELED else "n_unlabeled"
-    numbers = [getattr(point, fixed) for point in findings.points if point.curve == curve]
-    low, high = min(numbers), max(numbers)
-    kind = "labeled" if curve == UNLABELED else "unlabeled"
-    span = f"{low:,}" if low == high else f"{low:,} to {high:,}"
-    note = f"With {span} {kind} rows throughout."
+    shown = [point for point in findings.points if point.curve == curve]
+    first, last = (end(shown, key=lambda point: point.size) for end in (min, max))
+    if curve == UNLABELED:
+        note = f"With {first.n_labeled:,} labeled rows throughout; 0 is a fit to these alone."
+    elif first.n_unlabeled == last.n_unlabeled:
+        note = f"With {last.n_unlabeled:,} unlabeled rows throughout."
+    else:
+        note = (
+            "Rows whose label is not used train as unlabeled ones: "
+            f"{first.n_unlabeled:,} on the left, {last.n_unlabeled:,} on the right."
+        )
     if missing := undrawn(findings.points, curve):
         note += (
             " Left out of the figure of the loss, because beside them the other points could not "

@@ -6,10 +6,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from ..._phrases import plural
 from ...experiments.layout import NOTHING
-from ...experiments.report.story import Finding, plural
+from ...experiments.report.story import Finding
 from ...experiments.report.view import duration, p_text
 from ..findings import Findings, last_line
+from ..lines import HEADINGS, decimals, ranked, worse_text
 from ..results import COMPARISON
 from ..summary import ERROR, LOSS, MEASURES, Outcome, Score, pooled
 from ..verdict import (
@@ -23,11 +25,8 @@ from ..verdict import (
     share,
     supervised_name,
 )
-from ..words import HEADINGS, ranked, worse_text
 
 _ARROWS = {"better": "\N{BLACK DOWN-POINTING TRIANGLE}", "worse": "\N{BLACK UP-POINTING TRIANGLE}"}
-_DECIMALS = {LOSS: 2}
-_LARGE = 1e5
 _MOST_REMARKS, _MOST_FAILURES = 12, 20
 
 
@@ -191,9 +190,7 @@ def _number(score: Score | None) -> str:
 
 
 def _decimals(value: float, measure: str) -> str:
-    if abs(value) >= _LARGE:
-        return f"{value:.0e}"
-    return f"{value:.{_DECIMALS.get(measure, 3)}f}".replace("-", "\N{MINUS SIGN}")
+    return decimals(value, measure).replace("-", "\N{MINUS SIGN}")
 
 
 def remark_views(findings: Findings) -> list[str]:

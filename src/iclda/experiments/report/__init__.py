@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..._phrases import plural
 from ..cells import GAUSSIAN, MEASURES, VIOLATED, Row
 from ..curves import Point, PointComparison, compare_with_published, summarize_curves
 from ..figures import (
@@ -23,7 +24,7 @@ from ..significance import compare_with_baseline
 from ..tables import DatasetFacts, TableCell, dataset_table, find_gaps, summarize
 from ..toy_panels import ROW_TITLES, UNLABELED
 from .page import fill
-from .story import extreme_point, findings, headline, plural
+from .story import extreme_point, findings, headline
 from .view import duration, failure_views, is_published, measure_view, underline_view
 
 __all__ = ["ReportContent", "render_report", "write_report"]

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
+from ..._phrases import listed, plural
 from ..cells import GAUSSIAN
 from ..curves import PointComparison
 from ..published import published_cells
@@ -37,16 +38,6 @@ def signed(value: float, decimals: int = 1) -> str:
     """A value with its sign, and a proper minus sign."""
     text = f"{value:+.{decimals}f}"
     return text[1:] if not text.strip("+-0.") else text.replace("-", "\N{MINUS SIGN}")
-
-
-def listed(names: Sequence[str]) -> str:
-    """Names as in a sentence: a, b and c."""
-    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
-
-
-def plural(count: int, noun: str) -> str:
-    """A count and its noun: 1 fit, 2 fits."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def of_all(count: int, total: int, noun: str = "data set") -> str:

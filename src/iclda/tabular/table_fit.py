@@ -13,31 +13,15 @@ from typing import Any
 import numpy as np
 
 from .._labels import resolve_priors
+from .messages import NO_UNLABELED, with_options
 from .methods import Method
 from .preparation import pipeline, preprocessing
 from .table import Table
 
-_NO_UNLABELED = "got no unlabeled rows"
 _SUPERVISED = (
     "No row is unlabeled, so that this is a supervised fit. Rows with an empty target are "
     "unlabeled; --unlabeled and --unlabeled-file name others."
 )
-# Messages speak of parameters in Python; on the command line they are options.
-_OPTIONS = {
-    "pass shrinkage": "pass --shrinkage",
-    "Pass shrinkage": "Pass --shrinkage",
-    "pass another shrinkage": "pass another --shrinkage",
-    "drop the column": "leave the column out by --drop",
-    "or drop columns": "or leave columns out by --drop",
-    "Compare with SupervisedLDA": "Compare with --method supervised",
-    " (sklearn.preprocessing.StandardScaler)": " or leave it out by --drop",
-    "Impute missing values (sklearn.impute) or drop these rows": "Mend the table",
-    ": add them, or pass None to estimate all": ": pass a --prior for each, or none at all",
-    "the classes in y are": "the classes are",
-    "priors must name every class in y": "--prior must name every class",
-    "priors names classes": "--prior names classes",
-    "priors must": "The shares of --prior must",
-}
 
 
 @dataclass(frozen=True)
@@ -101,7 +85,7 @@ def _told_as_options() -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        raise ValueError(_with_options(str(error))) from error
+        raise ValueError(with_options(str(error))) from error
 
 
 def _single_labels(table: Table) -> list[str]:
@@ -121,11 +105,5 @@ def _told(caught: list[warnings.WarningMessage]) -> list[str]:
     """Warnings, each once."""
     messages = dict.fromkeys(str(warning.message) for warning in caught)
     return [
-        _SUPERVISED if _NO_UNLABELED in message else _with_options(message) for message in messages
+        _SUPERVISED if NO_UNLABELED in message else with_options(message) for message in messages
     ]
-
-
-def _with_options(message: str) -> str:
-    for parameter, option in _OPTIONS.items():
-        message = message.replace(parameter, option)
-    return message

@@ -17,11 +17,11 @@ from .._supervised import SupervisedLDA
 from .._versions import versions_text
 from ..experiments.cells import Cell
 from ..tabular import pipeline, preprocessing
+from ..tabular.messages import NO_UNLABELED, with_options
 from .contestants import Contestant, Size
 from .results import Result, bins_of, brier_of, error_of, write_bins
 from .splits import Splits, Take
 
-_EXPECTED = "got no unlabeled rows"
 _COLUMN = re.compile(r"\bcolumn (\d+)\b")
 
 
@@ -119,10 +119,10 @@ def _run_fit(cell: Cell, contestant: Contestant, take: Take, encoded: Encoded, s
 
 
 def _remarks(caught: list[warnings.WarningMessage], names: Sequence[str]) -> str:
-    """Warnings, with names for the numbers of columns."""
+    """Warnings, with names for the numbers of columns and options for parameters."""
     texts = [str(one.message) for one in caught if issubclass(one.category, UserWarning)]
     named = [_COLUMN.sub(lambda found: f"column {names[int(found[1])]!r}", one) for one in texts]
-    return "\n".join(text for text in dict.fromkeys(named) if _EXPECTED not in text)
+    return "\n".join(with_options(t) for t in dict.fromkeys(named) if NO_UNLABELED not in t)
 
 
 def _measured(model: Any, encoded: Encoded) -> dict[str, Any]:

@@ -7,8 +7,9 @@ import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from .._phrases import printable
 from ..experiments.layout import NOTHING
-from ..tabular.words import printable
+from ..tabular.messages import with_options
 from .contestants import SUPERVISED
 from .preflight import FINE, NOTE, WARNING, Remark
 from .splits import MOST_ON_CURVES
@@ -171,13 +172,17 @@ def number_text(score: Score | None) -> str:
     """A mean, with plus or minus its standard error for the error."""
     if score is None or score.mean is None:
         return NOTHING
-    if abs(score.mean) >= _LARGE:
-        return f"{score.mean:.0e}"
-    decimals = _DECIMALS.get(score.measure, 3)
-    text = f"{score.mean:.{decimals}f}"
+    text = decimals(score.mean, score.measure)
     if score.measure == ERROR and score.se is not None:
-        text += f" ± {score.se:.{decimals}f}"
+        text += f" ± {decimals(score.se, score.measure)}"
     return text
+
+
+def decimals(value: float, measure: str) -> str:
+    """A number with as many decimals as its measure deserves."""
+    if abs(value) >= _LARGE:
+        return f"{value:.0e}"
+    return f"{value:.{_DECIMALS.get(measure, 3)}f}"
 
 
 def worse_text(outcome: Outcome, name: str) -> str:
@@ -203,7 +208,7 @@ def answer_lines(findings: Findings, width: int, style: Style = plain) -> list[s
     lines += _wrapped(findings.verdict.also, width)
     for name, (count, words) in findings.failures.items():
         n_splits = findings.settings["folds"] * findings.settings["repeats"]
-        words = printable(words).replace("pass shrinkage", "pass --shrinkage")
+        words = printable(with_options(words))
         lines += _wrapped(f"{name} failed in {count} of {n_splits} splits: {words}", width)
     command = printable(fit_command(findings))
     return [*lines, "", f"Next: {command}"] if command else lines

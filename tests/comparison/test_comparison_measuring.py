@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from sklearn.model_selection import cross_validate
 from tables_of_results import contestants, make_table
 
-from iclda.comparison.fitting import Data, encode, run_cell
+from iclda.comparison.measuring import Data, encode, run_cell
 from iclda.comparison.splits import Splits, plan_comparison
 from iclda.model_selection import SemiSupervisedKFold
 from iclda.tabular import pipeline, preprocessing
@@ -109,7 +109,7 @@ def test_rows_that_cannot_be_encoded_fail_every_fit_of_their_cell():
     assert all("dates or times" in each.failure for each in found)
 
 
-def test_warnings_are_kept_with_the_names_of_columns():
+def test_warnings_are_kept_with_the_names_of_columns_and_options():
     made = make_table(n_labeled=24, n_unlabeled=0, copy=np.arange(24) % 2 * 1.0)
     splits = Splits(made.labels, 4, 1, 8, seed=0)
     found = run_cell(
@@ -119,6 +119,8 @@ def test_warnings_are_kept_with_the_names_of_columns():
     )[0]
     assert found.failure is None
     assert "column 'copy' takes (nearly) one value per class" in found.remarks
+    assert "ass --shrinkage" in found.remarks
+    assert "ass shrinkage" not in found.remarks
 
 
 def test_results_carry_seed_and_versions():

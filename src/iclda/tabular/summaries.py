@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from .._phrases import plural, printable, quoted
 from .methods import METHODS
 from .prediction import Predicted
 
@@ -44,7 +45,10 @@ def show_summary(details: Mapping[str, Any]) -> list[str]:
     lines.append(f"Settings   {details['classifier']}({', '.join(settings)})")
     versions = ", ".join(f"{name} {number}" for name, number in details["versions"].items())
     lines.append(f"Versions   {versions}")
-    lines.append(f"Checksum   right: sha256 {details['sha256']} (format {details['format']})")
+    lines.append(
+        f"Checksum   sha256 {details['sha256']} of the whole file, as sha256sum prints it; its own "
+        f"seal is intact (format {details['format']})"
+    )
     return [printable(line) for line in lines]
 
 
@@ -72,11 +76,6 @@ def predicted_summary(done: Predicted, out: Any) -> list[str]:
         lines.append(f"  {name.ljust(width)}  {count:>14,}  {count / done.n_rows:>6.1%}")
     lines += ["", f"Wrote {out}: {done.n_rows:,} rows."]
     return [printable(line) for line in lines]
-
-
-def printable(text: str) -> str:
-    """Text without characters that a terminal would obey."""
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def _about(details: Mapping[str, Any]) -> dict[str, Any]:
@@ -132,7 +131,7 @@ def _column_lines(details: Mapping[str, Any]) -> list[str]:
     if len(held) == 1:
         told = f" of {next(iter(held))}"
     n_columns = counts.total()
-    lines = [f"It reads {n_columns} column{'s' if n_columns > 1 else ''}{told}."]
+    lines = [f"It reads {plural(n_columns, 'column')}{told}."]
     if empty := _about(details)["empty_cells"]:
         lines.append(f"Empty cells were filled in: {_counted(empty)}.")
     return lines
@@ -170,7 +169,7 @@ def _convergence(details: Mapping[str, Any]) -> list[str]:
     found = details["diagnosis"]
     if "converged" not in found or not _about(details).get("n_unlabeled", 1):
         return []
-    rounds = f"{found['n_iter']:,} {'step' if found['n_iter'] == 1 else 'steps'}"
+    rounds = plural(found["n_iter"], "step")
     if not found["converged"]:
         return [f"It did not converge in {rounds}: see the warning, and do not rely on it."]
     if "gap" not in found:
@@ -192,5 +191,4 @@ def _counted(numbers: Mapping[str, int], most: int = 5) -> str:
 def _columns(names: Sequence[str]) -> str:
     if len(names) == 1:
         return f"the column {names[0]!r}"
-    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-    return f"{len(names)} columns ({', '.join(map(repr, names[:5]))}{more})"
+    return f"{len(names)} columns ({quoted(names, 5)})"
