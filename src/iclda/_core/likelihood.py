@@ -76,14 +76,7 @@ class LabeledLikelihood:
         """Second derivative with respect to all classes but the last, whose row balances them."""
         if len(self.counts) == 2:
             return self._two.hessian(point)
-        n_classes, width = point.shape
-        size = (n_classes - 1) * width
-        turn = np.zeros((size, n_classes, width))
-        each = np.arange(size)
-        turn[each, each // width, each % width] = 1
-        turn[each, -1, each % width] = -1
-        slope = _Parts(self, point).gradient_along(turn)
-        hessian = (slope[:, :-1] - slope[:, -1:]).reshape(size, size)
+        hessian = _Parts(self, point).hessian()
         return np.asarray((hessian + hessian.T) / 2)
 
     def _value(self, parts: _Parts) -> Array:
@@ -137,33 +130,50 @@ class _Parts:
             alpha = alpha + self.labeled.counts / r
         return np.concatenate([alpha[..., None], beta], axis=-1)
 
-    def gradient_along(self, turn: Array) -> Array:
-        """How the gradient changes along a stack of directions: the lines above, derived."""
-        labeled, r, b, keep = self.labeled, self.r, self.b, 1 - self.labeled.shrinkage
-        dr, db = turn[..., 0], turn[..., 1:]
-        dcore = -(db @ b.T + b @ _transposed(db))
+    def hessian(self) -> Array:
+        """Second derivative by all classes but the last, whose row balances them.
+
+        Derived by b_ki, the lines above become products of a matrix between classes and one between
+        features, or of two matrices that have both; derived by r_k, of classes and a row of k.
+        """
+        labeled, r, keep = self.labeled, self.r, 1 - self.labeled.shrinkage
+        n_free, width = len(r) - 1, 1 + self.b.shape[1]
+        pull, seen = labeled.counts / r, self.scattered @ self.precise.T
+        apart, spread = self._solve(self.deviations), self._solve(self.scattered)
+        pulled = self._solve(self.pulled)
+        inverse = np.eye(width - 1) + self.b.T @ self.precise  # M^-1
+        scatter = (inverse @ labeled.within + pulled.T @ self.deviations) @ inverse
+        pulls = (self.projected.T - np.diag(pull)) / keep
+        weighed = labeled.weight * self.core_inverse - (seen - self.projected / r) / keep
+        found = np.empty((n_free, width, n_free, width))
+        by_sums = found[:, 1:, :, 1:]
+        np.einsum("ak,ic->kiac", _contrasts(weighed + pulls / r[:, None]), inverse, out=by_sums)
+        by_sums -= np.einsum("ak,ic->kiac", _contrasts(self.core_inverse / keep), scatter)
+        first = pulled / (keep * r[:, None]) - spread / keep + labeled.weight * self.precise
+        second = (spread - pull[:, None] * apart) / keep
+        for rows, others in ((first, self.precise), (-self.precise, second)):
+            by_sums += np.einsum("ai,kc->kiac", rows[:-1] - rows[-1], others[:-1] - others[-1])
+        # By r_k: (k, K, rank), what changes in e / r and in g_mu.
+        de = -pulls.T[:, :, None] * self.precise[:, None] / r[:, None]
+        dg = weighed.T[:, :, None] * self.precise[:, None] / 2
+        dg += (pull * (self.precise @ self.mu.T)).T[:, :, None] * apart[:, None] / (2 * keep)
+        dg -= self.core_inverse[:, :, None] * spread[:, None] / (2 * keep)
+        dbeta, dalpha = de - 2 * dg, np.einsum("ac,kac->ka", self.mu, dg - de)
         each = np.arange(len(r))
-        dcore[..., each, each] += dr
-        dprecise = self.core_inverse @ (db - dcore @ self.precise)
-        dmu = (db - self.mu * dr[..., None]) / r[:, None]
-        dpulled = -labeled.counts[:, None] * dmu
-        dprojected = dprecise @ self.pulled.T + self.precise @ _transposed(dpulled)
-        dscattered = dprecise @ labeled.within + dprojected @ self.deviations
-        dscattered -= self.projected @ dmu
-
-        def dsolve(rows: Array, drows: Array) -> Array:
-            pushed = drows @ b.T + rows @ _transposed(db)
-            return np.asarray(drows + pushed @ self.precise + (rows @ b.T) @ dprecise)
-
-        dg_mu = dsolve(self.scattered, dscattered) / (2 * keep) - labeled.weight / 2 * dprecise
-        de = dsolve(self.pulled, dpulled) / keep
-        dbeta = (de - self.e * (dr / r)[..., None]) / r[:, None] - 2 * dg_mu
-        dalpha = (dmu * self.g_mu + self.mu * dg_mu).sum(axis=-1)
-        dalpha -= (dmu * self.e + self.mu * de).sum(axis=-1) / r
-        dalpha += (self.mu * self.e).sum(axis=-1) * dr / r**2
+        dbeta[each, each] -= self.e / r[:, None] ** 2
+        dalpha[each, each] += (self.mu * (2 * self.e / r[:, None] - self.g_mu)).sum(axis=1) / r
         if labeled.log_priors is None:
-            dalpha -= labeled.counts * dr / r**2
-        return np.concatenate([dalpha[..., None], dbeta], axis=-1)
+            dalpha[each, each] -= labeled.counts / r**2
+        mixed = _contrasts(dbeta)
+        found[:, 0, :, 0], found[:, 0, :, 1:] = _contrasts(dalpha), mixed
+        found[:, 1:, :, 0] = mixed.transpose(1, 2, 0)
+        return found.reshape(n_free * width, n_free * width)
+
+
+def _contrasts(matrix: Array) -> Array:
+    """(K, K, ...) seen by all classes but the last, which loses what another one gains."""
+    rows = matrix[:-1] - matrix[-1]
+    return np.asarray(rows[:, :-1] - rows[:, -1:])
 
 
 def _transposed(rows: Array) -> Array:
