@@ -28,6 +28,7 @@ from iclda._rows.dask import open_rows
 from iclda._rows.dask.opened import _FAN_IN
 from iclda._rows.dask.totals import totals_of
 from iclda._rows.memory import MemoryRows
+from iclda._rows.open import Request
 from iclda.rows import from_dask
 from suite.machine import describe_machine, describe_versions
 from suite.timing import seconds_of, take_turns
@@ -61,7 +62,7 @@ def fits(n_rows: int, n_features: int, n_blocks: int, patience: float) -> list[d
     loaders = [partial(block, i, n_rows // n_blocks, n_features) for i in range(n_blocks)]
     here = np.concatenate([load() for load in loaders])
     there = from_dask(loaders, persist=True)
-    kept = open_rows(there, name="X_unlabeled", n_features=n_features)
+    kept = open_rows(there, Request("X_unlabeled", n_features))
     assert kept.n_rows == len(here)
     X, y = labeled(n_features)
     found = []
@@ -110,7 +111,7 @@ def price_of_a_block(counts: tuple[int, ...]) -> list[dict[str, float]]:
     prices = []
     for n_blocks in counts:
         source = from_dask([partial(block, i, 10, 4) for i in range(n_blocks)], persist=True)
-        rows = open_rows(source, name="X", n_features=4)
+        rows = open_rows(source, Request("X", n_features=4))
         rule, frame = rule_and_frame(block(0, 100, 4))
         rows.label_sums(rule, frame)
         begin = time.process_time()

@@ -13,6 +13,7 @@ from iclda._core.labelsums import GivenLabels, LinearRule
 from iclda._rows.dask import open_rows
 from iclda._rows.dask.blocks import BadBlockError, Known, look_at
 from iclda._rows.dask.tasks import Chosen, label_sums, moments_and_totals
+from iclda._rows.open import Request
 from iclda.rows import from_dask
 
 RNG = np.random.default_rng(0)
@@ -149,7 +150,7 @@ def test_one_number_that_moved_by_a_hundredth_of_the_range_is_noticed(kind, weig
 
 
 def test_what_need_not_add_up_to_the_same_is_not_compared():
-    rows = open_rows(from_dask([lambda: NORMAL[:300], lambda: NORMAL[300:]]), name="X")
+    rows = open_rows(from_dask([lambda: NORMAL[:300], lambda: NORMAL[300:]]), Request("X"))
     frame = core_frame.frame_of(NORMAL)
     rows.moments(frame)
     quarters = GivenLabels(np.full((len(NORMAL), 2), 0.25), 2)
