@@ -3,35 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from ..._core.types import AnyArray, Array
 from ..open import Request
-from .reader import DEFAULT_MEMORY, Reader
-from .readers import reader_of
 from .rows import FileRows
 from .slabs import Remembered
+from .source import FileSource, source_of
 
-
-@dataclass(frozen=True, repr=False)
-class FileSource:
-    """Rows that a classifier takes in place of an array."""
-
-    reader: Reader
-    memory: int = DEFAULT_MEMORY
-    remembered: Remembered | None = None  # what one fit read before its first pass
-
-    _iclda_backend = "files"
-
-    def __repr__(self) -> str:
-        n_rows = "?" if self.reader.n_rows is None else self.reader.n_rows
-        return f"<{n_rows} x {self.reader.n_features} rows of {type(self.reader).__name__}>"
-
-
-def source_of(X: Any, name: str, memory: int = DEFAULT_MEMORY) -> FileSource:
-    """X as a source; one that is a source already stays what it is."""
-    return X if isinstance(X, FileSource) else FileSource(reader_of(X, name), memory)
+__all__ = ["FileSource", "apply_to_rows", "open_rows"]
 
 
 def open_rows(
