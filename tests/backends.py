@@ -16,7 +16,7 @@ import pyarrow.dataset
 import pyarrow.parquet as pq
 
 from iclda import rows
-from iclda._rows.open import backend_of
+from iclda._rows.open import Request, backend_of
 
 SOURCES = {}
 
@@ -31,9 +31,9 @@ def source(name):
     return register
 
 
-def opened(X, name="X", **settings):
+def opened(X, name="X", weights=None, is_member=None, **settings):
     """Rows of a source, as the estimators open them."""
-    return backend_of(X).open_rows(X, name=name, **settings)
+    return backend_of(X).open_rows(X, Request(name, **settings), weights, is_member)
 
 
 def single(X):

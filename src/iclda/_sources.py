@@ -15,7 +15,7 @@ from ._core.rows import Rows
 from ._core.types import AnyArray, Array
 from ._inputs import check_finite, check_rows
 from ._rows.memory import MemoryRows
-from ._rows.open import Backend, Checkable, OpenRows, backend_of
+from ._rows.open import Backend, Checkable, OpenRows, Request, backend_of
 from ._rows.sums import joined
 
 
@@ -43,15 +43,8 @@ class Source:
         """All rows, or those that ``is_member`` marks."""
         if self.backend is None:
             return MemoryRows(self.X, weights, is_member, n_threads=self.n_threads)
-        return self.backend.open_rows(
-            self.X,
-            name=self.name,
-            n_features=self.n_features,
-            feature_names=self.feature_names,
-            weights=weights,
-            is_member=is_member,
-            n_threads=self.n_threads,
-        )
+        request = Request(self.name, self.n_features, self.feature_names, self.n_threads)
+        return self.backend.open_rows(self.X, request, weights, is_member)
 
     def in_memory(self, is_member: AnyArray) -> tuple[AnyArray, AnyArray | None]:
         """An array with the marked rows, and the mask of them in it; None if there are no others.
@@ -81,7 +74,7 @@ def open_source(
         X = check_rows(estimator, X, reset=reset, name=name, is_summed_later=is_summed_later)
         n_features, opened = X.shape[1], None
     else:
-        opened = backend.open_rows(X, name=name, **({} if reset else _expected(estimator)))
+        opened = backend.open_rows(X, Request(name) if reset else _request(estimator, name))
         n_features = opened.n_features
         X = getattr(opened, "source", X)  # opened once, read many times
         _note_features(estimator, opened, reset=reset, name=name)
@@ -99,14 +92,12 @@ def apply_in_blocks(estimator: Any, X: Any, function: Callable[[Any], Any]) -> A
         X = check_rows(estimator, X, reset=False)
         return joined((function(rows) for rows, _, _ in MemoryRows(X).blocks()), len(X))
     n_threads = effective_n_jobs(getattr(estimator, "n_jobs", None))
-    return backend.apply_to_rows(X, function, name="X", n_threads=n_threads, **_expected(estimator))
+    return backend.apply_to_rows(X, function, _request(estimator, "X", n_threads))
 
 
-def _expected(estimator: Any) -> dict[str, Any]:
-    return {
-        "n_features": estimator.n_features_in_,
-        "feature_names": getattr(estimator, "feature_names_in_", None),
-    }
+def _request(estimator: Any, name: str, n_threads: int = 1) -> Request:
+    names = getattr(estimator, "feature_names_in_", None)
+    return Request(name, estimator.n_features_in_, names, n_threads)
 
 
 def _note_features(estimator: Any, opened: OpenRows, *, reset: bool, name: str) -> None:

@@ -17,6 +17,7 @@ from iclda._rows.array_api import rows as array_rows
 from iclda._rows.array_api.devices import is_out_of_memory, place_of, to_host
 from iclda._rows.array_api.rows import ArrayRows
 from iclda._rows.memory import MemoryRows
+from iclda._rows.open import Request
 from iclda.rows import progress
 from problems import ALL, SEMI_SUPERVISED, draw_sample
 
@@ -362,7 +363,7 @@ def test_rows_of_torch_are_taken_as_they_are():
     tensor = torch.tensor(X, requires_grad=True)
     expected = MemoryRows(X).moments(FRAME)
     for rows in (tensor, tensor.T.contiguous().T, torch.tensor(np.tile(X, 2))[:, 3:]):
-        found = array_api.open_rows(rows, name="X").moments(FRAME)
+        found = array_api.open_rows(rows, Request("X")).moments(FRAME)
         assert_equal_sums(found, expected, 1e-11)
     half = tensor.detach().bfloat16()
     found = ArrayRows(half).moments(FRAME)

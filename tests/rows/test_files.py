@@ -25,8 +25,8 @@ from iclda._core.labelsums import LinearRule
 from iclda._rows import open as dispatch
 from iclda._rows.files.arrays import MappedArray
 from iclda._rows.files.parquet import ParquetFiles
-from iclda._rows.files.reservoir import Reservoir
 from iclda._rows.files.rows import FileRows
+from iclda._rows.files.sample import Reservoir
 from iclda._rows.memory import MemoryRows
 from problems import SEMI_SUPERVISED, draw_sample
 

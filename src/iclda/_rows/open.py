@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Protocol, cast, runtime_checkable
 
@@ -33,6 +34,27 @@ _FILE_TYPES = {
 _LARGE_TYPES = {("numpy", "memmap"), ("pyarrow", "Table")}
 _LARGE = 2**28  # bytes
 _FEW = 64  # entries of a list that are looked at: one that holds a path must hold nothing else
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a backend is told beside the rows.
+
+    ``n_features`` and ``feature_names`` are those of the fit: ValueError if the source has others.
+    None: the source decides.
+    """
+
+    name: str  # of the argument, for messages
+    n_features: int | None = None
+    feature_names: AnyArray | None = None
+    n_threads: int = 1
+
+    def check_width(self, n_found: int) -> None:
+        """ValueError unless a source has as many columns as the rows of the fit."""
+        if self.n_features not in (None, n_found):
+            raise ValueError(
+                f"{self.name} has {n_found} features, but X of fit has {self.n_features}."
+            )
 
 
 class OpenRows(Rows, Protocol):
@@ -71,33 +93,21 @@ class Backend(Protocol):
     def open_rows(
         self,
         X: Any,
-        *,
-        name: str,
-        n_features: int | None = None,
-        feature_names: AnyArray | None = None,
+        request: Request,
         weights: Array | None = None,
         is_member: AnyArray | None = None,
-        n_threads: int = 1,
     ) -> OpenRows:
-        """Rows of a source, those that ``is_member`` marks; ``name`` is its name in messages.
+        """Rows of a source, those that ``is_member`` marks.
 
-        ``n_features`` and ``feature_names`` are those of the fit: ValueError if the source has
-        others. None: the source decides. Reads little or nothing; what a block holds is checked
-        when it is read.
+        Reads little or nothing; what a block holds is checked when it is read.
         """
         ...
 
-    def apply_to_rows(
-        self,
-        X: Any,
-        function: Callable[[Any], Any],
-        *,
-        name: str,
-        n_features: int,
-        feature_names: AnyArray | None = None,
-        n_threads: int = 1,
-    ) -> Any:
-        """Results of a function of (n, d) rows, whose result has n entries, in the same order."""
+    def apply_to_rows(self, X: Any, function: Callable[[Any], Any], request: Request) -> Any:
+        """Results of a function of (n, d) rows, whose result has n entries, in the same order.
+
+        The request is that of a fitted classifier: it has ``n_features``.
+        """
         ...
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..._core.types import AnyArray, Array
+from ..open import Request
 from .devices import place_of, to_host
 from .rows import ArrayRows
 
@@ -18,52 +19,37 @@ __all__ = ["apply_to_rows", "open_rows", "to_host"]
 
 
 def open_rows(
-    X: Any,
-    *,
-    name: str,
-    n_features: int | None = None,
-    feature_names: AnyArray | None = None,
-    weights: Array | None = None,
-    is_member: AnyArray | None = None,
-    n_threads: int = 1,
+    X: Any, request: Request, weights: Array | None = None, is_member: AnyArray | None = None
 ) -> ArrayRows:
     """Rows of a device array, whose columns have no names and whose device has its own threads."""
-    X = _checked(X, name, n_features)
-    return ArrayRows(X, weights, is_member, name=name, names=feature_names)
+    X = _checked(X, request)
+    return ArrayRows(X, weights, is_member, name=request.name, names=request.feature_names)
 
 
-def apply_to_rows(
-    X: Any,
-    function: Callable[[Any], Any],
-    *,
-    name: str,
-    n_features: int,
-    feature_names: AnyArray | None = None,
-    n_threads: int = 1,
-) -> Any:
+def apply_to_rows(X: Any, function: Callable[[Any], Any], request: Request) -> Any:
     """Results on the device of X; the function is given blocks of rows in floating point."""
-    X = _checked(X, name, n_features)
-    if X.shape[0] == 0:
+    rows = open_rows(X, request)
+    if rows.n_rows == 0:
         raise ValueError(
-            f"Found array with 0 sample(s) (shape={tuple(X.shape)}): {name} needs at least one row."
+            f"Found array with 0 sample(s) (shape={tuple(X.shape)}): {request.name} needs at least "
+            "one row."
         )
-    rows = ArrayRows(X, name=name, names=feature_names)
     results = rows.apply(function)
     if isinstance(results[0], np.ndarray):  # class names, which no device can hold
         return np.concatenate(results)
     return rows.place.xp.concat(results, axis=0)
 
 
-def _checked(X: Any, name: str, n_features: int | None) -> Any:
+def _checked(X: Any, request: Request) -> Any:
+    name = request.name
     if hasattr(X, "detach"):
         X = X.detach()  # sums need no gradient
     shape = tuple(X.shape)
     if len(shape) != 2:
         raise ValueError(f"{name} must be 2-d, rows x features, got an array of shape {shape}.")
-    if n_features is None and 0 in shape:
+    if request.n_features is None and 0 in shape:
         raise ValueError(f"{name} has shape {shape}, and needs at least one row and one feature.")
-    if n_features is not None and shape[1] != n_features:
-        raise ValueError(f"{name} has {shape[1]} features, but X of fit has {n_features}.")
+    request.check_width(shape[1])
     if place_of(X).xp.isdtype(X.dtype, "complex floating"):
         raise ValueError(
             f"Complex data not supported: {name} has dtype {X.dtype}. Split it into two columns."

@@ -20,6 +20,7 @@ except ImportError as error:
     ) from error
 
 from ..._core.types import AnyArray, Array
+from ..open import Request
 from .blocks import Known
 from .opened import Opened, open_blocks
 from .rows import DaskRows
@@ -31,27 +32,20 @@ __all__ = ["DaskSource", "apply_to_rows", "open_rows"]
 
 
 def open_rows(
-    X: Any,
-    *,
-    name: str,
-    n_features: int | None = None,
-    feature_names: AnyArray | None = None,
-    weights: Array | None = None,
-    is_member: AnyArray | None = None,
-    n_threads: int = 1,
+    X: Any, request: Request, weights: Array | None = None, is_member: AnyArray | None = None
 ) -> DaskRows:
     """Rows of a Dask array or dataframe, or of loaders. Blocks are looked at the first time."""
     if not isinstance(X, DaskSource):
-        kind_of(X, name)
+        kind_of(X, request.name)
         X = DaskSource(X)
     source: DaskSource = X
     workers = workers_of(source.client, source.retries, source.timeout)
-    if not _is_open(source, workers, feature_names):
-        found = blocks_of(source.source, name, n_features, feature_names)
-        source.opened = open_blocks(found, workers, name, source.persist)
+    if not _is_open(source, workers, request.feature_names):
+        found = blocks_of(source.source, request)
+        source.opened = open_blocks(found, workers, request.name, source.persist)
     opened: Opened = source.opened
-    check_features(opened.n_features, opened.found.feature_names, name, n_features, feature_names)
-    rows = DaskRows(opened, weights, is_member, n_threads)
+    check_features(opened.n_features, opened.found.feature_names, request)
+    rows = DaskRows(opened, weights, is_member, request.n_threads)
     rows.source = source
     return rows
 
@@ -66,22 +60,14 @@ def _is_open(source: DaskSource, workers: Workers, feature_names: AnyArray | Non
     return is_compared or not isinstance(source.source, list)
 
 
-def apply_to_rows(
-    X: Any,
-    function: Callable[[Any], Any],
-    *,
-    name: str,
-    n_features: int,
-    feature_names: AnyArray | None = None,
-    n_threads: int = 1,
-) -> Any:
+def apply_to_rows(X: Any, function: Callable[[Any], Any], request: Request) -> Any:
     """A Dask array of results, not computed."""
     source = X.source if isinstance(X, DaskSource) else X
-    rows = array_of(source, name, n_features, feature_names)
-    none = np.asarray(function(np.zeros((1, n_features))))[:0]
+    rows = array_of(source, request)
+    none = np.asarray(function(np.zeros((1, rows.shape[1]))))[:0]
     shape: dict[str, Any] = {"drop_axis": 1, "chunks": (rows.chunks[0],)}
     if none.ndim == 2:
         shape = {"chunks": (rows.chunks[0], (none.shape[1],))}
-    known = Known(name, 0, n_features)
+    known = Known(request.name, 0, request.n_features)
     task = partial(applied, known=known, function=function, none=none)
     return rows.map_blocks(task, dtype=none.dtype, meta=none, **shape)

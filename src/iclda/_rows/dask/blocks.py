@@ -193,7 +193,13 @@ def _check_unchanged(rows: AnyArray, then: Look, known: Known) -> None:
     difference = f"it had {then.n_rows} rows of {then.dtype}, now {now.n_rows} of {now.dtype}"
     if (then.n_rows, then.dtype) == (now.n_rows, now.dtype):
         difference = "some of its rows are others"
-    raise BadBlockError(
+    raise changed(known, difference)
+
+
+def changed(known: Known, difference: str, column: int | None = None) -> BadBlockError:
+    """The error for a block that is not what it was."""
+    return BadBlockError(
         f"{known.label} has changed since it was first read: {difference}. Every read must give "
-        "the same rows: load them from where nothing changes them, or persist them."
+        "the same rows: load them from where nothing changes them, or persist them.",
+        column,
     )

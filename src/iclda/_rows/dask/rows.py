@@ -14,19 +14,22 @@ from ..._core.frame import Frame
 from ..._core.labelsums import LabelSums, Rule, no_label_sums
 from ..._core.moments import Moments, no_moments
 from ..._core.types import AnyArray, Array
+from ..sums import added
 from .opened import Opened, Step
 from .source import DaskSource
 from .tasks import (
     Chosen,
     Drawn,
-    added,
     drawn_together,
+    label_sums,
     listed,
+    moments_added,
+    moments_and_totals,
     shared,
-    summed,
     taken,
     taken_from_held,
 )
+from .totals import Totals, are_whole
 
 
 class DaskRows:
@@ -41,6 +44,7 @@ class DaskRows:
         self._weights = weights
         self._is_member = is_member
         self._n_threads = n_threads
+        self._first: tuple[Frame, list[Totals]] | None = None  # what blocks in use added up to
 
     @cached_property
     def n_rows(self) -> int:
@@ -57,7 +61,15 @@ class DaskRows:
         return self._opened.found.feature_names
 
     def moments(self, frame: Frame) -> Moments:
-        return self._added_up("moments", frame=frame) or no_moments(self.n_features)
+        if not self._inputs:
+            return no_moments(self.n_features)
+        step = Step(
+            moments_and_totals, moments_added, {"n_threads": self._n_threads, "frame": frame}
+        )
+        moments: Moments
+        moments, totals = self._opened.run(step, self._inputs)
+        self._first = frame, totals
+        return moments
 
     def label_sums(
         self,
@@ -67,10 +79,20 @@ class DaskRows:
         *,
         curvature: int | AnyArray = 0,
     ) -> LabelSums:
-        total = self._added_up(
-            "label_sums", rule=rule, frame=frame, centers=centers, curvature=curvature
-        )
-        return total or no_label_sums(rule.n_classes, self.n_features)
+        if not self._inputs:
+            return no_label_sums(rule.n_classes, self.n_features)
+        arguments = {"rule": rule, "frame": frame, "centers": centers, "curvature": curvature}
+        settings = {"n_threads": self._n_threads, "arguments": arguments}
+        step = Step(label_sums, added, settings)
+        sums: LabelSums = self._opened.run(step, self._inputs, self._expected(rule, frame))
+        return sums
+
+    def _expected(self, rule: Rule, frame: Frame) -> dict[int, dict[str, Any]] | None:
+        """What blocks must add up to, by their numbers; None if that is not known."""
+        if self._first is None or self._first[0] is not frame or not are_whole(rule):
+            return None
+        pairs = zip(self._in_use, self._first[1], strict=True)
+        return {i: {"totals": totals} for i, totals in pairs}
 
     def sample(self, n: int, seed: int) -> tuple[AnyArray, Array]:
         if self.n_rows == 0:
@@ -93,12 +115,6 @@ class DaskRows:
             return np.zeros((0, rule.n_classes))
         step = Step(shared, listed, {"arguments": {"rule": rule, "frame": frame}})
         return np.concatenate(self._opened.run(step, self._inputs))
-
-    def _added_up(self, method: str, **arguments: Any) -> Any:
-        """A sum over all rows; None if there are none."""
-        settings = {"method": method, "n_threads": self._n_threads, "arguments": arguments}
-        step = Step(summed, added, settings)
-        return self._opened.run(step, self._inputs) if self._inputs else None
 
     def _taken(self, index: AnyArray) -> Drawn:
         """The rows with these numbers."""

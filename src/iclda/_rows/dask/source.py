@@ -16,6 +16,7 @@ from dask.core import flatten
 from dask.delayed import Delayed, delayed
 
 from ..._core.types import AnyArray
+from ..open import Request
 from .blocks import Known, rows_of
 
 
@@ -76,14 +77,12 @@ class Blocks:
     is_kept: bool = False  # the inputs are futures of the workers
 
 
-def blocks_of(
-    source: Any, name: str, n_features: int | None = None, feature_names: AnyArray | None = None
-) -> Blocks:
+def blocks_of(source: Any, request: Request) -> Blocks:
     """The blocks of a source, whose columns must be those of the fit."""
-    kind = kind_of(source, name)
+    kind = kind_of(source, request.name)
     if kind == "loaders":
-        return _blocks_of_loaders(source, n_features, feature_names)
-    width, names = _check_columns(source, name, n_features, feature_names)
+        return _blocks_of_loaders(source, request)
+    width, names = _check_columns(source, request)
     is_sized = kind == "array" and not np.isnan(source.shape[0])
     n_bytes = float(source.nbytes) if is_sized else None
     futures = _futures_of(source) if kind == "array" else []
@@ -114,23 +113,19 @@ def _optimized(source: Any) -> Any:
     return best
 
 
-def _check_columns(
-    source: Any, name: str, n_features: int | None, feature_names: AnyArray | None
-) -> tuple[int, list[str] | None]:
+def _check_columns(source: Any, request: Request) -> tuple[int, list[str] | None]:
     """Number and names of the columns of an array or dataframe, as in the fit."""
     names = None
-    if kind_of(source, name) == "array":
-        _check_array(source, name)
+    if kind_of(source, request.name) == "array":
+        _check_array(source, request.name)
     else:
         columns = list(source.columns)
         names = columns if all(isinstance(column, str) for column in columns) else None
-    check_features(source.shape[1], names, name, n_features, feature_names)
+    check_features(source.shape[1], names, request)
     return source.shape[1], names
 
 
-def _blocks_of_loaders(
-    loaders: list[Any], n_features: int | None, feature_names: AnyArray | None
-) -> Blocks:
+def _blocks_of_loaders(loaders: list[Any], request: Request) -> Blocks:
     graph: dict[Any, Any] = {}
     inputs = []
     for loader in loaders:
@@ -138,7 +133,7 @@ def _blocks_of_loaders(
             graph.update(loader.__dask_graph__())
             loader = loader.key
         inputs.append(loader)
-    return Blocks(inputs, graph, n_features, expected=plain_names(feature_names))
+    return Blocks(inputs, graph, request.n_features, expected=plain_names(request.feature_names))
 
 
 def plain_names(names: AnyArray | Sequence[str] | None) -> tuple[str, ...] | None:
@@ -146,19 +141,20 @@ def plain_names(names: AnyArray | Sequence[str] | None) -> tuple[str, ...] | Non
     return None if names is None else tuple(map(str, names))
 
 
-def array_of(source: Any, name: str, n_features: int, feature_names: AnyArray | None) -> Any:
+def array_of(source: Any, request: Request) -> Any:
     """A Dask array of the rows, not read."""
     import dask.array
 
-    kind = kind_of(source, name)
+    kind, n_features = kind_of(source, request.name), request.n_features
+    assert n_features is not None
     if kind != "loaders":
-        _check_columns(source, name, n_features, feature_names)
+        _check_columns(source, request)
     if kind == "array":
         return source
     parts = []
-    names = plain_names(feature_names) if kind == "loaders" else None
+    names = plain_names(request.feature_names) if kind == "loaders" else None
     for i, block in enumerate(source if kind == "loaders" else source.to_delayed()):
-        task = partial(rows_of, known=Known(name, i, n_features, names=names))
+        task = partial(rows_of, known=Known(request.name, i, n_features, names=names))
         rows = (
             delayed(task)(block) if isinstance(block, Delayed) else delayed(partial(task, block))()
         )
@@ -214,16 +210,10 @@ def _check_array(array: Any, name: str) -> None:
         raise ValueError(f"{name} must hold real numbers, got an array of {array.dtype}.")
 
 
-def check_features(
-    n_found: int,
-    found: Sequence[str] | None,
-    name: str,
-    n_expected: int | None,
-    expected: AnyArray | None,
-) -> None:
+def check_features(n_found: int, found: Sequence[str] | None, request: Request) -> None:
     """ValueError unless number and names of the columns are those of the fit, where known."""
-    if n_expected not in (None, n_found):
-        raise ValueError(f"{name} has {n_found} features, but X of fit has {n_expected}.")
+    request.check_width(n_found)
+    name, expected = request.name, request.feature_names
     if found is None or expected is None:
         return
     for i, (one, other) in enumerate(zip(found, expected, strict=True)):

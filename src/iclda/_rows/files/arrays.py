@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from ..._core.types import AnyArray
-from .chunks import ArrayChunk, Chunk, StoredChunk, StoredColumns
 from .paths import Unchanged
-from .reader import Reader
+from .reader import ArrayChunk, Chunk, Reader, StoredChunk, StoredColumns
 
 _RUNS = 64  # places that a pilot looks at
 _PIECE = 1024  # rows around one that is wanted

@@ -11,8 +11,7 @@ import numpy as np
 
 from ..._core.types import AnyArray
 from .arrays import check_dtype
-from .chunks import ArrayChunk, Chunk, TableChunk
-from .reader import Reader
+from .reader import ArrayChunk, Chunk, Reader, TableChunk
 from .tables import Columns, table_columns, table_dtypes
 
 # A new iterator over batches; of the columns of these names, of about so many rows, if it can.

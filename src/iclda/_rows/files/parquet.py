@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from ..._core.types import AnyArray
-from .chunks import Chunk, TableChunk
 from .paths import Unchanged
-from .reader import Reader
+from .reader import Chunk, Reader, TableChunk
 from .tables import Columns, arrow_dtype, refuse_repeated, table_columns
 
 _BUFFER = (2**13, 2**17)  # bytes read at once of each column: a row group is never held whole

@@ -1,15 +1,19 @@
-"""What reads a source: files, a table, batches. It knows rows, not sums."""
+"""What reads a source, files, a table or batches, and the chunks of rows that come off it.
+
+Readers know rows, not sums. There is one for each kind of source: see ``arrays.py``,
+``parquet.py`` and ``batches.py``; ``source.py`` chooses.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from typing import Any, Literal, Self
+from io import RawIOBase
+from typing import Any, Literal, Protocol, Self
 
 import numpy as np
 
 from ..._core.types import AnyArray
-from .chunks import Chunk
 
 DEFAULT_MEMORY = 2**28  # bytes held of the rows at a time
 _COUNTED = 2**16  # rows read at once to be counted
@@ -59,3 +63,105 @@ class Reader:
     def chunks(self, n_rows: int, wanted: AnyArray | None = None) -> Iterator[Chunk]:
         """All rows, about ``n_rows`` at a time; or chunks that hold the rows of wanted numbers."""
         raise NotImplementedError
+
+
+class Chunk(Protocol):
+    """Consecutive rows of a source, the first of them number ``start``."""
+
+    start: int
+    where: str  # the file or batch they come from, for messages
+
+    def __len__(self) -> int: ...
+
+    def fill(self, target: AnyArray, begin: int) -> None:
+        """Copy rows from the ``begin``-th on into a (n, d) array."""
+        ...
+
+
+class ArrayChunk:
+    """Rows of an array in memory, or mapped into it; ``check`` is called before every read."""
+
+    def __init__(
+        self, start: int, where: str, rows: AnyArray, check: Callable[[], None] = lambda: None
+    ) -> None:
+        self.start, self.where = start, where
+        self._rows, self._check = rows, check
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def fill(self, target: AnyArray, begin: int) -> None:
+        self._check()
+        target[...] = self._rows[begin : begin + len(target)]
+
+
+class TableChunk:
+    """Rows of a table, column by column."""
+
+    def __init__(self, start: int, where: str, columns: Sequence[AnyArray]) -> None:
+        self.start, self.where = start, where
+        self._columns = columns
+
+    def __len__(self) -> int:
+        return len(self._columns[0])
+
+    def fill(self, target: AnyArray, begin: int) -> None:
+        for j, column in enumerate(self._columns):
+            target[:, j] = column[begin : begin + len(target)]
+
+
+class StoredChunk:
+    """Rows that lie one after the other in an open file."""
+
+    def __init__(
+        self, start: int, where: str, file: RawIOBase, offset: int, n_rows: int, row_bytes: int
+    ) -> None:
+        self.start, self.where = start, where
+        self._file, self._offset = file, offset
+        self._n_rows, self._row_bytes = n_rows, row_bytes
+
+    def __len__(self) -> int:
+        return self._n_rows
+
+    def fill(self, target: AnyArray, begin: int) -> None:
+        _read_into(self._file, self._offset + begin * self._row_bytes, target, self.where)
+
+
+class StoredColumns:
+    """Rows of an open file in which columns lie one after the other, ``column_bytes`` apart."""
+
+    def __init__(
+        self, start: int, where: str, file: RawIOBase, offset: int, n_rows: int, column_bytes: int
+    ) -> None:
+        self.start, self.where = start, where
+        self._file, self._offset = file, offset
+        self._n_rows, self._column_bytes = n_rows, column_bytes
+
+    def __len__(self) -> int:
+        return self._n_rows
+
+    def fill(self, target: AnyArray, begin: int) -> None:
+        offset = self._offset + begin * target.itemsize
+        for j, column in enumerate(target.T):
+            _read_into(self._file, offset + j * self._column_bytes, column, self.where)
+
+
+def _read_into(file: RawIOBase, offset: int, target: AnyArray, where: str) -> None:
+    """Read, not map: what is not there any more is an error, not the end of the process."""
+    rows = target if target.flags.c_contiguous else np.empty(target.shape, target.dtype)
+    left = memoryview(rows.reshape(-1).view(np.uint8))  # type: ignore[arg-type]
+    file.seek(offset)
+    while left:
+        n_read = file.readinto(left)
+        if not n_read:
+            raise OSError(f"{where} ends {len(left)} bytes early: it was cut short.")
+        left = left[n_read:]
+    if rows is not target:
+        target[...] = rows
+
+
+def rows_of(chunk: Chunk, n_features: int, dtype: Any) -> AnyArray:
+    """All rows of a chunk."""
+    rows = np.empty((len(chunk), n_features), dtype)
+    chunk.fill(rows, 0)
+    return rows

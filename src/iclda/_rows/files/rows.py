@@ -21,9 +21,8 @@ from ..ahead import AHEAD, in_order, read_ahead
 from ..memory import GROUP, rows_per_block
 from ..progress import report
 from ..sums import Block, BlockSums, OfBlocks, Sum, added, joined
-from .look import first_look, rows_at
 from .reader import DEFAULT_MEMORY, Reader
-from .reservoir import Reservoir
+from .sample import Reservoir, first_look, rows_at
 from .slabs import FirstPass, Remembered, Slab, check_slab, cut
 
 # Rows kept in the first pass: twice what a search asks for, so that another seed gives another

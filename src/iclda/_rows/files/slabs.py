@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..._core.types import AnyArray
-from .chunks import Chunk
-from .reader import Reader
+from .reader import Chunk, Reader
 
 _REMEMBERED = 4096  # rows of one read that the first pass is compared with
 _PIECES = 64  # of a slab: rows that change places between them are noticed

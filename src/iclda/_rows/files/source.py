@@ -1,8 +1,9 @@
-"""Which reader a source gets."""
+"""What the user passes, and which reader it gets."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
@@ -13,7 +14,28 @@ from .arrays import MappedArray, NumpyFiles
 from .batches import TableBatches
 from .parquet import ParquetFiles
 from .paths import files_of
-from .reader import Reader
+from .reader import DEFAULT_MEMORY, Reader
+from .slabs import Remembered
+
+
+@dataclass(frozen=True, repr=False)
+class FileSource:
+    """Rows that a classifier takes in place of an array."""
+
+    reader: Reader
+    memory: int = DEFAULT_MEMORY
+    remembered: Remembered | None = None  # what one fit read before its first pass
+
+    _iclda_backend = "files"
+
+    def __repr__(self) -> str:
+        n_rows = "?" if self.reader.n_rows is None else self.reader.n_rows
+        return f"<{n_rows} x {self.reader.n_features} rows of {type(self.reader).__name__}>"
+
+
+def source_of(X: Any, name: str) -> FileSource:
+    """X as a source; one that is a source already stays what it is."""
+    return X if isinstance(X, FileSource) else FileSource(reader_of(X, name))
 
 
 def reader_of(X: Any, name: str) -> Reader:
