@@ -223,7 +223,7 @@ def soft_second_of_two(lead: Array, out: Array) -> Array:
 
 @dataclass(frozen=True)
 class GivenLabels:
-    """Rows whose labels are known: codes 0..K-1 (negative: leave out), or an (n, K) matrix."""
+    """Rows whose labels are known: codes 0..K-1, or an (n, K) matrix."""
 
     labels: AnyArray
     n_classes: int
