@@ -27,7 +27,7 @@ from .problem import Problem
 from .types import AnyArray, Array
 
 AT_ONCE = 4096  # rows of a sample that are worked on before the next ones
-_ENOUGH_NEAR = 200  # rows near a boundary, per unknown, that tell the curvature
+_ENOUGH_NEAR = 100  # rows near a boundary, per unknown, that tell the curvature
 
 
 class AttainableSet(Protocol):

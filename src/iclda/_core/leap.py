@@ -27,6 +27,7 @@ _SURE = 0.9  # share of the tolerance at which the gap is measured
 _RESUME = 10.0  # the careful way begins where entropy costs so many times what is left to gain
 _ENOUGH = 0.9  # factor from which on tau is left as it is
 _STILL = 1e-7  # share of the tolerance that steps promise once scores are right
+_SLOW = 0.5  # share of the cost that a step may leave at the same tau, or the next one is shorter
 _SLACK = 1.05  # by how much costs may rise, or scores be too long, before it matters
 _MOST_GROWTH = 4.0  # of a stretch at once, while it is looked for
 _TIED = 2.0  # stretch of a boundary below which it stays where it is
@@ -68,7 +69,9 @@ def leap(follower: Follower, sample: HeldRows, begin: State, *, tol: float, max_
         system = System(follower, state)
         cost = system.ascent()[1] + state.tau * _entropy(state, sample, aim.groups)
         if best is None or cost <= _SLACK * cheapest:
-            best, cheapest, caution = system, cost, max(0, caution - 1)
+            is_slow = best is not None and state.tau == best.state.tau and cost > _SLOW * cheapest
+            caution = caution + 1 if is_slow and not _has_ties(aim.groups) else max(0, caution - 1)
+            best, cheapest = system, cost
             found = _gap(follower, sample, state, tol)
             if found <= tol:
                 return Path(state, found, n_iter, True, (state,))
@@ -78,8 +81,8 @@ def leap(follower: Follower, sample: HeldRows, begin: State, *, tol: float, max_
             n_failures, caution = n_failures + 1, caution + 1
         if n_failures > _MOST_FAILURES:
             break
-        # Each kind of prediction fails where the other is good: change over.
-        if n_failures % 2 == 1 and sample.knows_curvature(best.state.scores):
+        # Where a shorter step fails too, the other kind of prediction may be good.
+        if n_failures > 1 and sample.knows_curvature(best.state.scores):
             levels = _followed_on_sample(follower, sample, first, best.state, tol)
             resume = _coarser(levels, _RESUME * cheapest)
             aim = _Aim(levels[-1].scores, levels[-1].tau)
@@ -89,8 +92,12 @@ def leap(follower: Follower, sample: HeldRows, begin: State, *, tol: float, max_
     return Path(resume, np.inf, n_iter, True, (resume,))
 
 
+def _has_ties(groups: AnyArray | None) -> bool:
+    return groups is not None and len(np.unique(groups)) < len(groups)
+
+
 def _entropy(state: State, sample: HeldRows, groups: AnyArray | None) -> float:
-    if groups is None or len(np.unique(groups)) == len(groups):
+    if groups is None or not _has_ties(groups):
         return state.entropy
     return sample.entropy(state.scores, groups)
 
@@ -145,7 +152,7 @@ def _aimed(system: System, sample: HeldRows, tol: float, caution: int) -> _Aim:
     deepest, stretch = _stretched(system, _DEEPEST, alone)
     groups = _tied(stretch)
     cost = max(state.tau * _entropy(state, sample, groups), 1e-300)
-    aim = _AIM if len(np.unique(groups)) == len(groups) else _AIM_TIED
+    aim = _AIM_TIED if _has_ties(groups) else _AIM
     factor = float(np.clip(np.sqrt(aim * tol / cost), _DEEPEST, 1)) ** (1 / (1 + caution))
     if factor > _ENOUGH:
         # Entropy does not cost too much any more: correct the scores or, if they are right, go on.
