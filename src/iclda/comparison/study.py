@@ -45,6 +45,7 @@ FILES = {"comparison": "comparison.csv", "curves": "curves.csv", "report": "repo
 FOLDS = 10
 _LARGE = 200_000  # cells of a table, above which a fit takes a second or so
 KIND = "comparison"
+_SHOWN = {UNLABELED: "curve of unlabeled rows", LABELED: "curve of labeled rows"}  # by bars
 
 
 class Pace(Enum):
@@ -258,7 +259,11 @@ def _run(
     compute = partial(
         run_tasks, sets={comparison.name: data}, work=Work(run_cell, failed), jobs=comparison.jobs
     )
-    run_missing(store, experiment, cells, names, compute, advance)
+
+    def advance_named(name: str, done: int, total: int, failed: int) -> None:
+        advance(_SHOWN.get(name, name), done, total, failed)
+
+    run_missing(store, experiment, cells, names, compute, advance_named)
 
 
 def _plan_curves(comparison: Comparison) -> dict[str, list[Cell]]:
