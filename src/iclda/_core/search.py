@@ -34,6 +34,7 @@ _RARE_HILLS = 1 / 8  # hills per start below which no more starts are drawn
 _FIRST_TAU = (0.01, 0.3)  # shares of the spread of the gradient over rows
 _RETRIES = (1.0, 1 / 30, 10.0)
 _SOFT_TAU = 0.02  # per unit of labeled weight: where the path on all rows begins
+_KNOWN_TAUS = (np.inf, 0.1)  # the same, on a sample after a smaller one
 _HARD_TAU = 1e-6  # share of the spread at which labels are hard
 
 
@@ -165,9 +166,15 @@ def _screen(sample: _Sample, effort: _Effort, n_starts: int, seed: int) -> list[
     best = max(path.state.value for path in found)
     noise = 5 * sample.problem.likelihood.weight / np.sqrt(len(screened.rows))
     finalists = [path for path in found if path.state.value >= best - noise][:_MOST_FINALISTS]
-    scores = np.array([(path.levels or (path.state,))[0].scores for path in finalists])
-    again = _restarted(sample, screened, scores)
-    return [_follow_start(sample, again[[i]], effort) for i in range(len(again))]
+    paths: list[Path] = []
+    for soft in _KNOWN_TAUS:  # as softly as they began or, should that not end well, harder
+        tau = soft * sample.problem.likelihood.weight
+        scores = np.array([_softened(path, tau).scores for path in finalists])
+        again = _restarted(sample, screened, scores)
+        paths += [_follow_start(sample, again[[i]], effort) for i in range(len(again))]
+        if _is_settled(_better(paths), -np.inf, effort.tol):
+            break
+    return paths
 
 
 def _restarted(sample: _Sample, screened: _Sample, scores: Array) -> Climbers:
@@ -253,9 +260,8 @@ def _follow_on_all_rows(reader: ReadRows, sampled: Path, tol: float, max_iter: i
     """
     problem = reader.problem
     follower = Follower(problem.likelihood, reader, problem.labeled_point)
-    levels = sampled.levels or (sampled.state,)
     soft = _SOFT_TAU * problem.likelihood.weight
-    begin = next((a for a in reversed(levels) if a.tau >= soft), levels[0])
+    begin = _softened(sampled, soft)
     if begin.tau < soft and begin.entropy <= HARD_ENTROPY:
         # Hard labels of a sample, found at once: the same boundary, as soft as others begin.
         begin = replace(begin, scores=begin.scores * (begin.tau / soft), tau=soft)
@@ -271,6 +277,12 @@ def _follow_on_all_rows(reader: ReadRows, sampled: Path, tol: float, max_iter: i
         if _is_settled(paths[-1], -np.inf, tol) or paths[-1].n_iter >= max_iter:
             break
     return _better(paths)
+
+
+def _softened(path: Path, tau: float) -> State:
+    """The last level of a path that is no harder than ``tau``, or the first one."""
+    levels = path.levels or (path.state,)
+    return next((level for level in reversed(levels) if level.tau >= tau), levels[0])
 
 
 def _count_maxima(problem: Problem, paths: list[Path]) -> int:
