@@ -13,7 +13,7 @@ from operator import add
 
 import numpy as np
 
-from .attainable import AT_ONCE, HeldRows, ReadRows, hold
+from .attainable import AT_ONCE, HeldRows, ReadRows, hold, hold_all
 from .follow import HARD_ENTROPY, Follower, Path, State
 from .leap import leap
 from .moments import moments_of_block
@@ -269,7 +269,10 @@ def _follow_on_all_rows(reader: ReadRows, sampled: Path, tol: float, max_iter: i
     short = leap(follower, reader.sample, begin, tol=tol, max_iter=max_iter)
     if short.gap <= tol:
         return short
-    reader.sample = None  # what comes now relies on the exact curvature
+    reader.sample = None  # what comes now relies on the exact curvature, and reads often
+    if problem.unlabeled.n_rows * (1 + problem.whitening.rank) <= _HELD_ENTRIES:
+        reader.n_passes += 1
+        follower = replace(follower, rows=hold_all(problem))
     paths: list[Path] = []
     for start, factor in ((short.state, 1.0), (begin, 10.0), (begin, 100.0)):
         state = follower.state(start.scores / factor, start.tau * factor)
