@@ -62,7 +62,10 @@ def measure_case(case: Case, settings: Settings, run: Run) -> None:
 
 
 def compare_with_stored(run: Run, cases: Sequence[Case], settings: Settings) -> Comparison | None:
-    """Compare, and measure cases that look slow a second time; None if nothing is stored."""
+    """Compare, and measure cases that look slow a second time; None if that cannot be done."""
+    if settings.is_quick:
+        print("Not compared with the stored run: a quick one has other rows.")
+        return None
     if not STORED.is_file():
         print("No run is stored to compare with: --store keeps one.")
         return None
@@ -114,7 +117,16 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="JSON",
         help=f"measure nothing: fill docs/performance.md from a run (default {STORED.name})",
     )
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if options.seeds < 1:
+        parser.error(f"--seeds must be 1 or more, got {options.seeds}")
+    if options.store and (options.only or options.quick):
+        parser.error("--store keeps a whole run: leave out --only and --quick")
+    if options.write_docs and not options.write_docs.is_file():
+        parser.error(
+            f"--write-docs: {options.write_docs} does not exist; give the bench.json of a run"
+        )
+    return options
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -12,8 +12,8 @@ import numpy as np
 
 from .data import Data, Size, make_data
 from .memory import measure_memory
-from .methods import CLASSES, fit_ours, fits_of, row_of_fit, takes_jobs
-from .rows import MARKED, Note, Row
+from .methods import CLASSES, fit_ours, fits_of, read_once, row_of, row_of_fit, takes_jobs
+from .rows import MARKED, READ, Note, Row
 from .sets import measure_sets
 from .settings import Settings
 from .timing import Clock, take_turns
@@ -109,6 +109,10 @@ def measure_threads(case: str, settings: Settings, clock: Clock) -> Found:
 
 
 def _threads_on(case: str, data: Data, seed: int, methods: tuple[str, ...]) -> Found:
+    reads = {str(n): partial(read_once, data, n) for n in (1, 2)}
+    timings, unit = take_turns(reads, product(data))
+    for n_jobs, timing in timings.items():
+        yield replace(row_of(case, READ, data, seed, timing, unit), n_jobs=int(n_jobs))
     for method in methods:
         each = {str(n): partial(fit_ours, method, data, n) for n in (1, 2)}
         timings, unit = take_turns(each, product(data), most=3)

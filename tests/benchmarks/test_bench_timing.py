@@ -121,7 +121,7 @@ def stored(tmp_path, monkeypatch):
 def test_a_quick_run_writes_rows_tables_and_figure(tmp_path, stored, capsys):
     arguments = ["--quick", "--only", "small", "--only", "predict", "--out", str(tmp_path / "out")]
     assert program.main(arguments) == 0
-    assert "No run is stored" in capsys.readouterr().out
+    assert "Not compared" in capsys.readouterr().out
     rows = read_run(tmp_path / "out" / "bench.json").rows
     assert {found.case for found in rows} == {"small", "predict"}
     assert not [found for found in rows if found.failure]
@@ -164,6 +164,39 @@ def test_a_stored_run_that_cannot_be_read_fails_nothing(text, stored, monkeypatc
     stored.write_text(text)
     monkeypatch.setattr(program, "measure", lambda cases, settings: run_of(row()))
     assert program.main(["--out", str(tmp_path / "out")]) == 0
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--seeds", "0"],
+        ["--store", "--quick"],
+        ["--store", "--only", "large"],
+        ["--write-docs", "nowhere.json"],
+    ],
+)
+def test_what_cannot_be_measured_or_kept_is_refused(options, stored, monkeypatch, capsys):
+    monkeypatch.setattr(program, "measure", None)
+    with pytest.raises(SystemExit) as refused:
+        program.main(options)
+    assert refused.value.code == 2
+    assert options[0] in capsys.readouterr().err
+
+
+def test_without_a_stored_run_there_is_nothing_to_compare_with(
+    tmp_path, stored, monkeypatch, capsys
+):
+    monkeypatch.setattr(program, "measure", lambda cases, settings: run_of(row()))
+    assert program.main(["--out", str(tmp_path / "out")]) == 0
+    assert "No run is stored" in capsys.readouterr().out
+
+
+def test_a_quick_run_is_not_compared_with_one_of_other_rows(tmp_path, stored, monkeypatch, capsys):
+    write_run(run_of(row(), **program.describe_machine()), stored)
+    slow = run_of(row(10.0), **program.describe_machine())
+    monkeypatch.setattr(program, "measure", lambda cases, settings: slow)
+    assert program.main(["--quick", "--out", str(tmp_path / "out")]) == 0
+    assert "Not compared" in capsys.readouterr().out
 
 
 def test_documents_are_written_from_the_stored_run_without_measuring(tmp_path, stored, monkeypatch):

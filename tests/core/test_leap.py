@@ -21,11 +21,13 @@ def draw(n_classes, n_unlabeled, n_features=3, separation=1.0, seed=5):
     )
 
 
-def read(monkeypatch, sample, *, n_held=200, **options):
+def read(monkeypatch, sample, *, n_held=200, can_hold_all=False, **options):
     """The solution when few rows are held and all others are read."""
     monkeypatch.setattr(search, "_HELD_ROWS", n_held)
     monkeypatch.setattr(search, "_SCREENED_ROWS", n_held // 2)
-    problem = problem_of(sample)
+    n_entries = (len(sample.X_unlabeled) if can_hold_all else n_held) * (1 + sample.X.shape[1])
+    monkeypatch.setattr(search, "_HELD_ENTRIES", n_entries)
+    problem = problem_of(sample, block_rows=64)
     return problem, maximize_labeled_likelihood(problem, **{**OPTIONS, **options})
 
 
@@ -36,6 +38,7 @@ def test_the_fast_way_reaches_what_a_dense_optimization_over_all_labels_does(
 ):
     sample = draw(2, n_unlabeled, separation=separation)
     problem, found = read(monkeypatch, sample)
+    assert problem.unlabeled._total is not None  # of two classes one is what the other leaves
     assert found.outcome is Outcome.CONVERGED
     rule = problem.rule_of(found.scores, is_soft=True)
     shares = problem.unlabeled.responsibilities(rule, problem.frame)
@@ -49,13 +52,17 @@ def backwards(system, factor, groups):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_predictions_that_fail_are_made_up_for_by_the_careful_way(monkeypatch, n_classes):
+@pytest.mark.parametrize("can_hold_all", [False, True], ids=["read", "held"])
+def test_predictions_that_fail_are_made_up_for_by_the_careful_way(
+    monkeypatch, n_classes, can_hold_all
+):
     sample = draw(n_classes, 2000)
     expected = read(monkeypatch, sample)[1]
     monkeypatch.setattr(leap, "_stretched", backwards)
-    found = read(monkeypatch, sample)[1]
+    found = read(monkeypatch, sample, can_hold_all=can_hold_all)[1]
     assert found.outcome is Outcome.CONVERGED
     assert found.objective == pytest.approx(expected.objective, abs=2e-6)
+    assert (found.n_passes <= 8) is can_hold_all
 
 
 @pytest.mark.parametrize("seed", range(5))
