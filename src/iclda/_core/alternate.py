@@ -22,7 +22,7 @@ from .problem import WITHIN_TOLERANCE, Problem, within_rank
 from .types import Array
 
 _MEMORY = 8  # steps of EM that an extrapolation is made from
-_HELD_ROWS = 4096  # no more than are looked at to choose the frame
+_HELD_IN_ROUNDS = 4096  # no more than are looked at to choose the frame
 _STRETCH = 2.0  # of a step that leads away from a saddle
 _SMALL_STEPS = 2  # rounds in a row that must hardly raise the likelihood
 
@@ -63,7 +63,7 @@ class _Round:
 
 def _rows_of(problem: Problem) -> AttainableSet:
     """Few rows are whitened once and held; many are read in every round."""
-    if problem.unlabeled.n_rows <= _HELD_ROWS:
+    if problem.unlabeled.n_rows <= _HELD_IN_ROUNDS:
         return hold_all(problem)
     return ReadRows(problem, has_curvature=False)
 

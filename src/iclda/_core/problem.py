@@ -20,7 +20,7 @@ from .whitening import Whitening, whiten
 _LOG_2PI = float(np.log(2 * np.pi))
 # Below this eigenvalue I - B D^-1 B' has lost too many digits: the scatter is summed anew.
 _DOWNDATE_IS_SAFE = 1e-6
-_HELD_ROWS = 4096  # labeled rows that are copied at once
+_HELD_LABELED = 4096  # labeled rows that are copied at once
 # Share of the total variance below which a spread within classes is rounding.
 WITHIN_TOLERANCE = 1e-13
 
@@ -54,7 +54,7 @@ class LabeledSummary:
 
 def summarize_labeled(rows: Rows, labels: GivenLabels, frame: Frame) -> LabeledSummary:
     """One pass for class means, one for the scatter about them; few rows are held instead."""
-    if rows.n_rows <= _HELD_ROWS and labels.labels.shape == (rows.n_rows,):
+    if rows.n_rows <= _HELD_LABELED and labels.labels.shape == (rows.n_rows,):
         return _summarize_held(rows, labels, frame)
     sums = rows.label_sums(labels, frame)
     centers = sums.sums / sums.counts[:, None]
