@@ -246,3 +246,16 @@ def test_the_same_data_give_the_same_fit(sample):
     for random_state in (None, 5):
         a, b = (sample.fit(ImplicitlyConstrainedLDA(random_state=random_state)) for _ in range(2))
         assert_same_fit(a, b, 0)
+
+
+@pytest.mark.parametrize("rare", [0, 1])
+def test_a_class_of_a_single_row_among_many_is_found_in_few_passes(rare):
+    rng = np.random.default_rng(3)
+    X_unlabeled = rng.standard_normal((100_000, 5))
+    X_unlabeled[50_000] += 8
+    X = np.r_[rng.standard_normal((30, 5)), rng.standard_normal((2, 5)) + 8]
+    y = np.r_[np.full(30, 1 - rare), np.full(2, rare)]
+    fit = ImplicitlyConstrainedLDA(random_state=0).fit(X, y, X_unlabeled=X_unlabeled)
+    assert fit.converged_
+    assert fit.class_weights_[rare] < 1e-4
+    assert fit.n_passes_ <= 15

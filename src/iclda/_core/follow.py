@@ -30,6 +30,7 @@ _MOST_BISECTIONS = 60
 _MOST_INNER = 12  # Newton steps at one tau before a start is softened
 _MOST_PREDICTIONS = 8
 _TOO_FAR = 0.5  # share of tau x entropy that a prediction may lose
+_GENTLE = 0.5  # no fall of tau is taken back that was smaller
 _FALL, _LEAP = 0.1, 0.01  # tau falls by the first, by the second where one step was enough
 _ROUNDING = 1e-13
 
@@ -101,6 +102,8 @@ class Follower:
         best = _Best(state, tol, tol if aim is None else min(aim, tol))
         levels: list[State] = []
         n_iter, n_inner = 0, 0
+        left: System  # that of the last level
+        fall = 1.0  # by what tau fell from there
         while n_iter < max_iter and not best.is_final(n_iter):
             n_iter, n_inner = n_iter + 1, n_inner + 1
             if not smallest_eigenvalue(state.point) > 2 * FLOOR:
@@ -111,6 +114,9 @@ class Follower:
             if has_moved and not is_centered:
                 if n_inner == _MOST_INNER and not levels:
                     state, n_inner = self._reheated(state), 0
+                elif n_inner == _MOST_INNER and fall < _GENTLE:
+                    fall = float(np.sqrt(fall))  # it was too much at once
+                    state, n_inner = self._predict(levels[-1], left, fall), 0
                 continue
             levels.append(state)
             again = self._look(best, state, promised, n_iter, has_moved=has_moved)
@@ -122,7 +128,8 @@ class Follower:
             # No further than the tolerance asks: a smaller tau is harder to follow.
             enough = 0.5 * best.aim / max(state.tau * state.entropy, 1e-300)
             least = _LEAP if n_inner == 1 else _FALL
-            state, n_inner = self._predict(state, system, max(least, min(0.5, enough))), 0
+            fall, left = max(least, min(0.5, enough)), system
+            state, n_inner = self._predict(state, left, fall), 0
         if not np.isfinite(best.gap):
             best.note(state, self.gap(state), n_iter, has_moved=True)
         return Path(best.state, best.gap, n_iter, True, tuple(levels))
