@@ -102,7 +102,7 @@ class Follower:
         best = _Best(state, tol, tol if aim is None else min(aim, tol))
         levels: list[State] = []
         n_iter, n_inner = 0, 0
-        left: System  # that of the last level
+        left: System | None = None  # that of the last level
         fall = 1.0  # by what tau fell from there
         while n_iter < max_iter and not best.is_final(n_iter):
             n_iter, n_inner = n_iter + 1, n_inner + 1
@@ -114,7 +114,7 @@ class Follower:
             if has_moved and not is_centered:
                 if n_inner == _MOST_INNER and not levels:
                     state, n_inner = self._reheated(state), 0
-                elif n_inner == _MOST_INNER and fall < _GENTLE:
+                elif n_inner == _MOST_INNER and left is not None and fall < _GENTLE:
                     fall = float(np.sqrt(fall))  # it was too much at once
                     state, n_inner = self._predict(levels[-1], left, fall), 0
                 continue
