@@ -16,6 +16,7 @@ from ._core.types import AnyArray, Array
 from ._inputs import check_finite, check_rows
 from ._rows.memory import MemoryRows
 from ._rows.open import Backend, Checkable, OpenRows, Request, backend_of
+from ._rows.progress import Part, reading
 from ._rows.sums import joined
 
 
@@ -92,7 +93,8 @@ def apply_in_blocks(estimator: Any, X: Any, function: Callable[[Any], Any]) -> A
         X = check_rows(estimator, X, reset=False)
         return joined((function(rows) for rows, _, _ in MemoryRows(X).blocks()), len(X))
     n_threads = effective_n_jobs(getattr(estimator, "n_jobs", None))
-    return backend.apply_to_rows(X, function, _request(estimator, "X", n_threads))
+    with reading(Part(1)):
+        return backend.apply_to_rows(X, function, _request(estimator, "X", n_threads))
 
 
 def _request(estimator: Any, name: str, n_threads: int = 1) -> Request:

@@ -66,7 +66,7 @@ class OpenRows(Rows, Protocol):
       row or block, and column. Nobody looks at the rows of a source before, and nobody looks at
       what a fit does not read (unlabeled rows, by ``SupervisedLDA``) unless it is ``Checkable``.
     - A pass calls ``progress.report`` after every few ten thousand rows, in the thread that asked
-      for the pass, and counts passes from 1.
+      for the pass. Who asks counts the passes.
     - Where only a read tells, ``n_rows`` may be a large guess until the first pass; but it is 0
       once a sample found nothing. Then there is ``count()``, which reads, if it must, to give the
       exact number.
