@@ -385,6 +385,23 @@ def test_large_maps_and_tables_are_read_in_parts(kind, tmp_path, monkeypatch):
     assert_allclose(fit(large).coef_, fit(FEW).coef_, rtol=1e-9)
 
 
+@pytest.mark.parametrize("is_large", [False, True], ids=["small", "large"])
+@pytest.mark.parametrize("names", [["x0", "x2", "x1"], ["x0", "x1", "y"], [*NAMES, "more"]])
+def test_a_table_of_any_size_must_have_the_columns_of_x_in_their_order(
+    names, is_large, monkeypatch
+):
+    other = pa.table({name: FEW[:, i % 3] for i, name in enumerate(names)})
+    model = MomentConstrainedLDA().fit(FRAMED, SAMPLE.y, X_unlabeled=named(FEW))
+    monkeypatch.setattr(dispatch, "_LARGE", 0 if is_large else 2**28)
+    assert (dispatch.backend_of(other) is not None) == is_large
+    with pytest.raises(ValueError, match=r"feature names should match|has 4 features, but X"):
+        MomentConstrainedLDA().fit(FRAMED, SAMPLE.y, X_unlabeled=other)
+    with pytest.raises(ValueError, match=r"feature names should match|has 4 features, but X"):
+        model.predict(other)
+    same = pa.Table.from_pandas(named(FEW), preserve_index=False)
+    assert_array_equal(model.predict(same), model.predict(named(FEW)))
+
+
 # 36. Sources that change.
 
 

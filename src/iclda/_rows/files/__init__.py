@@ -9,7 +9,8 @@ from ..._core.types import AnyArray, Array
 from ..open import Request
 from .rows import FileRows
 from .slabs import Remembered
-from .source import FileSource, source_of
+from .source import FileSource, is_table, source_of
+from .tables import check_same_names
 
 __all__ = ["FileSource", "apply_to_rows", "open_rows"]
 
@@ -21,8 +22,12 @@ def open_rows(
     source = source_of(X, request.name)
     reader = source.reader.named(request.name)
     reader.use_threads, reader.memory = request.n_threads > 1, source.memory
-    if request.feature_names is not None and reader.feature_names is not None:
-        reader = reader.selected(list(request.feature_names))
+    expected = request.feature_names
+    if expected is not None and reader.feature_names is not None:
+        if is_table(X):  # the same rules as for a small one, which is taken for an array
+            way_out = f"Pass {request.name}.select(feature_names_in_)."
+            check_same_names(reader.feature_names, list(expected), request.name, way_out)
+        reader = reader.selected(list(expected))
     request.check_width(reader.n_features)
     rows = FileRows(
         reader,

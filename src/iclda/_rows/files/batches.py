@@ -12,7 +12,7 @@ import numpy as np
 from ..._core.types import AnyArray
 from .arrays import check_dtype
 from .reader import ArrayChunk, Chunk, Reader, TableChunk
-from .tables import Columns, table_columns, table_dtypes
+from .tables import Columns, check_same_names, table_columns, table_dtypes
 
 # A new iterator over batches; of the columns of these names, of about so many rows, if it can.
 Factory = Callable[["list[str] | None", int], Iterable[Any]]
@@ -191,18 +191,11 @@ class ArrayBatches(_Batches):
 
     def selected(self, names: Sequence[str]) -> ArrayBatches:
         """The same rows; ValueError if their columns have other names, or another order."""
-        found = self.feature_names or []
-        if len(found) != len(names):
-            raise ValueError(
-                f"{self.name} has {len(found)} features, but X of fit has {len(names)}."
-            )
-        for column, (one, other) in enumerate(zip(found, names, strict=True)):
-            if one != other:
-                raise ValueError(
-                    "The feature names should match those that were passed during fit: column "
-                    f"{column} of {self.name} is {one!r}, and was {str(other)!r}. Put the columns "
-                    "of the batches, and feature_names, into the order of feature_names_in_."
-                )
+        way_out = (
+            "Put the columns of the batches, and feature_names, into the order of "
+            "feature_names_in_."
+        )
+        check_same_names(self.feature_names or [], names, self.name, way_out)
         return self
 
     def remember(self, first: Any) -> None:

@@ -38,6 +38,11 @@ def source_of(X: Any, name: str) -> FileSource:
     return X if isinstance(X, FileSource) else FileSource(reader_of(X, name))
 
 
+def is_table(X: Any) -> bool:
+    """Whether it is a table of pyarrow in memory."""
+    return (type(X).__module__.partition(".")[0], type(X).__name__) == ("pyarrow", "Table")
+
+
 def reader_of(X: Any, name: str) -> Reader:
     """A reader of paths, a memory map, or what pyarrow and polars offer."""
     if isinstance(X, np.ndarray):
@@ -51,7 +56,7 @@ def reader_of(X: Any, name: str) -> Reader:
             "several times: pass the dataset or table it came from, or "
             "iclda.rows.from_batches(function that makes a new one)."
         )
-    if kind == ("pyarrow", "Table"):
+    if is_table(X):
         return TableBatches(lambda names, size: X.to_batches(size), name, X.slice(0, 0), len(X))
     if kind[0] == "pyarrow" and hasattr(X, "scanner"):
         return _dataset(X, name)
