@@ -8,7 +8,7 @@ dataset or table; a polars LazyFrame; a Dask array or dataframe; or what the fun
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from math import inf
 from numbers import Integral, Real
 from typing import Any
@@ -19,7 +19,7 @@ from ._rows.files.batches import open_batches
 from ._rows.files.reader import DEFAULT_MEMORY
 from ._rows.files.source import FileSource, reader_of
 from ._rows.files.tables import refuse_repeated
-from ._rows.progress import Callback, Passes, listening
+from ._rows.progress import Callback, Passes, check_callback, listening
 
 __all__ = ["Passes", "bar", "from_batches", "from_dask", "open", "progress"]
 
@@ -174,8 +174,7 @@ def _checked_names(names: Any, argument: str = "feature_names") -> list[str]:
     return found
 
 
-@contextmanager
-def progress(callback: Callback) -> Iterator[None]:
+def progress(callback: Callback) -> AbstractContextManager[None]:
     """Within this block, tell how far passes over many rows are.
 
     Parameters
@@ -187,8 +186,8 @@ def progress(callback: Callback) -> Iterator[None]:
         is read before the first one: labeled rows, if they are many, and the blocks of a cluster
         when they are looked at. An exception that it raises ends the fit.
     """
-    with listening(callback):
-        yield
+    check_callback(callback)
+    return listening(callback)
 
 
 @contextmanager

@@ -113,6 +113,12 @@ def test_an_error_of_the_listener_ends_the_fit(kind):
         fit(SOURCES[kind]())
 
 
+@pytest.mark.parametrize("made", [rows.progress, rows.Passes])
+def test_what_cannot_be_called_is_refused_when_it_is_passed(made):
+    with pytest.raises(TypeError, match=r"callback must be a function .* got 3"):
+        made(3)
+
+
 def test_few_rows_in_memory_say_nothing():
     assert heard(X[:5000]) == []
 

@@ -28,6 +28,15 @@ _listeners: ContextVar[tuple[Callback, ...]] = ContextVar("_listeners", default=
 _part: ContextVar[Part | None] = ContextVar("_part", default=None)
 
 
+def check_callback(callback: Any) -> None:
+    """TypeError for what cannot be called, before anything is read."""
+    if not callable(callback):
+        raise TypeError(
+            "callback must be a function of the number of the pass, rows done, and all rows or "
+            f"None, got {callback!r}."
+        )
+
+
 @contextmanager
 def listening(callback: Callback) -> Iterator[None]:
     """Have passes of this thread call ``callback``; those within one another all are called."""
@@ -82,6 +91,7 @@ class Passes:
     """
 
     def __init__(self, callback: Callback) -> None:
+        check_callback(callback)
         self.callback = callback
 
     def setup(self, estimator: Any, context: Any) -> None:
