@@ -313,6 +313,13 @@ def test_progress_counts_the_rows_of_every_pass(client):
     assert of_last == [(5_000 * (i + 1), N_ROWS) for i in range(N_BLOCKS)]
 
 
+def test_a_client_that_is_closed_is_refused_with_the_way_out():
+    with Client(processes=False, dashboard_address=":0") as closed:
+        pass
+    with pytest.raises(RuntimeError, match=r"Dask client is closed.*client=\.\.\."):
+        fit(from_dask(in_blocks(ROWS), client=closed))
+
+
 def test_nan_on_the_cluster_names_block_row_and_column(client):
     with pytest.raises(ValueError, match=r"X_unlabeled, block 4 contains NaN, .* row 1, column 2"):
         fit(in_blocks(with_entry(np.nan)), MomentConstrainedLDA)

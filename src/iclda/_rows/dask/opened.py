@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pickle
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -80,7 +81,8 @@ def open_blocks(found: Blocks, workers: Workers, name: str, persist: bool | None
     if persist is None and found.n_bytes is not None and not is_kept:
         is_kept = workers.has_room(found.n_bytes)
     n_held = 0 if is_kept else max(_LEAST_HELD, _HELD_ROWS // n_blocks)
-    found, looked = _first_read(found, workers, known, n_held)
+    with _naming_columns(found):
+        found, looked = _first_read(found, workers, known, n_held)
     seen = {i: (one,) for i, one in enumerate(looked)}
     looks, names = _run(workers, found, Step(looks_of, looks_together), seen, None, known)
     _warn_of_small_blocks(looks, name)
@@ -187,8 +189,14 @@ def _run(
         report(n_done, sum(counts) or None)
 
     graph = {**found.graph, **tasks, **tree}
-    try:
+    with _naming_columns(found):
         return workers.run(graph, keys, total, lambda k: known[numbers[k]].label, tell)
+
+
+@contextmanager
+def _naming_columns(found: Blocks) -> Iterator[None]:
+    try:
+        yield
     except BadBlockError as error:
         raise error.with_names(found.feature_names) from None
 
