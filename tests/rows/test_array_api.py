@@ -355,6 +355,22 @@ def test_every_pass_tells_how_far_it_is():
     assert told == [(3, 2000, 3000), (3, 3000, 3000), (0, 2000, 3000), (0, 3000, 3000)]
 
 
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        (lambda tensor: tensor.to_sparse(), TypeError, r"sparse_coo\).* X_unlabeled.to_dense"),
+        (lambda tensor: tensor.to_sparse_csr(), TypeError, r"sparse_csr\).* X_unlabeled.to_dense"),
+        (lambda tensor: tensor.to("meta"), ValueError, "on the meta device, .* no numbers"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:Sparse")
+def test_tensors_whose_numbers_are_not_all_there_are_refused(change, error, message):
+    torch = pytest.importorskip("torch")
+    there = change(torch.tensor(LARGE.X_unlabeled))
+    with pytest.raises(error, match=f"X_unlabeled is .*{message}"):
+        SupervisedLDA().fit(LARGE.X, LARGE.y, X_unlabeled=there)
+
+
 def test_a_fit_tells_of_the_passes_that_it_counts():
     told = []
     there = on("device1", LARGE.X_unlabeled)
