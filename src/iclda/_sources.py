@@ -15,7 +15,15 @@ from ._core.rows import Rows
 from ._core.types import AnyArray, Array
 from ._inputs import check_finite, check_rows
 from ._rows.memory import MemoryRows
-from ._rows.open import Backend, Checkable, OpenRows, Request, backend_of
+from ._rows.open import (
+    Backend,
+    Checkable,
+    Countable,
+    OpenRows,
+    Reopenable,
+    Request,
+    backend_of,
+)
 from ._rows.progress import Part, reading
 from ._rows.sums import joined
 
@@ -37,8 +45,7 @@ class Source:
         """Exact number of rows, which some backends have to read to count."""
         if self.opened is None:
             return len(self.X)
-        count = getattr(self.opened, "count", None)
-        return self.opened.n_rows if count is None else int(count())
+        return self.opened.count() if isinstance(self.opened, Countable) else self.opened.n_rows
 
     def rows(self, weights: Array | None = None, is_member: AnyArray | None = None) -> Rows:
         """All rows, or those that ``is_member`` marks."""
@@ -77,7 +84,8 @@ def open_source(
     else:
         opened = backend.open_rows(X, Request(name) if reset else _request(estimator, name))
         n_features = opened.n_features
-        X = getattr(opened, "source", X)  # opened once, read many times
+        if isinstance(opened, Reopenable):  # opened once, read many times
+            X = opened.source
         _note_features(estimator, opened, reset=reset, name=name)
     names = getattr(estimator, "feature_names_in_", None)
     return Source(X, name, backend, n_features, names, n_threads, opened)

@@ -67,11 +67,8 @@ class OpenRows(Rows, Protocol):
       what a fit does not read (unlabeled rows, by ``SupervisedLDA``) unless it is ``Checkable``.
     - A pass calls ``progress.report`` after every few ten thousand rows, in the thread that asked
       for the pass. Who asks counts the passes.
-    - Where only a read tells, ``n_rows`` may be a large guess until the first pass; but it is 0
-      once a sample found nothing. Then there is ``count()``, which reads, if it must, to give the
-      exact number.
-    - ``source``, if there is one, is opened in place of X from then on: what was learned or kept
-      when X was first opened is not lost.
+    - Where only a read tells, they are ``Countable``, and ``n_rows`` may be a large guess until
+      the first pass; but it is 0 once a sample found nothing.
     """
 
     @property
@@ -84,6 +81,25 @@ class Checkable(Protocol):
 
     def check_finite(self) -> None:
         """ValueError that names the first row and column with NaN or infinity."""
+        ...
+
+
+@runtime_checkable
+class Countable(Protocol):
+    """Rows whose number only a read may tell."""
+
+    def count(self) -> int:
+        """Exact number of rows; reads them if nothing else tells."""
+        ...
+
+
+@runtime_checkable
+class Reopenable(Protocol):
+    """Rows that learned or kept something of X when it was first opened, not to be lost."""
+
+    @property
+    def source(self) -> Any:
+        """What to open in place of X from then on."""
         ...
 
 
