@@ -88,7 +88,7 @@ def from_batches(
     >>> import numpy as np
     >>> from iclda import rows
     >>> rows.from_batches(lambda: (np.full((10, 2), i) for i in range(3)), n_rows=30)
-    <30 x 2 rows of ArrayBatches>
+    <30 x 2 rows of batches of arrays>
     """
     if not callable(factory):
         raise TypeError(

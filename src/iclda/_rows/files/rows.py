@@ -156,8 +156,11 @@ class FileRows(BlockSums):
         for n_rows in promised - {None}:
             assert n_rows is not None
             if n_read > n_rows or (is_end and n_read < n_rows):
-                found = f"{n_read} rows" if is_end else f"more than {n_rows} rows"
-                raise ValueError(f"{self._reader.name} gave {found}, but {n_rows} were expected.")
+                by = self._reader.n_rows_by if n_rows == self._reader.n_rows else ""
+                found = f"{n_read} rows" if is_end else "more"
+                raise ValueError(
+                    f"{self._reader.name} was expected to give {n_rows} rows{by}, but gave {found}."
+                )
 
     # Blocks of a slab.
 

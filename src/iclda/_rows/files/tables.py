@@ -32,7 +32,7 @@ class Columns:
         missing = [str(column) for column in names if column not in there]
         if missing:
             raise ValueError(
-                f"{where} lacks the columns {_listed(missing)}; it has {_listed(self.names)}."
+                f"{where} lacks the columns {listed(missing)}; it has {listed(self.names)}."
             )
         return Columns(self._dtypes, [str(column) for column in names])
 
@@ -58,8 +58,8 @@ class Columns:
         missing = [column for column in self.names if column not in dtypes]
         if missing:
             raise ValueError(
-                f"{where} lacks the columns {_listed(missing)} of {first}; it has "
-                f"{_listed(list(dtypes))}."
+                f"{where} lacks the columns {listed(missing)} of {first}; it has "
+                f"{listed(list(dtypes))}."
             )
         for column in self.names:
             if dtypes[column] != self._dtypes[column]:
@@ -69,7 +69,8 @@ class Columns:
                 )
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """The first of some names."""
     return f"{list(names[:10])}" + (f" and {len(names) - 10} more" if len(names) > 10 else "")
 
 
