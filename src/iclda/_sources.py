@@ -15,7 +15,16 @@ from ._core.rows import Rows
 from ._core.types import AnyArray, Array
 from ._inputs import check_finite, check_rows
 from ._rows.memory import MemoryRows
-from ._rows.open import Backend, Checkable, OpenRows, Request, backend_of
+from ._rows.open import (
+    Backend,
+    Checkable,
+    Countable,
+    OpenRows,
+    Reopenable,
+    Request,
+    backend_of,
+)
+from ._rows.progress import Part, reading
 from ._rows.sums import joined
 
 
@@ -36,8 +45,7 @@ class Source:
         """Exact number of rows, which some backends have to read to count."""
         if self.opened is None:
             return len(self.X)
-        count = getattr(self.opened, "count", None)
-        return self.opened.n_rows if count is None else int(count())
+        return self.opened.count() if isinstance(self.opened, Countable) else self.opened.n_rows
 
     def rows(self, weights: Array | None = None, is_member: AnyArray | None = None) -> Rows:
         """All rows, or those that ``is_member`` marks."""
@@ -76,7 +84,8 @@ def open_source(
     else:
         opened = backend.open_rows(X, Request(name) if reset else _request(estimator, name))
         n_features = opened.n_features
-        X = getattr(opened, "source", X)  # opened once, read many times
+        if isinstance(opened, Reopenable):  # opened once, read many times
+            X = opened.source
         _note_features(estimator, opened, reset=reset, name=name)
     names = getattr(estimator, "feature_names_in_", None)
     return Source(X, name, backend, n_features, names, n_threads, opened)
@@ -92,7 +101,8 @@ def apply_in_blocks(estimator: Any, X: Any, function: Callable[[Any], Any]) -> A
         X = check_rows(estimator, X, reset=False)
         return joined((function(rows) for rows, _, _ in MemoryRows(X).blocks()), len(X))
     n_threads = effective_n_jobs(getattr(estimator, "n_jobs", None))
-    return backend.apply_to_rows(X, function, _request(estimator, "X", n_threads))
+    with reading(Part(1)):
+        return backend.apply_to_rows(X, function, _request(estimator, "X", n_threads))
 
 
 def _request(estimator: Any, name: str, n_threads: int = 1) -> Request:

@@ -8,7 +8,7 @@ dataset or table; a polars LazyFrame; a Dask array or dataframe; or what the fun
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from math import inf
 from numbers import Integral, Real
 from typing import Any
@@ -19,7 +19,7 @@ from ._rows.files.batches import open_batches
 from ._rows.files.reader import DEFAULT_MEMORY
 from ._rows.files.source import FileSource, reader_of
 from ._rows.files.tables import refuse_repeated
-from ._rows.progress import Callback, Passes, listening
+from ._rows.progress import Callback, Passes, check_callback, listening
 
 __all__ = ["Passes", "bar", "from_batches", "from_dask", "open", "progress"]
 
@@ -88,7 +88,7 @@ def from_batches(
     >>> import numpy as np
     >>> from iclda import rows
     >>> rows.from_batches(lambda: (np.full((10, 2), i) for i in range(3)), n_rows=30)
-    <30 x 2 rows of ArrayBatches>
+    <30 x 2 rows of batches of arrays>
     """
     if not callable(factory):
         raise TypeError(
@@ -174,19 +174,20 @@ def _checked_names(names: Any, argument: str = "feature_names") -> list[str]:
     return found
 
 
-@contextmanager
-def progress(callback: Callback) -> Iterator[None]:
+def progress(callback: Callback) -> AbstractContextManager[None]:
     """Within this block, tell how far passes over many rows are.
 
     Parameters
     ----------
     callback : callable
-        Called with the number of the pass (from 1), the number of rows done, and the number of
-        all rows or None, after every few ten thousand rows, in the thread that called ``fit`` or
-        ``predict``. An exception that it raises ends the fit.
+        Called with the number of the pass, the number of rows done, and the number of all rows or
+        None, after every few ten thousand rows, in the thread that called ``fit`` or ``predict``.
+        Passes over the unlabeled rows are numbered from 1, as ``n_passes_`` counts them. 0 is what
+        is read before the first one: labeled rows, if they are many, and the blocks of a cluster
+        when they are looked at. An exception that it raises ends the fit.
     """
-    with listening(callback):
-        yield
+    check_callback(callback)
+    return listening(callback)
 
 
 @contextmanager
@@ -224,19 +225,22 @@ def bar(title: str = "") -> Iterator[None]:
     )
     with Progress(*columns, console=Console(stderr=True), expand=True) as shown:
         task = shown.add_task(title, total=None, rows="")
-        last = 0
+        last: tuple[int, int] | None = None
 
         def advance(n_pass: int, n_done: int, n_all: int | None) -> None:
             nonlocal last
-            if n_pass != last:  # times are those of this pass
-                last = n_pass
-                shown.reset(task, total=n_all, description=f"{title} pass {n_pass}".lstrip())
             of_all = "" if n_all is None else f" of {n_all:,}"
-            shown.update(task, completed=n_done, total=n_all, rows=f"{n_done:,}{of_all} rows")
+            told = f"{n_done:,}{of_all} rows"
+            if last is None or n_pass != last[0] or n_done < last[1]:  # times are of this pass
+                pass_ = f"{title} pass {n_pass}".lstrip()
+                shown.tasks[0].total = n_all  # neither call below forgets one that was known
+                shown.reset(task, completed=n_done, description=pass_, rows=told)
+            last = n_pass, n_done
+            shown.update(task, completed=n_done, total=n_all, rows=told)
 
         try:
             with listening(advance):
                 yield
         finally:
-            if last == 0:  # rows were few: nothing is left on the screen
+            if last is None:  # rows were few: nothing is left on the screen
                 shown.remove_task(task)

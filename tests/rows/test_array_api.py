@@ -18,6 +18,7 @@ from iclda._rows.array_api.devices import is_out_of_memory, place_of, to_host
 from iclda._rows.array_api.rows import ArrayRows
 from iclda._rows.memory import MemoryRows
 from iclda._rows.open import Request
+from iclda._rows.progress import Part, reading
 from iclda.rows import progress
 from problems import ALL, SEMI_SUPERVISED, draw_sample
 
@@ -348,9 +349,36 @@ def test_every_pass_tells_how_far_it_is():
     told = []
     there = ArrayRows(on("device1", X), block_rows=2000)
     with progress(lambda *numbers: told.append(numbers)):
-        there.moments(FRAME)
+        with reading(Part(3)):
+            there.moments(FRAME)
         there.label_sums(RULES["two, soft"], FRAME)
-    assert told == [(1, 2000, 3000), (1, 3000, 3000), (2, 2000, 3000), (2, 3000, 3000)]
+    assert told == [(3, 2000, 3000), (3, 3000, 3000), (0, 2000, 3000), (0, 3000, 3000)]
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        (lambda tensor: tensor.to_sparse(), TypeError, r"sparse_coo\).* X_unlabeled.to_dense"),
+        (lambda tensor: tensor.to_sparse_csr(), TypeError, r"sparse_csr\).* X_unlabeled.to_dense"),
+        (lambda tensor: tensor.to("meta"), ValueError, "on the meta device, .* no numbers"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:Sparse")
+def test_tensors_whose_numbers_are_not_all_there_are_refused(change, error, message):
+    torch = pytest.importorskip("torch")
+    there = change(torch.tensor(LARGE.X_unlabeled))
+    with pytest.raises(error, match=f"X_unlabeled is .*{message}"):
+        SupervisedLDA().fit(LARGE.X, LARGE.y, X_unlabeled=there)
+
+
+def test_a_fit_tells_of_the_passes_that_it_counts():
+    told = []
+    there = on("device1", LARGE.X_unlabeled)
+    with progress(lambda *numbers: told.append(numbers)):
+        model = ImplicitlyConstrainedLDA().fit(LARGE.X, LARGE.y, X_unlabeled=there)
+    numbers = [n_pass for n_pass, _, _ in told]
+    assert numbers == sorted(numbers)
+    assert numbers[-1] == model.n_passes_
 
 
 def test_without_torch_and_triton_there_are_no_kernels(monkeypatch):

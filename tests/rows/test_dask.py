@@ -306,11 +306,18 @@ def test_weights_of_many_rows_travel_without_a_warning(client):
 def test_progress_counts_the_rows_of_every_pass(client):
     heard = []
     with progress(lambda *counts: heard.append(counts)):
-        fit(in_blocks(ROWS))
-    passes = sorted({n_pass for n_pass, _, _ in heard})
-    assert passes == list(range(1, len(passes) + 1))
+        model = fit(in_blocks(ROWS))
+    passes = list(dict.fromkeys(n_pass for n_pass, _, _ in heard))
+    assert passes == list(range(model.n_passes_ + 1))  # 0: the look at the blocks
     of_last = [(n_done, n_all) for n_pass, n_done, n_all in heard if n_pass == passes[-1]]
     assert of_last == [(5_000 * (i + 1), N_ROWS) for i in range(N_BLOCKS)]
+
+
+def test_a_client_that_is_closed_is_refused_with_the_way_out():
+    with Client(processes=False, dashboard_address=":0") as closed:
+        pass
+    with pytest.raises(RuntimeError, match=r"Dask client is closed.*client=\.\.\."):
+        fit(from_dask(in_blocks(ROWS), client=closed))
 
 
 def test_nan_on_the_cluster_names_block_row_and_column(client):

@@ -247,6 +247,18 @@ def test_a_dataframe_without_rows_is_as_an_array_without_rows():
     assert_same_fit(model, expected)
 
 
+def test_a_column_of_text_in_a_dataframe_is_named():
+    text = frame_of(ROWS[:100]).assign(c="text")
+    frame = dask.dataframe.from_pandas(text, npartitions=2)
+    with pytest.raises(ValueError, match=r"X_unlabeled, block . holds .*, first in column 'c'"):
+        MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=frame)
+
+
+def test_rows_in_memory_are_no_source_of_a_cluster():
+    with pytest.raises(TypeError, match=r"or a list of loaders, got ndarray\..*from_array"):
+        from_dask(ROWS)
+
+
 def test_a_column_of_a_dataframe_is_refused_with_the_way_out():
     frame = dask.dataframe.from_pandas(frame_of(ROWS), npartitions=3)
     with pytest.raises(TypeError, match=r"2-d, .* a Dask Series: pass X_unlabeled\.to_frame\(\)"):

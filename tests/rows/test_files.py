@@ -385,6 +385,23 @@ def test_large_maps_and_tables_are_read_in_parts(kind, tmp_path, monkeypatch):
     assert_allclose(fit(large).coef_, fit(FEW).coef_, rtol=1e-9)
 
 
+@pytest.mark.parametrize("is_large", [False, True], ids=["small", "large"])
+@pytest.mark.parametrize("names", [["x0", "x2", "x1"], ["x0", "x1", "y"], [*NAMES, "more"]])
+def test_a_table_of_any_size_must_have_the_columns_of_x_in_their_order(
+    names, is_large, monkeypatch
+):
+    other = pa.table({name: FEW[:, i % 3] for i, name in enumerate(names)})
+    model = MomentConstrainedLDA().fit(FRAMED, SAMPLE.y, X_unlabeled=named(FEW))
+    monkeypatch.setattr(dispatch, "_LARGE", 0 if is_large else 2**28)
+    assert (dispatch.backend_of(other) is not None) == is_large
+    with pytest.raises(ValueError, match=r"feature names should match|has 4 features, but X"):
+        MomentConstrainedLDA().fit(FRAMED, SAMPLE.y, X_unlabeled=other)
+    with pytest.raises(ValueError, match=r"feature names should match|has 4 features, but X"):
+        model.predict(other)
+    same = pa.Table.from_pandas(named(FEW), preserve_index=False)
+    assert_array_equal(model.predict(same), model.predict(named(FEW)))
+
+
 # 36. Sources that change.
 
 
@@ -546,7 +563,7 @@ def test_a_file_that_shrinks_during_a_fit_is_named_with_both_sizes(tmp_path):
 
     with (
         rows.progress(shrink),
-        pytest.raises(ValueError, match=f"has {size - 8} bytes, not {size}"),
+        pytest.raises(ValueError, match=f"has {size - 8} bytes, and had {size} when it was opened"),
     ):
         fit(mapped, ImplicitlyConstrainedLDA)
 
@@ -571,7 +588,7 @@ def test_a_map_that_is_cut_short_while_it_is_read_is_named(tmp_path):
     np.save(path, X)
     (chunk,) = MappedArray(np.load(path, mmap_mode="r"), "X").chunks(100)
     os.truncate(path, 10_000)
-    with pytest.raises(ValueError, match=r"rows\.npy has 10000 bytes, not 1800128"):
+    with pytest.raises(ValueError, match=r"rows\.npy has 10000 bytes, and had 1800128"):
         chunk.fill(np.empty((100, 3), X.dtype), 100_000)
 
 
@@ -867,16 +884,16 @@ def test_labels_and_weights_of_another_length_are_refused(folder):
         )
 
 
-@pytest.mark.parametrize(("n_rows", "found"), [(29_999, "more than 29999"), (30_001, "30000")])
+@pytest.mark.parametrize(("n_rows", "found"), [(29_999, "more"), (30_001, "30000 rows")])
 def test_a_promise_of_another_number_of_rows_is_refused(n_rows, found):
     source = rows.from_batches(lambda: [WHOLE], n_rows=n_rows)
-    with pytest.raises(ValueError, match=f"gave {found} rows, but {n_rows} were expected"):
+    with pytest.raises(ValueError, match=rf"{n_rows} rows \(n_rows=.*\), but gave {found}\."):
         fit(source)
 
 
 def test_a_source_too_short_for_a_first_look_is_refused():
     source = rows.from_batches(lambda: [FEW], n_rows=501)
-    with pytest.raises(ValueError, match="X_unlabeled ended before its row 500"):
+    with pytest.raises(ValueError, match=r"X_unlabeled ended before its row 500 \(n_rows=501 of"):
         fit(source)
 
 
@@ -943,6 +960,76 @@ def test_readers_of_arrow_are_refused_with_the_way_out(folder):
         fit(pq.ParquetFile(folder / "rows.parquet"))
 
 
+NO_LIST = {
+    "set": lambda path: {path},
+    "generator": lambda path: path.parent.glob(path.name),
+    "array": lambda path: np.array([str(path)]),
+    "array of objects": lambda path: np.array([path]),
+    "pandas Series": lambda path: pd.Series([str(path)]),
+    "polars Series": lambda path: pl.Series([str(path)]),
+}
+
+
+@pytest.mark.parametrize("kind", NO_LIST)
+def test_paths_that_come_in_no_list_are_refused_with_the_way_out(kind, folder):
+    def paths():
+        return NO_LIST[kind](folder / "rows.npy")
+
+    with pytest.raises(TypeError, match=r"X_unlabeled is of type .* pass list\(X_unlabeled\)"):
+        fit(paths())
+    with pytest.raises(TypeError, match=r"X is of type .* pass list\(X\)"):
+        rows.open(paths())
+    assert rows.open(list(paths())).reader.n_rows == len(X)
+
+
+def test_the_home_folder_may_be_left_out_of_a_path(folder, monkeypatch):
+    monkeypatch.setenv("HOME", str(folder))
+    assert rows.open("~/rows.npy").reader.n_rows == len(X)
+    assert rows.open(Path("~") / "rows.n*y").reader.n_rows == len(X)
+
+
+LAZY_FAULTS = {
+    "no such column": (lambda good: good.select("nope"), ValueError, "ColumnNotFoundError: .*nope"),
+    "a cast that fails": (
+        lambda good: good.with_columns(x1=pl.lit("text").cast(pl.Float64)),
+        ValueError,
+        "conversion from `str`",
+    ),
+    "no such file": (lambda good: pl.scan_parquet("none.parquet"), FileNotFoundError, "none"),
+}
+
+
+@pytest.mark.parametrize(("change", "error", "message"), LAZY_FAULTS.values(), ids=LAZY_FAULTS)
+def test_errors_of_a_query_name_the_argument_and_leave_out_its_plan(change, error, message):
+    query = change(pl.from_pandas(named(FEW)).lazy())
+    with pytest.raises(error, match=f"^X_unlabeled: the LazyFrame .*{message}") as caught:
+        MomentConstrainedLDA().fit(FRAMED, SAMPLE.y, X_unlabeled=query)
+    assert "\n" not in str(caught.value)
+    with pytest.raises(error, match=r"^X: the LazyFrame"):
+        MomentConstrainedLDA().fit(query, np.arange(500) % 2)
+
+
+def test_a_file_of_more_columns_than_x_which_has_no_names_says_how_to_choose(tmp_path):
+    frame = named(FEW).assign(id=np.arange(500).astype(str))
+    frame.to_parquet(tmp_path / "rows.parquet")
+    with pytest.raises(ValueError, match=r"has 4 features, .* 'id'\], .*open\(\.\.\., columns="):
+        fit(tmp_path / "rows.parquet")
+
+
+def test_an_error_of_a_factory_says_which_batch_it_was():
+    def batches():
+        yield FEW
+        raise KeyError("missing")
+
+    source = rows.from_batches(batches)
+    with pytest.raises(KeyError, match="missing") as caught:
+        fit(source)
+    assert caught.value.__notes__ == ["Raised while batch 1 of X_unlabeled was made."]
+    with pytest.raises(ZeroDivisionError) as caught:
+        rows.from_batches(lambda: 1 / 0)
+    assert caught.value.__notes__ == ["Raised by the factory of batches that was passed for X."]
+
+
 NO_BATCHES = {
     "None": (None, "must return an iterable of batches, got NoneType"),
     "one number": (3, "must return an iterable of batches, got int"),
@@ -959,8 +1046,11 @@ def test_what_is_no_batch_is_refused(batches, message):
 
 
 def test_a_source_says_what_it_is(folder):
-    assert repr(rows.open(folder / "rows.npy")) == "<150000 x 3 rows of NumpyFiles>"
-    assert repr(rows.from_batches(lambda: [FEW])) == "<? x 3 rows of ArrayBatches>"
+    assert repr(rows.open(folder / "rows.npy")) == "<150000 x 3 rows of .npy files>"
+    assert repr(rows.from_batches(lambda: [FEW])) == "<? x 3 rows of batches of arrays>"
+    lazy = pl.from_pandas(named(FEW)).lazy()
+    assert repr(rows.open(lazy)) == "<? x 3 rows of a polars LazyFrame>"
+    assert repr(rows.open(pa.table(named(FEW)))) == "<500 x 3 rows of a pyarrow table>"
 
 
 def test_nothing_goes_on_reading_after_an_error(folder):

@@ -11,6 +11,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from iclda import ImplicitlyConstrainedLDA, MomentConstrainedLDA, SupervisedLDA, rows
+from iclda._rows.progress import Part, reading, report
 from problems import SEMI_SUPERVISED
 
 RNG = np.random.default_rng(78)
@@ -60,6 +61,31 @@ def test_how_many_rows_there_are_is_told_when_it_is_known():
     assert set(numbers) == set(range(1, numbers[-1] + 1))
 
 
+@pytest.mark.parametrize("method", SEMI_SUPERVISED.values(), ids=SEMI_SUPERVISED)
+def test_passes_over_two_sources_are_told_as_one(method):
+    told, y = [], np.where(np.arange(len(X)) < 10, np.arange(len(X)) % 2, -1)
+    with rows.progress(lambda *event: told.append(event)):
+        model = method().fit(rows.open(X), y, X_unlabeled=X[:100_000])
+    numbers = [n_pass for n_pass, _, _ in told]
+    assert list(dict.fromkeys(numbers)) == list(range(1, model.n_passes_ + 1))
+    for n_pass in set(numbers):
+        done = [n_done for number, n_done, _ in told if number == n_pass]
+        assert done == sorted(set(done))
+        assert done[-1] == 240_000
+    assert {n_all for n_pass, _, n_all in told if n_pass == 1} == {None, 240_000}
+    assert {n_all for n_pass, _, n_all in told if n_pass > 1} <= {240_000}
+
+
+@pytest.mark.parametrize("method", SEMI_SUPERVISED.values(), ids=SEMI_SUPERVISED)
+def test_many_labeled_rows_are_told_before_the_first_pass(method):
+    told, y = [], np.where(np.arange(len(X)) < 70_000, np.arange(len(X)) % 2, -1)
+    with rows.progress(lambda *event: told.append(event)):
+        model = method().fit(X + 2 * y[:, None], y)
+    numbers = [n_pass for n_pass, _, _ in told]
+    assert list(dict.fromkeys(numbers)) == list(range(model.n_passes_ + 1))
+    assert numbers == sorted(numbers)
+
+
 def test_predictions_are_told_too():
     model, told = fit(X), []
     with rows.progress(lambda *event: told.append(event)):
@@ -87,6 +113,12 @@ def test_an_error_of_the_listener_ends_the_fit(kind):
         fit(SOURCES[kind]())
 
 
+@pytest.mark.parametrize("made", [rows.progress, rows.Passes])
+def test_what_cannot_be_called_is_refused_when_it_is_passed(made):
+    with pytest.raises(TypeError, match=r"callback must be a function .* got 3"):
+        made(3)
+
+
 def test_few_rows_in_memory_say_nothing():
     assert heard(X[:5000]) == []
 
@@ -97,6 +129,26 @@ def test_a_bar_is_drawn_on_the_error_stream(capsys):
     shown = capsys.readouterr()
     assert shown.out == ""
     assert re.search(r"pass [1-9]+ .*140,000 of 140,000 rows", shown.err)
+
+
+def test_a_bar_that_begins_anew_shows_the_rows_of_its_pass(monkeypatch):
+    from rich.progress import Progress
+
+    shown = []
+
+    def look(self):
+        (task,) = self.tasks
+        shown.append((task.description, task.completed, task.fields["rows"]))
+
+    monkeypatch.setattr(Progress, "refresh", look)
+    with rows.bar():
+        report(50, 100)
+        with reading(Part(1)):
+            report(100, None)
+        with reading(Part(2)):
+            report(20, 100)
+    assert ("pass 2", 20, "20 of 100 rows") in shown
+    assert all(rows.startswith(f"{done}") for title, done, rows in shown if title)
 
 
 def test_a_bar_of_few_rows_leaves_nothing_behind(capsys):
@@ -119,8 +171,8 @@ def test_callbacks_of_scikit_learn_can_listen():
     model = make_pipeline(clone(SupervisedLDA())).set_callbacks(passes)
     y = np.arange(len(X)) % 2
     model.fit(X + y[:, None], y)
-    assert told[-1][1:] == (140_000, 140_000)
-    assert len(told) == len(set(told))  # once, however deep the tasks of scikit-learn are
+    of_pass = [(0, 65_536, 140_000), (0, 131_072, 140_000), (0, 140_000, 140_000)]
+    assert told == 2 * of_pass  # two sums; each told once, however deep scikit-learn's tasks are
     n_told = len(told)
     fit(X)
     assert len(told) == n_told

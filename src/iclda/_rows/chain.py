@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from typing import TypeVar
 
 import numpy as np
 
@@ -11,15 +13,23 @@ from .._core.labelsums import LabelSums, Rule, no_label_sums, scaled
 from .._core.moments import Moments, no_moments
 from .._core.rows import Rows
 from .._core.types import AnyArray, Array
+from .progress import Part, reading
+
+Result = TypeVar("Result")
 
 
 class ChainedRows:
-    """The rows of the first part, then those of the second, and so on; all weights x ``factor``."""
+    """The rows of the first part, then those of the second, and so on; all weights x ``factor``.
+
+    Passes over all of them are counted here, and told as one.
+    """
 
     def __init__(self, parts: Sequence[Rows], n_features: int, factor: float = 1.0) -> None:
         self._parts = [part for part in parts if part.n_rows > 0]
         self._n_features = n_features
         self._factor = factor
+        self._n_passes = 0
+        self._n_told: list[int | None] = [None] * len(self._parts)  # rows of each, once read
 
     @property
     def n_rows(self) -> int:
@@ -30,8 +40,8 @@ class ChainedRows:
         return self._n_features
 
     def moments(self, frame: Frame) -> Moments:
-        none = no_moments(self._n_features)
-        return sum((part.moments(frame) for part in self._parts), none).scaled(self._factor)
+        found = self._pass(lambda part: part.moments(frame))
+        return sum(found, no_moments(self._n_features)).scaled(self._factor)
 
     def label_sums(
         self,
@@ -42,16 +52,33 @@ class ChainedRows:
         curvature: int | AnyArray = 0,
     ) -> LabelSums:
         total = no_label_sums(rule.n_classes, self._n_features)
-        for part in self._parts:
-            total = total + part.label_sums(rule, frame, centers, curvature=curvature)
+        for sums in self._pass(
+            lambda part: part.label_sums(rule, frame, centers, curvature=curvature)
+        ):
+            total = total + sums
         return scaled(total, self._factor)
+
+    def _pass(self, of_part: Callable[[Rows], Result]) -> list[Result]:
+        """One pass over all rows: a result of every part, in their order."""
+        self._n_passes += 1
+        found = []
+        for i, part in enumerate(self._parts):
+            before, after = self._n_told[:i], self._n_told[i + 1 :]
+            n_after = None if None in after else sum(n or 0 for n in after)
+            told = Part(self._n_passes, sum(n or 0 for n in before), n_after)
+            with reading(told):
+                found.append(of_part(part))
+            self._n_told[i] = told.n_done
+        return found
 
     def sample(self, n: int, seed: int) -> tuple[AnyArray, Array]:
         share = min(1.0, n / max(1, self.n_rows))
-        drawn = [
-            part.sample(max(1, round(share * part.n_rows)), seed + i)
-            for i, part in enumerate(self._parts)
-        ]
+        # Between passes, what a sample takes is not worth a word; the first look may be long.
+        with reading(Part(None)) if self._n_passes else nullcontext():
+            drawn = [
+                part.sample(max(1, round(share * part.n_rows)), seed + i)
+                for i, part in enumerate(self._parts)
+            ]
         if not drawn:
             return np.zeros((0, self._n_features)), np.zeros(0)
         if len(drawn) == 1:
@@ -60,5 +87,6 @@ class ChainedRows:
         return rows, self._factor * np.concatenate([weights for _, weights in drawn])
 
     def responsibilities(self, rule: Rule, frame: Frame) -> Array:
-        shares = [part.responsibilities(rule, frame) for part in self._parts]
+        with reading(Part(None)):
+            shares = [part.responsibilities(rule, frame) for part in self._parts]
         return np.concatenate(shares) if shares else np.zeros((0, rule.n_classes))

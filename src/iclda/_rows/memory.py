@@ -37,7 +37,6 @@ class MemoryRows(BlockSums):
         self._n_rows = len(X) if self._is_member is None else int(self._is_member.sum())
         self._block_rows = block_rows or rows_per_block(X.shape[1])
         self._n_threads = n_threads
-        self._n_passes = 0
 
     @property
     def n_rows(self) -> int:
@@ -82,9 +81,8 @@ class MemoryRows(BlockSums):
             starts = range(begin, min(begin + length, n_all), self._block_rows)
             return of_blocks(map(self._block, starts))
 
-        self._n_passes += 1
         sums = in_order(of_group, range(0, n_all, length), self._n_threads)
-        return added(reported(sums, self._n_passes, length, n_all))
+        return added(reported(sums, length, n_all))
 
     def sample(self, n: int, seed: int) -> tuple[AnyArray, Array]:
         index: slice | AnyArray = slice(None)

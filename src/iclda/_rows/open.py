@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Protocol, cast, runtime_checkable
@@ -33,6 +33,7 @@ _FILE_TYPES = {
 # Taken for arrays in memory unless they are large.
 _LARGE_TYPES = {("numpy", "memmap"), ("pyarrow", "Table")}
 _LARGE = 2**28  # bytes
+_WITH_COLUMNS = {"numpy", "pandas", "polars"}  # whose 1-d arrays may hold paths
 _FEW = 64  # entries of a list that are looked at: one that holds a path must hold nothing else
 
 
@@ -66,12 +67,9 @@ class OpenRows(Rows, Protocol):
       row or block, and column. Nobody looks at the rows of a source before, and nobody looks at
       what a fit does not read (unlabeled rows, by ``SupervisedLDA``) unless it is ``Checkable``.
     - A pass calls ``progress.report`` after every few ten thousand rows, in the thread that asked
-      for the pass, and counts passes from 1.
-    - Where only a read tells, ``n_rows`` may be a large guess until the first pass; but it is 0
-      once a sample found nothing. Then there is ``count()``, which reads, if it must, to give the
-      exact number.
-    - ``source``, if there is one, is opened in place of X from then on: what was learned or kept
-      when X was first opened is not lost.
+      for the pass. Who asks counts the passes.
+    - Where only a read tells, they are ``Countable``, and ``n_rows`` may be a large guess until
+      the first pass; but it is 0 once a sample found nothing.
     """
 
     @property
@@ -84,6 +82,25 @@ class Checkable(Protocol):
 
     def check_finite(self) -> None:
         """ValueError that names the first row and column with NaN or infinity."""
+        ...
+
+
+@runtime_checkable
+class Countable(Protocol):
+    """Rows whose number only a read may tell."""
+
+    def count(self) -> int:
+        """Exact number of rows; reads them if nothing else tells."""
+        ...
+
+
+@runtime_checkable
+class Reopenable(Protocol):
+    """Rows that learned or kept something of X when it was first opened, not to be lost."""
+
+    @property
+    def source(self) -> Any:
+        """What to open in place of X from then on."""
         ...
 
 
@@ -142,13 +159,25 @@ def _name_of_backend(X: Any) -> str | None:
     own: str | None = getattr(type(X), "_iclda_backend", None)  # made by iclda.rows
     if own is not None:
         return own
-    if is_path(X) or (isinstance(X, (list, tuple)) and any(map(is_path, X[:_FEW]))):
+    if is_path(X) or _may_hold_paths(X):
         return "files"
-    package = type(X).__module__.partition(".")[0]
+    package = _package_of(X)
     kind = package, type(X).__name__
     if kind in _FILE_TYPES or (kind in _LARGE_TYPES and X.nbytes > _LARGE):
         return "files"
     return _BACKENDS.get(package)
+
+
+def _may_hold_paths(X: Any) -> bool:
+    """A list of paths, or what should have been one: the files backend says so."""
+    if isinstance(X, (set, frozenset, Iterator)):
+        return True
+    is_column = _package_of(X) in _WITH_COLUMNS and len(getattr(X, "shape", ())) == 1
+    return (isinstance(X, (list, tuple)) or is_column) and any(map(is_path, list(X[:_FEW])))
+
+
+def _package_of(X: Any) -> str:
+    return type(X).__module__.partition(".")[0]
 
 
 def is_path(value: Any) -> bool:

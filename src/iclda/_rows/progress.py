@@ -5,14 +5,36 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 Result = TypeVar("Result")
 
-# Number of the pass, from 1; rows done; rows in all, None if that is not known yet.
+# Number of the pass; rows done; rows in all, None if that is not known yet.
 Callback = Callable[[int, int, "int | None"], None]
 
+
+@dataclass
+class Part:
+    """One source's part of a pass. A backend knows its own rows only, and does not count passes."""
+
+    number: int | None  # of the pass, 0: before the first one; None: nothing is told
+    n_before: int = 0  # rows of the sources before it
+    n_after: int | None = 0  # rows of the sources after it; None: not known yet
+    n_done: int = 0  # rows of this one
+
+
 _listeners: ContextVar[tuple[Callback, ...]] = ContextVar("_listeners", default=())
+_part: ContextVar[Part | None] = ContextVar("_part", default=None)
+
+
+def check_callback(callback: Any) -> None:
+    """TypeError for what cannot be called, before anything is read."""
+    if not callable(callback):
+        raise TypeError(
+            "callback must be a function of the number of the pass, rows done, and all rows or "
+            f"None, got {callback!r}."
+        )
 
 
 @contextmanager
@@ -25,20 +47,36 @@ def listening(callback: Callback) -> Iterator[None]:
         _listeners.reset(token)
 
 
-def report(n_pass: int, n_done: int, n_all: int | None) -> None:
+@contextmanager
+def reading(part: Part) -> Iterator[Part]:
+    """Have what is read here told as this part of a pass."""
+    token = _part.set(part)
+    try:
+        yield part
+    finally:
+        _part.reset(token)
+
+
+def report(n_done: int, n_all: int | None) -> None:
     """Tell all listeners. Called once for some ten thousand rows, by the thread that called fit."""
+    part = _part.get() or Part(0)
+    part.n_done = n_done
+    if part.number is None:
+        return
+    if n_all is not None:
+        n_all = None if part.n_after is None else part.n_before + n_all + part.n_after
     listeners = _listeners.get()
     for i, callback in enumerate(listeners):
         if callback not in listeners[:i]:  # one that listens twice is told once
-            callback(n_pass, n_done, n_all)
+            callback(part.number, part.n_before + n_done, n_all)
 
 
-def reported(results: Iterator[Result], n_pass: int, length: int, n_all: int) -> Iterator[Result]:
+def reported(results: Iterator[Result], length: int, n_all: int) -> Iterator[Result]:
     """The same results, each of ``length`` rows, with a report after every one."""
     n_done = 0
     for result in results:
         n_done = min(n_done + length, n_all)
-        report(n_pass, n_done, n_all)
+        report(n_done, n_all)
         yield result
 
 
@@ -53,6 +91,7 @@ class Passes:
     """
 
     def __init__(self, callback: Callback) -> None:
+        check_callback(callback)
         self.callback = callback
 
     def setup(self, estimator: Any, context: Any) -> None:

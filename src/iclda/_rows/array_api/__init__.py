@@ -40,9 +40,24 @@ def apply_to_rows(X: Any, function: Callable[[Any], Any], request: Request) -> A
     return rows.place.xp.concat(results, axis=0)
 
 
+def _check_tensor(X: Any, name: str) -> None:
+    """TypeError or ValueError for a tensor of torch whose numbers are not all there."""
+    if str(X.layout) != "torch.strided":
+        raise TypeError(
+            f"{name} is a sparse tensor ({X.layout}), and rows must be dense: pass "
+            f"{name}.to_dense()."
+        )
+    if X.is_meta:
+        raise ValueError(
+            f"{name} is on the meta device, which holds shapes and no numbers: pass a tensor with "
+            "data."
+        )
+
+
 def _checked(X: Any, request: Request) -> Any:
     name = request.name
     if hasattr(X, "detach"):
+        _check_tensor(X, name)
         X = X.detach()  # sums need no gradient
     shape = tuple(X.shape)
     if len(shape) != 2:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from typing import Any, TypeVar
@@ -77,9 +77,8 @@ class FusedPasses:
     Methods give None where they cannot do what is asked.
     """
 
-    def __init__(self, X: Any, weights: Any, numbers: Iterator[int]) -> None:
+    def __init__(self, X: Any, weights: Any) -> None:
         self._X = _as_tensor(X)
-        self._numbers = numbers  # of passes, from 1
         self._weights = None if weights is None else _as_tensor(weights)
         self._is_broken = False
 
@@ -137,7 +136,7 @@ class FusedPasses:
                 stacklevel=2,
             )
             return None
-        report(next(self._numbers), self._X.shape[0], self._X.shape[0])
+        report(self._X.shape[0], self._X.shape[0])
         return found
 
     def _moments(self, frame: Frame, weight: float) -> Array:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
-from itertools import count
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -35,7 +34,6 @@ class BlockPasses:
     place: Place
     name: str
     block_rows: int | None = None
-    numbers: Iterator[int] = field(default_factory=lambda: count(1))  # of passes, from 1
 
     def __post_init__(self) -> None:
         entries = _BLOCK_ENTRIES[0 if self.place.is_cpu else 1]
@@ -128,11 +126,11 @@ class BlockPasses:
 
     def _cuts(self) -> Iterator[slice]:
         assert self.block_rows is not None
-        n_rows, n_pass = self.X.shape[0], next(self.numbers)
+        n_rows = self.X.shape[0]
         for start in range(0, n_rows, self.block_rows):
             stop = min(start + self.block_rows, n_rows)
             yield slice(start, stop)
-            report(n_pass, stop, n_rows)
+            report(stop, n_rows)
 
     def floating(self, index: slice) -> Any:
         """Rows of a block in the dtype of the sums."""

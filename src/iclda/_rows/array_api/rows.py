@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -44,7 +43,6 @@ class ArrayRows:
         self._is_member = is_member if is_partial else None
         self._n_rows = int(X.shape[0] if self._is_member is None else self._is_member.sum())
         self._block_rows = block_rows
-        self._numbers = count(1)
         self._known: tuple[Frame, Moments] | None = None
 
     @property
@@ -57,13 +55,11 @@ class ArrayRows:
 
     @cached_property
     def _blocks(self) -> BlockPasses:
-        return BlockPasses(
-            self._X, self._weights, self.place, self._name, self._block_rows, self._numbers
-        )
+        return BlockPasses(self._X, self._weights, self.place, self._name, self._block_rows)
 
     @cached_property
     def _fused(self) -> FusedPasses | None:
-        return FusedPasses(self._X, self._weights, self._numbers) if can_fuse(self._X) else None
+        return FusedPasses(self._X, self._weights) if can_fuse(self._X) else None
 
     @cached_property
     def _weights(self) -> Any:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pickle
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -45,7 +46,6 @@ class Opened:
     known: list[Known]
     looked: list[Any]
     n_held: int  # rows of every block that ``looked`` holds; 0: the blocks are kept
-    n_passes: int = 1
 
     @property
     def n_features(self) -> int:
@@ -64,8 +64,7 @@ class Opened:
         own: Mapping[int, dict[str, Any]] | None = None,
     ) -> Any:
         """One pass: inputs, and settings beside those of the step, by number of the block."""
-        self.n_passes += 1
-        return _run(self.workers, self.found, step, inputs, own, self.known, self.n_passes)
+        return _run(self.workers, self.found, step, inputs, own, self.known)
 
     def is_alive(self, workers: Workers) -> bool:
         """Whether these workers still have what they were to keep."""
@@ -82,9 +81,10 @@ def open_blocks(found: Blocks, workers: Workers, name: str, persist: bool | None
     if persist is None and found.n_bytes is not None and not is_kept:
         is_kept = workers.has_room(found.n_bytes)
     n_held = 0 if is_kept else max(_LEAST_HELD, _HELD_ROWS // n_blocks)
-    found, looked = _first_read(found, workers, known, n_held)
+    with _naming_columns(found):
+        found, looked = _first_read(found, workers, known, n_held)
     seen = {i: (one,) for i, one in enumerate(looked)}
-    looks, names = _run(workers, found, Step(looks_of, looks_together), seen, None, known, 1)
+    looks, names = _run(workers, found, Step(looks_of, looks_together), seen, None, known)
     _warn_of_small_blocks(looks, name)
     found = replace(found, n_features=_check_alike(looks, known, name))
     if all(one.names is not None or one.n_rows == 0 for one in looks):
@@ -176,7 +176,6 @@ def _run(
     inputs: Mapping[int, Sequence[Any]],
     own: Mapping[int, dict[str, Any]] | None,
     known: Sequence[Known],
-    n_pass: int,
 ) -> Any:
     tasks = _tasks(step, inputs, own, known)
     keys, numbers = list(tasks), list(inputs)
@@ -187,11 +186,17 @@ def _run(
     def tell(k: int) -> None:
         nonlocal n_done
         n_done += counts[k]
-        report(n_pass, n_done, sum(counts) or None)
+        report(n_done, sum(counts) or None)
 
     graph = {**found.graph, **tasks, **tree}
-    try:
+    with _naming_columns(found):
         return workers.run(graph, keys, total, lambda k: known[numbers[k]].label, tell)
+
+
+@contextmanager
+def _naming_columns(found: Blocks) -> Iterator[None]:
+    try:
+        yield
     except BadBlockError as error:
         raise error.with_names(found.feature_names) from None
 

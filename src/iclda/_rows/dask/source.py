@@ -40,6 +40,12 @@ class DaskSource:
         if isinstance(self.source, (list, tuple)):
             self.source = list(self.source)
             _check_loaders(self.source)
+        elif not hasattr(self.source, "to_delayed") and not isinstance(self.source, Delayed):
+            raise TypeError(
+                "source must be a Dask array, a Dask dataframe, or a list of loaders, got "
+                f"{type(self.source).__name__}. Rows in memory are passed to a classifier as they "
+                "are; dask.array.from_array cuts them into blocks for the workers of a cluster."
+            )
         else:
             kind_of(self.source, "source")
         if not isinstance(self.retries, (int, np.integer)) or self.retries < 0:

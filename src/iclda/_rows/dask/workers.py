@@ -168,6 +168,11 @@ def workers_of(client: Any, retries: int, timeout: float | None) -> Workers:
             "fit waits for the workers, which an asynchronous Dask client cannot: pass "
             "iclda.rows.from_dask(..., client=Client(..., asynchronous=False))."
         )
+    if client.status in ("closing", "closed"):
+        raise RuntimeError(
+            "The Dask client is closed, and the rows are to be read by its workers: make a new one "
+            "(distributed.Client), and pass it as iclda.rows.from_dask(..., client=...)."
+        )
     return Cluster(client, retries, timeout)
 
 

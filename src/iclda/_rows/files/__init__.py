@@ -7,9 +7,11 @@ from typing import Any
 
 from ..._core.types import AnyArray, Array
 from ..open import Request
+from .reader import Reader
 from .rows import FileRows
 from .slabs import Remembered
-from .source import FileSource, source_of
+from .source import FileSource, is_table, source_of
+from .tables import check_same_names, listed
 
 __all__ = ["FileSource", "apply_to_rows", "open_rows"]
 
@@ -21,9 +23,13 @@ def open_rows(
     source = source_of(X, request.name)
     reader = source.reader.named(request.name)
     reader.use_threads, reader.memory = request.n_threads > 1, source.memory
-    if request.feature_names is not None and reader.feature_names is not None:
-        reader = reader.selected(list(request.feature_names))
-    request.check_width(reader.n_features)
+    expected = request.feature_names
+    if expected is not None and reader.feature_names is not None:
+        if is_table(X):  # the same rules as for a small one, which is taken for an array
+            way_out = f"Pass {request.name}.select(feature_names_in_)."
+            check_same_names(reader.feature_names, list(expected), request.name, way_out)
+        reader = reader.selected(list(expected))
+    _check_width(reader, request)
     rows = FileRows(
         reader,
         weights,
@@ -34,6 +40,19 @@ def open_rows(
     )
     rows.source = FileSource(reader, source.memory, Remembered())
     return rows
+
+
+def _check_width(reader: Reader, request: Request) -> None:
+    """ValueError unless there are as many columns as in the fit; of a table, with the way out."""
+    try:
+        request.check_width(reader.n_features)
+    except ValueError as error:
+        if reader.feature_names is None:
+            raise
+        raise ValueError(
+            f"{error} Its columns are {listed(reader.feature_names)}, and X of fit has no names to "
+            "choose among them: pass iclda.rows.open(..., columns=[...]), or a table as X."
+        ) from None
 
 
 def apply_to_rows(X: Any, function: Callable[[Any], Any], request: Request) -> AnyArray:

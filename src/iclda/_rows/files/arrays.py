@@ -33,6 +33,8 @@ class _Stored:
 class NumpyFiles(Reader):
     """The rows of .npy files, one file after the other."""
 
+    kind = ".npy files"
+
     def __init__(self, files: Sequence[Path], name: str) -> None:
         super().__init__(name)
         self._unchanged = Unchanged(files, name)
@@ -132,6 +134,8 @@ def check_dtype(dtype: np.dtype[Any], where: str) -> None:
 
 class MappedArray(Reader):
     """The rows of an array, as a rule one mapped from a file larger than memory."""
+
+    kind = "an array"
 
     def __init__(self, X: AnyArray, name: str) -> None:
         super().__init__(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from copy import copy
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from ..._core.types import AnyArray
 from .arrays import check_dtype
 from .reader import ArrayChunk, Chunk, Reader, TableChunk
-from .tables import Columns, table_columns, table_dtypes
+from .tables import Columns, check_same_names, table_columns, table_dtypes
 
 # A new iterator over batches; of the columns of these names, of about so many rows, if it can.
 Factory = Callable[["list[str] | None", int], Iterable[Any]]
@@ -40,6 +41,7 @@ def open_batches(
             "there are in all, or None, and they are counted."
         )
     reader = _reader(lambda names, size: make(), name, first, n_rows)
+    reader.n_rows_by = "" if n_rows is None else f" (n_rows={n_rows} of iclda.rows.from_batches)"
     reader.remember(first)
     if feature_names is not None:
         reader = reader.with_names(feature_names)
@@ -52,9 +54,9 @@ def open_batches(
 
 def _first_batch(make: Callable[[], Iterable[Any]], name: str) -> Any:
     """The first batch that holds rows; TypeError if the batches can be read only once."""
-    batches = make()
+    batches = _made(make, name)
     iterator = _iterator(batches, name)
-    if iterator is _iterator(batches if iterator is not batches else make(), name):
+    if iterator is _iterator(batches if iterator is not batches else _made(make, name), name):
         raise TypeError(
             f"{name} can be read only once: its factory returned the same iterator twice. Every "
             "call must return a new one that starts from the first row."
@@ -65,6 +67,14 @@ def _first_batch(make: Callable[[], Iterable[Any]], name: str) -> Any:
 def _reader(factory: Factory, name: str, first: Any, n_rows: int | None) -> _Batches:
     kind = ArrayBatches if table_dtypes(first, name) is None else TableBatches
     return kind(factory, name, first, n_rows)
+
+
+def _made(make: Callable[[], Iterable[Any]], name: str) -> Iterable[Any]:
+    try:
+        return make()
+    except Exception as error:
+        error.add_note(f"Raised by the factory of batches that was passed for {name}.")
+        raise
 
 
 def _iterator(batches: Any, name: str) -> Iterator[Any]:
@@ -81,7 +91,14 @@ def _each(batches: Iterable[Any], name: str) -> Iterator[Any]:
     """All batches; what is open is closed when the consumer stops."""
     iterator = _iterator(batches, name)
     try:
-        for number, batch in enumerate(iterator):
+        for number in count():
+            try:
+                batch = next(iterator)
+            except StopIteration:
+                return
+            except Exception as error:
+                error.add_note(f"Raised while batch {number} of {name} was made.")
+                raise
             _check_batch(batch, f"{name}: batch {number}")
             yield batch
     finally:
@@ -161,7 +178,7 @@ class _Batches(Reader):
         return range(self.n_features)
 
     def _batches(self, n_rows: int) -> Iterable[Any]:
-        return self._factory(None, n_rows)
+        return _made(lambda: self._factory(None, n_rows), self.name)
 
     def _chunk(self, batch: Any, where: str, begin: int) -> Chunk:
         raise NotImplementedError
@@ -169,6 +186,8 @@ class _Batches(Reader):
 
 class ArrayBatches(_Batches):
     """Batches that are arrays."""
+
+    kind = "batches of arrays"
 
     def __init__(self, factory: Factory, name: str, first: Any, n_rows: int | None) -> None:
         super().__init__(factory, name, n_rows)
@@ -191,18 +210,11 @@ class ArrayBatches(_Batches):
 
     def selected(self, names: Sequence[str]) -> ArrayBatches:
         """The same rows; ValueError if their columns have other names, or another order."""
-        found = self.feature_names or []
-        if len(found) != len(names):
-            raise ValueError(
-                f"{self.name} has {len(found)} features, but X of fit has {len(names)}."
-            )
-        for column, (one, other) in enumerate(zip(found, names, strict=True)):
-            if one != other:
-                raise ValueError(
-                    "The feature names should match those that were passed during fit: column "
-                    f"{column} of {self.name} is {one!r}, and was {str(other)!r}. Put the columns "
-                    "of the batches, and feature_names, into the order of feature_names_in_."
-                )
+        way_out = (
+            "Put the columns of the batches, and feature_names, into the order of "
+            "feature_names_in_."
+        )
+        check_same_names(self.feature_names or [], names, self.name, way_out)
         return self
 
     def remember(self, first: Any) -> None:
@@ -237,6 +249,7 @@ def _array(batch: Any, where: str) -> AnyArray:
 class TableBatches(_Batches):
     """Batches that are tables of pyarrow, polars or pandas."""
 
+    kind = "batches of tables"
     order = "F"  # a table is copied column by column
 
     def __init__(self, factory: Factory, name: str, first: Any, n_rows: int | None) -> None:
@@ -272,7 +285,7 @@ class TableBatches(_Batches):
         return self._columns.names
 
     def _batches(self, n_rows: int) -> Iterable[Any]:
-        return self._factory(self._columns.names, n_rows)
+        return _made(lambda: self._factory(self._columns.names, n_rows), self.name)
 
     def _chunk(self, batch: Any, where: str, begin: int) -> Chunk:
         place = f"{self.name}: {where} (from row {begin} on)"

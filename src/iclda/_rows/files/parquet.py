@@ -40,6 +40,7 @@ class _Stored:
 class ParquetFiles(Reader):
     """The rows of Parquet files, one file after the other; some of their columns."""
 
+    kind = "Parquet files"
     order = "F"  # a table is copied column by column
 
     def __init__(self, files: Sequence[Path], name: str) -> None:

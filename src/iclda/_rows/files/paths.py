@@ -30,6 +30,7 @@ def files_of(X: Any, name: str) -> tuple[str, list[Path]]:
 
 
 def _expanded(path: str, name: str) -> list[Path]:
+    path = path if os.path.exists(path) else os.path.expanduser(path)
     if os.path.isdir(path):
         found = [file for file in sorted(Path(path).rglob("*")) if _is_data(file, Path(path))]
         rule = f"no file that ends in {', '.join(FORMATS)}"
@@ -75,10 +76,12 @@ class Unchanged:
         for file, first in zip(self._files, self._first, strict=True):
             size, _ = now = _stamp(file, name)
             if now != first:
-                what = "was written to" if size == first[0] else f"has {size} bytes, not {first[0]}"
+                what = f"has {size} bytes, and had {first[0]} when it was opened"
+                if size == first[0]:
+                    what = "was written to since it was opened"
                 raise ValueError(
-                    f"{name} changed between two passes: {os.fspath(file)} {what} since it was "
-                    "opened. Open it again, or fit to a copy that nothing writes to."
+                    f"{name} changed between two passes: {os.fspath(file)} {what}. "
+                    "Open it again, or fit to a copy that nothing writes to."
                 )
 
 

@@ -22,7 +22,9 @@ _COUNTED = 2**16  # rows read at once to be counted
 class Reader:
     """Rows in a fixed order, to be read any number of times. Subclasses supply ``chunks``."""
 
+    kind: str  # what is read, in words
     n_rows: int | None  # None: not known before all were read
+    n_rows_by = ""  # who said so, should it turn out wrong
     n_features: int
     feature_names: list[str] | None = None
     order: Literal["C", "F"] = "C"

@@ -59,7 +59,6 @@ class FileRows(BlockSums):
         self._remembered = Remembered() if remembered is None else remembered
         self._kept: tuple[AnyArray, AnyArray] | None = None  # rows of a sample and their numbers
         self._looked: AnyArray | None = None  # rows of a sample drawn before the first pass
-        self.n_passes = 0
         self.source: object = None  # what to open again
 
     def _sizes(self, n_threads: int, memory: int) -> tuple[int, int]:
@@ -107,7 +106,6 @@ class FileRows(BlockSums):
 
     def _pass(self, slabs: Iterator[Slab], of_slab: Callable[[Slab], Result]) -> Iterator[Result]:
         """Results of a function of all slabs, in order, while the next ones are read."""
-        self.n_passes += 1
         n_all = self._reader.n_rows or self._first_pass.n_rows
 
         def numbered(slab: Slab) -> tuple[int, Result]:
@@ -118,7 +116,7 @@ class FileRows(BlockSums):
             closing(in_order(numbered, ahead, self._n_threads)) as results,
         ):
             for n_done, result in results:
-                report(self.n_passes, n_done, n_all)
+                report(n_done, n_all)
                 yield result
 
     def _slabs(self) -> Iterator[Slab]:
@@ -158,8 +156,11 @@ class FileRows(BlockSums):
         for n_rows in promised - {None}:
             assert n_rows is not None
             if n_read > n_rows or (is_end and n_read < n_rows):
-                found = f"{n_read} rows" if is_end else f"more than {n_rows} rows"
-                raise ValueError(f"{self._reader.name} gave {found}, but {n_rows} were expected.")
+                by = self._reader.n_rows_by if n_rows == self._reader.n_rows else ""
+                found = f"{n_read} rows" if is_end else "more"
+                raise ValueError(
+                    f"{self._reader.name} was expected to give {n_rows} rows{by}, but gave {found}."
+                )
 
     # Blocks of a slab.
 

@@ -34,8 +34,8 @@ def rows_at(reader: Reader, numbers: AnyArray, *, must_exist: bool) -> AnyArray:
         n_found = stop
     if n_found < len(numbers) and (must_exist or reader.n_rows is not None):
         raise ValueError(
-            f"{reader.name} ended before its row {numbers[n_found]}: a source is read several "
-            "times, and must give the same rows every time."
+            f"{reader.name} ended before its row {numbers[n_found]}{reader.n_rows_by}: a source is "
+            "read several times, and must give as many rows as were expected, the same every time."
         )
     return found[:n_found]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -30,7 +31,7 @@ class FileSource:
 
     def __repr__(self) -> str:
         n_rows = "?" if self.reader.n_rows is None else self.reader.n_rows
-        return f"<{n_rows} x {self.reader.n_features} rows of {type(self.reader).__name__}>"
+        return f"<{n_rows} x {self.reader.n_features} rows of {self.reader.kind}>"
 
 
 def source_of(X: Any, name: str) -> FileSource:
@@ -38,9 +39,14 @@ def source_of(X: Any, name: str) -> FileSource:
     return X if isinstance(X, FileSource) else FileSource(reader_of(X, name))
 
 
+def is_table(X: Any) -> bool:
+    """Whether it is a table of pyarrow in memory."""
+    return (type(X).__module__.partition(".")[0], type(X).__name__) == ("pyarrow", "Table")
+
+
 def reader_of(X: Any, name: str) -> Reader:
     """A reader of paths, a memory map, or what pyarrow and polars offer."""
-    if isinstance(X, np.ndarray):
+    if isinstance(X, np.ndarray) and not (X.ndim == 1 and X.dtype.kind in "OTU"):
         return MappedArray(X, name)
     kind = (type(X).__module__.partition(".")[0], type(X).__name__)
     if kind == ("polars", "LazyFrame"):
@@ -51,8 +57,10 @@ def reader_of(X: Any, name: str) -> Reader:
             "several times: pass the dataset or table it came from, or "
             "iclda.rows.from_batches(function that makes a new one)."
         )
-    if kind == ("pyarrow", "Table"):
-        return TableBatches(lambda names, size: X.to_batches(size), name, X.slice(0, 0), len(X))
+    if is_table(X):
+        table = TableBatches(lambda names, size: X.to_batches(size), name, X.slice(0, 0), len(X))
+        table.kind = "a pyarrow table"
+        return table
     if kind[0] == "pyarrow" and hasattr(X, "scanner"):
         return _dataset(X, name)
     _check_paths(X, name)
@@ -64,6 +72,13 @@ def _check_paths(X: Any, name: str) -> None:
     """TypeError for what nothing here reads, with what is read."""
     if is_path(X):
         return
+    is_column = len(getattr(X, "shape", ())) == 1
+    if is_column or isinstance(X, (set, frozenset, Iterator)):
+        raise TypeError(
+            f"{name} is of type {type(X).__name__}: if it holds paths, pass list({name}), in the "
+            "order in which they are to be read. Rows are 2-d; batches of rows come from "
+            "iclda.rows.from_batches(function that makes a new iterator)."
+        )
     if not isinstance(X, (list, tuple)):
         raise TypeError(
             f"{name} must be a path, a list of paths, a NumPy memory map, a pyarrow dataset or "
@@ -90,9 +105,9 @@ def _check_paths(X: Any, name: str) -> None:
 class _Counted(TableBatches):
     """Batches of a table that knows a quick way to count its rows."""
 
-    def __init__(self, factory: Any, name: str, first: Any, count: Any) -> None:
+    def __init__(self, factory: Any, name: str, first: Any, count: Any, kind: str) -> None:
         super().__init__(factory, name, first, None)
-        self._count = count
+        self._count, self.kind = count, kind
 
     def count(self) -> int:
         return int(self._count())
@@ -115,7 +130,9 @@ def _dataset(dataset: Any, name: str) -> Reader:
         except (OSError, pyarrow.ArrowException) as error:
             raise OSError(f"{name}: the dataset cannot be read ({error}).") from error
 
-    return _Counted(batches, name, dataset.schema.empty_table(), dataset.count_rows)
+    return _Counted(
+        batches, name, dataset.schema.empty_table(), dataset.count_rows, "a pyarrow dataset"
+    )
 
 
 def _careful_options(dataset: Any) -> Any:
@@ -139,12 +156,35 @@ def _lazy_frame(frame: Any, name: str) -> Reader:
 
     def batches(names: list[str] | None, size: int) -> Iterator[Any]:
         chosen = frame if names is None else frame.select(names)
-        found = chosen.collect_batches(chunk_size=size, maintain_order=True)
-        try:
-            yield from found
-        finally:
-            # A query runs to its end unless it is told that nobody listens any more.
-            getattr(found, "stop", lambda: None)()
+        with _polars_in_words(polars, name):
+            found = chosen.collect_batches(chunk_size=size, maintain_order=True)
+            try:
+                yield from found
+            finally:
+                # A query runs to its end unless it is told that nobody listens any more.
+                getattr(found, "stop", lambda: None)()
 
-    first = polars.DataFrame(schema=frame.collect_schema())
-    return _Counted(batches, name, first, lambda: frame.select(polars.len()).collect().item())
+    def count() -> int:
+        with _polars_in_words(polars, name):
+            return int(frame.select(polars.len()).collect().item())
+
+    with _polars_in_words(polars, name):
+        first = polars.DataFrame(schema=frame.collect_schema())
+    return _Counted(batches, name, first, count, "a polars LazyFrame")
+
+
+@contextmanager
+def _polars_in_words(polars: Any, name: str) -> Iterator[None]:
+    """Errors of a query with the name of the argument, and without the plan of the query."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"{name}: the LazyFrame reads a file: {error}.") from error
+    except (OSError, polars.exceptions.PolarsError) as error:
+        reason = str(error).strip().partition("\n")[0]
+        is_of_file = isinstance(error, (OSError, polars.exceptions.ComputeError))
+        kind = OSError if is_of_file else ValueError
+        raise kind(
+            f"{name}: the LazyFrame cannot be read ({type(error).__name__}: {reason}). "
+            f"{name}.head().collect() shows what ails the query."
+        ) from error

@@ -32,7 +32,7 @@ class Columns:
         missing = [str(column) for column in names if column not in there]
         if missing:
             raise ValueError(
-                f"{where} lacks the columns {_listed(missing)}; it has {_listed(self.names)}."
+                f"{where} lacks the columns {listed(missing)}; it has {listed(self.names)}."
             )
         return Columns(self._dtypes, [str(column) for column in names])
 
@@ -58,8 +58,8 @@ class Columns:
         missing = [column for column in self.names if column not in dtypes]
         if missing:
             raise ValueError(
-                f"{where} lacks the columns {_listed(missing)} of {first}; it has "
-                f"{_listed(list(dtypes))}."
+                f"{where} lacks the columns {listed(missing)} of {first}; it has "
+                f"{listed(list(dtypes))}."
             )
         for column in self.names:
             if dtypes[column] != self._dtypes[column]:
@@ -69,7 +69,8 @@ class Columns:
                 )
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """The first of some names."""
     return f"{list(names[:10])}" + (f" and {len(names) - 10} more" if len(names) > 10 else "")
 
 
@@ -85,6 +86,20 @@ def arrow_dtype(kind: Any) -> np.dtype[Any] | None:
         dtype: np.dtype[Any] = np.dtype(kind.to_pandas_dtype())
         return dtype
     return None
+
+
+def check_same_names(
+    found: Sequence[str], expected: Sequence[str], name: str, way_out: str
+) -> None:
+    """ValueError unless columns have the names of the fit, in the same order."""
+    if len(found) != len(expected):
+        raise ValueError(f"{name} has {len(found)} features, but X of fit has {len(expected)}.")
+    for column, (one, other) in enumerate(zip(found, expected, strict=True)):
+        if one != other:
+            raise ValueError(
+                "The feature names should match those that were passed during fit: column "
+                f"{column} of {name} is {one!r}, and was {str(other)!r}. {way_out}"
+            )
 
 
 def refuse_repeated(names: Sequence[str], where: str) -> None:
