@@ -263,6 +263,15 @@ def test_other_suffixes_and_folders_are_refused(tmp_path):
         read_table(tmp_path, target="class")
 
 
+def test_a_parquet_file_with_a_name_twice_is_refused(tmp_path):
+    columns = [pa.array([1.0, 2.0]), pa.array([3.0, 4.0]), pa.array(["a", "b"])]
+    pq.write_table(pa.table(columns, names=["x", "x", "class"]), tmp_path / "data.parquet")
+    with pytest.raises(
+        ValueError, match=r"data\.parquet: the column name 'x' stands there 2 times"
+    ):
+        read_table(tmp_path / "data.parquet", target="class")
+
+
 @pytest.mark.parametrize("keep", [10, 100, -10])
 def test_a_parquet_file_that_is_cut_off_is_refused(tmp_path, keep):
     pd.DataFrame({"x": [1.0, 2.0], "class": ["a", "b"]}).to_parquet(tmp_path / "data.parquet")

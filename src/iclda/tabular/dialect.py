@@ -7,7 +7,7 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -103,13 +103,18 @@ def _records(path: Path, text: str, delimiter: str) -> list[list[str]]:
     return records
 
 
-def _columns(path: Path, names: list[str]) -> tuple[str, ...]:
+def refuse_repeated_names(place: str, names: Sequence[str]) -> None:
+    """ValueError for a name that several columns have; none at all is another matter."""
     twice = [name for name, count in Counter(names).items() if count > 1 and name]
     if twice:
         raise ValueError(
-            f"{path}, row 1: the column name {twice[0]!r} stands there "
-            f"{names.count(twice[0])} times: give every column a name of its own."
+            f"{place}: the column name {twice[0]!r} stands there {names.count(twice[0])} times: "
+            "give every column a name of its own."
         )
+
+
+def _columns(path: Path, names: list[str]) -> tuple[str, ...]:
+    refuse_repeated_names(f"{path}, row 1", names)
     if not any(names):
         raise ValueError(f"{path}, row 1 must name the columns, and is empty.")
     return tuple(name or f"(column {number})" for number, name in enumerate(names, 1))

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
-from .dialect import EMPTY_WORDS, Dialect, find_dialect, refuse_open_quote
+from .dialect import EMPTY_WORDS, Dialect, find_dialect, refuse_open_quote, refuse_repeated_names
 from .requirements import require
 
 _CSV_SUFFIXES, _PARQUET_SUFFIXES = (".csv", ".tsv", ".txt"), (".parquet", ".pq")
@@ -137,6 +137,7 @@ class ParquetFile:
         with self._opened() as file:
             self.schema = file.schema_arrow
         self.columns = tuple(self.schema.names)
+        refuse_repeated_names(str(path), self.columns)
 
     def read(self, as_text: Sequence[str]) -> Any:
         """All rows; columns have types in the file, and stay what they are."""
