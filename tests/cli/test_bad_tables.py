@@ -5,6 +5,8 @@ The numbers are those of a list of faults that every part of the package is chec
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from table_files import call, flowers, write
 
@@ -161,7 +163,7 @@ ODD_COLUMNS = {
 def test_23_columns_that_are_no_numbers_are_named_with_the_way_out(tmp_path, values, message, name):
     error = refused(tmp_path, labeled(odd=values), name=name)
     assert message in error
-    assert "leave the column out (--drop 'odd')" in error
+    assert "leave the column out by --drop 'odd'" in error
     assert fit(tmp_path, labeled(odd=values), "--drop", "odd", name=name)[0] == 0
 
 
@@ -328,6 +330,31 @@ def test_23_a_column_of_lists_or_structs(tmp_path, cell):
     error = refused(tmp_path, labeled(odd=[cell] * 90), name="data.parquet")
     assert "Column 'odd' holds values that are neither numbers nor text" in error
     assert "--drop 'odd'" in error
+
+
+def test_two_columns_of_one_name(tmp_path):
+    data, out = write(tmp_path), tmp_path / "out.skops"
+    text = data.read_text().replace("p,q,color", "p,p,color", 1)
+    data.write_text(text)
+    frame = pd.read_csv(data, header=None, skiprows=1, names=range(5)).set_axis(
+        ["p", "p", "color", "wild", "species"], axis=1
+    )
+    table = pa.Table.from_arrays([pa.array(frame.iloc[:, k]) for k in range(5)], frame.columns)
+    pq.write_table(table, tmp_path / "flowers.parquet")
+    for path in (data, tmp_path / "flowers.parquet"):
+        for command in ("fit", "compare"):
+            code, said, error = call(command, path, "--target", "species", "--out", out)
+            assert (code, said, error.count("\n")) == (2, "", 1)
+            assert "the column name 'p' stands there 2 times" in error
+    assert not out.exists()
+
+
+def test_a_column_called_like_a_feature_made_of_another(tmp_path):
+    error = refused(tmp_path, labeled(**{"color = red": 1.5}))
+    assert "'color = red' and 'color' would both become a feature named 'color = red'" in error
+    assert "leave the column out by --drop 'color = red'" in error
+    options = ("--drop", "color = red")
+    assert fit(tmp_path, labeled(**{"color = red": 1.5}), *options)[0] == 0
 
 
 def test_23_lists_in_place_of_categories_at_prediction(tmp_path):

@@ -58,7 +58,7 @@ def test_what_cannot_be_learned_from_is_refused_with_the_way_out(values, message
 def test_all_columns_that_cannot_be_used_are_named_at_once():
     frame = pd.DataFrame({f"n{i}": NAMES for i in range(7)})
     with pytest.raises(
-        ValueError, match=r"--drop 'n0'.*--drop 'n4'.*2 more columns cannot be used"
+        ValueError, match=r"drop the column 'n0'.*column 'n4'\. 2 more columns cannot be used"
     ):
         kinds_of(frame)
 

@@ -122,4 +122,4 @@ def _date_message(name: str, example: Any) -> str:
 
 
 def _drop(name: str) -> str:
-    return f"leave the column out (--drop {name!r})"
+    return f"drop the column {name!r}"

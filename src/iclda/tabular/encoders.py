@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Container, Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -64,7 +65,7 @@ class NumberEncoder(TransformerMixin, BaseEstimator):
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
         """Names of the columns, and "NAME is empty" for flags."""
         check_is_fitted(self)
-        flags = [f"{name} is empty" for name in self.flagged]
+        flags = [_level_name(name, "empty", "") for name in self.flagged]
         return np.array([*self.feature_names_in_, *flags], dtype=object)
 
     def _numbers(self, X: Any) -> Array:
@@ -132,13 +133,38 @@ class CategoryEncoder(TransformerMixin, BaseEstimator):
         return columns
 
 
+def refuse_clashes(features: Any, kinds: Mapping[str, str]) -> None:
+    """ValueError if encoders may make a column whose name another column has, whatever the rows.
+
+    Kinds of columns by name, as ``kinds_of`` gives them.
+    """
+    makers: dict[str, str] = {name: name for name, kind in kinds.items() if kind != CATEGORY}
+    for name, kind in kinds.items():
+        for made in _possible_names(features[name], name, kind):
+            other = makers.setdefault(made, name)
+            if other != name:
+                raise ValueError(
+                    f"Columns {other!r} and {name!r} would both become a feature named {made!r}: "
+                    f"rename one of them, or drop the column {other!r}."
+                )
+
+
+def _possible_names(series: Any, name: str, kind: str) -> list[str]:
+    """Names of features that a column can become, in whichever rows are fitted."""
+    empty = [_level_name(name, "empty", "")] if series.isna().any() else []
+    if kind != CATEGORY:
+        return empty
+    texts = {text for text in texts_of(series.unique()) if text is not None}
+    return [_level_name(name, "=", text) for text in (*sorted(texts), _pool_name(texts))] + empty
+
+
 def refuse_gaps(is_gap: AnyArray, name: str) -> None:
     """ValueError that counts the gaps of a column."""
     if is_gap.any():
         raise ValueError(
             f"Column {name!r} is empty in {is_gap.sum()} of {len(is_gap)} rows, and empty cells "
-            "are to be refused: fill them in, drop the rows or the column, or let them be imputed "
-            "(--missing impute)."
+            "are to be refused: fill them in, drop the rows or the column, or pass "
+            "missing='impute'."
         )
 
 
@@ -153,7 +179,7 @@ def _refuse_extremes(numbers: Array, name: str) -> None:
         f"Column {name!r} holds numbers up to {largest:.3g} in size, with a standard deviation of "
         f"{deviation:.3g}, and nothing above {_LARGEST:g} or that varies by less than "
         f"{_SMALLEST:g} can be computed with: rescale the column, for example divide it by "
-        f"1e{power}, or leave it out (--drop {name!r})."
+        f"1e{power}, or drop the column {name!r}."
     )
 
 
@@ -192,21 +218,26 @@ def _coding(name: str, texts: AnyArray) -> dict[str, Any]:
     levels.sort(key=lambda level: (-level[0], level[1], level[2]))
     places = {level[1:]: code for code, level in enumerate(levels)}
     total = max(sum(level[0] for level in levels), 1)
+    pool = _pool_name(counts)
     return {
         "codes": {text: code for (kind, text), code in places.items() if kind == "="},
         "rare": places.get(("rare", ""), _NEUTRAL),
         "empty": places.get(("empty", ""), _NEUTRAL),
-        "names": [_level_name(name, kind, text) for _, kind, text in levels],
+        "names": [_level_name(name, kind, text or pool) for _, kind, text in levels],
         "shares": [level[0] / total for level in levels],
     }
 
 
+def _pool_name(texts: Container[str]) -> str:
+    """What rare categories are called together: a text that is none of the column's own."""
+    name = "any other"
+    while name in texts:
+        name += " value"
+    return name
+
+
 def _level_name(name: str, kind: str, text: str) -> str:
-    return {
-        "=": f"{name} = {text}",
-        "rare": f"{name} = any other",
-        "empty": f"{name} is empty",
-    }[kind]
+    return f"{name} is empty" if kind == "empty" else f"{name} = {text}"
 
 
 def _indicators(coding: dict[str, Any], texts: AnyArray) -> Array:

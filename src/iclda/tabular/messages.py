@@ -10,6 +10,8 @@ _OPTIONS = {
     "Pass shrinkage": "Pass --shrinkage",
     "pass another shrinkage": "pass another --shrinkage",
     "drop the column": "leave the column out by --drop",
+    "drop the rows or the column": "leave the rows out, or the column by --drop",
+    "pass missing='impute'": "pass --missing impute",
     "or drop columns": "or leave columns out by --drop",
     "Compare with SupervisedLDA": "Compare with --method supervised",
     " (sklearn.preprocessing.StandardScaler)": " or leave it out by --drop",

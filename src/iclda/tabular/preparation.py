@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from .columns import CATEGORY, kinds_of
-from .encoders import CategoryEncoder, NumberEncoder, refuse_gaps
+from .encoders import CategoryEncoder, NumberEncoder, refuse_clashes, refuse_gaps
 
 MISSING = ("impute", "refuse")
 _LEAST_GAPS, _LEAST_SHARE = 10, 0.1
@@ -41,6 +41,7 @@ def preprocessing(features: Any, *, missing: str = "impute") -> ColumnTransforme
     if missing not in MISSING:
         raise ValueError(f"missing must be one of {', '.join(MISSING)}, got {missing!r}.")
     kinds = kinds_of(features)
+    refuse_clashes(features, kinds)
     if missing == "refuse":
         for name in features.columns:
             refuse_gaps(features[name].isna().to_numpy(dtype=bool), name)
