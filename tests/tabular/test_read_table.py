@@ -1,6 +1,7 @@
 import datetime
 import gzip
 import hashlib
+import shlex
 from decimal import Decimal
 
 import numpy as np
@@ -54,7 +55,7 @@ SPELLINGS = {
     "quotes": TEXT.replace("red", '"red"').replace("size", '"size"').encode(),
     "blank lines": ("\n" + TEXT.replace("\n", "\n\n")).encode(),
     "blanks around": TEXT.replace("red", " red ").replace(",a", ", a").encode(),
-    "words for nothing": TEXT.replace("b\n,", "b\nNA,").replace("4,,", "4,null,?").encode(),
+    "words for nothing": TEXT.replace("b\n,", "b\nNA,").replace("4,,", "4,null,").encode(),
 }
 
 
@@ -109,7 +110,7 @@ LABELS = {
     "floats with nan": pa.array([1.0, 2.0, float("nan")]),
     "text of floats": pa.array(["1.0", "2", ""]),
     "categories": pa.array(["1", "2", None]).dictionary_encode(),
-    "large text": pa.array([" 1", "2 ", "NA"], pa.large_string()),
+    "large text": pa.array([" 1", "2 ", " "], pa.large_string()),
 }
 
 
@@ -140,6 +141,32 @@ def test_a_value_of_the_target_can_mark_unlabeled_rows(tmp_path, mark):
     cell = mark.removesuffix(".0")
     table = read(tmp_path, f"x,class\n1,1\n2,2\n3,{cell}\n4,\n", unlabeled=mark)
     assert table.labels.tolist() == ["1", "2", None, None]
+
+
+@pytest.mark.parametrize("word", ["NA", "nan", "?", "None", "unknown", "NULL", "N/A"])
+@pytest.mark.parametrize("others", [("EU", "US"), ("0", "1")])
+def test_words_for_nothing_are_classes_unless_told_and_a_note_says_so(tmp_path, word, others):
+    text = f"x,class\n1.5,{others[0]}\n2,{others[1]}\n3,{word}\n4,{word}\n,{word}\nNA,\n"
+    table = read(tmp_path, text)
+    assert table.labels.tolist() == [*others, word, word, word, None]
+    assert table.notes == (
+        f"{word!r} in column 'class' counts as a class, of 3 rows: pass --unlabeled "
+        f"{shlex.quote(word)} if it marks unlabeled rows.",
+    )
+    told = read(tmp_path, text, unlabeled=word)
+    assert told.labels.tolist() == [*others, None, None, None, None]
+    assert told.notes == ()
+    assert told.features["x"].isna().tolist() == [False] * 4 + [True] * 2
+
+
+def test_one_class_that_may_mean_nothing_is_no_class(tmp_path):
+    with pytest.raises(ValueError, match=r"got 1 class \('NA'\).*If 'NA' means that the class is"):
+        read(tmp_path, "x,class\n1,NA\n2,NA\n")
+
+
+def test_infinity_is_no_class_and_no_fraction(tmp_path):
+    with pytest.raises(ValueError, match=r"'class' holds infinity \(inf\), which is no class"):
+        read(tmp_path, "x,class\n1,1\n2,2\n3,inf\n")
 
 
 def test_minus_one_is_a_class_unless_told_and_a_note_says_so(tmp_path):
