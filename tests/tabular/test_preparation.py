@@ -80,6 +80,15 @@ def test_what_is_learned_of_the_columns_comes_from_the_rows_of_the_fold():
     assert encoder.transform(frame[3:])["x"].tolist() == [2.0]
 
 
+def test_gaps_are_flagged_by_what_the_rows_of_the_fold_show():
+    frame = pd.DataFrame({"x": np.where(np.arange(100) < 50, np.nan, np.arange(100.0))})
+    assert preprocessing(frame).fit(frame[::2]).get_feature_names_out().tolist() == [
+        "x",
+        "x is empty",
+    ]
+    assert preprocessing(frame).fit(frame[50:]).get_feature_names_out().tolist() == ["x"]
+
+
 def test_scaling_changes_nothing_without_shrinkage():
     frame, classes = customers()
     labels = np.where(np.arange(len(frame)) < 60, classes, None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -16,6 +16,7 @@ from .columns import BOOLEAN, CATEGORY, NUMBER, is_boolean
 from .requirements import require
 
 _SMALLEST, _LARGEST = 1e-150, 1e150  # beyond, sums of squares over- or underflow
+_LEAST_GAPS, _LEAST_SHARE = 10, 0.1  # of a column that gets another one to flag them
 _NEUTRAL = -1  # the code of a value that nothing is known about
 
 
@@ -26,8 +27,9 @@ class NumberEncoder(TransformerMixin, BaseEstimator):
     ----------
     missing : {"impute", "refuse"}, default="impute"
         Whether gaps are filled or an error.
-    flagged : sequence of str, default=()
-        Columns that get a second one of 0 and 1, 1 where there was a gap.
+    flagged : sequence of str or "auto", default=()
+        Columns that get a second one of 0 and 1, 1 where there was a gap. "auto" takes those with
+        gaps in at least 1 of 10 rows of the fit, and in 10; of those with the same gaps, the first.
     """
 
     def __init__(self, *, missing: str = "impute", flagged: Any = ()) -> None:
@@ -50,6 +52,8 @@ class NumberEncoder(TransformerMixin, BaseEstimator):
                 for column, known in zip(numbers.T, is_known.T, strict=True)
             ]
         )
+        if self.flagged == "auto":
+            self.flagged_ = _worth_flagging(X.columns, ~is_known)
         return self
 
     def transform(self, X: Any) -> Array:
@@ -58,15 +62,18 @@ class NumberEncoder(TransformerMixin, BaseEstimator):
         _check_feature_names(self, X, reset=False)
         numbers = self._numbers(X)
         is_gap = np.isnan(numbers)
-        places = [list(self.feature_names_in_).index(name) for name in self.flagged]
+        places = [list(self.feature_names_in_).index(name) for name in self._flagged()]
         flags = is_gap[:, places].astype(np.float64)
         return np.column_stack([np.where(is_gap, self.medians_, numbers), flags])
 
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
         """Names of the columns, and "NAME is empty" for flags."""
         check_is_fitted(self)
-        flags = [_level_name(name, "empty", "") for name in self.flagged]
+        flags = [_level_name(name, "empty", "") for name in self._flagged()]
         return np.array([*self.feature_names_in_, *flags], dtype=object)
+
+    def _flagged(self) -> Sequence[str]:
+        return self.flagged_ if self.flagged == "auto" else self.flagged
 
     def _numbers(self, X: Any) -> Array:
         columns = [_as_numbers(X[name], name) for name in X.columns]
@@ -74,6 +81,16 @@ class NumberEncoder(TransformerMixin, BaseEstimator):
             for name, column in zip(X.columns, columns, strict=True):
                 refuse_gaps(np.isnan(column), name)
         return np.column_stack(columns)
+
+
+def _worth_flagging(names: Sequence[str], is_gap: AnyArray) -> list[str]:
+    """Columns with gaps in some share of the rows; of those with the same gaps, the first."""
+    found: dict[bytes, str] = {}
+    for name, column in zip(names, is_gap.T, strict=True):
+        n_gaps = min(column.sum(), (~column).sum())
+        if n_gaps >= max(_LEAST_GAPS, _LEAST_SHARE * len(column)):
+            found.setdefault(np.packbits(column).tobytes(), name)
+    return list(found.values())
 
 
 class CategoryEncoder(TransformerMixin, BaseEstimator):
