@@ -265,15 +265,30 @@ def test_45_a_malicious_model_is_refused(model, tmp_path):
 
 
 THREE_HALVES = ("--prior", "iris=0.5", "--prior", "lily=0.5", "--prior", "rose=0.5")
+NOTHING_FOR_IRIS = ("--prior", "iris=0", "--prior", "lily=0.5", "--prior", "rose=0.5")
 USAGE = {
-    "no such table": (("fit", "nowhere.csv", "--target", "y"), "nowhere.csv does not exist"),
-    "no such model": (("predict", "nowhere", "data.csv"), "nowhere does not exist"),
+    "no such table": (
+        ("fit", "nowhere.csv", "--target", "y"),
+        "nowhere.csv does not exist: check its name",
+    ),
+    "a folder as a table": (("fit", ".", "--target", "y"), "is a folder: name a file in it"),
+    "a folder as a model": (("show", "."), "is a folder: name a file in it"),
+    "no such model": (("predict", "nowhere", "data.csv"), "nowhere does not exist: check its name"),
     "no such model to show": (("show", "nowhere.skops"), "nowhere.skops does not exist"),
     "unknown method": (
         ("fit", "data.csv", "--target", "species", "--method", "svm"),
         "Unknown method 'svm'. There are: iclda (ICLDA), em (EMLDA)",
     ),
     "unknown target": (("fit", "data.csv", "--target", "specie"), "Did you mean 'species'?"),
+    "target in capitals": (("fit", "data.csv", "--target", "SPECIES"), "Did you mean 'species'?"),
+    "prior twice": (
+        ("fit", "data.csv", "--target", "species", "--prior", "iris=0.5", "--prior", "iris=0.2"),
+        "--prior names class 'iris' twice",
+    ),
+    "prior of nothing": (
+        ("fit", "data.csv", "--target", "species", *NOTHING_FOR_IRIS),
+        "--prior gives 0 to ['iris'], which has labeled rows",
+    ),
     "no number": (
         ("fit", "data.csv", "--target", "species", "--shrinkage", "much"),
         "--shrinkage must be a number from 0 to below 1, or auto, got 'much'",
@@ -293,7 +308,7 @@ USAGE = {
     "no model file": (("fit", "data.csv", "--target", "species", "--out", "m.csv"), ".skops file"),
     "no folder": (
         ("fit", "data.csv", "--target", "species", "--out", "no/m.skops"),
-        "The folder no of m.skops does not exist",
+        "The folder no of m.skops does not exist: make it first",
     ),
     "no such id": (("predict", "m.skops", "data.csv", "--id", "key"), "no column 'key' to keep"),
     "the id is taken": (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -208,6 +209,18 @@ def check_out(comparison: Comparison) -> None:
             f"--out {out} holds {' and '.join(strange)} that no comparison there has written, for "
             f"there is no {STORE} beside: name another folder, or move it away."
         )
+
+
+def make_out(comparison: Comparison) -> None:
+    """The folder, and ValueError if it cannot be made or written to."""
+    try:
+        comparison.out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=comparison.out):
+            pass
+    except OSError as error:
+        raise ValueError(
+            f"--out {comparison.out} cannot be written to ({error.strerror}): name another folder."
+        ) from error
 
 
 def _agree(store: Store, comparison: Comparison) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
+from .._whole_file import require_file
 from .dialect import EMPTY_WORDS, Dialect, find_dialect, refuse_open_quote, refuse_repeated_names
 from .requirements import require
 
@@ -38,8 +39,7 @@ class TableFile(Protocol):
 def open_table(path: Path) -> TableFile:
     """A file by its suffix; ValueError if it is none that can be read."""
     path = Path(path)
-    if not path.is_file():
-        raise ValueError(f"{path} {'is a folder' if path.is_dir() else 'does not exist'}.")
+    require_file(path)
     suffixes = [suffix.lower() for suffix in path.suffixes]
     is_packed = suffixes[-1:] == [".gz"]
     last = suffixes[-2] if is_packed and len(suffixes) > 1 else "".join(suffixes[-1:])

@@ -20,6 +20,7 @@ _OPTIONS = {
     "the classes in y are": "the classes are",
     "priors must name every class in y": "--prior must name every class",
     "priors names classes": "--prior names classes",
+    "priors gives 0 to": "--prior gives 0 to",
     "priors must": "The shares of --prior must",
 }
 

@@ -146,7 +146,8 @@ def _read_unlabeled(file: TableFile, features: Any, first: Path) -> Any:
 def _require_columns(file: TableFile, names: Sequence[str]) -> None:
     for name in names:
         if name not in file.columns:
-            close = difflib.get_close_matches(name, file.columns, n=1)
+            alike = [each for each in file.columns if each.casefold() == name.strip().casefold()]
+            close = alike or difflib.get_close_matches(name, file.columns, n=1)
             hint = f" Did you mean {close[0]!r}?" if close else ""
             raise ValueError(
                 f"{file.path} has no column {name!r}.{hint} Its columns are "
