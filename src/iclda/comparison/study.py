@@ -90,11 +90,6 @@ class Comparison:
         """The name of the file."""
         return Path(self.table.sources[0].path).name
 
-    @property
-    def method_names(self) -> list[str]:
-        """Names of the methods."""
-        return [method.name for method in self.methods]
-
     @cached_property
     def splits(self) -> Splits:
         """The folds; ValueError where the labels do not allow them."""
@@ -106,8 +101,8 @@ class Comparison:
 
     @cached_property
     def is_slow(self) -> bool:
-        """Whether an implicitly constrained fit takes seconds, however few the rows."""
-        return is_slow(self.size.n_unknowns) and "iclda" in self.method_names
+        """Whether a fit that searches takes seconds, however few the rows."""
+        return is_slow(self.size.n_unknowns) and any(each.is_searched for each in self.methods)
 
     @cached_property
     def pace(self) -> Pace:
