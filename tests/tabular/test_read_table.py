@@ -215,6 +215,35 @@ def test_the_index_of_a_parquet_file_is_left_out(tmp_path):
     assert read_table(tmp_path / "data.parquet", target="class").features.columns.tolist() == ["x"]
 
 
+def test_a_named_index_of_a_parquet_file_is_pointed_at(tmp_path):
+    index = pd.Index([30, 10, 20], name="key")
+    frame = pd.DataFrame({"x": [1.0, 5.0, 2.0], "class": ["a", "b", None]}, index=index)
+    frame.to_parquet(tmp_path / "data.parquet")
+    table = read_table(tmp_path / "data.parquet", target="class")
+    assert table.features.columns.tolist() == ["x", "key"]
+    (note,) = table.notes
+    assert note.startswith("Column 'key' was the index of a pandas frame: leave it out by --drop")
+    frame.set_axis(pd.Index([1, 2, 3], name="key")).to_parquet(tmp_path / "data.parquet")
+    (note,) = read_table(tmp_path / "data.parquet", target="class").notes
+    assert note.startswith("Column 'key' numbers the rows")
+
+
+def test_codes_that_begin_with_0_are_pointed_at_where_they_count_as_numbers(tmp_path):
+    table = read(tmp_path, "zip,street,x,class\n01004,01a,0,a\n10117,02b,0.5,b\n00001,01a,00,b\n")
+    assert [note.split(" holds")[0] for note in table.notes] == ["Column 'zip'", "Column 'x'"]
+    assert "begin with 0 and counts as a number" in table.notes[0]
+
+
+@pytest.mark.parametrize("start", [2**60, 10**30])
+def test_numbers_that_no_float_tells_apart_are_pointed_at(tmp_path, start):
+    rows = "".join(
+        f"{start + k},{x},{c}\n" for k, x, c in [(0, 1.5, "a"), (5, 2, "b"), (3, 9, "b")]
+    )
+    (note,) = read(tmp_path, f"long,x,class\n{rows}").notes
+    assert note.startswith("Column 'long' holds numbers of more than 15 digits, which are all the")
+    assert read(tmp_path, "long,x,class\n7,1.5,a\n7,2,b\n").notes == ()
+
+
 def test_empty_columns_are_left_out_with_a_note(tmp_path):
     table = read(tmp_path, "x,nothing,class,\n1,,a,\n5,NA,b,\n")
     assert table.features.columns.tolist() == ["x"]

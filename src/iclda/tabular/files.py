@@ -28,6 +28,8 @@ class TableFile(Protocol):
     path: Path
     columns: tuple[str, ...]
     first_row: int  # the number of the first row of data, as a person counts
+    zero_padded: tuple[str, ...]  # columns with codes such as 01004, as far as was looked
+    index: tuple[str, ...]  # columns that were the index of a frame
 
     def read(self, as_text: Sequence[str]) -> Any:
         """All rows as an Arrow table; the columns named are text as it stands in the file."""
@@ -70,6 +72,8 @@ class CsvFile:
         with self._opened() as file:
             self.dialect: Dialect = find_dialect(path, file, delimiter)
         self.columns = self.dialect.columns
+        self.zero_padded = self.dialect.zero_padded
+        self.index: tuple[str, ...] = ()
 
     def read(self, as_text: Sequence[str]) -> Any:
         """All rows; columns are numbers, booleans, dates or text by what all their cells hold."""
@@ -138,6 +142,9 @@ class ParquetFile:
             self.schema = file.schema_arrow
         self.columns = tuple(self.schema.names)
         refuse_repeated_names(str(path), self.columns)
+        self.zero_padded: tuple[str, ...] = ()
+        written = (self.schema.pandas_metadata or {}).get("index_columns", ())
+        self.index = tuple(name for name in written if name in self.columns)
 
     def read(self, as_text: Sequence[str]) -> Any:
         """All rows; columns have types in the file, and stay what they are."""

@@ -15,7 +15,14 @@ import numpy as np
 from .._core.types import AnyArray
 from .._phrases import quoted
 from .files import TableFile, digest_of, open_table
-from .frames import frame_of, refuse_infinity, stacked, without_empty_columns, without_row_numbers
+from .frames import (
+    frame_of,
+    notes_on_numbers,
+    refuse_infinity,
+    stacked,
+    without_empty_columns,
+    without_row_numbers,
+)
 from .labels import labels_of, notes_on_marks
 
 _MOST_NAMES = 12
@@ -117,7 +124,7 @@ def read_table(
     refuse_infinity(features, file)
     notes = notes_on_marks(labels, target)
     features, more_notes = without_row_numbers(features)
-    notes += more_notes
+    notes += [*more_notes, *notes_on_numbers(features, file, more_notes)]
     sources = [Source(str(path), digest_of(file.path), len(features))]
     if unlabeled_file is not None:
         more = _read_unlabeled(open_table(Path(unlabeled_file)), features, file.path)
