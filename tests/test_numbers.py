@@ -153,6 +153,12 @@ def test_a_constant_column_is_named_as_the_frame_names_it(classifier):
         classifier().fit(frame, Y)
 
 
+def test_one_direction_is_singular():
+    column = np.arange(8.0)
+    with pytest.warns(UserWarning, match=r"the 2 columns vary in 1 direction only \("):
+        SupervisedLDA().fit(np.column_stack([column, 2 * column]), [0, 1, 0, 1, 0, 0, 1, 1])
+
+
 @every_classifier
 @pytest.mark.parametrize("among", ["labeled", "all"])
 def test_a_column_may_be_constant_in_one_class(classifier, among):

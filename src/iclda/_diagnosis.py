@@ -16,6 +16,7 @@ from ._core.problem import WITHIN_TOLERANCE, Problem
 from ._core.types import Array
 from ._inputs import column_name
 from ._labels import Labels
+from ._phrases import plural
 
 _SHIFT_PROBABILITY = 1e-6
 _LEAST_SHIFT = 5.0  # standard deviations within classes
@@ -66,7 +67,7 @@ def warn_of_span(estimator: Any, variances: Array, rank: int) -> None:
     if rank < n_features - constant.size:
         reasons.append(
             f"the {'other ' if constant.size else ''}{n_features - constant.size} columns vary in "
-            f"{rank} directions only (collinear columns, or too few rows)"
+            f"{plural(rank, 'direction')} only (collinear columns, or too few rows)"
         )
     warn(
         f"Rows span {rank} of {n_features} dimensions: {'; '.join(reasons)}. The fit is made in "

@@ -25,11 +25,21 @@ def written_whole(path: Path) -> Iterator[Path]:
         unfinished.unlink(missing_ok=True)
 
 
+def require_file(path: Path) -> None:
+    """ValueError unless there is a file to read."""
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder: name a file in it.")
+    if not path.is_file():
+        raise ValueError(f"{path} does not exist: check its name and its folder.")
+
+
 def check_writable(path: Path) -> None:
     """OSError before any work is done if the folder of a file to be is not there."""
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder: name a file in it.")
     if not path.parent.is_dir():
-        raise FileNotFoundError(f"The folder {path.parent} of {path.name} does not exist.")
+        raise FileNotFoundError(
+            f"The folder {path.parent} of {path.name} does not exist: make it first."
+        )
     if not os.access(path.parent, os.W_OK):
-        raise PermissionError(f"The folder {path.parent} cannot be written to.")
+        raise PermissionError(f"The folder {path.parent} cannot be written to: name another one.")

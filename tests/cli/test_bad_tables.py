@@ -5,6 +5,8 @@ The numbers are those of a list of faults that every part of the package is chec
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from table_files import call, flowers, write
 
@@ -161,7 +163,7 @@ ODD_COLUMNS = {
 def test_23_columns_that_are_no_numbers_are_named_with_the_way_out(tmp_path, values, message, name):
     error = refused(tmp_path, labeled(odd=values), name=name)
     assert message in error
-    assert "leave the column out (--drop 'odd')" in error
+    assert "leave the column out by --drop 'odd'" in error
     assert fit(tmp_path, labeled(odd=values), "--drop", "odd", name=name)[0] == 0
 
 
@@ -263,15 +265,30 @@ def test_45_a_malicious_model_is_refused(model, tmp_path):
 
 
 THREE_HALVES = ("--prior", "iris=0.5", "--prior", "lily=0.5", "--prior", "rose=0.5")
+NOTHING_FOR_IRIS = ("--prior", "iris=0", "--prior", "lily=0.5", "--prior", "rose=0.5")
 USAGE = {
-    "no such table": (("fit", "nowhere.csv", "--target", "y"), "nowhere.csv does not exist"),
-    "no such model": (("predict", "nowhere", "data.csv"), "nowhere does not exist"),
+    "no such table": (
+        ("fit", "nowhere.csv", "--target", "y"),
+        "nowhere.csv does not exist: check its name",
+    ),
+    "a folder as a table": (("fit", ".", "--target", "y"), "is a folder: name a file in it"),
+    "a folder as a model": (("show", "."), "is a folder: name a file in it"),
+    "no such model": (("predict", "nowhere", "data.csv"), "nowhere does not exist: check its name"),
     "no such model to show": (("show", "nowhere.skops"), "nowhere.skops does not exist"),
     "unknown method": (
         ("fit", "data.csv", "--target", "species", "--method", "svm"),
         "Unknown method 'svm'. There are: iclda (ICLDA), em (EMLDA)",
     ),
     "unknown target": (("fit", "data.csv", "--target", "specie"), "Did you mean 'species'?"),
+    "target in capitals": (("fit", "data.csv", "--target", "SPECIES"), "Did you mean 'species'?"),
+    "prior twice": (
+        ("fit", "data.csv", "--target", "species", "--prior", "iris=0.5", "--prior", "iris=0.2"),
+        "--prior names class 'iris' twice",
+    ),
+    "prior of nothing": (
+        ("fit", "data.csv", "--target", "species", *NOTHING_FOR_IRIS),
+        "--prior gives 0 to ['iris'], which has labeled rows",
+    ),
     "no number": (
         ("fit", "data.csv", "--target", "species", "--shrinkage", "much"),
         "--shrinkage must be a number from 0 to below 1, or auto, got 'much'",
@@ -291,7 +308,7 @@ USAGE = {
     "no model file": (("fit", "data.csv", "--target", "species", "--out", "m.csv"), ".skops file"),
     "no folder": (
         ("fit", "data.csv", "--target", "species", "--out", "no/m.skops"),
-        "The folder no of m.skops does not exist",
+        "The folder no of m.skops does not exist: make it first",
     ),
     "no such id": (("predict", "m.skops", "data.csv", "--id", "key"), "no column 'key' to keep"),
     "the id is taken": (
@@ -328,6 +345,31 @@ def test_23_a_column_of_lists_or_structs(tmp_path, cell):
     error = refused(tmp_path, labeled(odd=[cell] * 90), name="data.parquet")
     assert "Column 'odd' holds values that are neither numbers nor text" in error
     assert "--drop 'odd'" in error
+
+
+def test_two_columns_of_one_name(tmp_path):
+    data, out = write(tmp_path), tmp_path / "out.skops"
+    text = data.read_text().replace("p,q,color", "p,p,color", 1)
+    data.write_text(text)
+    frame = pd.read_csv(data, header=None, skiprows=1, names=range(5)).set_axis(
+        ["p", "p", "color", "wild", "species"], axis=1
+    )
+    table = pa.Table.from_arrays([pa.array(frame.iloc[:, k]) for k in range(5)], frame.columns)
+    pq.write_table(table, tmp_path / "flowers.parquet")
+    for path in (data, tmp_path / "flowers.parquet"):
+        for command in ("fit", "compare"):
+            code, said, error = call(command, path, "--target", "species", "--out", out)
+            assert (code, said, error.count("\n")) == (2, "", 1)
+            assert "the column name 'p' stands there 2 times" in error
+    assert not out.exists()
+
+
+def test_a_column_called_like_a_feature_made_of_another(tmp_path):
+    error = refused(tmp_path, labeled(**{"color = red": 1.5}))
+    assert "'color = red' and 'color' would both become a feature named 'color = red'" in error
+    assert "leave the column out by --drop 'color = red'" in error
+    options = ("--drop", "color = red")
+    assert fit(tmp_path, labeled(**{"color = red": 1.5}), *options)[0] == 0
 
 
 def test_23_lists_in_place_of_categories_at_prediction(tmp_path):

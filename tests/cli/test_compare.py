@@ -114,6 +114,16 @@ def test_hidden_labels_need_a_number(tmp_path):
     assert "error_hidden" in {line["measure"] for line in scores(tmp_path)}
 
 
+def test_a_folder_that_cannot_be_made_is_refused_before_a_word_is_said(tmp_path):
+    write(tmp_path)
+    code, said, error = call(
+        "compare", tmp_path / "flowers.csv", "--target", "species", "--out", "/proc/nowhere/out"
+    )
+    assert (code, said, error.count("\n")) == (2, "", 1)
+    assert "--out /proc/nowhere/out cannot be written to (" in error
+    assert "name another folder" in error
+
+
 def test_1_every_row_unlabeled(tmp_path):
     assert "labels no row, all 90 cells are empty" in refused(tmp_path, flowers(n_labeled=0))
 

@@ -148,6 +148,19 @@ def test_ids_of_csv_keep_leading_zeros_and_words_that_mean_nothing(model, tmp_pa
     assert [line.split(",")[0] for line in lines[1:4]] == ["007", "NA", ""]
 
 
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_column_that_the_model_reads_can_be_copied_too(model, tmp_path, kind):
+    data, out = write(tmp_path, name=f"data.{kind}"), tmp_path / "p.csv"
+    plain = tmp_path / "plain.csv"
+    ids = ("--id", "p", "--id", "color", "--id", "wild")
+    assert call("predict", model, data, *ids, "--out", out)[0] == 0
+    assert call("predict", model, data, "--out", plain)[0] == 0
+    found = pd.read_csv(out)
+    assert_allclose(found["p"], flowers()["p"])
+    assert found["wild"].tolist() == flowers()["wild"].tolist()
+    assert found["class"].tolist() == pd.read_csv(plain)["class"].tolist()
+
+
 def test_parquet_gives_the_same_predictions_as_csv(model, tmp_path):
     data = write(tmp_path, name="flowers.parquet")
     call("predict", model, data, "--out", tmp_path / "a.parquet")

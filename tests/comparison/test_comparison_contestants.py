@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from iclda.comparison.contestants import (
@@ -63,6 +65,20 @@ def test_a_search_over_many_unknowns_starts_once():
     assert contestant.classifier(0, 1000).n_starts == 1
     assert contestant.classifier(7, 100).get_params()["random_state"] == 7
     assert contestant.classifier(0, 100).unlabeled is None
+
+
+def test_what_a_method_takes_is_its_own_matter_and_not_that_of_its_name():
+    renamed = [replace(method, name=f"my {method.name}") for method in METHODS]
+    lined_up = line_up(renamed, [None, "auto"], FEWER)
+    assert [c.name for c in lined_up] == [
+        f"my {name}" for name in names(METHODS, [None, "auto"], FEWER)
+    ]
+    assert [c.name for c in lined_up if c.is_supervised] == ["my supervised (shrunk)"]
+    (search,) = [c for c in lined_up if c.name == "my iclda"]
+    assert search.classifier(7, 1000).get_params()["random_state"] == 7
+    assert search.classifier(0, 1000).n_starts == 1
+    both = line_up(renamed, [None, "auto"], FEW)
+    assert on_curves({"my moment": "my moment"}, both) == ["my moment (shrunk)"]
 
 
 def test_curves_show_the_best_variants_that_few_labels_do_not_fail():

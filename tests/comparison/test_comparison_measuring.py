@@ -62,6 +62,15 @@ def test_nothing_is_learned_from_test_rows():
     assert np.array_equal(encode(before, take).train, encode(after, take).train)
 
 
+def test_gaps_of_test_rows_do_not_decide_which_columns_are_flagged():
+    made = make_table(weight=np.arange(64.0))
+    take = data(made).splits.take(plan_comparison("t", 1, 4)[1])
+    made.features.loc[take.rows[:8], "weight"] = np.nan
+    made.features.loc[take.test, "weight"] = np.nan
+    assert made.features["weight"].isna().sum() >= 10
+    assert encode(data(made), take).names == ["x1", "x2", "weight"]
+
+
 def test_unlabeled_rows_teach_gaps_scales_and_categories():
     made = table()
     take = data(made).splits.take(plan_comparison("t", 1, 4)[0])

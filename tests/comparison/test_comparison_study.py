@@ -21,6 +21,7 @@ from iclda.comparison.findings import (
 )
 from iclda.comparison.lines import answer_lines, fit_command, method_lines, score_lines
 from iclda.comparison.study import Comparison, check_labels, facts, run_comparison
+from iclda.experiments.progress import lines as progress_lines
 from iclda.experiments.progress import nothing
 from iclda.experiments.store import Store, StoreError
 from iclda.tabular import Source, Table
@@ -164,6 +165,30 @@ def test_a_method_that_always_fails_is_told_and_the_others_are_compared(tmp_path
     assert "moment failed in 4 of 4 splits: ValueError" in "\n".join(answer_lines(findings, 300))
     assert "4 fits failed" in paths["report"].read_text()
     assert ",moment" not in paths["curves"].read_text()
+
+
+def test_fits_of_the_curves_that_failed_are_told_with_the_method_and_the_reason(done):
+    findings, _ = done
+    curves = [r for r in findings.results if r.experiment != "comparison"]
+    name = curves[0].method
+    fits = [r for r in curves if r.method == name]
+    failed = [replace(r, failure="Trace\nValueError: pass shrinkage.") for r in fits[:2]]
+    changed = replace(findings, results=[r for r in findings.results if r not in fits[:2]] + failed)
+    told = f"On the learning curves {name} failed in 2 of {len(fits)} fits: ValueError: pass --shr"
+    assert told in "\n".join(answer_lines(changed, 300))
+    assert "On the learning curves" not in "\n".join(answer_lines(findings, 300))
+
+
+def test_the_convention_of_the_brier_score_is_said(done):
+    findings, paths = done
+    said = "half of the squared differences, summed over all classes"
+    assert said in " ".join(map(str.strip, score_lines(findings.outcome, 100)))
+    assert said in paths["report"].read_text()
+
+
+def test_lines_of_progress_say_that_fits_failed(capsys):
+    progress_lines("splits")("comparison", 10, 10, 19)
+    assert capsys.readouterr().err == "comparison: 10 of 10 splits, 19 fits failed\n"
 
 
 def test_the_number_of_processes_changes_no_number(done, tmp_path):

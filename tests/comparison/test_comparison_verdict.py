@@ -54,7 +54,7 @@ def test_a_difference_that_can_be_chance_leaves_supervised_and_says_what_would_s
     assert (found.kind, found.method) == (UNCLEAR, "supervised")
     assert found.sentence.startswith("Stay with supervised LDA for now: em gets")
     assert "with 30 labeled rows to test on a difference below" in found.sentence
-    told = r"; if em really is 3\.0 percentage points better, about [\d,]+ labeled rows would"
+    told = r"; if em really is 3\.0 percentage points better, about [\d,]+ labeled rows to test on"
     assert re.search(told, found.sentence)
 
 
@@ -89,6 +89,15 @@ def test_where_labels_were_hidden_the_advice_is_for_as_many_as_were_kept():
     rows = results(supervised=HIGH.tolist(), em=LOW.tolist())
     found = decide(summarize(rows, contestants("supervised", "em"), 5), 50, n_kept=12)
     assert found.sentence.startswith("With 12 labels, use em: it gets")
+
+
+def test_where_labels_were_hidden_labels_are_those_kept_and_nothing_else():
+    rows = results(supervised=HIGH.tolist(), em=(np.roll(HIGH, 7, axis=0) - 0.03).tolist())
+    found = decide(summarize(rows, contestants("supervised", "em"), 5), 30, n_kept=12)
+    assert found.sentence.startswith("With 12 labels, stay with supervised LDA for now: em gets")
+    assert "with 30 rows to test on a difference" in found.sentence
+    assert re.search(r"about [\d,]+ rows to test on would show it\.", found.sentence)
+    assert found.sentence.count("label") == 1
 
 
 @pytest.mark.parametrize("errors", [{"supervised": HIGH}, {"em": LOW, "iclda": HIGH}])

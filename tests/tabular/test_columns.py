@@ -36,7 +36,18 @@ REFUSED = {
     "few names": (["Ann", "Bob", "Eve"], "holds 3 different texts in 3 rows"),
     "dates": (pd.to_datetime(["2020-01-02", None]), "holds dates or times, for example 2020-01-02"),
     "durations": (pd.to_timedelta([1, 2], "D"), "holds dates or times"),
-    "date objects": ([datetime.date(2020, 1, 2), None], r"datetime.date\(2020, 1, 2\)"),
+    "date objects": ([datetime.date(2020, 1, 2), None], "dates or times, for example 2020-01-02"),
+    "time objects": ([datetime.time(1, 30), None], "dates or times, for example 01:30:00"),
+    "times": (["1:30", "12:45 pm", "1:30"], "dates or times, for example 12:45 pm"),
+    "days of months": (["12 March 2020", "3 Apr 20", "12 March 2020"], "example 12 March 2020"),
+    "months and days": (["March 12, 2020", "Apr. 3rd 2020"] * 3, "dates or times"),
+    "days of the week": (["Thu, 12-Mar-2020", "Fri 13 March 2020 10:15"] * 3, "dates or times"),
+    "dates and an odd cell": ([f"{i} May 2020" for i in range(1, 31)] + ["soon"], "dates or times"),
+    "percent": ([f"{i}%" for i in range(50)], "numbers written as text, for example '0%'"),
+    "money": ([f"${i}" for i in range(50)], r"numbers written as text, for example '\$0'"),
+    "decimal commas": ([f"{i},13" for i in range(50)], "as text, for example '0,13'"),
+    "thousands": ([f"1.{i:03},56" for i in range(50)], "as text, for example '1.000,56'"),
+    "thousands among numbers": ([*map(str, range(900, 1000)), "1,000"], "for example '1,000'"),
     "dates as text": (["2020-01-02", "2020-01-02", "2020-02-03"], "for example 2020-01-02"),
     "local dates": (["3.12.2020", "04.12.2020", "3.12.2020"], "dates or times, for example 04.12"),
     "numbers and text": (["1", "2.5", "about 3"], "text in 1 of 3 rows, for example 'about 3'"),
@@ -55,10 +66,24 @@ def test_what_cannot_be_learned_from_is_refused_with_the_way_out(values, message
     assert "Column 'my column'" in str(error.value)
 
 
+CATEGORIES = {
+    "months": ["March", "April", "May"],
+    "parts of a year": ["Q1 2020", "Q2 2020"],
+    "products": ["mar1", "may2", "dec3"],
+    "shares": ["10%", "20%"],
+    "addresses": ["10.0.0.1", "10.0.0.2"],
+}
+
+
+@pytest.mark.parametrize("values", CATEGORIES.values(), ids=CATEGORIES)
+def test_a_few_texts_that_only_resemble_dates_are_categories(values):
+    assert kinds_of(pd.DataFrame({"x": values * 10})) == {"x": "category"}
+
+
 def test_all_columns_that_cannot_be_used_are_named_at_once():
     frame = pd.DataFrame({f"n{i}": NAMES for i in range(7)})
     with pytest.raises(
-        ValueError, match=r"--drop 'n0'.*--drop 'n4'.*2 more columns cannot be used"
+        ValueError, match=r"drop the column 'n0'.*column 'n4'\. 2 more columns cannot be used"
     ):
         kinds_of(frame)
 

@@ -104,10 +104,16 @@ def test_numbers_as_categories_are_the_same_with_and_without_gaps():
 )
 def test_gaps_can_be_refused(encoder):
     full, gapped = frame(a=[1.0, 2.0, 1.0]), frame(a=[1.0, None, None])
-    with pytest.raises(ValueError, match=r"'a' is empty in 2 of 3 rows.*--missing impute"):
+    with pytest.raises(ValueError, match=r"'a' is empty in 2 of 3 rows.*pass missing='impute'"):
         clone(encoder).fit(gapped)
     with pytest.raises(ValueError, match="'a' is empty in 2 of 3 rows"):
         clone(encoder).fit(full).transform(gapped)
+
+
+def test_the_pool_of_rare_categories_has_a_name_of_its_own():
+    X = frame(a=["p"] * 50 + ["any other"] * 40 + [f"r{i}" for i in range(10)])
+    encoder = CategoryEncoder().fit(X)
+    assert encoder.get_feature_names_out().tolist() == ["a = any other", "a = any other value"]
 
 
 @pytest.mark.parametrize("encoder", [NumberEncoder(), CategoryEncoder()])

@@ -80,6 +80,15 @@ def test_what_is_learned_of_the_columns_comes_from_the_rows_of_the_fold():
     assert encoder.transform(frame[3:])["x"].tolist() == [2.0]
 
 
+def test_gaps_are_flagged_by_what_the_rows_of_the_fold_show():
+    frame = pd.DataFrame({"x": np.where(np.arange(100) < 50, np.nan, np.arange(100.0))})
+    assert preprocessing(frame).fit(frame[::2]).get_feature_names_out().tolist() == [
+        "x",
+        "x is empty",
+    ]
+    assert preprocessing(frame).fit(frame[50:]).get_feature_names_out().tolist() == ["x"]
+
+
 def test_scaling_changes_nothing_without_shrinkage():
     frame, classes = customers()
     labels = np.where(np.arange(len(frame)) < 60, classes, None)
@@ -129,6 +138,25 @@ def test_a_table_without_differences_is_refused():
     frame = pd.DataFrame({"a": ["p"] * 30, "b": ["q"] * 29 + ["r"]})
     with pytest.raises(ValueError, match="No column tells rows apart: 'a', 'b' hold one value"):
         preprocessing(frame)
+
+
+GAPPED = np.where(np.arange(60) % 3 == 0, np.nan, np.arange(60.0))
+CLASHES = {
+    "a category": ({"city": ["red", "blue"] * 30, "city = red": np.arange(60.0)}, "city = red"),
+    "two categories": ({"a": ["b = c", "d"] * 30, "a = b": ["c", "e"] * 30}, "a = b = c"),
+    "rare ones": ({"a": ["p", "q"] * 30, "a = any other": np.arange(60.0)}, "a = any other"),
+    "gaps": ({"g": GAPPED, "g is empty": np.arange(60.0)}, "g is empty"),
+    "gaps of text": ({"g is empty": GAPPED, "g": ["p", "q", None] * 20}, "g is empty"),
+}
+
+
+@pytest.mark.parametrize(("columns", "name"), CLASHES.values(), ids=CLASHES)
+def test_columns_that_would_make_features_of_one_name_are_refused(columns, name):
+    first, second = sorted(columns, key=lambda column: column != name)
+    with pytest.raises(ValueError, match=f"both become a feature named '{name}': rename") as error:
+        preprocessing(pd.DataFrame(columns))
+    assert f"{first!r}" in str(error.value)
+    assert f"{second!r}" in str(error.value)
 
 
 def test_the_classifier_given_stays_as_it_is():

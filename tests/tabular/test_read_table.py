@@ -1,6 +1,7 @@
 import datetime
 import gzip
 import hashlib
+import shlex
 from decimal import Decimal
 
 import numpy as np
@@ -54,7 +55,7 @@ SPELLINGS = {
     "quotes": TEXT.replace("red", '"red"').replace("size", '"size"').encode(),
     "blank lines": ("\n" + TEXT.replace("\n", "\n\n")).encode(),
     "blanks around": TEXT.replace("red", " red ").replace(",a", ", a").encode(),
-    "words for nothing": TEXT.replace("b\n,", "b\nNA,").replace("4,,", "4,null,?").encode(),
+    "words for nothing": TEXT.replace("b\n,", "b\nNA,").replace("4,,", "4,null,").encode(),
 }
 
 
@@ -109,7 +110,7 @@ LABELS = {
     "floats with nan": pa.array([1.0, 2.0, float("nan")]),
     "text of floats": pa.array(["1.0", "2", ""]),
     "categories": pa.array(["1", "2", None]).dictionary_encode(),
-    "large text": pa.array([" 1", "2 ", "NA"], pa.large_string()),
+    "large text": pa.array([" 1", "2 ", " "], pa.large_string()),
 }
 
 
@@ -140,6 +141,32 @@ def test_a_value_of_the_target_can_mark_unlabeled_rows(tmp_path, mark):
     cell = mark.removesuffix(".0")
     table = read(tmp_path, f"x,class\n1,1\n2,2\n3,{cell}\n4,\n", unlabeled=mark)
     assert table.labels.tolist() == ["1", "2", None, None]
+
+
+@pytest.mark.parametrize("word", ["NA", "nan", "?", "None", "unknown", "NULL", "N/A"])
+@pytest.mark.parametrize("others", [("EU", "US"), ("0", "1")])
+def test_words_for_nothing_are_classes_unless_told_and_a_note_says_so(tmp_path, word, others):
+    text = f"x,class\n1.5,{others[0]}\n2,{others[1]}\n3,{word}\n4,{word}\n,{word}\nNA,\n"
+    table = read(tmp_path, text)
+    assert table.labels.tolist() == [*others, word, word, word, None]
+    assert table.notes == (
+        f"{word!r} in column 'class' counts as a class, of 3 rows: pass --unlabeled "
+        f"{shlex.quote(word)} if it marks unlabeled rows.",
+    )
+    told = read(tmp_path, text, unlabeled=word)
+    assert told.labels.tolist() == [*others, None, None, None, None]
+    assert told.notes == ()
+    assert told.features["x"].isna().tolist() == [False] * 4 + [True] * 2
+
+
+def test_one_class_that_may_mean_nothing_is_no_class(tmp_path):
+    with pytest.raises(ValueError, match=r"got 1 class \('NA'\).*If 'NA' means that the class is"):
+        read(tmp_path, "x,class\n1,NA\n2,NA\n")
+
+
+def test_infinity_is_no_class_and_no_fraction(tmp_path):
+    with pytest.raises(ValueError, match=r"'class' holds infinity \(inf\), which is no class"):
+        read(tmp_path, "x,class\n1,1\n2,2\n3,inf\n")
 
 
 def test_minus_one_is_a_class_unless_told_and_a_note_says_so(tmp_path):
@@ -186,6 +213,35 @@ def test_the_index_of_a_parquet_file_is_left_out(tmp_path):
     frame = pd.DataFrame({"x": [1.0, 5.0, 2.0], "class": ["a", "b", None]}, index=[3, 4, 5])
     frame.to_parquet(tmp_path / "data.parquet")
     assert read_table(tmp_path / "data.parquet", target="class").features.columns.tolist() == ["x"]
+
+
+def test_a_named_index_of_a_parquet_file_is_pointed_at(tmp_path):
+    index = pd.Index([30, 10, 20], name="key")
+    frame = pd.DataFrame({"x": [1.0, 5.0, 2.0], "class": ["a", "b", None]}, index=index)
+    frame.to_parquet(tmp_path / "data.parquet")
+    table = read_table(tmp_path / "data.parquet", target="class")
+    assert table.features.columns.tolist() == ["x", "key"]
+    (note,) = table.notes
+    assert note.startswith("Column 'key' was the index of a pandas frame: leave it out by --drop")
+    frame.set_axis(pd.Index([1, 2, 3], name="key")).to_parquet(tmp_path / "data.parquet")
+    (note,) = read_table(tmp_path / "data.parquet", target="class").notes
+    assert note.startswith("Column 'key' numbers the rows")
+
+
+def test_codes_that_begin_with_0_are_pointed_at_where_they_count_as_numbers(tmp_path):
+    table = read(tmp_path, "zip,street,x,class\n01004,01a,0,a\n10117,02b,0.5,b\n00001,01a,00,b\n")
+    assert [note.split(" holds")[0] for note in table.notes] == ["Column 'zip'", "Column 'x'"]
+    assert "begin with 0 and counts as a number" in table.notes[0]
+
+
+@pytest.mark.parametrize("start", [2**60, 10**30])
+def test_numbers_that_no_float_tells_apart_are_pointed_at(tmp_path, start):
+    rows = "".join(
+        f"{start + k},{x},{c}\n" for k, x, c in [(0, 1.5, "a"), (5, 2, "b"), (3, 9, "b")]
+    )
+    (note,) = read(tmp_path, f"long,x,class\n{rows}").notes
+    assert note.startswith("Column 'long' holds numbers of more than 15 digits, which are all the")
+    assert read(tmp_path, "long,x,class\n7,1.5,a\n7,2,b\n").notes == ()
 
 
 def test_empty_columns_are_left_out_with_a_note(tmp_path):
@@ -261,6 +317,15 @@ def test_other_suffixes_and_folders_are_refused(tmp_path):
         read_table(tmp_path / "data.xlsx", target="class")
     with pytest.raises(ValueError, match="is a folder"):
         read_table(tmp_path, target="class")
+
+
+def test_a_parquet_file_with_a_name_twice_is_refused(tmp_path):
+    columns = [pa.array([1.0, 2.0]), pa.array([3.0, 4.0]), pa.array(["a", "b"])]
+    pq.write_table(pa.table(columns, names=["x", "x", "class"]), tmp_path / "data.parquet")
+    with pytest.raises(
+        ValueError, match=r"data\.parquet: the column name 'x' stands there 2 times"
+    ):
+        read_table(tmp_path / "data.parquet", target="class")
 
 
 @pytest.mark.parametrize("keep", [10, 100, -10])

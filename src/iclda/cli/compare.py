@@ -131,10 +131,11 @@ def _chosen(text: str | None) -> tuple[Method, ...]:
 def _run(comparison: Comparison, *, quiet: bool, json: bool) -> None:
     from .._phrases import printable
     from ..comparison.lines import method_lines, preflight_lines
-    from ..comparison.study import check_out, facts, run_comparison
+    from ..comparison.study import check_out, facts, make_out, run_comparison
 
     settings = facts(comparison)
     check_out(comparison)
+    make_out(comparison)
     if not quiet:
         _say([printable(f"{comparison.name}, target {comparison.table.target!r}"), ""])
         _say([*preflight_lines(comparison.remarks, _width(), _styled()), ""])

@@ -152,6 +152,8 @@ def _priors(given: Sequence[str] | None) -> dict[str, float] | None:
     priors: dict[str, float] = {}
     for text in given or ():
         name, equals, share = text.rpartition("=")
+        if equals and name in priors:
+            raise ValueError(f"--prior names class {name!r} twice: pass one share for each class.")
         try:
             priors[name] = float(share)
         except ValueError:

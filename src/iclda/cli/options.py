@@ -70,8 +70,10 @@ def explained_errors(after_interruption: str = "Nothing was written.") -> Iterat
 
 
 def _words(error: Exception) -> str:
-    """One line; of what the system says, without its number."""
-    text = str(error)
+    """One line, in options for parameters; of what the system says, without its number."""
+    from ..tabular.messages import with_options
+
+    text = with_options(str(error))
     if isinstance(error, OSError) and error.strerror and error.filename:
         text = f"{error.filename}: {error.strerror}."
     return " ".join(text.split())

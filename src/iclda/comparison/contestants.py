@@ -25,19 +25,19 @@ class Contestant:
     @property
     def is_supervised(self) -> bool:
         """Whether it does without unlabeled rows."""
-        return self.method.name == SUPERVISED
+        return not self.method.uses_unlabeled
 
     def classifier(self, seed: int, n_unknowns: int) -> Any:
         """An unfitted classifier; of many unknowns, the search starts once only."""
         made = self.method.classifier(shrinkage=self.shrinkage, seed=seed)
         made.set_params(unlabeled=None)
-        if self.method.name == "iclda" and is_slow(n_unknowns):
+        if self.method.is_searched and is_slow(n_unknowns):
             made.set_params(n_starts=1)
         return made
 
 
 def is_slow(n_unknowns: int) -> bool:
-    """Whether an implicitly constrained fit of so many unknowns takes seconds a start."""
+    """Whether a search of so many unknowns takes seconds a start."""
     return n_unknowns > _MANY_UNKNOWNS
 
 
@@ -88,30 +88,31 @@ def line_up(
 ) -> tuple[Contestant, ...]:
     """Every method with every shrinkage, the supervised ones first.
 
-    Where labeled rows are fewer than features, supervised and moment constrained fits do without
-    the unshrunk variant if there is another: it separates the labeled rows perfectly, or fails.
+    Where labeled rows are fewer than features, methods that rest on them do without the unshrunk
+    variant if there is another: it separates the labeled rows perfectly, or fails.
     """
     is_marked = len(shrinkages) > 1
-    ordered = sorted(methods, key=lambda method: method.name != SUPERVISED)
+    ordered = sorted(methods, key=lambda method: method.uses_unlabeled)
     return tuple(
         Contestant(_name(method, shrinkage, is_marked), method, shrinkage)
         for method in ordered
         for shrinkage in shrinkages
-        if not (is_marked and shrinkage is None and size.is_degenerate and _needs_labels(method))
+        if not (is_marked and shrinkage is None and size.is_degenerate and method.rests_on_labels)
     )
 
 
 def on_curves(best: Mapping[str, str], contestants: Sequence[Contestant]) -> list[str]:
     """The best variant of every method, but a shrunk one where few labels would fail the other."""
-    chosen = dict(best)
-    shrunk = [c.name for c in contestants if c.method.name == "moment" and c.shrinkage is not None]
-    if "moment" in chosen and shrunk:
-        chosen["moment"] = chosen["moment"] if chosen["moment"] in shrunk else shrunk[0]
-    return list(chosen.values())
+    by_name = {contestant.name: contestant for contestant in contestants}
+    return [_shrunk(by_name[name], contestants).name for name in best.values()]
 
 
-def _needs_labels(method: Method) -> bool:
-    return method.name in (SUPERVISED, "moment")
+def _shrunk(chosen: Contestant, contestants: Sequence[Contestant]) -> Contestant:
+    """A variant that few labels do not fail; supervised LDA, the baseline, stays what it is."""
+    if not (chosen.method.uses_unlabeled and chosen.method.rests_on_labels):
+        return chosen
+    same = [c for c in contestants if c.method == chosen.method and c.shrinkage is not None]
+    return chosen if chosen.shrinkage is not None or not same else same[0]
 
 
 def _name(method: Method, shrinkage: Shrinkage, is_marked: bool) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -86,12 +86,12 @@ class Findings:
     @cached_property
     def failures(self) -> dict[str, tuple[int, str]]:
         """By contestant, fits of the comparison that failed, and the last words of the first."""
-        found: dict[str, tuple[int, str]] = {}
-        for result in self.results:
-            if result.experiment == COMPARISON and result.failure is not None:
-                count, words = found.get(result.method, (0, last_line(result.failure)))
-                found[result.method] = (count + 1, words)
-        return found
+        return _failures(r for r in self.results if r.experiment == COMPARISON)
+
+    @cached_property
+    def curve_failures(self) -> dict[str, tuple[int, str]]:
+        """The same of the learning curves."""
+        return _failures(r for r in self.results if r.experiment != COMPARISON)
 
     @property
     def seconds(self) -> float:
@@ -101,6 +101,15 @@ class Findings:
     def contestant(self, name: str | None) -> Contestant | None:
         """A contestant by its name."""
         return next((each for each in self.contestants if each.name == name), None)
+
+
+def _failures(results: Iterable[Result]) -> dict[str, tuple[int, str]]:
+    found: dict[str, tuple[int, str]] = {}
+    for result in results:
+        if result.failure is not None:
+            count, words = found.get(result.method, (0, last_line(result.failure)))
+            found[result.method] = (count + 1, words)
+    return found
 
 
 def last_line(traceback: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import textwrap
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from ..experiments.layout import NOTHING
 from ..tabular.messages import with_options
 from .contestants import SUPERVISED
 from .preflight import FINE, NOTE, WARNING, Remark
+from .results import COMPARISON
 from .splits import MOST_ON_CURVES
 from .summary import BRIER, CALIBRATION, ERROR, HIDDEN, LOSS, MEASURES, Outcome, Score
 
@@ -28,8 +30,8 @@ HEADINGS = {
 EXPLAINED = {
     ERROR: "share of test rows that get the wrong class",
     BRIER: (
-        "how far the probabilities are from the truth: 0 is perfect, and if all of them are 0 or "
-        "1 it is the error"
+        "how far the probabilities are from the truth: half of the squared differences, summed "
+        "over all classes; 0 is perfect, and if all of them are 0 or 1 it is the error"
     ),
     CALIBRATION: "mean distance between how sure a method is and how often it is right",
     LOSS: (
@@ -46,7 +48,10 @@ _LEGEND = {
         "error: share of test rows that get a wrong class, with its standard error; worse in: "
         "repeats in which it was higher than that of the baseline"
     ),
-    BRIER: "Brier: how far probabilities are from the truth",
+    BRIER: (
+        "Brier: how far probabilities are from the truth (half of the squared differences, summed "
+        "over all classes)"
+    ),
     CALIBRATION: "calibration: how far they are from how often they come true",
     LOSS: "loss: minus the log likelihood of a test row with its class",
     HIDDEN: "hidden: error on training rows whose labels were hidden",
@@ -206,12 +211,24 @@ def answer_lines(findings: Findings, width: int, style: Style = plain) -> list[s
     wrapped = _wrapped(findings.verdict.sentence, width)
     lines += [style(line, "answer") for line in wrapped]
     lines += _wrapped(findings.verdict.also, width)
-    for name, (count, words) in findings.failures.items():
-        n_splits = findings.settings["folds"] * findings.settings["repeats"]
-        words = printable(with_options(words))
-        lines += _wrapped(f"{name} failed in {count} of {n_splits} splits: {words}", width)
+    lines += [line for text in failure_texts(findings) for line in _wrapped(text, width)]
     command = printable(fit_command(findings))
     return [*lines, "", f"Next: {command}"] if command else lines
+
+
+def failure_texts(findings: Findings) -> list[str]:
+    """Who failed how often, in the comparison and on the curves, and why at first."""
+    n_splits = findings.settings["folds"] * findings.settings["repeats"]
+    texts = [
+        f"{name} failed in {count:,} of {n_splits:,} splits: {words}"
+        for name, (count, words) in findings.failures.items()
+    ]
+    on_curves = Counter(r.method for r in findings.results if r.experiment != COMPARISON)
+    texts += [
+        f"On the learning curves {name} failed in {count:,} of {on_curves[name]:,} fits: {words}"
+        for name, (count, words) in findings.curve_failures.items()
+    ]
+    return [printable(with_options(text)) for text in texts]
 
 
 def fit_command(findings: Findings) -> str:

@@ -14,8 +14,8 @@ from .._labels import Labels, encode_labels
 from ..experiments.cells import Cell
 from ..experiments.splits import rng_of
 from ..model_selection import SemiSupervisedKFold
-from ..model_selection._sizes import Part, arrange
-from .results import COMPARISON, LABELED, UNLABELED
+from ..model_selection.parts import Part, arrange
+from .results import COMPARISON, UNLABELED
 
 GUARANTEED = 2  # labeled rows of every class, where there are so many
 MOST_ON_CURVES = 2_000  # unlabeled rows: more take long and change little
@@ -158,18 +158,3 @@ def _spread(least: int, most: int) -> list[int]:
         return [most]
     sizes: Any = np.geomspace(least, most, _N_SIZES).round().astype(int)
     return sorted(set(sizes.tolist()))
-
-
-__all__ = [
-    "COMPARISON",
-    "LABELED",
-    "MOST_ON_CURVES",
-    "UNLABELED",
-    "Splits",
-    "Take",
-    "is_capped",
-    "labeled_sizes",
-    "plan_comparison",
-    "plan_curve",
-    "unlabeled_sizes",
-]

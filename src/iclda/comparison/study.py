@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -89,11 +90,6 @@ class Comparison:
         """The name of the file."""
         return Path(self.table.sources[0].path).name
 
-    @property
-    def method_names(self) -> list[str]:
-        """Names of the methods."""
-        return [method.name for method in self.methods]
-
     @cached_property
     def splits(self) -> Splits:
         """The folds; ValueError where the labels do not allow them."""
@@ -105,8 +101,8 @@ class Comparison:
 
     @cached_property
     def is_slow(self) -> bool:
-        """Whether an implicitly constrained fit takes seconds, however few the rows."""
-        return is_slow(self.size.n_unknowns) and "iclda" in self.method_names
+        """Whether a fit that searches takes seconds, however few the rows."""
+        return is_slow(self.size.n_unknowns) and any(each.is_searched for each in self.methods)
 
     @cached_property
     def pace(self) -> Pace:
@@ -208,6 +204,18 @@ def check_out(comparison: Comparison) -> None:
             f"--out {out} holds {' and '.join(strange)} that no comparison there has written, for "
             f"there is no {STORE} beside: name another folder, or move it away."
         )
+
+
+def make_out(comparison: Comparison) -> None:
+    """The folder, and ValueError if it cannot be made or written to."""
+    try:
+        comparison.out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=comparison.out):
+            pass
+    except OSError as error:
+        raise ValueError(
+            f"--out {comparison.out} cannot be written to ({error.strerror}): name another folder."
+        ) from error
 
 
 def _agree(store: Store, comparison: Comparison) -> dict[str, Any]:

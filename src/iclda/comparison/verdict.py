@@ -44,14 +44,15 @@ def decide(outcome: Outcome, n_tested: int, n_kept: int | None = None) -> Verdic
         )
     if not rivals:
         return Verdict(UNKNOWN, baseline, "No answer: no method but supervised LDA has numbers.")
-    kind, method, sentence = _ruled(outcome, rivals, baseline, n_tested)
+    tested = "labeled rows" if n_kept is None else "rows"  # labels are those kept, where some are
+    kind, method, sentence = _ruled(outcome, rivals, baseline, n_tested, tested)
     if n_kept is not None:
         sentence = f"With {n_kept:,} labels, {sentence[0].lower()}{sentence[1:]}"
     return Verdict(kind, method, sentence, _likelihood(outcome, rivals))
 
 
 def _ruled(
-    outcome: Outcome, rivals: Sequence[str], baseline: str, n_tested: int
+    outcome: Outcome, rivals: Sequence[str], baseline: str, n_tested: int, tested: str
 ) -> tuple[str, str, str]:
     by_error = _best(outcome, rivals, ERROR)
     if by_error is not None:
@@ -62,7 +63,7 @@ def _ruled(
         return SHARPENS, by_brier, _sharpens(outcome, by_brier)
     if all(_is_worse(outcome, name) for name in rivals):
         return HURTS, baseline, _hurts(outcome, rivals)
-    return UNCLEAR, baseline, _unclear(outcome, rivals, n_tested)
+    return UNCLEAR, baseline, _unclear(outcome, rivals, n_tested, tested)
 
 
 def best_rival(outcome: Outcome, rivals: Sequence[str]) -> str:
@@ -121,7 +122,7 @@ def _hurts(outcome: Outcome, rivals: Sequence[str]) -> str:
     )
 
 
-def _unclear(outcome: Outcome, rivals: Sequence[str], n_tested: int) -> str:
+def _unclear(outcome: Outcome, rivals: Sequence[str], n_tested: int, tested: str) -> str:
     best = best_rival(outcome, rivals)
     found, supervised = _difference(outcome, best), supervised_name(outcome)
     ours, theirs = (_mean(outcome, each, ERROR) for each in (best, outcome.baseline))
@@ -135,14 +136,14 @@ def _unclear(outcome: Outcome, rivals: Sequence[str], n_tested: int) -> str:
         chance = "even a method without any error could not be told from chance"
     sentence = (
         f"Stay with {supervised} for now: {best} gets {percent(ours)} of new rows wrong and "
-        f"{supervised} {percent(theirs)}, but with {n_tested:,} labeled rows to test on {chance}"
+        f"{supervised} {percent(theirs)}, but with {n_tested:,} {tested} to test on {chance}"
     )
     needed = n_tested * (found.detectable / found.difference) ** 2 if found.difference else 0.0
     if needed > _MOST_ROWS * n_tested or not needed:
         return f"{sentence}."
     return (
         f"{sentence}; if {best} really is {points(abs(found.difference))} better, about "
-        f"{_rounded(needed)} labeled rows would show it."
+        f"{_rounded(needed)} {tested} to test on would show it."
     )
 
 

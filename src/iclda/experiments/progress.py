@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from .._phrases import plural
 from .engine import Advance
 
 _SECONDS_BETWEEN_LINES = 10.0
@@ -52,7 +53,7 @@ def bars(unit: str = "cells") -> Iterator[Advance]:
             task, first, start = tasks[experiment]
             seconds = time.monotonic() - start
             rate = f"{(done - first) / seconds:.1f} {unit}/s" if seconds > 1 else ""
-            note = f"{failed} failed" if failed else ""
+            note = f"{plural(failed, 'fit')} failed" if failed else ""
             progress.update(task, completed=done, rate=rate, note=note)
 
         yield advance
@@ -72,7 +73,7 @@ def lines(unit: str = "cells") -> Advance:
         last[experiment] = now
         rate = (done - first) / (now - start) if now > start else 0.0
         left = f", {(total - done) / rate:.0f} s left" if rate > 0 and done < total else ""
-        note = f", {failed} failed" if failed else ""
+        note = f", {plural(failed, 'fit')} failed" if failed else ""
         sys.stderr.write(f"{experiment}: {done} of {total} {unit}{left}{note}\n")
 
     return advance

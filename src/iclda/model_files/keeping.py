@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import _versions
 from .._requirements import require
-from .._whole_file import check_writable, written_whole
+from .._whole_file import check_writable, require_file, written_whole
 from .container import Contents, pack, unpack
 from .details import describe, refuse_malformed, refuse_newer
 from .trust import OWN_TYPES, SKLEARN_TYPES, refuse_untrusted
@@ -117,8 +117,7 @@ def _skops() -> Any:
 
 
 def _checked(path: Path) -> Contents:
-    if not path.is_file():
-        raise ValueError(f"{path} {'is a folder' if path.is_dir() else 'does not exist'}.")
+    require_file(path)
     contents = unpack(path)
     refuse_newer(path, contents.details)
     refuse_malformed(path, contents.details)

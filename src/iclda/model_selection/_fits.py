@@ -19,7 +19,7 @@ from .._core.types import AnyArray
 from .._labels import Labels
 from ._masking import storable
 from ._rows import cut
-from ._sizes import Part
+from .parts import Part
 
 _NO_UNLABELED_ROWS = re.compile(r"\w+ got no unlabeled rows")
 

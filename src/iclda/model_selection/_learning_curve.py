@@ -22,8 +22,9 @@ from ._checks import check_count, check_error_score, check_lengths, is_whole
 from ._fits import Result, Task, routed
 from ._marker import Marker, marker_of
 from ._masking import write_marker
-from ._sizes import Part, Sizes, arrange, resolve_sizes
+from ._sizes import Sizes, resolve_sizes
 from ._splitters import SemiSupervisedKFold
+from .parts import Part, arrange
 
 _LARGEST_SEED = 2**31 - 1
 

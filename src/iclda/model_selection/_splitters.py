@@ -101,6 +101,9 @@ class SemiSupervisedSplitter(BaseCrossValidator):
 class SemiSupervisedKFold(SemiSupervisedSplitter):
     """K folds of the labeled rows; unlabeled rows train in every split and are never tested.
 
+    One exception: with ``groups``, unlabeled rows of the groups that a split tests do not train in
+    it, unless ``train_on_tested_groups`` says so. They would tell what these groups look like.
+
     In every repeat each labeled row is tested exactly once. Folds are stratified: without groups,
     two folds differ by at most one row, in all and in every class, and every fold tests every
     class. The folds depend on the labeled rows and their order alone, so that scores with more or
@@ -197,6 +200,8 @@ class SemiSupervisedShuffleSplit(SemiSupervisedSplitter):
 
     With ``groups``, whole groups are tested, drawn so that about ``test_size`` of the labeled rows
     of every class is in them. A group much larger than that is tested only if all are.
+    Unlabeled rows of tested groups do not train in that split, unless ``train_on_tested_groups``
+    says so: they would tell what these groups look like.
 
     Parameters
     ----------

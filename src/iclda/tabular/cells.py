@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Container
 from typing import Any
 
 import numpy as np
@@ -15,24 +16,24 @@ from .dialect import EMPTY_WORDS
 _WHOLE = re.compile(r"[+-]?\d+")
 
 
-def text_of(value: Any) -> str | None:
+def text_of(value: Any, empty: Container[str] = EMPTY_WORDS) -> str | None:
     """A value as text, without blanks around it; None for an empty cell. 1.0 becomes "1"."""
     if is_missing(value):
         return None
     if isinstance(value, (float, np.floating)):
         return str(int(value)) if math.isfinite(value) and value == int(value) else str(value)
     text = str(value).strip()
-    return None if text in EMPTY_WORDS else text
+    return None if text in empty else text
 
 
-def texts_of(values: Any) -> AnyArray:
-    """Text of every value of a column: an object array of str and None."""
+def texts_of(values: Any, empty: Container[str] = EMPTY_WORDS) -> AnyArray:
+    """Text of every value of a column: an object array of str and None, for ``empty`` ones."""
     unique: dict[Any, str | None] = {}
     texts = np.empty(len(values), dtype=object)
     for row, value in enumerate(values):
         key = (type(value), value)
         if key not in unique:
-            unique[key] = text_of(value)
+            unique[key] = text_of(value, empty)
         texts[row] = unique[key]
     return texts
 

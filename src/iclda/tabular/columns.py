@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,23 @@ NUMBER, BOOLEAN, CATEGORY = "number", "boolean", "category"
 
 _TOLD = 5  # columns that an error describes; of more it gives the number
 _FEW_TEXTS = 20  # so many different texts are categories, however few the rows
-_DATE = re.compile(r"\d{4}-\d\d?-\d\d?([ T].*)?|\d\d?[./]\d\d?[./]\d{2,4}( .*)?")
+_MONTH = (
+    r"(jan(uary)?|feb(ruary)?|mar(ch)?|apr(il)?|may|june?|july?|aug(ust)?|sept?(ember)?|"
+    r"oct(ober)?|nov(ember)?|dec(ember)?)\.?"
+)
+_DATE = re.compile(
+    r"\d{4}[-/]\d\d?[-/]\d\d?([ T].*)?"
+    r"|\d\d?[./]\d\d?[./]\d{2,4}( .*)?"
+    rf"|(\w+,? )?\d\d?(st|nd|rd|th)?[ ./-]*{_MONTH},?[ ./-]*(\d{{4}}|\d\d)([ T,].*)?"
+    rf"|(\w+,? )?{_MONTH}[ ./-]\d\d?(st|nd|rd|th)?,? *\d{{4}}([ ,].*)?"
+    r"|\d\d?:\d\d(:\d\d(\.\d+)?)?( ?[ap]\.?m\.?)?",
+    re.IGNORECASE,
+)
+_MOSTLY = 0.9  # of the texts of a column, to call it after them: some cells are odd
+_NUMBER_AS_TEXT = re.compile(
+    r"[-+]?[$€£¥]? ?[-+]?(\d{1,3}([., '’\u00a0\u202f]\d{3})+([.,]\d+)?|\d+([.,]\d+)?)"
+    r" ?(%|‰|[$€£¥]|EUR|USD|GBP)?"
+)
 
 
 def kinds_of(features: Any) -> dict[str, str]:
@@ -83,6 +101,8 @@ def _kind_of_objects(series: Any, name: str) -> str:
     present = series.dropna()
     types = {type(value) for value in present}
     odd = [value for value in present if not isinstance(value, (str, bool, int, float, np.generic))]
+    if odd and isinstance(odd[0], (datetime.date, datetime.time, datetime.timedelta)):
+        raise ValueError(_date_message(name, odd[0]))
     if odd:
         raise ValueError(
             f"Column {name!r} holds values that are neither numbers nor text, for example "
@@ -98,20 +118,33 @@ def _refuse_text(texts: AnyArray, name: str) -> None:
     values = [text for text in texts if text is not None]
     unique = sorted(set(values))
     odd = [value for value in values if number_in(value) is None]
-    if values and len(odd) <= len(values) / 2:
+    are_most_numbers = bool(values) and len(odd) <= len(values) / 2
+    are_ids = len(unique) > max(_FEW_TEXTS, len(values) / 2) or 2 < len(unique) == len(values)
+    if odd and (are_most_numbers or are_ids) and _are_mostly(_NUMBER_AS_TEXT, unique):
+        raise ValueError(
+            f"Column {name!r} holds numbers written as text, for example {odd[0]!r}: write them "
+            "with digits and a decimal point alone, without signs for thousands, money or "
+            f"percent, or {_drop(name)}."
+        )
+    if are_most_numbers:
         raise ValueError(
             f"Column {name!r} holds numbers, but text in {len(odd)} of {len(values)} rows, for "
             f"example {(odd or values)[0]!r}: empty these cells if the number is unknown, or "
             f"{_drop(name)}."
         )
-    if unique and all(_DATE.fullmatch(value) for value in unique):
+    if _are_mostly(_DATE, unique):
         raise ValueError(_date_message(name, unique[0]))
-    if len(unique) > max(_FEW_TEXTS, len(values) / 2) or 2 < len(unique) == len(values):
+    if are_ids:
         raise ValueError(
             f"Column {name!r} holds {len(unique)} different texts in {len(values)} rows, for "
             f"example {values[0]!r}: nothing can be learned from names, ids or free text, so "
             f"{_drop(name)}."
         )
+
+
+def _are_mostly(pattern: re.Pattern[str], texts: Sequence[str]) -> bool:
+    n_found = sum(pattern.fullmatch(text) is not None for text in texts)
+    return bool(texts) and n_found >= _MOSTLY * len(texts)
 
 
 def _date_message(name: str, example: Any) -> str:
@@ -122,4 +155,4 @@ def _date_message(name: str, example: Any) -> str:
 
 
 def _drop(name: str) -> str:
-    return f"leave the column out (--drop {name!r})"
+    return f"drop the column {name!r}"

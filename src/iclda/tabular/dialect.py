@@ -7,7 +7,7 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -18,6 +18,7 @@ EMPTY_WORDS = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "<NA>", "#N
 _PEEKED_BYTES = 1 << 20
 _DELIMITERS = (",", ";", "\t", "|")
 _BYTE_ORDER_MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+_PADDED = re.compile(r"0\d+")
 _COMMA_NUMBER, _POINT_NUMBER = re.compile(r"-?\d+,\d+"), re.compile(r"-?\d+\.\d+")
 
 
@@ -30,6 +31,7 @@ class Dialect:
     decimal: str
     columns: tuple[str, ...]
     n_header_rows: int  # the names, and blank lines above them
+    zero_padded: tuple[str, ...] = ()  # columns with codes such as 01004 in the rows looked at
 
 
 def find_dialect(path: Path, file: IO[bytes], delimiter: str | None = None) -> Dialect:
@@ -45,8 +47,9 @@ def find_dialect(path: Path, file: IO[bytes], delimiter: str | None = None) -> D
     columns = _columns(path, [cell.strip() for cell in records[n_blank]])
     if len(start) < _PEEKED_BYTES and not any(records[n_blank + 1 :]):
         raise ValueError(f"{path} holds no rows below the names of its columns.")
-    decimal = _decimal(records[n_blank + 1 :], delimiter)
-    return Dialect(encoding, delimiter, decimal, columns, n_blank + 1)
+    rows = records[n_blank + 1 :]
+    decimal, padded = _decimal(rows, delimiter), _zero_padded(rows, columns)
+    return Dialect(encoding, delimiter, decimal, columns, n_blank + 1, padded)
 
 
 def refuse_open_quote(path: Path, open_file: Callable[[], Any], dialect: Dialect) -> None:
@@ -103,16 +106,32 @@ def _records(path: Path, text: str, delimiter: str) -> list[list[str]]:
     return records
 
 
-def _columns(path: Path, names: list[str]) -> tuple[str, ...]:
+def refuse_repeated_names(place: str, names: Sequence[str]) -> None:
+    """ValueError for a name that several columns have; none at all is another matter."""
     twice = [name for name, count in Counter(names).items() if count > 1 and name]
     if twice:
         raise ValueError(
-            f"{path}, row 1: the column name {twice[0]!r} stands there "
-            f"{names.count(twice[0])} times: give every column a name of its own."
+            f"{place}: the column name {twice[0]!r} stands there {names.count(twice[0])} times: "
+            "give every column a name of its own."
         )
+
+
+def _columns(path: Path, names: list[str]) -> tuple[str, ...]:
+    refuse_repeated_names(f"{path}, row 1", names)
     if not any(names):
         raise ValueError(f"{path}, row 1 must name the columns, and is empty.")
     return tuple(name or f"(column {number})" for number, name in enumerate(names, 1))
+
+
+def _zero_padded(records: list[list[str]], columns: Sequence[str]) -> tuple[str, ...]:
+    """Columns with whole numbers of more digits than they need."""
+    found = {
+        place
+        for record in records
+        for place, cell in enumerate(record[: len(columns)])
+        if _PADDED.fullmatch(cell.strip())
+    }
+    return tuple(columns[place] for place in sorted(found))
 
 
 def _decimal(records: list[list[str]], delimiter: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Container, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -15,6 +16,7 @@ from .columns import BOOLEAN, CATEGORY, NUMBER, is_boolean
 from .requirements import require
 
 _SMALLEST, _LARGEST = 1e-150, 1e150  # beyond, sums of squares over- or underflow
+_LEAST_GAPS, _LEAST_SHARE = 10, 0.1  # of a column that gets another one to flag them
 _NEUTRAL = -1  # the code of a value that nothing is known about
 
 
@@ -25,8 +27,9 @@ class NumberEncoder(TransformerMixin, BaseEstimator):
     ----------
     missing : {"impute", "refuse"}, default="impute"
         Whether gaps are filled or an error.
-    flagged : sequence of str, default=()
-        Columns that get a second one of 0 and 1, 1 where there was a gap.
+    flagged : sequence of str or "auto", default=()
+        Columns that get a second one of 0 and 1, 1 where there was a gap. "auto" takes those with
+        gaps in at least 1 of 10 rows of the fit, and in 10; of those with the same gaps, the first.
     """
 
     def __init__(self, *, missing: str = "impute", flagged: Any = ()) -> None:
@@ -49,6 +52,8 @@ class NumberEncoder(TransformerMixin, BaseEstimator):
                 for column, known in zip(numbers.T, is_known.T, strict=True)
             ]
         )
+        if self.flagged == "auto":
+            self.flagged_ = _worth_flagging(X.columns, ~is_known)
         return self
 
     def transform(self, X: Any) -> Array:
@@ -57,15 +62,18 @@ class NumberEncoder(TransformerMixin, BaseEstimator):
         _check_feature_names(self, X, reset=False)
         numbers = self._numbers(X)
         is_gap = np.isnan(numbers)
-        places = [list(self.feature_names_in_).index(name) for name in self.flagged]
+        places = [list(self.feature_names_in_).index(name) for name in self._flagged()]
         flags = is_gap[:, places].astype(np.float64)
         return np.column_stack([np.where(is_gap, self.medians_, numbers), flags])
 
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
         """Names of the columns, and "NAME is empty" for flags."""
         check_is_fitted(self)
-        flags = [f"{name} is empty" for name in self.flagged]
+        flags = [_level_name(name, "empty", "") for name in self._flagged()]
         return np.array([*self.feature_names_in_, *flags], dtype=object)
+
+    def _flagged(self) -> Sequence[str]:
+        return self.flagged_ if self.flagged == "auto" else self.flagged
 
     def _numbers(self, X: Any) -> Array:
         columns = [_as_numbers(X[name], name) for name in X.columns]
@@ -73,6 +81,16 @@ class NumberEncoder(TransformerMixin, BaseEstimator):
             for name, column in zip(X.columns, columns, strict=True):
                 refuse_gaps(np.isnan(column), name)
         return np.column_stack(columns)
+
+
+def _worth_flagging(names: Sequence[str], is_gap: AnyArray) -> list[str]:
+    """Columns with gaps in some share of the rows; of those with the same gaps, the first."""
+    found: dict[bytes, str] = {}
+    for name, column in zip(names, is_gap.T, strict=True):
+        n_gaps = min(column.sum(), (~column).sum())
+        if n_gaps >= max(_LEAST_GAPS, _LEAST_SHARE * len(column)):
+            found.setdefault(np.packbits(column).tobytes(), name)
+    return list(found.values())
 
 
 class CategoryEncoder(TransformerMixin, BaseEstimator):
@@ -132,13 +150,38 @@ class CategoryEncoder(TransformerMixin, BaseEstimator):
         return columns
 
 
+def refuse_clashes(features: Any, kinds: Mapping[str, str]) -> None:
+    """ValueError if encoders may make a column whose name another column has, whatever the rows.
+
+    Kinds of columns by name, as ``kinds_of`` gives them.
+    """
+    makers: dict[str, str] = {name: name for name, kind in kinds.items() if kind != CATEGORY}
+    for name, kind in kinds.items():
+        for made in _possible_names(features[name], name, kind):
+            other = makers.setdefault(made, name)
+            if other != name:
+                raise ValueError(
+                    f"Columns {other!r} and {name!r} would both become a feature named {made!r}: "
+                    f"rename one of them, or drop the column {other!r}."
+                )
+
+
+def _possible_names(series: Any, name: str, kind: str) -> list[str]:
+    """Names of features that a column can become, in whichever rows are fitted."""
+    empty = [_level_name(name, "empty", "")] if series.isna().any() else []
+    if kind != CATEGORY:
+        return empty
+    texts = {text for text in texts_of(series.unique()) if text is not None}
+    return [_level_name(name, "=", text) for text in (*sorted(texts), _pool_name(texts))] + empty
+
+
 def refuse_gaps(is_gap: AnyArray, name: str) -> None:
     """ValueError that counts the gaps of a column."""
     if is_gap.any():
         raise ValueError(
             f"Column {name!r} is empty in {is_gap.sum()} of {len(is_gap)} rows, and empty cells "
-            "are to be refused: fill them in, drop the rows or the column, or let them be imputed "
-            "(--missing impute)."
+            "are to be refused: fill them in, drop the rows or the column, or pass "
+            "missing='impute'."
         )
 
 
@@ -153,7 +196,7 @@ def _refuse_extremes(numbers: Array, name: str) -> None:
         f"Column {name!r} holds numbers up to {largest:.3g} in size, with a standard deviation of "
         f"{deviation:.3g}, and nothing above {_LARGEST:g} or that varies by less than "
         f"{_SMALLEST:g} can be computed with: rescale the column, for example divide it by "
-        f"1e{power}, or leave it out (--drop {name!r})."
+        f"1e{power}, or drop the column {name!r}."
     )
 
 
@@ -192,21 +235,26 @@ def _coding(name: str, texts: AnyArray) -> dict[str, Any]:
     levels.sort(key=lambda level: (-level[0], level[1], level[2]))
     places = {level[1:]: code for code, level in enumerate(levels)}
     total = max(sum(level[0] for level in levels), 1)
+    pool = _pool_name(counts)
     return {
         "codes": {text: code for (kind, text), code in places.items() if kind == "="},
         "rare": places.get(("rare", ""), _NEUTRAL),
         "empty": places.get(("empty", ""), _NEUTRAL),
-        "names": [_level_name(name, kind, text) for _, kind, text in levels],
+        "names": [_level_name(name, kind, text or pool) for _, kind, text in levels],
         "shares": [level[0] / total for level in levels],
     }
 
 
+def _pool_name(texts: Container[str]) -> str:
+    """What rare categories are called together: a text that is none of the column's own."""
+    name = "any other"
+    while name in texts:
+        name += " value"
+    return name
+
+
 def _level_name(name: str, kind: str, text: str) -> str:
-    return {
-        "=": f"{name} = {text}",
-        "rare": f"{name} = any other",
-        "empty": f"{name} is empty",
-    }[kind]
+    return f"{name} is empty" if kind == "empty" else f"{name} = {text}"
 
 
 def _indicators(coding: dict[str, Any], texts: AnyArray) -> Array:

@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
-from .dialect import EMPTY_WORDS, Dialect, find_dialect, refuse_open_quote
+from .._whole_file import require_file
+from .dialect import EMPTY_WORDS, Dialect, find_dialect, refuse_open_quote, refuse_repeated_names
 from .requirements import require
 
 _CSV_SUFFIXES, _PARQUET_SUFFIXES = (".csv", ".tsv", ".txt"), (".parquet", ".pq")
@@ -27,6 +28,8 @@ class TableFile(Protocol):
     path: Path
     columns: tuple[str, ...]
     first_row: int  # the number of the first row of data, as a person counts
+    zero_padded: tuple[str, ...]  # columns with codes such as 01004, as far as was looked
+    index: tuple[str, ...]  # columns that were the index of a frame
 
     def read(self, as_text: Sequence[str]) -> Any:
         """All rows as an Arrow table; the columns named are text as it stands in the file."""
@@ -38,8 +41,7 @@ class TableFile(Protocol):
 def open_table(path: Path) -> TableFile:
     """A file by its suffix; ValueError if it is none that can be read."""
     path = Path(path)
-    if not path.is_file():
-        raise ValueError(f"{path} {'is a folder' if path.is_dir() else 'does not exist'}.")
+    require_file(path)
     suffixes = [suffix.lower() for suffix in path.suffixes]
     is_packed = suffixes[-1:] == [".gz"]
     last = suffixes[-2] if is_packed and len(suffixes) > 1 else "".join(suffixes[-1:])
@@ -70,6 +72,8 @@ class CsvFile:
         with self._opened() as file:
             self.dialect: Dialect = find_dialect(path, file, delimiter)
         self.columns = self.dialect.columns
+        self.zero_padded = self.dialect.zero_padded
+        self.index: tuple[str, ...] = ()
 
     def read(self, as_text: Sequence[str]) -> Any:
         """All rows; columns are numbers, booleans, dates or text by what all their cells hold."""
@@ -137,6 +141,10 @@ class ParquetFile:
         with self._opened() as file:
             self.schema = file.schema_arrow
         self.columns = tuple(self.schema.names)
+        refuse_repeated_names(str(path), self.columns)
+        self.zero_padded: tuple[str, ...] = ()
+        written = (self.schema.pandas_metadata or {}).get("index_columns", ())
+        self.index = tuple(name for name in written if name in self.columns)
 
     def read(self, as_text: Sequence[str]) -> Any:
         """All rows; columns have types in the file, and stay what they are."""

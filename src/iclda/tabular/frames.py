@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +117,39 @@ def without_row_numbers(features: Any) -> tuple[Any, list[str]]:
                 "out by --drop if it is no measurement."
             )
     return features.drop(columns=nameless), notes
+
+
+def notes_on_numbers(features: Any, file: TableFile, notes: Sequence[str]) -> list[str]:
+    """What to say about columns that are read as numbers and may be none."""
+    found = []
+    for name in features.columns:
+        if features[name].dtype.kind not in "iuf":
+            continue
+        if _is_too_long(features[name]):
+            found.append(
+                f"Column {name!r} holds numbers of more than 15 digits, which are all the same to "
+                "that precision: subtract what they have in common, or leave it out by --drop."
+            )
+        elif name in file.index and not any(f"Column {name!r}" in note for note in notes):
+            found.append(
+                f"Column {name!r} was the index of a pandas frame: leave it out by --drop if it is "
+                "no measurement."
+            )
+        elif name in file.zero_padded:
+            found.append(
+                f"Column {name!r} holds digits that begin with 0 and counts as a number: if these "
+                "are codes, put a letter before them to make it a category, or leave it out by "
+                "--drop."
+            )
+    return found
+
+
+def _is_too_long(series: Any) -> bool:
+    """Whether whole numbers may differ in the file, but not as floats of 53 bits."""
+    numbers = series.dropna().to_numpy(dtype=np.float64)
+    if numbers.size < 2 or np.ptp(numbers) > 0 or abs(numbers[0]) < 2**53:
+        return False
+    return bool(series.dtype.kind == "f" or series.nunique() > 1)
 
 
 def without_empty_columns(features: Any, path: Path) -> tuple[Any, list[str]]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
+from math import isinf
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +13,25 @@ import numpy as np
 from .._core.types import AnyArray
 from .._phrases import plural, quoted
 from .cells import number_in, texts_of, without_fraction
+from .dialect import EMPTY_WORDS
 
 _SURELY_CLASSES = 50
+_WORDS_FOR_NOTHING = {word.casefold() for word in EMPTY_WORDS} | {
+    "none",
+    "-",
+    "--",
+    "missing",
+    "unknown",
+    "unlabeled",
+    "unlabelled",
+}
 
 
 def labels_of(column: Any, path: Path, target: str, unlabeled: str | None) -> AnyArray:
     """Class names of a column of an Arrow table; ValueError unless there are two classes."""
     _refuse_type(column, path, target)
-    texts = texts_of(column.to_pylist())
+    # Of numbers a cell with NA is a gap. Among classes it may be one: Namibia, North America.
+    texts = texts_of(column.to_pylist(), empty=("",))
     labels = _in_one_spelling(texts)
     if unlabeled is not None:
         labels = _unmarked(labels, column, path, target, unlabeled)
@@ -50,14 +63,19 @@ def _refuse_type(column: Any, path: Path, target: str) -> None:
 
 def _in_one_spelling(texts: AnyArray) -> AnyArray:
     """Where all labels are numbers, 1 and 1.0 are one class."""
-    names = {text for text in texts if text is not None}
+    names = {text for text in texts if text is not None and not _may_mean_nothing(text)}
     if any(number_in(name) is None for name in names):
         return texts
     return np.array([None if t is None else without_fraction(t) for t in texts], dtype=object)
 
 
+def _may_mean_nothing(text: str) -> bool:
+    """Whether a label is a word that stands for an unknown one in many tables."""
+    return text.casefold() in _WORDS_FOR_NOTHING
+
+
 def _unmarked(labels: AnyArray, column: Any, path: Path, target: str, unlabeled: str) -> AnyArray:
-    """Labels with None for the marker, which may be a word that means empty anyway."""
+    """Labels with None for the marker, which may be the empty text too."""
     mark = unlabeled.strip()
     is_marker = (labels == mark) | (labels == without_fraction(mark))
     if not is_marker.any() and mark not in {str(value).strip() for value in column.to_pylist()}:
@@ -83,9 +101,12 @@ def _require_labels(labels: AnyArray, path: Path, target: str, unlabeled: str | 
             if unlabeled is None
             else f"{unlabeled!r} marks unlabeled rows: leave that out if it is one of your classes."
         )
+        (name,) = counts
+        if _may_mean_nothing(name):
+            way_out = f"If {name!r} means that the class is unknown, no row is labeled."
         raise ValueError(
             f"{path}: column {target!r} must label rows of at least 2 classes, got 1 class "
-            f"({next(iter(counts))!r}) in {plural(counts.total(), 'labeled row')}; "
+            f"({name!r}) in {plural(counts.total(), 'labeled row')}; "
             f"{plural(len(labels), 'cell')} in all. {way_out}"
         )
 
@@ -93,8 +114,14 @@ def _require_labels(labels: AnyArray, path: Path, target: str, unlabeled: str | 
 def _refuse_measurements(labels: AnyArray, path: Path, target: str) -> None:
     """Numbers with fractions, or nearly as many different values as rows, are no classes."""
     names = Counter(label for label in labels if label is not None)
-    numbers = {name: number_in(name) for name in names}
+    numbers = {name: number_in(name) for name in names if not _may_mean_nothing(name)}
     if None not in numbers.values():
+        endless = [name for name, number in numbers.items() if isinf(number or 0)]
+        if endless:
+            raise ValueError(
+                f"{path}: column {target!r} holds infinity ({endless[0]}), which is no class: "
+                "empty these cells if the class is unknown, or give it a name."
+            )
         broken = [name for name, number in numbers.items() if not float(number or 0).is_integer()]
         if broken:
             raise ValueError(
@@ -114,12 +141,17 @@ def _named(labels: AnyArray) -> str:
     return quoted(names, 5) if names else "empty cells only"
 
 
-def note_on_minus_one(labels: AnyArray, target: str) -> list[str]:
-    """-1 marks unlabeled rows in many programs, and in a table it is a class unless told."""
+def notes_on_marks(labels: AnyArray, target: str) -> list[str]:
+    """Classes that mark unlabeled rows in other tables; in this one they do if told so only.
+
+    -1 among two classes, or beside empty cells, hardly marks any.
+    """
     names = Counter(labels)
+    doubtful = sorted(name for name in names if name is not None and _may_mean_nothing(name))
     if names["-1"] and None not in names and len(names) > 2:
-        return [
-            f"'-1' in column {target!r} counts as a class, of {names['-1']} rows: pass "
-            "--unlabeled -1 if it marks unlabeled rows."
-        ]
-    return []
+        doubtful.append("-1")
+    return [
+        f"{name!r} in column {target!r} counts as a class, of {plural(names[name], 'row')}: pass "
+        f"--unlabeled {shlex.quote(name)} if it marks unlabeled rows."
+        for name in doubtful
+    ]

@@ -10,6 +10,8 @@ _OPTIONS = {
     "Pass shrinkage": "Pass --shrinkage",
     "pass another shrinkage": "pass another --shrinkage",
     "drop the column": "leave the column out by --drop",
+    "drop the rows or the column": "leave the rows out, or the column by --drop",
+    "pass missing='impute'": "pass --missing impute",
     "or drop columns": "or leave columns out by --drop",
     "Compare with SupervisedLDA": "Compare with --method supervised",
     " (sklearn.preprocessing.StandardScaler)": " or leave it out by --drop",
@@ -18,6 +20,7 @@ _OPTIONS = {
     "the classes in y are": "the classes are",
     "priors must name every class in y": "--prior must name every class",
     "priors names classes": "--prior names classes",
+    "priors gives 0 to": "--prior gives 0 to",
     "priors must": "The shares of --prior must",
 }
 

@@ -12,18 +12,21 @@ Shrinkage = float | str | None
 
 @dataclass(frozen=True)
 class Method:
-    """A classifier, what it is called, and what it does in one sentence."""
+    """A classifier, what it is called, what it does in one sentence, and what it takes."""
 
     name: str
     paper_name: str
     class_name: str
     title: str
     sentence: str
+    uses_unlabeled: bool = True
+    is_searched: bool = False  # from many random starts, which takes long with many unknowns
+    rests_on_labels: bool = False  # their covariance alone must be one, or the fit fails
 
     def classifier(self, *, shrinkage: Any = None, priors: Any = None, seed: int = 0) -> Any:
         """An unfitted classifier."""
         chosen = {"shrinkage": shrinkage, "priors": priors}
-        if self.name == "iclda":
+        if self.is_searched:
             chosen["random_state"] = seed  # no other method draws anything
         return getattr(iclda, self.class_name)(**chosen)
 
@@ -36,6 +39,7 @@ METHODS = (
         "implicitly constrained LDA",
         "Of all models that some labeling of the unlabeled rows would give, it is the one under "
         "which the labeled rows are likeliest.",
+        is_searched=True,
     ),
     Method(
         "em",
@@ -60,6 +64,7 @@ METHODS = (
         "moment constrained LDA",
         "It is fitted to the labeled rows, then moved so that its mean and covariance are those "
         "of all rows.",
+        rests_on_labels=True,
     ),
     Method(
         "supervised",
@@ -67,6 +72,8 @@ METHODS = (
         "SupervisedLDA",
         "supervised LDA",
         "It learns from the labeled rows alone.",
+        uses_unlabeled=False,
+        rests_on_labels=True,
     ),
 )
 

@@ -131,7 +131,8 @@ def _far_cells(classifier: Any, encoded: Any) -> dict[str, int]:
 def _arrow_types(kinds: Mapping[str, str], ids: Sequence[str]) -> dict[str, Any]:
     arrow = require("pyarrow")
     types = {NUMBER: arrow.float64(), BOOLEAN: arrow.bool_(), CATEGORY: arrow.string()}
-    return {name: types[kind] for name, kind in kinds.items()} | dict.fromkeys(ids, arrow.string())
+    # A column of the model that is copied too is read once, as what the model takes.
+    return dict.fromkeys(ids, arrow.string()) | {name: types[kind] for name, kind in kinds.items()}
 
 
 def _check_out(data: Path, out: Path) -> None:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from .columns import CATEGORY, kinds_of
-from .encoders import CategoryEncoder, NumberEncoder, refuse_gaps
+from .encoders import CategoryEncoder, NumberEncoder, refuse_clashes, refuse_gaps
 
 MISSING = ("impute", "refuse")
-_LEAST_GAPS, _LEAST_SHARE = 10, 0.1
 
 
 def preprocessing(features: Any, *, missing: str = "impute") -> ColumnTransformer:
@@ -29,7 +27,8 @@ def preprocessing(features: Any, *, missing: str = "impute") -> ColumnTransforme
     Parameters
     ----------
     features : DataFrame
-        The table, without its target. Only kinds of columns and gaps are looked at.
+        The table, without its target. Kinds and names of columns are taken from it, no number; with
+        ``missing="refuse"`` its gaps are refused.
     missing : {"impute", "refuse"}, default="impute"
         Whether gaps are filled or an error.
 
@@ -41,6 +40,7 @@ def preprocessing(features: Any, *, missing: str = "impute") -> ColumnTransforme
     if missing not in MISSING:
         raise ValueError(f"missing must be one of {', '.join(MISSING)}, got {missing!r}.")
     kinds = kinds_of(features)
+    refuse_clashes(features, kinds)
     if missing == "refuse":
         for name in features.columns:
             refuse_gaps(features[name].isna().to_numpy(dtype=bool), name)
@@ -51,9 +51,8 @@ def preprocessing(features: Any, *, missing: str = "impute") -> ColumnTransforme
             f"No column tells rows apart: {', '.join(map(repr, categories[:5]))} hold one value "
             "each, or none that is common enough. Add columns to learn from."
         )
-    flagged = tuple(_worth_flagging(features, numbers))
     parts = [
-        ("numbers", NumberEncoder(missing=missing, flagged=flagged), numbers),
+        ("numbers", NumberEncoder(missing=missing, flagged="auto"), numbers),
         ("categories", CategoryEncoder(missing=missing), categories),
     ]
     encoder = ColumnTransformer(
@@ -88,14 +87,3 @@ def pipeline(encoder: Any, estimator: Any, *, scale: bool | None = None) -> Pipe
         scale = parameters.get("shrinkage") is not None
     scaler = [("scale", StandardScaler().set_output(transform="pandas"))] if scale else []
     return Pipeline([("encode", clone(encoder)), *scaler, ("classify", estimator)])
-
-
-def _worth_flagging(features: Any, names: list[str]) -> list[str]:
-    """Columns with gaps in some share of the rows; of those with the same gaps, the first."""
-    found: dict[bytes, str] = {}
-    for name in names:
-        is_gap = features[name].isna().to_numpy(dtype=bool)
-        n_gaps = min(is_gap.sum(), (~is_gap).sum())
-        if n_gaps >= max(_LEAST_GAPS, _LEAST_SHARE * len(is_gap)):
-            found.setdefault(np.packbits(is_gap).tobytes(), name)
-    return list(found.values())

@@ -15,8 +15,15 @@ import numpy as np
 from .._core.types import AnyArray
 from .._phrases import quoted
 from .files import TableFile, digest_of, open_table
-from .frames import frame_of, refuse_infinity, stacked, without_empty_columns, without_row_numbers
-from .labels import labels_of, note_on_minus_one
+from .frames import (
+    frame_of,
+    notes_on_numbers,
+    refuse_infinity,
+    stacked,
+    without_empty_columns,
+    without_row_numbers,
+)
+from .labels import labels_of, notes_on_marks
 
 _MOST_NAMES = 12
 
@@ -84,7 +91,8 @@ def read_table(
 
     Labels are text. Numbers among them are written the short way if all are numbers: 1, 1.0 and
     "1" are one class, "1". Blanks around a label do not count. A row is unlabeled where its target
-    is empty, a word that means empty (NA, N/A, NaN, NULL, ?) or ``unlabeled``.
+    is empty, or ``unlabeled``. Words such as NA and ? are empty cells in the other columns and
+    classes in this one, with a note that says so.
 
     Parameters
     ----------
@@ -114,9 +122,9 @@ def read_table(
     labels = labels_of(rows[target], file.path, target, unlabeled)
     features = frame_of(rows.drop_columns([target, *dict.fromkeys(drop)]))
     refuse_infinity(features, file)
-    notes = note_on_minus_one(labels, target)
+    notes = notes_on_marks(labels, target)
     features, more_notes = without_row_numbers(features)
-    notes += more_notes
+    notes += [*more_notes, *notes_on_numbers(features, file, more_notes)]
     sources = [Source(str(path), digest_of(file.path), len(features))]
     if unlabeled_file is not None:
         more = _read_unlabeled(open_table(Path(unlabeled_file)), features, file.path)
@@ -145,7 +153,8 @@ def _read_unlabeled(file: TableFile, features: Any, first: Path) -> Any:
 def _require_columns(file: TableFile, names: Sequence[str]) -> None:
     for name in names:
         if name not in file.columns:
-            close = difflib.get_close_matches(name, file.columns, n=1)
+            alike = [each for each in file.columns if each.casefold() == name.strip().casefold()]
+            close = alike or difflib.get_close_matches(name, file.columns, n=1)
             hint = f" Did you mean {close[0]!r}?" if close else ""
             raise ValueError(
                 f"{file.path} has no column {name!r}.{hint} Its columns are "
