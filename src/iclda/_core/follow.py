@@ -102,8 +102,8 @@ class Follower:
         best = _Best(state, tol, tol if aim is None else min(aim, tol))
         levels: list[State] = []
         n_iter, n_inner = 0, 0
-        left: System | None = None  # that of the last level
-        fall = 1.0  # by what tau fell from there
+        left: tuple[State, System] | None = None  # the level that tau fell from last,
+        fall = 1.0  # and by what
         while n_iter < max_iter and not best.is_final(n_iter):
             n_iter, n_inner = n_iter + 1, n_inner + 1
             if not smallest_eigenvalue(state.point) > 2 * FLOOR:
@@ -114,11 +114,12 @@ class Follower:
             if has_moved and not is_centered:
                 if n_inner == _MOST_INNER and not levels:
                     state, n_inner = self._reheated(state), 0
-                elif n_inner == _MOST_INNER and left is not None and fall < _GENTLE:
+                elif n_inner == _MOST_INNER and left and fall < _GENTLE:
                     fall = float(np.sqrt(fall))  # it was too much at once
-                    state, n_inner = self._predict(levels[-1], left, fall), 0
+                    state, n_inner = self._predict(*left, fall), 0
                 continue
             levels.append(state)
+            left = None
             again = self._look(best, state, promised, n_iter, has_moved=has_moved)
             if again is not None:
                 state = again
@@ -128,8 +129,8 @@ class Follower:
             # No further than the tolerance asks: a smaller tau is harder to follow.
             enough = 0.5 * best.aim / max(state.tau * state.entropy, 1e-300)
             least = _LEAP if n_inner == 1 else _FALL
-            fall, left = max(least, min(0.5, enough)), system
-            state, n_inner = self._predict(state, left, fall), 0
+            fall, left = max(least, min(0.5, enough)), (state, system)
+            state, n_inner = self._predict(*left, fall), 0
         if not np.isfinite(best.gap):
             best.note(state, self.gap(state), n_iter, has_moved=True)
         return Path(best.state, best.gap, n_iter, True, tuple(levels))
