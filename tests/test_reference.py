@@ -107,3 +107,19 @@ def test_the_implicitly_constrained_loss_is_no_higher_than_the_references(name, 
     assert estimator.converged_
     assert labeled == pytest.approx(-estimator.objective_, abs=1e-8)
     assert labeled <= expected_of(name, "ICLDA", tables).nll_labeled + tolerance(name)
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_the_implicitly_constrained_fit_is_certified_whichever_rows_are_labeled(name, tables):
+    _, X, y = split_of(name, tables)
+    n_labeled = sum(label is not None for label in y)
+    known = split_of(name, tables)[0]
+    truth = np.r_[known["labeled"][1], known["unlabeled"][1]]
+    for seed in range(5):
+        order = np.random.default_rng(seed).permutation(len(X))
+        kept = np.r_[[order[truth[order] == k][:2] for k in np.unique(truth)]].ravel()
+        others = order[~np.isin(order, kept)][: n_labeled - len(kept)]
+        masked = np.full(len(X), None, dtype=object)
+        masked[kept], masked[others] = truth[kept], truth[others]
+        fit = ImplicitlyConstrainedLDA(unlabeled=None, random_state=0).fit(X, masked)
+        assert fit.converged_, (seed, fit.gap_)
