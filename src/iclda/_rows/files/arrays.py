@@ -92,7 +92,7 @@ def pieces(wanted: AnyArray | None, begin: int, n_rows: int) -> list[tuple[int, 
 def _read(file: _Stored, begin: int, inside: list[tuple[int, int]]) -> Iterator[Chunk]:
     where, item = str(file.path), file.dtype.itemsize
     row_bytes = file.n_features * item
-    kind: type[StoredChunk | StoredColumns] = StoredColumns if file.is_fortran else StoredChunk
+    kind: type[StoredChunk] = StoredColumns if file.is_fortran else StoredChunk
     step, span = (item, file.n_rows * item) if file.is_fortran else (row_bytes, row_bytes)
     with open(file.path, "rb", buffering=0) as opened:
         for low, high in inside:

@@ -113,39 +113,29 @@ class TableChunk:
 
 
 class StoredChunk:
-    """Rows that lie one after the other in an open file."""
+    """Rows that lie one after the other in an open file, ``step`` bytes apart."""
 
     def __init__(
-        self, start: int, where: str, file: RawIOBase, offset: int, n_rows: int, row_bytes: int
+        self, start: int, where: str, file: RawIOBase, offset: int, n_rows: int, step: int
     ) -> None:
         self.start, self.where = start, where
         self._file, self._offset = file, offset
-        self._n_rows, self._row_bytes = n_rows, row_bytes
+        self._n_rows, self._step = n_rows, step
 
     def __len__(self) -> int:
         return self._n_rows
 
     def fill(self, target: AnyArray, begin: int) -> None:
-        _read_into(self._file, self._offset + begin * self._row_bytes, target, self.where)
+        _read_into(self._file, self._offset + begin * self._step, target, self.where)
 
 
-class StoredColumns:
-    """Rows of an open file in which columns lie one after the other, ``column_bytes`` apart."""
-
-    def __init__(
-        self, start: int, where: str, file: RawIOBase, offset: int, n_rows: int, column_bytes: int
-    ) -> None:
-        self.start, self.where = start, where
-        self._file, self._offset = file, offset
-        self._n_rows, self._column_bytes = n_rows, column_bytes
-
-    def __len__(self) -> int:
-        return self._n_rows
+class StoredColumns(StoredChunk):
+    """Rows of an open file in which columns lie one after the other, ``step`` bytes apart."""
 
     def fill(self, target: AnyArray, begin: int) -> None:
         offset = self._offset + begin * target.itemsize
         for j, column in enumerate(target.T):
-            _read_into(self._file, offset + j * self._column_bytes, column, self.where)
+            _read_into(self._file, offset + j * self._step, column, self.where)
 
 
 def _read_into(file: RawIOBase, offset: int, target: AnyArray, where: str) -> None:
