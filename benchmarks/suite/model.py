@@ -13,8 +13,8 @@ _OTHER_PASSES = 1  # for the moments
 def pass_costs(rows: Sequence[Row], case: str = "large") -> dict[str, float]:
     """Moments, a hard and a soft labeling pass, and what ICLDA spends beside its passes.
 
-    The moment-constrained fit is one pass for the moments and next to nothing else; a round of
-    self-learning is a hard pass, a round of EM a soft one. Medians over seeds.
+    The moment-constrained fit is one pass for the moments and next to nothing else; all further
+    passes of self-learning label hard, all of EM softly. Medians over seeds.
     """
     prices: dict[str, list[float]] = {"moments": [], "hard pass": [], "soft pass": [], "rest": []}
     for seed in {row.seed for row in rows if row.case == case}:
@@ -27,12 +27,12 @@ def pass_costs(rows: Sequence[Row], case: str = "large") -> dict[str, float]:
 
 def _prices(fits: dict[str, Row]) -> dict[str, float]:
     units = {method: row.ratio or 0.0 for method, row in fits.items()}
+    labeling = {method: (row.n_passes or 0) - _OTHER_PASSES for method, row in fits.items()}
     moments = units["MCLDA"]
-    soft = (units["EMLDA"] - moments) / (fits["EMLDA"].n_iter or 1)
-    n_passes = (fits["ICLDA"].n_passes or _OTHER_PASSES) - _OTHER_PASSES
+    soft = (units["EMLDA"] - moments) / max(1, labeling["EMLDA"])
     return {
         "moments": moments,
-        "hard pass": (units["SLLDA"] - moments) / (fits["SLLDA"].n_iter or 1),
+        "hard pass": (units["SLLDA"] - moments) / max(1, labeling["SLLDA"]),
         "soft pass": soft,
-        "rest": units["ICLDA"] - moments - n_passes * soft,
+        "rest": units["ICLDA"] - moments - max(0, labeling["ICLDA"]) * soft,
     }

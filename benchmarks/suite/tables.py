@@ -156,8 +156,8 @@ def _series(
 def _model(rows: Sequence[Row]) -> str:
     words = {
         "moments": "moments of all rows (the whole of MCLDA)",
-        "hard pass": "a pass that labels hard (a round of SLLDA)",
-        "soft pass": "a pass that labels softly (a round of EMLDA)",
+        "hard pass": "a pass that labels hard (of SLLDA)",
+        "soft pass": "a pass that labels softly (of EMLDA)",
         "rest": "ICLDA beside moments and soft passes: sample, starts, curvature",
     }
     lines = [(words[name], f"{price:.2f}") for name, price in pass_costs(rows).items()]

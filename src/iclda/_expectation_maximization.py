@@ -36,7 +36,7 @@ class ExpectationMaximizationLDA(LinearGaussianClassifier):
     unlabeled_weight : float, default=1.0
         Weight of an unlabeled row relative to a labeled one.
     max_iter : int, default=10000
-        Most times the rows are labeled.
+        Most rounds.
     tol : float, default=1e-10
         Stop when the log likelihood, per unit of weight, is expected to rise by less than this.
     n_jobs : int, default=None

@@ -94,8 +94,8 @@ def test_speed_ups_pair_threads_of_one_sample():
 def test_the_prices_of_the_model_explain_the_fits_they_were_read_from():
     rows = [
         row(0.15, method="MCLDA"),
-        row(0.15 + 3 * 0.04, method="SLLDA", n_iter=3),
-        row(0.15 + 10 * 0.06, method="EMLDA", n_iter=10),
+        row(0.15 + 4 * 0.04, method="SLLDA", n_iter=3, n_passes=5),
+        row(0.15 + 12 * 0.06, method="EMLDA", n_iter=10, n_passes=13),
         row(0.15 + 4 * 0.06 + 0.05, method="ICLDA", n_passes=5),
     ]
     prices = pass_costs(rows)
