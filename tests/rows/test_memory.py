@@ -151,16 +151,32 @@ def test_every_few_th_row_near_a_boundary_tells_the_curvature(n):
 
 
 @pytest.mark.parametrize("is_soft", [False, True])
-@pytest.mark.parametrize("offset", [0.0, 1.0])
-def test_two_classes_are_summed_alike_once_the_sum_of_all_rows_is_known(is_soft, offset):
-    rows = RNG.standard_normal((3_000, 3)) * [1, 10, 100] + offset
+@pytest.mark.parametrize("n_classes", [2, 3, 9])
+@pytest.mark.parametrize("steepness", [1.0, 300.0])  # scores with and beyond exponentials
+def test_classes_are_summed_alike_once_the_sum_of_all_rows_is_known(is_soft, n_classes, steepness):
+    rows = 1 + RNG.standard_normal((64 * 47 + 1, 3)) * [1, 10, 100]  # a last block of one row
     frame = frame_of(rows)
-    rule = LinearRule(RNG.standard_normal((3, 2)), np.array([0.3, -0.2]), is_soft)
+    coef = steepness * RNG.standard_normal((3, n_classes))
+    rule = LinearRule(coef, RNG.standard_normal(n_classes), is_soft)
     knowing, ignorant = (MemoryRows(rows, block_rows=64) for _ in range(2))
     knowing.moments(frame)
     assert knowing._total is not None
-    for n in (0, 1, 4):
+    for n in (0, 1, 4) if is_soft else (0,):
         found, expected = (a.label_sums(rule, frame, curvature=n) for a in (knowing, ignorant))
         assert_equal_fields(found, expected, rtol=1e-11)
-    scatter = [a.label_sums(rule, frame, CENTERS[:2]) for a in (knowing, ignorant)]
+    centers = RNG.standard_normal((n_classes, 3))
+    scatter = [a.label_sums(rule, frame, centers) for a in (knowing, ignorant)]
     assert_equal_fields(*scatter, rtol=1e-11)
+
+
+@pytest.mark.parametrize("tied", [(0, 1), (1, 2), (0, 1, 2), ()])
+def test_of_tied_classes_the_first_is_taken_also_where_it_is_not_summed(tied):
+    rows = RNG.standard_normal((500, 2))
+    coef = np.zeros((2, 3))
+    coef[:, [k for k in range(3) if k not in tied]] = RNG.standard_normal((2, 3 - len(tied)))
+    rule, frame = LinearRule(coef, np.zeros(3), is_soft=False), frame_of(rows)
+    knowing = MemoryRows(rows, block_rows=64)
+    knowing.moments(frame)
+    scores = frame.apply(rows) @ coef
+    expected = np.bincount(scores.argmax(axis=1), minlength=3)
+    np.testing.assert_array_equal(knowing.label_sums(rule, frame).counts, expected)

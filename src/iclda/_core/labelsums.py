@@ -16,6 +16,7 @@ from .types import AnyArray, Array
 # Of a score over another one: labels are hard, and exponentials still numbers that processors are
 # fast at, which those next to underflow are not.
 _LARGEST_LEAD = 300.0
+_FEW = 6  # scores a row up to which BLAS is faster at rows x classes than at classes x rows
 ROUNDING = 16 * float(np.finfo(np.float64).eps)  # of a score, over the size of its terms
 
 
@@ -25,12 +26,17 @@ class Rule(Protocol):
     @property
     def n_classes(self) -> int: ...
 
+    @property
+    def n_summed(self) -> int:
+        """Of how many classes rows are summed: of the last ones, if not of all."""
+        ...
+
     def shares(self, rows: AnyArray, index: slice | AnyArray) -> tuple[Array, Array | None]:
         """(K, n) shares and (n,) log-sum-exp of the scores of the rows numbered ``index``.
 
         Classes come first: reducing over them is then a sum of long contiguous vectors. What
-        follows from the sums over all rows may be left out, for ``completed`` to add: the first of
-        two classes, a part of the scores common to all classes, log-sum-exp.
+        follows from the sums over all rows may be left out, for ``completed`` to add: classes that
+        are not summed, a part of the scores common to all classes, log-sum-exp.
         """
         ...
 
@@ -52,18 +58,31 @@ class LinearRule:
     def n_classes(self) -> int:
         return len(self.intercept)
 
+    @property
+    def n_summed(self) -> int:
+        return self.n_classes
+
     def scores(self, rows: AnyArray) -> Array:
         """(K, n)."""
         return _linear(rows, self.coef, self.intercept)
 
     @cached_property
+    def _is_finite(self) -> bool:
+        return bool(np.isfinite(self.intercept).all())
+
+    @property
     def _is_lead_enough(self) -> bool:
-        return self.n_classes == 2 and bool(np.isfinite(self.intercept).all())
+        return self.n_classes == 2 and self._is_finite
 
     @cached_property
     def lead(self) -> tuple[Array, Array]:
         """How far the first of two classes is ahead: one product a row instead of two."""
         return self.coef[:, :1] - self.coef[:, 1:], self.intercept[:1] - self.intercept[1:]
+
+    @cached_property
+    def ahead_of_first(self) -> tuple[Array, Array]:
+        """How far all other classes are ahead of the first."""
+        return self.coef[:, 1:] - self.coef[:, :1], self.intercept[1:] - self.intercept[:1]
 
     def shares(self, rows: AnyArray, index: slice | AnyArray) -> tuple[Array, Array]:
         scores = _linear(rows, *self.lead) if self._is_lead_enough else self.scores(rows)
@@ -77,7 +96,7 @@ class LinearRule:
 
     def knowing(self, total: SumsFromZero | None) -> Rule:
         """The same rule at less work a row, where the sum of all rows is known."""
-        return SecondOfTwo(self, total) if total is not None and self._is_lead_enough else self
+        return AllButFirst(self, total) if total is not None and self._is_finite else self
 
     def folded(self, frame: Frame) -> LinearRule:
         """The same rule for rows in the user's units."""
@@ -98,44 +117,79 @@ class LinearRule:
 
 
 @dataclass(frozen=True)
-class SecondOfTwo:
-    """A linear rule that sums rows for the second of two classes: the first gets what is left."""
+class AllButFirst:
+    """A linear rule that sums rows for all classes but the first, which gets what is left."""
 
     rule: LinearRule
     total: SumsFromZero  # of all rows
 
     @property
     def n_classes(self) -> int:
-        return 2
+        return self.rule.n_classes
+
+    @property
+    def n_summed(self) -> int:
+        return self.n_classes - 1
 
     def shares(self, rows: AnyArray, index: slice | AnyArray) -> tuple[Array, Array | None]:
+        """Of two classes (1, n), of more (K, n) soft shares or (K - 1, n) labels."""
+        if self.n_classes > 2:
+            return self._soft_shares(rows) if self.rule.is_soft else (self._labels(rows), None)
         lead = _linear(rows, *self.rule.lead)
         if not self.rule.is_soft:
             return (lead < -self.rule.tie).astype(np.float64), None
         second = np.empty(lead.shape)
         return second, soft_second_of_two(lead[0], out=second[0])
 
+    def _soft_shares(self, rows: AnyArray) -> tuple[Array, Array]:
+        shares = np.empty((self.n_classes, len(rows)))
+        others = _linear(rows, *self.rule.ahead_of_first, out=shares[1:])
+        if others.max(initial=0) > _LARGEST_LEAD:
+            shares[0] = 0
+            return label(shares, is_soft=True)
+        np.maximum(others, -_LARGEST_LEAD, out=others)
+        np.exp(others, out=others)
+        total = np.add.reduce(others, axis=0)
+        total += 1
+        np.reciprocal(total, out=shares[0])
+        others *= shares[0]
+        return shares, np.log(total, out=total)
+
+    def _labels(self, rows: AnyArray) -> Array:
+        ahead = _linear(rows, *self.rule.ahead_of_first)
+        least = np.asarray(ahead.max(axis=0) - self.rule.tie)
+        least[least <= 0] = np.inf  # there the first class is taken
+        return _first_of(ahead >= least, int(np.count_nonzero(least < np.inf))).astype(np.float64)
+
     def completed(self, sums: LabelSums) -> LabelSums:
-        counts = np.concatenate([self.total.weight - sums.counts, sums.counts])
-        both = replace(
-            sums, counts=counts, sums=np.vstack([self.total.sums - sums.sums, sums.sums])
-        )
-        if self.rule.is_soft:
-            return self.rule.completed(both)
-        return replace(
-            both, log_sum=float((self.rule.coef.T * both.sums).sum() + self.rule.intercept @ counts)
-        )
+        rule, total = self.rule, self.total
+        counts = np.concatenate([[total.weight - sums.counts.sum()], sums.counts])
+        class_sums = np.vstack([total.sums - sums.sums.sum(axis=0), sums.sums])
+        if rule.is_soft:
+            common = 1 if self.n_classes == 2 else 0  # the class whose scores were left out
+            left_out = rule.coef[:, common] @ total.sums + rule.intercept[common] * total.weight
+        else:
+            left_out = (rule.coef.T * class_sums).sum() + rule.intercept @ counts
+        return replace(sums, counts=counts, sums=class_sums, log_sum=sums.log_sum + float(left_out))
 
 
-def _linear(rows: AnyArray, coef: Array, intercept: Array) -> Array:
+def _linear(rows: AnyArray, coef: Array, intercept: Array, out: Array | None = None) -> Array:
     """(K, n): scores of rows."""
+    if out is None:
+        out = np.empty((coef.shape[1], len(rows)))
     if len(rows) == 1:
         # A single row would go through another routine of BLAS, which rounds ties differently.
-        return _linear(np.repeat(rows, 2, axis=0), coef, intercept)[:, :1]
+        out[...] = _linear(np.repeat(rows, 2, axis=0), coef, intercept)[:, :1]
+        return out
     # Unlike ``@``, ``dot`` lets other threads run whatever the size of its result.
-    scores: Array = np.dot(rows, coef[:, 0])[None] if coef.shape[1] == 1 else np.dot(coef.T, rows.T)
-    scores += intercept[:, None]
-    return scores
+    if coef.shape[1] == 1:
+        np.dot(rows, coef[:, 0], out=out[0])
+    elif coef.shape[1] <= _FEW:
+        return np.add(np.dot(rows, coef).T, intercept[:, None], out=out)
+    else:
+        np.dot(coef.T, rows.T, out=out)
+    out += intercept[:, None]
+    return out
 
 
 def fold(rule: Rule, frame: Frame) -> tuple[Rule, bool]:
@@ -164,12 +218,14 @@ def label(scores: Array, *, is_soft: bool, tie: float = 0.0) -> tuple[Array, Arr
         shares[..., 0, :] = scores[..., 0, :] >= -tie
         np.subtract(1, shares[..., 0, :], out=shares[..., 1, :])
         return shares, top
-    is_best = scores >= (top - tie)[..., None, :]
-    if is_best.sum() > top.size:  # ties: the first of them
-        first = is_best.argmax(axis=-2)[..., None, :]
-        is_best[...] = False
-        np.put_along_axis(is_best, first, True, axis=-2)
-    return is_best.astype(np.float64), top
+    return _first_of(scores >= (top - tie)[..., None, :], top.size).astype(np.float64), top
+
+
+def _first_of(is_best: AnyArray, n_labeled: int) -> AnyArray:
+    """(..., K, n): of classes that tie for a row the first; ``n_labeled`` rows have any."""
+    if np.count_nonzero(is_best) > n_labeled:
+        is_best &= is_best.cumsum(axis=-2) == 1
+    return is_best
 
 
 def soften(scores: Array) -> Array:
@@ -228,6 +284,10 @@ class GivenLabels:
     labels: AnyArray
     n_classes: int
 
+    @property
+    def n_summed(self) -> int:
+        return self.n_classes
+
     def shares(self, rows: AnyArray, index: slice | AnyArray) -> tuple[Array, Array | None]:
         labels = self.labels[index]
         if labels.ndim == 2:
@@ -280,22 +340,34 @@ def no_label_sums(n_classes: int, n_features: int) -> LabelSums:
     return LabelSums(np.zeros(n_classes), np.zeros((n_classes, n_features)), 0.0)
 
 
-def label_sums_of_block(
-    rows: AnyArray,
-    weights: Array | None,
-    shares: Array,
-    log_sums: Array | None,
-    centers: Array | None = None,
-) -> LabelSums:
-    """Label sums of one block, in the coordinates of ``rows``."""
-    if weights is not None:
-        shares = shares * weights
-    log_sum = 0.0
-    if log_sums is not None:
-        log_sum = float(log_sums.sum() if weights is None else weights @ log_sums)
-    sums = np.asarray(np.dot(shares, rows), dtype=np.float64)
-    scatter = None if centers is None else _scatter_about(rows, shares, centers)
-    return LabelSums(shares.sum(axis=1), sums, log_sum, scatter)
+class Tally:
+    """Label sums of one block after the other, in the coordinates of their rows."""
+
+    def __init__(self, n_classes: int, n_features: int, centers: Array | None = None) -> None:
+        self._counts = np.zeros(n_classes)
+        self._sums = np.zeros((n_classes, n_features))
+        self._log_sum = 0.0
+        self._centers = centers
+        self._scatter = None if centers is None else np.zeros((n_features, n_features))
+
+    def add(
+        self, rows: AnyArray, weights: Array | None, shares: Array, log_sums: Array | None
+    ) -> None:
+        """Add rows; of their shares the last ones are summed, if there are more than classes."""
+        shares = shares[-len(self._counts) :]
+        if weights is not None:
+            shares = shares * weights
+        if log_sums is not None:
+            self._log_sum += float(
+                np.add.reduce(log_sums) if weights is None else np.dot(weights, log_sums)
+            )
+        self._counts += np.add.reduce(shares, axis=1)
+        self._sums += np.dot(shares, rows)
+        if self._scatter is not None and self._centers is not None:
+            self._scatter += _scatter_about(rows, shares, self._centers)
+
+    def sums(self) -> LabelSums:
+        return LabelSums(self._counts, self._sums, self._log_sum, self._scatter)
 
 
 def _scatter_about(rows: AnyArray, shares: Array, centers: Array) -> Array:

@@ -17,8 +17,8 @@ from .._core.labelsums import (
     LabelSums,
     LinearRule,
     Rule,
+    Tally,
     fold,
-    label_sums_of_block,
     no_label_sums,
     unfolded,
 )
@@ -102,16 +102,14 @@ class BlockSums:
 
         def of_blocks(blocks: Iterable[Block]) -> Labeled:
             between = BoundaryRows(curvature, rule.n_classes) if np.any(curvature) else None
-
-            def of_block(block: Block) -> LabelSums:
-                rows, weights, index = block
+            tally = Tally(folded.n_summed, self.n_features, centers)
+            for rows, weights, index in blocks:
                 used = rows if sums_raw else frame.apply(rows)
                 shares, log_sums = folded.shares(rows if is_folded else used, index)
+                tally.add(used, weights, shares, log_sums)
                 if between is not None:
                     between.add(used, weights, shares)
-                return label_sums_of_block(used, weights, shares, log_sums, centers)
-
-            return Labeled(added(map(of_block, blocks)), between)
+            return Labeled(tally.sums(), between)
 
         found = self._added_up(of_blocks)
         if found is None:
