@@ -38,16 +38,14 @@ from ._inputs import read_table, take_rows
 from ._labels import plain, split_marker
 from ._namespaces import check_container, check_namespace, move_fitted
 from ._predictions import (
-    OfBlock,
-    class_scores,
-    composed,
+    Numbers,
     linear_scores,
     log_joint,
-    log_softmax,
+    log_posteriors,
     logsumexp,
     most_probable,
+    posteriors,
     scores,
-    softmax,
 )
 from ._rows.open import backend_of, in_memory
 from ._sources import apply_in_blocks
@@ -204,9 +202,11 @@ class LinearGaussianClassifier(
         check_is_fitted(self)
         check_namespace(self, X, method)
 
-    def _in_blocks(self, X: Any, function: OfBlock) -> Any:
-        """Results of a function of rows, in a container like that of X."""
-        return apply_in_blocks(self, X, function)
+    def _in_blocks(
+        self, X: Any, numbers: Numbers, function: Callable[[Any], Any] | None = None
+    ) -> Any:
+        """Numbers of rows, or a function of them, in a container like that of X."""
+        return apply_in_blocks(self, X, numbers, function)
 
     def decision_function(self, X: Any) -> Array:
         """Linear scores of every class; for two classes, log odds of the second.
@@ -227,17 +227,16 @@ class LinearGaussianClassifier(
         frame = self._gaussians_.frame
         rule = self._discriminant_rule()
         if len(self.classes_) == 2:
-            advantage = composed(linear_scores(rule, frame), lambda ahead: ahead[:, 0])
-            return self._in_blocks(X, advantage)
+            return self._in_blocks(X, linear_scores(rule, frame), lambda lead: lead[:, 0])
         if not frame.is_foldable:
-            return self._in_blocks(X, class_scores(rule, frame))
+            return self._in_blocks(X, linear_scores(rule, frame))
         coef, intercept = self._gaussians_.linear_scores
         return self._in_blocks(X, scores(LinearRule(coef.T, intercept, is_soft=True)))
 
-    def _from_class_scores(self, X: Any, function: Callable[[Any], Any]) -> Any:
-        """Results of a function of (n, K) log posteriors, each up to a constant of the row."""
-        by_class = class_scores(self._discriminant_rule(), self._gaussians_.frame)
-        return self._in_blocks(X, composed(by_class, function))
+    def _from_scores(self, X: Any, function: Callable[[Any], Any]) -> Any:
+        """Results of a function of (n, K) scores, or of the second of two classes' lead (n, 1)."""
+        by_rule = linear_scores(self._discriminant_rule(), self._gaussians_.frame)
+        return self._in_blocks(X, by_rule, function)
 
     def predict(self, X: Any) -> AnyArray:
         """Most probable class of every row.
@@ -253,7 +252,7 @@ class LinearGaussianClassifier(
             Classes, in the dtype of ``classes_``.
         """
         self._check_ready(X, "predict")
-        return self._from_class_scores(X, most_probable(self.classes_))
+        return self._from_scores(X, most_probable(self.classes_))
 
     def predict_proba(self, X: Any) -> Array:
         """Posterior probabilities.
@@ -269,7 +268,7 @@ class LinearGaussianClassifier(
             In the order of ``classes_``.
         """
         self._check_ready(X, "predict_proba")
-        return self._from_class_scores(X, softmax)
+        return self._from_scores(X, posteriors)
 
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithms of the posterior probabilities.
@@ -285,7 +284,7 @@ class LinearGaussianClassifier(
             In the order of ``classes_``.
         """
         self._check_ready(X, "predict_log_proba")
-        return self._from_class_scores(X, log_softmax)
+        return self._from_scores(X, log_posteriors)
 
     def transform(self, X: Any) -> Array:
         """Project on the directions that separate the classes best.
@@ -325,7 +324,7 @@ class LinearGaussianClassifier(
             Log of the sum over classes of prior times density.
         """
         self._check_ready(X, "score_samples")
-        return self._in_blocks(X, composed(log_joint(self._gaussians_), logsumexp))
+        return self._in_blocks(X, log_joint(self._gaussians_), logsumexp)
 
     def log_likelihood(self, X: Any, y: Any) -> Array:
         """Log of prior times density of its own class, for every row.

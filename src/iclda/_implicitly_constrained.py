@@ -17,7 +17,7 @@ from ._core.search import maximize_labeled_likelihood
 from ._core.supervised import labeled_log_likelihood
 from ._core.types import Array
 from ._diagnosis import judge
-from ._predictions import composed, linear_scores, softmax
+from ._predictions import linear_scores, softmax
 from ._training import TrainingData
 
 _MOST_STORED = 10**6
@@ -197,4 +197,4 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
         """
         self._check_ready(X, "impute")
         scores = linear_scores(self._imputation_, self._gaussians_.frame)
-        return self._in_blocks(X, composed(scores, softmax))
+        return self._in_blocks(X, scores, softmax)

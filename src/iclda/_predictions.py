@@ -7,6 +7,7 @@ results are of the same library, on the same device.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,23 @@ from ._core.gaussian import Gaussians
 from ._core.labelsums import LinearRule
 from ._core.types import AnyArray
 
+_MOST_IN_TURN = 255  # classes, whose numbers fit into a byte
+
 OfBlock = Callable[[Any], Any]  # (n, d) rows -> n results, nothing across rows
 
 
-def scores(rule: LinearRule) -> OfBlock:
+@dataclass(frozen=True)
+class Numbers:
+    """(n, m) numbers that come from all features of a row, or not from all."""
+
+    of_block: OfBlock
+    show_all: bool  # NaN or infinity anywhere in a row leaves one of its numbers not finite
+
+    def __call__(self, rows: Any) -> Any:
+        return self.of_block(rows)
+
+
+def scores(rule: LinearRule) -> Numbers:
     """(n, K) scores of a rule for rows in the user's units."""
 
     def of_block(rows: Any) -> Any:
@@ -28,33 +42,22 @@ def scores(rule: LinearRule) -> OfBlock:
             return rule.scores(rows).T
         return rows @ _beside(rows, rule.coef) + _beside(rows, rule.intercept)
 
-    return of_block
+    return Numbers(of_block, _is_used(rule.coef))
 
 
-def linear_scores(rule: LinearRule, frame: Frame) -> OfBlock:
+def linear_scores(rule: LinearRule, frame: Frame) -> Numbers:
     """(n, K) scores of a rule in frame coordinates."""
     if frame.is_foldable:
         return scores(rule.folded(frame))
-    return composed(_in_frame(frame), scores(rule))
+    return Numbers(composed(_in_frame(frame), scores(rule)), _is_used(rule.coef))
 
 
-def class_scores(rule: LinearRule, frame: Frame) -> OfBlock:
-    """(n, K): log posterior up to a constant of the row.
-
-    The rule gives scores of all classes; of two classes, the second's advantage over the first.
-    """
-
-    def of_two(ahead: Any) -> Any:
-        # Less the larger of the two, so that odds of infinity (a prior of 0) leave no NaN.
-        xp = array_namespace(ahead)
-        none = xp.zeros_like(ahead)
-        return xp.concat([xp.minimum(-ahead, none), xp.minimum(ahead, none)], axis=1)
-
-    by_rule = linear_scores(rule, frame)
-    return by_rule if rule.n_classes > 1 else composed(by_rule, of_two)
+def _is_used(coef: AnyArray) -> bool:
+    """(d, m): whether no feature is multiplied by zero only, which BLAS is free to leave out."""
+    return bool(np.any(coef, axis=1).all())
 
 
-def log_joint(model: Gaussians) -> OfBlock:
+def log_joint(model: Gaussians) -> Numbers:
     """(n, K): log of prior times density of every row in every class."""
     to_frame = _in_frame(model.frame)
 
@@ -69,14 +72,35 @@ def log_joint(model: Gaussians) -> OfBlock:
             _beside(rows, at_center) - distance[:, None] / 2
         )
 
-    return of_block
+    return Numbers(of_block, _is_used(model.projection.T))
+
+
+def posteriors(scores: Any) -> Any:
+    """(n, K): of the classes, from scores as in ``log_posteriors``."""
+    return softmax(scores if scores.shape[1] > 1 else _less_the_larger(scores))
+
+
+def log_posteriors(scores: Any) -> Any:
+    """(n, K): their logarithms, from (n, K) scores or the second of two classes' lead (n, 1)."""
+    return log_softmax(scores if scores.shape[1] > 1 else _less_the_larger(scores))
+
+
+def _less_the_larger(lead: Any) -> Any:
+    """(n, 2): scores of two classes, such that infinite odds (a prior of 0) leave no NaN."""
+    xp = array_namespace(lead)
+    none = xp.zeros_like(lead)
+    both = [xp.minimum(-lead, none), xp.minimum(lead, none)]
+    if isinstance(lead, np.ndarray):
+        return np.hstack([np.ravel(a) for a in both]).reshape(2, -1).T  # faster class by class
+    return xp.concat(both, axis=1)
 
 
 def softmax(scores: Any) -> Any:
     """(n, K): shares of the classes."""
     xp = array_namespace(scores)
     shares = xp.exp(scores - xp.max(scores, axis=1, keepdims=True))
-    return shares / xp.sum(shares, axis=1, keepdims=True)
+    shares /= xp.sum(shares, axis=1, keepdims=True)
+    return shares
 
 
 def logsumexp(scores: Any) -> Any:
@@ -94,13 +118,19 @@ def log_softmax(scores: Any) -> Any:
 
 
 def most_probable(classes: AnyArray) -> OfBlock:
-    """(n,): the class with the highest score; names of classes come back as NumPy arrays."""
+    """(n,): the class with the highest score; names of classes come back as NumPy arrays.
+
+    Scores are as in ``log_posteriors``.
+    """
 
     def of_scores(scores: Any) -> Any:
-        xp = array_namespace(scores)
-        codes = xp.argmax(scores, axis=1)
         if isinstance(scores, np.ndarray):
-            return classes[codes]
+            return classes[_first_largest(scores.T)]
+        xp = array_namespace(scores)
+        if scores.shape[1] > 1:
+            codes = xp.argmax(scores, axis=1)
+        else:
+            codes = xp.astype(scores[:, 0] > 0, xp.int64)
         if classes.dtype.kind not in "biuf":
             from ._rows.array_api.devices import to_host
 
@@ -108,6 +138,21 @@ def most_probable(classes: AnyArray) -> OfBlock:
         return xp.take(xp.asarray(classes, device=device(scores)), codes, axis=0)
 
     return of_scores
+
+
+def _first_largest(scores: AnyArray) -> AnyArray:
+    """(n,): number of the largest of (K, n) scores, the first of them if there are several."""
+    if len(scores) == 1:
+        return np.asarray(scores[0] > 0).astype(np.intp)
+    if len(scores) > _MOST_IN_TURN:
+        return np.asarray(scores.argmax(axis=0))
+    # A few operations on all rows for each class: ``argmax`` goes through the classes row by row.
+    best, codes = scores[0].copy(), np.zeros(scores.shape[1], dtype=np.uint8)
+    for k in range(1, len(scores)):
+        is_better = scores[k] > best
+        np.maximum(codes, is_better.view(np.uint8) * np.uint8(k), out=codes)
+        np.maximum(best, scores[k], out=best)
+    return codes.astype(np.intp)
 
 
 def composed(of_block: OfBlock, then: Callable[[Any], Any]) -> OfBlock:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,6 +14,7 @@ from joblib import effective_n_jobs
 from ._core.rows import Rows
 from ._core.types import AnyArray, Array
 from ._inputs import check_finite, check_rows
+from ._predictions import Numbers, composed
 from ._rows.memory import MemoryRows
 from ._rows.open import (
     Backend,
@@ -91,18 +92,32 @@ def open_source(
     return Source(X, name, backend, n_features, names, n_threads, opened)
 
 
-def apply_in_blocks(estimator: Any, X: Any, function: Callable[[Any], Any]) -> Any:
-    """Results of a function of rows, block by block so that no copy of X is made.
-
-    The function maps (n, d) rows to n results and does nothing across rows.
-    """
+def apply_in_blocks(
+    estimator: Any, X: Any, numbers: Numbers, function: Callable[[Any], Any] | None = None
+) -> Any:
+    """Numbers of rows, or a function of them, block by block so that no copy of X is made."""
     backend = backend_of(X)
     if backend is None:
-        X = check_rows(estimator, X, reset=False)
-        return joined((function(rows) for rows, _, _ in MemoryRows(X).blocks()), len(X))
+        X = check_rows(estimator, X, reset=False, is_summed_later=numbers.show_all)
+        found = _numbers_in_blocks(estimator, X, numbers)
+        return joined(found if function is None else map(function, found), len(X))
     n_threads = effective_n_jobs(getattr(estimator, "n_jobs", None))
+    of_block = numbers if function is None else composed(numbers, function)
     with reading(Part(1)):
-        return backend.apply_to_rows(X, function, _request(estimator, "X", n_threads))
+        return backend.apply_to_rows(X, of_block, _request(estimator, "X", n_threads))
+
+
+def _numbers_in_blocks(estimator: Any, X: AnyArray, numbers: Numbers) -> Iterator[AnyArray]:
+    """Those of every block; where they are not finite, X is searched for NaN and infinity."""
+    is_checked = not numbers.show_all
+    for rows, _, _ in MemoryRows(X).blocks():
+        with np.errstate(invalid="ignore", over="ignore"):
+            found = numbers(rows)
+            is_finite = is_checked or np.isfinite(found.sum())
+        if not is_finite:
+            check_finite(X, "X", getattr(estimator, "feature_names_in_", None))
+            is_checked = True  # rows are finite, only scores are not
+        yield found
 
 
 def _request(estimator: Any, name: str, n_threads: int = 1) -> Request:

@@ -185,7 +185,8 @@ def _linear(rows: AnyArray, coef: Array, intercept: Array, out: Array | None = N
     if coef.shape[1] == 1:
         np.dot(rows, coef[:, 0], out=out[0])
     elif coef.shape[1] <= _FEW:
-        return np.add(np.dot(rows, coef).T, intercept[:, None], out=out)
+        np.add(np.dot(rows, coef).T, intercept[:, None], out=out)
+        return out
     else:
         np.dot(coef.T, rows.T, out=out)
     out += intercept[:, None]
