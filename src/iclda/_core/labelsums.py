@@ -142,18 +142,14 @@ class AllButFirst:
         return second, soft_second_of_two(lead[0], out=second[0])
 
     def _soft_shares(self, rows: AnyArray) -> tuple[Array, Array]:
-        shares = np.empty((self.n_classes, len(rows)))
-        others = _linear(rows, *self.rule.ahead_of_first, out=shares[1:])
-        if others.max(initial=0) > _LARGEST_LEAD:
-            shares[0] = 0
-            return label(shares, is_soft=True)
-        np.maximum(others, -_LARGEST_LEAD, out=others)
-        np.exp(others, out=others)
-        total = np.add.reduce(others, axis=0)
-        total += 1
-        np.reciprocal(total, out=shares[0])
-        others *= shares[0]
-        return shares, np.log(total, out=total)
+        scores = np.empty((self.n_classes, len(rows)))
+        scores[0] = 0
+        _linear(rows, *self.rule.ahead_of_first, out=scores[1:])
+        top = scores.max(axis=0)
+        shares, total = _exponentials(scores, top, out=scores)
+        np.log(total, out=total)
+        total += top
+        return shares, total
 
     def _labels(self, rows: AnyArray) -> Array:
         ahead = _linear(rows, *self.rule.ahead_of_first)
@@ -236,13 +232,13 @@ def soften(scores: Array) -> Array:
     return _exponentials(scores, scores.max(axis=-2))[0]
 
 
-def _exponentials(scores: Array, top: Array) -> tuple[Array, Array]:
+def _exponentials(scores: Array, top: Array, out: Array | None = None) -> tuple[Array, Array]:
     """Softmax, and the sum of the exponentials of scores less the top one."""
-    shares = np.asarray(scores - top[..., None, :])
+    shares = np.subtract(scores, top[..., None, :], out=out)
     np.maximum(shares, -_LARGEST_LEAD, out=shares)
     np.exp(shares, out=shares)
     total = shares.sum(axis=-2)
-    shares /= total[..., None, :]
+    shares *= (1 / total)[..., None, :]
     return shares, total
 
 
