@@ -338,30 +338,32 @@ def no_label_sums(n_classes: int, n_features: int) -> LabelSums:
 
 
 class Tally:
-    """Label sums of one block after the other, in the coordinates of their rows."""
+    """Label sums of one block of rows after the other."""
 
-    def __init__(self, n_classes: int, n_features: int, centers: Array | None = None) -> None:
-        self._counts = np.zeros(n_classes)
-        self._sums = np.zeros((n_classes, n_features))
+    def __init__(self, rule: Rule, n_features: int, centers: Array | None = None) -> None:
+        self._rule = rule
+        self._counts = np.zeros(rule.n_summed)
+        self._sums = np.zeros((rule.n_summed, n_features))
         self._log_sum = 0.0
         self._centers = centers
         self._scatter = None if centers is None else np.zeros((n_features, n_features))
 
     def add(
-        self, rows: AnyArray, weights: Array | None, shares: Array, log_sums: Array | None
-    ) -> None:
-        """Add rows; of their shares the last ones are summed, if there are more than classes."""
-        shares = shares[-len(self._counts) :]
+        self, rows: AnyArray, used: Array, weights: Array | None, index: slice | AnyArray
+    ) -> Array:
+        """Label rows, and add them up as ``used``, in other coordinates; the rule's shares."""
+        shares, log_sums = self._rule.shares(rows, index)
+        summed = shares[-len(self._counts) :]
         if weights is not None:
-            shares = shares * weights
+            summed = summed * weights
         if log_sums is not None:
-            self._log_sum += float(
-                np.add.reduce(log_sums) if weights is None else np.dot(weights, log_sums)
-            )
-        self._counts += np.add.reduce(shares, axis=1)
-        self._sums += np.dot(shares, rows)
+            total = np.add.reduce(log_sums) if weights is None else np.dot(weights, log_sums)
+            self._log_sum += float(total)
+        self._counts += np.add.reduce(summed, axis=1)
+        self._sums += np.dot(summed, used)
         if self._scatter is not None and self._centers is not None:
-            self._scatter += _scatter_about(rows, shares, self._centers)
+            self._scatter += _scatter_about(used, summed, self._centers)
+        return shares
 
     def sums(self) -> LabelSums:
         return LabelSums(self._counts, self._sums, self._log_sum, self._scatter)

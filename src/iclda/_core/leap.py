@@ -193,16 +193,16 @@ def _stretched(system: System, factor: float, groups: AnyArray) -> tuple[Array, 
     right = state.gradient[:-1] + held_back @ state.scores[:-1]
     right = right.ravel() - system.product @ state.scores[:-1].ravel()
     most = _STRETCH * _lengths(state.scores)
-    stretch = np.ones(most.shape)
+    stretch, product = np.ones(most.shape), system.product
     while True:
-        curvature = of_pairs(pairs / stretch[:, :, None, None]).reshape(system.curvature.shape)
-        flat = solve(softening - system.hessian @ curvature, right)
-        scores = system.with_last_class(flat)
+        scores = system.with_last_class(solve(softening - product, right))
         excess = _lengths(scores) / stretch / np.maximum(most, 1e-300)
         is_long = (excess > _SLACK) & (stretch < 1 / factor)
         if not is_long.any():
             return scores, stretch
         stretch = np.where(is_long, stretch * np.minimum(excess, _MOST_GROWTH), stretch)
+        curvature = of_pairs(pairs / stretch[:, :, None, None]).reshape(system.curvature.shape)
+        product = system.hessian @ curvature
 
 
 def _lengths(scores: Array) -> Array:

@@ -51,8 +51,9 @@ class MemoryRows(BlockSums):
         for start in range(0, len(self._X), self._block_rows):
             yield self._block(start)
 
-    def _block(self, start: int) -> Block:
-        index: slice | AnyArray = slice(start, min(start + self._block_rows, len(self._X)))
+    def _block(self, start: int, n_rows: int | None = None) -> Block:
+        end = start + (self._block_rows if n_rows is None else n_rows)
+        index: slice | AnyArray = slice(start, min(end, len(self._X)))
         if self._is_member is not None:
             index = start + np.flatnonzero(self._is_member[index])
         rows = self._X[index]
@@ -69,7 +70,12 @@ class MemoryRows(BlockSums):
             return False
         return is_near_zero(self._block(0)[0], frame)
 
-    def _added_up(self, of_blocks: OfBlocks[Sum]) -> Sum | None:
+    @property
+    def _is_read_in_place(self) -> bool:
+        is_plain = self._X.dtype == np.float64 and self._X.flags.c_contiguous
+        return is_plain and self._is_member is None
+
+    def _added_up(self, of_blocks: OfBlocks[Sum], *, is_compiled: bool = False) -> Sum | None:
         """Sum over all blocks; the order of additions is the same for any number of threads."""
         if self.n_rows == 0:
             return None
@@ -78,6 +84,8 @@ class MemoryRows(BlockSums):
         n_all, length = len(self._X), self._block_rows * GROUP
 
         def of_group(begin: int) -> Sum:
+            if is_compiled and self._is_read_in_place:
+                return of_blocks([self._block(begin, length)])
             starts = range(begin, min(begin + length, n_all), self._block_rows)
             return of_blocks(map(self._block, starts))
 

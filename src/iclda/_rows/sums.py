@@ -30,6 +30,7 @@ from .._core.moments import (
     sums_from_zero,
 )
 from .._core.types import AnyArray, Array
+from .compiled import CompiledTally, can_compile
 
 Block = tuple[AnyArray, "Array | None", "slice | AnyArray"]  # rows, weights, row numbers
 Sum = TypeVar("Sum", Moments, SumsFromZero, LabelSums, "Labeled")
@@ -55,16 +56,23 @@ class Labeled:
 
 
 class BlockSums:
-    """Moments and label sums; ``_added_up`` and ``n_features`` come from the backend."""
+    """Moments and label sums; ``_added_up``, ``n_rows`` and ``n_features`` are a backend's."""
 
     _total: SumsFromZero | None = None  # of all rows, once they were summed from zero
+
+    @property
+    def n_rows(self) -> int:
+        raise NotImplementedError
 
     @property
     def n_features(self) -> int:
         raise NotImplementedError
 
-    def _added_up(self, of_blocks: OfBlocks[Sum]) -> Sum | None:
-        """Sum of a function of groups of blocks, in a fixed order; None if there are no rows."""
+    def _added_up(self, of_blocks: OfBlocks[Sum], *, is_compiled: bool = False) -> Sum | None:
+        """Sum of a function of groups of blocks, in a fixed order; None if there are no rows.
+
+        ``is_compiled``: blocks need not fit into the cache, whoever reads them cuts them himself.
+        """
         raise NotImplementedError
 
     def _is_summed_from_zero(self, frame: Frame) -> bool:
@@ -99,19 +107,20 @@ class BlockSums:
         sums_raw = is_folded and centers is None
         if sums_raw and isinstance(folded, LinearRule):
             folded = folded.knowing(self._total)
+        is_compiled = can_compile(folded, self.n_rows * self.n_features)
 
         def of_blocks(blocks: Iterable[Block]) -> Labeled:
             between = BoundaryRows(curvature, rule.n_classes) if np.any(curvature) else None
-            tally = Tally(folded.n_summed, self.n_features, centers)
+            kind = CompiledTally if is_compiled else Tally
+            tally = kind(folded, self.n_features, centers)
             for rows, weights, index in blocks:
                 used = rows if sums_raw else frame.apply(rows)
-                shares, log_sums = folded.shares(rows if is_folded else used, index)
-                tally.add(used, weights, shares, log_sums)
+                shares = tally.add(rows if is_folded else used, used, weights, index)
                 if between is not None:
                     between.add(used, weights, shares)
             return Labeled(tally.sums(), between)
 
-        found = self._added_up(of_blocks)
+        found = self._added_up(of_blocks, is_compiled=is_compiled)
         if found is None:
             return no_label_sums(rule.n_classes, self.n_features)
         total = found.with_curvature()

@@ -89,7 +89,7 @@ class FileRows(BlockSums):
 
     # Passes over all rows.
 
-    def _added_up(self, of_blocks: OfBlocks[Sum]) -> Sum | None:
+    def _added_up(self, of_blocks: OfBlocks[Sum], *, is_compiled: bool = False) -> Sum | None:
         if self._n_rows == 0:
             return None
         slabs = self._slabs() if self._kept is not None else self._first_slabs()
