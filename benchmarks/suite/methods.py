@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -14,6 +14,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 
 import iclda
+from iclda._rows import compiled
 
 from .data import Data, Matrix, Size, make_data
 from .rows import MARKED, Row
@@ -82,6 +83,21 @@ def fits_of(methods: tuple[str, ...], data: Data) -> dict[str, Callable[[], Any]
         "LabelSpreading": partial(fit_label_spreading, data, y),
     }
     return {name: others.get(name) or partial(fit_ours, name, data) for name in methods}
+
+
+@contextmanager
+def loops(*, are_compiled: bool) -> Iterator[None]:
+    """Fits with compiled loops whatever their size, or as if numba were not installed."""
+    kept, compiled.MANY = compiled.MANY, 0 if are_compiled else float("inf")
+    try:
+        yield
+    finally:
+        compiled.MANY = kept
+
+
+def has_loops() -> bool:
+    """Whether there is numba to compile them."""
+    return compiled.loops() is not None
 
 
 def warm_up() -> None:

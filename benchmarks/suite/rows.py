@@ -11,6 +11,7 @@ from typing import Any
 
 FORMAT = 1
 MARKED = "ICLDA, marked"  # one X whose unlabeled rows carry y = -1, instead of X_unlabeled
+COMPILED, COMPILED_THREADS = "compiled", "compiled threads"  # cases with numba's loops
 READ = "one read"  # of the rows, by X @ w: what memory allows
 OURS = ("LDA", "MCLDA", "SLLDA", "EMLDA", "ICLDA", MARKED, "predict", "predict_proba")
 

@@ -13,10 +13,10 @@ import numpy as np
 from . import goals
 from .given import RSSL_SECONDS
 from .model import pass_costs
-from .rows import Row, Run, grouped, known, median, worst
+from .rows import COMPILED, COMPILED_THREADS, Row, Run, grouped, known, median, worst
 
 Line = Sequence[str]
-_FITS = ("large", "wide", "float32", "classes", "interior", "tied")
+_FITS = ("large", COMPILED, "wide", "float32", "classes", "interior", "tied")
 _NOTHING = "-"
 
 
@@ -160,9 +160,13 @@ def _model(rows: Sequence[Row]) -> str:
         "soft pass": "a pass that labels softly (of EMLDA)",
         "rest": "ICLDA beside moments and soft passes: sample, starts, curvature",
     }
-    lines = [(words[name], f"{price:.2f}") for name, price in pass_costs(rows).items()]
-    title = "Prices of the cost model, in units of X'X, from the case large"
-    return table(title, ("what", "X'X"), lines) if lines else ""
+    plain, compiled = (pass_costs(rows, case) for case in ("large", COMPILED))
+    lines = [
+        (words[name], f"{price:.2f}", _number(compiled.get(name), ".2f"))
+        for name, price in plain.items()
+    ]
+    title = "Prices of the cost model, in units of X'X, from the cases large and compiled"
+    return table(title, ("what", "X'X", "compiled"), lines) if lines else ""
 
 
 def _further(rows: Sequence[Row]) -> str:
@@ -208,11 +212,14 @@ def _single_sizes(rows: Sequence[Row]) -> Iterator[Line]:
 
 def _threads(rows: Sequence[Row]) -> str:
     lines = []
-    for (method, n, d), values in speed_ups([row for row in rows if row.case == "threads"]).items():
-        middle, goal = statistics.median(values), goals.SPEED_UP.get(method)
-        words = f"{goal} {goals.verdict(middle, goal, is_least=True)}" if goal else _NOTHING
-        lines.append((f"{n:,} x {d}", method, f"{middle:.2f}", f"{min(values):.2f}", words))
-    head = ("rows", "method", "median", "worst", "goal")
+    for case, name in (("threads", "NumPy"), (COMPILED_THREADS, "compiled")):
+        here = [row for row in rows if row.case == case]
+        for (method, n, d), values in speed_ups(here).items():
+            middle, goal = statistics.median(values), goals.SPEED_UP.get(method)
+            words = f"{goal} {goals.verdict(middle, goal, is_least=True)}" if goal else _NOTHING
+            size, lowest = f"{n:,} x {d}", f"{min(values):.2f}"
+            lines.append((size, name, method, f"{middle:.2f}", lowest, words))
+    head = ("rows", "loops", "method", "median", "worst", "goal")
     return table("Two threads: how many times faster than one", head, lines) if lines else ""
 
 

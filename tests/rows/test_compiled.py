@@ -10,7 +10,9 @@ from iclda._core.labelsums import AllButFirst, LinearRule, Tally
 from iclda._core.moments import sums_from_zero
 from iclda._rows import compiled
 from iclda._rows.compiled import CompiledTally
-from iclda._rows.memory import MemoryRows
+from iclda._rows.files import open_rows
+from iclda._rows.memory import MemoryRows, rows_per_block
+from iclda._rows.open import Request
 
 pytest.importorskip("numba", reason="the extra fast is not installed")
 
@@ -59,9 +61,27 @@ def test_rows_in_an_order_that_loops_do_not_read_are_left_to_numpy():
     np.testing.assert_array_equal(found[0].sums, found[1].sums)
 
 
+@pytest.mark.parametrize("is_soft", [False, True])
+@pytest.mark.parametrize("n_features", [1, 3, 50, 300])
+def test_cuts_into_blocks_change_no_bit(is_soft, n_features):
+    rows = RNG.standard_normal((20_000, n_features))
+    rule = LinearRule(RNG.standard_normal((n_features, 2)), np.zeros(2), is_soft)
+    knowing = AllButFirst(rule, sums_from_zero(rows))
+    found = []
+    for n in (rows_per_block(n_features), len(rows)):
+        tally = CompiledTally(knowing, n_features)
+        for start in range(0, len(rows), n):
+            part = rows[start : start + n]
+            tally.add(part, part, None, slice(None))
+        found.append(tally.sums())
+    np.testing.assert_array_equal(found[0].counts, found[1].counts)
+    np.testing.assert_array_equal(found[0].sums, found[1].sums)
+    assert found[0].log_sum == found[1].log_sum
+
+
 @pytest.fixture
 def _few_are_many(monkeypatch):
-    monkeypatch.setattr(compiled, "_MANY", 0)
+    monkeypatch.setattr(compiled, "MANY", 0)
 
 
 @pytest.mark.usefixtures("_few_are_many")
@@ -94,7 +114,7 @@ def test_fits_do_not_depend_on_whether_loops_are_compiled(kind, monkeypatch):
         CompiledTally, "add", lambda self, *args: (used.append(1), original(self, *args))[1]
     )
     for many in (0, np.inf):
-        monkeypatch.setattr(compiled, "_MANY", many)
+        monkeypatch.setattr(compiled, "MANY", many)
         models.append(kind().fit(X[:20], y[:20], X_unlabeled=X[20:]))
         assert bool(used) == (many == 0)
         used.clear()
@@ -102,14 +122,40 @@ def test_fits_do_not_depend_on_whether_loops_are_compiled(kind, monkeypatch):
     np.testing.assert_allclose(models[0].means_, models[1].means_, rtol=1e-5, atol=1e-5)
 
 
-def test_without_numba_nothing_is_missing():
-    script = (
-        "import sys; sys.modules['numba'] = None\n"
+@pytest.mark.parametrize(
+    "without",
+    [
+        "import sys; sys.modules['numba'] = None\n",
+        "import os; os.environ['NUMBA_DISABLE_JIT'] = '1'\n",
+    ],
+    ids=["not installed", "switched off"],
+)
+def test_without_numba_nothing_is_missing(without):
+    script = without + (
         "import numpy as np, iclda, iclda._rows.compiled as compiled\n"
-        "compiled._MANY = 0\n"
+        "compiled.MANY = 0\n"
         "X = np.random.default_rng(0).normal(size=(30_000, 3)); X[::2] += 1\n"
         "y = np.arange(20) % 2\n"
         "iclda.ImplicitlyConstrainedLDA().fit(X[:20], y, X_unlabeled=X[20:])\n"
         "assert compiled.loops() is None\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+@pytest.mark.usefixtures("_few_are_many")
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_rows_of_a_file_have_the_sums_of_those_in_memory_to_the_bit(dtype, tmp_path):
+    rows = RNG.standard_normal((40_000, 20)).astype(dtype)
+    path = tmp_path / "rows.npy"
+    np.save(path, rows)
+    frame = frame_of(rows[:1_000])
+    for is_soft in (False, True):
+        rule = LinearRule(RNG.standard_normal((20, 2)), np.zeros(2), is_soft)
+        found = []
+        for source in (open_rows(str(path), Request("X")), MemoryRows(rows)):
+            source.sample(1_000, 0)  # a first look, as in every fit
+            source.moments(frame)
+            found.append(source.label_sums(rule, frame))
+        np.testing.assert_array_equal(found[0].sums, found[1].sums)
+        np.testing.assert_array_equal(found[0].counts, found[1].counts)
+        assert found[0].log_sum == found[1].log_sum

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from types import ModuleType
 
 import numpy as np
 
-from .._core.labelsums import AllButFirst, Rule, Tally
+from .._core.labelsums import AllButFirst, LabelSums, Rule, Tally
 from .._core.types import AnyArray, Array
 
 # Numbers in all rows from which on it pays to load numba, which takes about half a second.
-_MANY = 2**24
+MANY = 2**24
 
 
 def can_compile(rule: Rule, n_numbers: int) -> bool:
     """Whether rows of so many numbers in all are labeled by compiled loops."""
     is_known = isinstance(rule, AllButFirst) and rule.n_classes == 2
-    return is_known and n_numbers >= _MANY and loops() is not None
+    return is_known and n_numbers >= MANY and loops() is not None
 
 
 @cache
@@ -27,7 +28,7 @@ def loops() -> ModuleType | None:
         from . import loops as found
     except (ImportError, RuntimeError):  # RuntimeError: numba finds no place for what it compiles
         return None
-    return found
+    return found if found.is_compiled() else None
 
 
 class CompiledTally(Tally):
@@ -40,6 +41,7 @@ class CompiledTally(Tally):
         self._coef, self._intercept = np.ascontiguousarray(coef[:, 0]), float(intercept[0])
         self._least = -rule.rule.tie - self._intercept
         self._is_soft = rule.rule.is_soft
+        self._totals = np.zeros(2)  # shares in the second class, log-sum-exp
 
     def add(
         self, rows: AnyArray, used: Array, weights: Array | None, index: slice | AnyArray
@@ -48,12 +50,14 @@ class CompiledTally(Tally):
         if compiled is None or weights is not None or not rows.flags.c_contiguous:
             return super().add(rows, used, weights, index)
         shares = np.empty((1, len(rows)))
+        add, offset = compiled.add_labeled, self._least
         if self._is_soft:
-            count, log_sum = compiled.add_softly(
-                rows, self._coef, self._intercept, shares[0], self._sums[0]
-            )
-            self._log_sum += log_sum
-        else:
-            count = compiled.add_labeled(rows, self._coef, self._least, shares[0], self._sums[0])
-        self._counts += count
+            add, offset = compiled.add_softly, self._intercept
+        add(rows, self._coef, offset, shares[0], self._sums[0], self._totals)
         return shares
+
+    def sums(self) -> LabelSums:
+        # What was left to NumPy was counted there.
+        count, log_sum = self._totals.tolist()
+        found = super().sums()
+        return replace(found, counts=found.counts + count, log_sum=found.log_sum + log_sum)

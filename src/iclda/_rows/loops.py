@@ -14,7 +14,9 @@ import numpy as np
 
 from .._core.types import Array
 
-_AT_ONCE = 64  # rows, whose leads and shares stay in the first-level cache
+# Rows whose leads and shares stay in the first-level cache. Sums are the same to the bit for any
+# cut of the rows into multiples of this.
+AT_ONCE = 64
 _LARGEST = 300.0  # lead beyond which a share is next to nothing
 _LN_2 = math.log(2)
 _SERIES = tuple(1 / math.factorial(i) for i in range(13, -1, -1))
@@ -26,36 +28,46 @@ _compiled: Callable[[Function], Function] = numba.njit(
 )
 
 
+def is_compiled() -> bool:
+    """Whether numba compiles, which can be switched off (NUMBA_DISABLE_JIT)."""
+    return not numba.config.DISABLE_JIT
+
+
 @_compiled
-def add_labeled(rows: Array, coef: Array, least: float, shares: Array, sums: Array) -> float:
-    """Add up rows of the second class, whose ``rows @ coef`` is below ``least``; their number."""
-    count = 0.0
-    for start in range(0, len(rows), _AT_ONCE):
-        some, part = rows[start : start + _AT_ONCE], shares[start : start + _AT_ONCE]
+def add_labeled(
+    rows: Array, coef: Array, least: float, shares: Array, sums: Array, totals: Array
+) -> None:
+    """Label rows, and add those of the second class to ``sums``, their number to ``totals[0]``.
+
+    Of the second class are rows whose ``rows @ coef`` is below ``least``.
+    """
+    for start in range(0, len(rows), AT_ONCE):
+        some, part = rows[start : start + AT_ONCE], shares[start : start + AT_ONCE]
         _project(some, coef, part)
+        count = 0.0
         for i in range(len(some)):
             part[i] = 1.0 if part[i] < least else 0.0
             count += part[i]
+        totals[0] += count
         _add(some, part, sums)
-    return count
 
 
 @_compiled
 def add_softly(
-    rows: Array, coef: Array, intercept: float, shares: Array, sums: Array
-) -> tuple[float, float]:
-    """Write the shares of the second class and add up the rows; sum of shares and of log-sum-exp.
+    rows: Array, coef: Array, intercept: float, shares: Array, sums: Array, totals: Array
+) -> None:
+    """Label rows softly, and add to ``sums``; to ``totals`` add shares and log-sum-exp.
 
-    ``rows @ coef + intercept`` is how far the first class is ahead; log-sum-exp is over the score
-    of the second.
+    ``rows @ coef + intercept`` is how far the first class is ahead; shares are in the second, and
+    log-sum-exp is over its score.
     """
-    leads, mantissas = np.empty(_AT_ONCE), np.empty(_AT_ONCE)
-    bits = np.empty(_AT_ONCE, dtype=np.int64)
+    leads, mantissas = np.empty(AT_ONCE), np.empty(AT_ONCE)
+    bits = np.empty(AT_ONCE, dtype=np.int64)
     powers = bits.view(np.float64)
-    count, log_sum = 0.0, 0.0
-    for start in range(0, len(rows), _AT_ONCE):
-        some = rows[start : start + _AT_ONCE]
+    for start in range(0, len(rows), AT_ONCE):
+        some, part = rows[start : start + AT_ONCE], shares[start : start + AT_ONCE]
         _project(some, coef, leads)
+        count, log_sum, product = 0.0, 0.0, 1.0
         for i in range(len(some)):
             leads[i] += intercept
             log_sum += max(leads[i], 0.0)
@@ -63,16 +75,15 @@ def add_softly(
             n = math.floor(x / _LN_2 + 0.5)
             mantissas[i] = _reduced_exponential(x, n)
             bits[i] = (np.int64(n) + 1023) << 52  # 2^n
-        product = 1.0
         for i in range(len(some)):
             odds = mantissas[i] * powers[i]  # of the class behind
             product *= 1 + odds  # at most 2^64: one logarithm for all of them
             ahead = 1 / (1 + odds)
-            shares[start + i] = odds * ahead if leads[i] > 0 else ahead
-            count += shares[start + i]
-        log_sum += math.log(product)
-        _add(some, shares[start : start + _AT_ONCE], sums)
-    return count, log_sum
+            part[i] = odds * ahead if leads[i] > 0 else ahead
+            count += part[i]
+        totals[0] += count
+        totals[1] += log_sum + math.log(product)
+        _add(some, part, sums)
 
 
 @_compiled

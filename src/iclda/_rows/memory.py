@@ -16,6 +16,7 @@ from .sums import Block, BlockSums, OfBlocks, Sum, added
 
 _BLOCK_ROWS = (512, 8192)
 _BLOCK_ENTRIES = 2**17  # float64: half the second-level cache of a core
+_BLOCK_MULTIPLE = 64  # compiled loops give the same sums for any cut into such blocks
 GROUP = 8  # blocks added up by one thread before their sum joins the others
 
 
@@ -123,4 +124,5 @@ class MemoryRows(BlockSums):
 def rows_per_block(n_features: int) -> int:
     """Rows of a block that fits into the cache."""
     least, most = _BLOCK_ROWS
-    return int(min(most, max(least, _BLOCK_ENTRIES // max(1, n_features))))
+    fitting = _BLOCK_ENTRIES // max(1, n_features)
+    return int(min(most, max(least, fitting))) // _BLOCK_MULTIPLE * _BLOCK_MULTIPLE
