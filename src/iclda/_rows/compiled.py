@@ -17,8 +17,7 @@ MANY = 2**24
 
 def can_compile(rule: Rule, n_numbers: int) -> bool:
     """Whether rows of so many numbers in all are labeled by compiled loops."""
-    is_known = isinstance(rule, AllButFirst) and rule.n_classes == 2
-    return is_known and n_numbers >= MANY and loops() is not None
+    return isinstance(rule, AllButFirst) and n_numbers >= MANY and loops() is not None
 
 
 @cache
@@ -32,16 +31,16 @@ def loops() -> ModuleType | None:
 
 
 class CompiledTally(Tally):
-    """Label sums of two classes, each row of which is read once."""
+    """Label sums whose rows are read once."""
 
     def __init__(self, rule: Rule, n_features: int, centers: Array | None = None) -> None:
         assert isinstance(rule, AllButFirst)
+        assert not rule.is_by_lead
         super().__init__(rule, n_features, centers)
-        coef, intercept = rule.rule.lead
-        self._coef, self._intercept = np.ascontiguousarray(coef[:, 0]), float(intercept[0])
-        self._least = -rule.rule.tie - self._intercept
-        self._is_soft = rule.rule.is_soft
-        self._totals = np.zeros(2)  # shares in the second class, log-sum-exp
+        coef, self._intercept = rule.rule.ahead_of_first
+        self._coef = np.ascontiguousarray(coef.T)
+        self._is_soft, self._tie = rule.rule.is_soft, rule.rule.tie
+        self._totals = np.zeros(1 + rule.n_classes)  # log-sum-exp, and weights of the classes
 
     def add(
         self, rows: AnyArray, used: Array, weights: Array | None, index: slice | AnyArray
@@ -49,15 +48,12 @@ class CompiledTally(Tally):
         compiled = loops()
         if compiled is None or weights is not None or not rows.flags.c_contiguous:
             return super().add(rows, used, weights, index)
-        shares = np.empty((1, len(rows)))
-        add, offset = compiled.add_labeled, self._least
-        if self._is_soft:
-            add, offset = compiled.add_softly, self._intercept
-        add(rows, self._coef, offset, shares[0], self._sums[0], self._totals)
+        shares = np.empty((len(self._totals) - 1, len(rows)))
+        add = compiled.add_softly if self._is_soft else compiled.add_labeled
+        add(rows, self._coef, self._intercept, self._tie, shares, self._sums, self._totals)
         return shares
 
     def sums(self) -> LabelSums:
-        # What was left to NumPy was counted there.
-        count, log_sum = self._totals.tolist()
-        found = super().sums()
-        return replace(found, counts=found.counts + count, log_sum=found.log_sum + log_sum)
+        found = super().sums()  # of what was left to NumPy
+        counts, log_sum = found.counts + self._totals[2:], found.log_sum + float(self._totals[0])
+        return replace(found, counts=counts, log_sum=log_sum)

@@ -1,4 +1,4 @@
-"""Compiled loops that label rows of two classes and add them up while they are in the cache.
+"""Compiled loops that label rows and add them up while they are in the cache.
 
 Needs numba. Nothing of Python is held while they run, so that threads do not wait for one another.
 """
@@ -17,8 +17,8 @@ from .._core.types import Array
 # Rows whose leads and shares stay in the first-level cache. Sums are the same to the bit for any
 # cut of the rows into multiples of this.
 AT_ONCE = 64
-_LARGEST = 300.0  # lead beyond which a share is next to nothing
-_LN_2 = math.log(2)
+_LARGEST = 300.0  # lead beyond which shares are next to nothing
+_LN_2, _LOG2_E = math.log(2), math.log2(math.e)
 _SERIES = tuple(1 / math.factorial(i) for i in range(13, -1, -1))
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -35,55 +35,77 @@ def is_compiled() -> bool:
 
 @_compiled
 def add_labeled(
-    rows: Array, coef: Array, least: float, shares: Array, sums: Array, totals: Array
+    rows: Array,
+    coef: Array,
+    intercept: Array,
+    tie: float,
+    shares: Array,
+    sums: Array,
+    totals: Array,
 ) -> None:
-    """Label rows, and add those of the second class to ``sums``, their number to ``totals[0]``.
+    """Label rows by the largest score, and add them to the ``sums`` of their classes.
 
-    Of the second class are rows whose ``rows @ coef`` is below ``least``.
+    ``coef`` (K - 1, d) and ``intercept`` tell how far the other classes are ahead of the first. Of
+    classes within ``tie`` of the best the first is taken. ``shares`` are (K, n), ``sums`` those of
+    the other classes, ``totals`` (1 + K) log-sum-exp, which is left out here, and class weights.
     """
+    part, top, is_free = np.empty((len(shares), AT_ONCE)), np.empty(AT_ONCE), np.empty(AT_ONCE)
     for start in range(0, len(rows), AT_ONCE):
-        some, part = rows[start : start + AT_ONCE], shares[start : start + AT_ONCE]
-        _project(some, coef, part)
-        count = 0.0
-        for i in range(len(some)):
-            part[i] = 1.0 if part[i] < least else 0.0
-            count += part[i]
-        totals[0] += count
-        _add(some, part, sums)
+        some = rows[start : start + AT_ONCE]
+        _score(some, coef, intercept, part, top)
+        is_free[:] = 1.0
+        for k in range(len(part)):
+            count = 0.0
+            for i in range(len(some)):
+                part[k, i] = is_free[i] if part[k, i] >= top[i] - tie else 0.0
+                is_free[i] -= part[k, i]
+                count += part[k, i]
+                shares[k, start + i] = part[k, i]
+            totals[1 + k] += count
+        _add_others(some, part, sums)
 
 
 @_compiled
 def add_softly(
-    rows: Array, coef: Array, intercept: float, shares: Array, sums: Array, totals: Array
+    rows: Array,
+    coef: Array,
+    intercept: Array,
+    tie: float,
+    shares: Array,
+    sums: Array,
+    totals: Array,
 ) -> None:
-    """Label rows softly, and add to ``sums``; to ``totals`` add shares and log-sum-exp.
-
-    ``rows @ coef + intercept`` is how far the first class is ahead; shares are in the second, and
-    log-sum-exp is over its score.
-    """
-    leads, mantissas = np.empty(AT_ONCE), np.empty(AT_ONCE)
+    """The same by softmax; log-sum-exp is over the score of the first class."""
+    part, top, total = np.empty((len(shares), AT_ONCE)), np.empty(AT_ONCE), np.empty(AT_ONCE)
     bits = np.empty(AT_ONCE, dtype=np.int64)
     powers = bits.view(np.float64)
     for start in range(0, len(rows), AT_ONCE):
-        some, part = rows[start : start + AT_ONCE], shares[start : start + AT_ONCE]
-        _project(some, coef, leads)
-        count, log_sum, product = 0.0, 0.0, 1.0
+        some = rows[start : start + AT_ONCE]
+        _score(some, coef, intercept, part, top)
+        total[:] = 0.0
+        for k in range(len(part)):
+            for i in range(len(some)):
+                x = max(part[k, i] - top[i], -_LARGEST)
+                n = math.floor(x * _LOG2_E + 0.5)
+                part[k, i] = _reduced_exponential(x, n)
+                bits[i] = (np.int64(n) + 1023) << 52  # 2^n
+            for i in range(len(some)):
+                part[k, i] *= powers[i]
+                total[i] += part[k, i]
+        log_sum, product = 0.0, 1.0
         for i in range(len(some)):
-            leads[i] += intercept
-            log_sum += max(leads[i], 0.0)
-            x = max(-abs(leads[i]), -_LARGEST)
-            n = math.floor(x / _LN_2 + 0.5)
-            mantissas[i] = _reduced_exponential(x, n)
-            bits[i] = (np.int64(n) + 1023) << 52  # 2^n
-        for i in range(len(some)):
-            odds = mantissas[i] * powers[i]  # of the class behind
-            product *= 1 + odds  # at most 2^64: one logarithm for all of them
-            ahead = 1 / (1 + odds)
-            part[i] = odds * ahead if leads[i] > 0 else ahead
-            count += part[i]
-        totals[0] += count
-        totals[1] += log_sum + math.log(product)
-        _add(some, part, sums)
+            log_sum += top[i]
+            product *= total[i]  # at most K^64: one logarithm for all of them
+            total[i] = 1 / total[i]
+        totals[0] += log_sum + math.log(product)
+        for k in range(len(part)):
+            count = 0.0
+            for i in range(len(some)):
+                part[k, i] *= total[i]
+                count += part[k, i]
+                shares[k, start + i] = part[k, i]
+            totals[1 + k] += count
+        _add_others(some, part, sums)
 
 
 @_compiled
@@ -96,8 +118,37 @@ def _reduced_exponential(x: float, n: int) -> float:
 
 
 @_compiled
+def _score(rows: Array, coef: Array, intercept: Array, scores: Array, top: Array) -> None:
+    """Write how far classes are ahead of the first, and how far the best one is."""
+    n_others = len(coef)
+    for k in range(0, n_others // 2 * 2, 2):
+        _project_on_two(rows, coef[k], coef[k + 1], scores[k + 1], scores[k + 2])
+    if n_others % 2:
+        _project(rows, coef[-1], scores[-1])
+    for i in range(len(rows)):
+        scores[0, i] = top[i] = 0.0
+    for k in range(n_others):
+        for i in range(len(rows)):
+            scores[k + 1, i] += intercept[k]
+            top[i] = max(top[i], scores[k + 1, i])
+
+
+@_compiled
+def _add_others(rows: Array, shares: Array, sums: Array) -> None:
+    """Add rows times their shares in all classes but the first."""
+    n_others = len(sums)
+    for k in range(0, n_others // 2 * 2, 2):
+        _add_to_two(rows, shares[k + 1], shares[k + 2], sums[k], sums[k + 1])
+    if n_others % 2:
+        _add(rows, shares[-1], sums[-1])
+
+
+# Four rows at once, so that coefficients and sums are read and written less often.
+
+
+@_compiled
 def _project(rows: Array, coef: Array, out: Array) -> None:
-    """Write ``rows @ coef``; by fours, so that coefficients are read less often."""
+    """Write ``rows @ coef``."""
     n_fours = len(rows) // 4 * 4
     for i in range(0, n_fours, 4):
         a = b = c = d = 0.0
@@ -115,8 +166,32 @@ def _project(rows: Array, coef: Array, out: Array) -> None:
 
 
 @_compiled
+def _project_on_two(
+    rows: Array, first: Array, second: Array, first_out: Array, second_out: Array
+) -> None:
+    """Write ``rows @ first`` and ``rows @ second``."""
+    n_fours = len(rows) // 4 * 4
+    for i in range(0, n_fours, 4):
+        a = b = c = d = e = f = g = h = 0.0
+        for j in range(len(first)):
+            p, q, r, s = rows[i, j], rows[i + 1, j], rows[i + 2, j], rows[i + 3, j]
+            a += p * first[j]
+            b += q * first[j]
+            c += r * first[j]
+            d += s * first[j]
+            e += p * second[j]
+            f += q * second[j]
+            g += r * second[j]
+            h += s * second[j]
+        first_out[i], first_out[i + 1], first_out[i + 2], first_out[i + 3] = a, b, c, d
+        second_out[i], second_out[i + 1], second_out[i + 2], second_out[i + 3] = e, f, g, h
+    _project(rows[n_fours:], first, first_out[n_fours:])
+    _project(rows[n_fours:], second, second_out[n_fours:])
+
+
+@_compiled
 def _add(rows: Array, shares: Array, sums: Array) -> None:
-    """Add rows times their shares; by fours, so that sums are written less often."""
+    """Add rows times their shares."""
     n_fours = len(rows) // 4 * 4
     for i in range(0, n_fours, 4):
         a, b, c, d = shares[i], shares[i + 1], shares[i + 2], shares[i + 3]
@@ -127,3 +202,20 @@ def _add(rows: Array, shares: Array, sums: Array) -> None:
     for i in range(n_fours, len(rows)):
         for j in range(len(sums)):
             sums[j] += shares[i] * rows[i, j]
+
+
+@_compiled
+def _add_to_two(
+    rows: Array, first: Array, second: Array, first_sums: Array, second_sums: Array
+) -> None:
+    """Add rows times their shares in two classes."""
+    n_fours = len(rows) // 4 * 4
+    for i in range(0, n_fours, 4):
+        a, b, c, d = first[i], first[i + 1], first[i + 2], first[i + 3]
+        e, f, g, h = second[i], second[i + 1], second[i + 2], second[i + 3]
+        for j in range(len(first_sums)):
+            p, q, r, s = rows[i, j], rows[i + 1, j], rows[i + 2, j], rows[i + 3, j]
+            first_sums[j] += (a * p + b * q) + (c * r + d * s)
+            second_sums[j] += (e * p + f * q) + (g * r + h * s)
+    _add(rows[n_fours:], first[n_fours:], first_sums)
+    _add(rows[n_fours:], second[n_fours:], second_sums)

@@ -14,6 +14,7 @@ import numpy as np
 from .._core.boundary import BoundaryRows
 from .._core.frame import Frame
 from .._core.labelsums import (
+    AllButFirst,
     LabelSums,
     LinearRule,
     Rule,
@@ -108,6 +109,8 @@ class BlockSums:
         if sums_raw and isinstance(folded, LinearRule):
             folded = folded.knowing(self._total)
         is_compiled = can_compile(folded, self.n_rows * self.n_features)
+        if is_compiled and isinstance(folded, AllButFirst):
+            folded = replace(folded, may_be_by_lead=False)
 
         def of_blocks(blocks: Iterable[Block]) -> Labeled:
             between = BoundaryRows(curvature, rule.n_classes) if np.any(curvature) else None
