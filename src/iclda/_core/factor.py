@@ -33,7 +33,8 @@ def factor(matrix: Array, floor: float) -> Factor | None:
     if failed:
         return None
     inverse, failed = lapack.dtrtri(lower, lower=1)
+    flat = inverse.ravel("K")
     # The inverse of the matrix has trace |inverse|^2, which no eigenvalue of it exceeds.
-    if failed or not 1 / float((inverse**2).sum()) > floor:
+    if failed or not 1 / float(flat @ flat) > floor:
         return None
     return Factor(lower, inverse)

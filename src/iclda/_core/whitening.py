@@ -46,19 +46,12 @@ def whiten(moments: Moments, frame: Frame, ridge: Array | None = None) -> Whiten
     covariance = moments.covariance
     if ridge is not None:
         covariance = covariance + np.diag(ridge)
-    spread = np.sqrt(np.diag(covariance))
-    is_constant = ~(spread > 0)
-    inverse_spread = np.where(is_constant, 0.0, 1 / np.where(is_constant, 1.0, spread))
-    correlation = covariance * inverse_spread[:, None] * inverse_spread
-    found = None if is_constant.any() else factor(correlation, len(correlation) * _SAFE)
+    found = safe_whitening(moments.mean, covariance, frame)
     if found is not None:
-        return Whitening(
-            mean=moments.mean,
-            transform=found.inverse * inverse_spread,
-            inverse=found.lower * spread[:, None],
-            basis=np.eye(len(spread)),
-            log_det=found.log_det + 2 * float(np.log(spread * frame.scale).sum()),
-        )
+        return found
+    spread = np.sqrt(covariance.diagonal())
+    inverse_spread = 1 / np.where(spread > 0, spread, np.inf)
+    correlation = covariance * inverse_spread[:, None] * inverse_spread
     eigenvalues, vectors = scipy.linalg.eigh(correlation)
     is_kept = eigenvalues > RANK_TOLERANCE * max(eigenvalues[-1], 1e-300)
     eigenvalues, vectors = eigenvalues[is_kept], vectors[:, is_kept]
@@ -69,6 +62,26 @@ def whiten(moments: Moments, frame: Frame, ridge: Array | None = None) -> Whiten
         inverse=vectors * spread[:, None] * root,
         basis=vectors,
         log_det=float(np.sum(np.log(eigenvalues))) + _log_volume(vectors, spread, frame),
+    )
+
+
+def safe_whitening(mean: Array, covariance: Array, frame: Frame) -> Whitening | None:
+    """Whitening by Cholesky's factor, where the correlations are safely positive definite."""
+    spread = np.sqrt(covariance.diagonal())
+    if not spread.min(initial=np.inf) > 0:
+        return None
+    inverse_spread = 1 / spread
+    correlation = covariance * inverse_spread[:, None]
+    correlation *= inverse_spread
+    found = factor(correlation, len(correlation) * _SAFE)
+    if found is None:
+        return None
+    return Whitening(
+        mean=mean,
+        transform=found.inverse * inverse_spread,
+        inverse=found.lower * spread[:, None],
+        basis=np.eye(len(spread)),
+        log_det=found.log_det + 2 * float(np.log(spread * frame.scale).sum()),
     )
 
 
