@@ -14,11 +14,10 @@ import scipy.linalg
 from scipy.linalg import lapack
 
 from .attainable import AttainableSet, ReadRows, hold_all
-from .factor import factor
 from .labelsums import LinearRule
 from .likelihood import FLOOR, precise_means_and_log_det, smallest_eigenvalue
 from .outcome import Outcome
-from .problem import WITHIN_TOLERANCE, Problem, within_rank
+from .problem import Problem
 from .types import Array
 
 _MEMORY = 8  # steps of EM that an extrapolation is made from
@@ -174,15 +173,14 @@ def _least_squares(matrix: Array, right: Array) -> Array | None:
 
 def start_scores(problem: Problem) -> Array:
     """Linear scores of the supervised fit; where it is singular, pooled moments of all rows."""
-    labeled = problem.likelihood
-    covariance = labeled.within / labeled.weight + problem.whitened_ridge
-    covariance *= 1 - problem.shrinkage
-    found = factor(covariance, WITHIN_TOLERANCE)
+    labeled, keep = problem.likelihood, 1 - problem.shrinkage
+    found = problem.labeled_factor
     if found is not None:
-        slopes = labeled.means @ found.inverse.T @ found.inverse
-    elif within_rank(covariance) < len(covariance):
+        slopes = labeled.means @ found.inverse.T @ found.inverse / keep
+    elif problem.labeled_rank < problem.whitening.rank:
         slopes = labeled.means
     else:
+        covariance = keep * problem.labeled_covariance
         slopes = scipy.linalg.solve(covariance, labeled.means.T, assume_a="pos").T
     log_priors = problem.log_priors
     if log_priors is None:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.linalg
+from scipy.linalg import lapack
 
 from .gaussian import Gaussians, gaussians
-from .problem import WITHIN_TOLERANCE, Problem, within_rank
+from .problem import WITHIN_TOLERANCE, Problem
 from .types import Array
 
 _SMALLEST_RATIO = 1e-12
@@ -21,8 +22,7 @@ def match_moments(problem: Problem, variant: str) -> Gaussians:
     """Moment-constrained model of a problem."""
     whitening, labeled = problem.whitening, problem.likelihood
     weights = labeled.counts / labeled.weight
-    within = labeled.within / labeled.weight + problem.whitened_ridge
-    rank = within_rank(within)
+    within, rank = problem.labeled_covariance, problem.labeled_rank
     if rank < whitening.rank:
         raise ValueError(
             f"The labeled rows vary within their classes in {rank} of the {whitening.rank} "
@@ -54,21 +54,26 @@ def _inverse_root(total: Array) -> Array:
 
 
 def _user_map(problem: Problem, total: Array) -> Array:
-    """T^(1/2) T_l^(-1/2) formed in the user's units, expressed in whitened coordinates."""
-    whitening, scale = problem.whitening, problem.frame.scale
+    """T^(1/2) T_l^(-1/2) formed in the user's units, expressed in whitened coordinates.
+
+    With T = U U' and T_l = H H', where H = U L and L L' is T_l in whitened coordinates, the roots
+    are U Q' and H P' for the orthogonal factors Q of U and P of H: what is left is Q'P L^(-1).
+    """
+    scale = problem.frame.scale
     # One common factor changes nothing and keeps squares from overflowing.
-    units = whitening.inverse * (scale / scale.max())[:, None]
-    half_labeled = units @ scipy.linalg.cholesky(total, lower=True)
-    root = _symmetric_root(units)
-    inverse_root = _symmetric_root(half_labeled, inverse=True)
-    to_whitened = whitening.transform / (scale / scale.max())
-    A: Array = to_whitened @ root @ inverse_root @ units
+    units = problem.whitening.inverse * (scale / scale.max())[:, None]
+    lower = scipy.linalg.cholesky(total, lower=True)
+    turn = _orthogonal_factor(units).T @ _orthogonal_factor(units @ lower)
+    A: Array = turn @ lapack.dtrtri(lower, lower=1)[0]
     return A
 
 
-def _symmetric_root(half: Array, *, inverse: bool = False) -> Array:
-    """(half half')^(1/2) or its pseudo-inverse, by the singular values of half."""
-    left, singular, _ = scipy.linalg.svd(half, full_matrices=False)
+def _orthogonal_factor(half: Array) -> Array:
+    """Q in half = (half half')^(1/2) Q, by the singular vectors of half."""
+    # LAPACK itself: checks around it cost much of the time of a small matrix.
+    left, singular, right, failed = lapack.dgesdd(half, full_matrices=0)
+    if failed:
+        raise scipy.linalg.LinAlgError("Singular values did not converge.")
     if singular.size and singular[-1] < _SMALLEST_RATIO * singular[0]:
         raise ValueError(
             f"The directions in which rows vary most and least differ by a factor of "
@@ -76,6 +81,4 @@ def _symmetric_root(half: Array, *, inverse: bool = False) -> Array:
             "for a map formed in these units: rescale the features "
             "(sklearn.preprocessing.StandardScaler), or use variant='invariant'."
         )
-    powers = 1 / singular if inverse else singular
-    root: Array = (left * powers) @ left.T
-    return root
+    return np.asarray(left @ right)

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from .factor import factor
+from .factor import Factor, factor
 from .frame import Frame, mean_variance_in_frame
 from .gaussian import Gaussians, gaussians
 from .labelsums import GivenLabels, LinearRule, within_scatter
@@ -68,8 +68,9 @@ def _summarize_held(rows: Rows, labels: GivenLabels, frame: Frame) -> LabeledSum
     shares = weights * (labels.labels == np.arange(labels.n_classes)[:, None])
     counts = shares.sum(axis=1)
     means = shares @ u / counts[:, None]
-    deviations = (u - means[labels.labels]) * np.sqrt(shares.sum(axis=0))[:, None]
-    return LabeledSummary(counts, means, deviations.T @ deviations, rows.n_rows)
+    u -= means[labels.labels]
+    u *= np.sqrt(weights)[:, None]
+    return LabeledSummary(counts, means, u.T @ u, rows.n_rows)
 
 
 @dataclass(frozen=True)
@@ -111,12 +112,6 @@ class Problem:
     def whitening(self) -> Whitening:
         return whiten(self.moments, self.frame, self.ridge)
 
-    @property
-    def whitened_ridge(self) -> Array:
-        transform = self.whitening.transform
-        ridge = np.zeros(transform.shape[1]) if self.ridge is None else self.ridge
-        return np.asarray((transform * ridge) @ transform.T)
-
     @cached_property
     def likelihood(self) -> LabeledLikelihood:
         labeled, whitening = self.labeled, self.whitening
@@ -128,6 +123,27 @@ class Problem:
             shrinkage=self.shrinkage,
             constant=-(whitening.rank * _LOG_2PI + whitening.log_det) / 2,
         )
+
+    @cached_property
+    def labeled_covariance(self) -> Array:
+        """Within classes of the labeled rows, whitened; with shrinkage less its factor 1 - s."""
+        covariance = self.likelihood.within / self.likelihood.weight
+        if self.ridge is None:
+            return covariance
+        transform = self.whitening.transform
+        return np.asarray(covariance + (transform * self.ridge) @ transform.T)
+
+    @cached_property
+    def labeled_factor(self) -> Factor | None:
+        """Of the labeled covariance, where that is safely positive."""
+        return factor(self.labeled_covariance, WITHIN_TOLERANCE)
+
+    @property
+    def labeled_rank(self) -> int:
+        """In how many directions the labeled rows vary within their classes."""
+        if self.labeled_factor is not None:
+            return self.whitening.rank
+        return within_rank(self.labeled_covariance)
 
     @cached_property
     def labeled_point(self) -> Array:

@@ -21,7 +21,7 @@ from .._core.gaussian import Gaussians
 from .._core.labelsums import GivenLabels, LinearRule
 from .._core.likelihood import FLOOR, smallest_eigenvalue
 from .._core.moment_match import match_moments
-from .._core.problem import Problem, summarize_labeled, within_rank
+from .._core.problem import Problem, summarize_labeled
 from .._core.search import maximize_labeled_likelihood
 from .._core.supervised import fit_labeled
 from .._core.types import AnyArray, Array
@@ -77,7 +77,7 @@ def moment_constrained(training: Training) -> Gaussians:
     and then) no map exists, and a trace of shrinkage makes one.
     """
     problem = training.problem
-    if within_rank(problem.likelihood.within / problem.likelihood.weight) < problem.whitening.rank:
+    if problem.labeled_rank < problem.whitening.rank:
         problem = replace(problem, shrinkage=_TRACE_OF_SHRINKAGE)
     return match_moments(problem, "symmetric")
 
