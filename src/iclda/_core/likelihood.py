@@ -49,9 +49,11 @@ class LabeledLikelihood:
 
     def value(self, point: Array) -> Array:
         """Log likelihood, minus infinity at the floor."""
+        if len(self.counts) == 2 and self._two.lie_above(point, FLOOR):
+            return np.asarray(self._two.value(point))
         is_floored, lifted = _above_floor(point)
         if len(self.counts) == 2:
-            value = self._two.value_and_gradient(lifted)[0]
+            value = self._two.value(lifted)
         else:
             value = self._value(_Parts(self, lifted))
         return np.where(is_floored, -np.inf, value)
@@ -61,8 +63,7 @@ class LabeledLikelihood:
 
         The gradient matters up to a shift common to all classes.
         """
-        is_one_of_two = len(self.counts) == point.ndim == 2
-        if is_one_of_two and self._two.smallest_eigenvalue(point) > FLOOR:
+        if len(self.counts) == 2 and self._two.lie_above(point, FLOOR):
             return self._two.value_and_gradient(point)
         is_floored, lifted = _above_floor(point)
         if len(self.counts) == 2:
@@ -223,13 +224,17 @@ def precise_means_and_log_det(point: Array) -> tuple[Array, Array]:
 def smallest_eigenvalue(point: Array) -> Array:
     """Smallest eigenvalue of I - B D^-1 B'; minus infinity where a class has no weight."""
     r, b = point[..., 0], point[..., 1:]
+    if r.shape == (2,):  # one point, in plain floats
+        first, second = r.tolist()
+        is_empty = first <= 0 or second <= 0
+        return np.asarray(-np.inf if is_empty else 1 - float(b[0] @ b[0]) / (first * second))
     if r.min(initial=1) <= 0:
         is_empty = (r <= 0).any(axis=-1)
         filled = np.where(r[..., None] > 0, point, 1.0)
         return np.where(is_empty, -np.inf, smallest_eigenvalue(filled))
     if point.shape[-2] == 2:  # the class sums of z balance: one eigenvalue is zero
         first = b[..., 0, :]
-        squares = first @ first if b.ndim == 2 else np.einsum("...d,...d->...", first, first)
+        squares = np.einsum("...d,...d->...", first, first)
         return np.asarray(1 - squares / (r[..., 0] * r[..., 1]))
     scaled = b / np.sqrt(r)[..., None]
     gram = scaled @ _transposed(scaled)

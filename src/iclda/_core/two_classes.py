@@ -18,6 +18,10 @@ import numpy as np
 
 from .types import Array
 
+# t and w are quadratic in b: by b they change by twice what ``turns`` say. Half of everything:
+# a Hessian is put together from a half and its transpose.
+_BY_TURNS = np.outer([1.0, 2.0, 1.0, 1.0, 2.0], [1.0, 2.0, 1.0, 1.0, 2.0]) / 2
+
 
 @dataclass(frozen=True)
 class TwoClasses:
@@ -38,10 +42,19 @@ class TwoClasses:
         about_zero = np.trace(self.within) + self.counts @ (self.means**2).sum(axis=1)
         return first, second, float(about_zero)
 
-    def smallest_eigenvalue(self, point: Array) -> float:
-        """Of the covariance at one point; minus infinity where a class has no weight."""
-        at = self._numbers(point)
-        return at.g / at.q if at.r > 0 and at.s > 0 else -math.inf
+    def lie_above(self, points: Array, floor: float) -> bool:
+        """Whether both classes have weight, and all eigenvalues of the covariance exceed a floor.
+
+        At a point (2, 1 + rank), or at all of a stack of them.
+        """
+        at = self._numbers(points)
+        if points.ndim == 2:
+            return bool(at.q > 0 and at.g > floor * at.q)
+        return bool(((at.q > 0) & (at.g > floor * at.q)).all())
+
+    def value(self, point: Array) -> Any:
+        """At a point (2, 1 + rank) or a stack of them."""
+        return self._value_and_slopes(self._numbers(point))[0]
 
     def value_and_gradient(self, point: Array) -> tuple[Any, Array]:
         """At a point (2, 1 + rank) or a stack of them; the gradient is that of the first class."""
@@ -50,21 +63,21 @@ class TwoClasses:
         gradient = np.zeros(point.shape)
         gradient[..., 0, 0] = slopes[0]
         by_t, by_x, by_y, by_w = slopes[1:]
-        if at.b.ndim > 1:
-            by_t, by_x, by_y, by_w = (slope[..., None] for slope in slopes[1:])
-        gradient[..., 0, 1:] = (
-            2 * by_t * at.b + by_x * self.means[0] + by_y * self.means[1] + 2 * by_w * at.scattered
-        )
+        if point.ndim == 2:
+            np.dot([2 * by_t, by_x, by_y, 2 * by_w], at.turns, out=gradient[0, 1:])
+            return value, gradient
+        by_b = gradient[..., 0, 1:]
+        by_b += (2 * by_t)[..., None] * at.b
+        by_b += (2 * by_w)[..., None] * at.turns
+        by_b += np.stack([by_x, by_y], axis=-1) @ self.means
         return value, gradient
 
     def _numbers(self, point: Array) -> _Numbers:
         """What there is to know of a point, kept of the last one: more will be asked about it."""
-        if self._last and self._last[0].point is point:
-            return self._last[0]
-        found = _Numbers.of(point, self.within, self.means)
-        if point.ndim == 2:
-            self._last[:] = [found]
-        return found
+        if not self._last or self._last[0].point is not point:
+            of = _numbers_of_one if point.ndim == 2 else _numbers_of_many
+            self._last[:] = [of(point, self.within, self.means)]
+        return self._last[0]
 
     def _value_and_slopes(self, at: _Numbers) -> tuple[Any, tuple[Any, ...]]:
         """Likelihood, and its derivatives by r, t, x, y and w."""
@@ -93,50 +106,54 @@ class TwoClasses:
     def hessian(self, point: Array) -> Array:
         """(1 + rank, 1 + rank): second derivative, the second class balancing the first."""
         at = self._numbers(point)
-        b, scattered, slopes = at.b, at.scattered, self._value_and_slopes(at)[1]
-        second = np.array(self._second_slopes(at))
-        turns = np.empty((4, len(b)))
-        turns[0], turns[1:3], turns[3] = 2 * b, self.means, 2 * scattered
-        hessian = np.empty((1 + len(b), 1 + len(b)))
-        hessian[0, 0] = second[0, 0]
-        hessian[0, 1:] = hessian[1:, 0] = second[0, 1:] @ turns
-        bent = turns.T @ (second[1:, 1:] @ turns) / 2 + slopes[4] * self.within
-        bent.ravel()[:: len(b) + 1] += slopes[1]
-        np.add(bent, bent.T, out=hessian[1:, 1:])
-        return hessian
+        slopes, second = self._value_and_slopes(at)[1], self._second_slopes(at)
+        second *= _BY_TURNS
+        turns = np.zeros((5, 1 + len(at.b)))
+        turns[0, 0] = 1
+        turns[1:, 1:] = at.turns
+        half: Array = turns.T @ (second @ turns)
+        half[1:, 1:] += slopes[4] * self.within
+        half.ravel()[len(half) + 1 :: len(half) + 1] += slopes[1]
+        return half + half.T
 
-    def _second_slopes(self, at: _Numbers) -> list[list[float]]:
+    def _second_slopes(self, at: _Numbers) -> Array:
         """(5, 5): second derivatives of the likelihood by r, t, x, y and w."""
         n, m, _ = self._sizes
         r, s, t, g, q, h = at.r, at.s, at.t, at.g, at.q, at.h
         p, o = at.x - t / r, at.y + t / s
         along = at.w + n * p**2 + m * o**2
-        by_p, by_o = (t / r**2, -1 / r, 1.0, 0.0, 0.0), (t / s**2, 1 / s, 0.0, 1.0, 0.0)
-        by_g = (h, -1.0, 0.0, 0.0, 0.0)
-        by_along = [2 * (n * p * by_p[i] + m * o * by_o[i]) for i in range(5)]
-        by_along[4] = 1.0
-        found = [[0.0] * 5 for _ in range(5)]
-        for i in range(5):
-            for j in range(i, 5):
-                of_along = 2 * (n * by_p[i] * by_p[j] + m * by_o[i] * by_o[j])
-                ratio = of_along - (by_along[i] * by_g[j] + by_along[j] * by_g[i]) / g
-                ratio = (ratio + 2 * along * by_g[i] * by_g[j] / g**2) / g
-                bend = (n + m) / 2 * by_g[i] * by_g[j] / g**2 - ratio / (2 * self.keep)
-                found[i][j] = found[j][i] = bend
+        pull, push, keep = n * p, m * o, self.keep
+        # p, o, along and g by the five numbers, and the likelihood by these four, twice.
+        inner = np.array(
+            [
+                [t / r**2, -1 / r, 1, 0, 0],
+                [t / s**2, 1 / s, 0, 1, 0],
+                [
+                    2 * t * (pull / r**2 + push / s**2),
+                    2 * (push / s - pull / r),
+                    2 * pull,
+                    2 * push,
+                    1,
+                ],
+                [h, -1, 0, 0, 0],
+            ]
+        )
+        outer = np.zeros((4, 4))
+        outer[0, 0], outer[1, 1] = -n / (keep * g), -m / (keep * g)
+        outer[2, 3] = outer[3, 2] = 1 / (2 * keep * g**2)
+        outer[3, 3] = ((n + m) / 2 - along / (keep * g)) / g**2
+        found: Array = inner.T @ outer @ inner
         # What bends by itself: r and t enter p, o, g, q and the squared distances nonlinearly.
-        pulls = n * p / r**2 + m * o / s**2
         far = n * (6 * t / r - 4 * at.x) / r**3 + m * (6 * t / s + 4 * at.y) / s**3
-        far += (4 * t * (m * o / s**3 - n * p / r**3) + 2 * along / g) / g
-        found[0][0] += (n + m) / 2 * (2 / g - 2 / q - (h / q) ** 2) - far / (2 * self.keep)
-        for j, extra in (
-            (1, 2 * m / s**3 - 2 * n / r**3 + 2 * pulls / g),
-            (2, 2 * n / r**2),
-            (3, 2 * m / s**2),
-        ):
-            found[0][j] -= extra / (2 * self.keep)
-            found[j][0] = found[0][j]
+        far += (4 * t * (push / s**3 - pull / r**3) + 2 * along / g) / g
+        by_r = (n + m) / 2 * (2 / g - 2 / q - (h / q) ** 2) - far / (2 * keep)
         if self.log_priors is None:
-            found[0][0] -= n / r**2 + m / s**2
+            by_r -= n / r**2 + m / s**2
+        by_t = n / r**3 - m / s**3 - (pull / r**2 + push / s**2) / g
+        mixed = [by_t / keep, -n / (keep * r**2), -m / (keep * s**2)]
+        found[0, 0] += by_r
+        found[0, 1:4] += mixed
+        found[1:4, 0] += mixed
         return found
 
 
@@ -146,7 +163,7 @@ class _Numbers:
 
     point: Array
     b: Array
-    scattered: Array  # W b
+    turns: Array  # W b; at one point (4, rank): b, m_1, m_2 and W b
     r: Any
     t: Any  # b'b
     x: Any  # b'm_1
@@ -159,21 +176,24 @@ class _Numbers:
     log: Callable[[Any], Any]
     known: tuple[Any, tuple[Any, ...]] | None = None  # value and slopes, once they were asked for
 
-    @classmethod
-    def of(cls, point: Array, within: Array, means: Array) -> _Numbers:
-        r: Any
-        b = point[..., 0, 1:]
-        scattered = b @ within
-        if b.ndim == 1:  # plain floats: arrays of one number cost ten times as much
-            r, t, w = float(point[0, 0]), float(b @ b), float(b @ scattered)
-            x, y = (means @ b).tolist()
-            log: Callable[[Any], Any] = math.log
-        else:
-            r, t = point[..., 0, 0], np.einsum("...d,...d->...", b, b)
-            w = np.einsum("...d,...d->...", b, scattered)
-            along = b @ means.T
-            x, y = along[..., 0], along[..., 1]
-            log = np.log
-        s = 1 - r
-        q = r * s
-        return cls(point, b, scattered, r, t, x, y, w, s, q, q - t, 1 - 2 * r, log)
+
+def _numbers_of_one(point: Array, within: Array, means: Array) -> _Numbers:
+    """In plain floats: arrays of one number cost ten times as much."""
+    b = point[0, 1:]
+    turns = np.empty((4, len(b)))
+    turns[0], turns[1:3] = b, means
+    np.dot(b, within, out=turns[3])
+    t, x, y, w = np.dot(turns, b).tolist()
+    r = float(point[0, 0])
+    q = r * (1 - r)
+    return _Numbers(point, b, turns, r, t, x, y, w, 1 - r, q, q - t, 1 - 2 * r, math.log)
+
+
+def _numbers_of_many(points: Array, within: Array, means: Array) -> _Numbers:
+    r, b = points[..., 0, 0], points[..., 0, 1:]
+    scattered, along = b @ within, b @ means.T
+    t = np.einsum("...d,...d->...", b, b)
+    w = np.einsum("...d,...d->...", b, scattered)
+    x, y = along[..., 0], along[..., 1]
+    q = r * (1 - r)
+    return _Numbers(points, b, scattered, r, t, x, y, w, 1 - r, q, q - t, 1 - 2 * r, np.log)
