@@ -15,6 +15,7 @@ import numpy as np
 import scipy.special
 
 from .boundary import (
+    HARD,
     between_classes,
     boundary_scatter,
     in_pairs,
@@ -70,13 +71,16 @@ class HeldRows:
     def soft_point(self, scores: Array) -> tuple[Array, float]:
         if len(scores) > 2:
             shares, log_sums = label(scores @ self.z.T, is_soft=True)
-            return self._point(shares), float(self.weights @ log_sums)
-        lead = self.z @ (scores[0] - scores[1])
+            point = self.labeled_point + (shares * self.weights) @ self.z
+            return point, float(self.weights @ log_sums)
+        lead = self._lead(scores)
         share = np.empty((1, len(lead)))
         log_sums = soft_second_of_two(lead, out=share[0])
         log_sum = self.weights @ log_sums + scores[1] @ self._unlabeled_total
         self._keep(scores, share)
-        second = self.labeled_point[1] + (share[0] * self.weights) @ self.z
+        # One product of a vector and a matrix: BLAS is slow at two of them at once.
+        second = (share[0] * self.weights) @ self.z
+        second += self.labeled_point[1]
         return np.array([self._total - second, second]), float(log_sum)
 
     @cached_property
@@ -85,7 +89,12 @@ class HeldRows:
 
     def hard_point(self, scores: Array) -> Array:
         tie = ROUNDING * float((np.abs(scores) @ self._reach).max())
-        return self._point(label(self._scores(scores), is_soft=False, tie=tie)[0])
+        if len(scores) > 2:
+            shares = label(scores @ self.z.T, is_soft=False, tie=tie)[0]
+            return self.labeled_point + (shares * self.weights) @ self.z
+        first = np.where(self._lead(scores) >= -tie, self.weights, 0.0) @ self.z
+        first += self.labeled_point[0]
+        return np.array([first, self._total - first])
 
     def soft_points(self, scores: Array) -> Array:
         """Points of a stack of scores (S, K, 1 + rank): two matrix products for all of them."""
@@ -106,7 +115,10 @@ class HeldRows:
         return self.labeled_point + sums.reshape(scores.shape)
 
     def support(self, direction: Array) -> float:
-        return float(self.weights @ (direction @ self.z.T).max(axis=0))
+        if len(direction) > 2:
+            return float(self.weights @ (direction @ self.z.T).max(axis=0))
+        ahead = self.weights @ np.maximum(self._lead(direction), 0)
+        return float(ahead + direction[1] @ self._unlabeled_total)
 
     def shortfall(self, scores: Array, direction: Array) -> float:
         """By how much soft labels fall short of the support in a direction: a guess at the gap."""
@@ -139,10 +151,20 @@ class HeldRows:
 
         With ``pairs`` (K, K): of rows between the classes that are marked in it only.
         """
-        shares = self._shares(scores)
-        near, size = near_boundary(shares), scores[:-1].size
+        shares, size = self._shares(scores), scores[:-1].size
+        if len(shares) == 1:
+            return self._curvature_of_two(shares[0])
+        near = near_boundary(shares)
         rows, weights, shares = self.z[near, 1:], self.weights[near], shares[:, near]
         return boundary_scatter(rows, weights, shares, pairs).reshape(size, size)
+
+    def _curvature_of_two(self, share: Array) -> Array:
+        spread = share * (1 - share)
+        near = np.flatnonzero(spread > HARD)
+        root = np.sqrt(spread[near] * self.weights[near])
+        rows = self.z.take(near, axis=0)
+        rows *= root[:, None]
+        return np.asarray(rows.T @ rows)
 
     def _all_shares(self, scores: Array) -> Array:
         """Soft shares (K, n)."""
@@ -166,16 +188,11 @@ class HeldRows:
 
     def _scores(self, scores: Array) -> Array:
         """(K, n), or of two classes how far the first is ahead: (1, n)."""
-        if len(scores) == 2:
-            return np.asarray((self.z @ (scores[0] - scores[1]))[None])
-        return np.asarray(scores @ self.z.T)
+        return self._lead(scores)[None] if len(scores) == 2 else np.asarray(scores @ self.z.T)
 
-    def _point(self, shares: Array) -> Array:
-        if len(shares) > 2:
-            return self.labeled_point + (shares * self.weights) @ self.z
-        # One product of a vector and a matrix: BLAS is slow at two of them at once.
-        first = self.labeled_point[0] + (shares[0] * self.weights) @ self.z
-        return np.array([first, self._total - first])
+    def _lead(self, scores: Array) -> Array:
+        """(n,): how far the first of two classes is ahead."""
+        return np.asarray(self.z @ (scores[0] - scores[1]))
 
 
 def hold(problem: Problem, rows: Array, weights: Array) -> HeldRows:
@@ -184,7 +201,9 @@ def hold(problem: Problem, rows: Array, weights: Array) -> HeldRows:
     augmented[:, 0] = 1
     for start in range(0, len(rows), AT_ONCE):
         part = slice(start, start + AT_ONCE)
-        augmented[part, 1:] = problem.whitening.points(problem.frame.apply(rows[part]))
+        u = problem.frame.apply(rows[part])
+        u -= problem.whitening.mean
+        np.matmul(u, problem.whitening.transform.T, out=augmented[part, 1:])
     return HeldRows(augmented, weights / problem.moments.weight, problem.labeled_point)
 
 

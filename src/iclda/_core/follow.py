@@ -19,8 +19,7 @@ from .likelihood import FLOOR, LabeledLikelihood, smallest_eigenvalue
 from .types import Array
 
 _SUFFICIENT = 1e-4  # share of the promised ascent that a step must deliver
-_BACKTRACK = 0.3
-_MOST_BACKTRACKS = 12
+_SIZES = tuple(0.3**i for i in range(12))  # of steps that are tried
 _CENTERED = 1e-2  # a level is left when the promised ascent is below this share of tau x entropy
 _SMALLEST_TAU = 1e-9  # per unit of labeled weight
 _MOST_FAILURES = 3
@@ -184,7 +183,7 @@ class Follower:
         """One Newton step with backtracking: new state, promised ascent, whether it moved."""
         direction, promised = system.ascent()
         slack = self._noise(state)
-        for size in _BACKTRACK ** np.arange(_MOST_BACKTRACKS):
+        for size in _SIZES:
             trial = self.state(state.scores + size * direction, state.tau)
             if trial.merit >= state.merit + _SUFFICIENT * size * promised - slack:
                 return trial, promised, True
@@ -240,13 +239,15 @@ class System:
         self.hessian = follower.likelihood.hessian(state.point)
         self.curvature = follower.rows.curvature(state.scores)
         self.product = self.hessian @ self.curvature
-        self.matrix = -self.product
-        self.matrix.ravel()[:: len(self.matrix) + 1] += state.tau
+        matrix = -self.product
+        matrix.ravel()[:: len(matrix) + 1] += state.tau
+        # LAPACK itself: checks around it cost more than a small system.
+        self._lower, self._pivots, self._failed = lapack.dgetrf(matrix)
 
     def ascent(self) -> tuple[Array, float]:
         """A direction in which the merit rises, and by how much it promises to."""
         residual = self.state.residual
-        step = solve(self.matrix, residual)
+        step = self._solved(residual)
         promised = float(residual @ self.curvature @ step)
         if not promised >= 0:
             step = self._safeguarded(residual)
@@ -255,7 +256,13 @@ class System:
 
     def sensitivity(self, gradient: Array) -> Array:
         """How the gradient follows tau: tau d(gradient)/d(tau) along the path."""
-        return self.with_last_class(solve(self.matrix, -self.product @ gradient[:-1].ravel()))
+        return self.with_last_class(self._solved(-self.product @ gradient[:-1].ravel()))
+
+    def _solved(self, right: Array) -> Array:
+        """NaN where there is no solution."""
+        if self._failed:
+            return np.full(len(right), np.nan)
+        return np.asarray(lapack.dgetrs(self._lower, self._pivots, right)[0])
 
     def _safeguarded(self, residual: Array) -> Array:
         """Newton step with the curvature of the wrong sign turned around."""
