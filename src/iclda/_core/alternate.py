@@ -6,7 +6,7 @@ scores and class sums only: the covariance follows from the class sums (design: 
 
 from __future__ import annotations
 
-from collections import deque
+import math
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -20,6 +20,7 @@ from .outcome import Outcome
 from .problem import Problem
 from .types import Array
 
+_LOG_2PI = math.log(2 * math.pi)
 _MEMORY = 8  # steps of EM that an extrapolation is made from
 _HELD_IN_ROUNDS = 4096  # no more than are looked at to choose the frame
 _STRETCH = 2.0  # of a step that leads away from a saddle
@@ -106,12 +107,13 @@ def _maximize_marginal(
     last = _Round(problem.labeled_point, scores, *rows.soft_point(scores))
     path: list[float] = []
     enough = tol * problem.moments.weight
-    history, n_small = _History(), 0
+    size = problem.labeled_point[:-1].size
+    history, n_small = _History(size), 0
     while last.is_bounded and len(path) < max_iter and n_small < _SMALL_STEPS:
         leap = history.extrapolate(last) if path else None
         this, value = label(last.refitted if leap is None else leap)
         if leap is not None and value < path[-1]:
-            history = _History()
+            history = _History(size)
             this, value = label(last.refitted)
         n_small = n_small + 1 if path and value - path[-1] <= enough else 0
         path.append(value)
@@ -126,31 +128,35 @@ def _maximize_marginal(
 
 def _is_admissible(point: Array) -> bool:
     """Whether class weights are positive and the covariance is above its floor."""
-    return bool(point[:, 0].min() > 0 and smallest_eigenvalue(point) > FLOOR)
+    return bool(smallest_eigenvalue(point) > FLOOR)
 
 
 class _History:
     """The last few steps of EM, from which to guess where all further ones would lead."""
 
-    def __init__(self) -> None:
-        self._last: tuple[Array, Array] | None = None  # point and step from it
-        self._moves: deque[Array] = deque(maxlen=_MEMORY)  # between points
-        self._changes: deque[Array] = deque(maxlen=_MEMORY)  # between steps
+    def __init__(self, size: int) -> None:
+        self._last: tuple[Array, Array] | None = None  # a step, and where it led
+        self._n_known = 0
+        self._ends = np.empty((_MEMORY, size))  # between the ends of steps
+        self._changes = np.empty((_MEMORY, size))  # between steps
 
     def extrapolate(self, last: _Round) -> Array | None:
         """The point at which a combination of the known steps would vanish, if it is one."""
-        flat = last.point[:-1].ravel()
-        step = last.refitted[:-1].ravel() - flat
+        flat, end = last.point[:-1].ravel(), last.refitted[:-1].ravel()
+        step = end - flat
         if self._last is not None:
-            self._moves.append(flat - self._last[0])
-            self._changes.append(step - self._last[1])
-        self._last = flat, step
-        if not self._moves:
+            place = self._n_known % _MEMORY  # of the oldest, in which the newest is written
+            np.subtract(end, self._last[1], out=self._ends[place])
+            np.subtract(step, self._last[0], out=self._changes[place])
+            self._n_known += 1
+        self._last = step, end
+        n_kept = min(self._n_known, _MEMORY)
+        if n_kept == 0:
             return None
-        shares = _least_squares(np.array(self._changes).T, step)
+        shares = _least_squares(self._changes[:n_kept].T, step)
         if shares is None:
             return None
-        leap = step - shares @ (np.array(self._moves) + np.array(self._changes))
+        leap = step - shares @ self._ends[:n_kept]
         if leap @ step < step @ step:
             # The way leads away from where steps vanish, a saddle: go on, only faster.
             leap = _STRETCH * step
@@ -210,6 +216,6 @@ def marginal_log_likelihood(
         labeled.counts @ log_priors
         + log_sum
         - spread / (2 * keep)
-        - weight / keep / 2 * (log_det + rank * np.log(keep) + problem.whitening.log_det)
-        - weight / 2 * rank * np.log(2 * np.pi)
+        - weight / keep / 2 * (log_det + rank * math.log(keep) + problem.whitening.log_det)
+        - weight / 2 * rank * _LOG_2PI
     )

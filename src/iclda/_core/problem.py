@@ -175,7 +175,7 @@ class Problem:
         """
         r, b = point[:, 0], point[:, 1:]
         precise = precise_means_and_log_det(point)[0] if precise is None else precise
-        slopes = precise / (1 - self.shrinkage)
+        slopes = precise if self.shrinkage == 0 else precise / (1 - self.shrinkage)
         log_priors = np.log(r) if self.log_priors is None else self.log_priors
         scores = np.empty(point.shape)
         scores[:, 0] = log_priors - np.einsum("kd,kd->k", slopes, b) / (2 * r)
