@@ -16,6 +16,7 @@ from .types import AnyArray, Array
 
 # Smallest eigenvalue allowed to I - B D^-1 B': below it the likelihood counts as unbounded.
 FLOOR = 1e-10
+_FEW = 6  # points that are better looked at one by one than as a stack
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,9 @@ class LabeledLikelihood:
 
         The gradient matters up to a shift common to all classes.
         """
+        if len(self.counts) == 2 and point.ndim == 3 and 0 < len(point) <= _FEW:
+            values, gradients = zip(*map(self.value_and_gradient, point), strict=True)
+            return np.array(values), np.array(gradients)
         if len(self.counts) == 2 and self._two.lie_above(point, FLOOR):
             return self._two.value_and_gradient(point)
         is_floored, lifted = _above_floor(point)
@@ -226,12 +230,12 @@ def smallest_eigenvalue(point: Array) -> Array:
     r, b = point[..., 0], point[..., 1:]
     if r.shape == (2,):  # one point, in plain floats
         first, second = r.tolist()
-        is_empty = first <= 0 or second <= 0
-        return np.asarray(-np.inf if is_empty else 1 - float(b[0] @ b[0]) / (first * second))
-    if r.min(initial=1) <= 0:
-        is_empty = (r <= 0).any(axis=-1)
+        is_shared = first > 0 and second > 0
+        return np.asarray(1 - float(b[0] @ b[0]) / (first * second) if is_shared else -np.inf)
+    if not r.min(initial=1) > 0:
+        is_shared = (r > 0).all(axis=-1)
         filled = np.where(r[..., None] > 0, point, 1.0)
-        return np.where(is_empty, -np.inf, smallest_eigenvalue(filled))
+        return np.where(is_shared, smallest_eigenvalue(filled), -np.inf)
     if point.shape[-2] == 2:  # the class sums of z balance: one eigenvalue is zero
         first = b[..., 0, :]
         squares = np.einsum("...d,...d->...", first, first)

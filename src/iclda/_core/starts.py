@@ -92,6 +92,8 @@ def _ascend(
 
 
 def _chosen(is_first: AnyArray, first: Climbers, second: Climbers) -> Climbers:
+    if len(first) == 1:
+        return first if is_first[0] else second
     stacked = is_first[:, None, None]
     return Climbers(
         np.where(stacked, first.scores, second.scores),
@@ -113,6 +115,8 @@ def separate_hills(likelihood: LabeledLikelihood, points: Array, values: Array) 
     while waiting:
         top, rest = waiting[0], np.array(waiting[1:], dtype=int)
         tops.append(top)
+        if not len(rest):
+            break
         stops = likelihood.value(points[rest] + way * (points[top] - points[rest]))
         lowest = stops.min(axis=0, initial=np.inf)
         is_separate = lowest < values[rest] - _DIP * likelihood.weight

@@ -87,21 +87,24 @@ class TwoClasses:
 
     def _value_and_slopes_anew(self, at: _Numbers) -> tuple[Any, tuple[Any, ...]]:
         n, m, about_zero = self._sizes
-        r, s, t, g, keep, log = at.r, at.s, at.t, at.g, self.keep, at.log
-        half = (n + m) / 2
+        r, s, t, q, h, keep, log = at.r, at.s, at.t, at.q, at.h, self.keep, at.log
+        half, per_g = (n + m) / 2, 1 / at.g
+        first, second = n / r, m / s
         p, o = at.x - t / r, at.y + t / s  # how far the labeled means are from the model's, by b
-        pulls, near = n * p / r**2 + m * o / s**2, n / r**2 + m / s**2
-        spread = about_zero - 2 * n * at.x / r + 2 * m * at.y / s + t * near
-        along = (at.w + n * p**2 + m * o**2) / g
-        value = -half * log(g / at.q) - (spread + along) / (2 * keep) + self.constant
-        by_r = -half * at.h * (1 / g - 1 / at.q) - (pulls * at.q - along * at.h / 2) / (g * keep)
+        pull, push = first * p, second * o
+        near = first / r + second / s
+        spread = about_zero - 2 * (first * at.x - second * at.y) + t * near
+        along = (at.w + n * p * p + m * o * o) * per_g
+        value = self.constant - half * log(at.g / q) - (spread + along) / (2 * keep)
+        by_r = (along * h / 2 - (pull / r + push / s) * q) / keep - half * h * (1 - at.g / q)
+        by_r = by_r * per_g
         if self.log_priors is None:
             value = value + n * log(r) + m * log(s)
-            by_r = by_r + n / r - m / s
-        by_t = half / g - (near + (2 * (m * o / s - n * p / r) + along) / g) / (2 * keep)
-        by_x = n / keep * (1 / r - p / g)
-        by_y = -m / keep * (1 / s + o / g)
-        return value, (by_r, by_t, by_x, by_y, -1 / (2 * keep * g))
+            by_r = by_r + first - second
+        by_t = per_g * (half - (push - pull + along / 2) / keep) - near / (2 * keep)
+        by_x = (first - n * p * per_g) / keep
+        by_y = -(second + m * o * per_g) / keep
+        return value, (by_r, by_t, by_x, by_y, per_g / (-2 * keep))
 
     def hessian(self, point: Array) -> Array:
         """(1 + rank, 1 + rank): second derivative, the second class balancing the first."""
