@@ -31,6 +31,7 @@ _MOST_PREDICTIONS = 8
 _TOO_FAR = 0.5  # share of tau x entropy that a prediction may lose
 _GENTLE = 0.5  # no fall of tau is taken back that was smaller
 _FALL, _LEAP = 0.1, 0.01  # tau falls by the first, by the second where one step was enough
+_APART = 2.0  # ratio of tau from which on the level before tells how the path bends
 _ROUNDING = 1e-13
 
 
@@ -101,7 +102,7 @@ class Follower:
         best = _Best(state, tol, tol if aim is None else min(aim, tol))
         levels: list[State] = []
         n_iter, n_inner = 0, 0
-        left: tuple[State, System] | None = None  # the level that tau fell from last,
+        left: tuple[State, System, State | None] | None = None  # the level that tau fell from last
         fall = 1.0  # and by what
         while n_iter < max_iter and not best.is_final(n_iter):
             n_iter, n_inner = n_iter + 1, n_inner + 1
@@ -128,7 +129,8 @@ class Follower:
             # No further than the tolerance asks: a smaller tau is harder to follow.
             enough = 0.5 * best.aim / max(state.tau * state.entropy, 1e-300)
             least = _LEAP if n_inner == 1 else _FALL
-            fall, left = max(least, min(0.5, enough)), (state, system)
+            fall = max(least, min(0.5, enough))
+            left = state, system, levels[-2] if len(levels) > 1 else None
             state, n_inner = self._predict(*left, fall), 0
         if not np.isfinite(best.gap):
             best.note(state, self.gap(state), n_iter, has_moved=True)
@@ -189,17 +191,21 @@ class Follower:
                 return trial, promised, True
         return state, promised, False
 
-    def _predict(self, state: State, system: System, factor: float) -> State:
-        """Where the path will be at tau x factor, to first order.
+    def _predict(self, state: State, system: System, before: State | None, factor: float) -> State:
+        """Where the path will be at tau x factor: to second order, if a level lies before.
 
         On the path the likelihood rises as tau falls: a prediction that loses went too far, most
         often past a row that stays between the classes, and is taken back.
         """
         gradient = state.tau * state.scores
         slope = system.sensitivity(gradient)
+        bend: Array | float = 0.0
+        if before is not None and before.tau > _APART * state.tau:
+            behind = before.tau / state.tau - 1
+            bend = (before.tau * before.scores - gradient - behind * slope) / behind**2
         for _ in range(_MOST_PREDICTIONS):
-            tau = factor * state.tau
-            predicted = self.state((gradient - (1 - factor) * slope) / tau, tau)
+            tau, ahead = factor * state.tau, factor - 1
+            predicted = self.state((gradient + ahead * (slope + ahead * bend)) / tau, tau)
             loss = state.value - predicted.value
             if loss <= max(_TOO_FAR * state.tau * state.entropy, self._noise(state)):
                 break
