@@ -23,6 +23,7 @@ from .types import Array
 _LOG_2PI = math.log(2 * math.pi)
 _MEMORY = 8  # steps of EM that an extrapolation is made from
 _HELD_IN_ROUNDS = 4096  # no more than are looked at to choose the frame
+_WORKSPACE = 1024  # numbers: more than least squares of so few unknowns need
 _STRETCH = 2.0  # of a step that leads away from a saddle
 _SMALL_STEPS = 2  # rounds in a row that must hardly raise the likelihood
 
@@ -173,7 +174,8 @@ def _least_squares(matrix: Array, right: Array) -> Array | None:
     """Smallest solution; LAPACK itself, since checks around it cost more than a small problem."""
     padded = np.zeros(max(matrix.shape))
     padded[: len(right)] = right
-    _, solution, _, _, _, failed = lapack.dgelss(matrix, padded, cond=1e-8)
+    pivots = np.zeros((matrix.shape[1], 1), dtype=np.int32)
+    _, solution, _, _, failed = lapack.dgelsy(matrix, padded, pivots, 1e-8, _WORKSPACE)
     return None if failed else np.asarray(solution[: matrix.shape[1]])
 
 
