@@ -50,7 +50,8 @@ def moments_of_block(u: Array, weights: Array | None) -> Moments:
     weight = float(len(u)) if weights is None else float(weights.sum())
     if weight == 0:
         return no_moments(u.shape[1])
-    mean = (u.sum(axis=0) if weights is None else weights @ u) / weight
+    # A product with ones is several times faster than a sum over short rows.
+    mean = np.dot(np.ones(len(u)) if weights is None else weights, u) / weight
     centered = u - mean
     if weights is not None:
         centered *= np.sqrt(weights)[:, None]
