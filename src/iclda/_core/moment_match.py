@@ -10,6 +10,7 @@ import numpy as np
 import scipy.linalg
 from scipy.linalg import lapack
 
+from .factor import factor
 from .gaussian import Gaussians, gaussians
 from .problem import WITHIN_TOLERANCE, Problem
 from .types import Array
@@ -62,9 +63,10 @@ def _user_map(problem: Problem, total: Array) -> Array:
     scale = problem.frame.scale
     # One common factor changes nothing and keeps squares from overflowing.
     units = problem.whitening.inverse * (scale / scale.max())[:, None]
-    lower = scipy.linalg.cholesky(total, lower=True)
-    turn = _orthogonal_factor(units).T @ _orthogonal_factor(units @ lower)
-    A: Array = turn @ lapack.dtrtri(lower, lower=1)[0]
+    found = factor(total, 0.0)
+    assert found is not None  # the labeled rows vary in all directions
+    turn = _orthogonal_factor(units).T @ _orthogonal_factor(units @ found.lower)
+    A: Array = turn @ found.inverse
     return A
 
 
