@@ -11,6 +11,7 @@ from changes import (
     data_of,
 )
 from iclda import SupervisedLDA
+from iclda._core import supervised
 from problems import draw_sample, fit_shares, log_joint, one_hot, total_covariance
 
 
@@ -84,6 +85,13 @@ def test_the_fit_is_maximum_likelihood(sample):
     assert_close(fit.log_likelihood(sample.X, sample.y), own, 1e-10)
     marginal = np.log(np.exp(joint).sum(axis=1))
     assert_close(fit.score_samples(sample.X), marginal, 1e-10)
+
+
+@pytest.mark.parametrize("shrinkage", [None, 0.1])
+def test_far_from_the_floor_the_careful_way_gives_the_same_fit(sample, shrinkage, monkeypatch):
+    fit = SupervisedLDA(shrinkage=shrinkage).fit(sample.X, sample.y)
+    monkeypatch.setattr(supervised, "_SMALL_BETWEEN", 0.0)
+    assert_same_fit(SupervisedLDA(shrinkage=shrinkage).fit(sample.X, sample.y), fit, 1e-11)
 
 
 def test_unlabeled_rows_change_nothing(sample):

@@ -19,6 +19,15 @@ def test_scales_are_powers_of_two():
     assert np.all(mantissa == 0.5)
 
 
+@pytest.mark.parametrize("shape", [(1, 2), (300, 3), (700, 1), (515, 100), (9, 300)])
+def test_the_frame_reaches_from_the_mean_to_the_furthest_row(shape):
+    rows = np.random.default_rng(1).standard_normal(shape) ** 3
+    frame = frame_of(rows)
+    np.testing.assert_allclose(frame.origin, rows.mean(axis=0), atol=1e-14)
+    reach = np.abs(rows - frame.origin).max(axis=0)
+    np.testing.assert_array_equal(frame.scale, 2.0 ** np.frexp(np.where(reach > 0, reach, 1))[1])
+
+
 @pytest.mark.parametrize("offset", [0.0, 1e8, -1e12])
 def test_restore_undoes_apply(offset):
     rows = RNG_ROWS + offset

@@ -11,8 +11,8 @@ def likelihood_and_points(log_priors, shrinkage):
     sample = draw_sample(3, n_classes=2, n_features=4, n_labeled=9, n_unlabeled=20, separation=1.0)
     problem = problem_of(sample, log_priors=log_priors, shrinkage=shrinkage)
     rng = np.random.default_rng(4)
-    first = rng.uniform(0.2, 0.8, (6, 1))
-    sums = 0.1 * rng.standard_normal((6, 4))
+    first = rng.uniform(0.2, 0.8, (9, 1))
+    sums = 0.1 * rng.standard_normal((9, 4))
     points = np.stack([np.hstack([first, sums]), np.hstack([1 - first, -sums])], axis=1)
     return problem.likelihood, points
 
@@ -35,8 +35,10 @@ def test_two_classes_are_what_the_formulas_for_any_number_say(likelihood_points)
         np.testing.assert_allclose(likelihood.hessian(point), parts.hessian(), rtol=1e-9, atol=1e-8)
 
 
-def test_a_stack_of_points_gives_what_each_of_them_does(likelihood_points):
+@pytest.mark.parametrize("n_points", [1, 4, 9])
+def test_a_stack_of_points_gives_what_each_of_them_does(likelihood_points, n_points):
     likelihood, points = likelihood_points
+    points = points[:n_points]
     values, gradients = likelihood.value_and_gradient(points)
     each = [likelihood.value_and_gradient(point) for point in points]
     np.testing.assert_allclose(values, [value for value, _ in each], rtol=1e-13)
