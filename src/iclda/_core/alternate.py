@@ -15,7 +15,7 @@ from scipy.linalg import lapack
 
 from .attainable import AttainableSet, ReadRows, hold_all
 from .labelsums import LinearRule
-from .likelihood import FLOOR, precise_means_and_log_det, smallest_eigenvalue
+from .likelihood import FLOOR, PreciseMeans, precise_means, smallest_eigenvalue
 from .outcome import Outcome
 from .problem import Problem
 from .types import Array
@@ -98,11 +98,11 @@ def _maximize_marginal(
 
     def label(point: Array) -> tuple[_Round, float]:
         """A round, and the likelihood of the model that labels in it."""
-        precise, log_det = precise_means_and_log_det(point)
+        precise = precise_means(point)
         scores = problem.posterior_scores(point, precise)
         found = _Round(point, scores, *rows.soft_point(scores))
         log_sum = found.log_sum * problem.moments.weight
-        return found, marginal_log_likelihood(problem, point, log_sum, precise, float(log_det))
+        return found, marginal_log_likelihood(problem, point, log_sum, precise)
 
     scores = start_scores(problem)
     last = _Round(problem.labeled_point, scores, *rows.soft_point(scores))
@@ -197,27 +197,25 @@ def start_scores(problem: Problem) -> Array:
 
 
 def marginal_log_likelihood(
-    problem: Problem, point: Array, log_sum: float, precise: Array, log_det: float
+    problem: Problem, point: Array, log_sum: float, precise: PreciseMeans
 ) -> float:
     """Labeled log joint plus unlabeled log marginal, with shrinkage less its penalty.
 
     ``log_sum`` is the sum over unlabeled rows of log-sum-exp of the posterior scores, ``precise``
-    and ``log_det`` are M^-1 mu_k and log |M| at the point. All rows have
-    second moment N I, so that the spread about the means needs no row: N tr M^-1 less what the
-    labeled rows gain by their means. The penalty N0/2 (log|Sigma| + nu tr Sigma^-1) of shrinkage is
-    what makes the second moment N I there too.
+    are the precise means at the point. All rows have second moment N I, so that the spread about
+    the means needs no row: N tr M^-1 less what the labeled rows gain by their means. The penalty
+    N0/2 (log|Sigma| + nu tr Sigma^-1) of shrinkage is what makes the second moment N I there too.
     """
     labeled, weight, rank = problem.likelihood, problem.moments.weight, problem.whitening.rank
     keep = 1 - problem.shrinkage
-    r, b = point[:, 0], point[:, 1:]
-    along = (precise * b).sum(axis=1)
-    gained = labeled.counts @ (2 * (precise * labeled.means).sum(axis=1) - along / r)
+    r, along = point[:, 0], precise.along
+    gained = labeled.counts @ (2 * (precise.rows * labeled.means).sum(axis=1) - along / r)
     spread = weight * (rank + along.sum()) - gained
     log_priors = np.log(r) if problem.log_priors is None else problem.log_priors
     return float(
         labeled.counts @ log_priors
         + log_sum
         - spread / (2 * keep)
-        - weight / keep / 2 * (log_det + rank * math.log(keep) + problem.whitening.log_det)
+        - weight / keep / 2 * (precise.log_det + rank * math.log(keep) + problem.whitening.log_det)
         - weight / 2 * rank * _LOG_2PI
     )

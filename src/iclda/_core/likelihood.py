@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -214,15 +215,27 @@ def _inverse_and_log_det(core: Array) -> tuple[Array, Array]:
     return np.asarray(np.linalg.inv(core)), np.asarray(np.linalg.slogdet(core)[1])
 
 
-def precise_means_and_log_det(point: Array) -> tuple[Array, Array]:
-    """(K, rank): M^-1 mu_k, and log |M|, where M = I - B D^-1 B'."""
-    if point.shape == (2, point.shape[-1]):  # in closed form
-        r, b = float(point[0, 0]), point[0, 1:]
+class PreciseMeans(NamedTuple):
+    """The means of a point as its covariance M = I - B D^-1 B' sees them."""
+
+    rows: Array  # (K, rank): M^-1 mu_k
+    along: Array  # (K,): b_k' M^-1 mu_k
+    log_det: float  # log |M|
+
+
+def precise_means(point: Array) -> PreciseMeans:
+    """Of one point."""
+    b = point[:, 1:]
+    if len(point) == 2:  # in closed form
+        r, t = float(point[0, 0]), float(b[0] @ b[0])
         q = r * (1 - r)
-        left = q - float(b @ b)
-        return np.array([(1 - r) / left * b, -r / left * b]), np.log(left / q)
+        first, second = (1 - r) / (q - t), r / (q - t)
+        rows = np.array([first * b[0], -second * b[0]])
+        return PreciseMeans(rows, np.array([first * t, second * t]), float(np.log((q - t) / q)))
     inverse, log_det = _inverse_and_log_det(_core_matrix(point))
-    return inverse @ point[..., 1:], log_det - np.log(point[..., 0]).sum(axis=-1)
+    rows = inverse @ b
+    along = np.einsum("kd,kd->k", rows, b)
+    return PreciseMeans(rows, along, float(log_det - np.log(point[:, 0]).sum()))
 
 
 def smallest_eigenvalue(point: Array) -> Array:

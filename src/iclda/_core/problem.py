@@ -11,7 +11,7 @@ from .factor import Factor, factor
 from .frame import Frame, mean_variance_in_frame
 from .gaussian import Gaussians, gaussians
 from .labelsums import GivenLabels, LinearRule, within_scatter
-from .likelihood import LabeledLikelihood, precise_means_and_log_det, smallest_eigenvalue
+from .likelihood import LabeledLikelihood, PreciseMeans, precise_means, smallest_eigenvalue
 from .moments import Moments
 from .rows import Rows
 from .types import Array
@@ -168,18 +168,17 @@ class Problem:
         intercept = rule.intercept + whitening.mean @ rule.coef
         return np.column_stack([intercept, rule.coef.T @ whitening.inverse])
 
-    def posterior_scores(self, point: Array, precise: Array | None = None) -> Array:
+    def posterior_scores(self, point: Array, precise: PreciseMeans | None = None) -> Array:
         """(K, 1 + rank): linear scores whose softmax are the posteriors of the model at a point.
 
-        ``precise`` are the M^-1 mu_k there, if they are known.
+        ``precise`` are its precise means, if they are known.
         """
-        r, b = point[:, 0], point[:, 1:]
-        precise = precise_means_and_log_det(point)[0] if precise is None else precise
-        slopes = precise if self.shrinkage == 0 else precise / (1 - self.shrinkage)
+        r, keep = point[:, 0], 1 - self.shrinkage
+        precise = precise_means(point) if precise is None else precise
         log_priors = np.log(r) if self.log_priors is None else self.log_priors
         scores = np.empty(point.shape)
-        scores[:, 0] = log_priors - np.einsum("kd,kd->k", slopes, b) / (2 * r)
-        scores[:, 1:] = slopes
+        scores[:, 0] = log_priors - precise.along / (2 * keep * r)
+        np.divide(precise.rows, keep, out=scores[:, 1:])
         return scores
 
     def model_of(self, point: Array, rule: LinearRule | None = None) -> Gaussians:
