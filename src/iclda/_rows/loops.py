@@ -55,13 +55,11 @@ def add_labeled(
         _score(some, coef, intercept, part, top)
         is_free[:] = 1.0
         for k in range(len(part)):
-            count = 0.0
             for i in range(len(some)):
                 part[k, i] = is_free[i] if part[k, i] >= top[i] - tie else 0.0
                 is_free[i] -= part[k, i]
-                count += part[k, i]
                 shares[k, start + i] = part[k, i]
-            totals[1 + k] += count
+            totals[1 + k] += _sum(part[k], len(some))
         _add_others(some, part, sums)
 
 
@@ -92,19 +90,15 @@ def add_softly(
             for i in range(len(some)):
                 part[k, i] *= powers[i]
                 total[i] += part[k, i]
-        log_sum, product = 0.0, 1.0
+        # What is at most K^64 has one logarithm for all of its factors.
+        totals[0] += _sum(top, len(some)) + math.log(_product(total, len(some)))
         for i in range(len(some)):
-            log_sum += top[i]
-            product *= total[i]  # at most K^64: one logarithm for all of them
             total[i] = 1 / total[i]
-        totals[0] += log_sum + math.log(product)
         for k in range(len(part)):
-            count = 0.0
             for i in range(len(some)):
                 part[k, i] *= total[i]
-                count += part[k, i]
                 shares[k, start + i] = part[k, i]
-            totals[1 + k] += count
+            totals[1 + k] += _sum(part[k], len(some))
         _add_others(some, part, sums)
 
 
@@ -141,6 +135,25 @@ def _add_others(rows: Array, shares: Array, sums: Array) -> None:
         _add_to_two(rows, shares[k + 1], shares[k + 2], sums[k], sums[k + 1])
     if n_others % 2:
         _add(rows, shares[-1], sums[-1])
+
+
+# Loops of their own: one that writes as well adds in an order that depends on where arrays lie.
+
+
+@_compiled
+def _sum(values: Array, n: int) -> float:
+    found = 0.0
+    for i in range(n):
+        found += values[i]
+    return found
+
+
+@_compiled
+def _product(values: Array, n: int) -> float:
+    found = 1.0
+    for i in range(n):
+        found *= values[i]
+    return found
 
 
 # Four rows at once, so that coefficients and sums are read and written less often.
