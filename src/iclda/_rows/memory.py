@@ -100,10 +100,13 @@ class MemoryRows(BlockSums):
         if self._is_member is not None:
             index = np.flatnonzero(self._is_member)[index]
         rows = np.asarray(self._X[index], dtype=np.float64)
-        weights = np.ones(len(rows)) if self._weights is None else self._weights[index]
-        total = float(self.n_rows) if self._weights is None else self._total_weight()
+        if self._weights is None:
+            return rows, np.full(len(rows), self.n_rows / max(1, len(rows)))
+        weights = self._weights[index]
+        if n >= self.n_rows:
+            return rows, weights
         drawn = float(weights.sum())
-        return rows, weights * (total / drawn) if drawn > 0 else weights
+        return rows, weights * (self._total_weight() / drawn) if drawn > 0 else weights
 
     def responsibilities(self, rule: Rule, frame: Frame) -> Array:
         rule, is_folded = fold(rule, frame)
