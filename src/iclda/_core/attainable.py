@@ -17,7 +17,6 @@ import scipy.special
 from .boundary import (
     HARD,
     between_classes,
-    boundary_scatter,
     in_pairs,
     mapped_curvature,
     near_boundary,
@@ -153,18 +152,26 @@ class HeldRows:
         """
         shares, size = self._shares(scores), scores[:-1].size
         if len(shares) == 1:
-            return self._curvature_of_two(shares[0])
-        near = near_boundary(shares)
-        rows, weights, shares = self.z[near, 1:], self.weights[near], shares[:, near]
-        return boundary_scatter(rows, weights, shares, pairs).reshape(size, size)
+            return self._scatter_between(shares[0] * (1 - shares[0]))
+        n_classes, width = scores.shape
+        found = np.zeros((n_classes, n_classes, width, width))
+        for k in range(n_classes):
+            for j in range(k):
+                if pairs is None or pairs[k, j]:
+                    found[k, j] = found[j, k] = self._scatter_between(shares[k] * shares[j])
+        return of_pairs(found).reshape(size, size)
 
-    def _curvature_of_two(self, share: Array) -> Array:
-        spread = share * (1 - share)
+    def _scatter_between(self, spread: Array) -> Array:
+        """Of rows that lie so much between two classes."""
         near = np.flatnonzero(spread > HARD)
         root = np.sqrt(spread[near] * self.weights[near])
-        rows = self.z.take(near, axis=0)
-        rows *= root[:, None]
-        return np.asarray(rows.T @ rows)
+        found = np.zeros((self.z.shape[1],) * 2)
+        for start in range(0, len(near), AT_ONCE):
+            part = slice(start, start + AT_ONCE)
+            rows = self.z.take(near[part], axis=0)
+            rows *= root[part, None]
+            found += np.dot(rows.T, rows)
+        return found
 
     def _all_shares(self, scores: Array) -> Array:
         """Soft shares (K, n)."""

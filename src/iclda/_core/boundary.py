@@ -18,24 +18,6 @@ def added(one: Array | None, other: Array | None) -> Array | None:
     return one + other
 
 
-def boundary_scatter(
-    rows: Array, weights: Array | None, shares: Array, pairs: AnyArray | None = None
-) -> Array:
-    """Sum over rows of (diag g - g g') x (1, x)(1, x)': how class sums answer to the scores.
-
-    (K - 1, 1 + d, K - 1, 1 + d), for all classes but the last, whose share is what is left;
-    with ``pairs`` (K, K) only between the classes marked in it. ``shares`` are (K, n), or (1, n)
-    in the second of two classes.
-    """
-    if len(shares) <= 2:
-        counts = between(shares, 0, -1)
-        counts = counts if weights is None else counts * weights
-        return _scatter_from_one(rows, counts)[None, :, None]
-    near = BoundaryRows(1 if pairs is None else pairs, len(shares))
-    near.add(rows, weights, shares)
-    return near.scatter()
-
-
 class BoundaryRows:
     """Rows near a boundary, of several blocks: few a block, so their scatter is summed of many.
 
@@ -73,7 +55,7 @@ class BoundaryRows:
             self._append(part)
 
     def scatter(self) -> Array:
-        """As ``boundary_scatter``."""
+        """As ``of_pairs``."""
         self._add_up()
         assert self._pairs is not None
         return of_pairs(self._pairs)
@@ -124,7 +106,9 @@ def _scatter_from_one(rows: Array, counts: Array) -> Array:
 def of_pairs(pairs: Array) -> Array:
     """The boundary scatter, from that of the rows between any two classes.
 
-    ``pairs`` are (K, K, 1 + d, 1 + d), symmetric in the classes.
+    It is the sum over rows of (diag g - g g') x (1, x)(1, x)', how class sums answer to the scores:
+    (K - 1, 1 + d, K - 1, 1 + d), for all classes but the last, whose share is what is left.
+    ``pairs`` are (K, K, 1 + d, 1 + d), symmetric in the classes: g_k g_j x (1, x)(1, x)'.
     """
     blocks = -pairs[:-1, :-1]
     each = np.arange(len(blocks))

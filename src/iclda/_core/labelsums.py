@@ -309,7 +309,7 @@ class LabelSums:
 
     ``scatter`` (d, d) is about ``centers`` (K, d): every row counts with its distance from the
     center of each class, times its share in it. ``curvature`` is the scatter of the rows near the
-    boundaries, see ``boundary_scatter``.
+    boundaries, see ``boundary.of_pairs``.
     """
 
     counts: Array
