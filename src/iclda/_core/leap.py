@@ -28,7 +28,10 @@ _RESUME = 10.0  # the careful way begins where entropy costs so many times what 
 _ENOUGH = 0.9  # factor from which on tau is left as it is
 _STILL = 1e-7  # share of the tolerance that steps promise once scores are right
 _SLOW = 0.5  # share of the cost that a step may leave at the same tau, or the next one is shorter
-_SLACK = 1.05  # by how much costs may rise, or scores be too long, before it matters
+_RISE = 1.5  # by how much costs may rise before a read counts as a failure
+_MILD = 30.0  # the same, before the step to it counts as far too long
+_FAR = 5.0  # what is left to gain at a tau, over the cost of entropy, before tau may fall further
+_SLACK = 1.05  # by how much scores may be too long before it matters
 _MOST_GROWTH = 4.0  # of a stretch at once, while it is looked for
 _TIED = 2.0  # stretch of a boundary below which it stays where it is
 _WITHIN = 0.01  # share of tau that is left within groups of tied classes
@@ -61,24 +64,26 @@ def leap(follower: Follower, sample: HeldRows, begin: State, *, tol: float, max_
     aim = _Aim(begin.scores, begin.tau)
     first = state = follower.state(aim.scores, aim.tau)
     best: System | None = None
-    cheapest, n_failures, caution = np.inf, 0, 0
+    cheapest, n_failures, caution, is_held = np.inf, 0, 0, False
     resume = begin
     for n_iter in range(1, min(max_iter, _MOST_READS) + 1):
         if not smallest_eigenvalue(state.point) > 2 * FLOOR:
             break
         system = System(follower, state)
         cost = system.ascent()[1] + state.tau * _entropy(state, sample, aim.groups)
-        if best is None or cost <= _SLACK * cheapest:
+        if best is None or cost <= _RISE * cheapest:
             is_slow = best is not None and state.tau == best.state.tau and cost > _SLOW * cheapest
             caution = caution + 1 if is_slow and not _has_ties(aim.groups) else max(0, caution - 1)
-            best, cheapest = system, cost
+            best, cheapest, is_held = system, cost, False
             found = _gap(follower, sample, state, tol)
             if found <= tol:
                 return Path(state, found, n_iter, True, (state,))
             if cost + state.tau * state.entropy <= _NOTHING * tol:  # hard labels ask for others
                 break
         else:
-            n_failures, caution = n_failures + 1, caution + 1
+            # A fall of tau that went a little wrong: correct the scores first. Else go shorter.
+            is_held = state.tau < best.state.tau and cost <= _MILD * cheapest
+            n_failures, caution = n_failures + 1, caution + (not is_held)
         if n_failures > _MOST_FAILURES:
             break
         # Where a shorter step fails too, the other kind of prediction may be good.
@@ -87,7 +92,7 @@ def leap(follower: Follower, sample: HeldRows, begin: State, *, tol: float, max_
             resume = _coarser(levels, _RESUME * cheapest)
             aim = _Aim(levels[-1].scores, levels[-1].tau)
         else:
-            aim = _aimed(best, sample, tol, caution)
+            aim = _aimed(best, sample, tol, caution, is_held=is_held)
         state = follower.state(aim.scores, aim.tau, aim.anchor)
     return Path(resume, np.inf, n_iter, True, (resume,))
 
@@ -140,8 +145,11 @@ def _followed_on_sample(
     return (*end.levels, end.state)
 
 
-def _aimed(system: System, sample: HeldRows, tol: float, caution: int) -> _Aim:
+def _aimed(system: System, sample: HeldRows, tol: float, caution: int, *, is_held: bool) -> _Aim:
     """The point at the last tau asked for, or on the way there, as the last read foretells it.
+
+    ``is_held``: the point at the same tau, which is also asked for first where the last read is far
+    from it.
 
     Some boundaries harden while others, between classes that are tied, stay as they are. Entropy
     must not draw on tied classes, or tau would have to fall until all other boundaries are single
@@ -154,7 +162,10 @@ def _aimed(system: System, sample: HeldRows, tol: float, caution: int) -> _Aim:
     cost = max(state.tau * _entropy(state, sample, groups), 1e-300)
     aim = _AIM_TIED if _has_ties(groups) else _AIM
     factor = float(np.clip(np.sqrt(aim * tol / cost), _DEEPEST, 1)) ** (1 / (1 + caution))
-    if factor > _ENOUGH:
+    is_far = not caution and factor > _DEEPEST and system.ascent()[1] > _FAR * cost
+    if (is_held or is_far) and not _has_ties(groups):
+        factor = 1.0
+    elif factor > _ENOUGH:
         # Entropy does not cost too much any more: correct the scores or, if they are right, go on.
         factor = 1.0 if system.ascent()[1] > _STILL * tol else _AIM
     is_deepest = factor == _DEEPEST and aim == _AIM
