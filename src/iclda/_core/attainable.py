@@ -206,11 +206,10 @@ def hold(problem: Problem, rows: Array, weights: Array) -> HeldRows:
     """Hold rows given in the user's units."""
     augmented = np.empty((len(rows), 1 + problem.whitening.rank))
     augmented[:, 0] = 1
+    whitened = problem.whitened if len(rows) <= AT_ONCE else problem.whitened_at_once
     for start in range(0, len(rows), AT_ONCE):
         part = slice(start, start + AT_ONCE)
-        u = problem.frame.apply(rows[part])
-        u -= problem.whitening.mean
-        np.matmul(u, problem.whitening.transform.T, out=augmented[part, 1:])
+        whitened(rows[part], out=augmented[part, 1:])
     return HeldRows(augmented, weights / problem.moments.weight, problem.labeled_point)
 
 

@@ -14,7 +14,7 @@ from .labelsums import GivenLabels, LinearRule, within_scatter
 from .likelihood import LabeledLikelihood, PreciseMeans, precise_means, smallest_eigenvalue
 from .moments import Moments
 from .rows import Rows
-from .types import Array
+from .types import AnyArray, Array
 from .whitening import Whitening, whiten
 
 _LOG_2PI = float(np.log(2 * np.pi))
@@ -151,6 +151,21 @@ class Problem:
         likelihood = self.likelihood
         sums = likelihood.counts[:, None] * likelihood.means
         return np.column_stack([likelihood.counts, sums]) / self.moments.weight
+
+    def whitened(self, rows: AnyArray, out: Array) -> None:
+        """Write rows given in the user's units in whitened coordinates."""
+        u = self.frame.apply(rows)
+        u -= self.whitening.mean
+        np.matmul(u, self.whitening.transform.T, out=out)
+
+    def whitened_at_once(self, rows: AnyArray, out: Array) -> None:
+        """The same without copies of the rows, where that costs no more than some digits."""
+        if not self.frame.is_foldable:
+            return self.whitened(rows, out)
+        transform = self.whitening.transform / self.frame.scale
+        np.matmul(rows, transform.T, out=out)
+        out -= transform @ self.frame.origin + self.whitening.transform @ self.whitening.mean
+        return None
 
     def point_of(self, counts: Array, sums: Array) -> Array:
         """Attainable point from the label sums of the unlabeled rows in frame coordinates."""
