@@ -25,7 +25,6 @@ from .types import Array
 _SCREENED_ROWS = 2_000
 _HELD_ROWS = 20_000
 _HELD_ENTRIES = 2_000_000
-_READ_PER_HELD = 8  # rows for each that is held, up to those numbers
 # With all rows in memory finish to this gap even if asked for less: it costs next to nothing.
 _HELD_GAP = 1e-9
 _MOST_CANDIDATES, _MOST_FINALISTS = 12, 3
@@ -58,7 +57,8 @@ def maximize_labeled_likelihood(
 ) -> Solution:
     """Best of several local maxima, with its first-order certificate."""
     weight, n_rows = problem.likelihood.weight, problem.unlabeled.n_rows
-    n_held = _n_held(n_rows, 1 + problem.whitening.rank)
+    width = 1 + problem.whitening.rank
+    n_held = min(_HELD_ROWS, max(_SCREENED_ROWS, _HELD_ENTRIES // width), n_rows)
     sample = _hold(problem, *problem.unlabeled.sample(n_held, seed))
     is_all = n_held == n_rows
     # A sample need not be followed beyond what it knows of all rows.
@@ -89,12 +89,6 @@ def maximize_labeled_likelihood(
         n_optima=n_optima,
         outcome=_outcome(best, tol * weight, best.n_iter >= max_iter),
     )
-
-
-def _n_held(n_rows: int, width: int) -> int:
-    """All rows if they are few, else so many that reading all is worth more than holding more."""
-    most = min(_HELD_ROWS, max(_SCREENED_ROWS, _HELD_ENTRIES // width))
-    return n_rows if n_rows <= most else min(most, max(most // 2, n_rows // _READ_PER_HELD))
 
 
 @dataclass(frozen=True)
