@@ -144,8 +144,7 @@ class AllButFirst:
         lead = _linear(rows, *self.rule.lead)
         if not self.rule.is_soft:
             return (lead < -self.rule.tie).astype(np.float64), None
-        second = np.empty(lead.shape)
-        return second, soft_second_of_two(lead[0], out=second[0])
+        return lead, soft_second_of_two(lead[0], out=lead[0])
 
     def _soft_shares(self, rows: AnyArray) -> tuple[Array, Array]:
         scores = np.empty((self.n_classes, len(rows)))
@@ -270,12 +269,17 @@ def _soft_shares_of_two(lead: Array) -> tuple[Array, Array]:
 
 
 def soft_second_of_two(lead: Array, out: Array) -> Array:
-    """Writes the soft share of the second of two classes; log-sum-exp over that of its score."""
+    """Writes the soft share of the second of two classes; log-sum-exp over that of its score.
+
+    ``out`` may be ``lead``.
+    """
+    is_far = np.maximum.reduce(lead, axis=None, initial=0) > _LARGEST_LEAD
+    far = lead.copy() if is_far else None
     _odds(lead, out)
     out += 1
     log_sums = np.asarray(np.log(out))
-    if lead.max(initial=0) > _LARGEST_LEAD:
-        np.maximum(log_sums, lead, out=log_sums)
+    if far is not None:
+        np.maximum(log_sums, far, out=log_sums)
     np.reciprocal(out, out=out)
     return log_sums
 
