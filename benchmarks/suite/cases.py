@@ -13,7 +13,16 @@ import numpy as np
 from .data import Data, Size, make_data
 from .memory import measure_memory
 from .methods import CLASSES, fit_ours, fits_of, read_once, row_of, row_of_fit, takes_jobs
-from .rows import COMPILED, COMPILED_THREADS, MARKED, READ, Note, Row
+from .rows import (
+    COMPILED,
+    COMPILED_CLASSES,
+    COMPILED_THREADS,
+    COMPILED_TIED,
+    MARKED,
+    READ,
+    Note,
+    Row,
+)
 from .sets import measure_sets
 from .settings import Settings
 from .timing import Clock, take_turns
@@ -21,6 +30,7 @@ from .timing import Clock, take_turns
 Found = Iterator[Row | Note]
 Measure = Callable[[str, Settings, Clock], Found]
 LARGE = Size(1_000_000, 50)
+TEN = replace(LARGE, n_classes=10)
 HUGE = Size(10_000_000, 20)
 STEPS = (10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000)
 SMALL = Size(100_000, 10, n_labeled=20)
@@ -142,7 +152,7 @@ def measure_all_memory(case: str, settings: Settings, clock: Clock) -> Found:
         LARGE: tuple(CLASSES),
         replace(LARGE, n_features=100): ("ICLDA",),
         replace(LARGE, dtype="float32"): ("ICLDA", "MCLDA"),
-        replace(LARGE, n_classes=10): ("ICLDA", "MCLDA"),
+        TEN: ("ICLDA", "MCLDA"),
         HUGE: ("ICLDA", "MCLDA"),
     }
     for size, methods in list(sizes.items())[: 1 if settings.is_quick else None]:
@@ -153,6 +163,7 @@ def measure_all_memory(case: str, settings: Settings, clock: Clock) -> Found:
 
 
 CLOSE = Size(1_000_000, 50, n_labeled=1_000, spread=0.2)
+TIED = replace(CLOSE, n_classes=3, spread=(0.2, 0.2, 0.8))
 _BOTH = ("ICLDA", "MCLDA")
 CASES = (
     Case(
@@ -162,9 +173,10 @@ CASES = (
         fits(LARGE, (*CLASSES, MARKED, "LDA lsqr"), also=("LDA svd", "SelfTraining")),
     ),
     Case(COMPILED, "the same with compiled loops", 0.09, fits(LARGE, tuple(CLASSES)), True),
-    Case("wide", "1,000,000 x 100", 0.07, fits(replace(LARGE, n_features=100), ("ICLDA",))),
+    Case("wide", "1,000,000 x 100", 0.06, fits(replace(LARGE, n_features=100), ("ICLDA",))),
     Case("float32", "1,000,000 x 50, float32", 0.06, fits(replace(LARGE, dtype="float32"), _BOTH)),
-    Case("classes", "1,000,000 x 50, ten classes", 0.08, fits(replace(LARGE, n_classes=10), _BOTH)),
+    Case("classes", "1,000,000 x 50, ten classes", 0.08, fits(TEN, _BOTH)),
+    Case(COMPILED_CLASSES, "the same with compiled loops", 0.05, fits(TEN, ("ICLDA",)), True),
     Case(
         "interior",
         "interior optimum: two classes close together, 1,000 labels",
@@ -175,9 +187,10 @@ CASES = (
         "tied",
         "tied optimum: two classes close together and one apart, 1,000 labels",
         0.05,
-        fits(replace(CLOSE, n_classes=3, spread=(0.2, 0.2, 0.8)), ("ICLDA",)),
+        fits(TIED, ("ICLDA",)),
     ),
-    Case("growth", "10,000 to 10,000,000 x 20", 0.15, series(HUGE, STEPS, _BOTH)),
+    Case(COMPILED_TIED, "the same with compiled loops", 0.04, fits(TIED, ("ICLDA",)), True),
+    Case("growth", "10,000 to 10,000,000 x 20", 0.13, series(HUGE, STEPS, _BOTH)),
     Case("threads", "two threads against one", 0.05, measure_threads),
     Case(COMPILED_THREADS, "the same with compiled loops", 0.05, measure_threads, True),
     Case("predict", "predicting 1,000,000 x 50", 0.02, measure_predict),
@@ -188,5 +201,5 @@ CASES = (
         0.03,
         series(SMALL, SMALL_STEPS, ("ICLDA",)),
     ),
-    Case("memory", "peak memory beyond the input", 0.06, measure_all_memory),
+    Case("memory", "peak memory beyond the input", 0.05, measure_all_memory),
 )

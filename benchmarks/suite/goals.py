@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .rows import COMPILED
+from .rows import COMPILED, COMPILED_CLASSES, COMPILED_TIED
 
 MEMORY_MIB = 64.0
 EXPONENT = 1.05
@@ -41,8 +41,8 @@ GOALS = {
     **{(case, "SLLDA"): Goal(1.8, 0.45) for case in ("large", COMPILED)},
     **{(case, "EMLDA"): Goal(1.8, 0.65) for case in ("large", COMPILED)},
     ("interior", "ICLDA"): Goal(8),
-    ("tied", "ICLDA"): Goal(8),
-    ("classes", "ICLDA"): Goal(12),
+    **{(case, "ICLDA"): Goal(8) for case in ("tied", COMPILED_TIED)},
+    **{(case, "ICLDA"): Goal(12) for case in ("classes", COMPILED_CLASSES)},
 }
 HUGE_ROWS, HUGE = 10_000_000, Goal(7)
 SWIFT_ROWS, SWIFT_MILLISECONDS = 100_000, 60.0

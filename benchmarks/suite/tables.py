@@ -13,10 +13,24 @@ import numpy as np
 from . import goals
 from .given import RSSL_SECONDS
 from .model import pass_costs
-from .rows import COMPILED, COMPILED_THREADS, Row, Run, grouped, known, median, worst
+from .rows import (
+    COMPILED,
+    COMPILED_CLASSES,
+    COMPILED_THREADS,
+    COMPILED_TIED,
+    Row,
+    Run,
+    grouped,
+    known,
+    median,
+    worst,
+)
 
 Line = Sequence[str]
-_FITS = ("large", COMPILED, "wide", "float32", "classes", "interior", "tied")
+_FITS = (
+    "large", COMPILED, "wide", "float32", "classes", COMPILED_CLASSES, "interior", "tied",
+    COMPILED_TIED,
+)  # fmt: skip
 _NOTHING = "-"
 
 
