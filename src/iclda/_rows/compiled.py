@@ -13,11 +13,13 @@ from .._core.types import AnyArray, Array
 
 # Numbers in all rows from which on it pays to load numba, which takes about half a second.
 MANY = 2**24
+_MOST_CLASSES = 1024  # whose number to the power of 64 is a number
 
 
 def can_compile(rule: Rule, n_numbers: int) -> bool:
     """Whether rows of so many numbers in all are labeled by compiled loops."""
-    return isinstance(rule, AllButFirst) and n_numbers >= MANY and loops() is not None
+    is_known = isinstance(rule, AllButFirst) and rule.n_classes <= _MOST_CLASSES
+    return is_known and n_numbers >= MANY and loops() is not None
 
 
 @cache

@@ -90,7 +90,7 @@ def add_softly(
             for i in range(len(some)):
                 part[k, i] *= powers[i]
                 total[i] += part[k, i]
-        # What is at most K^64 has one logarithm for all of its factors.
+        # One logarithm for all factors, whose product is at most K^64.
         totals[0] += _sum(top, len(some)) + math.log(_product(total, len(some)))
         for i in range(len(some)):
             total[i] = 1 / total[i]
@@ -104,7 +104,7 @@ def add_softly(
 
 @_compiled
 def _reduced_exponential(x: float, n: int) -> float:
-    """exp(x) / 2^n, by its series about 0: NumPy's has no place in a loop that is compiled."""
+    """exp(x) / 2^n, by its series about 0: a function of the library would be called row by row."""
     r, found = x - n * _LN_2, _SERIES[0]
     for i in range(1, len(_SERIES)):
         found = found * r + _SERIES[i]
