@@ -21,7 +21,7 @@ from suite.compare import Comparison, compare, confirmed
 from suite.document import write_document
 from suite.draw import write_figure
 from suite.machine import describe_machine, describe_versions
-from suite.methods import has_loops, loops, warm_up
+from suite.methods import has_loops, warm_up, with_loops
 from suite.rows import Note, Run, read_run, write_run
 from suite.settings import Settings
 from suite.tables import machine_line, render
@@ -53,7 +53,7 @@ def measure_case(case: Case, settings: Settings, run: Run) -> None:
         return
     limit = None if settings.seconds is None else case.share * settings.seconds
     try:
-        with loops(are_compiled=case.is_compiled):
+        with with_loops(are_compiled=case.is_compiled):
             warm_up()
             for found in case.measure(case.name, settings, Clock(limit)):
                 if isinstance(found, Note):
@@ -126,6 +126,10 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         parser.error(f"--seeds must be 1 or more, got {options.seeds}")
     if options.store and (options.only or options.quick):
         parser.error("--store keeps a whole run: leave out --only and --quick")
+    if options.write_docs and (options.only or options.quick or options.all or options.store):
+        parser.error("--write-docs measures nothing: leave out --only, --quick, --all and --store")
+    if options.out.exists() and not options.out.is_dir():
+        parser.error(f"--out must be a folder, and {options.out} is none")
     if options.write_docs and not options.write_docs.is_file():
         parser.error(
             f"--write-docs: {options.write_docs} does not exist; give the bench.json of a run"

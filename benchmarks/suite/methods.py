@@ -86,7 +86,7 @@ def fits_of(methods: tuple[str, ...], data: Data) -> dict[str, Callable[[], Any]
 
 
 @contextmanager
-def loops(*, are_compiled: bool) -> Iterator[None]:
+def with_loops(*, are_compiled: bool) -> Iterator[None]:
     """Fits with compiled loops whatever their size, or as if numba were not installed."""
     kept, compiled.MANY = compiled.MANY, 0 if are_compiled else float("inf")
     try:
@@ -97,7 +97,7 @@ def loops(*, are_compiled: bool) -> Iterator[None]:
 
 def has_loops() -> bool:
     """Whether there is numba to compile them."""
-    return compiled.loops() is not None
+    return compiled.compiled_loops() is not None
 
 
 def warm_up() -> None:

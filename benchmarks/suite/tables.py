@@ -230,7 +230,10 @@ def _threads(rows: Sequence[Row]) -> str:
         here = [row for row in rows if row.case == case]
         for (method, n, d), values in speed_ups(here).items():
             middle, goal = statistics.median(values), goals.SPEED_UP.get(method)
-            words = f"{goal} {goals.verdict(middle, goal, is_least=True)}" if goal else _NOTHING
+            is_judged = goal is not None and n >= goals.ROWS
+            words = (
+                f"{goal} {goals.verdict(middle, goal, is_least=True)}" if is_judged else _NOTHING
+            )
             size, lowest = f"{n:,} x {d}", f"{min(values):.2f}"
             lines.append((size, name, method, f"{middle:.2f}", lowest, words))
     head = ("rows", "loops", "method", "median", "worst", "goal")
@@ -271,6 +274,7 @@ def _memory(rows: Sequence[Row]) -> str:
     for row in rows:
         if row.extra_mib is not None:
             words = f"{goals.MEMORY_MIB:g} {goals.verdict(row.extra_mib, goals.MEMORY_MIB)}"
+            words = words if row.n_unlabeled >= goals.SWIFT_ROWS else _NOTHING
             lines.append(
                 (_size(row), str(row.n_classes), row.method, f"{row.extra_mib:.1f}", words)
             )

@@ -73,7 +73,7 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
     objective_ : float
         Labeled log likelihood per labeled row.
     gap_ : float
-        Certificate per labeled row, see above.
+        Certificate per labeled row, see above; for many rows maybe a bound that it does not exceed.
     n_iter_ : int
         Number of Newton steps to the best maximum.
     n_passes_ : int

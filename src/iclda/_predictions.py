@@ -25,10 +25,10 @@ OfBlock = Callable[[Any], Any]  # (n, d) rows -> n results, nothing across rows
 
 @dataclass(frozen=True)
 class Numbers:
-    """(n, m) numbers that come from all features of a row, or not from all."""
+    """(n, m) numbers of rows; where they use all features, NaN and infinity show in them."""
 
     of_block: OfBlock
-    show_all: bool  # NaN or infinity anywhere in a row leaves one of its numbers not finite
+    use_all_features: bool
 
     def __call__(self, rows: Any) -> Any:
         return self.of_block(rows)

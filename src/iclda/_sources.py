@@ -98,7 +98,7 @@ def apply_in_blocks(
     """Numbers of rows, or a function of them, block by block so that no copy of X is made."""
     backend = backend_of(X)
     if backend is None:
-        X = check_rows(estimator, X, reset=False, is_summed_later=numbers.show_all)
+        X = check_rows(estimator, X, reset=False, is_summed_later=numbers.use_all_features)
         found = _numbers_in_blocks(estimator, X, numbers)
         return joined(found if function is None else map(function, found), len(X))
     n_threads = effective_n_jobs(getattr(estimator, "n_jobs", None))
@@ -109,15 +109,17 @@ def apply_in_blocks(
 
 def _numbers_in_blocks(estimator: Any, X: AnyArray, numbers: Numbers) -> Iterator[AnyArray]:
     """Those of every block; where they are not finite, X is searched for NaN and infinity."""
-    is_checked = not numbers.show_all
+    is_checked = not numbers.use_all_features
     for rows, _, _ in MemoryRows(X).blocks():
-        with np.errstate(invalid="ignore", over="ignore"):
-            found = numbers(rows)
-            is_finite = is_checked or np.isfinite(found.sum())
-        if not is_finite:
+        if not is_checked:
+            with np.errstate(invalid="ignore", over="ignore"):
+                found = numbers(rows)
+                is_checked = not np.isfinite(found.sum())
+            if not is_checked:
+                yield found
+                continue
             check_finite(X, "X", getattr(estimator, "feature_names_in_", None))
-            is_checked = True  # rows are finite, only scores are not
-        yield found
+        yield numbers(rows)  # with warnings: rows are finite, and numbers may not be
 
 
 def _request(estimator: Any, name: str, n_threads: int = 1) -> Request:

@@ -152,7 +152,7 @@ def test_without_numba_nothing_is_missing(without):
         "X = np.random.default_rng(0).normal(size=(30_000, 3)); X[::2] += 1\n"
         "y = np.arange(20) % 2\n"
         "iclda.ImplicitlyConstrainedLDA().fit(X[:20], y, X_unlabeled=X[20:])\n"
-        "assert compiled.loops() is None\n"
+        "assert compiled.compiled_loops() is None\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
 
@@ -174,3 +174,18 @@ def test_rows_of_a_file_have_the_sums_of_those_in_memory_to_the_bit(dtype, tmp_p
         np.testing.assert_array_equal(found[0].sums, found[1].sums)
         np.testing.assert_array_equal(found[0].counts, found[1].counts)
         assert found[0].log_sum == found[1].log_sum
+
+
+@pytest.mark.usefixtures("_few_are_many")
+def test_numba_that_cannot_load_what_it_kept_is_left_out_with_a_warning(monkeypatch):
+    def fail():
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr("iclda._rows.loops.run_once", fail)
+    X, y = RNG.standard_normal((30_000, 3)), np.arange(20) % 2
+    compiled.compiled_loops.cache_clear()
+    try:
+        with pytest.warns(RuntimeWarning, match=r"No space left.*NumPy does the work.*\.nbi"):
+            SelfLearningLDA().fit(X[:20], y, X_unlabeled=X[20:])
+    finally:
+        compiled.compiled_loops.cache_clear()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from functools import cache
+from importlib.util import find_spec
 from types import ModuleType
 
 import numpy as np
@@ -19,17 +21,30 @@ _MOST_CLASSES = 1024  # whose number to the power of 64 is a number
 def can_compile(rule: Rule, n_numbers: int) -> bool:
     """Whether rows of so many numbers in all are labeled by compiled loops."""
     is_known = isinstance(rule, AllButFirst) and rule.n_classes <= _MOST_CLASSES
-    return is_known and n_numbers >= MANY and loops() is not None
+    return is_known and n_numbers >= MANY and compiled_loops() is not None
 
 
 @cache
-def loops() -> ModuleType | None:
-    """The compiled loops; None without numba."""
-    try:
-        from . import loops as found
-    except (ImportError, RuntimeError):  # RuntimeError: numba finds no place for what it compiles
+def compiled_loops() -> ModuleType | None:
+    """The loops, ready to run; None without numba, or where that cannot compile."""
+    if find_spec("numba") is None:
         return None
-    return found if found.is_compiled() else None
+    try:
+        from . import loops
+
+        if not loops.is_compiled():
+            return None
+        loops.run_once()
+    except Exception as error:  # of what numba is given to load or to write
+        warnings.warn(
+            f"numba is installed and cannot be used ({error!r}): NumPy does the work, more slowly. "
+            "Deleting what numba keeps may help: files *.nbi and *.nbc in NUMBA_CACHE_DIR, where "
+            f"that is set, else in __pycache__ beside {__file__}.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        return None
+    return loops
 
 
 class CompiledTally(Tally):
@@ -47,11 +62,11 @@ class CompiledTally(Tally):
     def add(
         self, rows: AnyArray, used: Array, weights: Array | None, index: slice | AnyArray
     ) -> Array:
-        compiled = loops()
-        if compiled is None or weights is not None or not rows.flags.c_contiguous:
+        loops = compiled_loops()
+        if loops is None or weights is not None or not rows.flags.c_contiguous:
             return super().add(rows, used, weights, index)
         shares = np.empty((len(self._totals) - 1, len(rows)))
-        add = compiled.add_softly if self._is_soft else compiled.add_labeled
+        add = loops.add_softly if self._is_soft else loops.add_labeled
         add(rows, self._coef, self._intercept, self._tie, shares, self._sums, self._totals)
         return shares
 

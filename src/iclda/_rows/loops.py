@@ -33,6 +33,16 @@ def is_compiled() -> bool:
     return not numba.config.DISABLE_JIT
 
 
+def run_once() -> None:
+    """Compile or load all loops: what can go wrong goes wrong here."""
+    for add in (add_labeled, add_softly):
+        add(np.ones((1, 1)), np.ones((1, 1)), np.ones(1), 0.0, *_nothing())
+
+
+def _nothing() -> tuple[Array, Array, Array]:
+    return np.zeros((2, 1)), np.zeros((1, 1)), np.zeros(3)
+
+
 @_compiled
 def add_labeled(
     rows: Array,

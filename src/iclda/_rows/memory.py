@@ -72,8 +72,12 @@ class MemoryRows(BlockSums):
         return is_near_zero(self._block(0)[0], frame)
 
     @property
+    def _are_rows_contiguous(self) -> bool:
+        return bool(self._X.flags.c_contiguous)
+
+    @property
     def _is_read_in_place(self) -> bool:
-        is_plain = self._X.dtype == np.float64 and self._X.flags.c_contiguous
+        is_plain = self._X.dtype == np.float64 and self._are_rows_contiguous
         return is_plain and self._is_member is None
 
     def _added_up(self, of_blocks: OfBlocks[Sum], *, is_compiled: bool = False) -> Sum | None:

@@ -69,6 +69,11 @@ class BlockSums:
     def n_features(self) -> int:
         raise NotImplementedError
 
+    @property
+    def _are_rows_contiguous(self) -> bool:
+        """Whether the numbers of a row lie side by side in memory."""
+        return True
+
     def _added_up(self, of_blocks: OfBlocks[Sum], *, is_compiled: bool = False) -> Sum | None:
         """Sum of a function of groups of blocks, in a fixed order; None if there are no rows.
 
@@ -108,7 +113,8 @@ class BlockSums:
         sums_raw = is_folded and centers is None
         if sums_raw and isinstance(folded, LinearRule):
             folded = folded.knowing(self._total)
-        is_compiled = can_compile(folded, self.n_rows * self.n_features)
+        n_numbers = self.n_rows * self.n_features
+        is_compiled = self._are_rows_contiguous and can_compile(folded, n_numbers)
         if is_compiled and isinstance(folded, AllButFirst):
             folded = replace(folded, may_be_by_lead=False)
 
