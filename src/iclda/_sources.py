@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -111,15 +112,14 @@ def _numbers_in_blocks(estimator: Any, X: AnyArray, numbers: Numbers) -> Iterato
     """Those of every block; where they are not finite, X is searched for NaN and infinity."""
     is_checked = not numbers.use_all_features
     for rows, _, _ in MemoryRows(X).blocks():
-        if not is_checked:
-            with np.errstate(invalid="ignore", over="ignore"):
-                found = numbers(rows)
-                is_checked = not np.isfinite(found.sum())
-            if not is_checked:
-                yield found
-                continue
+        with nullcontext() if is_checked else np.errstate(invalid="ignore", over="ignore"):
+            found = numbers(rows)
+            is_finite = is_checked or bool(np.isfinite(found.sum()))
+        if not is_finite:
             check_finite(X, "X", getattr(estimator, "feature_names_in_", None))
-        yield numbers(rows)  # with warnings: rows are finite, and numbers may not be
+            is_checked = True
+            found = numbers(rows)  # with warnings: rows are finite, and their numbers are not
+        yield found
 
 
 def _request(estimator: Any, name: str, n_threads: int = 1) -> Request:

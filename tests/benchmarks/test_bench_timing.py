@@ -173,6 +173,8 @@ def test_a_stored_run_that_cannot_be_read_fails_nothing(text, stored, monkeypatc
         ["--store", "--quick"],
         ["--store", "--only", "large"],
         ["--write-docs", "nowhere.json"],
+        ["--write-docs", "--quick"],
+        ["--out", __file__],
     ],
 )
 def test_what_cannot_be_measured_or_kept_is_refused(options, stored, monkeypatch, capsys):

@@ -206,10 +206,11 @@ def hold(problem: Problem, rows: Array, weights: Array) -> HeldRows:
     """Hold rows given in the user's units."""
     augmented = np.empty((len(rows), 1 + problem.whitening.rank))
     augmented[:, 0] = 1
-    whitened = problem.whitened if len(rows) <= AT_ONCE else problem.whitened_at_once
+    is_few = len(rows) <= AT_ONCE
+    write_whitened = problem.write_whitened if is_few else problem.write_whitened_folded
     for start in range(0, len(rows), AT_ONCE):
         part = slice(start, start + AT_ONCE)
-        whitened(rows[part], out=augmented[part, 1:])
+        write_whitened(rows[part], out=augmented[part, 1:])
     return HeldRows(augmented, weights / problem.moments.weight, problem.labeled_point)
 
 

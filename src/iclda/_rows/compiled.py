@@ -18,10 +18,13 @@ MANY = 2**24
 _MOST_CLASSES = 1024  # whose number to the power of 64 is a number
 
 
-def can_compile(rule: Rule, n_numbers: int) -> bool:
-    """Whether rows of so many numbers in all are labeled by compiled loops."""
-    is_known = isinstance(rule, AllButFirst) and rule.n_classes <= _MOST_CLASSES
-    return is_known and n_numbers >= MANY and compiled_loops() is not None
+def rule_for_loops(rule: Rule, n_numbers: int) -> AllButFirst | None:
+    """The rule as compiled loops take it; None where NumPy labels rows of so many numbers."""
+    if not isinstance(rule, AllButFirst) or rule.n_classes > _MOST_CLASSES:
+        return None
+    if n_numbers < MANY or compiled_loops() is None:
+        return None
+    return replace(rule, may_be_by_lead=False)
 
 
 @cache

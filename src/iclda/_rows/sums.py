@@ -14,7 +14,6 @@ import numpy as np
 from .._core.boundary import BoundaryRows
 from .._core.frame import Frame
 from .._core.labelsums import (
-    AllButFirst,
     LabelSums,
     LinearRule,
     Rule,
@@ -31,7 +30,7 @@ from .._core.moments import (
     sums_from_zero,
 )
 from .._core.types import AnyArray, Array
-from .compiled import CompiledTally, can_compile
+from .compiled import CompiledTally, rule_for_loops
 
 Block = tuple[AnyArray, "Array | None", "slice | AnyArray"]  # rows, weights, row numbers
 Sum = TypeVar("Sum", Moments, SumsFromZero, LabelSums, "Labeled")
@@ -114,14 +113,12 @@ class BlockSums:
         if sums_raw and isinstance(folded, LinearRule):
             folded = folded.knowing(self._total)
         n_numbers = self.n_rows * self.n_features
-        is_compiled = self._are_rows_contiguous and can_compile(folded, n_numbers)
-        if is_compiled and isinstance(folded, AllButFirst):
-            folded = replace(folded, may_be_by_lead=False)
+        for_loops = rule_for_loops(folded, n_numbers) if self._are_rows_contiguous else None
+        used_rule, kind = (folded, Tally) if for_loops is None else (for_loops, CompiledTally)
 
         def of_blocks(blocks: Iterable[Block]) -> Labeled:
             between = BoundaryRows(curvature, rule.n_classes) if np.any(curvature) else None
-            kind = CompiledTally if is_compiled else Tally
-            tally = kind(folded, self.n_features, centers)
+            tally = kind(used_rule, self.n_features, centers)
             for rows, weights, index in blocks:
                 used = rows if sums_raw else frame.apply(rows)
                 shares = tally.add(rows if is_folded else used, used, weights, index)
@@ -129,11 +126,11 @@ class BlockSums:
                     between.add(used, weights, shares)
             return Labeled(tally.sums(), between)
 
-        found = self._added_up(of_blocks, is_compiled=is_compiled)
+        found = self._added_up(of_blocks, is_compiled=for_loops is not None)
         if found is None:
             return no_label_sums(rule.n_classes, self.n_features)
         total = found.with_curvature()
-        return unfolded(folded.completed(total), frame) if sums_raw else rule.completed(total)
+        return unfolded(used_rule.completed(total), frame) if sums_raw else rule.completed(total)
 
 
 def added(parts: Iterable[Sum]) -> Sum:
