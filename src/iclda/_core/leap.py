@@ -74,7 +74,7 @@ def leap(follower: Follower, sample: HeldRows, begin: State, *, tol: float, max_
         if best is None or cost <= _RISE * cheapest:
             is_slow = best is not None and state.tau == best.state.tau and cost > _SLOW * cheapest
             caution = caution + 1 if is_slow and not _has_ties(aim.groups) else max(0, caution - 1)
-            best, cheapest, is_held = system, cost, False
+            best, cheapest, is_held = system, min(cheapest, cost), False
             found = _gap(follower, sample, state, tol)
             if found <= tol:
                 return Path(state, found, n_iter, True, (state,))
