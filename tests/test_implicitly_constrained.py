@@ -172,7 +172,7 @@ def test_reading_rows_again_reaches_the_fit_of_rows_held(monkeypatch, n_classes)
 def test_imputing_the_unlabeled_rows_gives_their_responsibilities(sample):
     fit = sample.fit(ImplicitlyConstrainedLDA())
     # Labels are nearly hard: scores of 1e9 make the last digit of a row the seventh of a share.
-    np.testing.assert_allclose(fit.impute(sample.X_unlabeled), fit.responsibilities_, atol=1e-6)
+    np.testing.assert_allclose(fit.impute(sample.X_unlabeled), fit.responsibilities_, atol=1e-9)
 
 
 def test_marker_rows_come_first_in_the_responsibilities(sample):
@@ -181,7 +181,7 @@ def test_marker_rows_come_first_in_the_responsibilities(sample):
     y = np.r_[[-1] * 3, sample.y, [-1] * 4]
     fit = ImplicitlyConstrainedLDA().fit(X, y, X_unlabeled=apart)
     expected = fit.impute(np.vstack([marked, apart]))
-    np.testing.assert_allclose(fit.responsibilities_, expected, atol=1e-6)
+    np.testing.assert_allclose(fit.responsibilities_, expected, atol=1e-9)
 
 
 def test_responsibilities_too_many_to_store_are_left_to_impute(sample, monkeypatch):
@@ -193,7 +193,7 @@ def test_responsibilities_too_many_to_store_are_left_to_impute(sample, monkeypat
     fit = sample.fit(ImplicitlyConstrainedLDA())
     with pytest.raises(AttributeError, match=r"impute\(X\)"):
         _ = fit.responsibilities_
-    np.testing.assert_allclose(fit.impute(sample.X_unlabeled), stored.responsibilities_, atol=1e-6)
+    np.testing.assert_allclose(fit.impute(sample.X_unlabeled), stored.responsibilities_, atol=1e-9)
 
 
 def test_fixed_priors_are_kept_apart_from_the_class_weights(sample):

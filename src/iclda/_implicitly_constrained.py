@@ -15,9 +15,9 @@ from ._core.gaussian import Gaussians
 from ._core.problem import Problem
 from ._core.search import maximize_labeled_likelihood
 from ._core.supervised import labeled_log_likelihood
-from ._core.types import Array
+from ._core.types import AnyArray, Array
 from ._diagnosis import judge
-from ._predictions import linear_scores, softmax
+from ._predictions import imputed
 from ._training import TrainingData
 
 _MOST_STORED = 10**6
@@ -84,7 +84,13 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
         Whether ``gap_`` is at most ``tol``.
     responsibilities_ : ndarray of shape (n_unlabeled, n_classes)
         Imputed labels of the unlabeled rows: those of X, then those of X_unlabeled. Stored for
-        rows in memory, up to a million entries; ``impute`` gives them for any rows.
+        rows in memory, up to a million entries; ``impute`` gives them for any rows. Up to 20,000
+        unlabeled rows (fewer of more than 100 features) they are those of the optimum itself: 0 or
+        1 but for rows that classes share.
+    shared_rows_ : ndarray of shape (n_shared,)
+        Indices of the rows of ``responsibilities_`` that more than one class shares. Where classes
+        are separated by hard labels, at most (n_classes - 1) (n_features + 1) distinct rows; at an
+        optimum inside the set of all labelings, all rows.
     shrinkage_ : float
         Shrinkage used.
     rank_ : int
@@ -143,14 +149,13 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
             n_starts=self.n_starts,
             seed=self._seed(),
         )
-        rule = problem.rule_of(found.scores, is_soft=True)
-        model = problem.model_of(found.point, rule)
+        model = problem.model_of(found.point, found.rule)
         self.objective_ = labeled_log_likelihood(model, problem.labeled) / problem.labeled.weight
         self.gap_ = found.gap
         self.n_iter_, self.n_passes_, self.n_optima_ = found.n_iter, found.n_passes, found.n_optima
         detail = f"gap {found.gap:.2g} after {found.n_passes} passes over the rows"
         self.converged_ = judge(self, problem, model, found.outcome, detail)
-        self._imputation_ = rule
+        self._imputation_ = found.rule
         return model
 
     def _seed(self) -> int:
@@ -182,6 +187,11 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
             )
         return stored
 
+    @property
+    def shared_rows_(self) -> AnyArray:
+        """Indices of the unlabeled rows that more than one class shares."""
+        return np.flatnonzero((self.responsibilities_ > 0).sum(axis=1) > 1)
+
     def impute(self, X: Any) -> Array:
         """Labels that the fit gives, or would give, to unlabeled rows.
 
@@ -196,5 +206,4 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
             Shares of every row in each class.
         """
         self._check_ready(X, "impute")
-        scores = linear_scores(self._imputation_, self._gaussians_.frame)
-        return self._in_blocks(X, scores, softmax)
+        return self._in_blocks(X, *imputed(self._imputation_, self._gaussians_.frame))

@@ -15,7 +15,7 @@ from array_api_compat import array_namespace, device
 
 from ._core.frame import Frame
 from ._core.gaussian import Gaussians
-from ._core.labelsums import LinearRule
+from ._core.labelsums import LexicographicRule, LinearRule, tied_shares
 from ._core.types import AnyArray
 
 _MOST_IN_TURN = 255  # classes, whose numbers fit into a byte
@@ -50,6 +50,26 @@ def linear_scores(rule: LinearRule, frame: Frame) -> Numbers:
     if frame.is_foldable:
         return scores(rule.folded(frame))
     return Numbers(composed(_in_frame(frame), scores(rule)), _is_used(rule.coef))
+
+
+def imputed(
+    rule: LinearRule | LexicographicRule, frame: Frame
+) -> tuple[Numbers, Callable[[Any], Any]]:
+    """Numbers of rows, and their shares (n, K) from these, of a rule in frame coordinates."""
+    if isinstance(rule, LinearRule):
+        return linear_scores(rule, frame), softmax
+    first, second = rule.first, rule.second
+    both = LinearRule(
+        np.hstack([first.coef, second.coef]), np.r_[first.intercept, second.intercept], is_soft=True
+    )
+
+    def of_scores(scores: Any) -> Any:
+        xp, n_classes = array_namespace(scores), rule.n_classes
+        first = scores[:, :n_classes]
+        is_tied = first >= xp.max(first, axis=1, keepdims=True) - rule.margin
+        return tied_shares(scores[:, n_classes:], is_tied, xp, axis=1)
+
+    return linear_scores(both, frame), of_scores
 
 
 def _is_used(coef: AnyArray) -> bool:

@@ -40,7 +40,7 @@ def test_the_fast_way_reaches_what_a_dense_optimization_over_all_labels_does(
     problem, found = read(monkeypatch, sample)
     assert problem.unlabeled._total is not None  # of two classes one is what the other leaves
     assert found.outcome is Outcome.CONVERGED
-    rule = problem.rule_of(found.scores, is_soft=True)
+    rule = found.rule
     shares = problem.unlabeled.responsibilities(rule, problem.frame)
     assert climb(sample, shares) <= found.objective + 1e-6
     assert soft_maxima(sample, 2).max() <= found.objective + 1e-6

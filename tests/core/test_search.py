@@ -27,7 +27,7 @@ def large_sample(n_classes, n_features=3, separation=1.5):
 def test_the_solution_is_the_point_its_scores_label(sample):
     problem = problem_of(sample)
     found = solve(problem)
-    rule = problem.rule_of(found.scores, is_soft=True)
+    rule = found.rule
     sums = problem.unlabeled.label_sums(rule, problem.frame)
     np.testing.assert_allclose(problem.point_of(sums.counts, sums.sums), found.point, atol=1e-9)
     model = problem.model_of(found.point)
@@ -46,7 +46,7 @@ def test_the_certificate_holds_over_all_labelings(sample):
     found = solve(problem)
     assert found.outcome is Outcome.CONVERGED
     assert 0 <= found.gap <= OPTIONS["tol"]
-    rule = problem.rule_of(found.scores, is_soft=True)
+    rule = found.rule
     shares = problem.unlabeled.responsibilities(rule, problem.frame)
     assert gap_of_shares(sample, shares) <= OPTIONS["tol"]
 

@@ -25,6 +25,7 @@ _MEMORY = 8  # steps of EM that an extrapolation is made from
 _HELD_IN_ROUNDS = 4096  # no more than are looked at to choose the frame
 _WORKSPACE = 1024  # numbers: more than least squares of so few unknowns need
 _STRETCH = 2.0  # of a step that leads away from a saddle
+_ROUNDING = 64 * float(np.finfo(np.float64).eps)  # of the likelihood, per row and dimension
 _SMALL_STEPS = 2  # rounds in a row that must hardly raise the likelihood
 
 
@@ -107,7 +108,9 @@ def _maximize_marginal(
     scores = start_scores(problem)
     last = _Round(problem.labeled_point, scores, *rows.soft_point(scores))
     path: list[float] = []
-    enough = tol * problem.moments.weight
+    # Below what rounding adds to a sum over all rows nothing can be seen to rise.
+    noise = _ROUNDING * (1 + problem.whitening.rank)
+    enough = max(tol, noise) * problem.moments.weight
     size = problem.labeled_point[:-1].size
     history, n_small = _History(size), 0
     while last.is_bounded and len(path) < max_iter and n_small < _SMALL_STEPS:

@@ -150,10 +150,14 @@ class HeldRows:
 
         With ``pairs`` (K, K): of rows between the classes that are marked in it only.
         """
-        shares, size = self._shares(scores), scores[:-1].size
-        if len(shares) == 1:
-            return self._scatter_between(shares[0] * (1 - shares[0]))
-        n_classes, width = scores.shape
+        return self.curvature_of(self._shares(scores), pairs)
+
+    def curvature_of(self, shares: Array, pairs: AnyArray | None = None) -> Array:
+        """The same from soft shares (K, n), or (1, n) in the second of two classes."""
+        if len(shares) <= 2:
+            return self._scatter_between(shares[-1] * (1 - shares[-1]))
+        n_classes, width = len(shares), self.z.shape[1]
+        size = (n_classes - 1) * width
         found = np.zeros((n_classes, n_classes, width, width))
         for k in range(n_classes):
             for j in range(k):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -103,6 +103,10 @@ class LinearRule:
         coef = self.coef / frame.scale[:, None]
         return replace(self, coef=coef, intercept=self.intercept - frame.origin @ coef)
 
+    def moved(self, offset: Array) -> LinearRule:
+        """The same rule for rows less an offset."""
+        return replace(self, intercept=self.intercept + offset @ self.coef)
+
     def tied_at_rounding(self, offset: Array | float = 0.0) -> LinearRule:
         """The same rule, which no rounding of the scores makes fall one way or the other.
 
@@ -114,6 +118,38 @@ class LinearRule:
         size = (np.broadcast_to(1 + offset, len(self.coef)) @ np.abs(self.coef)).max()
         common = np.abs(self.intercept[np.isfinite(self.intercept)]).max(initial=0)
         return replace(self, tie=ROUNDING * float(size + common))
+
+
+@dataclass(frozen=True)
+class LexicographicRule:
+    """Label rows by the largest first score; classes that tie share a row by the second ones."""
+
+    first: LinearRule
+    second: LinearRule
+    margin: float  # classes this near to the largest first score tie
+
+    @property
+    def n_classes(self) -> int:
+        return self.first.n_classes
+
+    @property
+    def n_summed(self) -> int:
+        return self.n_classes
+
+    def shares(self, rows: AnyArray, index: slice | AnyArray) -> tuple[Array, None]:
+        first = self.first.scores(rows)
+        is_tied = first >= first.max(axis=0) - self.margin
+        return tied_shares(self.second.scores(rows), is_tied), None
+
+    def completed(self, sums: LabelSums) -> LabelSums:
+        return sums
+
+
+def tied_shares(scores: Any, is_tied: Any, xp: Any = np, axis: int = 0) -> Any:
+    """Softmax over those classes, along an axis, that tie; the others have no share."""
+    scores = xp.where(is_tied, scores, -xp.inf)
+    shares = xp.exp(scores - xp.max(scores, axis=axis, keepdims=True))
+    return shares / xp.sum(shares, axis=axis, keepdims=True)
 
 
 @dataclass(frozen=True)

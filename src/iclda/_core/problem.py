@@ -10,7 +10,7 @@ import numpy as np
 from .factor import Factor, factor
 from .frame import Frame, mean_variance_in_frame
 from .gaussian import Gaussians, gaussians
-from .labelsums import GivenLabels, LinearRule, within_scatter
+from .labelsums import GivenLabels, LinearRule, Rule, within_scatter
 from .likelihood import LabeledLikelihood, PreciseMeans, precise_means, smallest_eigenvalue
 from .moments import Moments
 from .rows import Rows
@@ -196,7 +196,7 @@ class Problem:
         np.divide(precise.rows, keep, out=scores[:, 1:])
         return scores
 
-    def model_of(self, point: Array, rule: LinearRule | None = None) -> Gaussians:
+    def model_of(self, point: Array, rule: Rule | None = None) -> Gaussians:
         """The model at an attainable point; ``rule`` is the labeling that attains it."""
         r, means = point[:, 0], point[:, 1:] / point[:, :1]
         between = (point[:, 1:].T / r) @ point[:, 1:]
@@ -206,7 +206,7 @@ class Problem:
         covariance = (1 - self.shrinkage) * unit
         return gaussians(self.frame, self.whitening, r, means, covariance, self.log_priors)
 
-    def _summed_unit_covariance(self, means: Array, rule: LinearRule) -> Array:
+    def _summed_unit_covariance(self, means: Array, rule: Rule) -> Array:
         """I - B D^-1 B' summed from the rows, where the difference would lose its digits."""
         whitening, weight = self.whitening, self.moments.weight
         centers = means @ whitening.inverse.T + whitening.mean

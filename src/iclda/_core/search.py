@@ -14,7 +14,9 @@ from operator import add
 import numpy as np
 
 from .attainable import AT_ONCE, HeldRows, ReadRows, hold, hold_all
+from .finish import Limit, finish
 from .follow import HARD_ENTROPY, Follower, Path, State
+from .labelsums import LexicographicRule, LinearRule
 from .leap import leap
 from .moments import moments_of_block
 from .outcome import Outcome
@@ -35,15 +37,16 @@ _FIRST_TAU = (0.01, 0.3)  # shares of the spread of the gradient over rows
 _RETRIES = (1.0, 1 / 30, 10.0)
 _SOFT_TAU = 0.02  # per unit of labeled weight: where the path on all rows begins
 _KNOWN_TAUS = (np.inf, 0.1)  # the same, on a sample after a smaller one
+_NOISE = 1e-12  # of the likelihood, by which a limit may seem worse than the path to it
 _HARD_TAU = 1e-6  # share of the spread at which labels are hard
 
 
 @dataclass(frozen=True)
 class Solution:
-    """The best point found, the scores whose softmax labels attain it, and the certificate."""
+    """The best point found, the rule whose labels attain it, and the certificate."""
 
     point: Array
-    scores: Array
+    rule: LinearRule | LexicographicRule  # for rows in the frame
     objective: float  # labeled log likelihood per unit of labeled weight
     gap: float  # per unit of labeled weight
     n_iter: int
@@ -68,6 +71,9 @@ def maximize_labeled_likelihood(
     best = _better(paths)
     n_iter, n_optima = best.n_iter, _count_maxima(sample.problem, paths)
     n_passes = 1  # for the moments
+    rule: LinearRule | LexicographicRule
+    is_certified = best.is_bounded and best.gap <= enough
+    limit = _limit(sample, best) if is_all and is_certified else None
     if not is_all and best.is_bounded:
         carried, rows, weights = (
             _carried(best, sample.problem, problem),
@@ -79,16 +85,32 @@ def maximize_labeled_likelihood(
         del rows, weights
         best = _follow_on_all_rows(reader, carried, weight * tol, max_iter)
         n_iter, n_passes = n_iter + best.n_iter, n_passes + reader.n_passes
+    if limit is None:
+        rule = problem.rule_of(best.state.scores, is_soft=True)
+        point, value, gap = best.state.point, best.state.value, best.gap
+    else:
+        rule = limit.rule(problem)
+        point, value, gap = limit.point, limit.value, limit.gap
     return Solution(
-        point=best.state.point,
-        scores=best.state.scores,
-        objective=best.state.value / weight,
-        gap=best.gap / weight,
+        point=point,
+        rule=rule,
+        objective=value / weight,
+        gap=gap / weight,
         n_iter=n_iter,
         n_passes=n_passes,
         n_optima=n_optima,
-        outcome=_outcome(best, tol * weight, best.n_iter >= max_iter),
+        outcome=_outcome(best, gap, tol * weight, best.n_iter >= max_iter),
     )
+
+
+def _limit(sample: _Sample, path: Path) -> Limit | None:
+    """The limit of a path on all rows, unless it is worse than where the path ends."""
+    likelihood = sample.problem.likelihood
+    limit = finish(likelihood, sample.held, path.state)
+    noise = _NOISE * (abs(path.state.value) + likelihood.weight)
+    if limit is None or limit.value < path.state.value - noise or limit.gap > path.gap + noise:
+        return None
+    return limit
 
 
 @dataclass(frozen=True)
@@ -294,9 +316,9 @@ def _count_maxima(problem: Problem, paths: list[Path]) -> int:
     return max(1, len(separate_hills(problem.likelihood, points, values)))
 
 
-def _outcome(path: Path, tol: float, is_exhausted: bool) -> Outcome:
+def _outcome(path: Path, gap: float, tol: float, is_exhausted: bool) -> Outcome:
     if not path.is_bounded:
         return Outcome.UNBOUNDED
-    if path.gap <= tol:
+    if gap <= tol:
         return Outcome.CONVERGED
     return Outcome.MAX_ITERATIONS if is_exhausted else Outcome.STALLED

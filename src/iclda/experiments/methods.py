@@ -18,7 +18,7 @@ from .._core.alternate import alternate, start_scores
 from .._core.attainable import hold_all
 from .._core.frame import frame_of
 from .._core.gaussian import Gaussians
-from .._core.labelsums import GivenLabels, LinearRule
+from .._core.labelsums import GivenLabels, Rule
 from .._core.likelihood import FLOOR, smallest_eigenvalue
 from .._core.moment_match import match_moments
 from .._core.problem import Problem, summarize_labeled
@@ -99,14 +99,13 @@ def implicitly_constrained(training: Training) -> Gaussians:
     return implicit_labels(training)[1]
 
 
-def implicit_labels(training: Training) -> tuple[LinearRule, Gaussians]:
+def implicit_labels(training: Training) -> tuple[Rule, Gaussians]:
     """The labeling that ICLDA imputes, and the model it gives."""
     problem = training.problem
     found = maximize_labeled_likelihood(
         problem, tol=1e-6, max_iter=200, n_starts=32, seed=training.seed
     )
-    rule = problem.rule_of(found.scores, is_soft=True)
-    return rule, problem.model_of(found.point, rule)
+    return found.rule, problem.model_of(found.point, found.rule)
 
 
 def expectation_maximization_as_published(training: Training) -> Gaussians:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._core.gaussian import Gaussians
-from .._core.labelsums import LinearRule
+from .._core.labelsums import Rule
 from .._core.types import AnyArray, Array
 from .._rows.memory import MemoryRows
 from ..datasets import make_gaussians, make_violated_gaussians
@@ -49,7 +49,7 @@ def _training(X: Array, codes: AnyArray, seed: int) -> Training:
     return Training(X[labeled], codes[labeled], X[others], codes[others], 2, seed)
 
 
-def _shares(rule: LinearRule, training: Training, rows: Array) -> Array:
+def _shares(rule: Rule, training: Training, rows: Array) -> Array:
     """Share of the second class of every row; labeled rows have the one they were given."""
     shares = MemoryRows(rows).responsibilities(rule, training.problem.frame)[:, 1]
     shares[: len(training.codes)] = training.codes

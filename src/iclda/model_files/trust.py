@@ -15,6 +15,7 @@ OWN_TYPES = frozenset(
     {
         "iclda._core.frame.Frame",
         "iclda._core.gaussian.Gaussians",
+        "iclda._core.labelsums.LexicographicRule",
         "iclda._core.labelsums.LinearRule",
         "iclda._expectation_maximization.ExpectationMaximizationLDA",
         "iclda._implicitly_constrained.ImplicitlyConstrainedLDA",

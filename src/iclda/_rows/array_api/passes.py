@@ -10,7 +10,7 @@ import numpy as np
 
 from ..._core.boundary import mapped_curvature
 from ..._core.frame import Frame
-from ..._core.labelsums import LabelSums, LinearRule, Rule
+from ..._core.labelsums import LabelSums, LexicographicRule, LinearRule, Rule
 from ..._core.types import Array
 from ..progress import report
 from . import sums as block_sums
@@ -166,7 +166,10 @@ def in_single(
     used = rounded(frame)
     offset = (used.origin - frame.origin) / frame.scale
     if isinstance(rule, LinearRule):
-        rule = replace(rule, intercept=rule.intercept + offset @ rule.coef, tie=_SINGLE * rule.tie)
+        rule = replace(rule.moved(offset), tie=_SINGLE * rule.tie)
+    if isinstance(rule, LexicographicRule):
+        first, second = rule.first.moved(offset), rule.second.moved(offset)
+        rule = replace(rule, first=first, second=second)
     centers = None if centers is None else centers - offset
     found = label_sums(rule, used, centers, curvature=curvature)
     bend = found.curvature

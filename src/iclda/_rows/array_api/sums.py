@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..._core.boundary import HARD
-from ..._core.labelsums import GivenLabels, LinearRule, Rule
+from ..._core.labelsums import GivenLabels, LexicographicRule, LinearRule, Rule, tied_shares
 from ..._core.types import Array
 from .devices import Place
 
@@ -61,12 +61,19 @@ def shares(block: DeviceBlock, rule: Rule) -> tuple[Any, Any]:
         return _linear_shares(block, rule)
     if isinstance(rule, GivenLabels):
         return _given_shares(block, rule)
+    if isinstance(rule, LexicographicRule):
+        return _lexicographic_shares(block, rule)
     raise TypeError(f"{type(rule).__name__} labels no rows on a device.")
+
+
+def _scores(block: DeviceBlock, rule: LinearRule) -> Any:
+    place = block.place
+    return place.xp.matmul(block.rows, place.put(rule.coef)) + place.put(rule.intercept)
 
 
 def _linear_shares(block: DeviceBlock, rule: LinearRule) -> tuple[Any, Any]:
     place, xp = block.place, block.place.xp
-    scores = xp.matmul(block.rows, place.put(rule.coef)) + place.put(rule.intercept)
+    scores = _scores(block, rule)
     top = xp.max(scores, axis=1)
     if rule.is_soft:
         found = xp.exp(scores - top[:, None])
@@ -76,6 +83,14 @@ def _linear_shares(block: DeviceBlock, rule: LinearRule) -> tuple[Any, Any]:
         is_first = xp.astype(scores[:, 0] - scores[:, 1] >= -rule.tie, place.dtype)
         return xp.stack([is_first, 1 - is_first], axis=1), top
     return _one_hot(block, xp.argmax(scores, axis=1), rule.n_classes), top
+
+
+def _lexicographic_shares(block: DeviceBlock, rule: LexicographicRule) -> tuple[Any, Any]:
+    xp = block.place.xp
+    first, second = _scores(block, rule.first), _scores(block, rule.second)
+    is_tied = first >= xp.max(first, axis=1, keepdims=True) - rule.margin
+    found = tied_shares(second, is_tied, xp, axis=1)
+    return found, xp.zeros_like(found[:, 0])
 
 
 def _given_shares(block: DeviceBlock, rule: GivenLabels) -> tuple[Any, Any]:

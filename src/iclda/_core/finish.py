@@ -1,0 +1,173 @@
+"""The labeling that a path on rows in memory ends in, as tau goes to 0.
+
+On the path rows are labeled by softmax(scores' z~), z~ = (1, z), and the scores approach
+c / tau + lambda. In the limit a row goes to the class of largest c_k' z~, and classes that tie
+there share it by softmax(lambda' z~). If labels are hard only a few rows tie; at an interior
+optimum c is 0 and all of them do. Scores of order 1 / tau would amplify rounding by as much; c and
+lambda are of order 1, and Newton's method on the rows that tie finds them to rounding.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import scipy.linalg
+
+from .attainable import HeldRows, gap
+from .follow import State, solve
+from .labelsums import LexicographicRule, LinearRule, tied_shares
+from .likelihood import FLOOR, LabeledLikelihood, smallest_eigenvalue
+from .problem import Problem
+from .types import AnyArray, Array
+
+_LARGEST_LEAD = 36.0  # of a score: beyond it the other class has less than rounding of a row
+_MOST_ROUNDS = 4  # changes of the rows that tie
+_MOST_STEPS = 30
+_MOST_SLOW = 8  # steps in a row that hardly change the gradient
+_SLOW = 0.9  # share of the gradient that such a step leaves
+_FAINT = 1e-8  # a share below it, where steps lead to no end, is on its way to 0
+_LONGEST_STEP = 3.0  # change of a score in one step
+_EXACT = 1e-15  # gradient along rows that tie, per unit of labeled weight
+_STILL = 1e-8  # the same, below which steps that gain nothing have met rounding
+_DEPENDENT = 1e-9  # singular value, over the largest, below which directions are dependent
+_NARROW = 1e-6  # largest margin, over the root mean square of c_k' z~
+_CLEAR = 100.0  # margin over the leads that are rounding
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A labeling and its point: by ``first`` (c), and where classes tie by ``second`` (lambda)."""
+
+    point: Array
+    value: float
+    gap: float
+    first: Array  # (K, 1 + rank)
+    second: Array  # (K, 1 + rank)
+    margin: float  # classes this near to the first by ``first`` tie; infinite: all do
+
+    def rule(self, problem: Problem) -> LinearRule | LexicographicRule:
+        """The labeling for rows in the frame."""
+        second = problem.rule_of(self.second, is_soft=True)
+        if np.isinf(self.margin):
+            return second
+        return LexicographicRule(problem.rule_of(self.first, is_soft=False), second, self.margin)
+
+
+def finish(likelihood: LabeledLikelihood, held: HeldRows, end: State) -> Limit | None:
+    """The limit of a path that ends in a state, or None where the rows that tie are not clear."""
+    scores = end.scores @ held.z.T
+    is_tied = scores >= scores.max(axis=0) - _LARGEST_LEAD
+    second = end.scores
+    for _ in range(_MOST_ROUNDS):
+        found = _balance(likelihood, held, is_tied, second)
+        if found is None:
+            return None
+        first, second = found.first, found.scores
+        leads = first @ held.z.T
+        leads -= np.where(is_tied, leads, -np.inf).max(axis=0)
+        rounding = -float(np.min(leads, where=is_tied, initial=0.0))
+        nearest = -float(np.max(leads, where=~is_tied, initial=-np.inf))
+        narrow = _NARROW * float(np.sqrt(held.weights @ (leads**2).mean(axis=0)))
+        margin = min(nearest / 2, narrow) if nearest < np.inf else np.inf
+        if found.is_still and margin > _CLEAR * rounding:
+            left = gap(held, found.point, found.gradient, held.labeled_point)
+            return Limit(found.point, found.value, left, first, second, margin)
+        # Of rows that tie those leave that steps lead out of; rows whose class is not best join.
+        if found.is_still:
+            is_tied |= leads >= -_CLEAR * rounding
+        else:
+            is_tied &= found.shares > _FAINT
+    return None
+
+
+class _Balanced(NamedTuple):
+    """Where no row that ties gains by a change of its shares."""
+
+    point: Array
+    value: float
+    gradient: Array
+    first: Array  # the gradient, less its rounding along rows that tie
+    scores: Array
+    shares: Array
+    is_still: bool
+
+
+def _balance(
+    likelihood: LabeledLikelihood, held: HeldRows, is_tied: AnyArray, scores: Array
+) -> _Balanced | None:
+    """Newton's method in the directions in which shares of rows that tie can move the point."""
+    basis = _directions(held.z, is_tied)
+    tied_rows = np.flatnonzero(np.count_nonzero(is_tied, axis=0) > 1)
+    whole = _WithLastClass(scores.shape)
+    free = basis.T @ (scores - scores[-1])[:-1].ravel()
+    last, n_slow = np.inf, 0
+    for n_steps in range(1, _MOST_STEPS + 1):
+        scores = whole(basis @ free)
+        shares = tied_shares(scores @ held.z.T, is_tied)
+        point = held.labeled_point + (shares * held.weights) @ held.z
+        if not smallest_eigenvalue(point) > 2 * FLOOR:
+            return None
+        value, gradient = likelihood.value_and_gradient(point)
+        gradient = gradient - gradient[-1]
+        residual = basis.T @ gradient[:-1].ravel()
+        largest = float(np.abs(residual).max(initial=0)) / likelihood.weight
+        is_still = largest <= _EXACT or last / 2 <= largest <= _STILL
+        n_slow = n_slow + 1 if largest > _SLOW * last else 0
+        if is_still or n_slow == _MOST_SLOW or n_steps == _MOST_STEPS:
+            first = gradient - whole(basis @ residual)
+            return _Balanced(point, float(value), gradient, first, scores, shares, is_still)
+        last = largest
+        bend = basis.T @ likelihood.hessian(point) @ basis
+        spread = basis.T @ held.curvature_of(shares) @ basis
+        step = -solve(spread, solve(bend, residual))
+        if not np.isfinite(step).all():
+            return None
+        change = np.where(is_tied[:, tied_rows], whole(basis @ step) @ held.z[tied_rows].T, np.nan)
+        longest = float((np.nanmax(change, axis=0) - np.nanmin(change, axis=0)).max())
+        free = free + step * min(1.0, _LONGEST_STEP / max(longest, 1e-300))
+    return None
+
+
+class _WithLastClass(NamedTuple):
+    """Directions of all classes but the last, whose is 0, as one of all classes."""
+
+    shape: tuple[int, ...]
+
+    def __call__(self, flat: Array) -> Array:
+        whole = np.zeros(self.shape)
+        whole[:-1].ravel()[:] = flat
+        return whole
+
+
+def _directions(z: Array, is_tied: AnyArray) -> Array:
+    """Orthonormal columns: the directions (e_k - e_j) x z~ of classes that share a row z~."""
+    n_classes, width = len(is_tied), z.shape[1]
+    size = (n_classes - 1) * width
+    n_sharing = np.count_nonzero(is_tied, axis=0)
+    tied_rows = np.flatnonzero(n_sharing > 1)
+    if not len(tied_rows):
+        return np.zeros((size, 0))
+    groups, group = np.unique(is_tied[:, tied_rows], axis=1, return_inverse=True)
+    members = [z[tied_rows[group.ravel() == i]] for i in range(groups.shape[1])]
+    if (n_sharing[tied_rows] - 1).sum() <= size:
+        parts = [
+            np.kron(_contrasts(sharing), rows / np.linalg.norm(rows, axis=1)[:, None])
+            for sharing, rows in zip(groups.T, members, strict=True)
+        ]
+        _, lengths, directions = scipy.linalg.svd(np.vstack(parts), full_matrices=False)
+        return np.asarray(directions[lengths > _DEPENDENT * lengths[0]].T)
+    # Many rows: their scatter, whose eigenvalues are squares.
+    scatter = np.zeros((size, size))
+    for sharing, rows in zip(groups.T, members, strict=True):
+        contrasts = _contrasts(sharing)
+        scatter += np.kron(contrasts.T @ contrasts, rows.T @ rows)
+    squares, vectors = scipy.linalg.eigh(scatter)
+    return np.asarray(vectors[:, squares > _DEPENDENT**1.5 * squares[-1]])
+
+
+def _contrasts(is_sharing: AnyArray) -> Array:
+    """(m - 1, K - 1): what one of m classes gains and another loses, all classes but the last."""
+    found = np.eye(len(is_sharing))[is_sharing]
+    return np.asarray((found[1:] - found[0])[:, :-1])
