@@ -10,9 +10,13 @@ from typing import Annotated, Any
 
 import typer
 
+from .._phrases import plural
 from .bars import RESUMABLE, shown_progress
 from .compare import redraw
 from .options import Jobs, Json, Quiet, Seed, explained_errors, listed, n_cores
+
+# Measured on one core, with the default repeats; imports and drawing use one core in any case.
+_TABLE_SECONDS, _CURVE_SECONDS, _OTHER_SECONDS = 40, 260, 20
 
 Names = Annotated[str | None, typer.Option(help="Names separated by commas. Default: all ten.")]
 Methods = Annotated[
@@ -41,6 +45,8 @@ def reproduce(
     json: Json = False,
 ) -> None:
     """Run every experiment of the paper and write the report."""
+    if not quiet:  # before anything else is imported, which takes seconds
+        _announce(out, jobs, repeats, curve_repeats)
     from ..experiments.study import default_curves
 
     chosen, names = _methods(methods), _benchmarks(datasets, data, quiet)
@@ -152,6 +158,22 @@ def datasets(data: Data = None, json: Json = False) -> None:
     with explained_errors(RESUMABLE):
         columns = shutil.get_terminal_size().columns
         typer.echo(as_json(data) if json else as_table(data, columns))
+
+
+def _announce(out: Path, jobs: int, repeats: int, curve_repeats: int) -> None:
+    """Say what a run of all sets writes, and about how long it takes."""
+    n_used = min(jobs or n_cores(), n_cores())
+    tables, curves = _TABLE_SECONDS * repeats / 20, _CURVE_SECONDS * curve_repeats / 500
+    n_minutes = round((_OTHER_SECONDS + (tables + curves) / n_used) / 60)
+    time = f"about {plural(n_minutes, 'minute')}" if n_minutes else "less than a minute"
+    typer.echo(
+        f"Tables ({repeats} repeats), learning curves ({curve_repeats} repeats), toy figure and "
+        f"report go to {out}.\n"
+        f"All of it takes {time} on {plural(n_used, 'core')}, half of that on twice as many.",
+        err=True,
+    )
+    if out.is_dir():
+        typer.echo(f"What an earlier run left in {out} is not computed again.", err=True)
 
 
 def _methods(text: str | None) -> tuple[str, ...]:
