@@ -247,7 +247,7 @@ def test_datasets_are_listed_with_shape_license_citation_and_changes(tmp_path, c
     data = write_set(tmp_path / "data", "Sonar")
     done = run("datasets", "--data", data, cwd=tmp_path, COLUMNS=str(columns))
     assert done.returncode == 0
-    lines = [line for line in done.stdout.splitlines() if "Read from" not in line]
+    lines = [line for line in done.stdout.splitlines() if "Sonar.csv" not in line]
     assert max(map(len, lines)) <= columns
     said = " ".join(done.stdout.split())
     for name, each in BENCHMARKS.items():
