@@ -1,7 +1,6 @@
 """Losses of the R package RSSL 0.9.7 on one split of each benchmark set.
 
-ICLDA_DATA is the directory of the sets, <name>.csv; ICLDA_REFERENCE holds reference/fits.csv and
-reference/splits.csv.
+ICLDA_REFERENCE holds reference/fits.csv and reference/splits.csv.
 """
 
 import os
@@ -18,11 +17,11 @@ from iclda import (
     SelfLearningLDA,
     SupervisedLDA,
 )
+from iclda.datasets import load_benchmark
 
-DATA, REFERENCE = os.environ.get("ICLDA_DATA"), os.environ.get("ICLDA_REFERENCE")
+REFERENCE = os.environ.get("ICLDA_REFERENCE")
 pytestmark = pytest.mark.skipif(
-    not (DATA and REFERENCE),
-    reason="ICLDA_DATA and ICLDA_REFERENCE do not name the benchmark sets and reference fits",
+    not REFERENCE, reason="ICLDA_REFERENCE does not name the reference fits"
 )
 
 SETS = [
@@ -59,8 +58,8 @@ def tables():
 
 def split_of(name, tables):
     """Rows and classes by role, and what is to be passed to ``fit``."""
-    table = pd.read_csv(Path(DATA) / f"{name}.csv", dtype={"class": str})
-    X, y = table.drop(columns="class").to_numpy(float), table["class"].to_numpy(object)
+    dataset = load_benchmark(name)
+    X, y = dataset.X, dataset.y.astype(object)
     splits = tables[1].query("dataset == @name")
     rows = {role: part["row"].to_numpy() for role, part in splits.groupby("role")}
     by_role = {role: (X[index], y[index]) for role, index in rows.items()}

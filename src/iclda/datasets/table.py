@@ -13,8 +13,6 @@ from typing import TextIO
 import numpy as np
 from numpy.typing import NDArray
 
-from .._whole_file import written_whole
-
 CLASS_COLUMN = "class"
 
 
@@ -36,33 +34,25 @@ class Table:
 
 def read_table(path: Path) -> Table:
     """A CSV file; rows in messages are lines of the file, the header is row 1."""
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        return parse_table(file, str(path))
+
+
+def parse_table(file: TextIO, name: str) -> Table:
+    """The text of a CSV file, opened with ``newline=""``; ``name`` is what messages call it."""
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            lines = _numbered_lines(file)
-            header = next(lines, (1, []))[1]
-            _check_header(path, header)
-            rows = [_parse_row(path, number, cells, header) for number, cells in lines]
+        lines = _numbered_lines(file)
+        header = next(lines, (1, []))[1]
+        _check_header(name, header)
+        rows = [_parse_row(name, number, cells, header) for number, cells in lines]
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is no UTF-8 text: byte {error.start} cannot be read.") from error
+        raise ValueError(f"{name} is no UTF-8 text: byte {error.start} cannot be read.") from error
     except csv.Error as error:
-        raise ValueError(f"{path} is no CSV file: {error}.") from error
+        raise ValueError(f"{name} is no CSV file: {error}.") from error
     if not rows:
-        raise ValueError(f"{path} holds no rows below its header (row 1).")
+        raise ValueError(f"{name} holds no rows below its header (row 1).")
     X = np.array([features for features, _ in rows], dtype=np.float64)
     return Table(X, np.array([label for _, label in rows]), tuple(header[:-1]))
-
-
-def write_table(path: Path, table: Table) -> None:
-    """A CSV file that is there complete or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with (
-        written_whole(path) as unfinished,
-        unfinished.open("x", newline="", encoding="utf-8") as file,
-    ):
-        writer = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
-        writer.writerow([*table.feature_names, CLASS_COLUMN])
-        for features, label in zip(table.X.tolist(), table.y.tolist(), strict=True):
-            writer.writerow([*features, label])
 
 
 def _numbered_lines(file: TextIO) -> Iterator[tuple[int, list[str]]]:
@@ -71,41 +61,41 @@ def _numbered_lines(file: TextIO) -> Iterator[tuple[int, list[str]]]:
     return ((reader.line_num, cells) for cells in reader if cells)
 
 
-def _check_header(path: Path, header: Sequence[str]) -> None:
+def _check_header(file: str, header: Sequence[str]) -> None:
     if not header:
         raise ValueError(
-            f"{path} is empty: row 1 must name the feature columns, then {CLASS_COLUMN!r}."
+            f"{file} is empty: row 1 must name the feature columns, then {CLASS_COLUMN!r}."
         )
     if header[-1] != CLASS_COLUMN:
         raise ValueError(
-            f"{path}, row 1: the last column must be named {CLASS_COLUMN!r}, got {header[-1]!r} in "
+            f"{file}, row 1: the last column must be named {CLASS_COLUMN!r}, got {header[-1]!r} in "
             f"column {len(header)}."
         )
     if len(header) == 1:
-        raise ValueError(f"{path}, row 1: there is no feature column before {CLASS_COLUMN!r}.")
+        raise ValueError(f"{file}, row 1: there is no feature column before {CLASS_COLUMN!r}.")
 
 
 def _parse_row(
-    path: Path, number: int, cells: Sequence[str], header: Sequence[str]
+    file: str, number: int, cells: Sequence[str], header: Sequence[str]
 ) -> tuple[list[float], str]:
     if len(cells) != len(header):
         raise ValueError(
-            f"{path}, row {number}: {len(header)} columns are named in row 1, got {len(cells)}."
+            f"{file}, row {number}: {len(header)} columns are named in row 1, got {len(cells)}."
         )
     *features, label = cells
     if not label:
-        raise ValueError(f"{path}, row {number}, column {CLASS_COLUMN!r}: the class is missing.")
+        raise ValueError(f"{file}, row {number}, column {CLASS_COLUMN!r}: the class is missing.")
     named = zip(header, features, strict=False)  # the header has one more: the class
-    return [_parse_number(path, number, name, text) for name, text in named], label
+    return [_parse_number(file, number, name, text) for name, text in named], label
 
 
-def _parse_number(path: Path, number: int, name: str, text: str) -> float:
+def _parse_number(file: str, number: int, name: str, text: str) -> float:
     try:
         value = float(text)
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
         raise ValueError(
-            f"{path}, row {number}, column {name!r}: features must be finite numbers, got {text!r}."
+            f"{file}, row {number}, column {name!r}: features must be finite numbers, got {text!r}."
         )
     return value

@@ -88,7 +88,7 @@ def split_at_hand(names: Sequence[str], data_dir: Path | None) -> tuple[list[str
 
 
 def default_curves(at_hand: Sequence[str]) -> tuple[str, ...]:
-    """The toy problems, and the published curves whose sets are at hand."""
+    """The toy problems, and the published curves whose sets can be loaded."""
     return TOYS + tuple(name for name in PUBLISHED_CURVES if name in at_hand)
 
 
