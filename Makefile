@@ -1,27 +1,40 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.installed
 # For the tests of device arrays, if there is such a build: others bring 5 GB of CUDA along.
 TORCH ?= torch==2.13.0+cpu
+# uv installs faster than pip, where it is on the PATH.
+UV := $(shell command -v uv 2>/dev/null)
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+INSTALL := $(if $(UV),$(UV) pip install --quiet --python $(BIN)/python,$(PIP))
+# What is installed: by itself each of these is made once, and again when pyproject.toml changes.
+FOR_EXPERIMENTS := $(VENV)/.for-experiments
+FOR_TESTS := $(VENV)/.for-tests
+OLDEST := .venv-oldest
 
-.PHONY: pictures setup reproduce test test-slow lint bench clean
+.PHONY: bench clean lint pictures reproduce setup test test-cpus test-oldest test-slow
 .DEFAULT_GOAL := test
 
-setup: $(STAMP)
+setup: $(FOR_TESTS)
 
-$(STAMP): pyproject.toml
+$(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
-	$(BIN)/python -m pip install --quiet '$(TORCH)' 2>/dev/null || echo 'no $(TORCH) at hand: its tests are skipped'
-	touch $(STAMP)
 
-# ICLDA_DATA names a folder with the benchmark sets; without it only what is at hand is run.
-reproduce: $(STAMP)
+$(FOR_EXPERIMENTS): pyproject.toml | $(BIN)/python
+	@echo 'Installing what the experiments need into $(VENV) (once, about a minute).'
+	@$(INSTALL) --editable '.[experiments]'
+	@touch $@
+
+$(FOR_TESTS): pyproject.toml | $(BIN)/python
+	@echo 'Installing what the tests need into $(VENV) (once, one to three minutes).'
+	@$(INSTALL) --editable '.[dev]'
+	@$(PIP) '$(TORCH)' 2>/dev/null || echo 'no $(TORCH) at hand: its tests are skipped'
+	@touch $(FOR_EXPERIMENTS) $@
+
+reproduce: $(FOR_EXPERIMENTS)
 	$(BIN)/iclda reproduce --out results
 
-lint: $(STAMP)
+lint: $(FOR_TESTS)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -30,22 +43,39 @@ lint: $(STAMP)
 
 # One BLAS thread a worker: small problems on many threads are slower, and workers share the cores.
 # scikit-learn skips its array API checks unless SciPy is told about it before it is imported.
-test test-slow: export OMP_NUM_THREADS = 1
-test test-slow: export OPENBLAS_NUM_THREADS = 1
-test test-slow: export SCIPY_ARRAY_API = 1
+test test-cpus test-oldest test-slow: export OMP_NUM_THREADS = 1
+test test-cpus test-oldest test-slow: export OPENBLAS_NUM_THREADS = 1
+test test-cpus test-oldest test-slow: export SCIPY_ARRAY_API = 1
 
+# The numerical tests a second time, with the kernels of an old processor.
 test: lint
+	$(BIN)/python tests/kernels.py
 	$(BIN)/pytest -n auto
 
-test-slow: $(STAMP)
+test-slow: $(FOR_TESTS)
 	$(BIN)/pytest -n auto -m slow --timeout 0
 
-# Under ten minutes on two cores; with ICLDA_DATA also the benchmark sets.
-bench: $(STAMP)
+# The numerical tests with every kernel that this processor can execute.
+test-cpus: $(FOR_TESTS)
+	$(BIN)/python tests/kernels.py --all
+
+# All tests with the lowest versions that pyproject.toml allows. What these import is newer, and
+# deprecates some of the ways in which it is called.
+test-oldest: $(OLDEST)/.for-tests
+	$(OLDEST)/bin/pytest -n auto -W ignore::DeprecationWarning
+
+$(OLDEST)/.for-tests: pyproject.toml
+	$(PYTHON) -m venv $(OLDEST)
+	$(PYTHON) tests/lower_bounds.py > $(OLDEST)/constraints.txt
+	$(subst $(VENV)/,$(OLDEST)/,$(INSTALL)) --constraint $(OLDEST)/constraints.txt --editable '.[all,test]'
+	touch $@
+
+# Under ten minutes on two cores.
+bench: $(FOR_TESTS)
 	$(BIN)/python benchmarks/run.py
 
-pictures: $(STAMP)
+pictures: $(FOR_TESTS)
 	$(BIN)/python docs/images/draw.py
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(OLDEST) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

@@ -1,11 +1,13 @@
 """scikit-learn's own checks of an estimator, on all five classifiers."""
 
 import pytest
+import sklearn
 from sklearn.utils.estimator_checks import (
     check_dataframe_column_names_consistency,
     check_param_validation,
     parametrize_with_checks,
 )
+from sklearn.utils.fixes import parse_version
 
 from iclda import (
     ExpectationMaximizationLDA,
@@ -45,6 +47,9 @@ def expected_failed_checks(estimator):
     [classifier() for classifier in CLASSIFIERS], expected_failed_checks=expected_failed_checks
 )
 def test_scikit_learn_check_passes(estimator, check):
+    library = getattr(check, "keywords", {}).get("array_namespace")
+    if library == "array_api_strict" and parse_version(sklearn.__version__) < parse_version("1.9"):
+        pytest.xfail("Until 1.9 scikit-learn wanted classes_ to be of the library of X.")
     check(estimator)
 
 

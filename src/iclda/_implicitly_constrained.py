@@ -6,6 +6,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+from array_api_compat import array_namespace
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
@@ -190,7 +191,10 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
     @property
     def shared_rows_(self) -> AnyArray:
         """Indices of the unlabeled rows that more than one class shares."""
-        return np.flatnonzero((self.responsibilities_ > 0).sum(axis=1) > 1)
+        shares: Any = self.responsibilities_
+        xp = array_namespace(shares)
+        n_classes = xp.sum(xp.astype(shares > 0, xp.int64), axis=1)
+        return xp.nonzero(n_classes > 1)[0]
 
     def impute(self, X: Any) -> Array:
         """Labels that the fit gives, or would give, to unlabeled rows.

@@ -5,8 +5,10 @@ from functools import partial
 import array_api_strict as strict
 import numpy as np
 import pytest
+import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
+from sklearn.utils.fixes import parse_version
 
 from iclda import ImplicitlyConstrainedLDA, SupervisedLDA
 from iclda._core.frame import Frame, frame_of
@@ -318,12 +320,22 @@ def test_a_fit_on_a_device_predicts_for_rows_in_memory_and_the_reverse(classifie
 
 
 @pytest.mark.usefixtures("array_api_dispatch")
-def test_under_dispatch_fitted_arrays_follow_x_and_another_library_is_told_how_to_move():
+def test_under_dispatch_fitted_arrays_follow_x():
     rows, y = LARGE.rows[:300], np.r_[LARGE.y, np.full(260, -1)]
     model = ImplicitlyConstrainedLDA().fit(on("device1", rows), y)
-    for name in ("means_", "covariance_", "coef_", "priors_", "responsibilities_"):
+    for name in ("means_", "covariance_", "coef_", "priors_", "responsibilities_", "shared_rows_"):
         assert getattr(model, name).device == strict.Device("device1")
     assert isinstance(model.classes_, np.ndarray)
+
+
+@pytest.mark.usefixtures("array_api_dispatch")
+@pytest.mark.skipif(
+    parse_version(sklearn.__version__) < parse_version("1.9"),
+    reason="scikit-learn had no such rule before 1.9",
+)
+def test_under_dispatch_rows_of_another_library_are_told_how_to_move():
+    rows, y = LARGE.rows[:300], np.r_[LARGE.y, np.full(260, -1)]
+    model = ImplicitlyConstrainedLDA().fit(on("device1", rows), y)
     with pytest.raises(ValueError, match="move_estimator_to"):
         model.predict(rows)
     with config_context(array_api_dispatch=False):

@@ -74,7 +74,7 @@ _ALL = (
             "Using the ADAP learning algorithm to forecast the onset of diabetes mellitus, "
             "Proceedings of the Symposium on Computer Applications in Medical Care, pages 261-265"
         ),
-        license="CC0 (Kaggle)",
+        license="not stated",
         changes="Classes are named tested_negative and tested_positive (0 and 1).",
         sha256="65942412b0b90c963a7f933de67c01279a32dc394cb57ffead94024464b00d2c",
     ),
