@@ -358,7 +358,7 @@ def test_two_columns_of_one_name(tmp_path):
     pq.write_table(table, tmp_path / "flowers.parquet")
     for path in (data, tmp_path / "flowers.parquet"):
         for command in ("fit", "compare"):
-            code, said, error = call(command, path, "--target", "species", "--out", out)
+            code, said, error = call(command, path, "--target", "species", "--out", out, "--quiet")
             assert (code, said, error.count("\n")) == (2, "", 1)
             assert "the column name 'p' stands there 2 times" in error
     assert not out.exists()
@@ -399,7 +399,8 @@ def test_19_numbers_whose_squares_are_none(tmp_path, unit, told, options):
 def test_19_such_numbers_are_not_compared_either(tmp_path, unit, told):
     data = write(tmp_path, labeled(far=unit * np.arange(1.0, 91)))
     out = tmp_path / "out"
-    code, said, error = call("compare", data, "--target", "species", "--out", out, "--jobs", 1)
+    options = ["--target", "species", "--out", out, "--jobs", 1, "--quiet"]
+    code, said, error = call("compare", data, *options)
     assert (code, said) == (2, "")
     assert f"Column 'far' holds {told}" in error
     assert error.count("\n") == 1

@@ -26,12 +26,17 @@ def compare(folder, *options, data="flowers.csv"):
     return call("compare", folder / data, "--target", "species", *options)
 
 
+def first_line(name):
+    return f"Comparing methods on {name}, target 'species'\n\n"
+
+
 def refused(folder, frame, *options, name="data.csv"):
-    """One line, exit code 2, and nothing new in the folder."""
+    """One line of error, exit code 2, and nothing new in the folder."""
     write(folder, frame, name)
     before = set(folder.iterdir())
     code, said, error = compare(folder, *options, data=name)
-    assert (code, said) == (2, "")
+    assert code == 2
+    assert said == ("" if "--quiet" in options else first_line(name))
     assert error.startswith("Error: ")
     assert error.count("\n") == 1
     assert set(folder.iterdir()) == before
@@ -53,9 +58,11 @@ def done(tmp_path_factory):
 def test_it_looks_at_the_table_compares_and_answers(done):
     folder, (code, said, progress) = done
     assert code == 0
-    parts = ["Before comparing", "How", "error", "Answer", "Next: iclda fit", "Report: "]
+    parts = ["Comparing methods", "Before comparing", "How", "error", "Answer", "Next: iclda fit"]
+    parts += ["Learning curves", "Report: "]
     places = [said.index(part) for part in parts]
     assert places == sorted(places)
+    assert said.startswith(first_line("flowers.csv"))
     assert "90: 30 labeled, 60 unlabeled" in said
     assert "10 of 'iris', 10 of 'lily', 10 of 'rose'" in said
     assert "comparison: 4 of 4 splits" in progress
@@ -114,12 +121,12 @@ def test_hidden_labels_need_a_number(tmp_path):
     assert "error_hidden" in {line["measure"] for line in scores(tmp_path)}
 
 
-def test_a_folder_that_cannot_be_made_is_refused_before_a_word_is_said(tmp_path):
+def test_a_folder_that_cannot_be_made_is_refused_before_anything_is_computed(tmp_path):
     write(tmp_path)
     code, said, error = call(
         "compare", tmp_path / "flowers.csv", "--target", "species", "--out", "/proc/nowhere/out"
     )
-    assert (code, said, error.count("\n")) == (2, "", 1)
+    assert (code, said, error.count("\n")) == (2, first_line("flowers.csv"), 1)
     assert "--out /proc/nowhere/out cannot be written to (" in error
     assert "name another folder" in error
 
@@ -217,10 +224,10 @@ def test_a_report_of_someone_else_is_not_overwritten(tmp_path):
     assert (tmp_path / "out" / "report.html").read_text() == "mine"
 
 
-def test_the_folder_of_another_table_is_named_before_anything_is_said(done, tmp_path):
+def test_the_folder_of_another_table_is_named_before_anything_is_computed(done, tmp_path):
     write(tmp_path, flowers(n_labeled=24), "others.csv")
     code, said, error = compare(tmp_path, "--out", done[0] / "out", data="others.csv")
-    assert (code, said) == (2, "")
+    assert (code, said) == (2, first_line("others.csv"))
     assert "out holds the comparison of flowers.csv, and this one is of others.csv" in error
 
 
@@ -262,6 +269,66 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_numbers(done, tmp_path):
     assert not (tmp_path / "out" / "report.html").exists()
     assert compare(tmp_path, "--quiet") == (0, "", "")
     assert scores(tmp_path) == scores(folder)
+
+
+STOPS_AT_ITS_FIRST_WORD = """
+import sys
+
+class Output:
+    def write(self, text):
+        if text:
+            heavy = {"numpy", "scipy", "sklearn", "pandas", "joblib"} & set(sys.modules)
+            sys.exit(f"said {text!r} after importing {sorted(heavy)}")
+
+    def flush(self): pass
+
+sys.stdout = Output()
+from iclda.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["compare", "flowers.csv", "--target", "species"], "Comparing methods on flowers.csv"),
+        (["compare", "--help"], "Usage"),
+    ],
+)
+def test_the_first_line_is_printed_before_anything_heavy_is_imported(tmp_path, arguments, word):
+    write(tmp_path)
+    run = subprocess.run(
+        [sys.executable, "-c", STOPS_AT_ITS_FIRST_WORD, *arguments],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert word in run.stderr
+    assert "after importing []" in run.stderr
+
+
+def test_the_answer_is_printed_before_the_curves_are_computed(done, tmp_path, monkeypatch):
+    folder, (_, complete, _) = done
+    write(tmp_path)
+    complete = complete.replace(str(folder), str(tmp_path))
+
+    def interrupt(self, advance):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("iclda.comparison.study.Run.add_curves", interrupt)
+        code, said, error = compare(tmp_path)
+    assert code == 130
+    assert "Interrupted. What was computed is kept: run the same command to go on." in error
+    assert "Next: iclda fit" in said
+    assert complete.startswith(said)
+    assert not (tmp_path / "out" / "report.html").exists()
+    code, again, progress = compare(tmp_path)
+    assert (code, again) == (0, complete)
+    assert progress.startswith("comparison: 4 of 4 splits\ncurve of unlabeled rows: 0 of ")
+    for name in ("comparison.csv", "curves.csv"):
+        assert (tmp_path / "out" / name).read_text() == (folder / "out" / name).read_text()
 
 
 def test_47_an_interruption_is_one_line_and_loses_nothing(tmp_path):

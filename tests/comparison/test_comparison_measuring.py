@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose
 from sklearn.model_selection import cross_validate
 from tables_of_results import contestants, make_table
 
+from iclda import SupervisedLDA
 from iclda.comparison.measuring import Data, encode, run_cell
 from iclda.comparison.splits import Splits, plan_comparison
 from iclda.model_selection import SemiSupervisedKFold
@@ -48,6 +49,19 @@ def test_scores_are_those_of_the_whole_pipeline_in_cross_validation(name):
     )
     assert_allclose([1 - each.error for each in found], scores["test_accuracy"])
     assert_allclose([each.loss for each in found], scores["test_loss"], rtol=1e-9)
+
+
+@pytest.mark.parametrize("made", [table(), make_table()], ids=["mixed", "numbers"])
+def test_rows_are_encoded_as_the_pipeline_encodes_them_to_the_last_bit(made):
+    given = data(made, n_labeled=8)
+    take = given.splits.take(plan_comparison("t", 1, 4)[1])
+    encoded = encode(given, take)
+    steps = pipeline(preprocessing(made.features), SupervisedLDA(), scale=True)[:-1]
+    train = steps.fit_transform(made.features.iloc[take.rows])
+    assert encoded.names == list(train.columns)
+    assert np.array_equal(encoded.train, train)
+    assert np.array_equal(encoded.test, steps.transform(made.features.iloc[take.test]))
+    assert np.array_equal(encoded.hidden, steps.transform(made.features.iloc[take.hidden]))
 
 
 def test_nothing_is_learned_from_test_rows():

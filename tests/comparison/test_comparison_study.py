@@ -19,8 +19,14 @@ from iclda.comparison.findings import (
     summary,
     write_files,
 )
-from iclda.comparison.lines import answer_lines, fit_command, method_lines, score_lines
-from iclda.comparison.study import Comparison, check_labels, facts, run_comparison
+from iclda.comparison.lines import (
+    answer_lines,
+    curve_lines,
+    fit_command,
+    method_lines,
+    score_lines,
+)
+from iclda.comparison.study import Comparison, check_labels, facts, open_run, run_comparison
 from iclda.experiments.progress import lines as progress_lines
 from iclda.experiments.progress import nothing
 from iclda.experiments.store import Store, StoreError
@@ -175,8 +181,21 @@ def test_fits_of_the_curves_that_failed_are_told_with_the_method_and_the_reason(
     failed = [replace(r, failure="Trace\nValueError: pass shrinkage.") for r in fits[:2]]
     changed = replace(findings, results=[r for r in findings.results if r not in fits[:2]] + failed)
     told = f"On the learning curves {name} failed in 2 of {len(fits)} fits: ValueError: pass --shr"
-    assert told in "\n".join(answer_lines(changed, 300))
-    assert "On the learning curves" not in "\n".join(answer_lines(findings, 300))
+    assert told in "\n".join(curve_lines(changed, 300))
+    assert curve_lines(findings, 300) == []
+    assert answer_lines(changed, 300) == answer_lines(findings, 300)
+
+
+def test_the_answer_needs_no_curve(done, tmp_path):
+    findings, _ = done
+    with open_run(comparison(tmp_path)) as opened:
+        opened.compare(nothing)
+        early = read_findings(tmp_path)
+        opened.add_curves(nothing)
+    assert {result.experiment for result in early.results} == {"comparison"}
+    assert (early.outcome, early.verdict) == (findings.outcome, findings.verdict)
+    assert answer_lines(early, 80) == answer_lines(findings, 80)
+    assert points_csv(read_findings(tmp_path).points) == points_csv(findings.points)
 
 
 def test_the_convention_of_the_brier_score_is_said(done):

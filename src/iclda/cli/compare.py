@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .bars import RESUMABLE, shown_progress
+from .._phrases import printable
+from .bars import RESUMABLE, shown_progress, sign_of_life
 from .options import (
     Drop,
     Jobs,
@@ -83,36 +84,48 @@ def compare(
     json: Json = False,
 ) -> None:
     """Tell whether unlabeled rows help on a table, and with which method."""
+    is_quiet = quiet or json
     with explained_errors(RESUMABLE):
-        from ..comparison.contestants import parse_shrinkages
-        from ..comparison.study import Comparison
-        from ..tabular import read_table
+        if not is_quiet:
+            # Said before the imports below, which take a second or two.
+            _say([printable(f"Comparing methods on {data.name}, target {target!r}"), ""])
+        with sign_of_life("Reading the table", is_quiet):
+            from ..comparison.contestants import parse_shrinkages
+            from ..comparison.study import Comparison, check_out, facts, make_out
+            from ..tabular import read_table
 
-        chosen = _chosen(methods)
-        shrinkages = None if shrinkage is None else parse_shrinkages(shrinkage)
-        table = read_table(
-            data,
-            target=target,
-            unlabeled=unlabeled,
-            unlabeled_file=unlabeled_file,
-            drop=drop or (),
-        )
-        comparison = Comparison(
-            table,
-            out or Path(f"{data.name.partition('.')[0]}-comparison"),
-            chosen,
-            shrinkages,
-            repeats=repeats,
-            folds=folds,
-            n_labeled=labeled,
-            missing=checked_missing(missing),
-            seed=seed,
-            jobs=jobs or n_cores(),
-            command=shlex.join(["iclda", *sys.argv[1:]]),
-            unlabeled=unlabeled,
-            dropped=tuple(drop or ()),
-        )
-        _run(comparison, quiet=quiet or json, json=json)
+            chosen = _chosen(methods)
+            shrinkages = None if shrinkage is None else parse_shrinkages(shrinkage)
+            table = read_table(
+                data,
+                target=target,
+                unlabeled=unlabeled,
+                unlabeled_file=unlabeled_file,
+                drop=drop or (),
+            )
+            comparison = Comparison(
+                table,
+                out or Path(f"{data.name.partition('.')[0]}-comparison"),
+                chosen,
+                shrinkages,
+                repeats=repeats,
+                folds=folds,
+                n_labeled=labeled,
+                missing=checked_missing(missing),
+                seed=seed,
+                jobs=jobs or n_cores(),
+                command=shlex.join(["iclda", *sys.argv[1:]]),
+                unlabeled=unlabeled,
+                dropped=tuple(drop or ()),
+            )
+            settings = facts(comparison)
+            check_out(comparison)
+            make_out(comparison)
+        _run(comparison, settings, is_quiet)
+        findings = redraw(comparison.out, quiet=quiet, json=json, is_answered=True)
+        if findings.verdict.method is None:
+            typer.echo(f"Error: {findings.verdict.sentence}", err=True)
+            raise typer.Exit(NO_ANSWER)
 
 
 def _chosen(text: str | None) -> tuple[Method, ...]:
@@ -128,46 +141,57 @@ def _chosen(text: str | None) -> tuple[Method, ...]:
     return tuple(dict.fromkeys([*map(find_method, names), find_method("supervised")]))
 
 
-def _run(comparison: Comparison, *, quiet: bool, json: bool) -> None:
-    from .._phrases import printable
+def _run(comparison: Comparison, settings: dict[str, Any], quiet: bool) -> None:
+    """Compute what is missing; the answer is printed before the learning curves are computed."""
+    from ..comparison.findings import read_findings
     from ..comparison.lines import method_lines, preflight_lines
-    from ..comparison.study import check_out, facts, make_out, run_comparison
+    from ..comparison.study import open_run
 
-    settings = facts(comparison)
-    check_out(comparison)
-    make_out(comparison)
     if not quiet:
-        _say([printable(f"{comparison.name}, target {comparison.table.target!r}"), ""])
         _say([*preflight_lines(comparison.remarks, _width(), _styled()), ""])
         _say([*method_lines(settings, _width()), ""])
-    with shown_progress(quiet, "splits") as advance:
-        run_comparison(comparison, advance)
-    findings = redraw(comparison.out, quiet=quiet, json=json)
-    if findings.verdict.method is None:
-        typer.echo(f"Error: {findings.verdict.sentence}", err=True)
-        raise typer.Exit(NO_ANSWER)
+    with open_run(comparison) as run:
+        with shown_progress(quiet, "splits") as advance:
+            run.compare(advance)
+        if not quiet:
+            _answer(read_findings(comparison.out))
+            _say(
+                ["", "Learning curves", "  For the report; the answer does not depend on them.", ""]
+            )
+        with shown_progress(quiet, "splits") as advance:
+            run.add_curves(advance)
 
 
-def redraw(out: Path, *, quiet: bool, json: bool) -> Findings:
-    """Write the files of a comparison from its rows, and tell what they say."""
-    from ..comparison.findings import read_findings, summary, write_files
+def redraw(out: Path, *, quiet: bool, json: bool, is_answered: bool = False) -> Findings:
+    """Write the files of a comparison from its rows, and print what was not printed yet."""
+    with sign_of_life("Writing the report", quiet or json):
+        from ..comparison.findings import read_findings, summary, write_files
 
-    findings = read_findings(out)
-    paths = write_files(out, findings)
+        findings = read_findings(out)
+        paths = write_files(out, findings)
     if json:
         import json as json_module
 
         typer.echo(json_module.dumps(summary(findings, paths), indent=2))
     elif not quiet:
-        _tell(findings, paths)
+        if not is_answered:
+            _answer(findings)
+        _point_to_files(findings, paths)
     return findings
 
 
-def _tell(findings: Findings, paths: dict[str, Path]) -> None:
+def _answer(findings: Findings) -> None:
     from ..comparison.lines import answer_lines, score_lines
 
     _say(["", *score_lines(findings.outcome, _width(), _styled()), ""])
-    _say([*answer_lines(findings, _width(), _styled()), ""])
+    _say(answer_lines(findings, _width(), _styled()))
+
+
+def _point_to_files(findings: Findings, paths: dict[str, Path]) -> None:
+    from ..comparison.lines import curve_lines
+
+    failures = curve_lines(findings, _width())
+    _say(["", *failures, ""] if failures else [""])
     _say([f"Report: {paths['report']}   Numbers: {paths['comparison']}"])
 
 

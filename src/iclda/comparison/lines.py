@@ -206,7 +206,7 @@ def _verdict(outcome: Outcome, name: str) -> str:
 
 
 def answer_lines(findings: Findings, width: int, style: Style = plain) -> list[str]:
-    """The recommendation, and the command that follows it."""
+    """The recommendation, and the command that follows it. No curve is needed for it."""
     lines = ["Answer"]
     wrapped = _wrapped(findings.verdict.sentence, width)
     lines += [style(line, "answer") for line in wrapped]
@@ -216,16 +216,25 @@ def answer_lines(findings: Findings, width: int, style: Style = plain) -> list[s
     return [*lines, "", f"Next: {command}"] if command else lines
 
 
+def curve_lines(findings: Findings, width: int) -> list[str]:
+    """Fits of the learning curves that failed, where there are any."""
+    return [line for text in curve_failure_texts(findings) for line in _wrapped(text, width)]
+
+
 def failure_texts(findings: Findings) -> list[str]:
-    """Who failed how often, in the comparison and on the curves, and why at first."""
+    """Methods that failed in the comparison, how often, and the first reason."""
     n_splits = findings.settings["folds"] * findings.settings["repeats"]
-    texts = [
-        f"{name} failed in {count:,} of {n_splits:,} splits: {words}"
+    return [
+        printable(with_options(f"{name} failed in {count:,} of {n_splits:,} splits: {words}"))
         for name, (count, words) in findings.failures.items()
     ]
-    on_curves = Counter(r.method for r in findings.results if r.experiment != COMPARISON)
-    texts += [
-        f"On the learning curves {name} failed in {count:,} of {on_curves[name]:,} fits: {words}"
+
+
+def curve_failure_texts(findings: Findings) -> list[str]:
+    """The same for the learning curves."""
+    n_fits = Counter(r.method for r in findings.results if r.experiment != COMPARISON)
+    texts = [
+        f"On the learning curves {name} failed in {count:,} of {n_fits[name]:,} fits: {words}"
         for name, (count, words) in findings.curve_failures.items()
     ]
     return [printable(with_options(text)) for text in texts]

@@ -8,9 +8,11 @@ import traceback
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from .._core.types import AnyArray, Array
 from .._supervised import SupervisedLDA
@@ -34,6 +36,16 @@ class Data:
     contestants: tuple[Contestant, ...]
     missing: str
     seed: int
+
+    @cached_property
+    def steps(self) -> list[Any]:
+        """Unfitted encoder and scaler; kinds of columns are those of the whole file.
+
+        They give arrays: data frames between the steps take longer than a small fit.
+        """
+        encoder = preprocessing(self.features, missing=self.missing)
+        steps = pipeline(encoder, SupervisedLDA(), scale=True)[:-1]
+        return list(steps.set_output(transform="default").named_steps.values())
 
 
 @dataclass(frozen=True)
@@ -72,25 +84,23 @@ def run_cell(cell: Cell, sets: Mapping[str, Data], names: Sequence[str]) -> list
 def encode(data: Data, take: Take) -> Encoded:
     """Train the steps before the classifier on the training rows, and apply them to all.
 
-    They are those of a pipeline, and fitted once for all contestants: they do not depend on them.
+    They are those of a pipeline, fitted once for all contestants, on which they do not depend.
     """
     labels = data.splits.labels
-    steps = pipeline(
-        preprocessing(data.features, missing=data.missing), SupervisedLDA(), scale=True
-    )[:-1]
+    encoder, scaler = map(clone, data.steps)
+    # A frame joined from several encoders holds numbers column by column, and sums over rows round
+    # differently in another order: with this one, fits equal those of the pipeline to the last bit.
+    ordered = np.asfortranarray if len(encoder.transformers) > 1 else np.asarray
     y = data.splits.y[take.rows]
     y[~take.is_labeled] = None
-    train = steps.fit_transform(data.features.iloc[take.rows], y)
-
-    def applied(rows: AnyArray) -> Array:
-        return steps.transform(data.features.iloc[rows]).to_numpy()
-
+    train = scaler.fit_transform(ordered(encoder.fit_transform(data.features.iloc[take.rows])))
+    is_hidden = ~take.is_labeled & labels.is_labeled[take.rows]
     return Encoded(
-        names=[str(name) for name in train.columns],
-        train=train.to_numpy(),  # checks of a frame take longer than a small fit
+        names=[str(name) for name in encoder.get_feature_names_out()],
+        train=train,
         y=y,
-        test=applied(take.test),
-        hidden=applied(take.hidden) if take.hidden.size else None,
+        test=scaler.transform(ordered(encoder.transform(data.features.iloc[take.test]))),
+        hidden=train[is_hidden] if is_hidden.any() else None,
         codes=labels.codes[take.test],
         codes_hidden=labels.codes[take.hidden],
         classes=labels.classes,

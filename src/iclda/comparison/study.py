@@ -5,7 +5,8 @@ from __future__ import annotations
 import platform
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from enum import Enum
 from functools import cached_property, partial
@@ -230,48 +231,71 @@ def _agree(store: Store, comparison: Comparison) -> dict[str, Any]:
 
 
 def run_comparison(comparison: Comparison, advance: Advance) -> None:
-    """Compute what is missing: the comparison, then the curves of each method's best variant."""
-    data = Data(
-        comparison.table.features,
-        comparison.splits,
-        comparison.contestants,
-        comparison.missing,
-        comparison.seed,
-    )
+    """Compute what is missing: the comparison, then the learning curves."""
+    with open_run(comparison) as run:
+        run.compare(advance)
+        run.add_curves(advance)
+
+
+@contextmanager
+def open_run(comparison: Comparison) -> Iterator[Run]:
+    """Take the lock of the folder, and note the settings of the run there."""
     known = facts(comparison)
     store = Store(comparison.out / STORE, row_type=Result)
     try:
         store.note(**_agree(store, comparison))
         _note_run(store, known, comparison)
-        names = [contestant.name for contestant in comparison.contestants]
-        n_folds = comparison.splits.n_folds
-        cells = plan_comparison(comparison.name, comparison.n_repeats, n_folds)
-        _run(store, data, comparison, COMPARISON, cells, names, advance)
-        outcome = summarize(store.rows(COMPARISON), comparison.contestants, n_folds)
-        chosen = on_curves(outcome.best, comparison.contestants)
-        for curve, cells in _plan_curves(comparison).items():
-            _run(store, data, comparison, curve, cells, chosen, advance)
+        yield Run(comparison, store)
     finally:
         store.close()
 
 
-def _run(
-    store: Store,
-    data: Data,
-    comparison: Comparison,
-    experiment: str,
-    cells: Sequence[Cell],
-    names: Sequence[str],
-    advance: Advance,
-) -> None:
-    compute = partial(
-        run_tasks, sets={comparison.name: data}, work=Work(run_cell, failed), jobs=comparison.jobs
-    )
+@dataclass(frozen=True)
+class Run:
+    """A comparison in two parts. The answer needs the first alone, and can be read after it."""
 
-    def advance_named(name: str, done: int, total: int, failed: int) -> None:
-        advance(_SHOWN.get(name, name), done, total, failed)
+    comparison: Comparison
+    store: Store
 
-    run_missing(store, experiment, cells, names, compute, advance_named)
+    def compare(self, advance: Advance) -> None:
+        """Compute the splits of the comparison that are missing."""
+        splits, n_repeats = self.comparison.splits, self.comparison.n_repeats
+        cells = plan_comparison(self.comparison.name, n_repeats, splits.n_folds)
+        names = [contestant.name for contestant in self.comparison.contestants]
+        self._compute(COMPARISON, cells, names, advance)
+
+    def add_curves(self, advance: Advance) -> None:
+        """Compute what is missing of the curves, with the best variant of each method."""
+        contestants, n_folds = self.comparison.contestants, self.comparison.splits.n_folds
+        outcome = summarize(self.store.rows(COMPARISON), contestants, n_folds)
+        chosen = on_curves(outcome.best, contestants)
+        for curve, cells in _plan_curves(self.comparison).items():
+            self._compute(curve, cells, chosen, advance)
+
+    @cached_property
+    def _data(self) -> Data:
+        return Data(
+            self.comparison.table.features,
+            self.comparison.splits,
+            self.comparison.contestants,
+            self.comparison.missing,
+            self.comparison.seed,
+        )
+
+    def _compute(
+        self, experiment: str, cells: Sequence[Cell], names: Sequence[str], advance: Advance
+    ) -> None:
+        compute = partial(
+            run_tasks,
+            sets={self.comparison.name: self._data},
+            work=Work(run_cell, failed),
+            jobs=self.comparison.jobs,
+        )
+
+        def advance_named(name: str, done: int, total: int, failed: int) -> None:
+            advance(_SHOWN.get(name, name), done, total, failed)
+
+        run_missing(self.store, experiment, cells, names, compute, advance_named)
 
 
 def _plan_curves(comparison: Comparison) -> dict[str, list[Cell]]:

@@ -37,24 +37,23 @@ def bars(unit: str = "cells") -> Iterator[Advance]:
         TextColumn("{task.description:<10}"),
         BarColumn(bar_width=None),
         MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"),
+        TextColumn("{task.fields[note]}"),  # rate or failed fits: 80 columns do not hold both
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeRemainingColumn(),
-        TextColumn("{task.fields[note]}", style="red"),
     )
     with Progress(*columns, console=Console(stderr=True), expand=True) as progress:
         tasks: dict[str, tuple[TaskID, int, float]] = {}
 
         def advance(experiment: str, done: int, total: int, failed: int) -> None:
             if experiment not in tasks:
-                task = progress.add_task(experiment, total=total, completed=done, rate="", note="")
+                task = progress.add_task(experiment, total=total, completed=done, note="")
                 tasks[experiment] = (task, done, time.monotonic())
             task, first, start = tasks[experiment]
             seconds = time.monotonic() - start
             rate = f"{(done - first) / seconds:.1f} {unit}/s" if seconds > 1 else ""
-            note = f"{plural(failed, 'fit')} failed" if failed else ""
-            progress.update(task, completed=done, rate=rate, note=note)
+            note = f"[red]{plural(failed, 'fit')} failed[/red]" if failed else rate
+            progress.update(task, completed=done, note=note)
 
         yield advance
 

@@ -76,11 +76,14 @@ class NumberEncoder(TransformerMixin, BaseEstimator):
         return self.flagged_ if self.flagged == "auto" else self.flagged
 
     def _numbers(self, X: Any) -> Array:
-        columns = [_as_numbers(X[name], name) for name in X.columns]
+        if all(map(_is_plain, X.dtypes)):
+            numbers = np.ascontiguousarray(X.to_numpy(dtype=np.float64))
+        else:
+            numbers = np.column_stack([_as_numbers(X[name], name) for name in X.columns])
         if self.missing == "refuse":
-            for name, column in zip(X.columns, columns, strict=True):
+            for name, column in zip(X.columns, numbers.T, strict=True):
                 refuse_gaps(np.isnan(column), name)
-        return np.column_stack(columns)
+        return numbers
 
 
 def _worth_flagging(names: Sequence[str], is_gap: AnyArray) -> list[str]:
@@ -198,6 +201,11 @@ def _refuse_extremes(numbers: Array, name: str) -> None:
         f"{_SMALLEST:g} can be computed with: rescale the column, for example divide it by "
         f"1e{power}, or drop the column {name!r}."
     )
+
+
+def _is_plain(dtype: Any) -> bool:
+    """Whether NumPy itself turns a column of this type into float64, gaps into NaN."""
+    return isinstance(dtype, np.dtype) and dtype.kind in "biuf"
 
 
 def _as_numbers(series: Any, name: str) -> Array:

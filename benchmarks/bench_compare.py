@@ -1,0 +1,149 @@
+"""How long `iclda compare` takes on the wines of the README, and on what it spends the time.
+
+The command is run once as people run it, for the wall-clock time to its first line and to its
+answer and the processor time of all its processes. The same comparison is then run in this
+process, phase by phase, where processor time can be divided: encoding a fold, fitting each method,
+measuring the fits, and the rest.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+# As the command sets it for its own fits; libraries read these when they are loaded.
+os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
+
+ARGUMENTS = ("--target", "target", "--labeled", "9")
+# Of the output, what it means that it is there.
+MARKS = {"Comparing": "first line", "Answer": "answer", "Report:": "end"}
+
+
+def write_wine(folder: Path) -> None:
+    """In another process: imports are one of the phases here."""
+    lines = "from sklearn.datasets import load_wine; wine = load_wine(as_frame=True).frame; "
+    lines += "wine.to_csv('wine.csv', index=False)"
+    subprocess.run([sys.executable, "-c", lines], cwd=folder, check=True)
+
+
+def run_command(folder: Path, jobs: int, options: list[str]) -> dict[str, Any]:
+    """Wall-clock seconds to each mark, and processor seconds of the command and its workers."""
+    command = [sys.executable, "-m", "iclda", "compare", "wine.csv", *ARGUMENTS, *options]
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    wall = {}
+    with subprocess.Popen(
+        [*command, "--jobs", str(jobs), "--out", f"jobs-{jobs}"],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            for mark, name in MARKS.items():
+                if line.startswith(mark):
+                    wall[name] = round(time.perf_counter() - start, 2)
+    if process.returncode:
+        raise SystemExit(f"{' '.join(command)} ended with exit code {process.returncode}.")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return {"jobs": jobs, "wall": wall, "processor": round(spent, 1)}
+
+
+class Phases:
+    """Processor seconds by name; what runs inside another phase counts for itself alone."""
+
+    def __init__(self) -> None:
+        self.seconds: Counter[str] = Counter()
+        self._inner = [0.0]
+
+    @contextmanager
+    def timed(self, name: str) -> Iterator[None]:
+        start = time.process_time()
+        self._inner.append(0.0)
+        try:
+            yield
+        finally:
+            spent = time.process_time() - start
+            self.seconds[name] += spent - self._inner.pop()
+            self._inner[-1] += spent
+
+    def around(self, owner: Any, name: str, title: str | Callable[..., str]) -> None:
+        """Time every call of a function of a module or class."""
+        function = getattr(owner, name)
+
+        @wraps(function)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            with self.timed(title if isinstance(title, str) else title(*args)):
+                return function(*args, **kwargs)
+
+        setattr(owner, name, run)
+
+
+def run_phases(folder: Path, options: list[str]) -> dict[str, float]:
+    """Processor seconds of the phases of one process."""
+    phases = Phases()
+    with phases.timed("imports"):
+        from iclda import _base, cli
+        from iclda.comparison import findings, measuring, study
+        from iclda.experiments.store import Store
+
+    phases.around(measuring, "encode", "encoding of folds")
+    phases.around(measuring, "_measured", "measuring of fits")
+    phases.around(
+        _base.LinearGaussianClassifier, "fit", lambda model, *_: f"fits: {type(model).__name__}"
+    )
+    phases.around(study, "run_cell", "rest of a fold")
+    phases.around(study.Run, "compare", "rest of the comparison")
+    phases.around(study.Run, "add_curves", "rest of the curves")
+    phases.around(Store, "add", "storing")
+    phases.around(findings, "write_files", "report")
+    files = [f"{folder / 'wine.csv'}", "--out", f"{folder / 'phases'}"]
+    with phases.timed("reading, preflight and the rest"):
+        arguments = ["compare", *files, *ARGUMENTS, *options, "--jobs", "1", "--quiet"]
+        cli.app(arguments, standalone_mode=False)
+    return {name: round(seconds, 2) for name, seconds in phases.seconds.most_common()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--jobs", type=int, action="append", help="processes; repeatable")
+    parser.add_argument("--quick", action="store_true", help="two repeats, to see that it runs")
+    parser.add_argument("--out", type=Path, default=Path("results/bench/compare.json"))
+    options = parser.parse_args()
+    more = ["--repeats", "2"] if options.quick else []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_wine(folder)
+        commands = [run_command(folder, jobs, more) for jobs in options.jobs or [1, 2]]
+        phases = run_phases(folder, more)
+    from suite.machine import describe_machine, describe_versions
+
+    result = {
+        "machine": describe_machine(),
+        "versions": describe_versions(),
+        "time": time.strftime("%Y-%m-%d %H:%M"),
+        "command": " ".join(["iclda compare wine.csv", *ARGUMENTS, *more]),
+        "commands": commands,
+        "processor seconds of one process": phases,
+        "in all": round(sum(phases.values()), 1),
+    }
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    options.out.write_text(json.dumps(result, indent=2))
+    print(json.dumps(result, indent=2))
+
+
+if __name__ == "__main__":
+    main()
