@@ -164,7 +164,7 @@ class LinearGaussianClassifier(
 
     def _shrink_labeled(self, data: TrainingData) -> tuple[float | Array, Array | None]:
         """Shrinkage used, and the shrunk scatter within classes of the labeled rows."""
-        if self.shrinkage == "auto" and np.trace(data.labeled.within) > 0:
+        if self.shrinkage == "auto" and data.labeled.has_spread:
             within, shrinkages = shrink_each_class(*data.labeled_rows())
             return shrinkages, within
         shrinkage = 1.0 if self.shrinkage == "auto" else float(self.shrinkage or 0.0)

@@ -15,11 +15,7 @@ RNG = np.random.default_rng(12)
 def test_ledoit_wolf_is_scikit_learns(n_rows, n_features):
     rows = RNG.standard_normal((n_rows, n_features)) * np.arange(1, n_features + 1)
     expected = ledoit_wolf_shrinkage(rows)
-    found = ledoit_wolf(rows, np.ones(n_rows))
-    if n_features == 1:  # one variance is its own target: any shrinkage gives the same
-        assert 0 <= found <= 1
-    else:
-        assert found == pytest.approx(expected, rel=1e-10)
+    assert ledoit_wolf(rows, np.ones(n_rows)) == pytest.approx(expected, rel=1e-10)
 
 
 @pytest.mark.parametrize("factor", [1e-160, 1e160])
@@ -76,3 +72,25 @@ def test_classes_without_spread_borrow_that_of_all_labeled_rows():
     labeled = summarize_labeled(MemoryRows(rows), GivenLabels(np.array([0, 1]), 2), frame)
     expected = 0.1 * np.diag([5.0, 5.0])  # mean over the features of scatter 2 and 8
     np.testing.assert_allclose(shrink_labeled(labeled, 0.1, frame), expected)
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.1, 1e-3, 1e5])
+def test_a_feature_constant_in_a_class_is_not_standardized_by_its_rounding(scale):
+    rng = np.random.default_rng(5)
+    codes, weights = np.arange(30) % 2, np.full(30, 0.1)
+    rows = scale * rng.standard_normal((30, 3))
+    rows[codes == 0, 1] = scale * 0.3  # whose mean, of thirds and tenths, is not quite it
+    within, shrinkages = shrink_each_class(rows, codes, weights)
+    exact = rows.copy()
+    exact[codes == 0, 1] = 0
+    expected, expected_shrinkages = shrink_each_class(exact, codes, weights)
+    np.testing.assert_allclose(within, expected, rtol=1e-9, atol=1e-12 * scale**2)
+    np.testing.assert_allclose(shrinkages, expected_shrinkages, rtol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_covariance_that_is_its_own_target_is_not_shrunk(seed):
+    rng = np.random.default_rng(seed)
+    assert ledoit_wolf(rng.standard_normal((7, 1)), rng.uniform(0.1, 1, 7)) == 0
+    corners = np.array([[1, 1], [1, -1], [-1, 1], [-1, -1]]) @ [[0.6, 0.8], [-0.8, 0.6]]
+    assert ledoit_wolf(corners * rng.uniform(), np.full(4, rng.uniform())) == 0

@@ -10,7 +10,7 @@ import numpy as np
 from .factor import Factor, factor
 from .frame import Frame, mean_variance_in_frame
 from .gaussian import Gaussians, gaussians
-from .labelsums import GivenLabels, LinearRule, Rule, within_scatter
+from .labelsums import ROUNDING, GivenLabels, LinearRule, Rule, within_scatter
 from .likelihood import LabeledLikelihood, PreciseMeans, precise_means, smallest_eigenvalue
 from .moments import Moments
 from .rows import Rows
@@ -44,6 +44,12 @@ class LabeledSummary:
     @cached_property
     def weight(self) -> float:
         return float(self.counts.sum())
+
+    @property
+    def has_spread(self) -> bool:
+        """Whether any class varies by more than rounding."""
+        size = float(self.counts @ (self.means**2).sum(axis=1))
+        return bool(np.trace(self.within) > ROUNDING**2 * size)
 
     @cached_property
     def moments(self) -> Moments:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from .frame import Frame, mean_variance_in_frame
+from .labelsums import ROUNDING
 from .problem import LabeledSummary
 from .types import AnyArray, Array
+
+_ROUNDING = 1e-12  # of a distance between covariances, over the square of their size
 
 
 def ledoit_wolf(rows: Array, weights: Array) -> float:
@@ -28,6 +31,8 @@ def ledoit_wolf(rows: Array, weights: Array) -> float:
     norm = float((gram**2).sum()) / total**2
     mean_variance = float(weights @ squared) / total / n_features
     distance = norm - n_features * mean_variance**2
+    if distance <= _ROUNDING * norm:  # the target itself, as always with one feature
+        return 0.0
     noise = min((float(weights @ squared**2) / total - norm) / total, distance)
     return float(noise / distance) if noise > 0 else 0.0
 
@@ -37,8 +42,7 @@ def shrink_labeled(labeled: LabeledSummary, shrinkage: float, frame: Frame) -> A
 
     Where classes have no spread at all, the spread of all labeled rows sets the scale.
     """
-    has_spread = bool(np.trace(labeled.within) > 0)
-    scatter = labeled.within if has_spread else labeled.moments.scatter
+    scatter = labeled.within if labeled.has_spread else labeled.moments.scatter
     target = np.diag(mean_variance_in_frame(scatter, frame))
     return (1 - shrinkage) * labeled.within + shrinkage * target
 
@@ -54,7 +58,9 @@ def shrink_each_class(rows: Array, codes: AnyArray, weights: Array) -> tuple[Arr
         members, w = rows[codes == k], weights[codes == k]
         centered = members - w @ members / w.sum()
         deviations = np.sqrt(w @ centered**2 / w.sum())
-        deviations = np.where(deviations > 0, deviations, 1.0)
+        # A feature that is constant in a class may deviate from its mean by rounding.
+        is_constant = deviations <= ROUNDING * np.abs(members).max(axis=0)
+        deviations = np.where(is_constant, 1.0, deviations)
         standardized = centered / deviations
         shrinkages[k] = s = ledoit_wolf(standardized, w)
         covariance = (standardized * w[:, None]).T @ standardized / w.sum()
