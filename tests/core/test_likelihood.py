@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from iclda._core.attainable import hold_all
 from iclda._core.labelsums import GivenLabels
 from iclda._core.likelihood import (
     FLOOR,
@@ -159,3 +160,18 @@ def test_no_value_is_reported_at_the_floor():
     value, gradient = problem.likelihood.value_and_gradient(point)
     assert value == -np.inf
     assert np.all(np.isfinite(gradient))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 4])
+@pytest.mark.parametrize("separation", [0.5, 3.0, 300.0])
+def test_the_smallest_eigenvalue_is_that_of_the_covariance(n_classes, separation):
+    sample = draw_sample([8, n_classes], n_classes=n_classes, n_features=4, separation=separation)
+    problem = problem_of(sample)
+    shares = one_hot(np.arange(40) % n_classes, n_classes)
+    held = hold_all(problem)
+    points = problem.labeled_point + np.stack([shares.T, shares[::-1].T]) * held.weights @ held.z
+    for point, found in zip(points, smallest_eigenvalue(points), strict=True):
+        r, b = point[:, 0], point[:, 1:]
+        expected = np.linalg.eigvalsh(np.eye(b.shape[1]) - (b.T / r) @ b)[0]
+        assert found == pytest.approx(expected, abs=1e-8)
+        assert smallest_eigenvalue(point) == pytest.approx(expected, abs=1e-8)

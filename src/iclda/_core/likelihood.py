@@ -6,17 +6,19 @@ All functions take stacks of points. Notation and formulas: docs/notation.md.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from .factor import factor
 from .two_classes import TwoClasses
 from .types import AnyArray, Array
 
 # Smallest eigenvalue allowed to I - B D^-1 B': below it the likelihood counts as unbounded.
 FLOOR = 1e-10
+_CLEAR = 1e-6  # so far from 0 a closed form, good to 1e-8, does for eigenvalues
 _FEW = 6  # points that are better looked at one by one than as a stack
 
 
@@ -30,6 +32,7 @@ class LabeledLikelihood:
     log_priors: Array | None  # (K,) when fixed by the user
     shrinkage: float  # Sigma = (1 - shrinkage) (I - B D^-1 B')
     constant: float  # per unit of labeled weight: 2 pi and the change of units
+    _last: list[tuple[Array, _Parts]] = field(default_factory=list, compare=False, repr=False)
 
     @cached_property
     def weight(self) -> float:
@@ -70,6 +73,12 @@ class LabeledLikelihood:
             return np.array(values), np.array(gradients)
         if len(self.counts) == 2 and self._two.lie_above(point, FLOOR):
             return self._two.value_and_gradient(point)
+        if len(self.counts) > 2 and point.ndim == 2:
+            core = _safe_inverse_and_log_det(point)
+            if core is not None:
+                parts = _Parts(self, point, core)
+                self._last[:] = [(point, parts)]  # the Hessian may be asked for next
+                return self._value(parts), parts.gradient()
         is_floored, lifted = _above_floor(point)
         if len(self.counts) == 2:
             value, gradient = self._two.value_and_gradient(lifted)
@@ -82,7 +91,8 @@ class LabeledLikelihood:
         """Second derivative with respect to all classes but the last, whose row balances them."""
         if len(self.counts) == 2:
             return self._two.hessian(point)
-        hessian = _Parts(self, point).hessian()
+        is_known = bool(self._last) and self._last[0][0] is point
+        hessian = (self._last[0][1] if is_known else _Parts(self, point)).hessian()
         return np.asarray((hessian + hessian.T) / 2)
 
     def _value(self, parts: _Parts) -> Array:
@@ -102,14 +112,17 @@ class LabeledLikelihood:
 class _Parts:
     """Shared pieces of value, gradient and Hessian at a point or a stack of points."""
 
-    def __init__(self, labeled: LabeledLikelihood, point: Array) -> None:
+    def __init__(
+        self, labeled: LabeledLikelihood, point: Array, core: tuple[Array, Any] | None = None
+    ) -> None:
         self.labeled = labeled
         self.r, self.b = point[..., 0], point[..., 1:]
         self.mu = self.b / self.r[..., None]
         self.deviations = labeled.means - self.mu
         self.pulled = labeled.counts[:, None] * self.deviations
         # Rows of `precise` are M^-1 mu_k: with M = I - B D^-1 B', M^-1 B D^-1 = B (D - B'B)^-1.
-        self.core_inverse, self.log_det_core = _inverse_and_log_det(_core_matrix(point))
+        found: tuple[Array, Any] = core or _inverse_and_log_det(_core_matrix(point))
+        self.core_inverse, self.log_det_core = found
         self.precise = self.core_inverse @ self.b
         # Rows of `scattered` are S v_k, S the scatter of the labeled rows about the mu_k.
         self.projected = self.precise @ _transposed(self.pulled)
@@ -215,6 +228,22 @@ def _inverse_and_log_det(core: Array) -> tuple[Array, Array]:
     return np.asarray(np.linalg.inv(core)), np.asarray(np.linalg.slogdet(core)[1])
 
 
+def _safe_inverse_and_log_det(point: Array) -> tuple[Array, float] | None:
+    """Of D - B'B of one point, by a factor, if all eigenvalues are far above the floor."""
+    r = point[:, 0]
+    if not r.min() > 0:
+        return None
+    root = np.sqrt(r)
+    scaled = point[:, 1:] / root[:, None]
+    unit = -(scaled @ scaled.T)
+    unit.ravel()[:: len(unit) + 1] += 1
+    found = factor(unit, _CLEAR)
+    if found is None:
+        return None
+    half = found.inverse / root
+    return half.T @ half, found.log_det + float(np.log(r).sum())
+
+
 class PreciseMeans(NamedTuple):
     """The means of a point as its covariance M = I - B D^-1 B' sees them."""
 
@@ -255,4 +284,10 @@ def smallest_eigenvalue(point: Array) -> Array:
         return np.asarray(1 - squares / (r[..., 0] * r[..., 1]))
     scaled = b / np.sqrt(r)[..., None]
     gram = scaled @ _transposed(scaled)
+    if point.shape[-2] == 3:  # one eigenvalue is zero: trace and norm tell the others
+        trace = gram.trace(axis1=-2, axis2=-1)
+        squares = np.einsum("...kj,...kj->...", gram, gram)
+        largest = (trace + np.sqrt(np.maximum(2 * squares - trace**2, 0))) / 2
+        if (largest < 1 - _CLEAR).all():
+            return np.asarray(1 - largest)
     return np.asarray(1 - np.linalg.eigvalsh(gram)[..., -1])

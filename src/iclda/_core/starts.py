@@ -14,6 +14,7 @@ from .types import AnyArray, Array
 
 _CLIMB_STEPS = (8, 12)
 _STOPS = 7  # where the way between two points is probed
+_HEADS = 8  # points that others are compared with at once
 _DIP = 1e-9  # per unit of labeled weight: a dip that counts
 _ONE_CLASS = 8.0  # score of an all-one-class start: shares of 3e-4 elsewhere
 
@@ -109,16 +110,36 @@ def separate_hills(likelihood: LabeledLikelihood, points: Array, values: Array) 
     The attainable set is convex, so the straight way between two points stays in it: if the
     likelihood along it never falls below its lower end, both stand on the same hill.
     """
-    way = np.linspace(0, 1, _STOPS + 2)[1:-1, None, None, None]
-    waiting = [int(i) for i in np.argsort(-values, kind="stable") if np.isfinite(values[i])]
+    waiting = np.array([i for i in np.argsort(-values, kind="stable") if np.isfinite(values[i])])
     tops: list[int] = []
-    while waiting:
-        top, rest = waiting[0], np.array(waiting[1:], dtype=int)
-        tops.append(top)
-        if not len(rest):
-            break
-        stops = likelihood.value(points[rest] + way * (points[top] - points[rest]))
-        lowest = stops.min(axis=0, initial=np.inf)
-        is_separate = lowest < values[rest] - _DIP * likelihood.weight
-        waiting = [int(i) for i in rest[is_separate]]
+    n_heads = 1
+    while len(waiting):
+        is_separate = _are_separate(likelihood, points[waiting], values[waiting], n_heads)
+        is_left = np.ones(len(waiting), dtype=bool)
+        for head, separate in enumerate(is_separate):
+            if is_left[head]:
+                tops.append(int(waiting[head]))
+                is_left &= separate
+        left = waiting[n_heads:][is_left[n_heads:]]
+        # Where hills are many, several of them at once: calls cost more than points.
+        n_heads = _HEADS if len(left) > (len(waiting) - n_heads) / 2 else 1
+        waiting = left
     return tops
+
+
+def _are_separate(
+    likelihood: LabeledLikelihood, points: Array, values: Array, n_heads: int
+) -> AnyArray:
+    """(heads, points), best first: which points are on another hill than the first ones."""
+    heads, others = np.triu_indices(min(n_heads, len(points)), 1, len(points))
+    turns, least = points[heads] - points[others], values[others] - _DIP * likelihood.weight
+    found = likelihood.value(points[others] + turns / 2) < least
+    # Most of them fall half way already: the other stops need not be looked at.
+    unsure = np.flatnonzero(~found)
+    way = np.linspace(0, 1, _STOPS + 2)[1:-1, None, None, None]
+    if len(unsure):
+        stops = likelihood.value(points[others[unsure]] + way * turns[unsure])
+        found[unsure] = stops.min(axis=0) < least[unsure]
+    is_separate = np.ones((min(n_heads, len(points)), len(points)), dtype=bool)
+    is_separate[heads, others] = found
+    return is_separate
