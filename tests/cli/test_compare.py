@@ -48,6 +48,14 @@ def scores(folder, out="out"):
         return list(csv.DictReader(file))
 
 
+@pytest.mark.parametrize("package", ["matplotlib", "jinja2"])
+def test_without_what_the_report_needs_nothing_is_computed(tmp_path, monkeypatch, package):
+    monkeypatch.setitem(sys.modules, package, None)
+    error = refused(tmp_path, flowers())
+    assert f"{package} is needed for figures and reports" in error
+    assert "pip install 'iclda[experiments]'" in error
+
+
 @pytest.fixture(scope="module")
 def done(tmp_path_factory):
     folder = tmp_path_factory.mktemp("done")

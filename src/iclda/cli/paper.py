@@ -203,9 +203,11 @@ def _benchmarks(text: str | None, data_dir: Path | None, quiet: bool) -> tuple[s
 
 
 def _run_and_draw(out: Path, quiet: bool, json: bool, **settings: Any) -> None:
+    from ..experiments.requirements import check_can_report
     from ..experiments.study import Study, load_sets, run_study
 
     with explained_errors(RESUMABLE):
+        check_can_report()
         names = (*settings.get("tables", ()), *settings.get("curves", ()))
         settings["sets"] = load_sets(names, settings["data_dir"])
         settings["jobs"] = settings["jobs"] or n_cores()

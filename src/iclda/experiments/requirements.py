@@ -7,6 +7,14 @@ from typing import Any
 from .. import _requirements
 
 
+_USE, _EXTRA = "figures and reports", "experiments"
+
+
 def require(module: str) -> Any:
     """The module, or an ImportError that names the extra of the experiments."""
-    return _requirements.require(module, "figures and reports", "experiments")
+    return _requirements.require(module, _USE, _EXTRA)
+
+
+def check_can_report() -> None:
+    """ImportError before anything is computed, if what is computed could not be shown."""
+    _requirements.check_installed(("jinja2", "markupsafe", "matplotlib"), _USE, _EXTRA)
