@@ -6,7 +6,6 @@ from typing import Any
 
 from .. import _requirements
 
-
 _USE, _EXTRA = "figures and reports", "experiments"
 
 
