@@ -100,6 +100,7 @@ def _balance(
     """Newton's method in the directions in which shares of rows that tie can move the point."""
     basis = _directions(held.z, is_tied)
     tied_rows = np.flatnonzero(np.count_nonzero(is_tied, axis=0) > 1)
+    tied, is_sharing = held.z[tied_rows], is_tied[:, tied_rows]
     whole = _WithLastClass(scores.shape)
     free = basis.T @ (scores - scores[-1])[:-1].ravel()
     last, n_slow = np.inf, 0
@@ -124,8 +125,9 @@ def _balance(
         step = -solve(spread, solve(bend, residual))
         if not np.isfinite(step).all():
             return None
-        change = np.where(is_tied[:, tied_rows], whole(basis @ step) @ held.z[tied_rows].T, np.nan)
-        longest = float((np.nanmax(change, axis=0) - np.nanmin(change, axis=0)).max())
+        change = whole(basis @ step) @ tied.T
+        lowest = np.where(is_sharing, change, np.inf).min(axis=0)
+        longest = float((np.where(is_sharing, change, -np.inf).max(axis=0) - lowest).max())
         free = free + step * min(1.0, _LONGEST_STEP / max(longest, 1e-300))
     return None
 
@@ -149,22 +151,29 @@ def _directions(z: Array, is_tied: AnyArray) -> Array:
     tied_rows = np.flatnonzero(n_sharing > 1)
     if not len(tied_rows):
         return np.zeros((size, 0))
-    groups, group = np.unique(is_tied[:, tied_rows], axis=1, return_inverse=True)
-    members = [z[tied_rows[group.ravel() == i]] for i in range(groups.shape[1])]
+    groups = _groups(z[tied_rows], is_tied[:, tied_rows])
     if (n_sharing[tied_rows] - 1).sum() <= size:
         parts = [
             np.kron(_contrasts(sharing), rows / np.linalg.norm(rows, axis=1)[:, None])
-            for sharing, rows in zip(groups.T, members, strict=True)
+            for sharing, rows in groups
         ]
         _, lengths, directions = scipy.linalg.svd(np.vstack(parts), full_matrices=False)
         return np.asarray(directions[lengths > _DEPENDENT * lengths[0]].T)
     # Many rows: their scatter, whose eigenvalues are squares.
     scatter = np.zeros((size, size))
-    for sharing, rows in zip(groups.T, members, strict=True):
+    for sharing, rows in groups:
         contrasts = _contrasts(sharing)
         scatter += np.kron(contrasts.T @ contrasts, rows.T @ rows)
     squares, vectors = scipy.linalg.eigh(scatter)
     return np.asarray(vectors[:, squares > _DEPENDENT**1.5 * squares[-1]])
+
+
+def _groups(rows: Array, is_tied: AnyArray) -> list[tuple[AnyArray, Array]]:
+    """Which classes share rows, and the rows that just these share."""
+    if (is_tied == is_tied[:, :1]).all():
+        return [(is_tied[:, 0], rows)]
+    kinds, kind = np.unique(is_tied, axis=1, return_inverse=True)
+    return [(kinds[:, i], rows[kind.ravel() == i]) for i in range(kinds.shape[1])]
 
 
 def _contrasts(is_sharing: AnyArray) -> Array:

@@ -133,8 +133,9 @@ def _are_separate(
     """(heads, points), best first: which points are on another hill than the first ones."""
     heads, others = np.triu_indices(min(n_heads, len(points)), 1, len(points))
     turns, least = points[heads] - points[others], values[others] - _DIP * likelihood.weight
-    found = likelihood.value(points[others] + turns / 2) < least
-    # Most of them fall half way already: the other stops need not be looked at.
+    found = np.zeros(len(heads), dtype=bool)
+    if n_heads > 1:  # many hills: most ways fall half way already, and are not looked at again
+        found = likelihood.value(points[others] + turns / 2) < least
     unsure = np.flatnonzero(~found)
     way = np.linspace(0, 1, _STOPS + 2)[1:-1, None, None, None]
     if len(unsure):
