@@ -21,13 +21,13 @@ def rounded(sample):
 
 def problems():
     """Hard and interior optima, tied classes beside hard ones, repeated rows."""
-    for seed in range(24):
+    for seed in range(30):
         sample = draw_sample(
             [77, seed],
             n_classes=2 + seed % 3,
             n_features=1 + seed // 3 % 4,
             n_labeled=4 * (2 + seed % 3),
-            n_unlabeled=(60, 250, 700)[seed // 8],
+            n_unlabeled=(60, 250, 700, 4000)[seed // 8],
             separation=(0.5, 2.0)[seed // 4 % 2],
         )
         yield pytest.param(rounded(sample) if seed % 5 == 0 else sample, id=str(seed))

@@ -9,7 +9,7 @@ lambda are of order 1, and Newton's method on the rows that tie finds them to ro
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -23,12 +23,9 @@ from .problem import Problem
 from .types import AnyArray, Array
 
 _LARGEST_LEAD = 36.0  # of a score: beyond it the other class has less than rounding of a row
-_MOST_ROUNDS = 4  # changes of the rows that tie
+_MOST_CHANGES = 100  # of the rows that tie
 _MOST_STEPS = 30
-_MOST_SLOW = 8  # steps in a row that hardly change the gradient
-_SLOW = 0.9  # share of the gradient that such a step leaves
-_FAINT = 1e-8  # a share below it, where steps lead to no end, is on its way to 0
-_LONGEST_STEP = 3.0  # change of a score in one step
+_LONGEST_STEP = 3.0  # by how many times itself a share may grow in one step
 _EXACT = 1e-15  # gradient along rows that tie, per unit of labeled weight
 _STILL = 1e-8  # the same, below which steps that gain nothing have met rounding
 _DEPENDENT = 1e-9  # singular value, over the largest, below which directions are dependent
@@ -57,41 +54,40 @@ class Limit:
 
 def finish(likelihood: LabeledLikelihood, held: HeldRows, end: State) -> Limit | None:
     """The limit of a path that ends in a state, or None where the rows that tie are not clear."""
-    scores = end.scores @ held.z.T
-    is_tied = scores >= scores.max(axis=0) - _LARGEST_LEAD
     second = end.scores
-    for _ in range(_MOST_ROUNDS):
+    scores = second @ held.z.T
+    is_tied = scores >= scores.max(axis=0) - _LARGEST_LEAD
+    for _ in range(_MOST_CHANGES):
         found = _balance(likelihood, held, is_tied, second)
         if found is None:
             return None
-        first, second = found.first, found.scores
-        leads = first @ held.z.T
+        second = found.scores
+        if found.leaving is not None:
+            is_tied[found.leaving] = False
+            continue
+        leads = found.first @ held.z.T
         leads -= np.where(is_tied, leads, -np.inf).max(axis=0)
         rounding = -float(np.min(leads, where=is_tied, initial=0.0))
         nearest = -float(np.max(leads, where=~is_tied, initial=-np.inf))
         narrow = _NARROW * float(np.sqrt(held.weights @ (leads**2).mean(axis=0)))
         margin = min(nearest / 2, narrow) if nearest < np.inf else np.inf
-        if found.is_still and margin > _CLEAR * rounding:
+        if margin > _CLEAR * rounding:
             left = gap(held, found.point, found.gradient, held.labeled_point)
-            return Limit(found.point, found.value, left, first, second, margin)
-        # Of rows that tie those leave that steps lead out of; rows whose class is not best join.
-        if found.is_still:
-            is_tied |= leads >= -_CLEAR * rounding
-        else:
-            is_tied &= found.shares > _FAINT
+            return Limit(found.point, found.value, left, found.first, second, margin)
+        is_tied |= leads >= -_CLEAR * rounding  # rows whose class is not the best one
     return None
 
 
-class _Balanced(NamedTuple):
-    """Where no row that ties gains by a change of its shares."""
+@dataclass(frozen=True)
+class _Balanced:
+    """Where no row that ties gains by a change of its shares, or on the way there."""
 
     point: Array
     value: float
     gradient: Array
     first: Array  # the gradient, less its rounding along rows that tie
     scores: Array
-    shares: Array
-    is_still: bool
+    leaving: tuple[int, int] | None  # a class and a row of which a step would take more than all
 
 
 def _balance(
@@ -103,8 +99,8 @@ def _balance(
     tied, is_sharing = held.z[tied_rows], is_tied[:, tied_rows]
     whole = _WithLastClass(scores.shape)
     free = basis.T @ (scores - scores[-1])[:-1].ravel()
-    last, n_slow = np.inf, 0
-    for n_steps in range(1, _MOST_STEPS + 1):
+    last = np.inf
+    for _ in range(_MOST_STEPS):
         scores = whole(basis @ free)
         shares = tied_shares(scores @ held.z.T, is_tied)
         point = held.labeled_point + (shares * held.weights) @ held.z
@@ -113,22 +109,24 @@ def _balance(
         value, gradient = likelihood.value_and_gradient(point)
         gradient = gradient - gradient[-1]
         residual = basis.T @ gradient[:-1].ravel()
+        first = gradient - whole(basis @ residual)
+        found = _Balanced(point, float(value), gradient, first, scores, None)
         largest = float(np.abs(residual).max(initial=0)) / likelihood.weight
-        is_still = largest <= _EXACT or last / 2 <= largest <= _STILL
-        n_slow = n_slow + 1 if largest > _SLOW * last else 0
-        if is_still or n_slow == _MOST_SLOW or n_steps == _MOST_STEPS:
-            first = gradient - whole(basis @ residual)
-            return _Balanced(point, float(value), gradient, first, scores, shares, is_still)
+        if largest <= _EXACT or last / 2 <= largest <= _STILL:
+            return found
         last = largest
         bend = basis.T @ likelihood.hessian(point) @ basis
         spread = basis.T @ held.curvature_of(shares) @ basis
         step = -solve(spread, solve(bend, residual))
         if not np.isfinite(step).all():
             return None
-        change = whole(basis @ step) @ tied.T
-        lowest = np.where(is_sharing, change, np.inf).min(axis=0)
-        longest = float((np.where(is_sharing, change, -np.inf).max(axis=0) - lowest).max())
-        free = free + step * min(1.0, _LONGEST_STEP / max(longest, 1e-300))
+        change = np.where(is_sharing, whole(basis @ step) @ tied.T, 0.0)
+        change -= (shares[:, tied_rows] * change).sum(axis=0)  # of a share, over that share
+        change[~is_sharing] = 0.0
+        lowest = np.unravel_index(change.argmin(), change.shape)
+        if change[lowest] < -1:
+            return replace(found, leaving=(int(lowest[0]), int(tied_rows[lowest[1]])))
+        free = free + step * min(1.0, _LONGEST_STEP / max(float(change.max()), 1e-300))
     return None
 
 
