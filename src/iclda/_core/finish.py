@@ -22,7 +22,7 @@ from .likelihood import FLOOR, LabeledLikelihood, smallest_eigenvalue
 from .problem import Problem
 from .types import AnyArray, Array
 
-_LARGEST_LEAD = 36.0  # of a score: beyond it the other class has less than rounding of a row
+_LARGEST_LEAD = 18.0  # of a score, at the end of a path, of classes that may tie
 _MOST_CHANGES = 100  # of the rows that tie
 _MOST_STEPS = 30
 _LONGEST_STEP = 3.0  # by how many times itself a share may grow in one step
