@@ -46,7 +46,7 @@ PROBE = """
 import numpy, scipy.linalg, threadpoolctl
 scipy.linalg.eigh(numpy.ones((40, 60)) @ numpy.ones((60, 40)))
 libraries = threadpoolctl.threadpool_info()
-print(*{each["architecture"] for each in libraries if each["internal_api"] == "openblas"})
+print(*sorted({each["architecture"] for each in libraries if each["internal_api"] == "openblas"}))
 """
 
 
@@ -98,7 +98,7 @@ def run(setting, options):
 def main(arguments):
     found = settings()
     if not found:
-        print("NumPy does not use OpenBLAS here, or has one kernel only: nothing to compare.")
+        print(f"No other kernels of OpenBLAS are known for {os.uname().machine}, or NumPy uses none.")
         return 0
     first = Setting(found[0].kernel, is_vectorized=False)
     chosen = [first]
@@ -110,7 +110,8 @@ def main(arguments):
         return 0
     options = [each for each in arguments if each != "--all"]
     failed = [setting for setting in chosen if run(setting, options) != 0]
-    print(*(f"failed with {setting}" for setting in failed), sep="\n")
+    for setting in failed:
+        print(f"failed with {setting}")
     return 1 if failed else 0
 
 

@@ -11,7 +11,7 @@ import tomllib
 from pathlib import Path
 
 PROJECT = Path(__file__).parent.parent / "pyproject.toml"
-BOUND = re.compile(r"^(?P<name>[\w.-]+)>=(?P<version>[\d.]+)$")
+BOUND = re.compile(r"^(?P<name>[a-z0-9-]+)>=(?P<version>\d+(\.\d+)*)$")
 LINTERS = "lint"  # not part of what is tested
 
 
@@ -24,7 +24,7 @@ def lower_bounds(project):
         if match is None:
             if requirement.startswith("iclda["):
                 continue
-            raise ValueError(f"{requirement!r} in pyproject.toml has no lower bound (name>=1.2).")
+            raise ValueError(f"{requirement!r} in pyproject.toml is not of the form name>=1.2.")
         name, version = match["name"], match["version"]
         found[name] = max(found.get(name, "0"), version, key=_parts)
     return found

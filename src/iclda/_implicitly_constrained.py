@@ -22,6 +22,7 @@ from ._predictions import imputed
 from ._training import TrainingData
 
 _MOST_STORED = 10**6
+_WHOLE = 1e-12  # of a row, which a class may lack that does not share it
 
 
 class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
@@ -86,12 +87,13 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
     responsibilities_ : ndarray of shape (n_unlabeled, n_classes)
         Imputed labels of the unlabeled rows: those of X, then those of X_unlabeled. Stored for
         rows in memory, up to a million entries; ``impute`` gives them for any rows. Up to 20,000
-        unlabeled rows (fewer of more than 100 features) they are those of the optimum itself: 0 or
-        1 but for rows that classes share.
+        unlabeled rows (fewer of more than 100 features) they are, if rounding allows, those of the
+        optimum itself: 0 or 1 but for rows that classes share.
     shared_rows_ : ndarray of shape (n_shared,)
-        Indices of the rows of ``responsibilities_`` that more than one class shares. Where classes
-        are separated by hard labels, at most (n_classes - 1) (n_features + 1) distinct rows; at an
-        optimum inside the set of all labelings, all rows.
+        Indices of the rows of ``responsibilities_`` of which no class has all but 1e-12. Where hard
+        labels separate all classes, at most (n_classes - 1) (n_features + 1) distinct rows; at an
+        optimum inside the set of all labelings, most rows. With more rows than those above also
+        the ones in a narrow band along each boundary.
     shrinkage_ : float
         Shrinkage used.
     rank_ : int
@@ -193,8 +195,7 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
         """Indices of the unlabeled rows that more than one class shares."""
         shares: Any = self.responsibilities_
         xp = array_namespace(shares)
-        n_classes = xp.sum(xp.astype(shares > 0, xp.int64), axis=1)
-        return xp.nonzero(n_classes > 1)[0]
+        return xp.nonzero(xp.max(shares, axis=1) < 1 - _WHOLE)[0]
 
     def impute(self, X: Any) -> Array:
         """Labels that the fit gives, or would give, to unlabeled rows.

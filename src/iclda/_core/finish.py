@@ -26,8 +26,10 @@ _LARGEST_LEAD = 18.0  # of a score, at the end of a path, of classes that may ti
 _MOST_CHANGES = 100  # of the rows that tie
 _MOST_STEPS = 30
 _LONGEST_STEP = 3.0  # by how many times itself a share may grow in one step
-_EXACT = 1e-15  # gradient along rows that tie, per unit of labeled weight
-_STILL = 1e-8  # the same, below which steps that gain nothing have met rounding
+_EXACT = 1e-14  # change of a share by a step, after which there is none
+_STILL = 1e-6  # the same, below which a step that is not smaller than the last one is rounding
+_ALIKE = 1 - 1e-6  # of two changes: that of equal rows
+_SMALL = 0.01  # a share that leaves with others
 _DEPENDENT = 1e-9  # singular value, over the largest, below which directions are dependent
 _NARROW = 1e-6  # largest margin, over the root mean square of c_k' z~
 _CLEAR = 100.0  # margin over the leads that are rounding
@@ -63,7 +65,7 @@ def finish(likelihood: LabeledLikelihood, held: HeldRows, end: State) -> Limit |
             return None
         second = found.scores
         if found.leaving is not None:
-            is_tied[found.leaving] = False
+            is_tied &= ~found.leaving
             continue
         leads = found.first @ held.z.T
         leads -= np.where(is_tied, leads, -np.inf).max(axis=0)
@@ -87,7 +89,7 @@ class _Balanced:
     gradient: Array
     first: Array  # the gradient, less its rounding along rows that tie
     scores: Array
-    leaving: tuple[int, int] | None  # a class and a row of which a step would take more than all
+    leaving: AnyArray | None = None  # (K, n): shares of which a step would take more than all
 
 
 def _balance(
@@ -99,7 +101,7 @@ def _balance(
     tied, is_sharing = held.z[tied_rows], is_tied[:, tied_rows]
     whole = _WithLastClass(scores.shape)
     free = basis.T @ (scores - scores[-1])[:-1].ravel()
-    last = np.inf
+    last = np.inf  # largest change of a share by the step before
     for _ in range(_MOST_STEPS):
         scores = whole(basis @ free)
         shares = tied_shares(scores @ held.z.T, is_tied)
@@ -110,11 +112,9 @@ def _balance(
         gradient = gradient - gradient[-1]
         residual = basis.T @ gradient[:-1].ravel()
         first = gradient - whole(basis @ residual)
-        found = _Balanced(point, float(value), gradient, first, scores, None)
-        largest = float(np.abs(residual).max(initial=0)) / likelihood.weight
-        if largest <= _EXACT or last / 2 <= largest <= _STILL:
+        found = _Balanced(point, float(value), gradient, first, scores)
+        if not len(free):
             return found
-        last = largest
         bend = basis.T @ likelihood.hessian(point) @ basis
         spread = basis.T @ held.curvature_of(shares) @ basis
         step = -solve(spread, solve(bend, residual))
@@ -123,11 +123,21 @@ def _balance(
         change = np.where(is_sharing, whole(basis @ step) @ tied.T, 0.0)
         change -= (shares[:, tied_rows] * change).sum(axis=0)  # of a share, over that share
         change[~is_sharing] = 0.0
-        lowest = np.unravel_index(change.argmin(), change.shape)
-        if change[lowest] < -1:
-            return replace(found, leaving=(int(lowest[0]), int(tied_rows[lowest[1]])))
+        largest = float(np.abs(shares[:, tied_rows] * change).max())
+        if largest <= _EXACT or last / 2 <= largest <= _STILL:
+            return found
+        if change.min() < -1:
+            leaving = np.zeros(is_tied.shape, dtype=bool)
+            leaving[:, tied_rows] = _beyond_all(change, shares[:, tied_rows])
+            return replace(found, leaving=leaving)
+        last = largest
         free = free + step * min(1.0, _LONGEST_STEP / max(float(change.max()), 1e-300))
     return None
+
+
+def _beyond_all(change: Array, shares: Array) -> AnyArray:
+    """The share that a step takes most from, equal ones of equal rows, and small ones like it."""
+    return np.asarray((change <= _ALIKE * change.min()) | ((change < -1) & (shares < _SMALL)))
 
 
 class _WithLastClass(NamedTuple):

@@ -68,7 +68,7 @@ def maximize_labeled_likelihood(
     enough = weight * max(tol, 0 if is_all else _ROUGH)
     effort = _Effort(enough, weight * _HELD_GAP if is_all else enough, max_iter)
     paths = _screen(sample, effort, n_starts, seed)
-    best = _better(paths)
+    best = _better(paths, weight * 2 * _HELD_GAP if is_all else 0.0)
     n_iter, n_optima = best.n_iter, _count_maxima(sample.problem, paths)
     n_passes = 1  # for the moments
     rule: LinearRule | LexicographicRule
@@ -108,6 +108,7 @@ def _limit(sample: _Sample, path: Path) -> Limit | None:
     likelihood = sample.problem.likelihood
     limit = finish(likelihood, sample.held, path.state)
     noise = _NOISE * (abs(path.state.value) + likelihood.weight)
+    noise += _NOISE / 100 * float(np.abs(path.state.gradient).max())  # what rounds in the point
     if limit is None or limit.value < path.state.value - noise or limit.gap > path.gap + noise:
         return None
     return limit
@@ -258,8 +259,16 @@ def _is_settled(path: Path | None, least: float, tol: float) -> bool:
     return not path.is_bounded or (path.gap <= tol and path.state.value + path.gap >= least)
 
 
-def _better(paths: list[Path]) -> Path:
-    return max(paths, key=lambda path: (not path.is_bounded, path.state.value))
+def _better(paths: list[Path], tie: float = 0.0) -> Path:
+    """The path that ends highest; of those within ``tie`` of it, one that rounding does not choose.
+
+    Symmetric rows have symmetric maxima.
+    """
+    best = max(paths, key=lambda path: (not path.is_bounded, path.state.value))
+    if tie == 0 or not best.is_bounded:
+        return best
+    near = [path for path in paths if path.state.value >= best.state.value - tie]
+    return max(near, key=lambda path: (*path.state.point.round(6).flat, path.state.value))
 
 
 def _spread(held: HeldRows, gradient: Array) -> float:
