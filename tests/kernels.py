@@ -98,7 +98,9 @@ def run(setting, options):
 def main(arguments):
     found = settings()
     if not found:
-        print(f"No other kernels of OpenBLAS are known for {os.uname().machine}, or NumPy uses none.")
+        print(
+            f"No other kernels of OpenBLAS are known for {os.uname().machine}, or NumPy uses none."
+        )
         return 0
     first = Setting(found[0].kernel, is_vectorized=False)
     chosen = [first]
