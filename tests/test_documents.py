@@ -81,7 +81,7 @@ def test_the_citation_names_the_paper_and_the_version():
     assert f"version: {iclda.__version__}\n" in text
 
 
-CLASSIFIERS = [name for name in iclda.__all__ if inspect.isclass(getattr(iclda, name))]
+CLASSIFIERS = [name for name in iclda.__all__ if hasattr(getattr(iclda, name), "fit")]
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)

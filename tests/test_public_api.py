@@ -21,6 +21,7 @@ NAMES = [
     "SupervisedLDA",
 ]
 FUNCTIONS = ["load_model", "save_model"]
+MESSAGES = ["ColumnError", "NoUnlabeledRowsWarning", "ParameterError"]
 OPTIONAL = ["pandas", "polars", "pyarrow", "skops", "torch", "dask", "matplotlib", "onnx"]
 every_classifier = pytest.mark.parametrize("classifier", [getattr(iclda, name) for name in NAMES])
 
@@ -48,16 +49,16 @@ def entries(classifier, section):
     return found
 
 
-def test_the_package_exports_the_five_classifiers_and_model_files():
-    assert sorted(iclda.__all__) == [*NAMES, *FUNCTIONS]
-    for name in NAMES:
+def test_the_package_exports_the_five_classifiers_model_files_and_messages():
+    assert sorted(iclda.__all__) == sorted([*NAMES, *FUNCTIONS, *MESSAGES])
+    for name in [*NAMES, *MESSAGES]:
         assert inspect.isclass(getattr(iclda, name))
 
 
 def test_the_package_has_no_other_public_names():
     public = {name for name in dir(iclda) if not name.startswith("_")}
     modules = {name for name in public if inspect.ismodule(getattr(iclda, name))}
-    assert public - modules == {*NAMES, *FUNCTIONS}
+    assert public - modules == {*NAMES, *FUNCTIONS, *MESSAGES}
     assert modules <= {
         "cli",
         "comparison",

@@ -7,15 +7,19 @@ if _TYPE_CHECKING:
     from . import rows as rows
     from ._expectation_maximization import ExpectationMaximizationLDA
     from ._implicitly_constrained import ImplicitlyConstrainedLDA
+    from ._messages import ColumnError, NoUnlabeledRowsWarning, ParameterError
     from ._moment_constrained import MomentConstrainedLDA
     from ._self_learning import SelfLearningLDA
     from ._supervised import SupervisedLDA
     from .model_files import load_model, save_model
 
 __all__ = [
+    "ColumnError",
     "ExpectationMaximizationLDA",
     "ImplicitlyConstrainedLDA",
     "MomentConstrainedLDA",
+    "NoUnlabeledRowsWarning",
+    "ParameterError",
     "SelfLearningLDA",
     "SupervisedLDA",
     "load_model",
@@ -25,9 +29,12 @@ __all__ = [
 __version__ = "0.1.0.dev0"
 
 _HOME = {
+    "ColumnError": "._messages",
     "ExpectationMaximizationLDA": "._expectation_maximization",
     "ImplicitlyConstrainedLDA": "._implicitly_constrained",
     "MomentConstrainedLDA": "._moment_constrained",
+    "NoUnlabeledRowsWarning": "._messages",
+    "ParameterError": "._messages",
     "SelfLearningLDA": "._self_learning",
     "SupervisedLDA": "._supervised",
     "load_model": ".model_files",

@@ -36,6 +36,7 @@ from ._diagnosis import (
 from ._export import to_onnx, to_sklearn
 from ._inputs import read_table, take_rows
 from ._labels import plain, split_marker
+from ._messages import Hint, NoUnlabeledRowsWarning, Text
 from ._namespaces import check_container, check_namespace, move_fitted
 from ._predictions import (
     Numbers,
@@ -138,9 +139,13 @@ class LinearGaussianClassifier(
 
     def _fit_labeled_rows(self, data: TrainingData) -> Gaussians:
         if self._uses_unlabeled_rows:
+            name = type(self).__name__
             warn(
-                f"{type(self).__name__} got no unlabeled rows: the fit equals SupervisedLDA's. "
-                f"Mark rows by y = {plain(self.unlabeled)!r}, or pass X_unlabeled."
+                NoUnlabeledRowsWarning(
+                    f"{name} got no unlabeled rows: the fit equals SupervisedLDA's. Mark rows by "
+                    f"y = {plain(self.unlabeled)!r}, or pass X_unlabeled.",
+                    estimator=name,
+                )
             )
         labeled = data.labeled
         check_spread(self, data.frame, np.diag(labeled.moments.covariance))
@@ -149,9 +154,12 @@ class LinearGaussianClassifier(
         n_rows = int(data.labels.is_labeled.sum())
         if rank == 0 and model.rank > 0:
             raise ValueError(
-                f"The {n_rows} labeled rows do not vary within their classes, which leaves "
-                f"{type(self).__name__} no covariance to estimate: label more rows, or pass "
-                "shrinkage, for example 0.1."
+                Text(
+                    f"The {n_rows} labeled rows do not vary within their classes, which leaves "
+                    f"{type(self).__name__} no covariance to estimate: label more rows, or pass ",
+                    Hint("shrinkage"),
+                    ", for example 0.1.",
+                )
             )
         if rank < model.rank:
             warn_of_few_labels(self, rank, model.rank, n_rows)

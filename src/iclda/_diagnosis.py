@@ -14,15 +14,19 @@ from ._core.gaussian import Gaussians
 from ._core.outcome import Outcome
 from ._core.problem import WITHIN_TOLERANCE, Problem
 from ._core.types import Array
-from ._inputs import column_name
+from ._inputs import column_of
 from ._labels import Labels
+from ._messages import Column, Hint, Text
 from ._phrases import plural
 
 _SHIFT_PROBABILITY = 1e-6
 _LEAST_SHIFT = 5.0  # standard deviations within classes
 
 
-def warn(message: str, category: type[Warning] = UserWarning) -> None:
+_SHRINKAGE = Hint("shrinkage")
+
+
+def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
     """Warn, pointing at the line of the user that called ``fit``."""
     warnings.warn(message, category, stacklevel=_frames_to_user())
 
@@ -59,19 +63,23 @@ def warn_of_span(estimator: Any, variances: Array, rank: int) -> None:
     if rank == n_features:
         return
     constant = np.flatnonzero(variances == 0)
-    reasons = []
+    reasons: list[str | Column] = []
+    for column in constant[:5]:
+        reasons += [", " if reasons else "", _column(estimator, column)]
     if constant.size:
-        named = ", ".join(_name(estimator, column) for column in constant[:5])
         more = f" and {constant.size - 5} more" if constant.size > 5 else ""
-        reasons.append(f"{named}{more} {'are' if constant.size > 1 else 'is'} constant")
+        reasons.append(f"{more} {'are' if constant.size > 1 else 'is'} constant")
     if rank < n_features - constant.size:
         reasons.append(
-            f"the {'other ' if constant.size else ''}{n_features - constant.size} columns vary in "
-            f"{plural(rank, 'direction')} only (collinear columns, or too few rows)"
+            f"{'; the other' if constant.size else 'the'} {n_features - constant.size} columns "
+            f"vary in {plural(rank, 'direction')} only (collinear columns, or too few rows)"
         )
     warn(
-        f"Rows span {rank} of {n_features} dimensions: {'; '.join(reasons)}. The fit is made in "
-        "those dimensions and ignores the rest."
+        Text(
+            f"Rows span {rank} of {n_features} dimensions: ",
+            *reasons,
+            ". The fit is made in those dimensions and ignores the rest.",
+        )
     )
 
 
@@ -95,11 +103,16 @@ def warn_of_shift(estimator: Any, problem: Problem) -> None:
         column = int(np.argmax(np.where(is_far, outside / np.where(is_far, deviation, 1.0), 0)))
         restore = problem.frame.restore
         warn(
-            f"The unlabeled rows seem to come from elsewhere: the mean of "
-            f"{_name(estimator, column)} is {restore(unlabeled_mean)[column]:.4g} among them, "
-            f"but {restore(low)[column]:.4g} to {restore(high)[column]:.4g} in the labeled "
-            f"classes, whose standard deviation is "
-            f"{deviation[column] * problem.frame.scale[column]:.3g}. Compare with SupervisedLDA."
+            Text(
+                "The unlabeled rows seem to come from elsewhere: the mean of ",
+                _column(estimator, column),
+                f" is {restore(unlabeled_mean)[column]:.4g} among them, but "
+                f"{restore(low)[column]:.4g} to {restore(high)[column]:.4g} in the labeled "
+                "classes, whose standard deviation is "
+                f"{deviation[column] * problem.frame.scale[column]:.3g}. Compare with ",
+                Hint("method", "supervised", text="SupervisedLDA"),
+                ".",
+            )
         )
 
 
@@ -110,14 +123,18 @@ def warn_of_floor(estimator: Any, model: Gaussians) -> None:
     columns = np.argsort(-share)
     column = int(columns[0])
     only = share[column] > 0.9 * share.sum()
-    place = (
-        _name(estimator, column) if only else f"a mix of columns, {_name(estimator, column)} first"
-    )
     warn(
-        f"{type(estimator).__name__}: {place} takes (nearly) one value per class on all rows, so "
-        "the likelihood has no maximum and the variance there was held at its floor. "
-        "Probabilities will be 0 or 1: pass shrinkage, for example 0.1 or 'auto', or drop the "
-        "column.",
+        Text(
+            f"{type(estimator).__name__}: {'' if only else 'a mix of columns, '}",
+            _column(estimator, column),
+            f"{'' if only else ' first'} takes (nearly) one value per class on all rows, so the "
+            "likelihood has no maximum and the variance there was held at its floor. "
+            "Probabilities will be 0 or 1: pass ",
+            _SHRINKAGE,
+            ", for example 0.1 or 'auto', or ",
+            Hint("drop", text="drop the column", kind="column"),
+            ".",
+        ),
         ConvergenceWarning,
     )
 
@@ -129,11 +146,15 @@ def _sharpest(model: Gaussians) -> int:
 
 def warn_of_few_labels(estimator: Any, rank: int, needed: int, n_rows: int) -> None:
     """Labeled rows that do not vary within classes in every direction they vary in."""
-    way_out = "pass shrinkage" if estimator.shrinkage is None else "pass another shrinkage"
     warn(
-        f"The {n_rows} labeled rows vary within their classes in {rank} of {needed} directions: "
-        f"{type(estimator).__name__} separates them perfectly along the others, and its "
-        f"probabilities will be 0 or 1. Label more rows, or {way_out}, for example 0.1."
+        Text(
+            f"The {n_rows} labeled rows vary within their classes in {rank} of {needed} "
+            f"directions: {type(estimator).__name__} separates them perfectly along the others, "
+            "and its probabilities will be 0 or 1. Label more rows, or pass "
+            f"{'' if estimator.shrinkage is None else 'another '}",
+            _SHRINKAGE,
+            ", for example 0.1.",
+        )
     )
 
 
@@ -141,10 +162,16 @@ def _warn_of_too_few_rows(estimator: Any, problem: Problem) -> None:
     """Every labeling separates so few rows perfectly: the likelihood has no maximum."""
     n_rows = problem.labeled.n_rows + problem.unlabeled.n_rows
     warn(
-        f"{type(estimator).__name__}: {n_rows} rows vary in {problem.whitening.rank} directions, "
-        f"more than {n_rows} - {problem.n_classes}, so every labeling separates them perfectly and "
-        "the likelihood has no maximum; the fit is where the search stopped. Pass shrinkage, for "
-        "example 0.1 or 'auto', or drop columns.",
+        Text(
+            f"{type(estimator).__name__}: {n_rows} rows vary in {problem.whitening.rank} "
+            f"directions, more than {n_rows} - {problem.n_classes}, so every labeling separates "
+            "them perfectly and the likelihood has no maximum; the fit is where the search "
+            "stopped. Pass ",
+            _SHRINKAGE,
+            ", for example 0.1 or 'auto', or ",
+            Hint("drop", text="drop columns", kind="columns"),
+            ".",
+        ),
         ConvergenceWarning,
     )
 
@@ -168,5 +195,5 @@ def judge(
     return outcome is Outcome.CONVERGED
 
 
-def _name(estimator: Any, column: int) -> str:
-    return column_name(int(column), getattr(estimator, "feature_names_in_", None))
+def _column(estimator: Any, column: int) -> Column:
+    return column_of(int(column), getattr(estimator, "feature_names_in_", None))

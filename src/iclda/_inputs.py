@@ -12,6 +12,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _get_feature_names, validate_data
 
 from ._core.types import AnyArray, Array
+from ._messages import Column, ColumnError, Hint, Text
 
 _CHECKED_ROWS = 8192
 _SMALLEST_WEIGHT, _LARGEST_WEIGHT = 1e-100, 1e100  # products of weights stay finite
@@ -24,6 +25,11 @@ _UNREAD = {
     ("pyarrow", "Scanner"): "to_table()",
     ("pyarrow", "ParquetFile"): "read()",
 }
+
+_IMPUTE = Hint(
+    "missing", text="Impute missing values (sklearn.impute) or drop these rows", kind="rows"
+)
+_REPLACE = "Replace infinity or values too large for float64, or drop these rows"
 
 
 def check_rows(
@@ -118,23 +124,22 @@ def check_finite(array: AnyArray, name: str, feature_names: AnyArray | None = No
         if not is_finite.all():
             row, column = np.argwhere(~is_finite)[0]
             found = "NaN" if np.isnan(block[row, column]) else "infinity"
-            raise ValueError(
-                f"Input {name} contains {found}, first in row {start + row}, "
-                f"{column_name(column, feature_names)}. {type_hint(found)}"
+            where = column_of(int(column), feature_names)
+            raise ColumnError(
+                Text(
+                    f"Input {name} contains {found}, first in row {start + row}, ",
+                    where,
+                    ". ",
+                    _IMPUTE if found == "NaN" else _REPLACE,
+                    ".",
+                ),
+                column=where.label,
             )
 
 
-def type_hint(found: str) -> str:
-    return (
-        "Impute missing values (sklearn.impute) or drop these rows."
-        if found == "NaN"
-        else "Replace infinity or values too large for float64, or drop these rows."
-    )
-
-
-def column_name(column: int, feature_names: AnyArray | None) -> str:
-    """How a column is called in a message."""
-    return f"column {column if feature_names is None else repr(str(feature_names[column]))}"
+def column_of(column: int, feature_names: AnyArray | None) -> Column:
+    """A column as messages call it."""
+    return Column(column, None if feature_names is None else str(feature_names[column]))
 
 
 def check_weights(weights: Any, n_rows: int, name: str) -> Array | None:

@@ -11,8 +11,11 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from ._core.types import AnyArray, Array
+from ._messages import Hint, ParameterError, Text
 
 UNLABELED = -1  # the code of an unlabeled row
+_PRIORS = Hint("priors")
+_SHARES = Hint("priors", text="priors", kind="shares")
 
 
 @dataclass(frozen=True)
@@ -202,44 +205,67 @@ def resolve_priors(priors: Any, classes: AnyArray, unlabeled: Any) -> Array | No
     try:
         values = np.asarray(priors, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"priors must be numbers, got {priors!r}.") from None
+        raise _bad_priors(priors, _SHARES, f" must be numbers, got {priors!r}.") from None
     named = ", ".join(repr(c) for c in classes.tolist())
     if values.shape != (len(classes),):
-        raise ValueError(
-            f"priors must hold {len(classes)} numbers, one for each class in the order {named}; "
-            f"got shape {values.shape}."
+        raise _bad_priors(
+            priors,
+            _SHARES,
+            f" must hold {len(classes)} numbers, one for each class in the order {named}; got "
+            f"shape {values.shape}.",
         )
     if not np.all(values >= 0):
-        raise ValueError(
-            f"priors must be numbers of at least 0, got {values.tolist()} for the classes {named}."
+        raise _bad_priors(
+            priors,
+            _SHARES,
+            f" must be numbers of at least 0, got {values.tolist()} for the classes {named}.",
         )
     total = float(values.sum())
     if not np.isclose(total, 1, rtol=0, atol=1e-8):
-        raise ValueError(
-            f"priors must add up to 1, got {values.tolist()}, which add up to {total!r}: divide "
-            "them by that."
+        raise _bad_priors(
+            priors,
+            _SHARES,
+            f" must add up to 1, got {values.tolist()}, which add up to {total!r}: divide them by "
+            "that.",
         )
     return values
+
+
+def _bad_priors(priors: Any, *parts: str | Hint) -> ParameterError:
+    return ParameterError(Text(*parts), parameter="priors", value=priors)
 
 
 def _priors_in_order(priors: Mapping[Any, Any], classes: AnyArray, unlabeled: Any) -> list[Any]:
     known = classes.tolist()
     for key in priors:
         if is_missing(key) if is_missing(unlabeled) else not is_missing(key) and key == unlabeled:
-            raise ValueError(
-                f"priors has the key {plain(key)!r}, which marks unlabeled rows and is no class: "
-                "remove it, or pass another unlabeled=."
+            raise _bad_priors(
+                priors,
+                _PRIORS,
+                f" has the key {plain(key)!r}, which marks unlabeled rows and is no class: remove "
+                "it, or pass another ",
+                Hint("unlabeled", text="unlabeled="),
+                ".",
             )
     unseen = [plain(key) for key in priors if key not in set(known)]
     if unseen:
-        raise ValueError(
-            f"priors names classes without labeled rows: {unseen}. Label rows of them, or leave "
-            f"them out: the classes in y are {known}."
+        raise _bad_priors(
+            priors,
+            _PRIORS,
+            f" names classes without labeled rows: {unseen}. Label rows of them, or leave them "
+            "out: ",
+            Hint("y", text="the classes in y", kind="classes"),
+            f" are {known}.",
         )
     lacking = [c for c in known if c not in priors]
     if lacking:
-        raise ValueError(
-            f"priors must name every class in y, but lacks {lacking}: add them, or pass None to "
-            "estimate all."
+        raise _bad_priors(
+            priors,
+            _PRIORS,
+            " must name ",
+            Hint("y", text="every class in y", kind="every class"),
+            f", but lacks {lacking}: ",
+            Hint("priors", text="add them, or pass None to estimate all", kind="lacking"),
+            ".",
         )
     return [priors[c] for c in known]

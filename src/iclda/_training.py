@@ -16,8 +16,9 @@ from ._core.problem import LabeledSummary, Problem, summarize_labeled
 from ._core.rows import Rows
 from ._core.shrinkage import ledoit_wolf
 from ._core.types import AnyArray, Array
-from ._inputs import check_weights, column_name, read_table
+from ._inputs import check_weights, column_of, read_table
 from ._labels import Labels, encode_labels, plain, resolve_priors
+from ._messages import ColumnError, Hint, ParameterError, Text
 from ._rows.chain import ChainedRows
 from ._rows.memory import MemoryRows
 from ._rows.open import in_memory, is_device_array
@@ -237,12 +238,18 @@ def check_spread(estimator: Any, frame: Frame, variances: Array) -> None:
     is_fine = (spread == 0) | ((spread >= SMALLEST_SPREAD) & (spread <= LARGEST_SPREAD))
     if not is_fine.all():
         column = int(np.argmin(is_fine))
-        where = column_name(column, getattr(estimator, "feature_names_in_", None))
+        where = column_of(column, getattr(estimator, "feature_names_in_", None))
         found = f"{spread[column]:.3g}" if np.isfinite(spread[column]) else "too large to square"
-        raise ValueError(
-            f"The standard deviation of {where} is {found}, and must lie between "
-            f"{SMALLEST_SPREAD:g} and {LARGEST_SPREAD:g} for its variance to be a number: "
-            "rescale the column (sklearn.preprocessing.StandardScaler)."
+        raise ColumnError(
+            Text(
+                "The standard deviation of ",
+                where,
+                f" is {found}, and must lie between {SMALLEST_SPREAD:g} and {LARGEST_SPREAD:g} for "
+                "its variance to be a number: rescale the column",
+                Hint("drop", text=" (sklearn.preprocessing.StandardScaler)", kind="or column"),
+                ".",
+            ),
+            column=where.label,
         )
 
 
@@ -262,9 +269,14 @@ def _check_there(y: Any, estimator: Any) -> None:
 def _check_positive(priors: Array | None, labels: Labels, estimator: Any) -> None:
     if priors is not None and not np.all(priors > 0):
         never = labels.classes[priors == 0].tolist()
-        raise ValueError(
-            f"priors gives 0 to {never}, which has labeled rows: {type(estimator).__name__} "
-            "maximizes their likelihood, which would be 0. Give it a small positive prior."
+        raise ParameterError(
+            Text(
+                Hint("priors"),
+                f" gives 0 to {never}, which has labeled rows: {type(estimator).__name__} "
+                "maximizes their likelihood, which would be 0. Give it a small positive prior.",
+            ),
+            parameter="priors",
+            value=priors.tolist(),
         )
 
 

@@ -57,10 +57,11 @@ def test_3_one_label_a_class_works_with_a_warning_that_names_the_classes(tmp_pat
     assert "Each of the classes 'iris', 'lily', 'rose' has one labeled row only" in said
 
 
-def test_3_one_label_a_class_is_not_enough_for_a_supervised_fit(tmp_path):
-    error = refused(tmp_path, flowers(n_labeled=3), "--method", "supervised")
+@pytest.mark.parametrize("method", ["supervised", "moment"])
+def test_3_one_label_a_class_is_not_enough_for_fits_that_rest_on_labels(tmp_path, method):
+    error = refused(tmp_path, flowers(n_labeled=3), "--method", method)
     assert "or pass --shrinkage, for example 0.1" in error
-    options = ("--method", "supervised", "--shrinkage", "0.1")
+    options = ("--method", method, "--shrinkage", "0.1")
     assert fit(tmp_path, flowers(n_labeled=3), *options)[0] == 0
 
 

@@ -55,7 +55,7 @@ def test_shrinkages_are_read_as_they_are_written(text, values):
 
 @pytest.mark.parametrize("text", ["1", "-0.1", "some", "0.1,nan"])
 def test_what_is_no_shrinkage_is_named(text):
-    with pytest.raises(ValueError, match=rf"--shrinkage must be .* got '{text.split(',')[-1]}'"):
+    with pytest.raises(ValueError, match=rf"^shrinkage must be .* got '{text.split(',')[-1]}'"):
         parse_shrinkages(text)
 
 

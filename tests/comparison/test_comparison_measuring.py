@@ -7,6 +7,7 @@ from sklearn.model_selection import cross_validate
 from tables_of_results import contestants, make_table
 
 from iclda import SupervisedLDA
+from iclda._messages import Hint
 from iclda.comparison.measuring import Data, encode, run_cell
 from iclda.comparison.splits import Splits, plan_comparison
 from iclda.model_selection import SemiSupervisedKFold
@@ -27,6 +28,11 @@ def table(**columns):
 def data(made, n_labeled=None, names=NAMES):
     splits = Splits(made.labels, 4, 2, n_labeled, seed=3)
     return Data(made.features, splits, contestants(*names), "impute", seed=3)
+
+
+def bracketed(text):
+    """A reader's own words for parameters."""
+    return "".join(f"[{p.parameter}]" if isinstance(p, Hint) else str(p) for p in text.parts)
 
 
 def loss(model, features, labels):
@@ -132,18 +138,41 @@ def test_rows_that_cannot_be_encoded_fail_every_fit_of_their_cell():
     assert all("dates or times" in each.failure for each in found)
 
 
-def test_warnings_are_kept_with_the_names_of_columns_and_options():
+@pytest.mark.parametrize(
+    ("words", "way_out"),
+    [
+        (str, "pass shrinkage, for example 0.1 or 'auto', or drop the column."),
+        (bracketed, "pass [shrinkage], for example 0.1 or 'auto', or [drop]."),
+    ],
+)
+def test_warnings_are_kept_with_the_names_of_columns_in_the_words_asked_for(words, way_out):
     made = make_table(n_labeled=24, n_unlabeled=0, copy=np.arange(24) % 2 * 1.0)
     splits = Splits(made.labels, 4, 1, 8, seed=0)
     found = run_cell(
         plan_comparison("t", 1, 4)[0],
-        {"t": Data(made.features, splits, contestants("em"), "impute", 0)},
+        {"t": Data(made.features, splits, contestants("em"), "impute", 0, words)},
         ["em"],
     )[0]
     assert found.failure is None
     assert "column 'copy' takes (nearly) one value per class" in found.remarks
-    assert "ass --shrinkage" in found.remarks
-    assert "ass shrinkage" not in found.remarks
+    assert way_out in found.remarks
+
+
+@pytest.mark.parametrize(
+    ("words", "way_out"), [(str, "pass shrinkage,"), (bracketed, "pass [shrinkage],")]
+)
+def test_failures_end_in_their_message_in_the_words_asked_for(words, way_out):
+    made = make_table(n_labeled=8, n_unlabeled=8)
+    splits = Splits(made.labels, 4, 1, 2, seed=0)
+    found = run_cell(
+        plan_comparison("t", 1, 4)[0],
+        {"t": Data(made.features, splits, contestants("supervised"), "impute", 0, words)},
+        ["supervised"],
+    )[0]
+    assert found.failure.startswith("Traceback (most recent call last):\n")
+    last = found.failure.splitlines()[-1]
+    assert last.startswith("ValueError: The 2 labeled rows do not vary within their classes")
+    assert way_out in last
 
 
 def test_results_carry_seed_and_versions():

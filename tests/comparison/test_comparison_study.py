@@ -178,9 +178,9 @@ def test_fits_of_the_curves_that_failed_are_told_with_the_method_and_the_reason(
     curves = [r for r in findings.results if r.experiment != "comparison"]
     name = curves[0].method
     fits = [r for r in curves if r.method == name]
-    failed = [replace(r, failure="Trace\nValueError: pass shrinkage.") for r in fits[:2]]
+    failed = [replace(r, failure="Trace\nValueError: as it was kept.") for r in fits[:2]]
     changed = replace(findings, results=[r for r in findings.results if r not in fits[:2]] + failed)
-    told = f"On the learning curves {name} failed in 2 of {len(fits)} fits: ValueError: pass --shr"
+    told = f"On the learning curves {name} failed in 2 of {len(fits)} fits: ValueError: as it was"
     assert told in "\n".join(curve_lines(changed, 300))
     assert curve_lines(findings, 300) == []
     assert answer_lines(changed, 300) == answer_lines(findings, 300)
@@ -221,7 +221,7 @@ def test_without_a_supervised_fit_there_is_no_answer_but_a_page(tmp_path):
     table = make_table(n_labeled=4, n_unlabeled=20)
     findings, paths = run_and_write(tmp_path, table, shrinkages=(None,), repeats=2)
     assert findings.verdict.method is None
-    assert "label more rows, or pass --shrinkage auto" in findings.verdict.sentence
+    assert "label more rows, or pass shrinkage='auto'" in findings.verdict.sentence
     assert "supervised failed in 4 of 4 splits" in " ".join(answer_lines(findings, 300))
     assert "No answer" in paths["report"].read_text()
 
@@ -256,10 +256,10 @@ def test_the_folds_are_as_many_as_the_rarest_class_allows(tmp_path):
     ("labels", "settings", "message"),
     [
         (["a"] * 5 + ["b"] + [None] * 4, {}, "Class 'b' has 1 labeled row"),
-        (["a", "b"] * 5, {}, "All 10 rows are labeled.*--labeled 30"),
-        (["a", "b"] * 3 + [None] * 4, {"folds": 4}, "--folds 4 must lie between 2 and 3"),
-        (["a", "b"] * 5, {"n_labeled": 1}, "--labeled 1 must lie between 2, one label a class"),
-        (["a", "b"] * 5, {"n_labeled": 9}, "--labeled 9 must lie between 2.* and 4"),
+        (["a", "b"] * 5, {}, "All 10 rows are labeled.*n_labeled=30"),
+        (["a", "b"] * 3 + [None] * 4, {"folds": 4}, "folds=4 must lie between 2 and 3"),
+        (["a", "b"] * 5, {"n_labeled": 1}, "n_labeled=1 must lie between 2, one label a class"),
+        (["a", "b"] * 5, {"n_labeled": 9}, "n_labeled=9 must lie between 2.* and 4"),
     ],
 )
 def test_labels_that_allow_no_comparison_are_explained(labels, settings, message, tmp_path):

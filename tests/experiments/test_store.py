@@ -44,7 +44,10 @@ def test_a_second_run_with_the_same_settings_goes_on_and_with_others_is_refused(
     store.agree(seed=3, data={"a": "1", "b": "2"})
     store.agree(seed=3, data={"b": "2", "c": "3"})
     assert store.settings()["data"] == {"a": "1", "b": "2", "c": "3"}
-    with pytest.raises(StoreError, match=r"made with seed 3, and this run asks for seed 4.*--out"):
+    with pytest.raises(
+        StoreError,
+        match=r"made with seed 3, and this run asks for seed 4: use another out, or seed=3\.",
+    ):
         store.agree(seed=4)
     with pytest.raises(StoreError, match="rows of other data for b"):
         store.agree(data={"b": "changed"})

@@ -1,7 +1,6 @@
 import datetime
 import gzip
 import hashlib
-import shlex
 from decimal import Decimal
 
 import numpy as np
@@ -150,8 +149,8 @@ def test_words_for_nothing_are_classes_unless_told_and_a_note_says_so(tmp_path, 
     table = read(tmp_path, text)
     assert table.labels.tolist() == [*others, word, word, word, None]
     assert table.notes == (
-        f"{word!r} in column 'class' counts as a class, of 3 rows: pass --unlabeled "
-        f"{shlex.quote(word)} if it marks unlabeled rows.",
+        f"{word!r} in column 'class' counts as a class, of 3 rows: pass "
+        f"unlabeled={word!r} if it marks unlabeled rows.",
     )
     told = read(tmp_path, text, unlabeled=word)
     assert told.labels.tolist() == [*others, None, None, None, None]
@@ -222,7 +221,9 @@ def test_a_named_index_of_a_parquet_file_is_pointed_at(tmp_path):
     table = read_table(tmp_path / "data.parquet", target="class")
     assert table.features.columns.tolist() == ["x", "key"]
     (note,) = table.notes
-    assert note.startswith("Column 'key' was the index of a pandas frame: leave it out by --drop")
+    assert note.startswith(
+        "Column 'key' was the index of a pandas frame: leave it out by drop=['key']"
+    )
     frame.set_axis(pd.Index([1, 2, 3], name="key")).to_parquet(tmp_path / "data.parquet")
     (note,) = read_table(tmp_path / "data.parquet", target="class").notes
     assert note.startswith("Column 'key' numbers the rows")

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.linalg
 from scipy.linalg import lapack
 
+from .._messages import Hint, Text
 from .factor import factor
 from .gaussian import Gaussians, gaussians
 from .problem import WITHIN_TOLERANCE, Problem
@@ -26,9 +27,13 @@ def match_moments(problem: Problem, variant: str) -> Gaussians:
     within, rank = problem.labeled_covariance, problem.labeled_rank
     if rank < whitening.rank:
         raise ValueError(
-            f"The labeled rows vary within their classes in {rank} of the {whitening.rank} "
-            "directions in which all rows vary, and matching moments needs them all: label more "
-            "rows, or pass shrinkage, for example 0.1 or 'auto'."
+            Text(
+                f"The labeled rows vary within their classes in {rank} of the {whitening.rank} "
+                "directions in which all rows vary, and matching moments needs them all: label "
+                "more rows, or pass ",
+                Hint("shrinkage"),
+                ", for example 0.1 or 'auto'.",
+            )
         )
     mean = weights @ labeled.means
     shifted = labeled.means - mean

@@ -29,6 +29,7 @@ from .options import (
     listed,
     n_cores,
 )
+from .words import in_options
 
 if TYPE_CHECKING:
     from ..comparison.findings import Findings
@@ -119,6 +120,7 @@ def compare(
                 command=shlex.join(["iclda", *sys.argv[1:]]),
                 unlabeled=unlabeled,
                 dropped=tuple(drop or ()),
+                words=in_options,
             )
             settings = facts(comparison)
             check_out(comparison)
@@ -151,12 +153,12 @@ def _run(comparison: Comparison, settings: dict[str, Any], quiet: bool) -> None:
 
     if not quiet:
         _say([*preflight_lines(comparison.remarks, _width(), _styled()), ""])
-        _say([*method_lines(settings, _width()), ""])
+        _say([*method_lines(settings, _width(), in_options), ""])
     with open_run(comparison) as run:
         with shown_progress(quiet, "splits") as advance:
             run.compare(advance)
         if not quiet:
-            _answer(read_findings(comparison.out))
+            _answer(read_findings(comparison.out, in_options))
             _say(
                 ["", "Learning curves", "  For the report; the answer does not depend on them.", ""]
             )
@@ -169,7 +171,7 @@ def redraw(out: Path, *, quiet: bool, json: bool, is_answered: bool = False) -> 
     with sign_of_life("Writing the report", quiet or json):
         from ..comparison.findings import read_findings, summary, write_files
 
-        findings = read_findings(out)
+        findings = read_findings(out, in_options)
         paths = write_files(out, findings)
     if json:
         import json as json_module

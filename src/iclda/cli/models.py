@@ -25,6 +25,7 @@ from .options import (
     checked_missing,
     explained_errors,
 )
+from .words import all_in_options
 
 Shrinkage = Annotated[
     str | None, typer.Option(metavar="NUMBER", help="From 0 to below 1, or auto. Default: none.")
@@ -83,7 +84,7 @@ def fit(
                 seed=seed,
                 command=shlex.join(["iclda", *sys.argv[1:]]),
             )
-        save_model(fitted.model, out, about=fitted.about)
+        save_model(fitted.model, out, about=all_in_options(fitted.about))
         if not quiet:
             details = model_details(out)
             last = f"Wrote {out}."

@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from .words import in_options
+
 USAGE_ERROR, INTERRUPTED = 2, 130
 
 Jobs = Annotated[int, typer.Option(min=0, help="Processes; 0 takes all cores.")]
@@ -71,9 +73,9 @@ def explained_errors(after_interruption: str = "Nothing was written.") -> Iterat
 
 def _words(error: Exception) -> str:
     """One line, in options for parameters; of what the system says, without its number."""
-    from ..tabular.messages import with_options
+    from .._messages import message_of
 
-    text = with_options(str(error))
+    text = in_options(message_of(error))
     if isinstance(error, OSError) and error.strerror and error.filename:
         text = f"{error.filename}: {error.strerror}."
     return " ".join(text.split())

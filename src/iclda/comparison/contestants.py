@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .._messages import Hint, ParameterError, Text
 from ..tabular.methods import Method, Shrinkage, parse_shrinkage
 
 SUPERVISED = "supervised"
@@ -69,12 +70,18 @@ def parse_shrinkages(text: str) -> tuple[Shrinkage, ...]:
     """Numbers from 0 to below 1, or auto, separated by commas; 0 is no shrinkage."""
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if not parts:
-        raise ValueError(f"--shrinkage names no number, got {text!r}: pass 0, 0.1, auto or 0,auto.")
+        raise ParameterError(
+            Text(
+                Hint("shrinkage"), f" names no number, got {text!r}: pass 0, 0.1, auto or 0,auto."
+            ),
+            parameter="shrinkage",
+            value=text,
+        )
     return tuple(dict.fromkeys(map(parse_shrinkage, parts)))
 
 
 def shrinkage_text(shrinkages: Sequence[Shrinkage]) -> str:
-    """Shrinkages as --shrinkage takes them."""
+    """Shrinkages as ``parse_shrinkages`` reads them."""
     return ",".join("0" if each is None else f"{each}" for each in shrinkages)
 
 

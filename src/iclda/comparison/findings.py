@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from .._messages import Words
 from .._whole_file import written_whole
 from ..experiments.layout import csv_text
 from ..experiments.store import Store, StoreError
@@ -29,6 +30,7 @@ class Findings:
 
     settings: dict[str, Any]
     results: Sequence[Result]
+    words: Words = str
 
     @cached_property
     def contestants(self) -> tuple[Contestant, ...]:
@@ -52,7 +54,8 @@ class Findings:
     def verdict(self) -> Verdict:
         """The recommendation; where labels were hidden, for as many labels as were kept."""
         n_kept = None if self.settings["labeled"] == "all" else self.settings["n_used"]
-        return decide(self.outcome, self.settings["n_labels"], n_kept)
+        found = decide(self.outcome, self.settings["n_labels"], n_kept)
+        return replace(found, sentence=self.words(found.sentence))
 
     @cached_property
     def points(self) -> list[Point]:
@@ -130,15 +133,16 @@ def is_comparison(out: Path) -> bool:
     return bool(kind == KIND)
 
 
-def read_findings(out: Path) -> Findings:
-    """All that a folder holds."""
+def read_findings(out: Path, words: Words = str) -> Findings:
+    """All that a folder holds; ``words`` is how its reader is to be spoken to."""
     store = Store(out / STORE, read_only=True, row_type=Result)
     try:
         settings = store.settings()
         results = [result for name in EXPERIMENTS for result in store.rows(name)]
     finally:
         store.close()
-    return Findings(settings, [result for result in results if _is_asked_for(result, settings)])
+    asked_for = [result for result in results if _is_asked_for(result, settings)]
+    return Findings(settings, asked_for, words)
 
 
 def _is_asked_for(result: Result, settings: dict[str, Any]) -> bool:

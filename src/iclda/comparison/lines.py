@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from .._messages import Hint, Text, Words
 from .._phrases import printable
 from ..experiments.layout import NOTHING
-from ..tabular.messages import with_options
 from .contestants import SUPERVISED
 from .preflight import FINE, NOTE, WARNING, Remark
 from .results import COMPARISON
@@ -79,12 +79,12 @@ def preflight_lines(remarks: Sequence[Remark], width: int, style: Style = plain)
     return lines
 
 
-def method_lines(settings: Mapping[str, Any], width: int) -> list[str]:
+def method_lines(settings: Mapping[str, Any], width: int, words: Words = str) -> list[str]:
     """How the comparison is made."""
-    return ["How", *(line for text in protocol(settings) for line in _wrapped(text, width))]
+    return ["How", *(line for text in protocol(settings, words) for line in _wrapped(text, width))]
 
 
-def protocol(settings: Mapping[str, Any]) -> list[str]:
+def protocol(settings: Mapping[str, Any], words: Words = str) -> list[str]:
     """The comparison in sentences."""
     folds, repeats = settings["folds"], settings["repeats"]
     n_labels, n_unlabeled = settings["n_labels"], settings["n_unlabeled"]
@@ -105,7 +105,7 @@ def protocol(settings: Mapping[str, Any]) -> list[str]:
         )
     sentences.append(
         "Filling gaps, encoding categories and scaling are learned from the training rows of each "
-        f"fold. Shrinkage: {_shrinkage_words(settings['shrinkage'])}."
+        f"fold. Shrinkage: {words(_shrinkage_words(settings['shrinkage']))}."
     )
     if settings["is_slow"]:
         sentences.append(
@@ -119,7 +119,7 @@ def protocol(settings: Mapping[str, Any]) -> list[str]:
 
 def _shrinkage_words(text: str) -> str:
     if text == "0":
-        return "none (--shrinkage changes that)"
+        return Text("none (", Hint("shrinkage"), " changes that)")
     if text == "0,auto":
         return "with few labels for so many columns, methods run without and with it (shrunk)"
     return f"{text.replace(',', ', ')}, as asked for"
@@ -225,7 +225,7 @@ def failure_texts(findings: Findings) -> list[str]:
     """Methods that failed in the comparison, how often, and the first reason."""
     n_splits = findings.settings["folds"] * findings.settings["repeats"]
     return [
-        printable(with_options(f"{name} failed in {count:,} of {n_splits:,} splits: {words}"))
+        printable(f"{name} failed in {count:,} of {n_splits:,} splits: {words}")
         for name, (count, words) in findings.failures.items()
     ]
 
@@ -237,7 +237,7 @@ def curve_failure_texts(findings: Findings) -> list[str]:
         f"On the learning curves {name} failed in {count:,} of {n_fits[name]:,} fits: {words}"
         for name, (count, words) in findings.curve_failures.items()
     ]
-    return [printable(with_options(text)) for text in texts]
+    return list(map(printable, texts))
 
 
 def fit_command(findings: Findings) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 import traceback
 import warnings
@@ -15,16 +14,14 @@ import numpy as np
 from sklearn.base import clone
 
 from .._core.types import AnyArray, Array
+from .._messages import NoUnlabeledRowsWarning, Text, Words, message_of
 from .._supervised import SupervisedLDA
 from .._versions import versions_text
 from ..experiments.cells import Cell
 from ..tabular import pipeline, preprocessing
-from ..tabular.messages import NO_UNLABELED, with_options
 from .contestants import Contestant, Size
 from .results import Result, bins_of, brier_of, error_of, write_bins
 from .splits import Splits, Take
-
-_COLUMN = re.compile(r"\bcolumn (\d+)\b")
 
 
 @dataclass(frozen=True)
@@ -36,6 +33,7 @@ class Data:
     contestants: tuple[Contestant, ...]
     missing: str
     seed: int
+    words: Words = str  # of warnings and errors that are kept
 
     @cached_property
     def steps(self) -> list[Any]:
@@ -75,9 +73,10 @@ def run_cell(cell: Cell, sets: Mapping[str, Data], names: Sequence[str]) -> list
     try:
         take = data.splits.take(cell)
         encoded = encode(data, take)
-    except Exception:  # whatever it is, the other cells go on
-        return [failed(cell, each.name, traceback.format_exc()) for each in chosen]
-    results = [_run_fit(cell, each, take, encoded, data.seed) for each in chosen]
+    except Exception as error:  # whatever it is, the other cells go on
+        failure = _traceback(error, data.words)
+        return [failed(cell, each.name, failure) for each in chosen]
+    results = [_run_fit(cell, each, take, encoded, data) for each in chosen]
     return [replace(each, seed=data.seed, versions=versions_text()) for each in results]
 
 
@@ -107,17 +106,19 @@ def encode(data: Data, take: Take) -> Encoded:
     )
 
 
-def _run_fit(cell: Cell, contestant: Contestant, take: Take, encoded: Encoded, seed: int) -> Result:
+def _run_fit(
+    cell: Cell, contestant: Contestant, take: Take, encoded: Encoded, data: Data
+) -> Result:
     start = time.perf_counter()
     blank = failed(cell, contestant.name, None)
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            model = contestant.classifier(seed, encoded.size.n_unknowns)
+            model = contestant.classifier(data.seed, encoded.size.n_unknowns)
             found = _measured(model.fit(encoded.train, encoded.y), encoded)
-        found["remarks"] = _remarks(caught, encoded.names)
-    except Exception:  # a failed fit is a row with its traceback: never a zero, never a crash
-        found = {"failure": traceback.format_exc()}
+        found["remarks"] = _remarks(caught, encoded.names, data.words)
+    except Exception as error:  # a failed fit is a row with its traceback, never a crash
+        found = {"failure": _traceback(error, data.words)}
     return replace(
         blank,
         n_labeled=int(take.is_labeled.sum()),
@@ -128,11 +129,20 @@ def _run_fit(cell: Cell, contestant: Contestant, take: Take, encoded: Encoded, s
     )
 
 
-def _remarks(caught: list[warnings.WarningMessage], names: Sequence[str]) -> str:
-    """Warnings, with names for the numbers of columns and options for parameters."""
-    texts = [str(one.message) for one in caught if issubclass(one.category, UserWarning)]
-    named = [_COLUMN.sub(lambda found: f"column {names[int(found[1])]!r}", one) for one in texts]
-    return "\n".join(with_options(t) for t in dict.fromkeys(named) if NO_UNLABELED not in t)
+def _remarks(caught: list[warnings.WarningMessage], names: Sequence[str], words: Words) -> str:
+    """Messages of warnings, each once, with the names of columns."""
+    raised = [one.message for one in caught if isinstance(one.message, UserWarning)]
+    texts = [message_of(one) for one in raised if not isinstance(one, NoUnlabeledRowsWarning)]
+    named = [text.with_names(names) if isinstance(text, Text) else text for text in texts]
+    return "\n".join(dict.fromkeys(map(words, named)))
+
+
+def _traceback(error: Exception, words: Words) -> str:
+    """The traceback of an error, which ends in its message."""
+    lines, message = traceback.format_exception(error), message_of(error)
+    if isinstance(message, Text):
+        lines[-1] = f"{type(error).__name__}: {words(message)}\n"
+    return "".join(lines)
 
 
 def _measured(model: Any, encoded: Encoded) -> dict[str, Any]:

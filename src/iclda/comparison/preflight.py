@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._core.types import AnyArray
+from .._messages import Hint, Text
 from .._phrases import listed, plural
 from ..tabular import Table, preprocessing
 from ..tabular.columns import BOOLEAN, CATEGORY, NUMBER, kinds_of
@@ -137,8 +138,12 @@ def missing_remark(table: Table, missing: str) -> Remark:
     return Remark(
         NOTE,
         "Missing",
-        f"empty cells in {plural(len(gaps), 'column')}: {gappy}. They are filled in within each "
-        "fold, with what its training rows show (--missing refuse stops instead).",
+        Text(
+            f"empty cells in {plural(len(gaps), 'column')}: {gappy}. They are filled in within "
+            "each fold, with what its training rows show (",
+            Hint("missing", "refuse"),
+            " stops instead).",
+        ),
     )
 
 
@@ -173,8 +178,14 @@ def collinear_remark(sample: Sample) -> Remark:
         return Remark(
             WARNING,
             "Collinear",
-            f"there are more features ({n_features:,}) than rows ({n_rows:,}): leave columns out "
-            "(--drop), or use --shrinkage auto.",
+            Text(
+                f"there are more features ({n_features:,}) than rows ({n_rows:,}): leave columns "
+                "out (",
+                Hint("drop"),
+                "), or use ",
+                Hint("shrinkage", "auto"),
+                ".",
+            ),
         )
     dependent = inspection.dependent_columns(sample.values)
     if dependent:
@@ -232,9 +243,15 @@ def agreement_remarks(sample: Sample) -> list[Remark]:
         Remark(
             WARNING,
             "Giveaway",
-            f"{name!r} is {values} on all labeled rows. If it is made from the answer, leave it "
-            "out (--drop); if not, the methods may still lean on it alone and give probabilities "
-            "of 0 or 1: compare with --shrinkage auto.",
+            Text(
+                f"{name!r} is {values} on all labeled rows. If it is made from the answer, leave "
+                "it out (",
+                Hint("drop"),
+                "); if not, the methods may still lean on it alone and give probabilities of 0 or "
+                "1: compare with ",
+                Hint("shrinkage", "auto"),
+                ".",
+            ),
         )
         for name, values in found.items()
     ]

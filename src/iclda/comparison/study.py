@@ -7,12 +7,13 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+from .._messages import Hint, ParameterError, Text, Words
 from .._versions import versions
 from ..experiments.cells import Cell
 from ..experiments.engine import Advance, Work, run_missing, run_tasks
@@ -85,6 +86,7 @@ class Comparison:
     command: str = ""
     unlabeled: str | None = None  # how the table was read
     dropped: tuple[str, ...] = ()
+    words: Words = str  # of remarks and failures that are kept for whoever reads the report
 
     @property
     def name(self) -> str:
@@ -145,7 +147,8 @@ class Comparison:
     @cached_property
     def remarks(self) -> list[Remark]:
         """The table in words."""
-        return preflight(self.table, self.sample, self.splits, self.missing)
+        found = preflight(self.table, self.sample, self.splits, self.missing)
+        return [replace(remark, text=self.words(remark.text)) for remark in found]
 
 
 def _rarest(table: Table) -> tuple[str, int]:
@@ -162,27 +165,43 @@ def check_labels(comparison: Comparison) -> None:
             "train on and one to test: label more rows. `iclda fit` needs one only."
         )
     if comparison.folds is not None and not 2 <= comparison.folds <= count:
-        raise ValueError(
-            f"--folds {comparison.folds} must lie between 2 and {count}, the number of labeled "
-            f"rows of class {name!r}: every fold tests a row of every class."
+        raise ParameterError(
+            Text(
+                Hint("folds", comparison.folds),
+                f" must lie between 2 and {count}, the number of labeled rows of class {name!r}: "
+                "every fold tests a row of every class.",
+            ),
+            parameter="folds",
+            value=comparison.folds,
         )
     n_labels = int(comparison.table.is_labeled.sum())
     if comparison.n_labeled is None:
         if n_labels == len(comparison.table.labels):
             raise ValueError(
-                f"All {n_labels:,} rows are labeled, so that there is nothing to compare: pass "
-                "--labeled 30, say, to hide the other labels, --unlabeled VALUE if a value of the "
-                "target marks unlabeled rows, or --unlabeled-file."
+                Text(
+                    f"All {n_labels:,} rows are labeled, so that there is nothing to compare: "
+                    "pass ",
+                    Hint("n_labeled", 30),
+                    ", say, to hide the other labels, ",
+                    Hint("unlabeled", text="unlabeled", kind="any"),
+                    " if a value of the target marks unlabeled rows, or ",
+                    Hint("unlabeled_file"),
+                    ".",
+                )
             )
         return
     n_folds = comparison.folds or min(FOLDS, count)
     most = n_labels - -(-n_labels // n_folds) - 1
     least = len(comparison.table.classes)
     if not least <= comparison.n_labeled <= most:
-        raise ValueError(
-            f"--labeled {comparison.n_labeled} must lie between {least}, one label a class, and "
-            f"{most:,}, which leaves labels to hide among the rows that train ({n_labels:,} labels "
-            f"in {n_folds} folds)."
+        raise ParameterError(
+            Text(
+                Hint("n_labeled", comparison.n_labeled),
+                f" must lie between {least}, one label a class, and {most:,}, which leaves labels "
+                f"to hide among the rows that train ({n_labels:,} labels in {n_folds} folds).",
+            ),
+            parameter="n_labeled",
+            value=comparison.n_labeled,
         )
 
 
@@ -191,7 +210,7 @@ def check_out(comparison: Comparison) -> None:
     out = comparison.out
     for folder in (out, *out.parents):
         if folder.exists() and not folder.is_dir():
-            raise ValueError(f"--out {out}: {folder} is a file, name a folder.")
+            raise _bad_out(out, f": {folder} is a file, name a folder.")
     if (out / STORE).exists():
         store = Store(out / STORE, read_only=True, row_type=Result)
         try:
@@ -201,9 +220,10 @@ def check_out(comparison: Comparison) -> None:
         return
     strange = [name for name in FILES.values() if (out / name).exists()]
     if strange:
-        raise ValueError(
-            f"--out {out} holds {' and '.join(strange)} that no comparison there has written, for "
-            f"there is no {STORE} beside: name another folder, or move it away."
+        raise _bad_out(
+            out,
+            f" holds {' and '.join(strange)} that no comparison there has written, for there is no "
+            f"{STORE} beside: name another folder, or move it away.",
         )
 
 
@@ -214,9 +234,13 @@ def make_out(comparison: Comparison) -> None:
         with tempfile.TemporaryFile(dir=comparison.out):
             pass
     except OSError as error:
-        raise ValueError(
-            f"--out {comparison.out} cannot be written to ({error.strerror}): name another folder."
+        raise _bad_out(
+            comparison.out, f" cannot be written to ({error.strerror}): name another folder."
         ) from error
+
+
+def _bad_out(out: Path, problem: str) -> ParameterError:
+    return ParameterError(Text(Hint("out", out), problem), parameter="out", value=out)
 
 
 def _agree(store: Store, comparison: Comparison) -> dict[str, Any]:
@@ -224,8 +248,12 @@ def _agree(store: Store, comparison: Comparison) -> dict[str, Any]:
     names = [name for name in store.settings().get("data", {}) if name != comparison.name]
     if names:
         raise StoreError(
-            f"{comparison.out} holds the comparison of {', '.join(names)}, and this one is of "
-            f"{comparison.name}: use another --out, or remove the folder."
+            Text(
+                f"{comparison.out} holds the comparison of {', '.join(names)}, and this one is of "
+                f"{comparison.name}: use another ",
+                Hint("out"),
+                ", or remove the folder.",
+            )
         )
     return store.agreed(**_agreed(comparison))
 
@@ -280,6 +308,7 @@ class Run:
             self.comparison.contestants,
             self.comparison.missing,
             self.comparison.seed,
+            self.comparison.words,
         )
 
     def _compute(

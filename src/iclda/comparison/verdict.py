@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from .._messages import Hint, Text
 from .._phrases import listed
 from .summary import BRIER, ERROR, LOSS, Difference, Outcome
 
@@ -39,8 +40,12 @@ def decide(outcome: Outcome, n_tested: int, n_kept: int | None = None) -> Verdic
         return Verdict(
             UNKNOWN,
             None,
-            "No answer: supervised LDA, which the others are measured by, could not be fitted; "
-            "label more rows, or pass --shrinkage auto.",
+            Text(
+                "No answer: supervised LDA, which the others are measured by, could not be fitted; "
+                "label more rows, or pass ",
+                Hint("shrinkage", "auto"),
+                ".",
+            ),
         )
     if not rivals:
         return Verdict(UNKNOWN, baseline, "No answer: no method but supervised LDA has numbers.")

@@ -13,7 +13,7 @@ from .curves import summarize_curves, write_curves
 from .figures import draw_toy, save, write_figures
 from .published import published_points
 from .report import ReportContent, write_report
-from .store import Store, StoreError
+from .store import Store, differs
 from .study import STORE
 from .tables import DatasetFacts, find_gaps, summarize, write_tables
 from .toy import toy_panels
@@ -64,10 +64,7 @@ def draw_toy_figure(out: Path, seed: int) -> list[Path]:
         stored = store.settings().get("seed", seed)
         store.close()
         if stored != seed:
-            raise StoreError(
-                f"{out} holds rows made with seed {stored}, and this run asks for seed {seed}: "
-                f"use another --out, or --seed {stored}."
-            )
+            raise differs(out, "seed", stored, seed)
     return save(draw_toy(toy_panels(seed)), out / "figures" / "toy")
 
 

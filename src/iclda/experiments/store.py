@@ -9,10 +9,12 @@ from dataclasses import astuple, fields
 from pathlib import Path
 from typing import Any
 
+from .._messages import Hint, Text
 from .cells import Cell, Row
 
 _KEY = ("experiment", "dataset", "repeat", "part", "method")
 FORMAT = 1
+_OUT = Hint("out")
 
 
 class StoreError(Exception):
@@ -31,7 +33,13 @@ class Store:
         self.path, self._row_type = path, row_type
         self._columns = [field.name for field in fields(row_type)]  # type: ignore[arg-type]
         if read_only and not path.exists():
-            raise StoreError(f"{path} does not exist: run an experiment with --out first.")
+            raise StoreError(
+                Text(
+                    f"{path} does not exist: run an experiment with ",
+                    Hint("out", path.parent),
+                    " first.",
+                )
+            )
         self._lock: Any = None
         self._connection = sqlite3.connect(":memory:")
         try:
@@ -62,8 +70,12 @@ class Store:
         found = self.settings().get("format", FORMAT)
         if found != FORMAT:
             raise StoreError(
-                f"{self.path} has format {found}, and this version reads {FORMAT}: use the version "
-                "of iclda that wrote it, or another --out."
+                Text(
+                    f"{self.path} has format {found}, and this version reads {FORMAT}: use the "
+                    "version of iclda that wrote it, or another ",
+                    _OUT,
+                    ".",
+                )
             )
 
     def settings(self) -> dict[str, Any]:
@@ -89,15 +101,16 @@ class Store:
                 changed = sorted(key for key in both if value[key] != stored[name][key])
                 if changed:
                     raise StoreError(
-                        f"{self.path.parent} holds rows of other data for {', '.join(changed)}: "
-                        "use another --out, or remove the folder."
+                        Text(
+                            f"{self.path.parent} holds rows of other data for "
+                            f"{', '.join(changed)}: use another ",
+                            _OUT,
+                            ", or remove the folder.",
+                        )
                     )
                 values[name] = {**stored[name], **value}
             elif name in stored and stored[name] != value:
-                raise StoreError(
-                    f"{self.path.parent} holds rows made with {name} {stored[name]}, and this run "
-                    f"asks for {name} {value}: use another --out, or --{name} {stored[name]}."
-                )
+                raise differs(self.path.parent, name, stored[name], value)
         return values
 
     def add(self, rows: Iterable[Any]) -> None:
@@ -153,20 +166,41 @@ def _lock(path: Path) -> Any:
     except BlockingIOError:
         file.close()
         raise StoreError(
-            f"Another run is writing to {path.parent}: wait for it, or use another --out."
+            Text(
+                f"Another run is writing to {path.parent}: wait for it, or use another ", _OUT, "."
+            )
         ) from None
     return file
 
 
+def differs(folder: Path, name: str, stored: Any, asked: Any) -> StoreError:
+    """The error of a folder whose rows were made with another value of a parameter."""
+    return StoreError(
+        Text(
+            f"{folder} holds rows made with {name} {stored}, and this run asks for {name} {asked}: "
+            "use another ",
+            _OUT,
+            ", or ",
+            Hint(name, stored),
+            ".",
+        )
+    )
+
+
 def _explained(path: Path, error: Exception) -> str:
-    if isinstance(error, sqlite3.OperationalError) and "no such" in str(error):
-        return f"{path} is no store of this version of iclda ({error}): use another --out."
-    if isinstance(error, sqlite3.DatabaseError) and "not a database" in str(error):
-        return f"{path} is no store of iclda, or it is damaged: use another --out, or remove it."
-    if isinstance(error, sqlite3.DatabaseError) and "malformed" in str(error):
+    code = getattr(error, "sqlite_errorcode", None)
+    if code == sqlite3.SQLITE_ERROR:  # our statements are fixed: a table or column is missing
+        return Text(
+            f"{path} is no store of this version of iclda ({error}): use another ", _OUT, "."
+        )
+    if code == sqlite3.SQLITE_NOTADB:
+        return Text(
+            f"{path} is no store of iclda, or it is damaged: use another ", _OUT, ", or remove it."
+        )
+    if code is not None and code & 0xFF == sqlite3.SQLITE_CORRUPT:  # the rest says where
         return f"{path} is damaged: restore it from a copy, or remove it and run again."
     if isinstance(error, FileExistsError):
-        return f"--out {path.parent} is a file: name a folder."
+        return Text(_OUT, f" {path.parent} is a file: name a folder.")
     if isinstance(error, OSError) and error.strerror:
         return f"Cannot use {path}: {error.strerror}."
     return f"Cannot use {path}: {error}."

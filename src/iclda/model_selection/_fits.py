@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -17,11 +16,10 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 
 from .._core.types import AnyArray
 from .._labels import Labels
+from .._messages import NoUnlabeledRowsWarning
 from ._masking import storable
 from ._rows import cut
 from .parts import Part
-
-_NO_UNLABELED_ROWS = re.compile(r"\w+ got no unlabeled rows")
 
 
 @dataclass(frozen=True)
@@ -62,7 +60,7 @@ class Task:
                 score, failure = float(self.error_score), error
         warned = [(record.category, str(record.message)) for record in records]
         if is_labeled.all():  # asked for by n_unlabeled=0
-            warned = [found for found in warned if not _NO_UNLABELED_ROWS.match(found[1])]
+            warned = [found for found in warned if not issubclass(found[0], NoUnlabeledRowsWarning)]
         n_labeled = int(is_labeled.sum())
         return Result(score, n_labeled, len(rows) - n_labeled, warned, failure)
 

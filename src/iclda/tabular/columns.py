@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._core.types import AnyArray
+from .._messages import ColumnError, Hint, Text, message_of
 from .cells import number_in, texts_of
 
 NUMBER, BOOLEAN, CATEGORY = "number", "boolean", "category"
@@ -38,20 +39,23 @@ _NUMBER_AS_TEXT = re.compile(
 def kinds_of(features: Any) -> dict[str, str]:
     """Kind of every column of a pandas frame, by name.
 
-    Raises ValueError that names the columns and the way out for dates, ids, free text, numbers
+    Raises ColumnError that names the columns and the way out for dates, ids, free text, numbers
     mixed with text, and values that are neither number nor text.
     """
     _check_names(features)
-    kinds, problems = {}, []
+    kinds: dict[str, str] = {}
+    problems: dict[str, str] = {}
     for name in features.columns:
         try:
             kinds[name] = _kind_of(features[name], name)
-        except ValueError as error:
-            problems.append(str(error))
+        except ColumnError as error:
+            problems[name] = message_of(error)
     if problems:
+        first, *others = list(problems.values())[:_TOLD]
         n_more = len(problems) - _TOLD
-        more = [f"{n_more} more columns cannot be used."] if n_more > 0 else []
-        raise ValueError(" ".join([*problems[:_TOLD], *more]))
+        more = f" {n_more} more columns cannot be used." if n_more > 0 else ""
+        spaced = [part for other in others for part in (" ", other)]
+        raise ColumnError(Text(first, *spaced, more), column=next(iter(problems)))
     return kinds
 
 
@@ -71,13 +75,17 @@ def _check_names(features: Any) -> None:
         )
     for name in features.columns:
         if not isinstance(name, str):
-            raise ValueError(
+            raise ColumnError(
                 f"Column names must be text, got {name!r}: rename it, for example by "
-                "features.columns = features.columns.astype(str)."
+                "features.columns = features.columns.astype(str).",
+                column=name,
             )
     twice = features.columns[features.columns.duplicated()]
     if len(twice):
-        raise ValueError(f"The column name {twice[0]!r} stands there twice: rename one of them.")
+        raise ColumnError(
+            f"The column name {twice[0]!r} stands there twice: rename one of them.",
+            column=twice[0],
+        )
 
 
 def _kind_of(series: Any, name: str) -> str:
@@ -89,11 +97,9 @@ def _kind_of(series: Any, name: str) -> str:
     if code in "iuf":
         return NUMBER
     if code in "mM":
-        raise ValueError(_date_message(name, series.dropna().iloc[0]))
+        raise _of_dates(name, series.dropna().iloc[0])
     if code == "c":
-        raise ValueError(
-            f"Column {name!r} holds complex numbers: split it into two columns, or {_drop(name)}."
-        )
+        raise _unusable(name, "complex numbers: split it into two columns, or ")
     return _kind_of_objects(series, name)
 
 
@@ -102,12 +108,9 @@ def _kind_of_objects(series: Any, name: str) -> str:
     types = {type(value) for value in present}
     odd = [value for value in present if not isinstance(value, (str, bool, int, float, np.generic))]
     if odd and isinstance(odd[0], (datetime.date, datetime.time, datetime.timedelta)):
-        raise ValueError(_date_message(name, odd[0]))
+        raise _of_dates(name, odd[0])
     if odd:
-        raise ValueError(
-            f"Column {name!r} holds values that are neither numbers nor text, for example "
-            f"{odd[0]!r}: {_drop(name)}."
-        )
+        raise _unusable(name, f"values that are neither numbers nor text, for example {odd[0]!r}: ")
     if types and all(issubclass(kind, (int, float, np.number)) for kind in types - {bool}):
         return NUMBER
     _refuse_text(texts_of(present), name)
@@ -121,24 +124,24 @@ def _refuse_text(texts: AnyArray, name: str) -> None:
     are_most_numbers = bool(values) and len(odd) <= len(values) / 2
     are_ids = len(unique) > max(_FEW_TEXTS, len(values) / 2) or 2 < len(unique) == len(values)
     if odd and (are_most_numbers or are_ids) and _are_mostly(_NUMBER_AS_TEXT, unique):
-        raise ValueError(
-            f"Column {name!r} holds numbers written as text, for example {odd[0]!r}: write them "
-            "with digits and a decimal point alone, without signs for thousands, money or "
-            f"percent, or {_drop(name)}."
+        raise _unusable(
+            name,
+            f"numbers written as text, for example {odd[0]!r}: write them with digits and a "
+            "decimal point alone, without signs for thousands, money or percent, or ",
         )
     if are_most_numbers:
-        raise ValueError(
-            f"Column {name!r} holds numbers, but text in {len(odd)} of {len(values)} rows, for "
-            f"example {(odd or values)[0]!r}: empty these cells if the number is unknown, or "
-            f"{_drop(name)}."
+        raise _unusable(
+            name,
+            f"numbers, but text in {len(odd)} of {len(values)} rows, for example "
+            f"{(odd or values)[0]!r}: empty these cells if the number is unknown, or ",
         )
     if _are_mostly(_DATE, unique):
-        raise ValueError(_date_message(name, unique[0]))
+        raise _of_dates(name, unique[0])
     if are_ids:
-        raise ValueError(
-            f"Column {name!r} holds {len(unique)} different texts in {len(values)} rows, for "
-            f"example {values[0]!r}: nothing can be learned from names, ids or free text, so "
-            f"{_drop(name)}."
+        raise _unusable(
+            name,
+            f"{len(unique)} different texts in {len(values)} rows, for example {values[0]!r}: "
+            "nothing can be learned from names, ids or free text, so ",
         )
 
 
@@ -147,12 +150,19 @@ def _are_mostly(pattern: re.Pattern[str], texts: Sequence[str]) -> bool:
     return bool(texts) and n_found >= _MOSTLY * len(texts)
 
 
-def _date_message(name: str, example: Any) -> str:
-    return (
-        f"Column {name!r} holds dates or times, for example {example}: turn them into numbers, "
-        f"for example of days since the first one, or {_drop(name)}."
+def _of_dates(name: str, example: Any) -> ColumnError:
+    return _unusable(
+        name,
+        f"dates or times, for example {example}: turn them into numbers, for example of days since "
+        "the first one, or ",
     )
 
 
-def _drop(name: str) -> str:
-    return f"drop the column {name!r}"
+def _unusable(name: str, held: str) -> ColumnError:
+    """The error of a column that holds something else, which ends in dropping the column."""
+    return ColumnError(Text(f"Column {name!r} holds {held}", drop_hint(name), "."), column=name)
+
+
+def drop_hint(name: str) -> Hint:
+    """Drop a column of the table."""
+    return Hint("drop", name, text=f"drop the column {name!r}", kind="column")

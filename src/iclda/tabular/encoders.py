@@ -11,8 +11,9 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
 from .._core.types import AnyArray, Array
+from .._messages import ColumnError, Hint, Text
 from .cells import text_of, texts_of
-from .columns import BOOLEAN, CATEGORY, NUMBER, is_boolean
+from .columns import BOOLEAN, CATEGORY, NUMBER, drop_hint, is_boolean
 from .requirements import require
 
 _SMALLEST, _LARGEST = 1e-150, 1e150  # beyond, sums of squares over- or underflow
@@ -163,9 +164,14 @@ def refuse_clashes(features: Any, kinds: Mapping[str, str]) -> None:
         for made in _possible_names(features[name], name, kind):
             other = makers.setdefault(made, name)
             if other != name:
-                raise ValueError(
-                    f"Columns {other!r} and {name!r} would both become a feature named {made!r}: "
-                    f"rename one of them, or drop the column {other!r}."
+                raise ColumnError(
+                    Text(
+                        f"Columns {other!r} and {name!r} would both become a feature named "
+                        f"{made!r}: rename one of them, or ",
+                        drop_hint(other),
+                        ".",
+                    ),
+                    column=other,
                 )
 
 
@@ -181,10 +187,16 @@ def _possible_names(series: Any, name: str, kind: str) -> list[str]:
 def refuse_gaps(is_gap: AnyArray, name: str) -> None:
     """ValueError that counts the gaps of a column."""
     if is_gap.any():
-        raise ValueError(
-            f"Column {name!r} is empty in {is_gap.sum()} of {len(is_gap)} rows, and empty cells "
-            "are to be refused: fill them in, drop the rows or the column, or pass "
-            "missing='impute'."
+        raise ColumnError(
+            Text(
+                f"Column {name!r} is empty in {is_gap.sum()} of {len(is_gap)} rows, and empty "
+                "cells are to be refused: fill them in, ",
+                Hint("drop", text="drop the rows or the column", kind="rows or column"),
+                ", or pass ",
+                Hint("missing", "impute"),
+                ".",
+            ),
+            column=name,
         )
 
 
@@ -195,11 +207,16 @@ def _refuse_extremes(numbers: Array, name: str) -> None:
     if largest <= _LARGEST and not 0 < deviation < _SMALLEST:
         return
     power = f"{largest:.0e}".split("e")[1]
-    raise ValueError(
-        f"Column {name!r} holds numbers up to {largest:.3g} in size, with a standard deviation of "
-        f"{deviation:.3g}, and nothing above {_LARGEST:g} or that varies by less than "
-        f"{_SMALLEST:g} can be computed with: rescale the column, for example divide it by "
-        f"1e{power}, or drop the column {name!r}."
+    raise ColumnError(
+        Text(
+            f"Column {name!r} holds numbers up to {largest:.3g} in size, with a standard deviation "
+            f"of {deviation:.3g}, and nothing above {_LARGEST:g} or that varies by less than "
+            f"{_SMALLEST:g} can be computed with: rescale the column, for example divide it by "
+            f"1e{power}, or ",
+            drop_hint(name),
+            ".",
+        ),
+        column=name,
     )
 
 
@@ -211,15 +228,17 @@ def _is_plain(dtype: Any) -> bool:
 def _as_numbers(series: Any, name: str) -> Array:
     pandas = require("pandas")
     if series.dtype.kind in "mMc":
-        raise ValueError(
-            f"Column {name!r} must hold numbers, got {series.dtype}: turn it into numbers first."
+        raise ColumnError(
+            f"Column {name!r} must hold numbers, got {series.dtype}: turn it into numbers first.",
+            column=name,
         )
     numbers = pandas.to_numeric(series, errors="coerce")
     is_text = numbers.isna() & series.notna()
     if is_text.any():
-        raise ValueError(
+        raise ColumnError(
             f"Column {name!r} must hold numbers, got {series[is_text].iloc[0]!r}: empty the cell "
-            "if the number is unknown."
+            "if the number is unknown.",
+            column=name,
         )
     return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
 

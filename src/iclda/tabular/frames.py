@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .._core.types import AnyArray
+from .._messages import ColumnError, Hint, Text
 from .cells import texts_of
 from .files import TableFile
 from .requirements import require
@@ -54,9 +55,10 @@ def refuse_infinity(features: Any, file: TableFile, n_before: int = 0) -> None:
             is_infinite = np.isinf(features[name].to_numpy())
             if is_infinite.any():
                 row = n_before + int(np.argmax(is_infinite)) + file.first_row
-                raise ValueError(
+                raise ColumnError(
                     f"{file.path}, row {row}, column {name!r}: holds infinity or a number too "
-                    "large to compute with. Replace it, or empty the cell."
+                    "large to compute with. Replace it, or empty the cell.",
+                    column=name,
                 )
 
 
@@ -66,13 +68,21 @@ def stacked(first: Any, second: Any, first_path: Path, second_path: Path) -> Any
     for name in first.columns:
         kinds = [_rough_kind(frame[name]) for frame in (first, second)]
         if "nothing" not in kinds and kinds[0] != kinds[1]:
-            raise ValueError(
-                f"Column {name!r} holds {kinds[0]} in {first_path} and {kinds[1]} in "
-                f"{second_path}, for example {_example(second[name])}. Mend it, or leave it out "
-                "by --drop."
+            raise ColumnError(
+                Text(
+                    f"Column {name!r} holds {kinds[0]} in {first_path} and {kinds[1]} in "
+                    f"{second_path}, for example {_example(second[name])}. Mend it, or ",
+                    *_left_out(name),
+                    ".",
+                ),
+                column=name,
             )
     columns = {name: _joined(first[name], second[name]) for name in first.columns}
     return pandas.DataFrame(columns)
+
+
+def _left_out(name: str) -> tuple[str, Hint]:
+    return "leave it out by ", Hint("drop", [name])
 
 
 def _rough_kind(series: Any) -> str:
@@ -104,7 +114,8 @@ def _example(series: Any) -> str:
 
 def without_row_numbers(features: Any) -> tuple[Any, list[str]]:
     """A frame without an index written out by accident, and what to say about row numbers."""
-    notes, nameless = [], []
+    notes: list[str] = []
+    nameless = []
     for name in features.columns:
         if not _numbers_rows(features[name]):
             continue
@@ -113,33 +124,49 @@ def without_row_numbers(features: Any) -> tuple[Any, list[str]]:
             nameless.append(name)
         else:
             notes.append(
-                f"Column {name!r} numbers the rows, which says nothing about new ones: leave it "
-                "out by --drop if it is no measurement."
+                Text(
+                    f"Column {name!r} numbers the rows, which says nothing about new ones: ",
+                    *_left_out(name),
+                    " if it is no measurement.",
+                )
             )
     return features.drop(columns=nameless), notes
 
 
-def notes_on_numbers(features: Any, file: TableFile, notes: Sequence[str]) -> list[str]:
-    """What to say about columns that are read as numbers and may be none."""
-    found = []
+def notes_on_numbers(features: Any, file: TableFile) -> list[str]:
+    """What to say about columns that are read as numbers and may be none.
+
+    Columns that number the rows have a note already.
+    """
+    found: list[str] = []
     for name in features.columns:
         if features[name].dtype.kind not in "iuf":
             continue
         if _is_too_long(features[name]):
             found.append(
-                f"Column {name!r} holds numbers of more than 15 digits, which are all the same to "
-                "that precision: subtract what they have in common, or leave it out by --drop."
+                Text(
+                    f"Column {name!r} holds numbers of more than 15 digits, which are all the same "
+                    "to that precision: subtract what they have in common, or ",
+                    *_left_out(name),
+                    ".",
+                )
             )
-        elif name in file.index and not any(f"Column {name!r}" in note for note in notes):
+        elif name in file.index and not _numbers_rows(features[name]):
             found.append(
-                f"Column {name!r} was the index of a pandas frame: leave it out by --drop if it is "
-                "no measurement."
+                Text(
+                    f"Column {name!r} was the index of a pandas frame: ",
+                    *_left_out(name),
+                    " if it is no measurement.",
+                )
             )
         elif name in file.zero_padded:
             found.append(
-                f"Column {name!r} holds digits that begin with 0 and counts as a number: if these "
-                "are codes, put a letter before them to make it a category, or leave it out by "
-                "--drop."
+                Text(
+                    f"Column {name!r} holds digits that begin with 0 and counts as a number: if "
+                    "these are codes, put a letter before them to make it a category, or ",
+                    *_left_out(name),
+                    ".",
+                )
             )
     return found
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from math import isinf
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._core.types import AnyArray
+from .._messages import Hint, Text
 from .._phrases import plural, quoted
 from .cells import number_in, texts_of, without_fraction
 from .dialect import EMPTY_WORDS
@@ -151,7 +151,11 @@ def notes_on_marks(labels: AnyArray, target: str) -> list[str]:
     if names["-1"] and None not in names and len(names) > 2:
         doubtful.append("-1")
     return [
-        f"{name!r} in column {target!r} counts as a class, of {plural(names[name], 'row')}: pass "
-        f"--unlabeled {shlex.quote(name)} if it marks unlabeled rows."
+        Text(
+            f"{name!r} in column {target!r} counts as a class, of {plural(names[name], 'row')}: "
+            "pass ",
+            Hint("unlabeled", name),
+            " if it marks unlabeled rows.",
+        )
         for name in doubtful
     ]

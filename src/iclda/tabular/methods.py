@@ -7,6 +7,8 @@ from typing import Any
 
 import iclda
 
+from .._messages import Hint, ParameterError, Text
+
 Shrinkage = float | str | None
 
 
@@ -97,5 +99,12 @@ def parse_shrinkage(text: str) -> Shrinkage:
     except ValueError:
         value = -1.0
     if not 0 <= value < 1:
-        raise ValueError(f"--shrinkage must be a number from 0 to below 1, or auto, got {text!r}.")
+        raise ParameterError(
+            Text(
+                Hint("shrinkage"),
+                f" must be a number from 0 to below 1, or auto, got {text!r}.",
+            ),
+            parameter="shrinkage",
+            value=text,
+        )
     return value or None

@@ -9,6 +9,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
+from .._messages import Hint, ParameterError, Text
 from .columns import CATEGORY, kinds_of
 from .encoders import CategoryEncoder, NumberEncoder, refuse_clashes, refuse_gaps
 
@@ -38,7 +39,11 @@ def preprocessing(features: Any, *, missing: str = "impute") -> ColumnTransforme
         Takes frames with these columns, in any order, and gives frames of numbers.
     """
     if missing not in MISSING:
-        raise ValueError(f"missing must be one of {', '.join(MISSING)}, got {missing!r}.")
+        raise ParameterError(
+            Text(Hint("missing"), f" must be one of {', '.join(MISSING)}, got {missing!r}."),
+            parameter="missing",
+            value=missing,
+        )
     kinds = kinds_of(features)
     refuse_clashes(features, kinds)
     if missing == "refuse":

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .._core.types import AnyArray
+from .._messages import ColumnError, Hint, Text
 from .._phrases import quoted
 from .files import TableFile, digest_of, open_table
 from .frames import (
@@ -124,7 +125,7 @@ def read_table(
     refuse_infinity(features, file)
     notes = notes_on_marks(labels, target)
     features, more_notes = without_row_numbers(features)
-    notes += [*more_notes, *notes_on_numbers(features, file, more_notes)]
+    notes += [*more_notes, *notes_on_numbers(features, file)]
     sources = [Source(str(path), digest_of(file.path), len(features))]
     if unlabeled_file is not None:
         more = _read_unlabeled(open_table(Path(unlabeled_file)), features, file.path)
@@ -139,9 +140,14 @@ def _read_unlabeled(file: TableFile, features: Any, first: Path) -> Any:
     """The columns of the first file from a second one."""
     lacking = [name for name in features.columns if name not in file.columns]
     if lacking:
-        raise ValueError(
-            f"{file.path} lacks {quoted(lacking, _MOST_NAMES)} of {first}: the unlabeled rows need "
-            "the same columns, in any order. Leave a column out of both by --drop."
+        raise ColumnError(
+            Text(
+                f"{file.path} lacks {quoted(lacking, _MOST_NAMES)} of {first}: the unlabeled rows "
+                "need the same columns, in any order. Leave a column out of both by ",
+                Hint("drop"),
+                ".",
+            ),
+            column=lacking[0],
         )
     frame = frame_of(file.read(as_text=[]).select(list(features.columns)))
     if frame.empty:
@@ -156,7 +162,8 @@ def _require_columns(file: TableFile, names: Sequence[str]) -> None:
             alike = [each for each in file.columns if each.casefold() == name.strip().casefold()]
             close = alike or difflib.get_close_matches(name, file.columns, n=1)
             hint = f" Did you mean {close[0]!r}?" if close else ""
-            raise ValueError(
+            raise ColumnError(
                 f"{file.path} has no column {name!r}.{hint} Its columns are "
-                f"{quoted(file.columns, _MOST_NAMES)}."
+                f"{quoted(file.columns, _MOST_NAMES)}.",
+                column=name,
             )

@@ -5,22 +5,25 @@ from __future__ import annotations
 import time
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from .._labels import resolve_priors
-from .messages import NO_UNLABELED, with_options
+from .._messages import Hint, NoUnlabeledRowsWarning, Text, message_of
 from .methods import Method
 from .preparation import pipeline, preprocessing
 from .table import Table
 
-_SUPERVISED = (
+_SUPERVISED = Text(
     "No row is unlabeled, so that this is a supervised fit. Rows with an empty target are "
-    "unlabeled; --unlabeled and --unlabeled-file name others."
+    "unlabeled; ",
+    Hint("unlabeled"),
+    " and ",
+    Hint("unlabeled_file"),
+    " name others.",
 )
 
 
@@ -49,7 +52,7 @@ def fit_table(
     model = pipeline(preprocessing(table.features, missing=missing), classifier)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        _fit(model, table)
+        model.fit(table.features, table.labels)
     found = model.predict(table.features[table.is_labeled])
     about = {
         "method": method.name,
@@ -64,28 +67,14 @@ def fit_table(
         "seconds": round(time.perf_counter() - start, 3),
         "empty_cells": {name: int(n) for name, n in table.features.isna().sum().items() if n},
         "notes": list(table.notes),
-        "warnings": [*_single_labels(table), *_told(caught)],
+        "warnings": [*_single_labels(table), *_messages(caught)],
     }
     return TableFit(model, about)
 
 
 def _check_priors(priors: Mapping[str, float] | None, table: Table) -> None:
     """Before anything is computed; classes of a table are text, and None marks no class."""
-    with _told_as_options():
-        resolve_priors(priors, np.array(table.classes, dtype=object), None)
-
-
-def _fit(model: Any, table: Table) -> None:
-    with _told_as_options():
-        model.fit(table.features, table.labels)
-
-
-@contextmanager
-def _told_as_options() -> Iterator[None]:
-    try:
-        yield
-    except ValueError as error:
-        raise ValueError(with_options(str(error))) from error
+    resolve_priors(priors, np.array(table.classes, dtype=object), None)
 
 
 def _single_labels(table: Table) -> list[str]:
@@ -101,9 +90,12 @@ def _single_labels(table: Table) -> list[str]:
     ]
 
 
-def _told(caught: list[warnings.WarningMessage]) -> list[str]:
-    """Warnings, each once."""
-    messages = dict.fromkeys(str(warning.message) for warning in caught)
-    return [
-        _SUPERVISED if NO_UNLABELED in message else with_options(message) for message in messages
-    ]
+def _messages(caught: list[warnings.WarningMessage]) -> list[str]:
+    """Messages of warnings, each once."""
+    raised = [warning.message for warning in caught if isinstance(warning.message, Warning)]
+    return list(
+        dict.fromkeys(
+            _SUPERVISED if isinstance(each, NoUnlabeledRowsWarning) else message_of(each)
+            for each in raised
+        )
+    )

@@ -51,7 +51,7 @@ def _view(findings: Findings) -> dict[str, Any]:
         "target": settings["target"],
         "fit_command": fit_command(findings),
         "remarks": findings.remarks,
-        "protocol": protocol(settings),
+        "protocol": protocol(settings, findings.words),
         "rule": RULE,
         "table": table_view(findings),
         "methods": method_views(findings),

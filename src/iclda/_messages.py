@@ -1,0 +1,111 @@
+"""Errors and warnings of our own, and messages whose ways out are values rather than words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+from typing import Any
+
+Words = Callable[[str], str]  # a message to the text that its reader sees; ``str`` for Python
+
+
+@dataclass(frozen=True)
+class Hint:
+    """A parameter that a message mentions, as a rule to keep or as a way out.
+
+    In Python it reads ``name``, ``name=value``, or ``text`` where that is given. Other readers word
+    it by parameter, value and kind: the command line by its options (``iclda.cli.words``).
+    """
+
+    parameter: str
+    value: Any = None
+    text: str | None = None
+    kind: str = ""  # tells apart the phrases in which a parameter occurs
+
+    def __str__(self) -> str:
+        if self.text is not None:
+            return self.text
+        if self.value is None:
+            return self.parameter
+        value = str(self.value) if isinstance(self.value, PurePath) else self.value
+        return f"{self.parameter}={value!r}"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of X: its number, and its name where that is known."""
+
+    number: int
+    name: str | None = None
+
+    @property
+    def label(self) -> str | int:
+        """Its name, or its number where it has none."""
+        return self.number if self.name is None else self.name
+
+    def __str__(self) -> str:
+        return f"column {self.label!r}"
+
+
+class Text(str):
+    """A message made of parts: words, hints and columns. As a string it is worded for Python."""
+
+    parts: tuple[str | Hint | Column, ...]
+
+    def __new__(cls, *parts: str | Hint | Column) -> Text:
+        """Join parts; those of texts among them are kept."""
+        text = super().__new__(cls, "".join(map(str, parts)))
+        text.parts = tuple(
+            inner for part in parts for inner in (part.parts if isinstance(part, Text) else (part,))
+        )
+        return text
+
+    @property
+    def hints(self) -> tuple[Hint, ...]:
+        """Parameters that it mentions, in their order."""
+        return tuple(part for part in self.parts if isinstance(part, Hint))
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """Columns of X that it is about, in their order."""
+        return tuple(part for part in self.parts if isinstance(part, Column))
+
+    def with_names(self, names: Sequence[str]) -> Text:
+        """The same message with the names of columns, for X without names."""
+        return Text(
+            *(
+                replace(part, name=names[part.number]) if isinstance(part, Column) else part
+                for part in self.parts
+            )
+        )
+
+
+class ParameterError(ValueError):
+    """A parameter has a value that it must not have: ``parameter``, ``value``."""
+
+    def __init__(self, message: str, *, parameter: str | None = None, value: Any = None) -> None:
+        super().__init__(message)
+        self.parameter, self.value = parameter, value
+
+
+class ColumnError(ValueError):
+    """A column holds what cannot be computed with: ``column``, its name, or its number in X."""
+
+    def __init__(self, message: str, *, column: str | int | None = None) -> None:
+        super().__init__(message)
+        self.column = column
+
+
+class NoUnlabeledRowsWarning(UserWarning):
+    """A semi-supervised classifier got labeled rows only: ``estimator``, the name of its class."""
+
+    def __init__(self, message: str, *, estimator: str | None = None) -> None:
+        super().__init__(message)
+        self.estimator = estimator
+
+
+def message_of(raised: BaseException) -> str:
+    """The message of an error or a warning: a ``Text`` where it was raised with one."""
+    first = raised.args[0] if len(raised.args) == 1 else None
+    return first if isinstance(first, Text) else str(raised)

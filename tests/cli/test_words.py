@@ -1,0 +1,107 @@
+"""The library speaks of parameters, the command line of options: one place knows both."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("typer", reason="the command line needs iclda[experiments]")
+
+import typer
+
+import iclda
+from iclda._messages import Column, Hint, Text
+from iclda.cli import app
+from iclda.cli.words import _PHRASES, all_in_options, in_options, option
+
+SOURCE = Path(iclda.__file__).parent
+LIBRARY = [
+    path
+    for path in sorted(SOURCE.rglob("*.py"))
+    if path.relative_to(SOURCE).parts[0] not in ("cli", "__main__.py")
+]
+COMPLETE_COMMANDS = {"fit_command"}  # functions that write commands for people to run
+
+
+def nodes(path):
+    """All nodes of a module but those of functions that write complete commands."""
+    left = [ast.parse(path.read_text())]
+    while left:
+        node = left.pop()
+        yield node
+        left += [
+            child
+            for child in ast.iter_child_nodes(node)
+            if getattr(child, "name", None) not in COMPLETE_COMMANDS
+        ]
+
+
+def hints():
+    """Parameter and kind of every hint that the library writes out."""
+    for path in LIBRARY:
+        for node in nodes(path):
+            is_hint = isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Hint"
+            if is_hint and isinstance(node.args[0], ast.Constant):
+                kinds = [word.value.value for word in node.keywords if word.arg == "kind"]
+                yield node.args[0].value, *(kinds or [""])
+
+
+def options():
+    commands = typer.main.get_command(app).commands.values()
+    return {name for command in commands for each in command.params for name in each.opts}
+
+
+def test_no_string_of_the_library_names_an_option():
+    found = [
+        f"{path.relative_to(SOURCE)}: {node.value}"
+        for path in LIBRARY
+        for node in nodes(path)
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and re.search(r"(?<![\w-])--[a-z]", node.value)
+    ]
+    assert not found
+
+
+def test_every_parameter_that_a_message_names_is_an_option_or_has_a_phrase():
+    known = options()
+    plain = {parameter for parameter, kind in hints() if not kind}
+    assert {"shrinkage", "drop", "out", "folds"} <= plain
+    assert [name for name in plain if option(Hint(name)) not in known] == []
+
+
+def test_phrases_are_those_that_the_library_needs_and_name_options():
+    assert {pair for pair in hints() if pair[1]} == set(_PHRASES)
+    named = {name for text in _PHRASES.values() for name in re.findall(r"--[a-z-]+", text)}
+    assert named <= options()
+
+
+@pytest.mark.parametrize(
+    ("hint", "shown"),
+    [
+        (Hint("shrinkage", "auto"), "--shrinkage auto"),
+        (Hint("n_labeled", 30), "--labeled 30"),
+        (Hint("unlabeled_file"), "--unlabeled-file"),
+        (Hint("drop", ["a b", "c"]), "--drop 'a b' --drop c"),
+        (Hint("unlabeled", "?"), "--unlabeled '?'"),
+        (Hint("method", "supervised", text="SupervisedLDA"), "--method supervised"),
+        (
+            Hint("drop", "odd", text="drop it", kind="column"),
+            "leave the column out by --drop 'odd'",
+        ),
+    ],
+)
+def test_hints_become_options(hint, shown):
+    assert option(hint) == shown
+
+
+def test_words_that_look_like_parameters_stay_what_they_are():
+    text = Text("Column 'pass shrinkage' and ", Column(1, "drop the column"), ": ", Hint("drop"))
+    assert in_options(text) == "Column 'pass shrinkage' and column 'drop the column': --drop"
+    assert in_options("priors must") == "priors must"
+
+
+def test_all_messages_of_a_summary_are_worded():
+    about = {"notes": [Text("pass ", Hint("drop"))], "n": 3, "more": {"text": "drop"}}
+    assert all_in_options(about) == {"notes": ["pass --drop"], "n": 3, "more": {"text": "drop"}}

@@ -1,0 +1,109 @@
+"""Errors and warnings of our own: classes with fields, and messages made of parts."""
+
+import copy
+import pickle
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from iclda import (
+    ColumnError,
+    ExpectationMaximizationLDA,
+    NoUnlabeledRowsWarning,
+    ParameterError,
+    SelfLearningLDA,
+    SupervisedLDA,
+)
+from iclda._messages import Column, Hint, Text, message_of
+
+X = np.array([[0.0, 1.0], [1.0, 0.0], [5.0, 4.0], [6.0, 7.0]])
+Y = np.array([0, 0, 1, 1])
+GAP = np.where(X == 4.0, np.nan, X)
+
+
+@pytest.mark.parametrize(
+    ("hint", "shown"),
+    [
+        (Hint("shrinkage"), "shrinkage"),
+        (Hint("shrinkage", "auto"), "shrinkage='auto'"),
+        (Hint("n_labeled", 30), "n_labeled=30"),
+        (Hint("drop", ["a b"]), "drop=['a b']"),
+        (Hint("out", Path("results")), "out='results'"),
+        (Hint("drop", "a", text="drop the column 'a'", kind="column"), "drop the column 'a'"),
+    ],
+)
+def test_hints_speak_of_parameters(hint, shown):
+    assert str(hint) == shown
+
+
+def test_a_text_is_the_string_of_its_parts():
+    inner = Text("pass ", Hint("shrinkage", 0.1))
+    text = Text("Look at ", Column(2), ": ", inner, ".")
+    assert text == "Look at column 2: pass shrinkage=0.1."
+    assert text.hints == (Hint("shrinkage", 0.1),)
+    assert text.columns == (Column(2),)
+
+
+def test_columns_get_their_names_from_whoever_knows_them():
+    named = Text("column 1 of ", Column(1), " and ", Column(0, "old")).with_names(["a", "it's"])
+    assert named == "column 1 of column \"it's\" and column 'a'"
+    assert [column.label for column in named.columns] == ["it's", "a"]
+
+
+@pytest.mark.parametrize("again", [copy.deepcopy, lambda kept: pickle.loads(pickle.dumps(kept))])
+@pytest.mark.parametrize(
+    "kept",
+    [
+        ParameterError(Text("pass ", Hint("folds", 3)), parameter="folds", value=1),
+        ColumnError(Text(Column(3), " is odd"), column=3),
+        NoUnlabeledRowsWarning("got none", estimator="SelfLearningLDA"),
+    ],
+)
+def test_errors_and_warnings_can_be_sent_to_other_processes(kept, again):
+    sent = again(kept)
+    assert type(sent) is type(kept)
+    assert vars(sent) == vars(kept)
+    assert str(sent) == str(kept)
+    assert getattr(message_of(sent), "parts", None) == getattr(message_of(kept), "parts", None)
+
+
+def test_the_message_of_an_error_of_others_is_its_string():
+    assert message_of(OSError(2, "No such file", "a.csv")) == "[Errno 2] No such file: 'a.csv'"
+    assert message_of(ValueError()) == ""
+
+
+def test_a_fit_without_unlabeled_rows_can_be_told_by_the_class_of_its_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", NoUnlabeledRowsWarning)
+        SelfLearningLDA().fit(X, Y)
+    with pytest.warns(NoUnlabeledRowsWarning) as caught:
+        SelfLearningLDA().fit(X, Y)
+    assert caught[0].message.estimator == "SelfLearningLDA"
+
+
+@pytest.mark.parametrize("priors", [[0.5, 0.6], {0: 1.0}, {0: 0.5, 1: 0.25, 2: 0.25}, "ab"])
+def test_errors_of_priors_tell_parameter_and_value(priors):
+    with pytest.raises(ParameterError, match="priors") as caught:
+        SupervisedLDA(priors=list(priors) if isinstance(priors, str) else priors).fit(X, Y)
+    assert caught.value.parameter == "priors"
+    assert caught.value.value is not None
+
+
+@pytest.mark.parametrize(
+    ("table", "column"), [(GAP, 1), (pd.DataFrame(GAP, columns=["length", "width"]), "width")]
+)
+def test_errors_of_columns_tell_the_column(table, column):
+    with pytest.raises(ColumnError, match=f"contains NaN, first in row 2, column {column!r}") as e:
+        SupervisedLDA().fit(table, Y)
+    assert e.value.column == column
+
+
+def test_warnings_hold_the_columns_that_they_name():
+    rows = np.column_stack([np.vstack([X, 1.5 * X[::-1] + 1]), np.ones(8)])
+    with pytest.warns(UserWarning, match="column 2 is constant") as caught:
+        ExpectationMaximizationLDA().fit(rows, [*Y, -1, -1, -1, -1])
+    assert [message_of(one.message).columns for one in caught] == [(Column(2),)]
