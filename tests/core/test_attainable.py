@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from iclda._core.attainable import ReadRows, gap, hold
+from iclda._core.attainable import StreamedSet, gap, hold
 from iclda._core.labelsums import GivenLabels
 from iclda._rows.memory import MemoryRows
 from problems import problem_of, random_shares
@@ -30,7 +30,7 @@ def labeled_by(problem, shares):
 
 
 def test_rows_read_anew_give_the_points_of_rows_held(problem, held):
-    scores, reader = scores_of(problem), ReadRows(problem, held)
+    scores, reader = scores_of(problem), StreamedSet(problem, held)
     point, log_sum = held.soft_point(scores)
     read_point, read_log_sum = reader.soft_point(scores)
     np.testing.assert_allclose(read_point, point, rtol=1e-11, atol=1e-12)
@@ -81,10 +81,10 @@ def test_the_curvature_is_the_derivative_of_the_soft_point(problem, held):
 def test_rows_read_anew_give_the_curvature_of_rows_held(problem, held):
     scores = scores_of(problem) / 3
     expected = held.curvature(scores)
-    exact = ReadRows(problem).curvature(scores)
+    exact = StreamedSet(problem).curvature(scores)
     np.testing.assert_allclose(exact, expected, rtol=1e-9, atol=1e-10)
     # Beside a sample it serves to predict: rows that hardly count are left out.
-    found = ReadRows(problem, held).curvature(scores)
+    found = StreamedSet(problem, held).curvature(scores)
     np.testing.assert_allclose(found, expected, atol=1e-3 * np.abs(expected).max())
 
 
@@ -118,7 +118,7 @@ def test_what_rows_tell_unasked_does_not_count_twice(sample, monkeypatch):
     enough = np.median(counts[np.triu_indices(len(counts), 1)]) / scores.shape[1]
     monkeypatch.setattr("iclda._core.attainable._ENOUGH_NEAR", enough)
     generous = replace(problem, unlabeled=AnswersInFull(sample.X_unlabeled))
-    found = ReadRows(generous, held).curvature(scores)
+    found = StreamedSet(generous, held).curvature(scores)
     expected = held.curvature(scores)
     np.testing.assert_allclose(found, expected, atol=1e-3 * np.abs(expected).max())
 

@@ -1,7 +1,7 @@
 import numpy as np
 
 from iclda._core.attainable import hold_all
-from iclda._core.starts import _ascend, separate_hills, stand, starting_scores
+from iclda._core.starts import _ascend, evaluate, separate_hills, starting_scores
 from problems import draw_sample, problem_of
 
 
@@ -9,7 +9,7 @@ def test_separate_hills_are_those_found_one_by_one():
     sample = draw_sample(4, n_classes=3, n_features=13, n_labeled=9, n_unlabeled=150)
     problem = problem_of(sample)
     likelihood, held = problem.likelihood, hold_all(problem)
-    starts = stand(likelihood, held, starting_scores(problem, 60, 0))
+    starts = evaluate(likelihood, held, starting_scores(problem, 60, 0))
     climbers = _ascend(likelihood, held, starts, 8)
     points, values = climbers.points, climbers.values
     way = np.linspace(0, 1, 9)[1:-1, None, None]

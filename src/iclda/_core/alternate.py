@@ -13,7 +13,7 @@ import numpy as np
 import scipy.linalg
 from scipy.linalg import lapack
 
-from .attainable import AttainableSet, ReadRows, hold_all
+from .attainable import AttainableSet, StreamedSet, hold_all
 from .labelsums import LinearRule
 from .likelihood import FLOOR, PreciseMeans, precise_means, smallest_eigenvalue
 from .outcome import Outcome
@@ -46,7 +46,7 @@ def alternate(problem: Problem, *, is_soft: bool, tol: float, max_iter: int) -> 
     loop = _maximize_marginal if is_soft else _repeat_labels
     rows = _rows_of(problem)
     found = loop(problem, rows, tol, max_iter)
-    return replace(found, n_passes=1 + (rows.n_passes if isinstance(rows, ReadRows) else 0))
+    return replace(found, n_passes=1 + (rows.n_passes if isinstance(rows, StreamedSet) else 0))
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def _rows_of(problem: Problem) -> AttainableSet:
     """Few rows are whitened once and held; many are read in every round."""
     if problem.unlabeled.n_rows <= _HELD_IN_ROUNDS:
         return hold_all(problem)
-    return ReadRows(problem, has_curvature=False)
+    return StreamedSet(problem, has_curvature=False)
 
 
 def _repeat_labels(problem: Problem, rows: AttainableSet, tol: float, max_iter: int) -> Alternation:

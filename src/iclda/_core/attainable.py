@@ -49,7 +49,7 @@ class AttainableSet(Protocol):
 
 
 @dataclass(frozen=True)
-class HeldRows:
+class InMemorySet:
     """The attainable set of rows held in memory in whitened coordinates: all, or a sample."""
 
     z: Array  # (n, 1 + rank), first column ones
@@ -132,7 +132,7 @@ class HeldRows:
         merged = [shares[groups == group].sum(axis=0) for group in np.unique(groups)]
         return float(self.weights @ scipy.special.entr(merged).sum(axis=0))
 
-    def shifted(self, shift: Array) -> HeldRows:
+    def shifted(self, shift: Array) -> InMemorySet:
         """The same set moved by ``shift``."""
         return replace(self, labeled_point=self.labeled_point + shift, _last={})
 
@@ -206,7 +206,7 @@ class HeldRows:
         return np.asarray(self.z @ (scores[0] - scores[1]))
 
 
-def hold(problem: Problem, rows: Array, weights: Array) -> HeldRows:
+def hold(problem: Problem, rows: Array, weights: Array) -> InMemorySet:
     """Hold rows given in the user's units."""
     augmented = np.empty((len(rows), 1 + problem.whitening.rank))
     augmented[:, 0] = 1
@@ -215,20 +215,20 @@ def hold(problem: Problem, rows: Array, weights: Array) -> HeldRows:
     for start in range(0, len(rows), AT_ONCE):
         part = slice(start, start + AT_ONCE)
         write_whitened(rows[part], out=augmented[part, 1:])
-    return HeldRows(augmented, weights / problem.moments.weight, problem.labeled_point)
+    return InMemorySet(augmented, weights / problem.moments.weight, problem.labeled_point)
 
 
-def hold_all(problem: Problem) -> HeldRows:
+def hold_all(problem: Problem) -> InMemorySet:
     """Hold all unlabeled rows."""
     return hold(problem, *problem.unlabeled.sample(problem.unlabeled.n_rows, 0))
 
 
 @dataclass
-class ReadRows:
+class StreamedSet:
     """The attainable set of all unlabeled rows, read anew for every question."""
 
     problem: Problem
-    sample: HeldRows | None = None  # some of the rows, where they are enough to answer
+    sample: InMemorySet | None = None  # some of the rows, where they are enough to answer
     has_curvature: bool = True  # whether soft points bring it along
     n_passes: int = 0
     _last: tuple[Array, Array] | None = None  # scores and the curvature there

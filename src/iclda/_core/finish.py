@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.linalg
 
-from .attainable import HeldRows, gap
+from .attainable import InMemorySet, gap
 from .follow import State, solve
 from .labelsums import LexicographicRule, LinearRule, tied_shares
 from .likelihood import FLOOR, LabeledLikelihood, smallest_eigenvalue
@@ -54,7 +54,7 @@ class Limit:
         return LexicographicRule(problem.rule_of(self.first, is_soft=False), second, self.margin)
 
 
-def finish(likelihood: LabeledLikelihood, held: HeldRows, end: State) -> Limit | None:
+def finish(likelihood: LabeledLikelihood, held: InMemorySet, end: State) -> Limit | None:
     """The limit of a path that ends in a state, or None where the rows that tie are not clear."""
     second = end.scores
     scores = second @ held.z.T
@@ -93,7 +93,7 @@ class _Balanced:
 
 
 def _balance(
-    likelihood: LabeledLikelihood, held: HeldRows, is_tied: AnyArray, scores: Array
+    likelihood: LabeledLikelihood, held: InMemorySet, is_tied: AnyArray, scores: Array
 ) -> _Balanced | None:
     """Newton's method in the directions in which shares of rows that tie can move the point."""
     basis = _directions(held.z, is_tied)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
-from .attainable import HeldRows
+from .attainable import InMemorySet
 from .boundary import in_pairs, of_pairs
 from .follow import Follower, Path, State, System, solve
 from .likelihood import FLOOR, smallest_eigenvalue
@@ -55,7 +55,9 @@ class _Aim:
         return np.asarray(self.scores - _averaged(self.groups) @ self.scores)
 
 
-def leap(follower: Follower, sample: HeldRows, begin: State, *, tol: float, max_iter: int) -> Path:
+def leap(
+    follower: Follower, sample: InMemorySet, begin: State, *, tol: float, max_iter: int
+) -> Path:
     """The end of the path that ``begin`` stands on, if predictions lead there.
 
     If they do not, the gap is infinite, and the state is where the careful way had best begin.
@@ -101,7 +103,7 @@ def _has_ties(groups: AnyArray | None) -> bool:
     return groups is not None and len(np.unique(groups)) < len(groups)
 
 
-def _entropy(state: State, sample: HeldRows, groups: AnyArray | None) -> float:
+def _entropy(state: State, sample: InMemorySet, groups: AnyArray | None) -> float:
     if groups is None or not _has_ties(groups):
         return state.entropy
     return sample.entropy(state.scores, groups)
@@ -112,7 +114,7 @@ def _coarser(levels: tuple[State, ...], cost: float) -> State:
     return next((a for a in reversed(levels) if a.tau * a.entropy >= cost), levels[0])
 
 
-def _gap(follower: Follower, sample: HeldRows, state: State, tol: float) -> float:
+def _gap(follower: Follower, sample: InMemorySet, state: State, tol: float) -> float:
     """The gap where it is known or worth a read, else infinity."""
     bound = gap_bound(state.gradient)
     if bound <= tol:
@@ -132,7 +134,7 @@ def gap_bound(gradient: Array) -> float:
 
 
 def _followed_on_sample(
-    follower: Follower, sample: HeldRows, first: State, last: State, tol: float
+    follower: Follower, sample: InMemorySet, first: State, last: State, tol: float
 ) -> tuple[State, ...]:
     """Levels of the path on the sample, shifted so that it agrees with all rows at the last read.
 
@@ -145,7 +147,7 @@ def _followed_on_sample(
     return (*end.levels, end.state)
 
 
-def _aimed(system: System, sample: HeldRows, tol: float, caution: int, *, is_held: bool) -> _Aim:
+def _aimed(system: System, sample: InMemorySet, tol: float, caution: int, *, is_held: bool) -> _Aim:
     """The point at the last tau asked for, or on the way there, as the last read foretells it.
 
     ``is_held``: the point at the same tau, which is also asked for first where the last read is far

@@ -13,7 +13,7 @@ from operator import add
 
 import numpy as np
 
-from .attainable import AT_ONCE, HeldRows, ReadRows, hold, hold_all
+from .attainable import AT_ONCE, InMemorySet, StreamedSet, hold, hold_all
 from .finish import Limit, finish
 from .follow import HARD_ENTROPY, Follower, Path, State
 from .labelsums import LexicographicRule, LinearRule
@@ -21,7 +21,7 @@ from .leap import leap
 from .moments import moments_of_block
 from .outcome import Outcome
 from .problem import Problem
-from .starts import Climbers, climb, separate_hills, stand, starting_scores
+from .starts import Climbers, climb, evaluate, separate_hills, starting_scores
 from .types import Array
 
 _SCREENED_ROWS = 2_000
@@ -81,7 +81,7 @@ def maximize_labeled_likelihood(
             sample.weights,
         )
         del sample  # and what it holds in its own coordinates
-        reader = ReadRows(problem, hold(problem, rows, weights))
+        reader = StreamedSet(problem, hold(problem, rows, weights))
         del rows, weights
         best = _follow_on_all_rows(reader, carried, weight * tol, max_iter)
         n_iter, n_passes = n_iter + best.n_iter, n_passes + reader.n_passes
@@ -127,7 +127,7 @@ class _Sample:
     weights: Array
 
     @cached_property
-    def held(self) -> HeldRows:
+    def held(self) -> InMemorySet:
         return hold(self.problem, self.rows, self.weights)
 
     @property
@@ -203,10 +203,10 @@ def _screen(sample: _Sample, effort: _Effort, n_starts: int, seed: int) -> list[
 def _restarted(sample: _Sample, screened: _Sample, scores: Array) -> Climbers:
     """Climbers of a small sample where their scores put them in a larger one."""
     carried = [_carried_scores(a, screened.problem, sample.problem) for a in scores]
-    return stand(sample.problem.likelihood, sample.held, np.array(carried))
+    return evaluate(sample.problem.likelihood, sample.held, np.array(carried))
 
 
-def _find_hills(problem: Problem, held: HeldRows, n_starts: int, seed: int) -> Climbers:
+def _find_hills(problem: Problem, held: InMemorySet, n_starts: int, seed: int) -> Climbers:
     """One climbed start on every hill, best first.
 
     As long as every few starts discover another hill there are more to be found: draw again.
@@ -271,7 +271,7 @@ def _better(paths: list[Path], tie: float = 0.0) -> Path:
     return max(near, key=lambda path: (*path.state.point.round(6).flat, path.state.value))
 
 
-def _spread(held: HeldRows, gradient: Array) -> float:
+def _spread(held: InMemorySet, gradient: Array) -> float:
     """How much a gradient tells rows apart: root mean square of its differences over classes."""
     differences = np.ptp(gradient @ held.z.T, axis=0)
     return float(np.sqrt(held.weights @ differences**2 / held.weights.sum()))
@@ -284,7 +284,7 @@ def _first_tau(scores: Array, gradient: Array, spread: float) -> float:
     return float(np.clip(nearest, _FIRST_TAU[0] * spread, _FIRST_TAU[1] * spread))
 
 
-def _follow_on_all_rows(reader: ReadRows, sampled: Path, tol: float, max_iter: int) -> Path:
+def _follow_on_all_rows(reader: StreamedSet, sampled: Path, tol: float, max_iter: int) -> Path:
     """Go on where the path on a sample was still softer than what the sample cannot know.
 
     Should the way end between two labelings, go back to softer labels and come again.

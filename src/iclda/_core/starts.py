@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .alternate import start_scores
-from .attainable import HeldRows
+from .attainable import InMemorySet
 from .likelihood import LabeledLikelihood
 from .problem import Problem
 from .types import AnyArray, Array
@@ -64,28 +64,28 @@ class Climbers:
         return Climbers(*(np.concatenate(pair) for pair in both))
 
 
-def climb(likelihood: LabeledLikelihood, held: HeldRows, scores: Array) -> Climbers:
+def climb(likelihood: LabeledLikelihood, held: InMemorySet, scores: Array) -> Climbers:
     """Mirror ascent of a stack of starts; those on the hill of another are given up on the way."""
-    climbers = stand(likelihood, held, scores)
+    climbers = evaluate(likelihood, held, scores)
     for n_steps in _CLIMB_STEPS:
         climbers = _ascend(likelihood, held, climbers, n_steps)
         climbers = climbers[separate_hills(likelihood, climbers.points, climbers.values) or [0]]
     return climbers
 
 
-def stand(likelihood: LabeledLikelihood, held: HeldRows, scores: Array) -> Climbers:
+def evaluate(likelihood: LabeledLikelihood, held: InMemorySet, scores: Array) -> Climbers:
     """Climbers where their scores put them."""
     points = held.soft_points(scores)
     return Climbers(scores, points, *likelihood.value_and_gradient(points))
 
 
 def _ascend(
-    likelihood: LabeledLikelihood, held: HeldRows, climbers: Climbers, n_steps: int
+    likelihood: LabeledLikelihood, held: InMemorySet, climbers: Climbers, n_steps: int
 ) -> Climbers:
     sizes = np.full(len(climbers), 4 / likelihood.weight)
     for _ in range(n_steps):
         step = sizes[:, None, None] * climbers.gradients
-        trial = stand(likelihood, held, climbers.scores + step)
+        trial = evaluate(likelihood, held, climbers.scores + step)
         is_better = trial.values >= climbers.values
         sizes = np.where(is_better, 2 * sizes, sizes / 4)
         climbers = _chosen(is_better, trial, climbers)

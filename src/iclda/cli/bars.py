@@ -29,7 +29,7 @@ def shown_progress(quiet: bool, unit: str = "cells") -> Iterator[Any]:
 
 
 @contextmanager
-def sign_of_life(what: str, quiet: bool) -> Iterator[None]:
+def spinner(what: str, quiet: bool) -> Iterator[None]:
     """Something that turns, on a terminal."""
     if quiet or not sys.stderr.isatty():
         yield

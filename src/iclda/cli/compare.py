@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .._phrases import printable
-from .bars import RESUMABLE, shown_progress, sign_of_life
+from .bars import RESUMABLE, shown_progress, spinner
 from .options import (
     Drop,
     Jobs,
@@ -90,7 +90,7 @@ def compare(
         if not is_quiet:
             # Said before the imports below, which take a second or two.
             _say([printable(f"Comparing methods on {data.name}, target {target!r}"), ""])
-        with sign_of_life("Reading the table", is_quiet):
+        with spinner("Reading the table", is_quiet):
             from ..comparison.contestants import parse_shrinkages
             from ..comparison.study import Comparison, check_out, facts, make_out
             from ..experiments.requirements import check_can_report
@@ -168,7 +168,7 @@ def _run(comparison: Comparison, settings: dict[str, Any], quiet: bool) -> None:
 
 def redraw(out: Path, *, quiet: bool, json: bool, is_answered: bool = False) -> Findings:
     """Write the files of a comparison from its rows, and print what was not printed yet."""
-    with sign_of_life("Writing the report", quiet or json):
+    with spinner("Writing the report", quiet or json):
         from ..comparison.findings import read_findings, summary, write_files
 
         findings = read_findings(out, in_options)

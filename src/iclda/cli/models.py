@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from .bars import shown_passes, shown_share, sign_of_life
+from .bars import shown_passes, shown_share, spinner
 from .options import (
     Drop,
     Missing,
@@ -55,7 +55,7 @@ def fit(
     """Learn a classifier from labeled and unlabeled rows and keep it in a file."""
     with explained_errors():
         from ..model_files import model_details, save_model
-        from ..model_files.keeping import check_can_save
+        from ..model_files.save_load import check_can_save
         from ..tabular.methods import find_method, parse_shrinkage
         from ..tabular.summaries import fit_summary
         from ..tabular.table import read_table
@@ -66,7 +66,7 @@ def fit(
         checked_missing(missing)
         _check_model_name(out)
         check_can_save(out)
-        with sign_of_life("Reading", quiet):
+        with spinner("Reading", quiet):
             table = read_table(
                 data,
                 target=target,

@@ -8,8 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from .._atomic_write import atomic_write
 from .._messages import Words
-from .._whole_file import written_whole
 from ..experiments.layout import csv_text
 from ..experiments.store import Store, StoreError
 from ..tabular.methods import find_method
@@ -165,7 +165,7 @@ def write_files(out: Path, findings: Findings) -> dict[str, Path]:
     paths = {}
     for name, text in contents.items():
         paths[name] = out / FILES[name]
-        with written_whole(paths[name]) as unfinished:
+        with atomic_write(paths[name]) as unfinished:
             unfinished.write_text(text, encoding="utf-8")
     return paths
 

@@ -1,5 +1,5 @@
 """Model files: fitted classifiers kept by skops, with a checksum and an allow-list of types."""
 
-from .keeping import InconsistentModelWarning, load_model, model_details, save_model
+from .save_load import InconsistentModelWarning, load_model, model_details, save_model
 
 __all__ = ["InconsistentModelWarning", "load_model", "model_details", "save_model"]

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
-from .._whole_file import require_file
+from .._atomic_write import require_file
 from .dialect import EMPTY_WORDS, Dialect, find_dialect, refuse_open_quote, refuse_repeated_names
 from .requirements import require
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from .._atomic_write import atomic_write, check_writable
 from .._labels import plain
 from .._phrases import quoted
-from .._whole_file import check_writable, written_whole
 from .columns import BOOLEAN, CATEGORY, NUMBER
 from .files import TableFile, open_table
 from .frames import frame_of, refuse_infinity
@@ -61,7 +61,7 @@ def predict_file(
     _refuse_clashes(columns)
     done = Predicted(tuple(name for name in file.columns if name not in {*kinds, *ids}))
     types = _arrow_types(kinds, ids)
-    with written_whole(out) as unfinished, appending(unfinished, out.suffix, columns) as write:
+    with atomic_write(out) as unfinished, appending(unfinished, out.suffix, columns) as write:
         for batch, share in file.batches(types):
             if batch.num_rows:
                 write(_predicted(model, names, batch, kinds, ids, file, done))

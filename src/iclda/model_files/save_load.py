@@ -13,8 +13,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from .. import _versions
+from .._atomic_write import atomic_write, check_writable, require_file
 from .._requirements import require
-from .._whole_file import check_writable, require_file, written_whole
 from .container import Contents, pack, unpack
 from .details import describe, refuse_malformed, refuse_newer
 from .trust import OWN_TYPES, SKLEARN_TYPES, refuse_untrusted
@@ -50,7 +50,7 @@ def save_model(
     archive = _skops().dumps(_without_rows(model))
     refuse_untrusted(path, archive, trusted, is_saved=True)
     data = pack(archive, describe(model, about or {}))
-    with written_whole(path) as unfinished:
+    with atomic_write(path) as unfinished:
         unfinished.write_bytes(data)
 
 

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 
 @contextmanager
-def written_whole(path: Path) -> Iterator[Path]:
+def atomic_write(path: Path) -> Iterator[Path]:
     """A path beside this one to write to; renamed at the end, removed if the writing fails."""
     unfinished = path.with_name(f".{path.name}.{uuid4().hex}")
     try:
