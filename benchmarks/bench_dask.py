@@ -24,11 +24,11 @@ from threadpoolctl import threadpool_limits
 from iclda import ExpectationMaximizationLDA, ImplicitlyConstrainedLDA
 from iclda._core.frame import Frame, frame_of
 from iclda._core.labelsums import LinearRule
+from iclda._rows.base import Request
 from iclda._rows.dask import open_rows
 from iclda._rows.dask.opened import _FAN_IN
 from iclda._rows.dask.totals import totals_of
 from iclda._rows.memory import MemoryRows
-from iclda._rows.open import Request
 from iclda.rows import from_dask
 from suite.machine import describe_machine, describe_versions
 from suite.timing import seconds_of, take_turns

@@ -18,8 +18,8 @@ from iclda._rows.array_api import fused, passes
 from iclda._rows.array_api import rows as array_rows
 from iclda._rows.array_api.devices import is_out_of_memory, place_of, to_host
 from iclda._rows.array_api.rows import ArrayRows
+from iclda._rows.base import Request
 from iclda._rows.memory import MemoryRows
-from iclda._rows.open import Request
 from iclda._rows.progress import Part, reading
 from iclda.rows import progress
 from problems import ALL, SEMI_SUPERVISED, draw_sample

@@ -10,10 +10,10 @@ from dask_blocks import ROWS, SAMPLE, fit, frame_of
 from iclda import ExpectationMaximizationLDA, ImplicitlyConstrainedLDA, SelfLearningLDA
 from iclda._core import frame as core_frame
 from iclda._core.labelsums import GivenLabels, LinearRule
+from iclda._rows.base import BadRowsError, Request
 from iclda._rows.dask import open_rows
-from iclda._rows.dask.blocks import BadBlockError, Known, look_at
+from iclda._rows.dask.blocks import Known, look_at
 from iclda._rows.dask.tasks import Chosen, label_sums, moments_and_totals
-from iclda._rows.open import Request
 from iclda.rows import from_dask
 
 RNG = np.random.default_rng(0)
@@ -145,7 +145,7 @@ def test_one_number_that_moved_by_a_hundredth_of_the_range_is_noticed(kind, weig
     assert look_at(changed) == look_at(rows)
     frame = core_frame.frame_of(rows)
     for rule in rules(rows.shape[1]):
-        with pytest.raises(BadBlockError, match="column 2 adds up to another sum"):
+        with pytest.raises(BadRowsError, match="column 2 adds up to another sum"):
             sums_of(changed, rows, WEIGHTS[weights](len(rows)), rule, frame)
 
 

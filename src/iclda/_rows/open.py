@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Protocol, cast, runtime_checkable
 
 from .._core.rows import Rows
 from .._core.types import AnyArray, Array
+from .base import Request
 
 # Package that a type comes from -> module of this folder.
 _BACKENDS = {
@@ -35,27 +35,6 @@ _LARGE_TYPES = {("numpy", "memmap"), ("pyarrow", "Table")}
 _LARGE = 2**28  # bytes
 _WITH_COLUMNS = {"numpy", "pandas", "polars"}  # whose 1-d arrays may hold paths
 _FEW = 64  # entries of a list that are looked at: one that holds a path must hold nothing else
-
-
-@dataclass(frozen=True)
-class Request:
-    """What a backend is told beside the rows.
-
-    ``n_features`` and ``feature_names`` are those of the fit: ValueError if the source has others.
-    None: the source decides.
-    """
-
-    name: str  # of the argument, for messages
-    n_features: int | None = None
-    feature_names: AnyArray | None = None
-    n_threads: int = 1
-
-    def check_width(self, n_found: int) -> None:
-        """ValueError unless a source has as many columns as the rows of the fit."""
-        if self.n_features not in (None, n_found):
-            raise ValueError(
-                f"{self.name} has {n_found} features, but X of fit has {self.n_features}."
-            )
 
 
 class OpenRows(Rows, Protocol):

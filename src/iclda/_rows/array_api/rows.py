@@ -13,6 +13,7 @@ from ..._core.frame import Frame
 from ..._core.labelsums import LabelSums, LinearRule, Rule, no_label_sums
 from ..._core.moments import Moments, no_moments
 from ..._core.types import AnyArray, Array
+from ..base import WeightedRows, check_finite, not_finite
 from .devices import Place, place_of, to_host
 from .fused import FusedPasses, can_fuse
 from .passes import BlockPasses
@@ -21,7 +22,7 @@ from .passes import BlockPasses
 _FAR_FROM_ORIGIN = 100.0
 
 
-class ArrayRows:
+class ArrayRows(WeightedRows):
     """All rows of a device array, or those that ``is_member`` marks."""
 
     feature_names: list[str] | None = None
@@ -36,18 +37,11 @@ class ArrayRows:
         names: AnyArray | None = None,
         block_rows: int | None = None,
     ) -> None:
-        is_partial = is_member is not None and not is_member.all()
+        super().__init__(int(X.shape[0]), weights, is_member)
         self.place: Place = place_of(X)
         self._X, self._name, self._names = X, name, names
-        self._host_weights = weights
-        self._is_member = is_member if is_partial else None
-        self._n_rows = int(X.shape[0] if self._is_member is None else self._is_member.sum())
         self._block_rows = block_rows
         self._known: tuple[Frame, Moments] | None = None
-
-    @property
-    def n_rows(self) -> int:
-        return self._n_rows
 
     @property
     def n_features(self) -> int:
@@ -55,17 +49,17 @@ class ArrayRows:
 
     @cached_property
     def _blocks(self) -> BlockPasses:
-        return BlockPasses(self._X, self._weights, self.place, self._name, self._block_rows)
+        return BlockPasses(self._X, self._device_weights, self.place, self._name, self._block_rows)
 
     @cached_property
     def _fused(self) -> FusedPasses | None:
-        return FusedPasses(self._X, self._weights) if can_fuse(self._X) else None
+        return FusedPasses(self._X, self._device_weights) if can_fuse(self._X) else None
 
     @cached_property
-    def _weights(self) -> Any:
+    def _device_weights(self) -> Any:
         """Weights on the device; rows that are no members weigh nothing."""
         is_single = can_fuse(self._X)
-        weights: AnyArray | None = self._host_weights
+        weights: AnyArray | None = self._weights
         if self._is_member is not None:
             weights = self._is_member if weights is None else weights * self._is_member
         if weights is None:
@@ -126,25 +120,10 @@ class ArrayRows:
             self.check_finite()
         return found
 
-    def sample(self, n: int, seed: int) -> tuple[AnyArray, Array]:
-        if n < self.n_rows:
-            index = np.sort(np.random.default_rng(seed).choice(self.n_rows, n, replace=False))
-        else:
-            index = np.arange(self.n_rows)
-        if self._is_member is not None:
-            index = np.flatnonzero(self._is_member)[index]
-        rows = self._taken(index)
-        weights = np.ones(len(rows)) if self._host_weights is None else self._host_weights[index]
-        drawn = float(weights.sum())
-        return rows, weights * (self._total_weight() / drawn) if drawn > 0 else weights
-
-    def _taken(self, index: AnyArray) -> Array:
-        xp = self.place.xp
-        rows = to_host(xp.take(self._X, self.place.put_as_is(index), axis=0)).astype(np.float64)
-        is_finite = np.isfinite(rows)
-        if not is_finite.all():
-            row, column = np.argwhere(~is_finite)[0]
-            self._refuse(int(index[row]), int(column), is_nan=bool(np.isnan(rows[row, column])))
+    def _rows_at(self, numbers: AnyArray) -> Array:
+        index = self.place.put_as_is(numbers)
+        rows = to_host(self.place.xp.take(self._X, index, axis=0)).astype(np.float64)
+        check_finite(rows, self._name, self._names, numbers=numbers)
         return rows
 
     def responsibilities(self, rule: Rule, frame: Frame) -> Array:
@@ -172,20 +151,7 @@ class ArrayRows:
             bad = ~xp.isfinite(rows)
             if bool(xp.any(bad)):
                 row, column = (int(to_host(part)[0]) for part in xp.nonzero(bad))
-                self._refuse(index.start + row, column, is_nan=bool(xp.isnan(rows[row, column])))
+                is_nan = bool(xp.isnan(rows[row, column]))
+                raise not_finite(self._name, index.start + row, column, self._names, is_nan=is_nan)
 
         self._blocks.of_blocks(of_block)
-
-    def _refuse(self, row: int, column: int, *, is_nan: bool) -> None:
-        where = column if self._names is None else repr(str(self._names[column]))
-        found, way_out = ("NaN", "Impute missing values") if is_nan else ("infinity", "Replace it")
-        raise ValueError(
-            f"Input {self._name} contains {found}, first in row {row}, column {where}. "
-            f"{way_out}, or drop these rows."
-        )
-
-    def _total_weight(self) -> float:
-        if self._host_weights is None:
-            return float(self.n_rows)
-        members = slice(None) if self._is_member is None else self._is_member
-        return float(self._host_weights[members].sum())

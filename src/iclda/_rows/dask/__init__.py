@@ -20,7 +20,7 @@ except ImportError as error:
     ) from error
 
 from ..._core.types import AnyArray, Array
-from ..open import Request
+from ..base import Request
 from .blocks import Known
 from .opened import Opened, open_blocks
 from .rows import DaskRows

@@ -11,27 +11,9 @@ from zlib import crc32
 import numpy as np
 
 from ..._core.types import AnyArray
+from ..base import BadRowsError, check_finite, check_names
 
 _MARKED_ROWS = 64  # of every block, that tell whether it is still the same
-_CHECKED_ROWS = 8192
-
-
-class BadBlockError(ValueError):
-    """A block that holds what it must not, and is named in the message; so is the column."""
-
-    def __init__(self, message: str, column: int | None = None) -> None:
-        super().__init__(message, column)  # both, or it could not be sent
-        self.column = column
-
-    def __str__(self) -> str:
-        return str(self.args[0])
-
-    def with_names(self, names: Sequence[str] | None) -> BadBlockError:
-        """The same, with the name of the column. Workers do not know it: names can be long."""
-        if names is None or self.column is None:
-            return self
-        column = f"column {self.column}"
-        return BadBlockError(str(self).replace(column, f"column {names[self.column]!r}"))
 
 
 class UnreadableBlockError(RuntimeError):
@@ -64,6 +46,10 @@ class Known:
     begin: int = 0  # number of its first row among all
     names: tuple[str, ...] | None = None  # of the fit, which a table must have; until it was read
 
+    def check_finite(self, rows: AnyArray, positions: AnyArray | None = None) -> None:
+        """ValueError that names block, row and column of the first NaN or infinity."""
+        check_finite(rows, self.label, numbers=positions, where=" of the block")
+
     @property
     def label(self) -> str:
         """What it is called in messages."""
@@ -94,7 +80,10 @@ def array_of(block: Any, known: Known) -> AnyArray:
         rows = np.zeros((0, known.n_features or 0))
     _check_shape(rows, known)
     if known.names is not None and len(rows) > 0:
-        _check_names(names_of(block), known.names, known)
+        way_out = "Have its loader return the columns in the order of feature_names_in_."
+        found = names_of(block)
+        if found is not None:
+            check_names(found, known.names, known.label, way_out)
     if rows.dtype.kind not in "biuf":
         _refuse_dtype(rows, known)
     is_empty = len(rows) == 0  # of any shape and dtype
@@ -119,24 +108,6 @@ def names_of(block: Any) -> list[str] | None:
     return names if names and all(isinstance(name, str) for name in names) else None
 
 
-def check_finite(rows: AnyArray, known: Known, positions: AnyArray | None = None) -> None:
-    """BadBlockError that names the first row and column with NaN or infinity."""
-    if rows.dtype.kind != "f":
-        return
-    for start in range(0, len(rows), _CHECKED_ROWS):
-        is_finite = np.isfinite(rows[start : start + _CHECKED_ROWS])
-        if is_finite.all():
-            continue
-        row, column = np.argwhere(~is_finite)[0]
-        found = "NaN" if np.isnan(rows[start + row, column]) else "infinity"
-        row = start + row if positions is None else positions[start + row]
-        raise BadBlockError(
-            f"{known.label} contains {found}, first in its row {row}, column {column}. Impute such "
-            "values, or drop these rows.",
-            int(column),
-        )
-
-
 def _array_of(block: Any) -> AnyArray:
     rows = np.asarray(block)
     if rows.dtype == object and hasattr(block, "to_numpy"):
@@ -149,29 +120,19 @@ def _array_of(block: Any) -> AnyArray:
 def _check_shape(rows: AnyArray, known: Known) -> None:
     expected = "its" if known.n_features is None else known.n_features
     if rows.ndim != 2:
-        raise BadBlockError(
+        raise BadRowsError(
             f"{known.label} must be 2-d, rows x {expected} features, got shape {rows.shape}."
         )
     if len(rows) > 0 and known.n_features not in (None, rows.shape[1]):
-        raise BadBlockError(
+        raise BadRowsError(
             f"{known.label} has {rows.shape[1]} columns, but X of fit has {known.n_features}."
         )
-
-
-def _check_names(found: list[str] | None, expected: Sequence[str], known: Known) -> None:
-    for i, (one, other) in enumerate(zip(found or (), expected, strict=False)):
-        if one != other:
-            raise BadBlockError(
-                f"{known.label}: the feature names should match those that were passed during fit, "
-                f"but column {i} is {one!r}, and was {other!r}. Have its loader return the columns "
-                "in the order of feature_names_in_."
-            )
 
 
 def _refuse_dtype(rows: AnyArray, known: Known) -> None:
     column = next((k for k, values in enumerate(rows.T) if not _is_numeric(values)), None)
     where = "" if column is None else f", first in column {column}"
-    raise BadBlockError(
+    raise BadRowsError(
         f"{known.label} holds {rows.dtype}{where}: every column must hold real numbers, of a NumPy "
         "dtype. Convert it, or leave it out.",
         column,
@@ -196,9 +157,9 @@ def _check_unchanged(rows: AnyArray, then: Look, known: Known) -> None:
     raise changed(known, difference)
 
 
-def changed(known: Known, difference: str, column: int | None = None) -> BadBlockError:
+def changed(known: Known, difference: str, column: int | None = None) -> BadRowsError:
     """The error for a block that is not what it was."""
-    return BadBlockError(
+    return BadRowsError(
         f"{known.label} has changed since it was first read: {difference}. Every read must give "
         "the same rows: load them from where nothing changes them, or persist them.",
         column,

@@ -14,8 +14,9 @@ from uuid import uuid4
 import numpy as np
 
 from ..._core.types import AnyArray
+from ..base import BadRowsError
 from ..progress import report
-from .blocks import BadBlockError, Known, Look, array_of, loaded, rows_of
+from .blocks import Known, Look, array_of, loaded, rows_of
 from .source import Blocks
 from .tasks import listed, look, looks_of, looks_together, unpacked
 from .workers import Graph, Workers
@@ -197,7 +198,7 @@ def _run(
 def _naming_columns(found: Blocks) -> Iterator[None]:
     try:
         yield
-    except BadBlockError as error:
+    except BadRowsError as error:
         raise error.with_names(found.feature_names) from None
 
 

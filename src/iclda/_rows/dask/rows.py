@@ -14,7 +14,7 @@ from ..._core.frame import Frame
 from ..._core.labelsums import LabelSums, Rule, no_label_sums
 from ..._core.moments import Moments, no_moments
 from ..._core.types import AnyArray, Array
-from ..sums import added
+from ..base import WeightedRows, added
 from .opened import Opened, Step
 from .source import DaskSource
 from .tasks import (
@@ -32,7 +32,7 @@ from .tasks import (
 from .totals import Totals, are_whole
 
 
-class DaskRows:
+class DaskRows(WeightedRows):
     """All rows of a source, or those that ``is_member`` marks."""
 
     source: DaskSource  # what to open to find the blocks as they are now
@@ -40,17 +40,10 @@ class DaskRows:
     def __init__(
         self, opened: Opened, weights: Array | None, is_member: AnyArray | None, n_threads: int
     ) -> None:
+        super().__init__(int(opened.offsets[-1]), weights, is_member)
         self._opened = opened
-        self._weights = weights
-        self._is_member = is_member
         self._n_threads = n_threads
         self._first: tuple[Frame, list[Totals]] | None = None  # what blocks in use added up to
-
-    @cached_property
-    def n_rows(self) -> int:
-        if self._is_member is None:
-            return int(self._opened.offsets[-1])
-        return int(self._is_member.sum())
 
     @property
     def n_features(self) -> int:
@@ -94,21 +87,13 @@ class DaskRows:
         pairs = zip(self._in_use, self._first[1], strict=True)
         return {i: {"totals": totals} for i, totals in pairs}
 
-    def sample(self, n: int, seed: int) -> tuple[AnyArray, Array]:
+    def _drawn(self, n: int, seed: int) -> tuple[AnyArray, AnyArray]:
         if self.n_rows == 0:
-            return np.zeros((0, self.n_features)), np.zeros(0)
-        if n < self.n_rows:
-            index = np.sort(np.random.default_rng(seed).choice(self.n_rows, n, replace=False))
-        else:
-            index = np.arange(self.n_rows)
-        if self._is_member is not None:
-            index = np.flatnonzero(self._is_member)[index]
+            return np.zeros((0, self.n_features)), np.zeros(0, dtype=np.int64)
+        index = self._random_members(n, seed)
         is_held = self._opened.n_held > 0 and n < self.n_rows
         numbers, rows = self._taken_from_held(index) if is_held else self._taken(index)
-        weights = np.ones(len(rows)) if self._weights is None else self._weights[numbers]
-        total = float(self.n_rows) if self._weights is None else self._total_weight()
-        drawn = float(weights.sum())
-        return rows.astype(np.float64), weights * (total / drawn) if drawn > 0 else weights
+        return rows, numbers
 
     def responsibilities(self, rule: Rule, frame: Frame) -> Array:
         if self.n_rows == 0:
@@ -167,8 +152,3 @@ class DaskRows:
             bits = None if is_member is None else np.packbits(is_member)
             graph[name, i] = (Chosen, weights, bits, end - begin)
         return self._opened.workers.keep(graph, list(graph))
-
-    def _total_weight(self) -> float:
-        assert self._weights is not None
-        members = slice(None) if self._is_member is None else self._is_member
-        return float(self._weights[members].sum())

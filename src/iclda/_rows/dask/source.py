@@ -16,7 +16,7 @@ from dask.core import flatten
 from dask.delayed import Delayed, delayed
 
 from ..._core.types import AnyArray
-from ..open import Request
+from ..base import Request, check_names
 from .blocks import Known, rows_of
 
 
@@ -222,9 +222,4 @@ def check_features(n_found: int, found: Sequence[str] | None, request: Request) 
     name, expected = request.name, request.feature_names
     if found is None or expected is None:
         return
-    for i, (one, other) in enumerate(zip(found, expected, strict=True)):
-        if one != other:
-            raise ValueError(
-                f"The feature names should match those that were passed during fit: column {i} of "
-                f"{name} is {one!r}, and was {str(other)!r}. Pass {name}[feature_names_in_]."
-            )
+    check_names(found, expected, name, f"Pass {name}[feature_names_in_].")

@@ -13,9 +13,9 @@ from ..._core.frame import Frame
 from ..._core.labelsums import GivenLabels, LabelSums
 from ..._core.moments import Moments
 from ..._core.types import AnyArray, Array
+from ..base import added, joined
 from ..memory import MemoryRows
-from ..sums import added, joined
-from .blocks import Known, Look, array_of, check_finite, loaded, look_at, names_of, rows_of
+from .blocks import Known, Look, array_of, loaded, look_at, names_of, rows_of
 from .totals import Totals, check_totals, totals_of
 
 _HOLDING_SEED = 0
@@ -113,7 +113,7 @@ def shared(
 def taken(block: Any, *, known: Known, positions: AnyArray) -> Drawn:
     """Rows of one block."""
     rows = rows_of(block, known)[positions]
-    check_finite(rows, known, positions)
+    known.check_finite(rows, positions)
     return known.begin + positions, rows
 
 
@@ -125,7 +125,7 @@ def taken_from_held(looked: Looked, chosen: Chosen | None, *, known: Known, n: i
     kept = np.arange(len(positions)) if is_member is None else np.flatnonzero(is_member[positions])
     kept = kept[:n]
     kept = kept[np.argsort(positions[kept])]
-    check_finite(rows[kept], known, positions[kept])
+    known.check_finite(rows[kept], positions[kept])
     return known.begin + positions[kept], rows[kept]
 
 
@@ -140,7 +140,7 @@ def applied(
     """Results of a function of the rows of one block; ``none``: those of no rows."""
     known = replace(known, number=block_id[0])
     rows = rows_of(block, known)
-    check_finite(rows, known)
+    known.check_finite(rows)
     return joined([none, *(function(part) for part, _, _ in MemoryRows(rows).blocks())])
 
 
@@ -175,7 +175,7 @@ def listed(parts: Sequence[list[Any]]) -> list[Any]:
 def _check_sums(sums: Sums, rows: AnyArray, known: Known) -> None:
     """Look for NaN and infinity only where a sum tells that there may be some."""
     if not all(np.isfinite(value).all() for value in vars(sums).values() if value is not None):
-        check_finite(rows, known)
+        known.check_finite(rows)
 
 
 def _members(rows: AnyArray, chosen: Chosen | None, n_threads: int) -> MemoryRows:

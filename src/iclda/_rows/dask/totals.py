@@ -39,7 +39,7 @@ def are_whole(rule: Rule) -> bool:
 
 
 def check_totals(now: LabelSums, then: Totals, known: Known) -> None:
-    """BadBlockError that names the column that differs most, by more than rounding can do."""
+    """ValueError that names the column that differs most, by more than rounding can do."""
     n_classes, n_features = now.sums.shape
     n_rows = 0 if known.look is None else known.look.n_rows
     length = rows_per_block(n_features)

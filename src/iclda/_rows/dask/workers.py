@@ -14,7 +14,8 @@ import dask.base
 import dask.threaded
 
 from ..ahead import blas_threads
-from .blocks import BadBlockError, UnreadableBlockError
+from ..base import BadRowsError
+from .blocks import UnreadableBlockError
 
 _OF_CLIENT = (None, "distributed", "dask.distributed")  # settings of Dask that mean the client
 _PATIENCE = 5.0  # seconds in which a scheduler answers questions
@@ -116,7 +117,7 @@ class Cluster:
                 "again with a client that is connected."
             )
         error = future.exception()
-        if isinstance(error, (BadBlockError, UnreadableBlockError)):
+        if isinstance(error, (BadRowsError, UnreadableBlockError)):
             # A copy: the client keeps the original, and with a traceback through here it would
             # keep these futures, and the workers their blocks, as long as it lives.
             raise type(error)(*error.args) from error

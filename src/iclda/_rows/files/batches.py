@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from ..._core.types import AnyArray
+from ..base import check_names
 from .arrays import check_dtype
 from .reader import ArrayChunk, Chunk, Reader, TableChunk
-from .tables import Columns, check_same_names, table_columns, table_dtypes
+from .tables import Columns, table_columns, table_dtypes
 
 # A new iterator over batches; of the columns of these names, of about so many rows, if it can.
 Factory = Callable[["list[str] | None", int], Iterable[Any]]
@@ -214,7 +215,7 @@ class ArrayBatches(_Batches):
             "Put the columns of the batches, and feature_names, into the order of "
             "feature_names_in_."
         )
-        check_same_names(self.feature_names or [], names, self.name, way_out)
+        check_names(self.feature_names or [], names, self.name, way_out)
         return self
 
     def remember(self, first: Any) -> None:

@@ -14,16 +14,15 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..._core.frame import Frame
-from ..._core.labelsums import Rule, fold
 from ..._core.moments import is_near_zero
 from ..._core.types import AnyArray, Array
 from ..ahead import AHEAD, in_order, read_ahead
+from ..base import Block, BlockRows, OfBlocks, Sum, added
 from ..memory import GROUP, rows_per_block
 from ..progress import report
-from ..sums import Block, BlockSums, OfBlocks, Sum, added, joined
 from .reader import DEFAULT_MEMORY, Reader
 from .sample import Reservoir, first_look, rows_at
-from .slabs import FirstPass, Remembered, Slab, check_slab, cut
+from .slabs import FirstPass, Remembered, Slab, cut
 
 # Rows kept in the first pass: twice what a search asks for, so that another seed gives another
 # sample of them.
@@ -35,7 +34,7 @@ _MANY = 10**9
 Result = TypeVar("Result")
 
 
-class FileRows(BlockSums):
+class FileRows(BlockRows):
     """All rows of a reader, or those that ``is_member`` marks."""
 
     def __init__(
@@ -48,13 +47,10 @@ class FileRows(BlockSums):
         memory: int = DEFAULT_MEMORY,
         remembered: Remembered | None = None,
     ) -> None:
-        is_partial = is_member is not None and not is_member.all()
+        super().__init__(reader.n_rows, weights, is_member)
         self._reader = reader
-        self._weights = weights
-        self._is_member = is_member if is_partial else None
         self._block_rows = rows_per_block(reader.n_features)
         self._slab_rows, self._n_threads = self._sizes(n_threads, memory)
-        self._n_rows = reader.n_rows if is_member is None else int(is_member.sum())
         self._first_pass = FirstPass(reader.name)
         self._remembered = Remembered() if remembered is None else remembered
         self._kept: tuple[AnyArray, AnyArray] | None = None  # rows of a sample and their numbers
@@ -130,7 +126,7 @@ class FileRows(BlockSums):
         n_read = 0
         for slab in self._slabs():
             n_read = slab.stop
-            check_slab(slab, self._reader.name, self.feature_names)
+            slab.check_finite(self._reader.name, self.feature_names)
             self._check_length(n_read, is_end=False)
             yield slab
         self._check_length(n_read, is_end=True)
@@ -143,7 +139,7 @@ class FileRows(BlockSums):
         n_members = 0
         for slab in self._checked_slabs():
             self._remembered.compare(slab, self._reader.name)
-            inside = self._inside(slab, 0, len(slab.rows))
+            inside = self._members_within(slab.start, slab.stop)
             numbers = slab.start + np.arange(len(slab.rows))[inside]
             sample.add(slab.rows[inside], numbers)
             n_members += len(numbers)
@@ -164,53 +160,23 @@ class FileRows(BlockSums):
 
     # Blocks of a slab.
 
-    def _inside(self, slab: Slab, low: int, high: int) -> slice | AnyArray:
-        """Where members are among some rows of a slab."""
-        if self._is_member is None:
-            return slice(low, high)
-        return low + np.flatnonzero(self._is_member[slab.start + low : slab.start + high])
-
     def _blocks(self, slab: Slab) -> Iterator[Block]:
-        for low in range(0, len(slab.rows), self._block_rows):
-            inside = self._inside(slab, low, min(low + self._block_rows, len(slab.rows)))
-            rows = slab.rows[inside]
-            if rows.dtype != np.float64:
-                rows = rows.astype(np.float64)
-            index = _shifted(inside, slab.start)
-            yield rows, None if self._weights is None else self._weights[index], index
+        n_rows = len(slab.rows)
+        for low in range(0, n_rows, self._block_rows):
+            high = min(low + self._block_rows, n_rows)
+            yield self._block_of(slab.rows, slab.start, low, high)
 
     def applied(self, function: Callable[[AnyArray], AnyArray]) -> AnyArray:
         """Results of a function of the rows of blocks."""
         return self._listed(lambda block: function(block[0]))
 
-    def responsibilities(self, rule: Rule, frame: Frame) -> Array:
-        rule, is_folded = fold(rule, frame)
-
-        def of_block(block: Block) -> Array:
-            rows, _, index = block
-            return rule.shares(rows if is_folded else frame.apply(rows), index)[0].T
-
-        return self._listed(of_block)
-
-    def _listed(self, of_block: Callable[[Block], AnyArray]) -> AnyArray:
+    def _each(self, of_block: Callable[[Block], AnyArray]) -> Iterator[AnyArray]:
         def of_slab(slab: Slab) -> list[AnyArray]:
             return [of_block(block) for block in self._blocks(slab)]
 
-        none = of_block((np.zeros((0, self.n_features)), None, slice(0, 0)))
-        results = self._pass(self._checked_slabs(), of_slab)
-        return joined(chain([none], chain.from_iterable(results)), self._n_rows)
+        return chain.from_iterable(self._pass(self._checked_slabs(), of_slab))
 
     # Some rows.
-
-    def sample(self, n: int, seed: int) -> tuple[AnyArray, Array]:
-        rows, numbers = self._drawn(n, seed)
-        rows = np.asarray(rows, dtype=np.float64)
-        if self._weights is None:
-            weights, total = np.ones(len(rows)), float(self._n_rows or len(rows))
-        else:
-            weights, total = self._weights[numbers], self._total_weight()
-        drawn = float(weights.sum())
-        return rows, weights * (total / drawn) if drawn > 0 else weights
 
     def _drawn(self, n: int, seed: int) -> tuple[AnyArray, AnyArray]:
         """Rows and their numbers: of those kept in the first pass, or read for the purpose."""
@@ -221,30 +187,13 @@ class FileRows(BlockSums):
             index = np.sort(np.random.default_rng(seed).choice(len(rows), n, replace=False))
             return rows[index], numbers[index]
         is_all = n >= self.n_rows
-        numbers = self._all_numbers() if is_all else self._look(n)
+        numbers = self._members if is_all else first_look(self._reader, self._is_member, n)
         rows = self._looked = rows_at(self._reader, numbers, must_exist=is_all)
         if self._n_rows is None and len(rows) == 0:
             self._n_rows = 0  # it ended before its first row
         self._remembered.add(numbers[: len(rows)], rows)
         return rows, numbers[: len(rows)]
 
-    def _all_numbers(self) -> AnyArray:
-        return (
-            np.arange(self.n_rows) if self._is_member is None else np.flatnonzero(self._is_member)
-        )
-
-    def _look(self, n: int) -> AnyArray:
-        return first_look(self._reader, self._is_member, n)
-
-    def _total_weight(self) -> float:
-        assert self._weights is not None
-        members = slice(None) if self._is_member is None else self._is_member
-        return float(self._weights[members].sum())
-
 
 def _length(array: Any) -> int | None:
     return None if array is None else len(array)
-
-
-def _shifted(index: slice | AnyArray, by: int) -> slice | AnyArray:
-    return slice(index.start + by, index.stop + by) if isinstance(index, slice) else index + by

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..._core.types import AnyArray
 from .reader import Reader, rows_of
-from .slabs import Slab, check_slab
+from .slabs import Slab
 
 _AT_ONCE = 4096  # rows that a source is asked for
 _SLACK = 1.5  # times the rows to keep: when to throw away the others
@@ -29,7 +29,8 @@ def rows_at(reader: Reader, numbers: AnyArray, *, must_exist: bool) -> AnyArray:
         if stop == n_found:
             continue
         rows = rows_of(chunk, reader.n_features, reader.dtype)
-        check_slab(Slab(None, chunk.start, rows, chunk.where), reader.name, reader.feature_names)
+        slab = Slab(None, chunk.start, rows, chunk.where)
+        slab.check_finite(reader.name, reader.feature_names)
         found[n_found:stop] = rows[numbers[n_found:stop] - chunk.start]
         n_found = stop
     if n_found < len(numbers) and (must_exist or reader.n_rows is not None):

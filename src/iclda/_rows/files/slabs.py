@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ..._core.types import AnyArray
+from ..base import check_finite
 from .reader import Chunk, Reader
 
 _REMEMBERED = 4096  # rows of one read that the first pass is compared with
@@ -31,6 +31,11 @@ class Slab:
     def __str__(self) -> str:
         block = "a block" if self.number is None else f"block {self.number}"
         return f"{block} (rows {self.start} to {self.stop - 1}, {self.where})"
+
+    def check_finite(self, name: str, feature_names: Sequence[str] | None) -> None:
+        """ValueError that names block, row and column of the first NaN or infinity."""
+        numbers = range(self.start, self.stop)
+        check_finite(self.rows, name, feature_names, numbers=numbers, where=f": {self}")
 
 
 def cut(chunks: Iterable[Chunk], reader: Reader, n_rows: int) -> Iterator[Slab]:
@@ -140,24 +145,3 @@ def _checksum(rows: AnyArray) -> int:
     starts = np.linspace(0, max(0, len(words) - 1), _PIECES).astype(np.int64)
     sums = np.add.reduceat(words, starts) if len(words) else words
     return hash((sums.tobytes(), data[whole:].tobytes()))
-
-
-def check_slab(slab: Slab, name: str, feature_names: Any) -> None:
-    """ValueError that names block, row and column of the first NaN or infinity."""
-    if slab.rows.dtype.kind != "f":
-        return
-    is_finite = np.isfinite(slab.rows)
-    if is_finite.all():
-        return
-    row, column = np.argwhere(~is_finite)[0]
-    is_nan = bool(np.isnan(slab.rows[row, column]))
-    place = int(column) if feature_names is None else repr(str(feature_names[column]))
-    way_out = (
-        "Impute missing values (sklearn.impute) or drop these rows."
-        if is_nan
-        else "Replace infinity or values too large for its dtype, or drop these rows."
-    )
-    raise ValueError(
-        f"Input {name} contains {'NaN' if is_nan else 'infinity'}, first in row "
-        f"{slab.start + int(row)}, column {place}: {slab}. {way_out}"
-    )

@@ -88,20 +88,6 @@ def arrow_dtype(kind: Any) -> np.dtype[Any] | None:
     return None
 
 
-def check_same_names(
-    found: Sequence[str], expected: Sequence[str], name: str, way_out: str
-) -> None:
-    """ValueError unless columns have the names of the fit, in the same order."""
-    if len(found) != len(expected):
-        raise ValueError(f"{name} has {len(found)} features, but X of fit has {len(expected)}.")
-    for column, (one, other) in enumerate(zip(found, expected, strict=True)):
-        if one != other:
-            raise ValueError(
-                "The feature names should match those that were passed during fit: column "
-                f"{column} of {name} is {one!r}, and was {str(other)!r}. {way_out}"
-            )
-
-
 def refuse_repeated(names: Sequence[str], where: str) -> None:
     """ValueError that names a column which is there more than once."""
     column, count = max(Counter(names).items(), key=lambda item: item[1], default=("", 0))
