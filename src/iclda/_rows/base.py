@@ -86,24 +86,24 @@ def check_finite(
         is_finite = np.isfinite(rows[start : start + _CHECKED_ROWS])
         if not is_finite.all():
             row, column = (int(i) for i in np.argwhere(~is_finite)[0])
-            is_nan = bool(np.isnan(rows[start + row, column]))
+            found = "NaN" if np.isnan(rows[start + row, column]) else "infinity"
             number = start + row if numbers is None else int(numbers[start + row])
-            raise not_finite(name, number, column, names, is_nan=is_nan, where=where)
+            raise not_finite(found, name, number, column, names, where=where)
 
 
 def not_finite(
+    found: str,
     name: str,
     row: int,
     column: int,
     names: Sequence[str] | AnyArray | None = None,
     *,
-    is_nan: bool,
     where: str = "",
 ) -> BadRowsError:
-    """The error for NaN and infinity, with row, column and the way out."""
-    found, way_out = "infinity", "Replace infinity or values too large for its dtype"
-    if is_nan:
-        found, way_out = "NaN", "Impute missing values (sklearn.impute)"
+    """The error for NaN, infinity and missing values, with row, column and the way out."""
+    way_out = "Impute missing values (sklearn.impute)"
+    if found == "infinity":
+        way_out = "Replace infinity or values too large for its dtype"
     place = str(column) if names is None else repr(str(names[column]))
     return BadRowsError(
         f"Input {name} contains {found}, first in row {row}, column {place}{where}. {way_out}, or "

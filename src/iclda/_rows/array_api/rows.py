@@ -151,7 +151,7 @@ class ArrayRows(WeightedRows):
             bad = ~xp.isfinite(rows)
             if bool(xp.any(bad)):
                 row, column = (int(to_host(part)[0]) for part in xp.nonzero(bad))
-                is_nan = bool(xp.isnan(rows[row, column]))
-                raise not_finite(self._name, index.start + row, column, self._names, is_nan=is_nan)
+                found = "NaN" if bool(xp.isnan(rows[row, column])) else "infinity"
+                raise not_finite(found, self._name, index.start + row, column, self._names)
 
         self._blocks.of_blocks(of_block)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
 import numpy as np
 
 from ..._core.types import AnyArray
-from ..base import BadRowsError, check_finite, check_names
-
-_MARKED_ROWS = 64  # of every block, that tell whether it is still the same
+from ..base import BadRowsError, changed, check_finite, check_names
 
 
 class UnreadableBlockError(RuntimeError):
@@ -22,12 +20,11 @@ class UnreadableBlockError(RuntimeError):
 
 @dataclass(frozen=True)
 class Look:
-    """What a block holds, as far as it must not change; small."""
+    """What a block holds; small."""
 
     n_rows: int
     n_features: int
     dtype: str
-    mark: int
     names: int | None = None  # checksum of the names of its columns; None: it is no table
 
     @property
@@ -37,12 +34,12 @@ class Look:
 
 @dataclass(frozen=True)
 class Known:
-    """What a block is called, and what is known of it: ``look``, once it was read."""
+    """What a block is called, and what is known of it."""
 
     name: str
     number: int
     n_features: int | None
-    look: Look | None = None
+    n_rows: int | None = None  # once it was read
     begin: int = 0  # number of its first row among all
     names: tuple[str, ...] | None = None  # of the fit, which a table must have; until it was read
 
@@ -86,18 +83,15 @@ def array_of(block: Any, known: Known) -> AnyArray:
             check_names(found, known.names, known.label, way_out)
     if rows.dtype.kind not in "biuf":
         _refuse_dtype(rows, known)
-    is_empty = len(rows) == 0  # of any shape and dtype
-    if known.look is not None and not (is_empty and known.look.n_rows == 0):
-        _check_unchanged(rows, known.look, known)
+    if known.n_rows not in (None, len(rows)):
+        raise changed(known.label, f"it has {len(rows)} rows, and had {known.n_rows}")
     return rows
 
 
 def look_at(rows: AnyArray, names: Sequence[str] | None = None) -> Look:
-    """What identifies a block, from a few of its rows."""
-    few = rows[:: max(1, len(rows) // _MARKED_ROWS)]
-    mark = crc32(np.ascontiguousarray(few).tobytes())
+    """What must be alike in all blocks."""
     mark_of_names = None if names is None else crc32(repr(list(names)).encode())
-    return Look(len(rows), rows.shape[1], rows.dtype.str, mark, mark_of_names)
+    return Look(len(rows), rows.shape[1], rows.dtype.str, mark_of_names)
 
 
 def names_of(block: Any) -> list[str] | None:
@@ -145,22 +139,3 @@ def _is_numeric(values: AnyArray) -> bool:
     except (TypeError, ValueError):
         return False
     return True
-
-
-def _check_unchanged(rows: AnyArray, then: Look, known: Known) -> None:
-    now = replace(look_at(rows), names=then.names)
-    if now == then:
-        return
-    difference = f"it had {then.n_rows} rows of {then.dtype}, now {now.n_rows} of {now.dtype}"
-    if (then.n_rows, then.dtype) == (now.n_rows, now.dtype):
-        difference = "some of its rows are others"
-    raise changed(known, difference)
-
-
-def changed(known: Known, difference: str, column: int | None = None) -> BadRowsError:
-    """The error for a block that is not what it was."""
-    return BadRowsError(
-        f"{known.label} has changed since it was first read: {difference}. Every read must give "
-        "the same rows: load them from where nothing changes them, or persist them.",
-        column,
-    )

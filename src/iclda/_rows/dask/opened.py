@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import accumulate
 from typing import Any
 from uuid import uuid4
 
@@ -90,10 +91,10 @@ def open_blocks(found: Blocks, workers: Workers, name: str, persist: bool | None
     found = replace(found, n_features=_check_alike(looks, known, name))
     if all(one.names is not None or one.n_rows == 0 for one in looks):
         found = replace(found, feature_names=names or found.feature_names or found.expected)
-    begins = np.concatenate([[0], np.cumsum([one.n_rows for one in looks])]).tolist()
+    begins = [0, *accumulate(one.n_rows for one in looks[:-1])]
     known = [
-        replace(known[i], n_features=found.n_features, look=looks[i], begin=begins[i], names=None)
-        for i in range(n_blocks)
+        Known(name, i, found.n_features, one.n_rows, begin)
+        for i, (one, begin) in enumerate(zip(looks, begins, strict=True))
     ]
     is_open = persist is None and found.n_bytes is None and not found.is_kept
     if is_open and workers.has_room(sum(one.n_bytes for one in looks)):
@@ -236,4 +237,4 @@ def _tree(step: Step, keys: Sequence[Any]) -> tuple[Graph, Any]:
 
 
 def _counts(known: Sequence[Known]) -> list[int]:
-    return [0 if one.look is None else one.look.n_rows for one in known]
+    return [one.n_rows or 0 for one in known]

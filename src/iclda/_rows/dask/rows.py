@@ -21,15 +21,12 @@ from .tasks import (
     Chosen,
     Drawn,
     drawn_together,
-    label_sums,
     listed,
-    moments_added,
-    moments_and_totals,
     shared,
+    sums_of,
     taken,
     taken_from_held,
 )
-from .totals import Totals, are_whole
 
 
 class DaskRows(WeightedRows):
@@ -43,7 +40,6 @@ class DaskRows(WeightedRows):
         super().__init__(int(opened.offsets[-1]), weights, is_member)
         self._opened = opened
         self._n_threads = n_threads
-        self._first: tuple[Frame, list[Totals]] | None = None  # what blocks in use added up to
 
     @property
     def n_features(self) -> int:
@@ -56,13 +52,8 @@ class DaskRows(WeightedRows):
     def moments(self, frame: Frame) -> Moments:
         if not self._inputs:
             return no_moments(self.n_features)
-        step = Step(
-            moments_and_totals, moments_added, {"n_threads": self._n_threads, "frame": frame}
-        )
-        moments: Moments
-        moments, totals = self._opened.run(step, self._inputs)
-        self._first = frame, totals
-        return moments
+        found: Moments = self._sums({"frame": frame})
+        return found
 
     def label_sums(
         self,
@@ -74,18 +65,14 @@ class DaskRows(WeightedRows):
     ) -> LabelSums:
         if not self._inputs:
             return no_label_sums(rule.n_classes, self.n_features)
-        arguments = {"rule": rule, "frame": frame, "centers": centers, "curvature": curvature}
-        settings = {"n_threads": self._n_threads, "arguments": arguments}
-        step = Step(label_sums, added, settings)
-        sums: LabelSums = self._opened.run(step, self._inputs, self._expected(rule, frame))
-        return sums
+        found: LabelSums = self._sums(
+            {"rule": rule, "frame": frame, "centers": centers, "curvature": curvature}
+        )
+        return found
 
-    def _expected(self, rule: Rule, frame: Frame) -> dict[int, dict[str, Any]] | None:
-        """What blocks must add up to, by their numbers; None if that is not known."""
-        if self._first is None or self._first[0] is not frame or not are_whole(rule):
-            return None
-        pairs = zip(self._in_use, self._first[1], strict=True)
-        return {i: {"totals": totals} for i, totals in pairs}
+    def _sums(self, arguments: dict[str, Any]) -> Any:
+        step = Step(sums_of, added, {"n_threads": self._n_threads, "arguments": arguments})
+        return self._opened.run(step, self._inputs)
 
     def _drawn(self, n: int, seed: int) -> tuple[AnyArray, AnyArray]:
         if self.n_rows == 0:
@@ -126,17 +113,13 @@ class DaskRows(WeightedRows):
 
     @cached_property
     def _inputs(self) -> dict[int, Sequence[Any]]:
-        """Blocks with rows that count, each with what is known of its rows."""
-        blocks = self._opened.found.inputs
-        return {i: (blocks[i], self._chosen[i]) for i in self._in_use}
-
-    @cached_property
-    def _in_use(self) -> list[int]:
-        """Numbers of the blocks with rows that count."""
-        spans = list(enumerate(pairwise(self._opened.offsets)))
-        if self._is_member is None:
-            return [i for i, (begin, end) in spans if begin < end]
-        return [i for i, (begin, end) in spans if self._is_member[begin:end].any()]
+        """Blocks with rows that count, each with weights and membership of its rows."""
+        blocks, offsets = self._opened.found.inputs, self._opened.offsets
+        return {
+            i: (blocks[i], self._chosen[i])
+            for i, (begin, end) in enumerate(pairwise(offsets))
+            if begin < end and (self._is_member is None or self._is_member[begin:end].any())
+        }
 
     @cached_property
     def _chosen(self) -> list[Any]:

@@ -9,20 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.frame import Frame
 from ..._core.labelsums import GivenLabels, LabelSums
 from ..._core.moments import Moments
 from ..._core.types import AnyArray, Array
-from ..base import added, joined
+from ..base import joined
 from ..memory import MemoryRows
 from .blocks import Known, Look, array_of, loaded, look_at, names_of, rows_of
-from .totals import Totals, check_totals, totals_of
 
 _HOLDING_SEED = 0
 
 Sums = Moments | LabelSums
 Drawn = tuple[AnyArray, AnyArray]  # numbers of rows, and the rows
-First = tuple[Moments, list[Totals]]  # of some blocks, and of each
 Looks = tuple[list[Look], "list[str] | None"]  # of some blocks, and names of their columns
 
 
@@ -69,35 +66,19 @@ def look(block: Any, *, known: Known, n_held: int) -> Looked:
     return Looked(look_at(rows, names), names, held)
 
 
-def moments_and_totals(
-    block: Any, chosen: Chosen | None, *, known: Known, n_threads: int, frame: Frame
-) -> First:
-    """Moments of one block, and by what later passes know it again."""
-    rows = rows_of(block, known)
-    with np.errstate(over="ignore", invalid="ignore"):
-        moments = _members(rows, chosen, n_threads).moments(frame)
-        totals = totals_of(moments, frame)
-    _check_sums(moments, rows, known)
-    return moments, [totals]
-
-
-def label_sums(
-    block: Any,
-    chosen: Chosen | None,
-    *,
-    known: Known,
-    n_threads: int,
-    arguments: dict[str, Any],
-    totals: Totals | None = None,
-) -> LabelSums:
-    """Label sums of one block, which must add up to ``totals`` if these are known."""
+def sums_of(
+    block: Any, chosen: Chosen | None, *, known: Known, n_threads: int, arguments: dict[str, Any]
+) -> Sums:
+    """Label sums of one block; moments, if no rule is given."""
     rows = rows_of(block, known)
     arguments = _renumbered(arguments, known, len(rows))
+    members = _members(rows, chosen, n_threads)
     with np.errstate(over="ignore", invalid="ignore"):
-        sums = _members(rows, chosen, n_threads).label_sums(**arguments)
-    _check_sums(sums, rows, known)
-    if totals is not None:
-        check_totals(sums, totals, known)
+        form = members.label_sums if "rule" in arguments else members.moments
+        sums: Sums = form(**arguments)
+    # NaN and infinity show in the sums: rows are searched for them only then.
+    if not all(np.isfinite(value).all() for value in vars(sums).values() if value is not None):
+        known.check_finite(rows)
     return sums
 
 
@@ -155,12 +136,6 @@ def looks_together(parts: Sequence[Looks]) -> Looks:
     return looks, next((names for _, names in parts if names is not None), None)
 
 
-def moments_added(parts: Sequence[First]) -> First:
-    """Moments of several blocks, added up in their order, and the totals of each."""
-    moments, totals = zip(*parts, strict=True)
-    return added(moments), listed(totals)
-
-
 def drawn_together(parts: Sequence[Drawn]) -> Drawn:
     """Rows drawn from several blocks, in their order."""
     positions, rows = zip(*parts, strict=True)
@@ -170,12 +145,6 @@ def drawn_together(parts: Sequence[Drawn]) -> Drawn:
 def listed(parts: Sequence[list[Any]]) -> list[Any]:
     """Results of several blocks, in their order."""
     return [result for part in parts for result in part]
-
-
-def _check_sums(sums: Sums, rows: AnyArray, known: Known) -> None:
-    """Look for NaN and infinity only where a sum tells that there may be some."""
-    if not all(np.isfinite(value).all() for value in vars(sums).values() if value is not None):
-        known.check_finite(rows)
 
 
 def _members(rows: AnyArray, chosen: Chosen | None, n_threads: int) -> MemoryRows:

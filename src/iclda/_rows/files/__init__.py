@@ -9,7 +9,6 @@ from ..._core.types import AnyArray, Array
 from ..base import Request, check_names
 from .reader import Reader
 from .rows import FileRows
-from .slabs import Remembered
 from .source import FileSource, is_table, source_of
 from .tables import listed
 
@@ -36,9 +35,8 @@ def open_rows(
         is_member,
         n_threads=request.n_threads,
         memory=source.memory,
-        remembered=source.remembered,
     )
-    rows.source = FileSource(reader, source.memory, Remembered())
+    rows.source = FileSource(reader, source.memory)
     return rows
 
 

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from ..._core.types import AnyArray
-from .paths import Unchanged
 from .reader import ArrayChunk, Chunk, Reader, StoredChunk, StoredColumns
 
 _RUNS = 64  # places that a pilot looks at
@@ -36,8 +35,7 @@ class NumpyFiles(Reader):
     kind = ".npy files"
 
     def __init__(self, files: Sequence[Path], name: str) -> None:
-        super().__init__(name)
-        self._unchanged = Unchanged(files, name)
+        super().__init__(name, files)
         self._files = [_stored(file, name) for file in files]
         first = self._files[0]
         for other in self._files[1:]:
@@ -54,9 +52,6 @@ class NumpyFiles(Reader):
     @property
     def dtype(self) -> np.dtype[Any]:
         return self._dtype
-
-    def check_unchanged(self) -> None:
-        self._unchanged.check(self.name)
 
     def spread(self, n: int) -> AnyArray:
         assert self.n_rows is not None
@@ -138,15 +133,14 @@ class MappedArray(Reader):
     kind = "an array"
 
     def __init__(self, X: AnyArray, name: str) -> None:
-        super().__init__(name)
+        file = getattr(X, "filename", None)
+        super().__init__(name, [file] if file and os.path.exists(file) else [])
         if X.ndim != 2:
             raise ValueError(
                 f"{name} must be 2-d, rows x features, got an array of shape {X.shape}."
             )
         check_dtype(X.dtype, name)
         self._X = X
-        file = getattr(X, "filename", None)
-        self._unchanged = Unchanged([file] if file and os.path.exists(file) else [], name)
         self.n_rows = len(X)
         self.n_features = int(X.shape[1])
         self.order = "F" if X.flags.f_contiguous and not X.flags.c_contiguous else "C"
@@ -154,9 +148,6 @@ class MappedArray(Reader):
     @property
     def dtype(self) -> np.dtype[Any]:
         return self._X.dtype
-
-    def check_unchanged(self) -> None:
-        self._unchanged.check(self.name)
 
     def spread(self, n: int) -> AnyArray:
         return runs(len(self._X), n)

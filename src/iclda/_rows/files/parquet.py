@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from ..._core.types import AnyArray
-from .paths import Unchanged
 from .reader import Chunk, Reader, TableChunk
 from .tables import Columns, arrow_dtype, refuse_repeated, table_columns
 
@@ -44,8 +43,7 @@ class ParquetFiles(Reader):
     order = "F"  # a table is copied column by column
 
     def __init__(self, files: Sequence[Path], name: str) -> None:
-        super().__init__(name)
-        self._unchanged = Unchanged(files, name)
+        super().__init__(name, files)
         self._files = [_stored(file, name) for file in files]
         self.n_rows = sum(file.n_rows for file in self._files)
         first = self._files[0]
@@ -73,9 +71,6 @@ class ParquetFiles(Reader):
     def _buffer(self) -> int:
         least, most = _BUFFER
         return max(least, min(most, self.memory // (_SHARE * max(1, self.n_features))))
-
-    def check_unchanged(self) -> None:
-        self._unchanged.check(self.name)
 
     def spread(self, n: int) -> AnyArray:
         """The first rows of some row groups: only these are decoded."""

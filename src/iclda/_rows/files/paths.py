@@ -62,32 +62,3 @@ def _is_hidden(file: Path, pattern: Path) -> bool:
 
 def _begins_hidden(parts: Sequence[str]) -> bool:
     return any(part.startswith((".", "_")) for part in parts)
-
-
-class Unchanged:
-    """Sizes and times of files when they were first looked at."""
-
-    def __init__(self, files: Sequence[str | os.PathLike[str]], name: str) -> None:
-        self._files = files
-        self._first = [_stamp(file, name) for file in files]
-
-    def check(self, name: str) -> None:
-        """ValueError that names a file that is not what it was."""
-        for file, first in zip(self._files, self._first, strict=True):
-            size, _ = now = _stamp(file, name)
-            if now != first:
-                what = f"has {size} bytes, and had {first[0]} when it was opened"
-                if size == first[0]:
-                    what = "was written to since it was opened"
-                raise ValueError(
-                    f"{name} changed between two passes: {os.fspath(file)} {what}. "
-                    "Open it again, or fit to a copy that nothing writes to."
-                )
-
-
-def _stamp(file: str | os.PathLike[str], name: str) -> tuple[int, int]:
-    try:
-        status = os.stat(file)
-    except FileNotFoundError as error:
-        raise FileNotFoundError(f"{name}: there is no file {os.fspath(file)}.") from error
-    return status.st_size, status.st_mtime_ns

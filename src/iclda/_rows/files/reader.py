@@ -6,6 +6,7 @@ Readers know rows, not sums. There is one for each kind of source: see ``arrays.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from io import RawIOBase
@@ -14,6 +15,7 @@ from typing import Any, Literal, Protocol, Self
 import numpy as np
 
 from ..._core.types import AnyArray
+from ..base import changed
 
 DEFAULT_MEMORY = 2**28  # bytes held of the rows at a time
 _COUNTED = 2**16  # rows read at once to be counted
@@ -31,8 +33,9 @@ class Reader:
     memory = DEFAULT_MEMORY
     use_threads = False  # to decode what was read, where that takes longer than the arithmetic
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, files: Sequence[str | os.PathLike[str]] = ()) -> None:
         self.name = name  # of the argument, for messages
+        self.watch(files)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -49,8 +52,21 @@ class Reader:
         """The same rows, of these columns only; of a source without names, all columns."""
         return self
 
+    def watch(self, files: Sequence[str | os.PathLike[str]]) -> None:
+        """Remember size and time of change of the files that are read."""
+        self._stamps = {os.fspath(file): _stamp(file, self.name) for file in files}
+
     def check_unchanged(self) -> None:
-        """ValueError if it is known, before a pass, that it would not read what the first did."""
+        """ValueError that names a file of another size or time of change than when it was opened.
+
+        Called before and after every pass.
+        """
+        for file, first in self._stamps.items():
+            size, _ = now = _stamp(file, self.name)
+            if size != first[0]:
+                raise changed(self.name, f"{file} has {size} bytes, and had {first[0]} at first")
+            if now != first:
+                raise changed(self.name, f"{file} was written to since it was opened")
 
     def spread(self, n: int) -> AnyArray:
         """At most ``n`` row numbers for a first look: cheap to read, and far apart if possible."""
@@ -65,6 +81,15 @@ class Reader:
     def chunks(self, n_rows: int, wanted: AnyArray | None = None) -> Iterator[Chunk]:
         """All rows, about ``n_rows`` at a time; or chunks that hold the rows of wanted numbers."""
         raise NotImplementedError
+
+
+def _stamp(file: str | os.PathLike[str], name: str) -> tuple[int, int]:
+    """Size and time of change."""
+    try:
+        status = os.stat(file)
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"{name}: there is no file {os.fspath(file)}.") from error
+    return status.st_size, status.st_mtime_ns
 
 
 class Chunk(Protocol):

@@ -17,12 +17,12 @@ from ..._core.frame import Frame
 from ..._core.moments import is_near_zero
 from ..._core.types import AnyArray, Array
 from ..ahead import AHEAD, in_order, read_ahead
-from ..base import Block, BlockRows, OfBlocks, Sum, added
+from ..base import Block, BlockRows, OfBlocks, Sum, added, changed
 from ..memory import GROUP, rows_per_block
 from ..progress import report
 from .reader import DEFAULT_MEMORY, Reader
 from .sample import Reservoir, first_look, rows_at
-from .slabs import FirstPass, Remembered, Slab, cut
+from .slabs import Slab, cut
 
 # Rows kept in the first pass: twice what a search asks for, so that another seed gives another
 # sample of them.
@@ -45,14 +45,12 @@ class FileRows(BlockRows):
         *,
         n_threads: int = 1,
         memory: int = DEFAULT_MEMORY,
-        remembered: Remembered | None = None,
     ) -> None:
         super().__init__(reader.n_rows, weights, is_member)
         self._reader = reader
         self._block_rows = rows_per_block(reader.n_features)
         self._slab_rows, self._n_threads = self._sizes(n_threads, memory)
-        self._first_pass = FirstPass(reader.name)
-        self._remembered = Remembered() if remembered is None else remembered
+        self._n_read: int | None = None  # rows of the last pass, which later ones must give too
         self._kept: tuple[AnyArray, AnyArray] | None = None  # rows of a sample and their numbers
         self._looked: AnyArray | None = None  # rows of a sample drawn before the first pass
         self.source: object = None  # what to open again
@@ -102,7 +100,7 @@ class FileRows(BlockRows):
 
     def _pass(self, slabs: Iterator[Slab], of_slab: Callable[[Slab], Result]) -> Iterator[Result]:
         """Results of a function of all slabs, in order, while the next ones are read."""
-        n_all = self._reader.n_rows or self._first_pass.n_rows
+        n_all = self._n_read if self._reader.n_rows is None else self._reader.n_rows
 
         def numbered(slab: Slab) -> tuple[int, Result]:
             return slab.stop, of_slab(slab)
@@ -116,20 +114,22 @@ class FileRows(BlockRows):
                 yield result
 
     def _slabs(self) -> Iterator[Slab]:
-        """All rows, which must be those of the first pass."""
+        """All rows, of a source that must not change from the first pass to the last."""
         self._reader.check_unchanged()
-        slabs = cut(self._reader.chunks(self._slab_rows), self._reader, self._slab_rows)
-        return self._first_pass.compared(slabs)
-
-    def _checked_slabs(self) -> Iterator[Slab]:
-        """All rows, looked at for NaN and counted."""
         n_read = 0
-        for slab in self._slabs():
+        for slab in cut(self._reader.chunks(self._slab_rows), self._reader, self._slab_rows):
             n_read = slab.stop
-            slab.check_finite(self._reader.name, self.feature_names)
             self._check_length(n_read, is_end=False)
             yield slab
+        self._reader.check_unchanged()
         self._check_length(n_read, is_end=True)
+        self._n_read = n_read
+
+    def _checked_slabs(self) -> Iterator[Slab]:
+        """All rows, which must be finite."""
+        for slab in self._slabs():
+            slab.check_finite(self._reader.name, self.feature_names)
+            yield slab
 
     def _first_slabs(self) -> Iterator[Slab]:
         """All rows, checked, and a sample of them kept."""
@@ -138,7 +138,6 @@ class FileRows(BlockRows):
         sample = Reservoir(n_kept, self.n_features, self._reader.dtype, seed=0)
         n_members = 0
         for slab in self._checked_slabs():
-            self._remembered.compare(slab, self._reader.name)
             inside = self._members_within(slab.start, slab.stop)
             numbers = slab.start + np.arange(len(slab.rows))[inside]
             sample.add(slab.rows[inside], numbers)
@@ -147,16 +146,19 @@ class FileRows(BlockRows):
         self._n_rows, self._kept = n_members, sample.drawn()
 
     def _check_length(self, n_read: int, *, is_end: bool) -> None:
-        """ValueError for more or fewer rows than the source, labels or weights promise."""
-        promised = {self._reader.n_rows, _length(self._is_member), _length(self._weights)}
-        for n_rows in promised - {None}:
+        """ValueError for other rows than the source, labels or weights, or earlier passes, have."""
+        found = f"{n_read} rows" if is_end else "more"
+        lengths = {self._reader.n_rows, _length(self._is_member), _length(self._weights)}
+        for n_rows in (lengths if self._n_read is None else {self._n_read}) - {None}:
             assert n_rows is not None
-            if n_read > n_rows or (is_end and n_read < n_rows):
-                by = self._reader.n_rows_by if n_rows == self._reader.n_rows else ""
-                found = f"{n_read} rows" if is_end else "more"
-                raise ValueError(
-                    f"{self._reader.name} was expected to give {n_rows} rows{by}, but gave {found}."
-                )
+            if n_read <= n_rows and not (is_end and n_read < n_rows):
+                continue
+            if self._n_read is not None:
+                raise changed(self._reader.name, f"it gave {found}, and {n_rows} rows before")
+            by = self._reader.n_rows_by if n_rows == self._reader.n_rows else ""
+            raise ValueError(
+                f"{self._reader.name} was expected to give {n_rows} rows{by}, but gave {found}."
+            )
 
     # Blocks of a slab.
 
@@ -191,7 +193,6 @@ class FileRows(BlockRows):
         rows = self._looked = rows_at(self._reader, numbers, must_exist=is_all)
         if self._n_rows is None and len(rows) == 0:
             self._n_rows = 0  # it ended before its first row
-        self._remembered.add(numbers[: len(rows)], rows)
         return rows, numbers[: len(rows)]
 
 

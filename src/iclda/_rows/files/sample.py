@@ -33,6 +33,7 @@ def rows_at(reader: Reader, numbers: AnyArray, *, must_exist: bool) -> AnyArray:
         slab.check_finite(reader.name, reader.feature_names)
         found[n_found:stop] = rows[numbers[n_found:stop] - chunk.start]
         n_found = stop
+    reader.check_unchanged()
     if n_found < len(numbers) and (must_exist or reader.n_rows is not None):
         raise ValueError(
             f"{reader.name} ended before its row {numbers[n_found]}{reader.n_rows_by}: a source is "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,7 +17,6 @@ from .batches import TableBatches
 from .parquet import ParquetFiles
 from .paths import files_of
 from .reader import DEFAULT_MEMORY, Reader
-from .slabs import Remembered
 
 
 @dataclass(frozen=True, repr=False)
@@ -25,7 +25,6 @@ class FileSource:
 
     reader: Reader
     memory: int = DEFAULT_MEMORY
-    remembered: Remembered | None = None  # what one fit read before its first pass
 
     _iclda_backend = "files"
 
@@ -130,9 +129,10 @@ def _dataset(dataset: Any, name: str) -> Reader:
         except (OSError, pyarrow.ArrowException) as error:
             raise OSError(f"{name}: the dataset cannot be read ({error}).") from error
 
-    return _Counted(
-        batches, name, dataset.schema.empty_table(), dataset.count_rows, "a pyarrow dataset"
-    )
+    schema = dataset.schema.empty_table()
+    reader = _Counted(batches, name, schema, dataset.count_rows, "a pyarrow dataset")
+    reader.watch([file for file in getattr(dataset, "files", ()) if os.path.exists(file)])
+    return reader
 
 
 def _careful_options(dataset: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..._core.types import AnyArray
+from ..base import not_finite
 
 
 class Columns:
@@ -126,15 +127,12 @@ def table_columns(table: Any, names: Sequence[str], where: str, begin: int) -> l
     """Columns by name; ValueError that names row and column where a value is missing."""
     is_arrow = hasattr(table, "num_rows")
     found = []
-    for name in names:
+    for j, name in enumerate(names):
         column = table.column(name) if is_arrow else table[name]
         is_missing = _is_missing(column)
         if is_missing is not None:
             row = begin + int(np.argmax(is_missing))
-            raise ValueError(
-                f"{where} contains a missing value, first in row {row}, column {name!r}. Impute "
-                "missing values (sklearn.impute) or drop these rows."
-            )
+            raise not_finite("a missing value", where, row, j, names)
         found.append(_arrow_values(column) if is_arrow else _values(column))
     return found
 
