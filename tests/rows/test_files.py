@@ -23,10 +23,9 @@ from iclda import ImplicitlyConstrainedLDA, MomentConstrainedLDA, SupervisedLDA,
 from iclda._core.frame import frame_of
 from iclda._core.labelsums import LinearRule
 from iclda._rows import open as dispatch
-from iclda._rows.files.arrays import MappedArray
-from iclda._rows.files.parquet import ParquetFiles
-from iclda._rows.files.rows import FileRows
-from iclda._rows.files.sample import Reservoir
+from iclda._rows.files.readers import MappedArray
+from iclda._rows.files.rows import FileRows, Reservoir
+from iclda._rows.files.tables import ParquetFiles
 from iclda._rows.memory import MemoryRows
 from problems import SEMI_SUPERVISED, draw_sample
 

@@ -9,9 +9,9 @@ import numpy as np
 from .._core.frame import Frame
 from .._core.moments import is_near_zero
 from .._core.types import AnyArray, Array
-from .ahead import in_order
 from .base import Block, BlockRows, OfBlocks, Sum, added
 from .progress import reported
+from .threads import in_order
 
 _BLOCK_ROWS = (512, 8192)
 _BLOCK_ENTRIES = 2**17  # float64: half the second-level cache of a core

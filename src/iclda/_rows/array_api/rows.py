@@ -1,11 +1,11 @@
-"""The sums of ``_core.rows.Rows`` over the rows of a device array."""
+"""Sums over the rows of a device array, block by block or by kernels. They come back in float64."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -14,12 +14,149 @@ from ..._core.labelsums import LabelSums, LinearRule, Rule, no_label_sums
 from ..._core.moments import Moments, no_moments
 from ..._core.types import AnyArray, Array
 from ..base import WeightedRows, check_finite, not_finite
-from .devices import Place, place_of, to_host
+from ..progress import report
+from . import devices
+from .devices import (
+    DeviceBlock,
+    Place,
+    from_parts,
+    in_single,
+    is_out_of_memory,
+    lost_to_rounding,
+    place_of,
+    rounded,
+    shift_between,
+    to_host,
+)
 from .fused import FusedPasses, can_fuse
-from .passes import BlockPasses
 
+Result = TypeVar("Result")
+
+_BLOCK_ENTRIES = 2**20, 2**24  # on the CPU, on another device
+_SMALLEST_BLOCK = 1024
+_SHRINK = 8  # by how much blocks get smaller when the device runs out of memory
 # Squared mean over variance, of any feature, up to which sums about the origin keep their digits.
 _FAR_FROM_ORIGIN = 100.0
+
+
+@dataclass
+class BlockPasses:
+    """Blocks of rows as arrays in double precision, or in single where the device has no other."""
+
+    X: Any
+    weights: Any  # on the device, or None
+    place: Place
+    name: str
+    block_rows: int | None = None
+
+    def __post_init__(self) -> None:
+        entries = _BLOCK_ENTRIES[0 if self.place.is_cpu else 1]
+        self.block_rows = self.block_rows or max(_SMALLEST_BLOCK, entries // self.X.shape[1])
+
+    def moments_from_one(self, frame: Frame) -> Array:
+        used = frame if self.place.is_double else rounded(frame)
+
+        def of_block(index: slice) -> list[Any]:
+            return devices.moments(self._block(index, used))
+
+        shift = shift_between(used, frame)
+        return np.asarray(shift @ from_parts(*self._added_up(of_block)) @ shift.T)
+
+    def label_sums(
+        self, rule: Rule, frame: Frame, centers: Array | None, *, curvature: bool
+    ) -> LabelSums:
+        if self.place.is_double:
+            return self._label_sums(rule, frame, centers, curvature=curvature)
+        return in_single(self._label_sums, rule, frame, centers, curvature=curvature)
+
+    def _label_sums(
+        self, rule: Rule, frame: Frame, centers: Array | None, *, curvature: bool
+    ) -> LabelSums:
+        def of_block(index: slice) -> list[Any]:
+            block = self._block(index, frame)
+            shares, log_sums = devices.shares(block, rule)
+            sums = devices.class_sums(block, shares, log_sums)
+            if centers is not None:
+                sums.append(devices.scatter_about(block, shares, centers))
+            return sums + (devices.boundary_parts(block, shares) if curvature else [])
+
+        counts, sums, log_sum, *more = self._added_up(of_block)
+        scatter = None if centers is None else more.pop(0)
+        bend = None
+        if curvature:
+            parts = [from_parts(*more[i : i + 3]) for i in range(0, len(more), 3)]
+            bend = devices.boundary_scatter(parts, rule.n_classes)
+        found = LabelSums(counts[0], sums, float(log_sum[0, 0]), scatter, bend)
+        if self.place.is_double or not isinstance(rule, LinearRule):
+            return found
+        return replace(found, log_sum=found.log_sum + lost_to_rounding(rule, found))
+
+    def shares(self, rule: Rule, frame: Frame) -> Array:
+        """(n, K): shares of every row."""
+
+        def of_block(index: slice) -> Array:
+            return to_host(devices.shares(self._block(index, frame), rule)[0])
+
+        return np.concatenate(self.of_blocks(of_block)).astype(np.float64)
+
+    def of_blocks(self, function: Callable[[slice], Result]) -> list[Result]:
+        """Results of a function of the row numbers of every block."""
+        return self._with_room(lambda: [function(index) for index in self._cuts()])
+
+    def _added_up(self, of_block: Callable[[slice], list[Any]]) -> list[Array]:
+        """Sums of all blocks; added up on the device if it has the digits."""
+
+        def read() -> list[Any]:
+            total: list[Any] = []
+            for index in self._cuts():
+                sums = of_block(index)
+                if not self.place.is_double:
+                    sums = [to_host(part).astype(np.float64) for part in sums]
+                total = [a + b for a, b in zip(total, sums, strict=True)] if total else sums
+            return total
+
+        return [to_host(part) for part in self._with_room(read)]
+
+    def _with_room(self, read: Callable[[], Result]) -> Result:
+        """The result of a pass, with smaller blocks if the device runs out of memory."""
+        while True:
+            try:
+                with self.place.exactly():
+                    return read()
+            except Exception as error:
+                if not is_out_of_memory(error):
+                    raise
+                self._make_smaller(error)
+
+    def _make_smaller(self, error: Exception) -> None:
+        assert self.block_rows is not None
+        if self.block_rows <= _SMALLEST_BLOCK:
+            raise MemoryError(
+                f"The device {self.place.device} has no room for a block of {self.block_rows} rows "
+                f"beside the {self.X.shape[0]} x {self.X.shape[1]} array {self.name}: free memory "
+                "there, pass fewer rows, or pass them in main memory."
+            ) from error
+        self.block_rows = max(_SMALLEST_BLOCK, self.block_rows // _SHRINK)
+
+    def _cuts(self) -> Iterator[slice]:
+        assert self.block_rows is not None
+        n_rows = self.X.shape[0]
+        for start in range(0, n_rows, self.block_rows):
+            stop = min(start + self.block_rows, n_rows)
+            yield slice(start, stop)
+            report(stop, n_rows)
+
+    def floating(self, index: slice) -> Any:
+        """Rows of a block in the dtype of the sums."""
+        return self.place.xp.astype(self.X[index, :], self.place.dtype)
+
+    def _block(self, index: slice, frame: Frame) -> DeviceBlock:
+        place = self.place
+        u = (self.floating(index) - place.put(frame.origin)) / place.put(frame.scale)
+        weights = self.weights
+        if weights is not None:
+            weights = place.xp.astype(weights[index], place.dtype)
+        return DeviceBlock(place, u, weights, index)
 
 
 class ArrayRows(WeightedRows):

@@ -21,11 +21,9 @@ except ImportError as error:
 
 from ..._core.types import AnyArray, Array
 from ..base import Request
-from .blocks import Known
-from .opened import Opened, open_blocks
-from .rows import DaskRows
+from .blocks import Known, applied
+from .rows import DaskRows, Opened, open_blocks
 from .source import DaskSource, array_of, blocks_of, check_features, kind_of, plain_names
-from .tasks import applied
 from .workers import Workers, workers_of
 
 __all__ = ["DaskSource", "apply_to_rows", "open_rows"]

@@ -13,8 +13,8 @@ from typing import Any, Protocol
 import dask.base
 import dask.threaded
 
-from ..ahead import blas_threads
 from ..base import BadRowsError
+from ..threads import blas_threads
 from .blocks import UnreadableBlockError
 
 _OF_CLIENT = (None, "distributed", "dask.distributed")  # settings of Dask that mean the client

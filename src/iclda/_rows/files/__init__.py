@@ -7,7 +7,7 @@ from typing import Any
 
 from ..._core.types import AnyArray, Array
 from ..base import Request, check_names
-from .reader import Reader
+from .readers import Reader
 from .rows import FileRows
 from .source import FileSource, is_table, source_of
 from .tables import listed

@@ -11,8 +11,7 @@ import numpy as np
 
 from ..._core.types import AnyArray
 from ..base import changed, check_names
-from .arrays import check_dtype
-from .reader import ArrayChunk, Chunk, Reader, TableChunk
+from .readers import ArrayChunk, Chunk, Reader, TableChunk, check_dtype
 from .tables import Columns, table_columns, table_dtypes
 
 # A new iterator over batches; of the columns of these names, of about so many rows, if it can.

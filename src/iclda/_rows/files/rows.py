@@ -1,13 +1,15 @@
 """Sums over rows that are read a slab at a time.
 
-A pass copies the rows into slabs of equal length, one thread ahead of the arithmetic. The slabs
-are the groups of blocks that rows in memory are summed by: the sums are the same.
+A pass copies the rows into slabs of equal length, by a thread that runs ahead of the arithmetic.
+The slabs are the groups of blocks that rows in memory are summed by: the sums are the same. A
+sample is drawn while the rows are read for the first time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -16,22 +18,148 @@ import numpy as np
 from ..._core.frame import Frame
 from ..._core.moments import is_near_zero
 from ..._core.types import AnyArray, Array
-from ..ahead import AHEAD, in_order, read_ahead
-from ..base import Block, BlockRows, OfBlocks, Sum, added, changed
+from ..base import Block, BlockRows, OfBlocks, Sum, added, changed, check_finite
 from ..memory import GROUP, rows_per_block
 from ..progress import report
-from .reader import DEFAULT_MEMORY, Reader
-from .sample import Reservoir, first_look, rows_at
-from .slabs import Slab, cut
+from ..threads import AHEAD, in_order, read_ahead
+from .readers import DEFAULT_MEMORY, Chunk, Reader, rows_of
 
+_AT_ONCE = 4096  # rows that a source is asked for
+_SLACK = 1.5  # times the rows to keep: when to throw away the others
 # Rows kept in the first pass: twice what a search asks for, so that another seed gives another
 # sample of them.
 _KEPT_ROWS = (4_000, 40_000)
 _KEPT_ENTRIES = 4_000_000
 _SPARE = AHEAD + 2  # slabs besides those of the threads: read ahead, being filled, and what from
 _MANY = 10**9
-
 Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Slab:
+    """Consecutive rows in memory, the first of them number ``start``."""
+
+    number: int | None  # None: not one of those that all rows are cut into
+    start: int
+    rows: AnyArray
+    where: str  # the file or batch where they begin
+
+    @property
+    def stop(self) -> int:
+        return self.start + len(self.rows)
+
+    def __str__(self) -> str:
+        block = "a block" if self.number is None else f"block {self.number}"
+        return f"{block} (rows {self.start} to {self.stop - 1}, {self.where})"
+
+    def check_finite(self, name: str, feature_names: Sequence[str] | None) -> None:
+        """ValueError that names block, row and column of the first NaN or infinity."""
+        numbers = range(self.start, self.stop)
+        check_finite(self.rows, name, feature_names, numbers=numbers, where=f": {self}")
+
+
+def cut(chunks: Iterable[Chunk], reader: Reader, n_rows: int) -> Iterator[Slab]:
+    """Slabs of ``n_rows`` rows, the last one of what is left: the same for any size of chunks."""
+    dtype, number, filled = reader.dtype, 0, 0
+    for chunk in chunks:
+        done = 0
+        while done < len(chunk):
+            if filled == 0:
+                # Column by column where tables are copied so: BLAS takes either order.
+                buffer = np.empty((n_rows, reader.n_features), dtype, order=reader.order)
+                start, where = chunk.start + done, chunk.where
+            n_taken = min(n_rows - filled, len(chunk) - done)
+            chunk.fill(buffer[filled : filled + n_taken], done)
+            filled, done = filled + n_taken, done + n_taken
+            if filled == n_rows:
+                yield Slab(number, start, buffer, where)
+                del buffer  # it is the consumer's now
+                number, filled = number + 1, 0
+    if filled:
+        yield Slab(number, start, buffer[:filled], where)
+
+
+def rows_at(reader: Reader, numbers: AnyArray, *, must_exist: bool) -> AnyArray:
+    """The rows of these numbers, which ascend; fewer if a source of unknown length ends before.
+
+    ValueError if they, or rows read beside them, are not finite.
+    """
+    found = np.empty((len(numbers), reader.n_features), reader.dtype)
+    n_found = 0
+    if len(numbers) == 0:
+        return found
+    reader.check_unchanged()
+    for chunk in reader.chunks(_AT_ONCE, numbers):
+        stop = int(np.searchsorted(numbers, chunk.start + len(chunk)))
+        if stop == n_found:
+            continue
+        rows = rows_of(chunk, reader.n_features, reader.dtype)
+        slab = Slab(None, chunk.start, rows, chunk.where)
+        slab.check_finite(reader.name, reader.feature_names)
+        found[n_found:stop] = rows[numbers[n_found:stop] - chunk.start]
+        n_found = stop
+    reader.check_unchanged()
+    if n_found < len(numbers) and (must_exist or reader.n_rows is not None):
+        raise ValueError(
+            f"{reader.name} ended before its row {numbers[n_found]}{reader.n_rows_by}: a source is "
+            "read several times, and must give as many rows as were expected, the same every time."
+        )
+    return found[:n_found]
+
+
+def first_look(reader: Reader, is_member: AnyArray | None, n: int) -> AnyArray:
+    """At most ``n`` numbers of members, cheap to read and far apart if possible."""
+    numbers = reader.spread(n)
+    if is_member is None:
+        return numbers
+    numbers = numbers[is_member[numbers]]
+    if 4 * len(numbers) >= n:
+        return numbers
+    members = np.flatnonzero(is_member)
+    return members[np.unique(np.linspace(0, len(members) - 1, n).astype(np.int64))]
+
+
+class Reservoir:
+    """The rows with the smallest of random keys, in the order they came in.
+
+    How many rows there will be need not be known. Every row draws its key in turn, so that the
+    sample is the same for any size of blocks.
+    """
+
+    def __init__(self, n_kept: int, n_features: int, dtype: Any, seed: int) -> None:
+        self._n_kept = n_kept
+        self._rng = np.random.default_rng(seed)
+        self._limit = 1.0  # rows with larger keys are not among those kept
+        self._keys = [np.zeros(0)]
+        self._numbers = [np.zeros(0, dtype=np.int64)]
+        self._rows = [np.zeros((0, n_features), dtype)]
+        self._n_held = 0
+
+    def add(self, rows: AnyArray, numbers: AnyArray) -> None:
+        """Rows, and their numbers in the source."""
+        keys = self._rng.random(len(rows))
+        chosen = np.flatnonzero(keys < self._limit)
+        self._keys.append(keys[chosen])
+        self._numbers.append(numbers[chosen])
+        self._rows.append(rows[chosen])
+        self._n_held += len(chosen)
+        if self._n_held > _SLACK * self._n_kept:
+            self._shrink()
+
+    def drawn(self) -> tuple[AnyArray, AnyArray]:
+        """Rows and their numbers."""
+        self._shrink()
+        return self._rows[0], self._numbers[0]
+
+    def _shrink(self) -> None:
+        keys, numbers = np.concatenate(self._keys), np.concatenate(self._numbers)
+        rows = np.concatenate(self._rows)
+        if len(keys) > self._n_kept:
+            kept = np.sort(np.argpartition(keys, self._n_kept)[: self._n_kept])
+            self._limit = float(keys[kept].max())
+            keys, numbers, rows = keys[kept], numbers[kept], rows[kept]
+        self._keys, self._numbers, self._rows = [keys], [numbers], [rows]
+        self._n_held = len(keys)
 
 
 class FileRows(BlockRows):
