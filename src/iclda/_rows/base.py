@@ -205,7 +205,7 @@ class WeightedRows:
 
 @dataclass(frozen=True)
 class Labeled:
-    """Label sums of some blocks, and their rows near a boundary if these are asked for."""
+    """Label sums of some blocks, and their rows near a boundary on request."""
 
     sums: LabelSums
     between: BoundaryRows | None

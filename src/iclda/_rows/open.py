@@ -1,4 +1,4 @@
-"""Which backend reads rows: told by the type's name, so that nothing is imported to find out."""
+"""Which backend reads rows, by the name of their type: nothing is imported to find out."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ class OpenRows(Rows, Protocol):
     - NaN and infinity are the backend's to find, when it first reads them: a ValueError that names
       row or block, and column. Nobody looks at the rows of a source before, and nobody looks at
       what a fit does not read (unlabeled rows, by ``SupervisedLDA``) unless it is ``Checkable``.
-    - A pass calls ``progress.report`` after every few ten thousand rows, in the thread that asked
-      for the pass. Who asks counts the passes.
-    - Where only a read tells, they are ``Countable``, and ``n_rows`` may be a large guess until
-      the first pass; but it is 0 once a sample found nothing.
+    - A pass calls ``progress.report`` after every few ten thousand rows, in the thread of the
+      caller, who counts the passes.
+    - If the number of rows is found by reading, they are ``Countable``, and ``n_rows`` may be an
+      upper bound until the first pass; but it is 0 once a sample found nothing.
     """
 
     @property
@@ -66,10 +66,10 @@ class Checkable(Protocol):
 
 @runtime_checkable
 class Countable(Protocol):
-    """Rows whose number only a read may tell."""
+    """Rows whose number may have to be found by reading."""
 
     def count(self) -> int:
-        """Exact number of rows; reads them if nothing else tells."""
+        """Exact number of rows; reads them if it is not known otherwise."""
         ...
 
 
@@ -130,7 +130,7 @@ def is_device_array(values: Any) -> bool:
 
 
 def is_lazy(X: Any) -> bool:
-    """Whether results for these rows are not computed until they are asked for."""
+    """Whether results for these rows are computed lazily."""
     return _name_of_backend(X) == "dask"
 
 

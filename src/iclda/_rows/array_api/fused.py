@@ -60,7 +60,7 @@ class Cut:
 
 
 def power_of_two(n: int) -> int:
-    """The smallest that is not smaller."""
+    """Next power of two >= n."""
     return 1 << (n - 1).bit_length()
 
 
@@ -130,7 +130,7 @@ def _as_tensor(X: Any) -> Any:
 class FusedPasses:
     """The rows of a GPU array and their weights (single precision, or None). See ``can_fuse``.
 
-    Methods give None where they cannot do what is asked.
+    Methods return None where no kernel applies.
     """
 
     def __init__(self, X: Any, weights: Any) -> None:

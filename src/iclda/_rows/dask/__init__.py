@@ -49,7 +49,7 @@ def open_rows(
 
 
 def _is_open(source: DaskSource, workers: Workers, feature_names: AnyArray | None) -> bool:
-    """Whether its blocks were looked at, and compared with these names where only a read tells."""
+    """Whether its blocks were read, and their names, if found by reading, compared with these."""
     opened = source.opened
     if opened is None or not opened.is_alive(workers):
         return False

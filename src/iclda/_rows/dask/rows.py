@@ -205,14 +205,14 @@ def _run(
     counts = _counts([known[i] for i in numbers])
     n_done = 0
 
-    def tell(k: int) -> None:
+    def on_done(k: int) -> None:
         nonlocal n_done
         n_done += counts[k]
         report(n_done, sum(counts) or None)
 
     graph = {**found.graph, **tasks, **tree}
     with _naming_columns(found):
-        return workers.run(graph, keys, total, lambda k: known[numbers[k]].label, tell)
+        return workers.run(graph, keys, total, lambda k: known[numbers[k]].label, on_done)
 
 
 @contextmanager

@@ -28,7 +28,7 @@ def open_batches(
     n_features: int | None = None,
     feature_names: Sequence[str] | None = None,
 ) -> Reader:
-    """A reader of arrays or of tables: the first batch that holds rows tells which."""
+    """A reader of arrays or of tables, as the first batch that holds rows is."""
     first = _first_batch(make, name)
     if first is None:
         if n_features is None:

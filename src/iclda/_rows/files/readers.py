@@ -43,7 +43,7 @@ class Reader:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Of the blocks that rows are copied into."""
+        """Dtype of the blocks that rows are copied into."""
         raise NotImplementedError
 
     def named(self, name: str) -> Self:
@@ -77,7 +77,7 @@ class Reader:
         return np.arange(n if self.n_rows is None else min(n, self.n_rows))
 
     def count(self) -> int:
-        """Exact number of rows; reads them if nothing else tells."""
+        """Exact number of rows; reads them if it is not known otherwise."""
         if self.n_rows is not None:
             return self.n_rows
         return sum(len(chunk) for chunk in self.chunks(_COUNTED))

@@ -24,9 +24,9 @@ from ..progress import report
 from ..threads import AHEAD, in_order, read_ahead
 from .readers import DEFAULT_MEMORY, Chunk, Reader, rows_of
 
-_AT_ONCE = 4096  # rows that a source is asked for
+_AT_ONCE = 4096  # rows of a chunk when a few rows are read
 _SLACK = 1.5  # times the rows to keep: when to throw away the others
-# Rows kept in the first pass: twice what a search asks for, so that another seed gives another
+# Rows kept in the first pass: twice what a search needs, so that another seed gives another
 # sample of them.
 _KEPT_ROWS = (4_000, 40_000)
 _KEPT_ENTRIES = 4_000_000
@@ -192,11 +192,11 @@ class FileRows(BlockRows):
 
     @property
     def n_rows(self) -> int:
-        """Where the source does not tell, a billion before the first pass."""
+        """A billion before the first pass, if the source does not know it."""
         return _MANY if self._n_rows is None else self._n_rows
 
     def count(self) -> int:
-        """Exact number of rows; reads them if nothing else tells."""
+        """Exact number of rows; reads them if it is not known otherwise."""
         if self._n_rows is None:
             self._n_rows = self._reader.count()
         return self._n_rows

@@ -32,7 +32,7 @@ def files_of(X: Any, name: str) -> tuple[str, list[Path]]:
     found = formats.pop()
     if not found:
         raise ValueError(
-            f"{name}: cannot tell the format of {files[0]}. Files that end in "
+            f"{name}: unknown format of {files[0]}. Files that end in "
             f"{', '.join(FORMATS)} are read; for others pass a pyarrow dataset, a polars "
             "LazyFrame, or iclda.rows.from_batches."
         )
@@ -191,7 +191,7 @@ def _dataset(dataset: Any, name: str) -> Reader:
 
 
 def _careful_options(dataset: Any) -> Any:
-    """Of Parquet: hold no row group whole, compare pages with their checksums if they have any."""
+    """Options for Parquet: hold no row group whole, verify checksums of pages."""
     module = import_module("pyarrow.dataset")
     if not isinstance(getattr(dataset, "format", None), module.ParquetFileFormat):
         return None
@@ -216,7 +216,7 @@ def _lazy_frame(frame: Any, name: str) -> Reader:
             try:
                 yield from found
             finally:
-                # A query runs to its end unless it is told that nobody listens any more.
+                # A query runs to its end unless it is stopped.
                 getattr(found, "stop", lambda: None)()
 
     def count() -> int:
@@ -241,5 +241,5 @@ def _polars_in_words(polars: Any, name: str) -> Iterator[None]:
         kind = OSError if is_of_file else ValueError
         raise kind(
             f"{name}: the LazyFrame cannot be read ({type(error).__name__}: {reason}). "
-            f"{name}.head().collect() shows what ails the query."
+            f"{name}.head().collect() shows the underlying error."
         ) from error
