@@ -78,9 +78,7 @@ class Blocks:
     n_features: int | None
     feature_names: Sequence[str] | None = None
     n_bytes: float | None = None
-    expected: tuple[str, ...] | None = (
-        None  # names of the fit, to compare blocks with
-    )
+    expected: tuple[str, ...] | None = None  # names of the fit, to compare blocks with
     is_array: bool = False
     is_kept: bool = False  # the inputs are futures of the workers
 
