@@ -112,6 +112,16 @@ def not_finite(
     )
 
 
+def column_names(table: Any) -> list[str] | None:
+    """Names of the columns of a table; None for an array, and for columns that have no names."""
+    names = getattr(getattr(table, "schema", None), "names", None)  # pyarrow
+    if not isinstance(names, list):
+        columns = getattr(table, "columns", None)
+        names = None if columns is None else list(columns)
+    is_named = names is not None and all(isinstance(name, str) for name in names)
+    return names if is_named else None
+
+
 def check_names(
     found: Sequence[str], expected: Sequence[str] | AnyArray, name: str, way_out: str
 ) -> None:

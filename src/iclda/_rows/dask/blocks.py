@@ -17,7 +17,7 @@ import numpy as np
 from ..._core.labelsums import GivenLabels, LabelSums
 from ..._core.moments import Moments
 from ..._core.types import AnyArray, Array
-from ..base import BadRowsError, changed, check_finite, check_names, joined
+from ..base import BadRowsError, changed, check_finite, check_names, column_names, joined
 from ..memory import MemoryRows
 
 _HOLDING_SEED = 0
@@ -89,7 +89,7 @@ def array_of(block: Any, known: Known) -> AnyArray:
     _check_shape(rows, known)
     if known.names is not None and len(rows) > 0:
         way_out = "Have its loader return the columns in the order of feature_names_in_."
-        found = names_of(block)
+        found = column_names(block)
         if found is not None:
             check_names(found, known.names, known.label, way_out)
     if rows.dtype.kind not in "biuf":
@@ -103,14 +103,6 @@ def look_at(rows: AnyArray, names: Sequence[str] | None = None) -> Look:
     """What must be alike in all blocks."""
     mark_of_names = None if names is None else crc32(repr(list(names)).encode())
     return Look(len(rows), rows.shape[1], rows.dtype.str, mark_of_names)
-
-
-def names_of(block: Any) -> list[str] | None:
-    """Names of the columns of a table; None for an array, and for columns with numbers."""
-    names = getattr(getattr(block, "schema", None), "names", None)  # pyarrow
-    if not isinstance(names, list):
-        names = list(getattr(block, "columns", ()))
-    return names if names and all(isinstance(name, str) for name in names) else None
 
 
 def _array_of(block: Any) -> AnyArray:
@@ -194,7 +186,7 @@ def look(block: Any, *, known: Known, n_held: int) -> Looked:
         # Unsorted: any first few of them are a sample, too.
         index = rng.choice(len(rows), min(n_held, len(rows)), replace=False)
         held = index, rows[index]
-    names = names_of(block)
+    names = column_names(block)
     return Looked(look_at(rows, names), names, held)
 
 

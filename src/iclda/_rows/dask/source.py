@@ -16,7 +16,7 @@ from dask.core import flatten
 from dask.delayed import Delayed, delayed
 
 from ..._core.types import AnyArray
-from ..base import Request, check_names
+from ..base import Request, check_names, column_names
 from .blocks import Known, rows_of
 
 
@@ -125,8 +125,7 @@ def _check_columns(source: Any, request: Request) -> tuple[int, list[str] | None
     if kind_of(source, request.name) == "array":
         _check_array(source, request.name)
     else:
-        columns = list(source.columns)
-        names = columns if all(isinstance(column, str) for column in columns) else None
+        names = column_names(source)
     check_features(source.shape[1], names, request)
     return source.shape[1], names
 

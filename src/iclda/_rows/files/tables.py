@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..._core.types import AnyArray
-from ..base import not_finite
+from ..base import column_names, not_finite
 from .readers import Chunk, Reader, TableChunk
 
 _BUFFER = (2**13, 2**17)  # bytes read at once of each column: a row group is never held whole
@@ -115,10 +115,8 @@ def table_dtypes(table: Any, where: str) -> dict[str, np.dtype[Any] | None] | No
     if hasattr(table, "num_rows"):  # pyarrow
         refuse_repeated(table.schema.names, where)
         return {field.name: arrow_dtype(field.type) for field in table.schema}
-    if not hasattr(table, "columns") or not hasattr(table, "__getitem__"):
-        return None
-    names = list(table.columns)
-    if not all(isinstance(name, str) for name in names):
+    names = column_names(table)
+    if names is None:
         return None
     refuse_repeated(names, where)
     return {name: _real(_values(table[name][:0]).dtype) for name in names}
