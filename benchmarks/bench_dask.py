@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import logging
-import math
 import pickle
 import time
 from collections.abc import Callable
@@ -24,11 +23,9 @@ from threadpoolctl import threadpool_limits
 from iclda import ExpectationMaximizationLDA, ImplicitlyConstrainedLDA
 from iclda._core.frame import Frame, frame_of
 from iclda._core.labelsums import LinearRule
+from iclda._rows.base import Request
 from iclda._rows.dask import open_rows
-from iclda._rows.dask.opened import _FAN_IN
-from iclda._rows.dask.totals import totals_of
 from iclda._rows.memory import MemoryRows
-from iclda._rows.open import Request
 from iclda.rows import from_dask
 from suite.machine import describe_machine, describe_versions
 from suite.timing import seconds_of, take_turns
@@ -147,8 +144,7 @@ def on_paper(
     arithmetic = moments + (n_passes - 1) * labels
     n_rounds = n_passes + 1 + len(SAMPLES)  # and a look at the blocks
     waiting = n_rounds * n_blocks * seconds_a_block
-    sums, totals = bytes_of_sums(d), n_blocks * bytes_of_totals(d)
-    n_levels = math.ceil(math.log(n_blocks, _FAN_IN))  # at which results are put together
+    sums = bytes_of_sums(d)
     return {
         "blocks a worker": blocks_a_worker,
         "bytes of rows a worker": bytes_a_worker,
@@ -163,9 +159,8 @@ def on_paper(
         "seconds to read all rows once": bytes_a_worker / DISK,
         "seconds, rows read again": (n_passes + 1) * bytes_a_worker / DISK + arithmetic + waiting,
         "bytes of sums a block": sums,
-        "bytes of totals": totals,
-        "bytes between workers": n_rounds * n_blocks * sums + n_levels * totals,
-        "bytes to the client": n_rounds * sums + totals + sum(SAMPLES) * (d + 1) * 8,
+        "bytes between workers": n_rounds * n_blocks * sums,
+        "bytes to the client": n_rounds * sums + sum(SAMPLES) * (d + 1) * 8,
     }
 
 
@@ -176,14 +171,6 @@ def bytes_of_sums(n_features: int) -> int:
     rows = MemoryRows(X)
     results = rows.moments(frame), rows.label_sums(rule, frame, curvature=True)
     return max(len(pickle.dumps(result)) for result in results)
-
-
-def bytes_of_totals(n_features: int) -> float:
-    """What is remembered of a block, by which later passes know it again; as many travel."""
-    X = block(0, 100, n_features)
-    _, frame = rule_and_frame(X)
-    moments = MemoryRows(X).moments(frame)
-    return len(pickle.dumps([totals_of(moments, frame) for _ in range(100)])) / 100
 
 
 def main() -> None:

@@ -16,6 +16,7 @@ from ._core.rows import Rows
 from ._core.types import AnyArray, Array
 from ._inputs import check_finite, check_rows
 from ._predictions import Numbers, composed
+from ._rows.base import Request, joined
 from ._rows.memory import MemoryRows
 from ._rows.open import (
     Backend,
@@ -23,11 +24,9 @@ from ._rows.open import (
     Countable,
     OpenRows,
     Reopenable,
-    Request,
     backend_of,
 )
 from ._rows.progress import Part, reading
-from ._rows.sums import joined
 
 
 @dataclass(frozen=True)

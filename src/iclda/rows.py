@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ._rows.files.batches import open_batches
-from ._rows.files.reader import DEFAULT_MEMORY
+from ._rows.files.readers import DEFAULT_MEMORY
 from ._rows.files.source import FileSource, reader_of
 from ._rows.files.tables import refuse_repeated
 from ._rows.progress import Callback, Passes, check_callback, listening

@@ -14,12 +14,12 @@ from iclda import ImplicitlyConstrainedLDA, SupervisedLDA
 from iclda._core.frame import Frame, frame_of
 from iclda._core.labelsums import GivenLabels, LinearRule
 from iclda._rows import array_api
-from iclda._rows.array_api import fused, passes
+from iclda._rows.array_api import fused
 from iclda._rows.array_api import rows as array_rows
 from iclda._rows.array_api.devices import is_out_of_memory, place_of, to_host
 from iclda._rows.array_api.rows import ArrayRows
+from iclda._rows.base import Request
 from iclda._rows.memory import MemoryRows
-from iclda._rows.open import Request
 from iclda._rows.progress import Part, reading
 from iclda.rows import progress
 from problems import ALL, SEMI_SUPERVISED, draw_sample
@@ -129,8 +129,7 @@ def brought(monkeypatch):
             n_rows.append(len(found))
         return found
 
-    for module in (array_rows, passes):
-        monkeypatch.setattr(module, "to_host", counted)
+    monkeypatch.setattr(array_rows, "to_host", counted)
     return n_rows
 
 
@@ -160,14 +159,14 @@ def test_labeled_rows_come_to_memory_for_automatic_shrinkage():
 
 def room_for(most_rows, monkeypatch):
     """Let the device run out of memory for larger blocks."""
-    whole = passes.BlockPasses._block
+    whole = array_rows.BlockPasses._block
 
     def limited(self, index, frame):
         if index.stop - index.start > most_rows:
             raise MemoryError("no room")
         return whole(self, index, frame)
 
-    monkeypatch.setattr(passes.BlockPasses, "_block", limited)
+    monkeypatch.setattr(array_rows.BlockPasses, "_block", limited)
 
 
 def test_blocks_get_smaller_when_the_device_runs_out_of_memory(monkeypatch):

@@ -10,10 +10,10 @@ from iclda._core.frame import frame_of
 from iclda._core.labelsums import AllButFirst, LinearRule, Tally
 from iclda._core.moments import sums_from_zero
 from iclda._rows import compiled
+from iclda._rows.base import Request
 from iclda._rows.compiled import CompiledTally
 from iclda._rows.files import open_rows
 from iclda._rows.memory import MemoryRows, rows_per_block
-from iclda._rows.open import Request
 
 pytest.importorskip("numba", reason="the extra fast is not installed")
 

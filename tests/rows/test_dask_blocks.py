@@ -77,7 +77,7 @@ def test_arrays_that_are_no_rows_are_refused_before_they_are_read(name):
 
 
 BAD_BLOCKS = {
-    "NaN": (with_entry(np.nan)[20_000:], "block 1 contains NaN, first in its row 1, column 2"),
+    "NaN": (with_entry(np.nan)[20_000:], "block 1 contains NaN, first in row 1, column 2"),
     "infinity": (with_entry(np.inf)[20_000:], "block 1 contains infinity, .* row 1, column 2"),
     "another width": (SAMPLE.X[:, :3], "block 1 has 3 columns, but X of fit has 4"),
     "another dtype": (
@@ -108,19 +108,8 @@ def test_a_block_that_changes_between_passes_is_named():
         return ROWS[: 300 - len(reads)]
 
     source = from_dask([lambda: ROWS, changes])
-    with pytest.raises(ValueError, match=r"block 1 has changed .* 299 rows .* now 298"):
+    with pytest.raises(ValueError, match=r"block 1 changed .* it has 298 rows, and had 299"):
         fit(source, MomentConstrainedLDA)
-
-
-def test_a_block_with_other_numbers_in_the_next_pass_is_named():
-    reads = []
-
-    def changes():
-        reads.append(1)
-        return ROWS[:300] * len(reads)
-
-    with pytest.raises(ValueError, match=r"block 0 has changed .* some of its rows are others"):
-        fit(from_dask([changes]), MomentConstrainedLDA)
 
 
 def test_a_source_that_can_be_read_only_once_is_named():
@@ -170,16 +159,16 @@ def test_names_of_tables_that_loaders_return_are_compared_with_those_of_the_fit(
     right, wrong = (TABLES[kind](frame_of(ROWS)[list(names)]) for names in ("abcd", "abdc"))
     model = MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=frame_of(ROWS))
     mixed = from_dask([lambda: right, lambda: wrong], persist=persist)
-    with pytest.raises(ValueError, match=r"X_unlabeled, block 1: .* column 2 is 'd', and was 'c'"):
+    with pytest.raises(ValueError, match=r"column 2 of X_unlabeled, block 1 is 'd', and was 'c'"):
         MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=mixed)
-    with pytest.raises(ValueError, match=r"X, block 1: .* column 2 is 'd', and was 'c'"):
+    with pytest.raises(ValueError, match=r"column 2 of X, block 1 is 'd', and was 'c'"):
         model.predict(mixed).compute()
 
 
 def test_names_are_compared_in_every_fit_of_one_source():
     source = from_dask([lambda: frame_of(ROWS, "abdc")])
     fit(source, MomentConstrainedLDA)
-    with pytest.raises(ValueError, match=r"X_unlabeled, block 0: .* column 2 is 'd', and was 'c'"):
+    with pytest.raises(ValueError, match=r"column 2 of X_unlabeled, block 0 is 'd', and was 'c'"):
         MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=source)
 
 
@@ -202,7 +191,7 @@ def test_names_of_tables_that_loaders_return_become_those_of_the_features(kind, 
         assert len(reads) == 1
     MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=source)
     with pytest.raises(
-        ValueError, match=r"X_unlabeled, block [12]: .* column 0 is 'a', and was 'x'"
+        ValueError, match=r"column 0 of X_unlabeled, block [12] is 'a', and was 'x'"
     ):
         MomentConstrainedLDA().fit(frame_of(SAMPLE.X, "xbcd"), SAMPLE.y, X_unlabeled=source)
 
@@ -275,7 +264,7 @@ def test_a_missing_value_of_a_nullable_column_is_named():
     frame = frame_of(ROWS[:50]).astype("Float64")
     frame.loc[41, "b"] = pandas.NA
     rows = dask.dataframe.from_pandas(frame, npartitions=2)
-    with pytest.raises(ValueError, match="block 1 contains NaN, first in its row 16, column 'b'"):
+    with pytest.raises(ValueError, match="block 1 contains NaN, first in row 16, column 'b'"):
         MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=rows)
 
 
@@ -312,7 +301,7 @@ def test_lazy_results_are_not_put_into_a_table_in_memory(source):
 
 def test_a_bad_block_is_named_when_lazy_results_are_computed():
     model = fit(ROWS, MomentConstrainedLDA)
-    with pytest.raises(ValueError, match="X, block 4 contains NaN, first in its row 1, column 2"):
+    with pytest.raises(ValueError, match="X, block 4 contains NaN, first in row 1, column 2"):
         model.predict(in_blocks(with_entry(np.nan))).compute()
     with pytest.raises(ValueError, match="X has 3 features, but X of fit has 4"):
         model.predict(in_blocks(ROWS)[:, :3])

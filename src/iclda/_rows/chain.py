@@ -21,7 +21,7 @@ Result = TypeVar("Result")
 class ChainedRows:
     """The rows of the first part, then those of the second, and so on; all weights x ``factor``.
 
-    Passes over all of them are counted here, and told as one.
+    Passes are counted here, and reported as passes over all parts.
     """
 
     def __init__(self, parts: Sequence[Rows], n_features: int, factor: float = 1.0) -> None:
@@ -29,7 +29,7 @@ class ChainedRows:
         self._n_features = n_features
         self._factor = factor
         self._n_passes = 0
-        self._n_told: list[int | None] = [None] * len(self._parts)  # rows of each, once read
+        self._n_read: list[int | None] = [None] * len(self._parts)  # rows of each, once read
 
     @property
     def n_rows(self) -> int:
@@ -63,17 +63,17 @@ class ChainedRows:
         self._n_passes += 1
         found = []
         for i, part in enumerate(self._parts):
-            before, after = self._n_told[:i], self._n_told[i + 1 :]
+            before, after = self._n_read[:i], self._n_read[i + 1 :]
             n_after = None if None in after else sum(n or 0 for n in after)
-            told = Part(self._n_passes, sum(n or 0 for n in before), n_after)
-            with reading(told):
+            part_of_pass = Part(self._n_passes, sum(n or 0 for n in before), n_after)
+            with reading(part_of_pass):
                 found.append(of_part(part))
-            self._n_told[i] = told.n_done
+            self._n_read[i] = part_of_pass.n_done
         return found
 
     def sample(self, n: int, seed: int) -> tuple[AnyArray, Array]:
         share = min(1.0, n / max(1, self.n_rows))
-        # Between passes, what a sample takes is not worth a word; the first look may be long.
+        # Between passes samples are not reported; the first one may take long.
         with reading(Part(None)) if self._n_passes else nullcontext():
             drawn = [
                 part.sample(max(1, round(share * part.n_rows)), seed + i)

@@ -55,7 +55,7 @@ def add_labeled(
 ) -> None:
     """Label rows by the largest score, and add them to the ``sums`` of their classes.
 
-    ``coef`` (K - 1, d) and ``intercept`` tell how far the other classes are ahead of the first. Of
+    ``coef`` (K - 1, d) and ``intercept`` say how far the other classes are ahead of the first. Of
     classes within ``tie`` of the best the first is taken. ``shares`` are (K, n), ``sums`` those of
     the other classes, ``totals`` (1 + K) log-sum-exp, which is left out here, and class weights.
     """

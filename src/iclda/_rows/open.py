@@ -1,15 +1,15 @@
-"""Which backend reads rows: told by the type's name, so that nothing is imported to find out."""
+"""Which backend reads rows, by the name of their type: nothing is imported to find out."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Protocol, cast, runtime_checkable
 
 from .._core.rows import Rows
 from .._core.types import AnyArray, Array
+from .base import Request
 
 # Package that a type comes from -> module of this folder.
 _BACKENDS = {
@@ -37,27 +37,6 @@ _WITH_COLUMNS = {"numpy", "pandas", "polars"}  # whose 1-d arrays may hold paths
 _FEW = 64  # entries of a list that are looked at: one that holds a path must hold nothing else
 
 
-@dataclass(frozen=True)
-class Request:
-    """What a backend is told beside the rows.
-
-    ``n_features`` and ``feature_names`` are those of the fit: ValueError if the source has others.
-    None: the source decides.
-    """
-
-    name: str  # of the argument, for messages
-    n_features: int | None = None
-    feature_names: AnyArray | None = None
-    n_threads: int = 1
-
-    def check_width(self, n_found: int) -> None:
-        """ValueError unless a source has as many columns as the rows of the fit."""
-        if self.n_features not in (None, n_found):
-            raise ValueError(
-                f"{self.name} has {n_found} features, but X of fit has {self.n_features}."
-            )
-
-
 class OpenRows(Rows, Protocol):
     """Rows of a source, and what it calls its columns. What callers rely on beyond the types:
 
@@ -66,10 +45,10 @@ class OpenRows(Rows, Protocol):
     - NaN and infinity are the backend's to find, when it first reads them: a ValueError that names
       row or block, and column. Nobody looks at the rows of a source before, and nobody looks at
       what a fit does not read (unlabeled rows, by ``SupervisedLDA``) unless it is ``Checkable``.
-    - A pass calls ``progress.report`` after every few ten thousand rows, in the thread that asked
-      for the pass. Who asks counts the passes.
-    - Where only a read tells, they are ``Countable``, and ``n_rows`` may be a large guess until
-      the first pass; but it is 0 once a sample found nothing.
+    - A pass calls ``progress.report`` after every few ten thousand rows, in the thread of the
+      caller, who counts the passes.
+    - If the number of rows is found by reading, they are ``Countable``, and ``n_rows`` may be an
+      upper bound until the first pass; but it is 0 once a sample found nothing.
     """
 
     @property
@@ -87,10 +66,10 @@ class Checkable(Protocol):
 
 @runtime_checkable
 class Countable(Protocol):
-    """Rows whose number only a read may tell."""
+    """Rows whose number may have to be found by reading."""
 
     def count(self) -> int:
-        """Exact number of rows; reads them if nothing else tells."""
+        """Exact number of rows; reads them if it is not known otherwise."""
         ...
 
 
@@ -151,7 +130,7 @@ def is_device_array(values: Any) -> bool:
 
 
 def is_lazy(X: Any) -> bool:
-    """Whether results for these rows are not computed until they are asked for."""
+    """Whether results for these rows are computed lazily."""
     return _name_of_backend(X) == "dask"
 
 

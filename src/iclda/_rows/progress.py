@@ -1,4 +1,4 @@
-"""How far a pass over many rows is, told to whoever listens."""
+"""Progress of passes over many rows, reported to listeners."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Callback = Callable[[int, int, "int | None"], None]
 class Part:
     """One source's part of a pass. A backend knows its own rows only, and does not count passes."""
 
-    number: int | None  # of the pass, 0: before the first one; None: nothing is told
+    number: int | None  # of the pass, 0: before the first one; None: nothing is reported
     n_before: int = 0  # rows of the sources before it
     n_after: int | None = 0  # rows of the sources after it; None: not known yet
     n_done: int = 0  # rows of this one
@@ -49,7 +49,7 @@ def listening(callback: Callback) -> Iterator[None]:
 
 @contextmanager
 def reading(part: Part) -> Iterator[Part]:
-    """Have what is read here told as this part of a pass."""
+    """Report what is read here as this part of a pass."""
     token = _part.set(part)
     try:
         yield part
@@ -67,7 +67,7 @@ def report(n_done: int, n_all: int | None) -> None:
         n_all = None if part.n_after is None else part.n_before + n_all + part.n_after
     listeners = _listeners.get()
     for i, callback in enumerate(listeners):
-        if callback not in listeners[:i]:  # one that listens twice is told once
+        if callback not in listeners[:i]:  # one that listens twice is called once
             callback(part.number, part.n_before + n_done, n_all)
 
 
@@ -81,7 +81,7 @@ def reported(results: Iterator[Result], length: int, n_all: int) -> Iterator[Res
 
 
 class Passes:
-    """A callback for scikit-learn's ``set_callbacks``: within its fits, tells how far passes are.
+    """A callback for scikit-learn's ``set_callbacks``: reports progress within its fits.
 
     Parameters
     ----------

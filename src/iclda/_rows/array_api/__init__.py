@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..._core.types import AnyArray, Array
-from ..open import Request
+from ..base import Request
 from .devices import place_of, to_host
 from .rows import ArrayRows
 

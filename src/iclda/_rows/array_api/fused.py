@@ -1,6 +1,6 @@
 """Passes over rows on a GPU that read every row once, by the kernels of ``kernels``.
 
-An optional way to the sums of ``passes``: where torch and Triton are installed, the rows lie
+An optional way to the sums of ``rows``: where torch and Triton are installed, the rows lie
 on a GPU in single or half precision, and there are not too many columns or classes. Everything else
 goes the other way, and so does everything after a kernel that could not be built.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, TypeVar
 
@@ -21,18 +21,74 @@ from ..._core.labelsums import LabelSums, LinearRule
 from ..._core.moments import Moments
 from ..._core.types import Array
 from ..progress import report
-from .cuts import Cut, cut_classes, cut_rows, cut_squares, power_of_two
-from .devices import is_out_of_memory
-from .passes import in_single, lost_to_rounding
-from .sums import boundary_scatter, from_parts, pairs
+from .devices import (
+    boundary_scatter,
+    from_parts,
+    in_single,
+    is_out_of_memory,
+    lost_to_rounding,
+    pairs,
+)
 
+_CHUNK_ROWS = 2048  # added up in single precision
 Result = TypeVar("Result")
-
 _WIDEST = 1024  # columns of a tile
 _WIDEST_SQUARE = 128  # columns whose squares fit into the registers
 _MOST_CLASSES = 32
 _LARGEST_SCALE = 2.0**60  # squares of scaled rows stay within single precision
 _DTYPES = "torch.float32", "torch.float16", "torch.bfloat16"
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Columns and rows of a tile, programs of a processor and their warps."""
+
+    width: int
+    tile: int
+    per_processor: int
+    warps: int
+    stages: int  # tiles on their way from memory
+
+    @property
+    def tiles(self) -> int:
+        """Tiles of a chunk."""
+        return _CHUNK_ROWS // self.tile
+
+    def n_chunks(self, n_rows: int) -> int:
+        """Chunks of so many rows."""
+        return -(-n_rows // _CHUNK_ROWS)
+
+
+def power_of_two(n: int) -> int:
+    """Next power of two >= n."""
+    return 1 << (n - 1).bit_length()
+
+
+def cut_rows(n_features: int, X: Any) -> Cut:
+    """For one score a row: small tiles, and several of them on their way from memory."""
+    width = max(16, power_of_two(n_features))
+    # Rows that do not begin at a multiple of 16 bytes come in small pieces: too many to have ahead.
+    is_aligned = X.stride(0) * X.element_size() % 16 == 0
+    tile = max(2, min(32, 2048 // width))
+    return Cut(width, tile, 8, warps=4 if width <= 64 else 8, stages=4 if is_aligned else 1)
+
+
+def cut_squares(n_features: int, *, is_double: bool = False) -> Cut:
+    """For products of a tile with itself, whose sides must be 16 at least."""
+    width = max(16, power_of_two(n_features))
+    if width <= 32:
+        return Cut(width, 32, per_processor=8, warps=2, stages=3)
+    tile = 32 if is_double else 16
+    if width <= 64:
+        return Cut(width, tile, per_processor=2, warps=4, stages=3)
+    return Cut(width, tile, per_processor=1, warps=8, stages=3)
+
+
+def cut_classes(n_features: int) -> Cut:
+    """For products of a tile with the coefficients of many classes."""
+    width = max(16, power_of_two(n_features))
+    tile, per_processor = (128, 4) if width <= 32 else (64, 2)
+    return Cut(width, tile, per_processor, warps=4, stages=1)
 
 
 def can_fuse(X: Any) -> bool:
@@ -74,7 +130,7 @@ def _as_tensor(X: Any) -> Any:
 class FusedPasses:
     """The rows of a GPU array and their weights (single precision, or None). See ``can_fuse``.
 
-    Methods give None where they cannot do what is asked.
+    Methods return None where no kernel applies.
     """
 
     def __init__(self, X: Any, weights: Any) -> None:

@@ -1,11 +1,11 @@
-"""The sums of ``_core.rows.Rows`` over the rows of a device array."""
+"""Sums over the rows of a device array, block by block or by kernels. They come back in float64."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -13,15 +13,153 @@ from ..._core.frame import Frame
 from ..._core.labelsums import LabelSums, LinearRule, Rule, no_label_sums
 from ..._core.moments import Moments, no_moments
 from ..._core.types import AnyArray, Array
-from .devices import Place, place_of, to_host
+from ..base import WeightedRows, check_finite, not_finite
+from ..progress import report
+from . import devices
+from .devices import (
+    DeviceBlock,
+    Place,
+    from_parts,
+    in_single,
+    is_out_of_memory,
+    lost_to_rounding,
+    place_of,
+    rounded,
+    shift_between,
+    to_host,
+)
 from .fused import FusedPasses, can_fuse
-from .passes import BlockPasses
 
+Result = TypeVar("Result")
+
+_BLOCK_ENTRIES = 2**20, 2**24  # on the CPU, on another device
+_SMALLEST_BLOCK = 1024
+_SHRINK = 8  # by how much blocks get smaller when the device runs out of memory
 # Squared mean over variance, of any feature, up to which sums about the origin keep their digits.
 _FAR_FROM_ORIGIN = 100.0
 
 
-class ArrayRows:
+@dataclass
+class BlockPasses:
+    """Blocks of rows as arrays in double precision, or in single where the device has no other."""
+
+    X: Any
+    weights: Any  # on the device, or None
+    place: Place
+    name: str
+    block_rows: int | None = None
+
+    def __post_init__(self) -> None:
+        entries = _BLOCK_ENTRIES[0 if self.place.is_cpu else 1]
+        self.block_rows = self.block_rows or max(_SMALLEST_BLOCK, entries // self.X.shape[1])
+
+    def moments_from_one(self, frame: Frame) -> Array:
+        used = frame if self.place.is_double else rounded(frame)
+
+        def of_block(index: slice) -> list[Any]:
+            return devices.moments(self._block(index, used))
+
+        shift = shift_between(used, frame)
+        return np.asarray(shift @ from_parts(*self._added_up(of_block)) @ shift.T)
+
+    def label_sums(
+        self, rule: Rule, frame: Frame, centers: Array | None, *, curvature: bool
+    ) -> LabelSums:
+        if self.place.is_double:
+            return self._label_sums(rule, frame, centers, curvature=curvature)
+        return in_single(self._label_sums, rule, frame, centers, curvature=curvature)
+
+    def _label_sums(
+        self, rule: Rule, frame: Frame, centers: Array | None, *, curvature: bool
+    ) -> LabelSums:
+        def of_block(index: slice) -> list[Any]:
+            block = self._block(index, frame)
+            shares, log_sums = devices.shares(block, rule)
+            sums = devices.class_sums(block, shares, log_sums)
+            if centers is not None:
+                sums.append(devices.scatter_about(block, shares, centers))
+            return sums + (devices.boundary_parts(block, shares) if curvature else [])
+
+        counts, sums, log_sum, *more = self._added_up(of_block)
+        scatter = None if centers is None else more.pop(0)
+        bend = None
+        if curvature:
+            parts = [from_parts(*more[i : i + 3]) for i in range(0, len(more), 3)]
+            bend = devices.boundary_scatter(parts, rule.n_classes)
+        found = LabelSums(counts[0], sums, float(log_sum[0, 0]), scatter, bend)
+        if self.place.is_double or not isinstance(rule, LinearRule):
+            return found
+        return replace(found, log_sum=found.log_sum + lost_to_rounding(rule, found))
+
+    def shares(self, rule: Rule, frame: Frame) -> Array:
+        """(n, K): shares of every row."""
+
+        def of_block(index: slice) -> Array:
+            return to_host(devices.shares(self._block(index, frame), rule)[0])
+
+        return np.concatenate(self.of_blocks(of_block)).astype(np.float64)
+
+    def of_blocks(self, function: Callable[[slice], Result]) -> list[Result]:
+        """Results of a function of the row numbers of every block."""
+        return self._with_room(lambda: [function(index) for index in self._cuts()])
+
+    def _added_up(self, of_block: Callable[[slice], list[Any]]) -> list[Array]:
+        """Sums of all blocks; added up on the device if it has the digits."""
+
+        def read() -> list[Any]:
+            total: list[Any] = []
+            for index in self._cuts():
+                sums = of_block(index)
+                if not self.place.is_double:
+                    sums = [to_host(part).astype(np.float64) for part in sums]
+                total = [a + b for a, b in zip(total, sums, strict=True)] if total else sums
+            return total
+
+        return [to_host(part) for part in self._with_room(read)]
+
+    def _with_room(self, read: Callable[[], Result]) -> Result:
+        """The result of a pass, with smaller blocks if the device runs out of memory."""
+        while True:
+            try:
+                with self.place.exactly():
+                    return read()
+            except Exception as error:
+                if not is_out_of_memory(error):
+                    raise
+                self._make_smaller(error)
+
+    def _make_smaller(self, error: Exception) -> None:
+        assert self.block_rows is not None
+        if self.block_rows <= _SMALLEST_BLOCK:
+            raise MemoryError(
+                f"The device {self.place.device} has no room for a block of {self.block_rows} rows "
+                f"beside the {self.X.shape[0]} x {self.X.shape[1]} array {self.name}: free memory "
+                "there, pass fewer rows, or pass them in main memory."
+            ) from error
+        self.block_rows = max(_SMALLEST_BLOCK, self.block_rows // _SHRINK)
+
+    def _cuts(self) -> Iterator[slice]:
+        assert self.block_rows is not None
+        n_rows = self.X.shape[0]
+        for start in range(0, n_rows, self.block_rows):
+            stop = min(start + self.block_rows, n_rows)
+            yield slice(start, stop)
+            report(stop, n_rows)
+
+    def floating(self, index: slice) -> Any:
+        """Rows of a block in the dtype of the sums."""
+        return self.place.xp.astype(self.X[index, :], self.place.dtype)
+
+    def _block(self, index: slice, frame: Frame) -> DeviceBlock:
+        place = self.place
+        u = (self.floating(index) - place.put(frame.origin)) / place.put(frame.scale)
+        weights = self.weights
+        if weights is not None:
+            weights = place.xp.astype(weights[index], place.dtype)
+        return DeviceBlock(place, u, weights, index)
+
+
+class ArrayRows(WeightedRows):
     """All rows of a device array, or those that ``is_member`` marks."""
 
     feature_names: list[str] | None = None
@@ -36,18 +174,11 @@ class ArrayRows:
         names: AnyArray | None = None,
         block_rows: int | None = None,
     ) -> None:
-        is_partial = is_member is not None and not is_member.all()
+        super().__init__(int(X.shape[0]), weights, is_member)
         self.place: Place = place_of(X)
         self._X, self._name, self._names = X, name, names
-        self._host_weights = weights
-        self._is_member = is_member if is_partial else None
-        self._n_rows = int(X.shape[0] if self._is_member is None else self._is_member.sum())
         self._block_rows = block_rows
         self._known: tuple[Frame, Moments] | None = None
-
-    @property
-    def n_rows(self) -> int:
-        return self._n_rows
 
     @property
     def n_features(self) -> int:
@@ -55,17 +186,17 @@ class ArrayRows:
 
     @cached_property
     def _blocks(self) -> BlockPasses:
-        return BlockPasses(self._X, self._weights, self.place, self._name, self._block_rows)
+        return BlockPasses(self._X, self._device_weights, self.place, self._name, self._block_rows)
 
     @cached_property
     def _fused(self) -> FusedPasses | None:
-        return FusedPasses(self._X, self._weights) if can_fuse(self._X) else None
+        return FusedPasses(self._X, self._device_weights) if can_fuse(self._X) else None
 
     @cached_property
-    def _weights(self) -> Any:
+    def _device_weights(self) -> Any:
         """Weights on the device; rows that are no members weigh nothing."""
         is_single = can_fuse(self._X)
-        weights: AnyArray | None = self._host_weights
+        weights: AnyArray | None = self._weights
         if self._is_member is not None:
             weights = self._is_member if weights is None else weights * self._is_member
         if weights is None:
@@ -126,25 +257,10 @@ class ArrayRows:
             self.check_finite()
         return found
 
-    def sample(self, n: int, seed: int) -> tuple[AnyArray, Array]:
-        if n < self.n_rows:
-            index = np.sort(np.random.default_rng(seed).choice(self.n_rows, n, replace=False))
-        else:
-            index = np.arange(self.n_rows)
-        if self._is_member is not None:
-            index = np.flatnonzero(self._is_member)[index]
-        rows = self._taken(index)
-        weights = np.ones(len(rows)) if self._host_weights is None else self._host_weights[index]
-        drawn = float(weights.sum())
-        return rows, weights * (self._total_weight() / drawn) if drawn > 0 else weights
-
-    def _taken(self, index: AnyArray) -> Array:
-        xp = self.place.xp
-        rows = to_host(xp.take(self._X, self.place.put_as_is(index), axis=0)).astype(np.float64)
-        is_finite = np.isfinite(rows)
-        if not is_finite.all():
-            row, column = np.argwhere(~is_finite)[0]
-            self._refuse(int(index[row]), int(column), is_nan=bool(np.isnan(rows[row, column])))
+    def _rows_at(self, numbers: AnyArray) -> Array:
+        index = self.place.put_as_is(numbers)
+        rows = to_host(self.place.xp.take(self._X, index, axis=0)).astype(np.float64)
+        check_finite(rows, self._name, self._names, numbers=numbers)
         return rows
 
     def responsibilities(self, rule: Rule, frame: Frame) -> Array:
@@ -172,20 +288,7 @@ class ArrayRows:
             bad = ~xp.isfinite(rows)
             if bool(xp.any(bad)):
                 row, column = (int(to_host(part)[0]) for part in xp.nonzero(bad))
-                self._refuse(index.start + row, column, is_nan=bool(xp.isnan(rows[row, column])))
+                found = "NaN" if bool(xp.isnan(rows[row, column])) else "infinity"
+                raise not_finite(found, self._name, index.start + row, column, self._names)
 
         self._blocks.of_blocks(of_block)
-
-    def _refuse(self, row: int, column: int, *, is_nan: bool) -> None:
-        where = column if self._names is None else repr(str(self._names[column]))
-        found, way_out = ("NaN", "Impute missing values") if is_nan else ("infinity", "Replace it")
-        raise ValueError(
-            f"Input {self._name} contains {found}, first in row {row}, column {where}. "
-            f"{way_out}, or drop these rows."
-        )
-
-    def _total_weight(self) -> float:
-        if self._host_weights is None:
-            return float(self.n_rows)
-        members = slice(None) if self._is_member is None else self._is_member
-        return float(self._host_weights[members].sum())

@@ -20,12 +20,10 @@ except ImportError as error:
     ) from error
 
 from ..._core.types import AnyArray, Array
-from ..open import Request
-from .blocks import Known
-from .opened import Opened, open_blocks
-from .rows import DaskRows
+from ..base import Request
+from .blocks import Known, applied
+from .rows import DaskRows, Opened, open_blocks
 from .source import DaskSource, array_of, blocks_of, check_features, kind_of, plain_names
-from .tasks import applied
 from .workers import Workers, workers_of
 
 __all__ = ["DaskSource", "apply_to_rows", "open_rows"]
@@ -51,7 +49,7 @@ def open_rows(
 
 
 def _is_open(source: DaskSource, workers: Workers, feature_names: AnyArray | None) -> bool:
-    """Whether its blocks were looked at, and compared with these names where only a read tells."""
+    """Whether its blocks were read, and their names, if found by reading, compared with these."""
     opened = source.opened
     if opened is None or not opened.is_alive(workers):
         return False

@@ -16,7 +16,7 @@ from dask.core import flatten
 from dask.delayed import Delayed, delayed
 
 from ..._core.types import AnyArray
-from ..open import Request
+from ..base import Request, check_names, column_names
 from .blocks import Known, rows_of
 
 
@@ -78,7 +78,7 @@ class Blocks:
     n_features: int | None
     feature_names: Sequence[str] | None = None
     n_bytes: float | None = None
-    expected: tuple[str, ...] | None = None  # names of the fit, where only a read tells those found
+    expected: tuple[str, ...] | None = None  # names of the fit, to compare blocks with
     is_array: bool = False
     is_kept: bool = False  # the inputs are futures of the workers
 
@@ -125,8 +125,7 @@ def _check_columns(source: Any, request: Request) -> tuple[int, list[str] | None
     if kind_of(source, request.name) == "array":
         _check_array(source, request.name)
     else:
-        columns = list(source.columns)
-        names = columns if all(isinstance(column, str) for column in columns) else None
+        names = column_names(source)
     check_features(source.shape[1], names, request)
     return source.shape[1], names
 
@@ -222,9 +221,4 @@ def check_features(n_found: int, found: Sequence[str] | None, request: Request) 
     name, expected = request.name, request.feature_names
     if found is None or expected is None:
         return
-    for i, (one, other) in enumerate(zip(found, expected, strict=True)):
-        if one != other:
-            raise ValueError(
-                f"The feature names should match those that were passed during fit: column {i} of "
-                f"{name} is {one!r}, and was {str(other)!r}. Pass {name}[feature_names_in_]."
-            )
+    check_names(found, expected, name, f"Pass {name}[feature_names_in_].")

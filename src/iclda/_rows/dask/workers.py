@@ -13,8 +13,9 @@ from typing import Any, Protocol
 import dask.base
 import dask.threaded
 
-from ..ahead import blas_threads
-from .blocks import BadBlockError, UnreadableBlockError
+from ..base import BadRowsError
+from ..threads import blas_threads
+from .blocks import UnreadableBlockError
 
 _OF_CLIENT = (None, "distributed", "dask.distributed")  # settings of Dask that mean the client
 _PATIENCE = 5.0  # seconds in which a scheduler answers questions
@@ -22,7 +23,7 @@ _SHARE_OF_MEMORY = 0.5  # of all workers, that blocks may fill: the rest is for 
 
 Graph = dict[Any, Any]
 Named = Callable[[int], str]  # number of a key -> what it reads, in words
-Tell = Callable[[int], None]  # called with the number of every key that is done
+OnDone = Callable[[int], None]  # called with the number of every key that is done
 
 
 class Workers(Protocol):
@@ -39,13 +40,13 @@ class Workers(Protocol):
         """Whether to hold so much without being asked to."""
         ...
 
-    def run(self, graph: Graph, keys: list[Any], total: Any, named: Named, tell: Tell) -> Any:
+    def run(self, graph: Graph, keys: list[Any], total: Any, named: Named, on_done: OnDone) -> Any:
         """The value of ``total``, which is made of ``keys``."""
         ...
 
 
 class Local:
-    """Dask's scheduler in this process, as configured: threads, unless it was told otherwise."""
+    """Dask's scheduler in this process, as configured: threads by default."""
 
     client = None
 
@@ -58,10 +59,10 @@ class Local:
     def has_room(self, n_bytes: float) -> bool:
         return False
 
-    def run(self, graph: Graph, keys: list[Any], total: Any, named: Named, tell: Tell) -> Any:
+    def run(self, graph: Graph, keys: list[Any], total: Any, named: Named, on_done: OnDone) -> Any:
         (result,) = self.keep(graph, [total])
         for k in range(len(keys)):
-            tell(k)
+            on_done(k)
         return result
 
 
@@ -84,7 +85,7 @@ class Cluster:
             return True
         return n_bytes <= _SHARE_OF_MEMORY * float(sum(limits))
 
-    def run(self, graph: Graph, keys: list[Any], total: Any, named: Named, tell: Tell) -> Any:
+    def run(self, graph: Graph, keys: list[Any], total: Any, named: Named, on_done: OnDone) -> Any:
         futures = self.client.get(graph, [*keys, total], sync=False, retries=self._retries)
         number = {key: k for k, key in enumerate(keys)}
         done: SimpleQueue[Any] = SimpleQueue()
@@ -93,19 +94,19 @@ class Cluster:
                 future.add_done_callback(done.put)
             with _one_blas_thread():  # the workers may be threads of this process
                 for _ in futures:
-                    self._check(done.get(timeout=self._timeout), number, named, tell)
+                    self._check(done.get(timeout=self._timeout), number, named, on_done)
             return futures[-1].result(timeout=self._timeout)
         except (Empty, TimeoutError):
             raise TimeoutError(self._delay(futures, number, named)) from None
         finally:
             self._give_up([future for future in futures if not future.done()])
 
-    def _check(self, future: Any, number: dict[Any, int], named: Named, tell: Tell) -> None:
+    def _check(self, future: Any, number: dict[Any, int], named: Named, on_done: OnDone) -> None:
         k = number.get(future.key)
         if future.status != "finished":
             self._fail(future, named(k or 0))
         elif k is not None:
-            tell(k)
+            on_done(k)
 
     def _fail(self, future: Any, where: str) -> None:
         from distributed import KilledWorker
@@ -116,7 +117,7 @@ class Cluster:
                 "again with a client that is connected."
             )
         error = future.exception()
-        if isinstance(error, (BadBlockError, UnreadableBlockError)):
+        if isinstance(error, (BadRowsError, UnreadableBlockError)):
             # A copy: the client keeps the original, and with a traceback through here it would
             # keep these futures, and the workers their blocks, as long as it lives.
             raise type(error)(*error.args) from error
@@ -148,7 +149,7 @@ class Cluster:
         call = partial(self.client.run_on_scheduler, question, **arguments)
         try:
             return self.client.sync(call, callback_timeout=_PATIENCE)
-        except Exception:  # whatever ails it shows when there is work to do
+        except Exception:  # the underlying error shows when there is work to do
             return None
 
     def _give_up(self, futures: list[Any]) -> None:

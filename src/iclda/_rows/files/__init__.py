@@ -6,12 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from ..._core.types import AnyArray, Array
-from ..open import Request
-from .reader import Reader
+from ..base import Request, check_names
+from .readers import Reader
 from .rows import FileRows
-from .slabs import Remembered
 from .source import FileSource, is_table, source_of
-from .tables import check_same_names, listed
+from .tables import listed
 
 __all__ = ["FileSource", "apply_to_rows", "open_rows"]
 
@@ -27,7 +26,7 @@ def open_rows(
     if expected is not None and reader.feature_names is not None:
         if is_table(X):  # the same rules as for a small one, which is taken for an array
             way_out = f"Pass {request.name}.select(feature_names_in_)."
-            check_same_names(reader.feature_names, list(expected), request.name, way_out)
+            check_names(reader.feature_names, expected, request.name, way_out)
         reader = reader.selected(list(expected))
     _check_width(reader, request)
     rows = FileRows(
@@ -36,9 +35,8 @@ def open_rows(
         is_member,
         n_threads=request.n_threads,
         memory=source.memory,
-        remembered=source.remembered,
     )
-    rows.source = FileSource(reader, source.memory, Remembered())
+    rows.source = FileSource(reader, source.memory)
     return rows
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from copy import copy
 from itertools import count
 from typing import Any
@@ -11,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from ..._core.types import AnyArray
-from .arrays import check_dtype
-from .reader import ArrayChunk, Chunk, Reader, TableChunk
-from .tables import Columns, check_same_names, table_columns, table_dtypes
+from ..base import changed, check_names
+from .readers import ArrayChunk, Chunk, Reader, TableChunk, check_dtype
+from .tables import Columns, table_columns, table_dtypes
 
 # A new iterator over batches; of the columns of these names, of about so many rows, if it can.
 Factory = Callable[["list[str] | None", int], Iterable[Any]]
 
-_HEAD = 16  # first rows that must come first every time
+_COMPARED = 16  # first rows, that two calls of a factory must both begin with
 
 
 def open_batches(
@@ -29,7 +28,7 @@ def open_batches(
     n_features: int | None = None,
     feature_names: Sequence[str] | None = None,
 ) -> Reader:
-    """A reader of arrays or of tables: the first batch that holds rows tells which."""
+    """A reader of arrays or of tables, as the first batch that holds rows is."""
     first = _first_batch(make, name)
     if first is None:
         if n_features is None:
@@ -42,7 +41,6 @@ def open_batches(
         )
     reader = _reader(lambda names, size: make(), name, first, n_rows)
     reader.n_rows_by = "" if n_rows is None else f" (n_rows={n_rows} of iclda.rows.from_batches)"
-    reader.remember(first)
     if feature_names is not None:
         reader = reader.with_names(feature_names)
     if n_features not in (None, reader.n_features):
@@ -53,15 +51,30 @@ def open_batches(
 
 
 def _first_batch(make: Callable[[], Iterable[Any]], name: str) -> Any:
-    """The first batch that holds rows; TypeError if the batches can be read only once."""
-    batches = _made(make, name)
-    iterator = _iterator(batches, name)
-    if iterator is _iterator(batches if iterator is not batches else _made(make, name), name):
+    """The first batch that holds rows, None if none does; an error if it comes only once."""
+    one, other = (_iterator(_made(make, name), name) for _ in range(2))
+    if one is other:
         raise TypeError(
             f"{name} can be read only once: its factory returned the same iterator twice. Every "
             "call must return a new one that starts from the first row."
         )
-    return next((batch for batch in _each(iterator, name) if _length(batch) > 0), None)
+    first, again = (
+        next((batch for batch in _each(batches, name) if _length(batch) > 0), None)
+        for batches in (one, other)
+    )
+    if first is not None and (again is None or _beginning(first) != _beginning(again)):
+        raise ValueError(
+            f"{name} begins with other rows, or none, when its factory is called again. Every call "
+            "must return a new iterator that starts from the first row, and give the rows in the "
+            "same order."
+        )
+    return first
+
+
+def _beginning(batch: Any) -> str:
+    """The first rows as text, in which NaN equals NaN."""
+    few = batch.slice(0, _COMPARED) if hasattr(batch, "num_rows") else batch[:_COMPARED]
+    return repr(few.to_pylist() if hasattr(few, "to_pylist") else np.asarray(few).tolist())
 
 
 def _reader(factory: Factory, name: str, first: Any, n_rows: int | None) -> _Batches:
@@ -126,18 +139,14 @@ def _length(batch: Any) -> int:
 class _Batches(Reader):
     """The rows of all batches; no row can be reached but through those before it."""
 
-    def __init__(self, factory: Factory, name: str, n_rows: int | None) -> None:
+    def __init__(self, factory: Factory, name: str, first: Any, n_rows: int | None) -> None:
         super().__init__(name)
         self._factory = factory
+        self._n_first = _length(first)  # rows of the first batch, if it was read
         self.n_rows = n_rows
-        self._heads: dict[str | int, AnyArray] = {}  # first entries of every column read so far
 
     def with_names(self, names: Sequence[str]) -> _Batches:
         """The same rows: arrays whose columns have these names, or these columns of tables."""
-        raise NotImplementedError
-
-    def remember(self, first: Any) -> None:
-        """Take a batch for the first one: every later read must begin with the same rows."""
         raise NotImplementedError
 
     def chunks(self, n_rows: int, wanted: AnyArray | None = None) -> Iterator[Chunk]:
@@ -146,36 +155,15 @@ class _Batches(Reader):
             if _length(batch) == 0:
                 continue
             chunk = self._chunk(batch, f"batch {number}", begin)
-            if begin == 0:
-                self._check_head(chunk)
             yield chunk
             begin += len(chunk)
             if wanted is not None and begin > wanted[-1]:
                 break
-        if begin == 0 and self._heads:
-            raise ValueError(
-                f"{self.name} changed between two passes: block 0 and all others were missing, it "
-                "gave its rows only once. Every call of the factory must return a new iterator "
-                "that starts from the first row."
-            )
-
-    def _check_head(self, chunk: Chunk) -> None:
-        """ValueError if another read began with other rows: a shuffle, or one that went on."""
-        rows = np.empty((min(_HEAD, len(chunk)), self.n_features), self.dtype)
-        chunk.fill(rows, 0)
-        for column, now in zip(self._head_columns, rows.T, strict=True):
-            first = self._heads.setdefault(column, now)
-            n_both = min(len(first), len(now))
-            if not np.array_equal(first[:n_both], now[:n_both], equal_nan=True):
-                raise ValueError(
-                    f"{self.name} changed between two passes: {chunk.where} (block 0) begins with "
-                    "other rows than before. Every call of the factory must start from the first "
-                    "row, and give the rows in the same order."
+        else:
+            if begin < self._n_first:
+                raise changed(
+                    self.name, f"it gave {begin} rows, and at least {self._n_first} before"
                 )
-
-    @property
-    def _head_columns(self) -> Sequence[str | int]:
-        return range(self.n_features)
 
     def _batches(self, n_rows: int) -> Iterable[Any]:
         return _made(lambda: self._factory(None, n_rows), self.name)
@@ -190,7 +178,7 @@ class ArrayBatches(_Batches):
     kind = "batches of arrays"
 
     def __init__(self, factory: Factory, name: str, first: Any, n_rows: int | None) -> None:
-        super().__init__(factory, name, n_rows)
+        super().__init__(factory, name, first, n_rows)
         array = _array(first, f"{name}: batch 0")
         self.n_features, self._dtype = int(array.shape[1]), array.dtype
 
@@ -214,11 +202,8 @@ class ArrayBatches(_Batches):
             "Put the columns of the batches, and feature_names, into the order of "
             "feature_names_in_."
         )
-        check_same_names(self.feature_names or [], names, self.name, way_out)
+        check_names(self.feature_names or [], names, self.name, way_out)
         return self
-
-    def remember(self, first: Any) -> None:
-        self._heads.update(enumerate(_array(first, self.name)[:_HEAD].T.copy()))
 
     def _chunk(self, batch: Any, where: str, begin: int) -> Chunk:
         rows = _array(batch, f"{self.name}: {where}")
@@ -253,7 +238,7 @@ class TableBatches(_Batches):
     order = "F"  # a table is copied column by column
 
     def __init__(self, factory: Factory, name: str, first: Any, n_rows: int | None) -> None:
-        super().__init__(factory, name, n_rows)
+        super().__init__(factory, name, first, n_rows)
         self._take(Columns(table_dtypes(first, name) or {}))
 
     def _take(self, columns: Columns) -> None:
@@ -271,18 +256,6 @@ class TableBatches(_Batches):
 
     def with_names(self, names: Sequence[str]) -> TableBatches:
         return self.selected(names)
-
-    def remember(self, first: Any) -> None:
-        head = first.slice(0, _HEAD) if hasattr(first, "num_rows") else first[:_HEAD]
-        for column in self._columns.names:
-            # Columns that cannot be read need not be: which are is not decided yet.
-            with suppress(TypeError, ValueError):
-                (values,) = table_columns(head, [column], self.name, 0)
-                self._heads[column] = values.copy()
-
-    @property
-    def _head_columns(self) -> Sequence[str | int]:
-        return self._columns.names
 
     def _batches(self, n_rows: int) -> Iterable[Any]:
         return _made(lambda: self._factory(self._columns.names, n_rows), self.name)

@@ -1,22 +1,77 @@
-"""What the user passes, and which reader it gets."""
+"""What the user passes: which files it means, and which reader it gets."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from glob import glob, has_magic
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..open import is_path
-from .arrays import MappedArray, NumpyFiles
 from .batches import TableBatches
-from .parquet import ParquetFiles
-from .paths import files_of
-from .reader import DEFAULT_MEMORY, Reader
-from .slabs import Remembered
+from .readers import DEFAULT_MEMORY, MappedArray, NumpyFiles, Reader
+from .tables import ParquetFiles
+
+FORMATS = {".npy": "npy", ".parquet": "parquet", ".pq": "parquet"}
+
+
+def files_of(X: Any, name: str) -> tuple[str, list[Path]]:
+    """Format and files, in order of their names within a folder or pattern."""
+    given = [X] if isinstance(X, (str, os.PathLike)) else list(X)
+    files = [file for path in given for file in _expanded(os.fspath(path), name)]
+    formats = {FORMATS.get(file.suffix.lower(), "") for file in files}
+    if len(formats) > 1:
+        shown = ", ".join(str(file) for file in files[:3])
+        raise ValueError(f"{name} mixes files of several formats ({shown}): pass those of one.")
+    found = formats.pop()
+    if not found:
+        raise ValueError(
+            f"{name}: unknown format of {files[0]}. Files that end in "
+            f"{', '.join(FORMATS)} are read; for others pass a pyarrow dataset, a polars "
+            "LazyFrame, or iclda.rows.from_batches."
+        )
+    return found, files
+
+
+def _expanded(path: str, name: str) -> list[Path]:
+    path = path if os.path.exists(path) else os.path.expanduser(path)
+    if os.path.isdir(path):
+        found = [file for file in sorted(Path(path).rglob("*")) if _is_data(file, Path(path))]
+        rule = f"no file that ends in {', '.join(FORMATS)}"
+    elif os.path.exists(path):
+        return [Path(path)]
+    elif not has_magic(path):
+        raise FileNotFoundError(f"{name}: there is no file {path}.")
+    else:
+        every = [Path(file) for file in sorted(glob(path, recursive=True)) if os.path.isfile(file)]
+        found = [file for file in every if not _is_hidden(file, Path(path))]
+        rule = "no file of that pattern (names that begin with _ or . are left out)"
+    if not found:
+        raise FileNotFoundError(f"{name}: {path} holds {rule}.")
+    return found
+
+
+def _is_data(file: Path, folder: Path) -> bool:
+    """Not what engines leave beside their data: _SUCCESS, _metadata, hidden and temporary files."""
+    is_hidden = _begins_hidden(file.relative_to(folder).parts)
+    return file.suffix.lower() in FORMATS and not is_hidden and file.is_file()
+
+
+def _is_hidden(file: Path, pattern: Path) -> bool:
+    """Whether wildcards found a name that begins with _ or ., and the pattern does not say so."""
+    parts = pattern.parts
+    n_fixed = next(i for i, part in enumerate(parts) if has_magic(part))
+    return _begins_hidden(file.parts[n_fixed:]) and not _begins_hidden(parts[n_fixed:])
+
+
+def _begins_hidden(parts: Sequence[str]) -> bool:
+    return any(part.startswith((".", "_")) for part in parts)
 
 
 @dataclass(frozen=True, repr=False)
@@ -25,7 +80,6 @@ class FileSource:
 
     reader: Reader
     memory: int = DEFAULT_MEMORY
-    remembered: Remembered | None = None  # what one fit read before its first pass
 
     _iclda_backend = "files"
 
@@ -130,13 +184,14 @@ def _dataset(dataset: Any, name: str) -> Reader:
         except (OSError, pyarrow.ArrowException) as error:
             raise OSError(f"{name}: the dataset cannot be read ({error}).") from error
 
-    return _Counted(
-        batches, name, dataset.schema.empty_table(), dataset.count_rows, "a pyarrow dataset"
-    )
+    schema = dataset.schema.empty_table()
+    reader = _Counted(batches, name, schema, dataset.count_rows, "a pyarrow dataset")
+    reader.watch([file for file in getattr(dataset, "files", ()) if os.path.exists(file)])
+    return reader
 
 
 def _careful_options(dataset: Any) -> Any:
-    """Of Parquet: hold no row group whole, compare pages with their checksums if they have any."""
+    """Options for Parquet: hold no row group whole, verify checksums of pages."""
     module = import_module("pyarrow.dataset")
     if not isinstance(getattr(dataset, "format", None), module.ParquetFileFormat):
         return None
@@ -161,7 +216,7 @@ def _lazy_frame(frame: Any, name: str) -> Reader:
             try:
                 yield from found
             finally:
-                # A query runs to its end unless it is told that nobody listens any more.
+                # A query runs to its end unless it is stopped.
                 getattr(found, "stop", lambda: None)()
 
     def count() -> int:
@@ -186,5 +241,5 @@ def _polars_in_words(polars: Any, name: str) -> Iterator[None]:
         kind = OSError if is_of_file else ValueError
         raise kind(
             f"{name}: the LazyFrame cannot be read ({type(error).__name__}: {reason}). "
-            f"{name}.head().collect() shows what ails the query."
+            f"{name}.head().collect() shows the underlying error."
         ) from error

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-AHEAD = 2  # results waiting for their turn, per thread; items read before they are asked for
+AHEAD = 2  # results waiting for their turn, per thread; items read before they are needed
 _PATIENCE = 0.1  # seconds after which a reader looks whether it is still needed
 _FAREWELL = 1.0  # seconds that a consumer who stops waits for what is being read
 
@@ -44,8 +44,8 @@ def read_ahead(items: Iterator[Item]) -> Generator[Item, None, None]:
     """The same items, read by another thread while the last ones are being worked on.
 
     An error of the reader is raised here, after the items before it. A consumer that stops early
-    stops the reader, which closes what it has open; but it does not wait long for a slow one: who
-    presses Ctrl-C wants to be heard.
+    stops the reader, which closes what it has open; without waiting long for a slow one, so
+    that Ctrl-C returns promptly.
     """
     queue: Queue[tuple[bool, Any]] = Queue(AHEAD)
     is_stopped = Event()

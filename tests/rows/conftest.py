@@ -1,0 +1,16 @@
+"""Files that many tests read."""
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from backends import table
+from file_rows import X
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("files")
+    np.save(path / "rows.npy", X)
+    pq.write_table(table(X), path / "rows.parquet", row_group_size=40_000)
+    return path

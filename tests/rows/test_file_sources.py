@@ -1,0 +1,225 @@
+"""What is passed in place of an array: paths, queries, settings."""
+
+import doctest
+import inspect
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset
+import pyarrow.parquet as pq
+import pytest
+from numpy.testing import assert_allclose
+
+from backends import opened, table
+from file_rows import FEW, FRAMED, NAMES, SAMPLE, X, fit, named
+from iclda import ImplicitlyConstrainedLDA, MomentConstrainedLDA, SupervisedLDA, rows
+from problems import SEMI_SUPERVISED
+
+
+@pytest.mark.parametrize("name", rows.__all__)
+def test_functions_are_listed_in_the_api_and_document_their_parameters(name):
+    function = getattr(rows, name)
+    signature = inspect.signature(function)
+    bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+    listed = f"`rows.{name}{inspect.Signature(bare)}`"
+    assert listed in (Path(__file__).parents[2] / "docs" / "api.md").read_text()
+    for parameter in signature.parameters.values():
+        default = (
+            "" if parameter.default is parameter.empty else rf".*, default={parameter.default}"
+        )
+        assert re.search(rf"^ *{parameter.name} : {default}", function.__doc__, re.MULTILINE)
+
+
+def test_the_examples_of_the_docstrings_run():
+    assert doctest.testmod(rows) == (0, 3)
+
+
+WITHOUT_ROWS = {
+    "lazy frame": lambda: pl.LazyFrame(named(FEW)).filter(pl.col("x0") > 1e9),
+    "dataset": lambda: pyarrow.dataset.dataset(table(FEW)).filter(
+        pyarrow.dataset.field("x0") > 1e9
+    ),
+}
+
+
+@pytest.mark.parametrize("source", WITHOUT_ROWS.values(), ids=WITHOUT_ROWS)
+@pytest.mark.parametrize("method", SEMI_SUPERVISED.values(), ids=SEMI_SUPERVISED)
+def test_a_query_without_rows_is_as_an_array_without_rows(source, method):
+    with pytest.warns(UserWarning, match="got no unlabeled rows") as warned:
+        model = method().fit(FRAMED, SAMPLE.y, X_unlabeled=source())
+    assert len(warned) == 1
+    assert_allclose(model.coef_, SupervisedLDA().fit(FRAMED, SAMPLE.y).coef_, rtol=1e-12)
+
+
+def test_a_query_without_rows_beside_rows_of_x_changes_nothing():
+    y = np.concatenate([SAMPLE.y, np.full(len(FEW), -1)])
+    every = named(np.concatenate([SAMPLE.X, FEW]))
+    model, expected = (
+        ImplicitlyConstrainedLDA().fit(every, y, X_unlabeled=none)
+        for none in (WITHOUT_ROWS["lazy frame"](), None)
+    )
+    assert_allclose(model.objective_, expected.objective_, rtol=1e-9)
+
+
+def test_paths_that_lead_nowhere_are_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"X_unlabeled: there is no file .*none\.npy"):
+        fit(tmp_path / "none.npy")
+    with pytest.raises(FileNotFoundError, match=r"X_unlabeled: there is no file .*none"):
+        fit(str(tmp_path / "none"))
+    with pytest.raises(FileNotFoundError, match=r"holds no file of that pattern"):
+        fit(str(tmp_path / "*.npy"))
+    (tmp_path / "_SUCCESS").touch()
+    with pytest.raises(FileNotFoundError, match=r"holds no file that ends in \.npy"):
+        fit(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "n_rows"),
+    [("", 20), ("*.npy", 10), ("**/*.npy", 20), ("_*.npy", 3), ("_more/*.npy", 7)],
+)
+def test_names_that_begin_with_an_underscore_or_a_dot_are_left_out(pattern, n_rows, tmp_path):
+    files = {"a": 10, "_a": 3, ".a": 4, "sub/a": 10, "sub/_a": 5, "_more/a": 7}
+    for file, n in files.items():
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        np.save(tmp_path / f"{file}.npy", FEW[:n])
+    assert opened(str(tmp_path / pattern)).n_rows == n_rows
+
+
+def test_files_of_unknown_or_several_formats_are_refused_with_the_way_out(tmp_path):
+    (tmp_path / "rows.csv").write_text("x0,x1,x2\n1,2,3\n")
+    with pytest.raises(ValueError, match=r"format of .*rows\.csv.*from_batches"):
+        fit(tmp_path / "rows.csv")
+    np.save(tmp_path / "rows.npy", FEW)
+    pq.write_table(table(FEW), tmp_path / "rows.parquet")
+    with pytest.raises(ValueError, match=r"mixes files of several formats \(.*rows\.npy"):
+        fit(tmp_path)
+
+
+def test_a_dataset_of_another_format_does(tmp_path):
+    pl.DataFrame(FEW, schema=NAMES).write_csv(tmp_path / "rows.csv")
+    source = pyarrow.dataset.dataset(tmp_path / "rows.csv", format="csv")
+    assert_allclose(fit(source).coef_, fit(FEW).coef_, rtol=1e-9)
+
+
+SENSELESS = {
+    "n_features": ({"n_features": 4}, "batches have 3 columns, but n_features=4"),
+    "n_features of text": ({"n_features": "x"}, "n_features must be an integer, .* got 'x'"),
+    "no rows": ({"n_rows": 0}, "n_rows=0, but the first batch of X has 500 rows"),
+    "n_rows of text": ({"n_rows": "x"}, "n_rows must be an integer, 0 or more, .* got 'x'"),
+    "half a row": ({"n_rows": 3.5}, r"n_rows must be an integer, .* got 3\.5"),
+    "fewer than no rows": ({"n_rows": -1}, "n_rows must be an integer, .* got -1"),
+    "memory": ({"memory": 0}, "memory must be a positive number of bytes, got 0"),
+    "memory of text": ({"memory": "1GB"}, r"memory must be .* got '1GB'\. 2\*\*30"),
+    "no memory": ({"memory": None}, "memory must be a positive number of bytes, got None"),
+    "endless memory": ({"memory": np.inf}, "memory must be a positive number of bytes, got inf"),
+    "repeated names": ({"feature_names": ["a", "b", "a"]}, "has 2 columns called 'a'"),
+}
+
+
+@pytest.mark.parametrize(("settings", "message"), SENSELESS.values(), ids=SENSELESS)
+def test_settings_that_make_no_sense_are_refused(settings, message, folder):
+    with pytest.raises(ValueError, match=message):
+        rows.from_batches(lambda: [FEW], **settings)
+    if "memory" in settings:
+        with pytest.raises(ValueError, match=message):
+            rows.open(folder / "rows.npy", **settings)
+
+
+@pytest.mark.parametrize("names", ["x0", b"x0", 3])
+def test_names_are_a_list(names, folder):
+    with pytest.raises(TypeError, match=f"columns must be a list of names, got {names!r}"):
+        rows.open(folder / "rows.parquet", columns=names)
+    with pytest.raises(TypeError, match=f"feature_names must be a list of names, got {names!r}"):
+        rows.from_batches(lambda: [FEW], feature_names=names)
+
+
+NO_SOURCES = {
+    "None": (None, TypeError, "must be a path, .* got NoneType"),
+    "a number": (3, TypeError, "must be a path, .* got int"),
+    "a table in memory": (named(FEW), TypeError, "got DataFrame.* to a classifier as they are"),
+    "a source": (rows.from_batches(lambda: [FEW]), TypeError, "must be a path, .* got FileSource"),
+    "no paths": ([], ValueError, "empty list: pass the path of at least one file"),
+    "arrays": ([FEW, FEW], TypeError, "list of ndarray, .*from_batches"),
+    "a path and an array": (["a.npy", FEW], TypeError, "entry 1 is of type ndarray"),
+    "an array and a path": ([FEW, Path("a.npy")], TypeError, "entry 0 is of type ndarray"),
+    "a scanner": (pyarrow.dataset.dataset(table(FEW)).scanner(), TypeError, "got Scanner"),
+}
+
+
+@pytest.mark.parametrize(("X", "error", "message"), NO_SOURCES.values(), ids=NO_SOURCES)
+def test_what_cannot_be_opened_is_refused_with_what_can(X, error, message):
+    with pytest.raises(error, match=message):
+        rows.open(X)
+
+
+def test_a_list_of_paths_and_arrays_is_refused_by_a_fit():
+    with pytest.raises(TypeError, match=r"X_unlabeled is a list with paths in it, .* entry 1 is"):
+        fit(["a.npy", FEW])
+
+
+def test_readers_of_arrow_are_refused_with_the_way_out(folder):
+    with pytest.raises(TypeError, match=r"a pyarrow Scanner, .* pass X_unlabeled\.to_table\(\)"):
+        fit(pyarrow.dataset.dataset(table(FEW)).scanner())
+    with pytest.raises(TypeError, match=r"a pyarrow ParquetFile, .* pass X_unlabeled\.read\(\)"):
+        fit(pq.ParquetFile(folder / "rows.parquet"))
+
+
+NO_LIST = {
+    "set": lambda path: {path},
+    "generator": lambda path: path.parent.glob(path.name),
+    "array": lambda path: np.array([str(path)]),
+    "array of objects": lambda path: np.array([path]),
+    "pandas Series": lambda path: pd.Series([str(path)]),
+    "polars Series": lambda path: pl.Series([str(path)]),
+}
+
+
+@pytest.mark.parametrize("kind", NO_LIST)
+def test_paths_that_come_in_no_list_are_refused_with_the_way_out(kind, folder):
+    def paths():
+        return NO_LIST[kind](folder / "rows.npy")
+
+    with pytest.raises(TypeError, match=r"X_unlabeled is of type .* pass list\(X_unlabeled\)"):
+        fit(paths())
+    with pytest.raises(TypeError, match=r"X is of type .* pass list\(X\)"):
+        rows.open(paths())
+    assert rows.open(list(paths())).reader.n_rows == len(X)
+
+
+def test_the_home_folder_may_be_left_out_of_a_path(folder, monkeypatch):
+    monkeypatch.setenv("HOME", str(folder))
+    assert rows.open("~/rows.npy").reader.n_rows == len(X)
+    assert rows.open(Path("~") / "rows.n*y").reader.n_rows == len(X)
+
+
+LAZY_FAULTS = {
+    "no such column": (lambda good: good.select("nope"), ValueError, "ColumnNotFoundError: .*nope"),
+    "a cast that fails": (
+        lambda good: good.with_columns(x1=pl.lit("text").cast(pl.Float64)),
+        ValueError,
+        "conversion from `str`",
+    ),
+    "no such file": (lambda good: pl.scan_parquet("none.parquet"), FileNotFoundError, "none"),
+}
+
+
+@pytest.mark.parametrize(("change", "error", "message"), LAZY_FAULTS.values(), ids=LAZY_FAULTS)
+def test_errors_of_a_query_name_the_argument_and_leave_out_its_plan(change, error, message):
+    query = change(pl.from_pandas(named(FEW)).lazy())
+    with pytest.raises(error, match=f"^X_unlabeled: the LazyFrame .*{message}") as caught:
+        MomentConstrainedLDA().fit(FRAMED, SAMPLE.y, X_unlabeled=query)
+    assert "\n" not in str(caught.value)
+    with pytest.raises(error, match=r"^X: the LazyFrame"):
+        MomentConstrainedLDA().fit(query, np.arange(500) % 2)
+
+
+def test_a_source_says_what_it_is(folder):
+    assert repr(rows.open(folder / "rows.npy")) == "<150000 x 3 rows of .npy files>"
+    assert repr(rows.from_batches(lambda: [FEW])) == "<? x 3 rows of batches of arrays>"
+    lazy = pl.from_pandas(named(FEW)).lazy()
+    assert repr(rows.open(lazy)) == "<? x 3 rows of a polars LazyFrame>"
+    assert repr(rows.open(pa.table(named(FEW)))) == "<500 x 3 rows of a pyarrow table>"
