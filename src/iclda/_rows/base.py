@@ -20,6 +20,7 @@ from .._core.frame import Frame
 from .._core.labelsums import LabelSums, LinearRule, Rule, Tally, fold, no_label_sums, unfolded
 from .._core.moments import Moments, SumsFromZero, moments_of_block, no_moments, sums_from_zero
 from .._core.types import AnyArray, Array
+from .._messages import Column, Text, message_of
 from .compiled import CompiledTally, rule_for_loops
 
 Block = tuple[AnyArray, "Array | None", "slice | AnyArray"]  # rows, weights, row numbers
@@ -54,21 +55,14 @@ class Request:
 
 
 class BadRowsError(ValueError):
-    """Rows that are not what they must be. It can be pickled, to be sent by the workers of Dask."""
-
-    def __init__(self, message: str, column: int | None = None) -> None:
-        super().__init__(message, column)
-        self.column = column  # the index that the message names, if it names one
-
-    def __str__(self) -> str:
-        return str(self.args[0])
+    """Rows that are not what they must be."""
 
     def with_names(self, names: Sequence[str] | None) -> BadRowsError:
-        """The same, with the name of the column: workers know its index only."""
-        if names is None or self.column is None:
+        """The same, with the name of the column: the workers of Dask know its index only."""
+        message = message_of(self)
+        if names is None or not isinstance(message, Text):
             return self
-        column = f"column {self.column}"
-        return BadRowsError(str(self).replace(column, f"column {names[self.column]!r}"))
+        return BadRowsError(message.with_names(names))
 
 
 def check_finite(
@@ -104,12 +98,9 @@ def not_finite(
     way_out = "Impute missing values (sklearn.impute)"
     if found == "infinity":
         way_out = "Replace infinity or values too large for its dtype"
-    place = str(column) if names is None else repr(str(names[column]))
-    return BadRowsError(
-        f"Input {name} contains {found}, first in row {row}, column {place}{where}. {way_out}, or "
-        "drop these rows.",
-        column if names is None else None,
-    )
+    place = Column(int(column), None if names is None else str(names[column]))
+    begin = f"Input {name} contains {found}, first in row {row}, "
+    return BadRowsError(Text(begin, place, f"{where}. {way_out}, or drop these rows."))
 
 
 def column_names(table: Any) -> list[str] | None:

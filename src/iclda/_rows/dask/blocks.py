@@ -17,6 +17,7 @@ import numpy as np
 from ..._core.labelsums import GivenLabels, LabelSums
 from ..._core.moments import Moments
 from ..._core.types import AnyArray, Array
+from ..._messages import Column, Text
 from ..base import BadRowsError, changed, check_finite, check_names, column_names, joined
 from ..memory import MemoryRows
 
@@ -128,12 +129,9 @@ def _check_shape(rows: AnyArray, known: Known) -> None:
 
 def _refuse_dtype(rows: AnyArray, known: Known) -> None:
     column = next((k for k, values in enumerate(rows.T) if not _is_numeric(values)), None)
-    where = "" if column is None else f", first in column {column}"
-    raise BadRowsError(
-        f"{known.label} holds {rows.dtype}{where}: every column must hold real numbers, of a NumPy "
-        "dtype. Convert it, or leave it out.",
-        column,
-    )
+    where: tuple[str | Column, ...] = () if column is None else (", first in ", Column(column))
+    rule = ": every column must hold real numbers, of a NumPy dtype. Convert it, or leave it out."
+    raise BadRowsError(Text(f"{known.label} holds {rows.dtype}", *where, rule))
 
 
 def _is_numeric(values: AnyArray) -> bool:
