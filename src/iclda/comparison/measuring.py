@@ -87,18 +87,15 @@ def encode(data: Data, take: Take) -> Encoded:
     """
     labels = data.splits.labels
     encoder, scaler = map(clone, data.steps)
-    # A frame joined from several encoders holds numbers column by column, and sums over rows round
-    # differently in another order: with this one, fits equal those of the pipeline to the last bit.
-    ordered = np.asfortranarray if len(encoder.transformers) > 1 else np.asarray
     y = data.splits.y[take.rows]
     y[~take.is_labeled] = None
-    train = scaler.fit_transform(ordered(encoder.fit_transform(data.features.iloc[take.rows])))
+    train = scaler.fit_transform(encoder.fit_transform(data.features.iloc[take.rows]))
     is_hidden = ~take.is_labeled & labels.is_labeled[take.rows]
     return Encoded(
         names=[str(name) for name in encoder.get_feature_names_out()],
         train=train,
         y=y,
-        test=scaler.transform(ordered(encoder.transform(data.features.iloc[take.test]))),
+        test=scaler.transform(encoder.transform(data.features.iloc[take.test])),
         hidden=train[is_hidden] if is_hidden.any() else None,
         codes=labels.codes[take.test],
         codes_hidden=labels.codes[take.hidden],
