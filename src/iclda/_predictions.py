@@ -15,7 +15,7 @@ from array_api_compat import array_namespace, device
 
 from ._core.frame import Frame
 from ._core.gaussian import Gaussians
-from ._core.labelsums import LexicographicRule, LinearRule, tied_shares
+from ._core.labelsums import LexicographicRule, LinearRule, lexicographic_shares
 from ._core.types import AnyArray
 
 _MOST_IN_TURN = 255  # classes, whose numbers fit into a byte
@@ -65,9 +65,8 @@ def imputed(
 
     def of_scores(scores: Any) -> Any:
         xp, n_classes = array_namespace(scores), rule.n_classes
-        first = scores[:, :n_classes]
-        is_tied = first >= xp.max(first, axis=1, keepdims=True) - rule.margin
-        return tied_shares(scores[:, n_classes:], is_tied, xp, axis=1)
+        parts = scores[:, :n_classes], scores[:, n_classes:]
+        return lexicographic_shares(*parts, rule.margin, xp, axis=1)
 
     return linear_scores(both, frame), of_scores
 

@@ -137,12 +137,19 @@ class LexicographicRule:
         return self.n_classes
 
     def shares(self, rows: AnyArray, index: slice | AnyArray) -> tuple[Array, None]:
-        first = self.first.scores(rows)
-        is_tied = first >= first.max(axis=0) - self.margin
-        return tied_shares(self.second.scores(rows), is_tied), None
+        first, second = self.first.scores(rows), self.second.scores(rows)
+        return lexicographic_shares(first, second, self.margin), None
 
     def completed(self, sums: LabelSums) -> LabelSums:
         return sums
+
+
+def lexicographic_shares(
+    first: Any, second: Any, margin: float, xp: Any = np, axis: int = 0
+) -> Any:
+    """Shares of the classes along an axis, by the scores of a lexicographic rule."""
+    is_tied = first >= xp.max(first, axis=axis, keepdims=True) - margin
+    return tied_shares(second, is_tied, xp, axis)
 
 
 def tied_shares(scores: Any, is_tied: Any, xp: Any = np, axis: int = 0) -> Any:

@@ -22,7 +22,7 @@ from ..._core.labelsums import (
     LexicographicRule,
     LinearRule,
     Rule,
-    tied_shares,
+    lexicographic_shares,
 )
 from ..._core.types import AnyArray, Array
 
@@ -181,8 +181,7 @@ def _linear_shares(block: DeviceBlock, rule: LinearRule) -> tuple[Any, Any]:
 def _lexicographic_shares(block: DeviceBlock, rule: LexicographicRule) -> tuple[Any, Any]:
     xp = block.place.xp
     first, second = _scores(block, rule.first), _scores(block, rule.second)
-    is_tied = first >= xp.max(first, axis=1, keepdims=True) - rule.margin
-    found = tied_shares(second, is_tied, xp, axis=1)
+    found = lexicographic_shares(first, second, rule.margin, xp, axis=1)
     return found, xp.zeros_like(found[:, 0])
 
 
