@@ -68,7 +68,7 @@ def maximize_labeled_likelihood(
     enough = weight * max(tol, 0 if is_all else _ROUGH)
     effort = _Effort(enough, weight * _HELD_GAP if is_all else enough, max_iter)
     paths = _screen(sample, effort, n_starts, seed)
-    best = _better(paths, weight * 2 * _HELD_GAP if is_all else 0.0)
+    best = _chosen(paths, 2 * weight * _HELD_GAP, enough) if is_all else _better(paths)
     n_iter, n_optima = best.n_iter, _count_maxima(sample.problem, paths)
     n_passes = 1  # for the moments
     rule: LinearRule | LexicographicRule
@@ -259,15 +259,20 @@ def _is_settled(path: Path | None, least: float, tol: float) -> bool:
     return not path.is_bounded or (path.gap <= tol and path.state.value + path.gap >= least)
 
 
-def _better(paths: list[Path], tie: float = 0.0) -> Path:
-    """The path that ends highest; of those within ``tie`` of it, one that rounding does not choose.
+def _better(paths: list[Path]) -> Path:
+    return max(paths, key=lambda path: (not path.is_bounded, path.state.value))
 
-    Symmetric rows have symmetric maxima.
+
+def _chosen(paths: list[Path], tie: float, tol: float) -> Path:
+    """The path that ends highest; of those that end as high, one that rounding does not choose.
+
+    Symmetric rows have symmetric maxima. None takes the place of one with a better certificate.
     """
-    best = max(paths, key=lambda path: (not path.is_bounded, path.state.value))
-    if tie == 0 or not best.is_bounded:
+    best = _better(paths)
+    if not best.is_bounded:
         return best
-    near = [path for path in paths if path.state.value >= best.state.value - tie]
+    least, most = best.state.value - tie, max(best.gap, tol)
+    near = [path for path in paths if path.state.value >= least and path.gap <= most]
     return max(near, key=lambda path: (*path.state.point.round(6).flat, path.state.value))
 
 
