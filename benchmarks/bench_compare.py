@@ -96,9 +96,10 @@ def run_phases(folder: Path, options: list[str]) -> dict[str, float]:
     """Processor seconds of the phases of one process."""
     phases = Phases()
     with phases.timed("imports"):
-        from iclda import _base, cli
-        from iclda.comparison import findings, measuring, study
-        from iclda.experiments.store import Store
+        from iclda import cli
+        from iclda._estimators import base as _base
+        from iclda.studies.compare import findings, measuring, study
+        from iclda.studies.store import Store
 
     phases.around(measuring, "encode", "encoding of folds")
     phases.around(measuring, "_measured", "measuring of fits")

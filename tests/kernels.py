@@ -22,20 +22,20 @@ import numpy as np
 TESTS = Path(__file__).parent
 NUMERICAL = [
     "core",
-    "rows/test_array_api.py",
+    "rows/test_device.py",
     "rows/test_backends.py",
     "rows/test_chain.py",
     "rows/test_compiled.py",
     "rows/test_fused.py",
     "rows/test_memory.py",
-    "test_expectation_maximization.py",
-    "test_implicitly_constrained.py",
-    "test_moment_constrained.py",
-    "test_numbers.py",
-    "test_optima.py",
+    "estimators/test_expectation_maximization.py",
+    "estimators/test_implicitly_constrained.py",
+    "estimators/test_moment_constrained.py",
+    "estimators/test_numbers.py",
+    "estimators/test_optima.py",
     "test_reference.py",
-    "test_self_learning.py",
-    "test_supervised.py",
+    "estimators/test_self_learning.py",
+    "estimators/test_supervised.py",
 ]
 # Oldest instructions first; OpenBLAS takes the nearest one that it was built with.
 KERNELS = {

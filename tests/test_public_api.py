@@ -61,13 +61,13 @@ def test_the_package_has_no_other_public_names():
     assert public - modules == {*NAMES, *FUNCTIONS, *MESSAGES}
     assert modules <= {
         "cli",
-        "comparison",
         "datasets",
-        "experiments",
+        "methods",
         "model_files",
         "model_selection",
         "plots",
         "rows",
+        "studies",
         "tabular",
     }
 
@@ -185,7 +185,7 @@ def test_importing_the_package_imports_nothing_optional():
     # scikit-learn itself imports pandas where it is installed: what counts is what we add.
     before = run("import sys, sklearn.base, sklearn.metrics, scipy.stats; print(*sys.modules)")
     after = run("import sys; from iclda import *; print(*sys.modules)")
-    assert "iclda._core.search" in after
+    assert "iclda._core.solvers.search" in after
     assert not set(OPTIONAL) & (set(after) - set(before))
 
 

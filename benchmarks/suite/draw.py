@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from iclda.experiments.drawing import COLORS, FAINT, INK, new_figure, spread, styled
+from iclda.studies.drawing import COLORS, FAINT, INK, new_figure, spread, styled
 
 from .given import RSSL_SECONDS
 from .rows import Row, median

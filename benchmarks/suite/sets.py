@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from iclda._core.search import maximize_labeled_likelihood
-from iclda._core.supervised import labeled_log_likelihood
+from iclda._core.solvers.search import maximize_labeled_likelihood
+from iclda._core.solvers.supervised import labeled_log_likelihood
 from iclda.datasets import BENCHMARKS, Dataset, find_benchmark, load_benchmark
-from iclda.experiments.cells import TABLES, Cell
-from iclda.experiments.methods import FITS, Training
-from iclda.experiments.splits import fold_split, n_labeled_of
+from iclda.studies.cells import TABLES, Cell
+from iclda.studies.paper.methods import FITS, Training
+from iclda.studies.paper.splits import fold_split, n_labeled_of
 
 from .rows import Note, Row
 from .settings import Settings

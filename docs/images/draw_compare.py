@@ -6,11 +6,11 @@ from pathlib import Path
 
 from PIL import Image
 
-from iclda.comparison.figures import differences, learning_curve
-from iclda.comparison.findings import read_findings
-from iclda.comparison.results import UNLABELED
-from iclda.comparison.summary import ERROR
-from iclda.experiments.drawing import new_figure, styled
+from iclda.studies.compare.figures import differences, learning_curve
+from iclda.studies.compare.findings import read_findings
+from iclda.studies.compare.results import UNLABELED
+from iclda.studies.compare.summary import ERROR
+from iclda.studies.drawing import new_figure, styled
 
 
 @styled

@@ -3,14 +3,16 @@
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
+from .methods import METHODS as _METHODS
+
 if _TYPE_CHECKING:
     from . import rows as rows
-    from ._expectation_maximization import ExpectationMaximizationLDA
-    from ._implicitly_constrained import ImplicitlyConstrainedLDA
+    from ._estimators.expectation_maximization import ExpectationMaximizationLDA
+    from ._estimators.implicitly_constrained import ImplicitlyConstrainedLDA
+    from ._estimators.moment_constrained import MomentConstrainedLDA
+    from ._estimators.self_learning import SelfLearningLDA
+    from ._estimators.supervised import SupervisedLDA
     from ._messages import ColumnError, NoUnlabeledRowsWarning, ParameterError
-    from ._moment_constrained import MomentConstrainedLDA
-    from ._self_learning import SelfLearningLDA
-    from ._supervised import SupervisedLDA
     from .model_files import load_model, save_model
 
 __all__ = [
@@ -29,14 +31,10 @@ __all__ = [
 __version__ = "0.1.0.dev0"
 
 _HOME = {
+    **{method.class_name: f"._estimators.{method.module}" for method in _METHODS},
     "ColumnError": "._messages",
-    "ExpectationMaximizationLDA": "._expectation_maximization",
-    "ImplicitlyConstrainedLDA": "._implicitly_constrained",
-    "MomentConstrainedLDA": "._moment_constrained",
     "NoUnlabeledRowsWarning": "._messages",
     "ParameterError": "._messages",
-    "SelfLearningLDA": "._self_learning",
-    "SupervisedLDA": "._supervised",
     "load_model": ".model_files",
     "save_model": ".model_files",
 }

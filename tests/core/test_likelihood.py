@@ -1,13 +1,13 @@
 import numpy as np
 import pytest
 
-from iclda._core.attainable import hold_all
 from iclda._core.labelsums import GivenLabels
 from iclda._core.likelihood import (
     FLOOR,
     precise_means,
     smallest_eigenvalue,
 )
+from iclda._core.solvers.attainable import hold_all
 from problems import (
     draw_sample,
     fit_shares,

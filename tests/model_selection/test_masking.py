@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from iclda._labels import encode_labels
+from iclda._estimators.labels import encode_labels
 from iclda.model_selection import mask_labels
 
 a_search = settings(deadline=None, max_examples=30, derandomize=True)

@@ -100,4 +100,6 @@ def test_importing_the_module_imports_nothing_optional():
         "import iclda.model_selection; print(*set(sys.modules) - before)"
     )
     added = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert not {"pandas", "polars", "matplotlib", "iclda._base"} & set(added.stdout.split())
+    assert not {"pandas", "polars", "matplotlib", "iclda._estimators.base"} & set(
+        added.stdout.split()
+    )

@@ -11,9 +11,9 @@ from scipy.stats import ttest_rel
 from sklearn.model_selection import cross_validate
 
 from iclda import SelfLearningLDA, SupervisedLDA
-from iclda.experiments.significance import corrected_t_test
 from iclda.model_selection import SemiSupervisedKFold, SemiSupervisedShuffleSplit
 from iclda.plots import ComparisonDisplay
+from iclda.studies.significance import corrected_t_test
 
 RNG = np.random.default_rng(5)
 SCORES = {

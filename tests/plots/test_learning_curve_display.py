@@ -6,9 +6,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from iclda import SelfLearningLDA, SupervisedLDA
+from iclda.methods import known_method
 from iclda.model_selection import semi_supervised_learning_curve
 from iclda.plots import LearningCurveDisplay
-from iclda.plots._look import COLORS
 
 SIZES = [0, 4, 16, 64]
 SCORES = np.random.default_rng(0).uniform(0.7, 0.9, size=(4, 6))
@@ -116,7 +116,7 @@ def test_classifiers_keep_their_colors_and_others_get_different_ones():
     names = ["SupervisedLDA", "ICLDA", "forest", "tree", "vote"]
     display = LearningCurveDisplay.from_scores(SIZES, dict.fromkeys(names, SCORES))
     colors = {name: line.get_color() for name, line in display.lines_.items()}
-    assert colors["ICLDA"] == COLORS["ICLDA"]
+    assert colors["ICLDA"] == known_method("ICLDA").color
     assert len(set(colors.values())) == 5
 
 

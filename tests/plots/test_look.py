@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from iclda.plots._look import CLASS_COLORS, COLORS, UNDECIDED, method_lines, mix, to_rgb
+from iclda.methods import METHODS, REFERENCES
+from iclda.plots._look import CLASS_COLORS, UNDECIDED, color_of, method_lines, mix, to_rgb
 
 # How linear red, green and blue reach readers who lack one kind of cone (Machado et al., 2009).
 SIGHT = {
@@ -72,7 +73,7 @@ def test_rows_fade_from_the_color_of_their_class_to_gray(n_classes):
     ],
 )
 def test_a_method_has_its_color_however_it_is_written(names):
-    assert {style["color"] for style in method_lines(names).values()} == {COLORS[names[0]]}
+    assert {style["color"] for style in method_lines(names).values()} == {color_of(names[0])}
 
 
 @pytest.mark.parametrize("style", ["default", "dark_background"])
@@ -82,6 +83,9 @@ def test_the_ink_of_the_supervised_method_follows_the_style(style):
 
 
 def test_strangers_differ_from_methods_and_from_each_other():
-    names = [*COLORS, *(f"stranger {k}" for k in range(12))]
+    names = [
+        *(method.paper_name for method in (*METHODS, *REFERENCES)),
+        *(f"stranger {k}" for k in range(12)),
+    ]
     styles = method_lines(names)
     assert len({(style["color"], style["linestyle"]) for style in styles.values()}) == len(names)

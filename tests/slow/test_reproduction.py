@@ -5,10 +5,10 @@ import math
 import pytest
 
 from iclda.datasets import BENCHMARKS, find_benchmark
-from iclda.experiments.cells import METHODS, TABLES
-from iclda.experiments.store import Store
-from iclda.experiments.study import STORE, Study, load_sets, run_study
-from iclda.experiments.tables import summarize
+from iclda.studies.cells import METHODS, TABLES
+from iclda.studies.paper.study import STORE, Study, load_sets, run_study
+from iclda.studies.paper.tables import summarize
+from iclda.studies.store import Store
 
 
 @pytest.mark.slow

@@ -8,9 +8,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .boundary import added, mapped_curvature
 from .frame import Frame
 from .moments import SumsFromZero
+from .solvers.boundary import added, mapped_curvature
 from .types import AnyArray, Array
 
 # Of a score over another one: labels are hard, and exponentials still numbers that processors are

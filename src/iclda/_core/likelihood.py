@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .factor import factor
-from .two_classes import TwoClasses
+from .solvers.two_classes import TwoClasses
 from .types import AnyArray, Array
 
 # Smallest eigenvalue allowed to I - B D^-1 B': below it the likelihood counts as unbounded.

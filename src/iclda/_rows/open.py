@@ -13,11 +13,11 @@ from .base import Request
 
 # Package that a type comes from -> module of this folder.
 _BACKENDS = {
-    "array_api_strict": "array_api",
-    "cupy": "array_api",
-    "jax": "array_api",
-    "jaxlib": "array_api",
-    "torch": "array_api",
+    "array_api_strict": "device",
+    "cupy": "device",
+    "jax": "device",
+    "jaxlib": "device",
+    "torch": "device",
     "dask": "dask",
     "dask_expr": "dask",
 }
@@ -118,7 +118,7 @@ def backend_of(X: Any) -> Backend | None:
 def in_memory(values: Any) -> Any:
     """Labels, weights or results from a device in memory; anything else as it is."""
     if is_device_array(values):
-        from .array_api import to_host
+        from .device import to_host
 
         return to_host(values)
     return values
@@ -126,7 +126,7 @@ def in_memory(values: Any) -> Any:
 
 def is_device_array(values: Any) -> bool:
     """Whether these are an array of another library than NumPy."""
-    return _name_of_backend(values) == "array_api"
+    return _name_of_backend(values) == "device"
 
 
 def is_lazy(X: Any) -> bool:

@@ -32,9 +32,9 @@ from .options import (
 from .words import in_options
 
 if TYPE_CHECKING:
-    from ..comparison.findings import Findings
-    from ..comparison.study import Comparison
-    from ..tabular.methods import Method
+    from ..methods import Method
+    from ..studies.compare.findings import Findings
+    from ..studies.compare.study import Comparison
 
 NO_ANSWER = 1  # exit code of a comparison that had nothing to compare with
 _WIDEST = 100
@@ -91,9 +91,9 @@ def compare(
             # Said before the imports below, which take a second or two.
             _say([printable(f"Comparing methods on {data.name}, target {target!r}"), ""])
         with spinner("Reading the table", is_quiet):
-            from ..comparison.contestants import parse_shrinkages
-            from ..comparison.study import Comparison, check_out, facts, make_out
-            from ..experiments.requirements import check_can_report
+            from ..studies.compare.contestants import parse_shrinkages
+            from ..studies.compare.study import Comparison, check_out, facts, make_out
+            from ..studies.requirements import check_can_report
             from ..tabular import read_table
 
             check_can_report()
@@ -134,7 +134,7 @@ def compare(
 
 def _chosen(text: str | None) -> tuple[Method, ...]:
     """Methods by name; supervised, which the others are measured by, always takes part."""
-    from ..tabular.methods import METHODS, find_method
+    from ..methods import METHODS, find_method
 
     if text is None:
         return METHODS
@@ -147,9 +147,9 @@ def _chosen(text: str | None) -> tuple[Method, ...]:
 
 def _run(comparison: Comparison, settings: dict[str, Any], quiet: bool) -> None:
     """Compute what is missing; the answer is printed before the learning curves are computed."""
-    from ..comparison.findings import read_findings
-    from ..comparison.lines import method_lines, preflight_lines
-    from ..comparison.study import open_run
+    from ..studies.compare.findings import read_findings
+    from ..studies.compare.lines import method_lines, preflight_lines
+    from ..studies.compare.study import open_run
 
     if not quiet:
         _say([*preflight_lines(comparison.remarks, _width(), _styled()), ""])
@@ -169,7 +169,7 @@ def _run(comparison: Comparison, settings: dict[str, Any], quiet: bool) -> None:
 def redraw(out: Path, *, quiet: bool, json: bool, is_answered: bool = False) -> Findings:
     """Write the files of a comparison from its rows, and print what was not printed yet."""
     with spinner("Writing the report", quiet or json):
-        from ..comparison.findings import read_findings, summary, write_files
+        from ..studies.compare.findings import read_findings, summary, write_files
 
         findings = read_findings(out, in_options)
         paths = write_files(out, findings)
@@ -185,14 +185,14 @@ def redraw(out: Path, *, quiet: bool, json: bool, is_answered: bool = False) -> 
 
 
 def _answer(findings: Findings) -> None:
-    from ..comparison.lines import answer_lines, score_lines
+    from ..studies.compare.lines import answer_lines, score_lines
 
     _say(["", *score_lines(findings.outcome, _width(), _styled()), ""])
     _say(answer_lines(findings, _width(), _styled()))
 
 
 def _point_to_files(findings: Findings, paths: dict[str, Path]) -> None:
-    from ..comparison.lines import curve_lines
+    from ..studies.compare.lines import curve_lines
 
     failures = curve_lines(findings, _width())
     _say(["", *failures, ""] if failures else [""])

@@ -54,9 +54,9 @@ def fit(
 ) -> None:
     """Learn a classifier from labeled and unlabeled rows and keep it in a file."""
     with explained_errors():
+        from ..methods import find_method, parse_shrinkage
         from ..model_files import model_details, save_model
         from ..model_files.save_load import check_can_save
-        from ..tabular.methods import find_method, parse_shrinkage
         from ..tabular.summaries import fit_summary
         from ..tabular.table import read_table
         from ..tabular.table_fit import fit_table

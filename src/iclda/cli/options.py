@@ -83,6 +83,6 @@ def _words(error: Exception) -> str:
 
 def _mendable() -> tuple[type[Exception], ...]:
     # Imported once something went wrong: at the start it would delay every command.
-    from ..experiments.store import StoreError
+    from ..studies.store import StoreError
 
     return (StoreError, ValueError, OSError, ImportError)

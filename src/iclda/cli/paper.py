@@ -47,7 +47,7 @@ def reproduce(
     """Run every experiment of the paper and write the report."""
     if not quiet:  # before anything else is imported, which takes seconds
         _announce(out, jobs, repeats, curve_repeats)
-    from ..experiments.study import default_curves
+    from ..studies.paper.study import default_curves
 
     chosen, names = _methods(methods), _benchmarks(datasets, data, quiet)
     _run_and_draw(
@@ -106,7 +106,7 @@ def curves(
 ) -> None:
     """Error and loss against the number of unlabeled rows."""
     from ..datasets import BENCHMARKS
-    from ..experiments.study import TOYS, choose, default_curves
+    from ..studies.paper.study import TOYS, choose, default_curves
 
     if datasets is None:
         names = default_curves(_benchmarks(None, data, quiet))
@@ -128,7 +128,7 @@ def curves(
 
 def toy(seed: Seed = 0, out: Out = Path("results"), quiet: Quiet = False) -> None:
     """The toy figure: what the unlabeled rows are taken for when they mislead."""
-    from ..experiments.redraw import draw_toy_figure
+    from ..studies.paper.redraw import draw_toy_figure
 
     with explained_errors(RESUMABLE):
         paths = draw_toy_figure(out, seed)
@@ -143,7 +143,7 @@ def report(
 ) -> None:
     """Draw tables, figures and report anew from stored rows, without fitting them again."""
     with explained_errors(RESUMABLE):
-        from ..comparison.findings import is_comparison
+        from ..studies.compare.findings import is_comparison
 
         if is_comparison(folder):
             redraw(folder, quiet=quiet, json=json)
@@ -153,7 +153,7 @@ def report(
 
 def datasets(data: Data = None, json: Json = False) -> None:
     """List the ten sets: shape, license, source, citation, changes."""
-    from ..experiments.listing import as_json, as_table
+    from ..studies.paper.listing import as_json, as_table
 
     with explained_errors(RESUMABLE):
         columns = shutil.get_terminal_size().columns
@@ -177,8 +177,8 @@ def _announce(out: Path, jobs: int, repeats: int, curve_repeats: int) -> None:
 
 
 def _methods(text: str | None) -> tuple[str, ...]:
-    from ..experiments.cells import METHODS
-    from ..experiments.study import choose, known_methods
+    from ..studies.cells import METHODS
+    from ..studies.paper.study import choose, known_methods
 
     with explained_errors(RESUMABLE):
         return METHODS if text is None else choose(listed(text), known_methods(), "method")
@@ -187,7 +187,7 @@ def _methods(text: str | None) -> tuple[str, ...]:
 def _benchmarks(text: str | None, data_dir: Path | None, quiet: bool) -> tuple[str, ...]:
     """Sets asked for, or all that can be loaded, saying in one line how to get the rest."""
     from ..datasets import BENCHMARKS
-    from ..experiments.study import choose, split_at_hand
+    from ..studies.paper.study import choose, split_at_hand
 
     with explained_errors(RESUMABLE):
         if text is not None:
@@ -203,8 +203,8 @@ def _benchmarks(text: str | None, data_dir: Path | None, quiet: bool) -> tuple[s
 
 
 def _run_and_draw(out: Path, quiet: bool, json: bool, **settings: Any) -> None:
-    from ..experiments.requirements import check_can_report
-    from ..experiments.study import Study, load_sets, run_study
+    from ..studies.paper.study import Study, load_sets, run_study
+    from ..studies.requirements import check_can_report
 
     with explained_errors(RESUMABLE):
         check_can_report()
@@ -218,7 +218,7 @@ def _run_and_draw(out: Path, quiet: bool, json: bool, **settings: Any) -> None:
 
 
 def _draw(out: Path, quiet: bool, json: bool) -> None:
-    from ..experiments.redraw import draw_everything
+    from ..studies.paper.redraw import draw_everything
 
     summary = draw_everything(out)
     if json:

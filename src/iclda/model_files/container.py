@@ -18,6 +18,16 @@ from typing import Any
 DETAILS, SCHEMA = "iclda.json", "schema.json"
 _SEAL = b"iclda model, sha256 of all before this comment: "
 _DIGITS = 64
+_MOVED = {  # modules of types in files of earlier versions
+    f"iclda._{name}": f"iclda._estimators.{name}"
+    for name in (
+        "expectation_maximization",
+        "implicitly_constrained",
+        "moment_constrained",
+        "self_learning",
+        "supervised",
+    )
+}
 
 
 @dataclass(frozen=True)
@@ -71,7 +81,31 @@ def unpack(path: Path) -> Contents:
             f"{path} is damaged: the checksum of its bytes up to the seal is {found[:12]}..., and "
             f"the seal says {expected[:12].decode(errors='replace')}... Copy or fit it again."
         )
-    return Contents(data, _read_details(path, data), hashlib.sha256(data).hexdigest())
+    details = _read_details(path, data)
+    return Contents(_moved(data), details, hashlib.sha256(data).hexdigest())
+
+
+def _moved(archive: bytes) -> bytes:
+    """The archive, with types of earlier versions under the names they have now."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(archive)) as source, zipfile.ZipFile(buffer, "w") as file:
+        if SCHEMA not in source.namelist():
+            return archive
+        for name in source.namelist():
+            content = source.read(name)
+            file.writestr(name, _move_types(content) if name == SCHEMA else content)
+    return buffer.getvalue()
+
+
+def _move_types(schema: bytes) -> bytes | str:
+    def move(state: dict[str, Any]) -> dict[str, Any]:
+        module = state.get("__module__")
+        return {**state, "__module__": _MOVED[module]} if module in _MOVED else state
+
+    try:
+        return json.dumps(json.loads(schema, object_hook=move), separators=(",", ":"))
+    except (ValueError, RecursionError):
+        return schema  # refused later, by the check of types
 
 
 def _read_details(path: Path, data: bytes) -> dict[str, Any]:

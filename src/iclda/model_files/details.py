@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from .. import _versions
-from .._labels import plain
+from .._estimators.labels import plain
 
 FORMAT = 1
 _DIAGNOSIS = ("converged_", "n_iter_", "gap_", "n_optima_", "n_passes_", "objective_", "rank_")

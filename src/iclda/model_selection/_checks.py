@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import _num_samples
 
 from .._core.types import AnyArray
-from .._labels import plain
+from .._estimators.labels import plain
 from ._groups import LabeledGroups
 
 

@@ -15,7 +15,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
 from .._core.types import AnyArray
-from .._labels import Labels
+from .._estimators.labels import Labels
 from .._messages import NoUnlabeledRowsWarning
 from ._masking import storable
 from ._rows import cut

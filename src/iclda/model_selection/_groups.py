@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._core.types import AnyArray
-from .._labels import Labels, split_marker
+from .._estimators.labels import Labels, split_marker
 
 _NO_LABELED_GROUP = -1
 

@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from .._core.types import AnyArray, Array
-from .._labels import Labels, encode_labels
+from .._estimators.labels import Labels, encode_labels
 from ._checks import check_count, check_error_score, check_lengths, is_whole
 from ._fits import Result, Task, routed
 from ._marker import Marker, marker_of

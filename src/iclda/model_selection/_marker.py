@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any
 
-from .._labels import is_missing, plain
+from .._estimators.labels import is_missing, plain
 
 # What scikit-learn's own semi-supervised classifiers take for unlabeled.
 _COMMON_MARKER = -1

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from .._core.types import AnyArray
-from .._labels import UNLABELED, Labels, encode_labels, plain, split_marker
+from .._estimators.labels import UNLABELED, Labels, encode_labels, plain, split_marker
 from ._checks import check_count
 
 

@@ -11,7 +11,7 @@ from sklearn.metrics import get_scorer
 from sklearn.utils import _safe_indexing, check_consistent_length
 from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_object
 
-from .._labels import plain, split_marker
+from .._estimators.labels import plain, split_marker
 from ._marker import Marker, marker_of
 from ._rows import cut
 

@@ -11,7 +11,7 @@ from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state
 
 from .._core.types import AnyArray
-from .._labels import Labels, encode_labels
+from .._estimators.labels import Labels, encode_labels
 from ._checks import (
     check_count,
     check_flag,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._core.types import AnyArray
-from .._labels import Labels, plain
+from .._estimators.labels import Labels, plain
 from ._masking import labeling_order
 
 

@@ -46,7 +46,7 @@ def cross_validate_all(
     from sklearn.model_selection import check_cv, cross_validate
     from sklearn.utils import check_random_state
 
-    from .._labels import split_marker
+    from .._estimators.labels import split_marker
     from ..model_selection import SemiSupervisedKFold
     from ..model_selection._marker import marker_of
 

@@ -194,7 +194,7 @@ class DecisionBoundaryDisplay:
         display : DecisionBoundaryDisplay
             What was drawn.
         """
-        from .._labels import split_marker
+        from .._estimators.labels import split_marker
 
         points = np.asarray(X, dtype=np.float64)
         if points.ndim != 2 or points.shape[1] != 2:

@@ -188,7 +188,7 @@ class DiscriminantHistogramDisplay:
         display : DiscriminantHistogramDisplay
             What was drawn.
         """
-        from .._labels import split_marker
+        from .._estimators.labels import split_marker
 
         values = np.asarray(values, dtype=np.float64)
         if values.ndim == 2 and values.shape[1] == 1:

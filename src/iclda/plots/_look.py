@@ -9,39 +9,11 @@ import numpy as np
 
 from .._core.types import Array
 from .._requirements import require
+from ..methods import FAINT, INK, known_method
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-INK, FAINT = "#1f2328", "#8b949e"
-# Methods: distinct to color-blind readers (after Okabe and Ito), and on white as on near-black.
-COLORS = {
-    "LDA": INK,
-    "LDAoracle": FAINT,
-    "MCLDA": "#1f82c9",
-    "EMLDA": "#d55e00",
-    "EMLDA-as-published": "#e0a100",
-    "SLLDA": "#009e73",
-    "ICLDA": "#c0509f",
-    "SelfTraining": "#56b4e9",
-    "LabelSpreading": "#8c6d31",
-}
-DASHES = {"LDAoracle": (0, (4, 2)), "EMLDA-as-published": (0, (1, 1.2)), "LDA": (0, (6, 1.5))}
-_SHORT_NAMES = {
-    "supervised": "LDA",
-    "em": "EMLDA",
-    "moment": "MCLDA",
-    "supervisedlda": "LDA",
-    "selflearning": "SLLDA",
-    "selflearninglda": "SLLDA",
-    "expectationmaximization": "EMLDA",
-    "expectationmaximizationlda": "EMLDA",
-    "momentconstrained": "MCLDA",
-    "momentconstrainedlda": "MCLDA",
-    "implicitlyconstrained": "ICLDA",
-    "implicitlyconstrainedlda": "ICLDA",
-    **{name.lower(): name for name in COLORS},
-}
 _SCORE_NAMES = {"score": "Accuracy", "nll": "Loss"}  # a classifier's own score is its accuracy
 # Methods without a color of their own.
 _STRANGERS = ("#56b4e9", "#8c6d31", "#e0a100", "#7d6bd6", "#8c1d2f", "#12897f")
@@ -102,19 +74,15 @@ def to_rgb(color: str) -> Array:
 
 
 def color_of(method: str) -> str:
-    """The one color of a method; gray for a stranger."""
-    return COLORS.get(_short_name(method), FAINT)
-
-
-def _short_name(method: str) -> str:
-    """The paper's name of a method, however it is written; what stands in brackets is left out."""
-    bare = str(method).partition("(")[0].lower()
-    return _SHORT_NAMES.get("".join(c for c in bare if c not in "-_ "), str(method))
+    """The color of a method; gray if it is unknown."""
+    known = known_method(method)
+    return known.color if known else FAINT
 
 
 def is_supervised(method: str) -> bool:
     """Whether a method is the supervised one, by its name."""
-    return _short_name(method) == "LDA"
+    known = known_method(method)
+    return known is not None and known.paper_name == "LDA"
 
 
 def readable(score_name: str) -> str:
@@ -125,14 +93,13 @@ def readable(score_name: str) -> str:
 def method_lines(methods: Iterable[str]) -> dict[str, dict[str, Any]]:
     """Color and line style of every method; strangers get those that are left, in order."""
     names = [str(method) for method in methods]
-    taken = {COLORS[_short_name(name)] for name in names if _short_name(name) in COLORS}
+    taken = {known.color for known in map(known_method, names) if known}
     free = [color for color in _STRANGERS if color not in taken] or list(_STRANGERS)
     styles: dict[str, dict[str, Any]] = {}
     n_strangers = 0
     for name in names:
-        short = _short_name(name)
-        if short in COLORS:
-            styles[name] = {"color": COLORS[short], "linestyle": DASHES.get(short, "solid")}
+        if known := known_method(name):
+            styles[name] = {"color": known.color, "linestyle": known.dashes}
         else:
             dashes = _STRANGE_DASHES[n_strangers // len(free) % len(_STRANGE_DASHES)]
             styles[name] = {"color": free[n_strangers % len(free)], "linestyle": dashes}

@@ -97,7 +97,7 @@ class ReliabilityDisplay:
         display : ReliabilityDisplay
             What was drawn.
         """
-        from .._inputs import read_table, take_rows
+        from .._estimators.inputs import read_table, take_rows
 
         estimators = named_estimators(estimator)
         first = next(iter(estimators.values()))

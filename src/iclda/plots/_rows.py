@@ -31,7 +31,7 @@ def shown_rows(estimator: Any, X: Any, y: Any, X_unlabeled: Any, unlabeled: Any)
     """What a fitted classifier knows of rows, and of labels in its own or another marker."""
     from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-    from .._inputs import read_table
+    from .._estimators.inputs import read_table
 
     check_is_fitted(estimator)
     X = read_table(X)
@@ -72,7 +72,7 @@ def marker_of(estimator: Any, unlabeled: Any) -> Any:
 
 def encode(y: Any, classes: AnyArray, unlabeled: Any) -> AnyArray:
     """Class numbers of y, -1 where it carries the marker."""
-    from .._labels import split_marker
+    from .._estimators.labels import split_marker
 
     present, is_marker = split_marker(y, unlabeled)
     number = {c: k for k, c in enumerate(np.asarray(classes).tolist())}
@@ -89,7 +89,7 @@ def known_rows(y: Any, unlabeled: Any) -> tuple[AnyArray, AnyArray]:
 
     Raises ValueError if the marker leaves fewer than two classes: it may be one of them.
     """
-    from .._labels import plain, split_marker
+    from .._estimators.labels import plain, split_marker
 
     present, is_marker = split_marker(y, unlabeled, "y_true")
     found = np.unique(present).tolist()

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._core.types import AnyArray
-from .._labels import is_missing
+from .._estimators.labels import is_missing
 from .dialect import EMPTY_WORDS
 
 _WHOLE = re.compile(r"[+-]?\d+")

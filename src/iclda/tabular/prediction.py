@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from .._atomic_write import atomic_write, check_writable
-from .._labels import plain
+from .._estimators.labels import plain
 from .._phrases import quoted
 from .columns import BOOLEAN, CATEGORY, NUMBER
 from .files import TableFile, open_table

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .._phrases import plural, printable, quoted
-from .methods import METHODS
+from ..methods import METHODS
 from .prediction import Predicted
 
 _HELD = {"number": "numbers", "boolean": "true or false", "category": "categories"}

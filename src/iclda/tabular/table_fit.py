@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from .._labels import resolve_priors
+from .._estimators.labels import resolve_priors
 from .._messages import Hint, NoUnlabeledRowsWarning, Text, message_of
-from .methods import Method
+from ..methods import Method
 from .preparation import pipeline, preprocessing
 from .table import Table
 

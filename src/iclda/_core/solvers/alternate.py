@@ -1,0 +1,224 @@
+"""The loop that self-learning (hard labels) and EM (soft labels) share.
+
+Label the unlabeled rows by the current model, refit on everything, repeat. A pass needs linear
+scores and class sums only: the covariance follows from the class sums (design: rank K-1 downdate).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import scipy.linalg
+from scipy.linalg import lapack
+
+from ..labelsums import LinearRule
+from ..likelihood import FLOOR, PreciseMeans, precise_means, smallest_eigenvalue
+from ..problem import Problem
+from ..types import Array
+from .attainable import AttainableSet, StreamedSet, hold_all
+from .outcome import Outcome
+
+_LOG_2PI = math.log(2 * math.pi)
+_MEMORY = 8  # steps of EM that an extrapolation is made from
+_HELD_IN_ROUNDS = 4096  # no more than are looked at to choose the frame
+_WORKSPACE = 1024  # numbers: more than least squares of so few unknowns need
+_STRETCH = 2.0  # of a step that leads away from a saddle
+_ROUNDING = 64 * float(np.finfo(np.float64).eps)  # of the likelihood, per row and dimension
+_SMALL_STEPS = 2  # rounds in a row that must hardly raise the likelihood
+
+
+@dataclass(frozen=True)
+class Alternation:
+    """Where the loop ended: the point, the labeling that attains it, and the way there."""
+
+    point: Array
+    rule: LinearRule
+    n_iter: int
+    outcome: Outcome
+    n_passes: int = 1  # over all rows, for the moments and in the loop
+    path: list[float] = field(default_factory=list)
+
+
+def alternate(problem: Problem, *, is_soft: bool, tol: float, max_iter: int) -> Alternation:
+    """Alternate between labels and model until the labels, or the likelihood, stand still."""
+    loop = _maximize_marginal if is_soft else _repeat_labels
+    rows = _rows_of(problem)
+    found = loop(problem, rows, tol, max_iter)
+    return replace(found, n_passes=1 + (rows.n_passes if isinstance(rows, StreamedSet) else 0))
+
+
+@dataclass(frozen=True)
+class _Round:
+    """One read of the rows: labeled by the model at ``point``, they give the next point."""
+
+    point: Array
+    scores: Array
+    refitted: Array
+    log_sum: float = 0.0  # of the posterior scores, over N
+
+    @property
+    def is_bounded(self) -> bool:
+        return _is_admissible(self.refitted)
+
+
+def _rows_of(problem: Problem) -> AttainableSet:
+    """Few rows are whitened once and held; many are read in every round."""
+    if problem.unlabeled.n_rows <= _HELD_IN_ROUNDS:
+        return hold_all(problem)
+    return StreamedSet(problem, has_curvature=False)
+
+
+def _repeat_labels(problem: Problem, rows: AttainableSet, tol: float, max_iter: int) -> Alternation:
+    """Self-learning: hard labels until they repeat. Nothing is kept of them but their sums."""
+
+    def label(point: Array, scores: Array) -> _Round:
+        return _Round(point, scores, rows.hard_point(scores))
+
+    def end(last: _Round, n_iter: int, outcome: Outcome) -> Alternation:
+        rule = problem.rule_of(last.scores, is_soft=False)
+        return Alternation(last.refitted, rule, n_iter, outcome)
+
+    last = label(problem.labeled_point, start_scores(problem))
+    for n_iter in range(1, max_iter + 1):
+        if not last.is_bounded:
+            return end(last, n_iter, Outcome.UNBOUNDED)
+        this = label(last.refitted, problem.posterior_scores(last.refitted))
+        # The same labels give the same sums to the bit: with tol = 0 this asks for no less.
+        if np.abs(this.refitted - last.refitted).max() <= tol:
+            return end(last, n_iter, Outcome.CONVERGED)
+        last = this
+    return end(last, max_iter, Outcome.MAX_ITERATIONS)
+
+
+def _maximize_marginal(
+    problem: Problem, rows: AttainableSet, tol: float, max_iter: int
+) -> Alternation:
+    """EM with Anderson's extrapolation wherever that does not lose likelihood."""
+
+    def label(point: Array) -> tuple[_Round, float]:
+        """A round, and the likelihood of the model that labels in it."""
+        precise = precise_means(point)
+        scores = problem.posterior_scores(point, precise)
+        found = _Round(point, scores, *rows.soft_point(scores))
+        log_sum = found.log_sum * problem.moments.weight
+        return found, marginal_log_likelihood(problem, point, log_sum, precise)
+
+    scores = start_scores(problem)
+    last = _Round(problem.labeled_point, scores, *rows.soft_point(scores))
+    path: list[float] = []
+    # Below what rounding adds to a sum over all rows nothing can be seen to rise.
+    noise = _ROUNDING * (1 + problem.whitening.rank)
+    enough = max(tol, noise) * problem.moments.weight
+    size = problem.labeled_point[:-1].size
+    history, n_small = _History(size), 0
+    while last.is_bounded and len(path) < max_iter and n_small < _SMALL_STEPS:
+        leap = history.extrapolate(last) if path else None
+        this, value = label(last.refitted if leap is None else leap)
+        if leap is not None and value < path[-1]:
+            history = _History(size)
+            this, value = label(last.refitted)
+        n_small = n_small + 1 if path and value - path[-1] <= enough else 0
+        path.append(value)
+        last = this
+    outcome = Outcome.MAX_ITERATIONS if last.is_bounded else Outcome.UNBOUNDED
+    if n_small == _SMALL_STEPS:
+        outcome = Outcome.CONVERGED
+    # One plain step more than the last point, so that the labels attain it.
+    rule = problem.rule_of(last.scores, is_soft=True)
+    return Alternation(last.refitted, rule, max(1, len(path)), outcome, path=path)
+
+
+def _is_admissible(point: Array) -> bool:
+    """Whether class weights are positive and the covariance is above its floor."""
+    return bool(smallest_eigenvalue(point) > FLOOR)
+
+
+class _History:
+    """The last few steps of EM, from which to guess where all further ones would lead."""
+
+    def __init__(self, size: int) -> None:
+        self._last: tuple[Array, Array] | None = None  # a step, and where it led
+        self._n_known = 0
+        self._ends = np.empty((_MEMORY, size))  # between the ends of steps
+        self._changes = np.empty((_MEMORY, size))  # between steps
+
+    def extrapolate(self, last: _Round) -> Array | None:
+        """The point at which a combination of the known steps would vanish, if it is one."""
+        flat, end = last.point[:-1].ravel(), last.refitted[:-1].ravel()
+        step = end - flat
+        if self._last is not None:
+            place = self._n_known % _MEMORY  # of the oldest, in which the newest is written
+            np.subtract(end, self._last[1], out=self._ends[place])
+            np.subtract(step, self._last[0], out=self._changes[place])
+            self._n_known += 1
+        self._last = step, end
+        n_kept = min(self._n_known, _MEMORY)
+        if n_kept == 0:
+            return None
+        shares = _least_squares(self._changes[:n_kept].T, step)
+        if shares is None:
+            return None
+        leap = step - shares @ self._ends[:n_kept]
+        if leap @ step < step @ step:
+            # The way leads away from where steps vanish, a saddle: go on, only faster.
+            leap = _STRETCH * step
+        guess = flat + leap
+        point = np.empty(last.point.shape)
+        point[:-1] = guess.reshape(point[:-1].shape)
+        # Class weights sum to 1 and class sums to 0: the last class is what is left.
+        point[-1] = -point[:-1].sum(axis=0)
+        point[-1, 0] += 1
+        return point if _is_admissible(point) else None
+
+
+def _least_squares(matrix: Array, right: Array) -> Array | None:
+    """Smallest solution; LAPACK itself, since checks around it cost more than a small problem."""
+    padded = np.zeros(max(matrix.shape))
+    padded[: len(right)] = right
+    pivots = np.zeros((matrix.shape[1], 1), dtype=np.int32)
+    _, solution, _, _, failed = lapack.dgelsy(matrix, padded, pivots, 1e-8, _WORKSPACE)
+    return None if failed else np.asarray(solution[: matrix.shape[1]])
+
+
+def start_scores(problem: Problem) -> Array:
+    """Linear scores of the supervised fit; where it is singular, pooled moments of all rows."""
+    labeled, keep = problem.likelihood, 1 - problem.shrinkage
+    found = problem.labeled_factor
+    if found is not None:
+        slopes = labeled.means @ found.inverse.T @ found.inverse / keep
+    elif problem.labeled_rank < problem.whitening.rank:
+        slopes = labeled.means
+    else:
+        covariance = keep * problem.labeled_covariance
+        slopes = scipy.linalg.solve(covariance, labeled.means.T, assume_a="pos").T
+    log_priors = problem.log_priors
+    if log_priors is None:
+        log_priors = np.log(labeled.counts / labeled.weight)
+    return np.column_stack([log_priors - (slopes * labeled.means).sum(axis=1) / 2, slopes])
+
+
+def marginal_log_likelihood(
+    problem: Problem, point: Array, log_sum: float, precise: PreciseMeans
+) -> float:
+    """Labeled log joint plus unlabeled log marginal, with shrinkage less its penalty.
+
+    ``log_sum`` is the sum over unlabeled rows of log-sum-exp of the posterior scores, ``precise``
+    are the precise means at the point. All rows have second moment N I, so that the spread about
+    the means needs no row: N tr M^-1 less what the labeled rows gain by their means. The penalty
+    N0/2 (log|Sigma| + nu tr Sigma^-1) of shrinkage is what makes the second moment N I there too.
+    """
+    labeled, weight, rank = problem.likelihood, problem.moments.weight, problem.whitening.rank
+    keep = 1 - problem.shrinkage
+    r, along = point[:, 0], precise.along
+    gained = labeled.counts @ (2 * (precise.rows * labeled.means).sum(axis=1) - along / r)
+    spread = weight * (rank + along.sum()) - gained
+    log_priors = np.log(r) if problem.log_priors is None else problem.log_priors
+    return float(
+        labeled.counts @ log_priors
+        + log_sum
+        - spread / (2 * keep)
+        - weight / keep / 2 * (precise.log_det + rank * math.log(keep) + problem.whitening.log_det)
+        - weight / 2 * rank * _LOG_2PI
+    )

@@ -1,0 +1,190 @@
+"""The labeling that a path on rows in memory ends in, as tau goes to 0.
+
+On the path rows are labeled by softmax(scores' z~), z~ = (1, z), and the scores approach
+c / tau + lambda. In the limit a row goes to the class of largest c_k' z~, and classes that tie
+there share it by softmax(lambda' z~). If labels are hard only a few rows tie; at an interior
+optimum c is 0 and all of them do. Scores of order 1 / tau would amplify rounding by as much; c and
+lambda are of order 1, and Newton's method on the rows that tie finds them to rounding.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import scipy.linalg
+
+from ..labelsums import LexicographicRule, LinearRule, tied_shares
+from ..likelihood import FLOOR, LabeledLikelihood, smallest_eigenvalue
+from ..problem import Problem
+from ..types import AnyArray, Array
+from .attainable import InMemorySet, gap
+from .follow import State, solve
+
+_LARGEST_LEAD = 18.0  # of a score, at the end of a path, of classes that may tie
+_MOST_CHANGES = 100  # of the rows that tie
+_MOST_STEPS = 30
+_LONGEST_STEP = 3.0  # by how many times itself a share may grow in one step
+_EXACT = 1e-14  # change of a share by a step, after which there is none
+_STILL = 1e-6  # the same, below which a step that is not smaller than the last one is rounding
+_ALIKE = 1 - 1e-6  # of two changes: that of equal rows
+_SMALL = 0.01  # a share that leaves with others
+_DEPENDENT = 1e-9  # singular value, over the largest, below which directions are dependent
+_NARROW = 1e-6  # largest margin, over the root mean square of c_k' z~
+_CLEAR = 100.0  # margin over the leads that are rounding
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A labeling and its point: by ``first`` (c), and where classes tie by ``second`` (lambda)."""
+
+    point: Array
+    value: float
+    gap: float
+    first: Array  # (K, 1 + rank)
+    second: Array  # (K, 1 + rank)
+    margin: float  # classes this near to the first by ``first`` tie; infinite: all do
+
+    def rule(self, problem: Problem) -> LinearRule | LexicographicRule:
+        """The labeling for rows in the frame."""
+        second = problem.rule_of(self.second, is_soft=True)
+        if np.isinf(self.margin):
+            return second
+        return LexicographicRule(problem.rule_of(self.first, is_soft=False), second, self.margin)
+
+
+def finish(likelihood: LabeledLikelihood, held: InMemorySet, end: State) -> Limit | None:
+    """The limit of a path that ends in a state, or None where the rows that tie are not clear."""
+    second = end.scores
+    scores = second @ held.z.T
+    is_tied = scores >= scores.max(axis=0) - _LARGEST_LEAD
+    for _ in range(_MOST_CHANGES):
+        found = _balance(likelihood, held, is_tied, second)
+        if found is None:
+            return None
+        second = found.scores
+        if found.leaving is not None:
+            is_tied &= ~found.leaving
+            continue
+        leads = found.first @ held.z.T
+        leads -= np.where(is_tied, leads, -np.inf).max(axis=0)
+        rounding = -float(np.min(leads, where=is_tied, initial=0.0))
+        nearest = -float(np.max(leads, where=~is_tied, initial=-np.inf))
+        narrow = _NARROW * float(np.sqrt(held.weights @ (leads**2).mean(axis=0)))
+        margin = min(nearest / 2, narrow) if nearest < np.inf else np.inf
+        if margin > _CLEAR * rounding:
+            left = gap(held, found.point, found.gradient, held.labeled_point)
+            return Limit(found.point, found.value, left, found.first, second, margin)
+        is_tied |= leads >= -_CLEAR * rounding  # rows whose class is not the best one
+    return None
+
+
+@dataclass(frozen=True)
+class _Balanced:
+    """Where no row that ties gains by a change of its shares, or on the way there."""
+
+    point: Array
+    value: float
+    gradient: Array
+    first: Array  # the gradient, less its rounding along rows that tie
+    scores: Array
+    leaving: AnyArray | None = None  # (K, n): shares of which a step would take more than all
+
+
+def _balance(
+    likelihood: LabeledLikelihood, held: InMemorySet, is_tied: AnyArray, scores: Array
+) -> _Balanced | None:
+    """Newton's method in the directions in which shares of rows that tie can move the point."""
+    basis = _directions(held.z, is_tied)
+    tied_rows = np.flatnonzero(np.count_nonzero(is_tied, axis=0) > 1)
+    tied, is_sharing = held.z[tied_rows], is_tied[:, tied_rows]
+    whole = _WithLastClass(scores.shape)
+    free = basis.T @ (scores - scores[-1])[:-1].ravel()
+    last = np.inf  # largest change of a share by the step before
+    for _ in range(_MOST_STEPS):
+        scores = whole(basis @ free)
+        shares = tied_shares(scores @ held.z.T, is_tied)
+        point = held.labeled_point + (shares * held.weights) @ held.z
+        if not smallest_eigenvalue(point) > 2 * FLOOR:
+            return None
+        value, gradient = likelihood.value_and_gradient(point)
+        gradient = gradient - gradient[-1]
+        residual = basis.T @ gradient[:-1].ravel()
+        first = gradient - whole(basis @ residual)
+        found = _Balanced(point, float(value), gradient, first, scores)
+        if not len(free):
+            return found
+        bend = basis.T @ likelihood.hessian(point) @ basis
+        spread = basis.T @ held.curvature_of(shares) @ basis
+        step = -solve(spread, solve(bend, residual))
+        if not np.isfinite(step).all():
+            return None
+        change = np.where(is_sharing, whole(basis @ step) @ tied.T, 0.0)
+        change -= (shares[:, tied_rows] * change).sum(axis=0)  # of a share, over that share
+        change[~is_sharing] = 0.0
+        largest = float(np.abs(shares[:, tied_rows] * change).max())
+        if largest <= _EXACT or last / 2 <= largest <= _STILL:
+            return found
+        if change.min() < -1:
+            leaving = np.zeros(is_tied.shape, dtype=bool)
+            leaving[:, tied_rows] = _beyond_all(change, shares[:, tied_rows])
+            return replace(found, leaving=leaving)
+        last = largest
+        free = free + step * min(1.0, _LONGEST_STEP / max(float(change.max()), 1e-300))
+    return None
+
+
+def _beyond_all(change: Array, shares: Array) -> AnyArray:
+    """The share that a step takes most from, equal ones of equal rows, and small ones like it."""
+    return np.asarray((change <= _ALIKE * change.min()) | ((change < -1) & (shares < _SMALL)))
+
+
+class _WithLastClass(NamedTuple):
+    """Directions of all classes but the last, whose is 0, as one of all classes."""
+
+    shape: tuple[int, ...]
+
+    def __call__(self, flat: Array) -> Array:
+        whole = np.zeros(self.shape)
+        whole[:-1].ravel()[:] = flat
+        return whole
+
+
+def _directions(z: Array, is_tied: AnyArray) -> Array:
+    """Orthonormal columns: the directions (e_k - e_j) x z~ of classes that share a row z~."""
+    n_classes, width = len(is_tied), z.shape[1]
+    size = (n_classes - 1) * width
+    n_sharing = np.count_nonzero(is_tied, axis=0)
+    tied_rows = np.flatnonzero(n_sharing > 1)
+    if not len(tied_rows):
+        return np.zeros((size, 0))
+    groups = _groups(z[tied_rows], is_tied[:, tied_rows])
+    if (n_sharing[tied_rows] - 1).sum() <= size:
+        parts = [
+            np.kron(_contrasts(sharing), rows / np.linalg.norm(rows, axis=1)[:, None])
+            for sharing, rows in groups
+        ]
+        _, lengths, directions = scipy.linalg.svd(np.vstack(parts), full_matrices=False)
+        return np.asarray(directions[lengths > _DEPENDENT * lengths[0]].T)
+    # Many rows: their scatter, whose eigenvalues are squares.
+    scatter = np.zeros((size, size))
+    for sharing, rows in groups:
+        contrasts = _contrasts(sharing)
+        scatter += np.kron(contrasts.T @ contrasts, rows.T @ rows)
+    squares, vectors = scipy.linalg.eigh(scatter)
+    return np.asarray(vectors[:, squares > _DEPENDENT**1.5 * squares[-1]])
+
+
+def _groups(rows: Array, is_tied: AnyArray) -> list[tuple[AnyArray, Array]]:
+    """Which classes share rows, and the rows that just these share."""
+    if (is_tied == is_tied[:, :1]).all():
+        return [(is_tied[:, 0], rows)]
+    kinds, kind = np.unique(is_tied, axis=1, return_inverse=True)
+    return [(kinds[:, i], rows[kind.ravel() == i]) for i in range(kinds.shape[1])]
+
+
+def _contrasts(is_sharing: AnyArray) -> Array:
+    """(m - 1, K - 1): what one of m classes gains and another loses, all classes but the last."""
+    found = np.eye(len(is_sharing))[is_sharing]
+    return np.asarray((found[1:] - found[0])[:, :-1])

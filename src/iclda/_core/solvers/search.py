@@ -1,0 +1,338 @@
+"""Maximize the labeled likelihood over all labelings of the unlabeled rows.
+
+The likelihood is not concave, and local maxima are common in small problems: many starts are
+climbed roughly and at once (``starts``), the distinct ones followed to the end (``follow``). Starts
+are compared on a few rows; only the best pays for reading all of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from operator import add
+
+import numpy as np
+
+from ..labelsums import LexicographicRule, LinearRule
+from ..moments import moments_of_block
+from ..problem import Problem
+from ..types import Array
+from .attainable import AT_ONCE, InMemorySet, StreamedSet, hold, hold_all
+from .finish import Limit, finish
+from .follow import HARD_ENTROPY, Follower, Path, State
+from .leap import leap
+from .outcome import Outcome
+from .starts import Climbers, climb, evaluate, separate_hills, starting_scores
+
+_SCREENED_ROWS = 2_000
+_HELD_ROWS = 20_000
+_HELD_ENTRIES = 2_000_000
+# With all rows in memory finish to this gap even if asked for less: it costs next to nothing.
+_HELD_GAP = 1e-9
+_MOST_CANDIDATES, _MOST_FINALISTS = 12, 3
+_ROUGH = 1e-3  # gap per unit of labeled weight at which starts are compared
+_MOST_DRAWS = 4
+_RARE_HILLS = 1 / 8  # hills per start below which no more starts are drawn
+_FIRST_TAU = (0.01, 0.3)  # shares of the spread of the gradient over rows
+_RETRIES = (1.0, 1 / 30, 10.0)
+_SOFT_TAU = 0.02  # per unit of labeled weight: where the path on all rows begins
+_KNOWN_TAUS = (np.inf, 0.1)  # the same, on a sample after a smaller one
+_NOISE = 1e-12  # of the likelihood, by which a limit may seem worse than the path to it
+_HARD_TAU = 1e-6  # share of the spread at which labels are hard
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The best point found, the rule whose labels attain it, and the certificate."""
+
+    point: Array
+    rule: LinearRule | LexicographicRule  # for rows in the frame
+    objective: float  # labeled log likelihood per unit of labeled weight
+    gap: float  # per unit of labeled weight
+    n_iter: int
+    n_passes: int
+    n_optima: int
+    outcome: Outcome
+
+
+def maximize_labeled_likelihood(
+    problem: Problem, *, tol: float, max_iter: int, n_starts: int, seed: int
+) -> Solution:
+    """Best of several local maxima, with its first-order certificate."""
+    weight, n_rows = problem.likelihood.weight, problem.unlabeled.n_rows
+    width = 1 + problem.whitening.rank
+    n_held = min(_HELD_ROWS, max(_SCREENED_ROWS, _HELD_ENTRIES // width), n_rows)
+    sample = _hold(problem, *problem.unlabeled.sample(n_held, seed))
+    is_all = n_held == n_rows
+    # A sample need not be followed beyond what it knows of all rows.
+    enough = weight * max(tol, 0 if is_all else _ROUGH)
+    effort = _Effort(enough, weight * _HELD_GAP if is_all else enough, max_iter)
+    paths = _screen(sample, effort, n_starts, seed)
+    best = _chosen(paths, 2 * weight * _HELD_GAP, enough) if is_all else _better(paths)
+    n_iter, n_optima = best.n_iter, _count_maxima(sample.problem, paths)
+    n_passes = 1  # for the moments
+    rule: LinearRule | LexicographicRule
+    is_certified = best.is_bounded and best.gap <= enough
+    limit = _limit(sample, best) if is_all and is_certified else None
+    if not is_all and best.is_bounded:
+        carried, rows, weights = (
+            _carried(best, sample.problem, problem),
+            sample.rows,
+            sample.weights,
+        )
+        del sample  # and what it holds in its own coordinates
+        reader = StreamedSet(problem, hold(problem, rows, weights))
+        del rows, weights
+        best = _follow_on_all_rows(reader, carried, weight * tol, max_iter)
+        n_iter, n_passes = n_iter + best.n_iter, n_passes + reader.n_passes
+    if limit is None:
+        rule = problem.rule_of(best.state.scores, is_soft=True)
+        point, value, gap = best.state.point, best.state.value, best.gap
+    else:
+        rule = limit.rule(problem)
+        point, value, gap = limit.point, limit.value, limit.gap
+    return Solution(
+        point=point,
+        rule=rule,
+        objective=value / weight,
+        gap=gap / weight,
+        n_iter=n_iter,
+        n_passes=n_passes,
+        n_optima=n_optima,
+        outcome=_outcome(best, gap, tol * weight, best.n_iter >= max_iter),
+    )
+
+
+def _limit(sample: _Sample, path: Path) -> Limit | None:
+    """The limit of a path on all rows, unless it is worse than where the path ends."""
+    likelihood = sample.problem.likelihood
+    limit = finish(likelihood, sample.held, path.state)
+    noise = _NOISE * (abs(path.state.value) + likelihood.weight)
+    noise += _NOISE / 100 * float(np.abs(path.state.gradient).max())  # what rounds in the point
+    if limit is None or limit.value < path.state.value - noise or limit.gap > path.gap + noise:
+        return None
+    return limit
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """Rows in memory, and the problem they pose when they are taken for all there are.
+
+    Sigma = I - B D^-1 B' supposes that labeled and unlabeled rows together have unit covariance:
+    a sample gets a whitening of its own.
+    """
+
+    problem: Problem
+    rows: Array
+    weights: Array
+
+    @cached_property
+    def held(self) -> InMemorySet:
+        return hold(self.problem, self.rows, self.weights)
+
+    @property
+    def follower(self) -> Follower:
+        return Follower(self.problem.likelihood, self.held, self.problem.labeled_point)
+
+    def thinned(self, n: int) -> _Sample:
+        """Every few-th of the rows, with the weight of all."""
+        if n >= len(self.rows):
+            return self
+        cut = np.linspace(0, len(self.rows) - 1, n).astype(int)
+        weights = self.weights[cut] * (self.weights.sum() / self.weights[cut].sum())
+        return _hold(self.problem, self.rows[cut], weights)
+
+
+def _hold(problem: Problem, rows: Array, weights: Array) -> _Sample:
+    if len(rows) < problem.unlabeled.n_rows:
+        parts = [slice(start, start + AT_ONCE) for start in range(0, len(rows), AT_ONCE)]
+        moments = (moments_of_block(problem.frame.apply(rows[a]), weights[a]) for a in parts)
+        problem = replace(problem, unlabeled_moments=reduce(add, moments))
+    return _Sample(problem, rows, weights)
+
+
+def _carried_scores(scores: Array, source: Problem, target: Problem) -> Array:
+    return target.scores_of(source.rule_of(scores, is_soft=True))
+
+
+def _carried(path: Path, source: Problem, target: Problem) -> Path:
+    """A path with its scores in the coordinates of another problem; points stay where they were."""
+
+    def carry(state: State) -> State:
+        return replace(state, scores=_carried_scores(state.scores, source, target))
+
+    return replace(path, state=carry(path.state), levels=tuple(map(carry, path.levels)))
+
+
+@dataclass(frozen=True)
+class _Effort:
+    """How far to follow a path: the gap that must be reached, the one to aim at, most steps."""
+
+    tol: float
+    aim: float
+    max_iter: int
+
+
+def _screen(sample: _Sample, effort: _Effort, n_starts: int, seed: int) -> list[Path]:
+    """Local maxima on the rows of a sample, from starts on distinct hills of a smaller one."""
+    screened = sample.thinned(_SCREENED_ROWS)
+    hills = _find_hills(screened.problem, screened.held, n_starts, seed)
+    if screened is sample and len(hills) == 1:
+        return [_follow_start(sample, hills, effort)]
+    if len(hills) == 1:
+        return [_follow_start(sample, _restarted(sample, screened, hills.scores), effort)]
+    rough = _ROUGH * sample.problem.likelihood.weight
+    easy = replace(effort, tol=max(rough, effort.tol), aim=max(rough, effort.tol))
+    found = [_follow_start(screened, hills[[i]], easy) for i in range(len(hills))]
+    if screened is sample:
+        return _finished(sample.follower, found, effort)
+    best = max(path.state.value for path in found)
+    noise = 5 * sample.problem.likelihood.weight / np.sqrt(len(screened.rows))
+    finalists = [path for path in found if path.state.value >= best - noise][:_MOST_FINALISTS]
+    paths: list[Path] = []
+    for soft in _KNOWN_TAUS:  # as softly as they began or, should that not end well, harder
+        tau = soft * sample.problem.likelihood.weight
+        scores = np.array([_softened(path, tau).scores for path in finalists])
+        again = _restarted(sample, screened, scores)
+        paths += [_follow_start(sample, again[[i]], effort) for i in range(len(again))]
+        if _is_settled(_better(paths), -np.inf, effort.tol):
+            break
+    return paths
+
+
+def _restarted(sample: _Sample, screened: _Sample, scores: Array) -> Climbers:
+    """Climbers of a small sample where their scores put them in a larger one."""
+    carried = [_carried_scores(a, screened.problem, sample.problem) for a in scores]
+    return evaluate(sample.problem.likelihood, sample.held, np.array(carried))
+
+
+def _find_hills(problem: Problem, held: InMemorySet, n_starts: int, seed: int) -> Climbers:
+    """One climbed start on every hill, best first.
+
+    As long as every few starts discover another hill there are more to be found: draw again.
+    """
+    likelihood = problem.likelihood
+    hills = climb(likelihood, held, starting_scores(problem, n_starts, seed))
+    for draw in range(1, _MOST_DRAWS):
+        if len(hills) <= max(1, n_starts * draw * _RARE_HILLS):
+            break
+        more = climb(likelihood, held, starting_scores(problem, n_starts, seed, draw))
+        hills = hills.joined(more)
+        hills = hills[separate_hills(likelihood, hills.points, hills.values) or [0]]
+    return hills[np.arange(min(len(hills), _MOST_CANDIDATES))]
+
+
+def _follow_start(sample: _Sample, climber: Climbers, effort: _Effort) -> Path:
+    """Follow a climbed start; should that lose it or get stuck, begin again harder, then softer."""
+    follower, weight = sample.follower, sample.problem.likelihood.weight
+    scores = climber.scores[0] - climber.scores[0, -1]
+    gradient = climber.gradients[0] - climber.gradients[0, -1]
+    spread = max(_spread(sample.held, gradient), 1e-3 * weight)
+    tau = _first_tau(scores, gradient, spread)
+    least = float(climber.values[0]) - 1e-7 * weight
+    hard = follower.state(gradient / (_HARD_TAU * spread), _HARD_TAU * spread)
+    paths = [follower.certified(hard, tol=effort.tol)] if hard.value >= least else []
+    for factor in _RETRIES:
+        if paths and _is_settled(paths[-1], least, effort.tol):
+            break
+        begins = [follower.state(a, factor * tau) for a in (scores, gradient / (factor * tau))]
+        begin = max(begins, key=lambda state: state.merit)
+        paths.append(follower.follow(begin, **vars(effort)))
+    return _better([path for path in paths if path is not None])
+
+
+def _finished(follower: Follower, found: list[Path], effort: _Effort) -> list[Path]:
+    """Follow to the end those that may still turn out best: a gap bounds what is left to gain."""
+    best = max(path.state.value for path in found)
+    done = []
+    for path in found:
+        if path.is_bounded and path.state.value + path.gap >= best:
+            end = follower.follow(path.state, **vars(effort))
+            path = replace(end, n_iter=path.n_iter + end.n_iter)
+        done.append(path)
+    return done
+
+
+def _is_settled(path: Path | None, least: float, tol: float) -> bool:
+    if path is None:
+        return False
+    return not path.is_bounded or (path.gap <= tol and path.state.value + path.gap >= least)
+
+
+def _better(paths: list[Path]) -> Path:
+    return max(paths, key=lambda path: (not path.is_bounded, path.state.value))
+
+
+def _chosen(paths: list[Path], tie: float, tol: float) -> Path:
+    """The path that ends highest; of those that end as high, one that rounding does not choose.
+
+    Symmetric rows have symmetric maxima. None takes the place of one with a better certificate.
+    """
+    best = _better(paths)
+    if not best.is_bounded:
+        return best
+    least, most = best.state.value - tie, max(best.gap, tol)
+    near = [path for path in paths if path.state.value >= least and path.gap <= most]
+    return max(near, key=lambda path: (*path.state.point.round(6).flat, path.state.value))
+
+
+def _spread(held: InMemorySet, gradient: Array) -> float:
+    """How much a gradient tells rows apart: root mean square of its differences over classes."""
+    differences = np.ptp(gradient @ held.z.T, axis=0)
+    return float(np.sqrt(held.weights @ differences**2 / held.weights.sum()))
+
+
+def _first_tau(scores: Array, gradient: Array, spread: float) -> float:
+    """The tau at which scores are nearest to gradient / tau, labels neither all hard nor alike."""
+    norm = float((scores**2).sum())
+    nearest = float((scores * gradient).sum()) / norm if norm > 0 else np.inf
+    return float(np.clip(nearest, _FIRST_TAU[0] * spread, _FIRST_TAU[1] * spread))
+
+
+def _follow_on_all_rows(reader: StreamedSet, sampled: Path, tol: float, max_iter: int) -> Path:
+    """Go on where the path on a sample was still softer than what the sample cannot know.
+
+    Should the way end between two labelings, go back to softer labels and come again.
+    """
+    problem = reader.problem
+    follower = Follower(problem.likelihood, reader, problem.labeled_point)
+    soft = _SOFT_TAU * problem.likelihood.weight
+    begin = _softened(sampled, soft)
+    if begin.tau < soft and begin.entropy <= HARD_ENTROPY:
+        # Hard labels of a sample, found at once: the same boundary, as soft as others begin.
+        begin = replace(begin, scores=begin.scores * (begin.tau / soft), tau=soft)
+    assert reader.sample is not None
+    short = leap(follower, reader.sample, begin, tol=tol, max_iter=max_iter)
+    if short.gap <= tol:
+        return short
+    reader.sample = None  # what comes now relies on the exact curvature, and reads often
+    if problem.unlabeled.n_rows * (1 + problem.whitening.rank) <= _HELD_ENTRIES:
+        reader.n_passes += 1
+        follower = replace(follower, rows=hold_all(problem))
+    paths: list[Path] = []
+    for start, factor in ((short.state, 1.0), (begin, 10.0), (begin, 100.0)):
+        state = follower.state(start.scores / factor, start.tau * factor)
+        paths.append(follower.follow(state, tol=tol, max_iter=max_iter))
+        if _is_settled(paths[-1], -np.inf, tol) or paths[-1].n_iter >= max_iter:
+            break
+    return _better(paths)
+
+
+def _softened(path: Path, tau: float) -> State:
+    """The last level of a path that is no harder than ``tau``, or the first one."""
+    levels = path.levels or (path.state,)
+    return next((level for level in reversed(levels) if level.tau >= tau), levels[0])
+
+
+def _count_maxima(problem: Problem, paths: list[Path]) -> int:
+    points = np.array([path.state.point for path in paths])
+    values = np.array([path.state.value for path in paths])
+    return max(1, len(separate_hills(problem.likelihood, points, values)))
+
+
+def _outcome(path: Path, gap: float, tol: float, is_exhausted: bool) -> Outcome:
+    if not path.is_bounded:
+        return Outcome.UNBOUNDED
+    if gap <= tol:
+        return Outcome.CONVERGED
+    return Outcome.MAX_ITERATIONS if is_exhausted else Outcome.STALLED

@@ -1,0 +1,1 @@
+"""The five classifiers, and what they share."""

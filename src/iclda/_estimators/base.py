@@ -1,0 +1,442 @@
+"""What all five classifiers share: fit, predict and score, written once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    _fit_context,
+)
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.metrics import accuracy_score
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from .._core.gaussian import Gaussians
+from .._core.labelsums import LinearRule
+from .._core.problem import Problem
+from .._core.shrinkage import shrink_each_class, shrink_labeled
+from .._core.solvers.supervised import fit_labeled
+from .._core.types import AnyArray, Array
+from .._messages import Hint, NoUnlabeledRowsWarning, Text
+from .._rows.open import backend_of, in_memory
+from .diagnosis import (
+    warn,
+    warn_of_few_labels,
+    warn_of_rank,
+    warn_of_shift,
+    warn_of_single_labels,
+    warn_of_span,
+)
+from .export import to_onnx, to_sklearn
+from .inputs import read_table, take_rows
+from .labels import plain, split_marker
+from .namespaces import check_container, check_namespace, move_fitted
+from .predictions import (
+    Numbers,
+    linear_scores,
+    log_joint,
+    log_posteriors,
+    logsumexp,
+    most_probable,
+    posteriors,
+    scores,
+)
+from .sources import apply_in_blocks
+from .training import TrainingData, check_spread, prepare
+
+
+class LinearGaussianClassifier(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator
+):
+    """Gaussian classes that share one covariance. Subclasses supply ``_estimate``."""
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "priors": ["array-like", dict, None],
+        "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="left"), None],
+        "unlabeled": "no_validation",
+    }
+    _uses_unlabeled_rows = True
+    _needs_positive_priors = False
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        X_unlabeled: Any = None,
+        sample_weight_unlabeled: Any = None,
+    ) -> Self:
+        """Fit to labeled and unlabeled rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, labeled and unlabeled; or a source of rows: files, arrays on a device, Dask.
+        y : array-like of shape (n_samples,)
+            Class of every row of X, or the marker ``unlabeled``.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows of X. Weight 2 counts like the row twice, weight 0 like no row.
+        X_unlabeled : array-like of shape (n_unlabeled, n_features), default=None
+            Further unlabeled rows, with the same features; or a source of rows.
+        sample_weight_unlabeled : array-like of shape (n_unlabeled,), default=None
+            Weights of the rows of X_unlabeled.
+
+        Returns
+        -------
+        self : object
+            The fitted classifier.
+        """
+        data = prepare(
+            self,
+            X,
+            y,
+            sample_weight,
+            X_unlabeled,
+            sample_weight_unlabeled,
+            unlabeled_weight=getattr(self, "unlabeled_weight", 1.0),
+            needs_positive_priors=self._needs_positive_priors,
+        )
+        self.classes_ = data.labels.classes
+        if self._uses_unlabeled_rows and data.unlabeled.n_rows > 0:
+            model = self._fit_all_rows(data)
+        else:
+            model = self._fit_labeled_rows(data)
+        self._store(model)
+        self._finish(data)
+        move_fitted(self, X)
+        return self
+
+    def _finish(self, data: TrainingData) -> None:
+        """Set what needs the rows and the finished fit."""
+
+    def _estimate(self, problem: Problem) -> Gaussians:
+        """Fit a problem that has unlabeled rows."""
+        raise NotImplementedError
+
+    def _note_supervised(self, model: Gaussians, data: TrainingData) -> None:
+        """Set what ``_estimate`` would have set, after a fit without unlabeled rows."""
+
+    def _fit_all_rows(self, data: TrainingData) -> Gaussians:
+        problem = data.problem(self.shrinkage)
+        check_spread(self, data.frame, np.diag(problem.moments.covariance))
+        warn_of_rank(self, problem)
+        warn_of_shift(self, problem)
+        self.shrinkage_: float | Array = problem.shrinkage
+        self.rank_ = problem.whitening.rank
+        model = self._estimate(problem)
+        warn_of_single_labels(data.labels, is_supervised=False)
+        return model
+
+    def _fit_labeled_rows(self, data: TrainingData) -> Gaussians:
+        if self._uses_unlabeled_rows:
+            name = type(self).__name__
+            warn(
+                NoUnlabeledRowsWarning(
+                    f"{name} got no unlabeled rows: the fit equals SupervisedLDA's. Mark rows by "
+                    f"y = {plain(self.unlabeled)!r}, or pass X_unlabeled.",
+                    estimator=name,
+                )
+            )
+        labeled = data.labeled
+        check_spread(self, data.frame, np.diag(labeled.moments.covariance))
+        self.shrinkage_, shrunk = self._shrink_labeled(data)
+        model, rank = fit_labeled(data.frame, labeled, data.log_priors, shrunk)
+        n_rows = int(data.labels.is_labeled.sum())
+        if rank == 0 and model.rank > 0:
+            raise ValueError(
+                Text(
+                    f"The {n_rows} labeled rows do not vary within their classes, which leaves "
+                    f"{type(self).__name__} no covariance to estimate: label more rows, or pass ",
+                    Hint("shrinkage"),
+                    ", for example 0.1.",
+                )
+            )
+        if rank < model.rank:
+            warn_of_few_labels(self, rank, model.rank, n_rows)
+        else:
+            warn_of_span(self, np.diag(labeled.moments.covariance), model.rank)
+        self.rank_ = rank
+        warn_of_single_labels(data.labels, is_supervised=True)
+        self._note_supervised(model, data)
+        return model
+
+    def _shrink_labeled(self, data: TrainingData) -> tuple[float | Array, Array | None]:
+        """Shrinkage used, and the shrunk scatter within classes of the labeled rows."""
+        if self.shrinkage == "auto" and data.labeled.has_spread:
+            within, shrinkages = shrink_each_class(*data.labeled_rows())
+            return shrinkages, within
+        shrinkage = 1.0 if self.shrinkage == "auto" else float(self.shrinkage or 0.0)
+        if shrinkage == 0:
+            return shrinkage, None
+        return shrinkage, shrink_labeled(data.labeled, shrinkage, data.frame)
+
+    def _store(self, model: Gaussians) -> None:
+        frame = model.frame
+        self._gaussians_ = model
+        self.priors_ = np.exp(model.log_priors)
+        self.class_weights_ = model.class_weights
+        self.means_ = frame.restore(model.means)
+        self.covariance_ = model.covariance * frame.scale[:, None] * frame.scale
+        if len(self.classes_) == 2:
+            rule = self._discriminant_rule().folded(frame)
+            self.coef_, self.intercept_ = rule.coef.T.copy(), rule.intercept
+        else:
+            self.coef_, self.intercept_ = model.linear_scores
+
+    def _discriminant_rule(self) -> LinearRule:
+        """Scores of all classes; of two classes, the second's advantage over the first."""
+        rule = self._gaussians_.score_rule()
+        if rule.n_classes > 2:
+            return rule
+        coef, intercept = rule.coef[:, 1:] - rule.coef[:, :1], np.diff(rule.intercept)
+        return LinearRule(coef, intercept, is_soft=True)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.array_api_support = True
+        return tags
+
+    def _check_ready(self, X: Any, method: str) -> None:
+        check_is_fitted(self)
+        check_namespace(self, X, method)
+
+    def _in_blocks(
+        self, X: Any, numbers: Numbers, function: Callable[[Any], Any] | None = None
+    ) -> Any:
+        """Numbers of rows, or a function of them, in a container like that of X."""
+        return apply_in_blocks(self, X, numbers, function)
+
+    def decision_function(self, X: Any) -> Array:
+        """Linear scores of every class; for two classes, log odds of the second.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            ``X @ coef_.T + intercept_``: log posterior up to a constant of the row. Of more than
+            two classes far from the origin (1,000 standard deviations), up to another constant,
+            about the overall mean, which keeps the digits.
+        """
+        self._check_ready(X, "decision_function")
+        frame = self._gaussians_.frame
+        rule = self._discriminant_rule()
+        if len(self.classes_) == 2:
+            return self._in_blocks(X, linear_scores(rule, frame), lambda lead: lead[:, 0])
+        if not frame.is_foldable:
+            return self._in_blocks(X, linear_scores(rule, frame))
+        coef, intercept = self._gaussians_.linear_scores
+        return self._in_blocks(X, scores(LinearRule(coef.T, intercept, is_soft=True)))
+
+    def _from_scores(self, X: Any, function: Callable[[Any], Any]) -> Any:
+        """Results of a function of (n, K) scores, or of the second of two classes' lead (n, 1)."""
+        by_rule = linear_scores(self._discriminant_rule(), self._gaussians_.frame)
+        return self._in_blocks(X, by_rule, function)
+
+    def predict(self, X: Any) -> AnyArray:
+        """Most probable class of every row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            Classes, in the dtype of ``classes_``.
+        """
+        self._check_ready(X, "predict")
+        return self._from_scores(X, most_probable(self.classes_))
+
+    def predict_proba(self, X: Any) -> Array:
+        """Posterior probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        self._check_ready(X, "predict_proba")
+        return self._from_scores(X, posteriors)
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithms of the posterior probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        log_probabilities : ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        self._check_ready(X, "predict_log_proba")
+        return self._from_scores(X, log_posteriors)
+
+    def transform(self, X: Any) -> Array:
+        """Project on the directions that separate the classes best.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        X_new : ndarray of shape (n_samples, min(n_classes - 1, n_features))
+            Coordinates with unit variance within classes, about the overall mean.
+        """
+        self._check_ready(X, "transform")
+        check_container(self, X)
+        model = self._gaussians_
+        coef = model.discriminants(self._n_features_out)
+        rule = LinearRule(coef, -model.center @ coef, is_soft=True)
+        return self._in_blocks(X, linear_scores(rule, model.frame))
+
+    @property
+    def _n_features_out(self) -> int:
+        return min(len(self.classes_) - 1, self.n_features_in_)
+
+    def score_samples(self, X: Any) -> Array:
+        """Log density of every row, whatever its class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        log_density : ndarray of shape (n_samples,)
+            Log of the sum over classes of prior times density.
+        """
+        self._check_ready(X, "score_samples")
+        return self._in_blocks(X, log_joint(self._gaussians_), logsumexp)
+
+    def log_likelihood(self, X: Any, y: Any) -> Array:
+        """Log of prior times density of its own class, for every row.
+
+        The loss of the paper is minus its mean.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Their classes.
+
+        Returns
+        -------
+        log_likelihood : ndarray of shape (n_samples,)
+            One number a row.
+        """
+        check_is_fitted(self)
+        y = in_memory(y)
+        if backend_of(X) is None:
+            X = read_table(X)
+            check_consistent_length(X, y)
+        joint = np.asarray(in_memory(self._in_blocks(X, log_joint(self._gaussians_))))
+        check_consistent_length(joint, y)
+        return joint[np.arange(len(joint)), self._codes_of(y)]
+
+    def _codes_of(self, y: Any) -> AnyArray:
+        present, is_marker = split_marker(y, self.unlabeled)
+        if is_marker.any():
+            raise ValueError(
+                f"y marks {is_marker.sum()} rows as unlabeled ({self.unlabeled!r}), and the log "
+                "likelihood needs the class of every row: leave them out, or use score_samples."
+            )
+        number = {c: k for k, c in enumerate(self.classes_.tolist())}
+        values, codes = np.unique(present, return_inverse=True)
+        unknown = [c for c in values.tolist() if c not in number]
+        if unknown:
+            raise ValueError(f"y holds {unknown}, and the classes are {list(number)}.")
+        return np.array([number[c] for c in values.tolist()], dtype=int)[codes]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Share of rows classified correctly; unlabeled rows are left out.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Their classes, or the marker.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        accuracy : float
+            Between 0 and 1.
+        """
+        check_is_fitted(self)
+        y, sample_weight = in_memory(y), in_memory(sample_weight)
+        is_in_memory = backend_of(X) is None
+        X = read_table(X) if is_in_memory else X
+        check_consistent_length(*([X] if is_in_memory else []), y, sample_weight)
+        present, is_marker = split_marker(y, self.unlabeled)
+        if not present.size:
+            raise ValueError(
+                f"score needs labeled rows, and all {len(is_marker)} rows carry the marker "
+                f"{self.unlabeled!r}."
+            )
+        kept = np.flatnonzero(~is_marker)
+        weights = None if sample_weight is None else np.asarray(sample_weight)[kept]
+        if is_in_memory:
+            predicted = self.predict(take_rows(X, kept))
+        else:
+            predicted = np.asarray(in_memory(self.predict(X)))
+            check_consistent_length(predicted, is_marker)
+            predicted = predicted[kept]
+        return float(accuracy_score(present, predicted, sample_weight=weights))
+
+    def to_sklearn(self) -> LinearDiscriminantAnalysis:
+        """The same classifier as scikit-learn's own, which predicts without this package.
+
+        Returns
+        -------
+        classifier : sklearn.discriminant_analysis.LinearDiscriminantAnalysis
+            Fitted, with equal classes, probabilities and ``transform``. Of more than two classes,
+            ``decision_function`` differs by a constant of the row: it is about the overall mean.
+        """
+        check_is_fitted(self)
+        return to_sklearn(self)
+
+    def to_onnx(self, *, dtype: Any = "float64") -> Any:
+        """The same classifier as an ONNX graph. Needs the extra ``onnx``.
+
+        Parameters
+        ----------
+        dtype : {"float32", "float64"}, default="float64"
+            Type of the rows, and of the probabilities. Between them it computes in double.
+
+        Returns
+        -------
+        model : onnx.ModelProto
+            Input "X", outputs "label" and "probabilities"; ``SerializeToString`` gives the bytes
+            that runtimes read. Version, classes and feature names are in its metadata.
+        """
+        check_is_fitted(self)
+        return to_onnx(self, dtype)

@@ -1,0 +1,128 @@
+"""Expectation-maximization for linear discriminant analysis."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval
+
+from .._core.gaussian import Gaussians
+from .._core.problem import Problem
+from .._core.solvers.alternate import alternate
+from .._core.solvers.supervised import labeled_log_likelihood
+from .base import LinearGaussianClassifier
+from .diagnosis import judge
+from .training import TrainingData
+
+
+class ExpectationMaximizationLDA(LinearGaussianClassifier):
+    """Maximize the likelihood of all rows: labeled with their class, unlabeled without.
+
+    Every round gives the unlabeled rows their posterior as soft labels and refits on everything;
+    the marginal likelihood never falls. With ``shrinkage`` it is the penalized likelihood that
+    never falls.
+
+    Parameters
+    ----------
+    priors : array-like of shape (n_classes,) or dict, default=None
+        Class priors in the order of ``classes_``, or class -> prior. None estimates them.
+    shrinkage : float in [0, 1) or "auto", default=None
+        Share of the mean variance of all rows on the diagonal of the covariance; "auto" by Ledoit
+        and Wolf on the labeled rows.
+    unlabeled : object, default=-1
+        Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
+    unlabeled_weight : float, default=1.0
+        Weight of an unlabeled row relative to a labeled one.
+    max_iter : int, default=10000
+        Most rounds.
+    tol : float, default=1e-10
+        Stop when the log likelihood, per unit of weight, is expected to rise by less than this.
+    n_jobs : int, default=None
+        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config says
+        otherwise, -1 is all cores. The fit does not depend on it.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Classes, sorted.
+    priors_ : ndarray of shape (n_classes,)
+        Class priors used to predict.
+    class_weights_ : ndarray of shape (n_classes,)
+        Share of the weight in every class, labels and posteriors together.
+    means_ : ndarray of shape (n_classes, n_features)
+        Class means.
+    covariance_ : ndarray of shape (n_features, n_features)
+        Covariance within classes.
+    coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
+        Coefficients of the linear scores; for two classes, of the log odds of the second.
+    intercept_ : ndarray of shape (n_classes,) or (1,)
+        Their intercepts.
+    n_iter_ : int
+        Number of rounds, each a label for every row and a refit.
+    n_passes_ : int
+        Number of times all unlabeled rows were read.
+    converged_ : bool
+        Whether the likelihood stood still.
+    log_likelihood_path_ : ndarray of shape (n_iter_,)
+        Log likelihood after every round: labeled log joint plus unlabeled log marginal, less the
+        penalty of ``shrinkage``.
+    shrinkage_ : float
+        Shrinkage used.
+    rank_ : int
+        Number of directions in which all rows vary.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Their names, when X has string column names.
+
+    Examples
+    --------
+    >>> from iclda import ExpectationMaximizationLDA
+    >>> X = [[0.0], [1.0], [5.0], [6.0], [0.5], [1.5], [4.5], [5.5]]
+    >>> y = [0, 0, 1, 1, -1, -1, -1, -1]
+    >>> ExpectationMaximizationLDA().fit(X, y).means_.ravel().round(2)
+    array([0.75, 5.25])
+    """
+
+    _needs_positive_priors = True
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **LinearGaussianClassifier._parameter_constraints,
+        "unlabeled_weight": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "n_jobs": [Integral, None],
+    }
+
+    def __init__(
+        self,
+        *,
+        priors: Any = None,
+        shrinkage: Any = None,
+        unlabeled: Any = -1,
+        unlabeled_weight: float = 1.0,
+        max_iter: int = 10000,
+        tol: float = 1e-10,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.priors = priors
+        self.shrinkage = shrinkage
+        self.unlabeled = unlabeled
+        self.unlabeled_weight = unlabeled_weight
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_jobs = n_jobs
+
+    def _estimate(self, problem: Problem) -> Gaussians:
+        found = alternate(problem, is_soft=True, tol=self.tol, max_iter=self.max_iter)
+        model = problem.model_of(found.point, found.rule)
+        self.log_likelihood_path_ = np.array(found.path)
+        detail = f"the likelihood still rises after {found.n_iter} rounds"
+        self.n_iter_, self.n_passes_ = found.n_iter, found.n_passes
+        self.converged_ = judge(self, problem, model, found.outcome, detail)
+        return model
+
+    def _note_supervised(self, model: Gaussians, data: TrainingData) -> None:
+        self.n_iter_, self.n_passes_, self.converged_ = 1, 0, True
+        self.log_likelihood_path_ = np.array([labeled_log_likelihood(model, data.labeled)])

@@ -1,0 +1,164 @@
+"""A fitted classifier for others: as scikit-learn's own LDA, and as an ONNX graph."""
+
+from __future__ import annotations
+
+import json
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+from .._core.frame import Frame
+from .._core.gaussian import Gaussians
+from .._core.types import AnyArray, Array
+from .._requirements import require
+from .diagnosis import warn
+
+_FAR = 1e3  # spreads from zero beyond which a plain product of row and coefficients loses digits
+_OPSET, _IR_VERSION = 15, 8  # the operators used have not changed since; every runtime knows them
+
+
+def to_sklearn(classifier: Any) -> LinearDiscriminantAnalysis:
+    """The classifier as a fitted LinearDiscriminantAnalysis."""
+    model: Gaussians = classifier._gaussians_
+    frame, n_components = model.frame, classifier._n_features_out
+    _warn_of_far_rows(frame)
+    exported = LinearDiscriminantAnalysis(
+        solver="svd",  # the one whose transform is about the overall mean, like ours
+        priors=None if classifier.priors is None else classifier.priors_.copy(),
+        store_covariance=True,
+    )
+    rule = classifier._discriminant_rule().folded(frame)
+    exported.coef_, exported.intercept_ = rule.coef.T.copy(), rule.intercept.copy()
+    for name in ("classes_", "priors_", "means_", "covariance_"):
+        setattr(exported, name, getattr(classifier, name).copy())
+    exported.xbar_ = frame.restore(model.center)
+    exported.scalings_ = model.discriminants(n_components) / frame.scale[:, None]
+    exported.explained_variance_ratio_ = _separation_shares(model, n_components)
+    exported._max_components = exported._n_features_out = n_components
+    exported.n_features_in_ = classifier.n_features_in_
+    if hasattr(classifier, "feature_names_in_"):
+        exported.feature_names_in_ = classifier.feature_names_in_.copy()
+    return exported
+
+
+def _separation_shares(model: Gaussians, n_components: int) -> Array:
+    """(n_components,): share of each discriminant in the variance between class means."""
+    weights = model.class_weights
+    points = (model.means - model.center) @ model.discriminants(n_components)
+    variances = weights @ (points - weights @ points) ** 2
+    total = variances.sum()
+    return np.asarray(variances / total if total > 0 else variances)
+
+
+def _warn_of_far_rows(frame: Frame) -> None:
+    offset = float(np.max(np.abs(frame.origin / frame.scale), initial=0.0))
+    if offset > _FAR:
+        lost = 10 * offset * np.finfo(np.float64).eps  # ten: coefficients per spread, as a rule
+        warn(
+            f"The features lie up to {offset:.0e} times their spread from zero, and "
+            "LinearDiscriminantAnalysis does not center rows: its probabilities agree with these "
+            f"to about {lost:.0e} only. Center the features before fit "
+            "(sklearn.preprocessing.StandardScaler), or use to_onnx, which does."
+        )
+
+
+def to_onnx(classifier: Any, dtype: Any) -> Any:
+    """The classifier as an ``onnx.ModelProto`` with the outputs label and probabilities."""
+    onnx = require("onnx", "to_onnx", "onnx")
+    helper, element = onnx.helper, _element_type(onnx, dtype)
+    labels = _label_tensor(onnx, classifier.classes_)
+    n_classes = len(classifier.classes_)
+    graph = helper.make_graph(
+        _nodes(onnx, element, is_binary=n_classes == 2),
+        type(classifier).__name__,
+        [helper.make_tensor_value_info("X", element, ["n", classifier.n_features_in_])],
+        [
+            helper.make_tensor_value_info("label", labels.data_type, ["n"]),
+            helper.make_tensor_value_info("probabilities", element, ["n", n_classes]),
+        ],
+        [*_constants(onnx, classifier), labels],
+    )
+    model = helper.make_model(
+        graph,
+        producer_name="iclda",
+        producer_version=version("iclda"),
+        ir_version=_IR_VERSION,
+        opset_imports=[helper.make_opsetid("", _OPSET)],
+        doc_string="Rows in; most probable class and probabilities of all classes out.",
+    )
+    helper.set_model_props(model, _metadata(classifier))
+    return model
+
+
+def _element_type(onnx: Any, dtype: Any) -> int:
+    """ONNX's number of a type of rows."""
+    known = {np.dtype(np.float32): "FLOAT", np.dtype(np.float64): "DOUBLE"}
+    try:
+        name = known[np.dtype(dtype)]
+    except (KeyError, TypeError):
+        raise ValueError(
+            f'dtype must be "float32" or "float64", the type of the rows, got {dtype!r}.'
+        ) from None
+    return int(getattr(onnx.TensorProto, name))
+
+
+def _constants(onnx: Any, classifier: Any) -> list[Any]:
+    frame, rule = classifier._gaussians_.frame, classifier._discriminant_rule()
+    constants = {
+        "origin": frame.origin,
+        "scale": frame.scale,
+        "coef": np.ascontiguousarray(rule.coef),
+        "intercept": rule.intercept,
+    }
+    if len(classifier.classes_) == 2:
+        constants["zero"] = np.zeros(1)
+    return [onnx.numpy_helper.from_array(value, name) for name, value in constants.items()]
+
+
+def _label_tensor(onnx: Any, classes: AnyArray) -> Any:
+    """The classes as a tensor of their own type; text as ONNX's strings."""
+    if classes.dtype.kind in "OUS":
+        texts = [c if isinstance(c, bytes) else str(c).encode() for c in classes.tolist()]
+        return onnx.helper.make_tensor("classes", onnx.TensorProto.STRING, [len(texts)], texts)
+    return onnx.numpy_helper.from_array(np.ascontiguousarray(classes), "classes")
+
+
+def _nodes(onnx: Any, element: int, *, is_binary: bool) -> list[Any]:
+    """Everything between rows and probabilities in double, about the origin of the fit."""
+    node, double = onnx.helper.make_node, onnx.TensorProto.DOUBLE
+    nodes = [
+        node("Cast", ["X"], ["rows"], to=double),
+        node("Sub", ["rows", "origin"], ["centered"]),
+        node("Div", ["centered", "scale"], ["in_frame"]),
+        node("MatMul", ["in_frame", "coef"], ["products"]),
+        node("Add", ["products", "intercept"], ["log_odds" if is_binary else "scores"]),
+    ]
+    if is_binary:
+        # Less the larger of the two, so that odds of infinity (a prior of 0) leave no NaN.
+        nodes += [
+            node("Neg", ["log_odds"], ["log_odds_of_first"]),
+            node("Min", ["log_odds_of_first", "zero"], ["score_of_first"]),
+            node("Min", ["log_odds", "zero"], ["score_of_second"]),
+            node("Concat", ["score_of_first", "score_of_second"], ["scores"], axis=1),
+        ]
+    return [
+        *nodes,
+        node("ArgMax", ["scores"], ["code"], axis=1, keepdims=0),
+        node("Gather", ["classes", "code"], ["label"]),
+        node("Softmax", ["scores"], ["shares"], axis=1),
+        node("Cast", ["shares"], ["probabilities"], to=element),
+    ]
+
+
+def _metadata(classifier: Any) -> dict[str, str]:
+    """What a reader of the file wants to know; lists as JSON."""
+    metadata = {
+        "classifier": type(classifier).__name__,
+        "classes": json.dumps(classifier.classes_.tolist(), default=str),
+        "iclda_version": version("iclda"),
+    }
+    if hasattr(classifier, "feature_names_in_"):
+        metadata["feature_names"] = json.dumps(classifier.feature_names_in_.tolist())
+    return metadata

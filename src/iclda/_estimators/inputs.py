@@ -1,0 +1,263 @@
+"""Checks of rows and weights, with errors that name row and column."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from datetime import date, time, timedelta
+from typing import Any
+
+import numpy as np
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _get_feature_names, validate_data
+
+from .._core.types import AnyArray, Array
+from .._messages import Column, ColumnError, Hint, Text
+
+_CHECKED_ROWS = 8192
+_SMALLEST_WEIGHT, _LARGEST_WEIGHT = 1e-100, 1e100  # products of weights stay finite
+_DATES = (date, time, timedelta, np.datetime64, np.timedelta64)
+# Tables that are not read yet, and what reads them.
+_UNREAD = {
+    ("polars", "LazyFrame"): "collect()",
+    ("pyarrow", "RecordBatchReader"): "read_all()",
+    ("pyarrow", "Dataset"): "to_table()",
+    ("pyarrow", "Scanner"): "to_table()",
+    ("pyarrow", "ParquetFile"): "read()",
+}
+
+_IMPUTE = Hint(
+    "missing", text="Impute missing values (sklearn.impute) or drop these rows", kind="rows"
+)
+_REPLACE = "Replace infinity or values too large for float64, or drop these rows"
+
+
+def check_rows(
+    estimator: Any, X: Any, *, reset: bool, name: str = "X", is_summed_later: bool = False
+) -> AnyArray:
+    """X as a 2-d array of real, finite numbers; nothing that is one already is copied.
+
+    Rows that are summed later are not read for NaN and infinity now: their sums show them.
+    """
+    X = read_table(X, name)
+    _refuse_non_numeric(X, name)
+    X = _with_names(X)
+    may_be_empty = name != "X"
+    if may_be_empty:
+        _check_width(estimator, X, name)
+    array: AnyArray = validate_data(
+        estimator,
+        X,
+        reset=reset,
+        dtype="numeric",
+        ensure_all_finite=False,
+        ensure_min_samples=0 if may_be_empty else 1,
+    )
+    if not is_summed_later:
+        check_finite(array, name, getattr(estimator, "feature_names_in_", None))
+    return array
+
+
+def read_table(X: Any, name: str = "X") -> Any:
+    """X itself, a batch of pyarrow as a table; TypeError for a table that is not read yet."""
+    for kind in type(X).__mro__:
+        package = kind.__module__.partition(".")[0]
+        if (package, kind.__name__) in _UNREAD:
+            raise TypeError(
+                f"{name} is a {package} {type(X).__name__}, which is not read yet: pass "
+                f"{name}.{_UNREAD[package, kind.__name__]}, with the columns of the features only."
+            )
+        if (package, kind.__name__) == ("pyarrow", "RecordBatch"):
+            # scikit-learn finds the names of a table, not those of a batch.
+            return sys.modules["pyarrow"].Table.from_batches([X])
+    return X
+
+
+def take_rows(X: Any, rows: AnyArray) -> Any:
+    """Rows of a table or array, by number."""
+    return X.take(rows) if _package_of(X) == "pyarrow" else _safe_indexing(X, rows)
+
+
+def _package_of(X: Any) -> str:
+    return type(X).__module__.partition(".")[0]
+
+
+def _with_names(X: Any) -> Any:
+    """X, in a form whose names scikit-learn sees: not every version knows every table."""
+    is_table = _package_of(X) in ("polars", "pyarrow") and hasattr(X, "columns")
+    if is_table and _get_feature_names(X) is None:
+        return NamedRows(np.asarray(X), list(getattr(X, "column_names", X.columns)))
+    return X
+
+
+class NamedRows:
+    """An array with the names of its columns, as the data frame interchange protocol gives them."""
+
+    def __init__(self, values: AnyArray, names: list[str]) -> None:
+        self._values, self._names = values, names
+        self.shape = values.shape
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
+        return np.array(self._values, dtype=dtype, copy=copy)
+
+    def __dataframe__(self, nan_as_null: bool = False, allow_copy: bool = True) -> NamedRows:
+        return self
+
+    def column_names(self) -> list[str]:
+        """Names in the order of the columns."""
+        return self._names
+
+
+def check_finite(array: AnyArray, name: str, feature_names: AnyArray | None = None) -> None:
+    """ValueError that names the first row and column with NaN or infinity."""
+    if array.dtype.kind != "f":
+        return
+    for start in range(0, len(array), _CHECKED_ROWS):
+        block = array[start : start + _CHECKED_ROWS]
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(block.sum(dtype=np.float64)):
+                continue
+        is_finite = np.isfinite(block)
+        if not is_finite.all():
+            row, column = np.argwhere(~is_finite)[0]
+            found = "NaN" if np.isnan(block[row, column]) else "infinity"
+            where = column_of(int(column), feature_names)
+            raise ColumnError(
+                Text(
+                    f"Input {name} contains {found}, first in row {start + row}, ",
+                    where,
+                    ". ",
+                    _IMPUTE if found == "NaN" else _REPLACE,
+                    ".",
+                ),
+                column=where.label,
+            )
+
+
+def column_of(column: int, feature_names: AnyArray | None) -> Column:
+    """A column as messages call it."""
+    return Column(column, None if feature_names is None else str(feature_names[column]))
+
+
+def check_weights(weights: Any, n_rows: int, name: str) -> Array | None:
+    """Weights as a 1-d array of non-negative numbers, one a row."""
+    if weights is None:
+        return None
+    array = np.asarray(weights, dtype=np.float64)
+    if array.ndim == 0:
+        array = np.full(n_rows, array)
+    if array.shape != (n_rows,):
+        raise ValueError(
+            f"{name} must hold one number for each of the {n_rows} rows, got shape {array.shape}."
+        )
+    is_bad = ~(np.isfinite(array) & (array >= 0))
+    if is_bad.any():
+        row = int(np.argmax(is_bad))
+        raise ValueError(
+            f"{name} must be finite and not negative, got {array[row]} in row {row}. Weight 0 "
+            "leaves a row out."
+        )
+    extreme = (array > 0) & ~((array >= _SMALLEST_WEIGHT) & (array <= _LARGEST_WEIGHT))
+    if extreme.any():
+        row = int(np.argmax(extreme))
+        raise ValueError(
+            f"{name} must be 0 or between {_SMALLEST_WEIGHT:g} and {_LARGEST_WEIGHT:g}, got "
+            f"{array[row]} in row {row}: only ratios of weights matter, divide them by their mean."
+        )
+    if n_rows > 0 and not array.any():
+        raise ValueError(f"{name} is zero for all {n_rows} rows: at least one must count.")
+    return array
+
+
+def _check_width(estimator: Any, X: Any, name: str) -> None:
+    shape = getattr(X, "shape", None) or np.shape(X)
+    expected = estimator.n_features_in_
+    if len(shape) != 2:
+        raise ValueError(
+            f"{name} must be 2-d, rows x {expected} features, got an array of shape {shape}."
+        )
+    if shape[1] != expected:
+        raise ValueError(f"{name} has {shape[1]} features, but X has {expected}.")
+
+
+def _refuse_non_numeric(X: Any, name: str) -> None:
+    """Name the first column that holds no real numbers, which NumPy's own errors do not."""
+    if hasattr(X, "columns") and hasattr(X, "__getitem__") and hasattr(X, "shape"):
+        columns = list(getattr(X, "column_names", X.columns))
+        _refuse_repeated(columns, name)
+        for column in columns:
+            _refuse_column(X[column], name, f"column {str(column)!r}")
+        return
+    array = np.asarray(X) if isinstance(X, (list, tuple)) else X
+    if isinstance(array, np.ndarray) and array.ndim == 2 and array.dtype.kind not in "biuf":
+        for column in range(array.shape[1]):
+            _refuse_column(array[:, column], name, f"column {column}")
+
+
+def _refuse_repeated(columns: list[Any], name: str) -> None:
+    column, count = max(Counter(columns).items(), key=lambda item: item[1], default=("", 0))
+    if count > 1:
+        raise ValueError(
+            f"{name} has {count} columns called {str(column)!r}, and names of features must "
+            "differ: rename or drop all but one."
+        )
+
+
+def _refuse_column(values: Any, name: str, where: str) -> None:
+    array = np.asarray(values)
+    if array.ndim > 1:  # records, or lists of equal length
+        _refuse_object(array[0].tolist(), name, where)
+    if array.dtype.kind == "c" and array.imag.any():
+        raise ValueError(
+            f"Complex data not supported: {name}, {where} holds "
+            f"{array[np.argmax(array.imag != 0)].item()!r}. Split it into two columns."
+        )
+    if array.dtype.kind in "mM" and array.size:
+        _refuse_date(array[0], name, where)
+    if array.dtype.kind in "OUS":
+        for value in array.tolist():
+            _refuse_object(value, name, where)
+
+
+def _refuse_object(value: Any, name: str, where: str) -> None:
+    if isinstance(value, (str, bytes)):
+        if not _is_number(value):
+            raise ValueError(
+                f"{name}, {where} holds text, for example {value!r}, which could not be converted "
+                "to numbers: encode it (sklearn.preprocessing.OneHotEncoder) or drop it."
+            )
+    elif isinstance(value, _DATES) or type(value).__name__ == "Period":
+        _refuse_date(value, name, where)
+    elif isinstance(value, (complex, np.complexfloating)):
+        raise ValueError(
+            f"Complex data not supported: {name}, {where} holds {value!r}. Split it into two "
+            "columns."
+        )
+    elif not _may_be_number(value):
+        raise TypeError(
+            f"{name}, {where} holds {value!r}: every argument must be a string or a real number."
+        )
+
+
+def _may_be_number(value: Any) -> bool:
+    if value is None or type(value).__name__ == "NAType":
+        return True
+    return hasattr(value, "__float__") and getattr(value, "ndim", 0) == 0
+
+
+def _refuse_date(value: Any, name: str, where: str) -> None:
+    raise ValueError(
+        f"{name}, {where} holds dates or durations, for example {value}: turn them into numbers, "
+        "for example of days since the first one."
+    )
+
+
+def _is_number(text: str | bytes) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

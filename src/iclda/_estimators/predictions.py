@@ -1,0 +1,194 @@
+"""Functions of blocks of rows that the methods of a fitted classifier apply.
+
+Rows may be an array of NumPy or of any library that follows the array API standard, on any device:
+results are of the same library, on the same device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace, device
+
+from .._core.frame import Frame
+from .._core.gaussian import Gaussians
+from .._core.labelsums import LexicographicRule, LinearRule, lexicographic_shares
+from .._core.types import AnyArray
+
+_MOST_IN_TURN = 255  # classes, whose numbers fit into a byte
+
+OfBlock = Callable[[Any], Any]  # (n, d) rows -> n results, nothing across rows
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """(n, m) numbers of rows; where they use all features, NaN and infinity show in them."""
+
+    of_block: OfBlock
+    use_all_features: bool
+
+    def __call__(self, rows: Any) -> Any:
+        return self.of_block(rows)
+
+
+def scores(rule: LinearRule) -> Numbers:
+    """(n, K) scores of a rule for rows in the user's units."""
+
+    def of_block(rows: Any) -> Any:
+        if isinstance(rows, np.ndarray):
+            return rule.scores(rows).T
+        return rows @ _beside(rows, rule.coef) + _beside(rows, rule.intercept)
+
+    return Numbers(of_block, _is_used(rule.coef))
+
+
+def linear_scores(rule: LinearRule, frame: Frame) -> Numbers:
+    """(n, K) scores of a rule in frame coordinates."""
+    if frame.is_foldable:
+        return scores(rule.folded(frame))
+    return Numbers(composed(_in_frame(frame), scores(rule)), _is_used(rule.coef))
+
+
+def imputed(
+    rule: LinearRule | LexicographicRule, frame: Frame
+) -> tuple[Numbers, Callable[[Any], Any]]:
+    """Numbers of rows, and their shares (n, K) from these, of a rule in frame coordinates."""
+    if isinstance(rule, LinearRule):
+        return linear_scores(rule, frame), softmax
+    first, second = rule.first, rule.second
+    both = LinearRule(
+        np.hstack([first.coef, second.coef]), np.r_[first.intercept, second.intercept], is_soft=True
+    )
+
+    def of_scores(scores: Any) -> Any:
+        xp, n_classes = array_namespace(scores), rule.n_classes
+        parts = scores[:, :n_classes], scores[:, n_classes:]
+        return lexicographic_shares(*parts, rule.margin, xp, axis=1)
+
+    return linear_scores(both, frame), of_scores
+
+
+def _is_used(coef: AnyArray) -> bool:
+    """(d, m): whether no feature is multiplied by zero only, which BLAS is free to leave out."""
+    return bool(np.any(coef, axis=1).all())
+
+
+def log_joint(model: Gaussians) -> Numbers:
+    """(n, K): log of prior times density of every row in every class."""
+    to_frame = _in_frame(model.frame)
+
+    def of_block(rows: Any) -> Any:
+        if isinstance(rows, np.ndarray):
+            return model.log_joint(rows)
+        s = (to_frame(rows) - _beside(rows, model.center)) @ _beside(rows, model.projection.T)
+        distance = array_namespace(rows).sum(s**2, axis=1)
+        # At the center of the rows s is 0: what is left there is all but the distance.
+        at_center = model.log_joint(model.frame.restore(model.center)[None])[0]
+        return s @ _beside(rows, model.class_points.T) + (
+            _beside(rows, at_center) - distance[:, None] / 2
+        )
+
+    return Numbers(of_block, _is_used(model.projection.T))
+
+
+def posteriors(scores: Any) -> Any:
+    """(n, K): of the classes, from scores as in ``log_posteriors``."""
+    return softmax(scores if scores.shape[1] > 1 else _less_the_larger(scores))
+
+
+def log_posteriors(scores: Any) -> Any:
+    """(n, K): their logarithms, from (n, K) scores or the second of two classes' lead (n, 1)."""
+    return log_softmax(scores if scores.shape[1] > 1 else _less_the_larger(scores))
+
+
+def _less_the_larger(lead: Any) -> Any:
+    """(n, 2): scores of two classes, such that infinite odds (a prior of 0) leave no NaN."""
+    xp = array_namespace(lead)
+    none = xp.zeros_like(lead)
+    both = [xp.minimum(-lead, none), xp.minimum(lead, none)]
+    if isinstance(lead, np.ndarray):
+        return np.hstack([np.ravel(a) for a in both]).reshape(2, -1).T  # faster class by class
+    return xp.concat(both, axis=1)
+
+
+def softmax(scores: Any) -> Any:
+    """(n, K): shares of the classes."""
+    xp = array_namespace(scores)
+    shares = xp.exp(scores - xp.max(scores, axis=1, keepdims=True))
+    shares /= xp.sum(shares, axis=1, keepdims=True)
+    return shares
+
+
+def logsumexp(scores: Any) -> Any:
+    """(n,): logarithm of the sum over classes of exp."""
+    xp = array_namespace(scores)
+    top = xp.max(scores, axis=1, keepdims=True)
+    return xp.log(xp.sum(xp.exp(scores - top), axis=1)) + top[:, 0]
+
+
+def log_softmax(scores: Any) -> Any:
+    """(n, K): logarithms of the shares of the classes."""
+    xp = array_namespace(scores)
+    ahead = scores - xp.max(scores, axis=1, keepdims=True)
+    return ahead - xp.log(xp.sum(xp.exp(ahead), axis=1, keepdims=True))
+
+
+def most_probable(classes: AnyArray) -> OfBlock:
+    """(n,): the class with the highest score; names of classes come back as NumPy arrays.
+
+    Scores are as in ``log_posteriors``.
+    """
+
+    def of_scores(scores: Any) -> Any:
+        if isinstance(scores, np.ndarray):
+            return classes[_first_largest(scores.T)]
+        xp = array_namespace(scores)
+        if scores.shape[1] > 1:
+            codes = xp.argmax(scores, axis=1)
+        else:
+            codes = xp.astype(scores[:, 0] > 0, xp.int64)
+        if classes.dtype.kind not in "biuf":
+            from .._rows.device.devices import to_host
+
+            return classes[to_host(codes)]
+        return xp.take(xp.asarray(classes, device=device(scores)), codes, axis=0)
+
+    return of_scores
+
+
+def _first_largest(scores: AnyArray) -> AnyArray:
+    """(n,): number of the largest of (K, n) scores, the first of them if there are several."""
+    if len(scores) == 1:
+        return np.asarray(scores[0] > 0).astype(np.intp)
+    if len(scores) > _MOST_IN_TURN:
+        return np.asarray(scores.argmax(axis=0))
+    # A few operations on all rows for each class: ``argmax`` goes through the classes row by row.
+    best, codes = scores[0].copy(), np.zeros(scores.shape[1], dtype=np.uint8)
+    for k in range(1, len(scores)):
+        is_better = scores[k] > best
+        np.maximum(codes, is_better.view(np.uint8) * np.uint8(k), out=codes)
+        np.maximum(best, scores[k], out=best)
+    return codes.astype(np.intp)
+
+
+def composed(of_block: OfBlock, then: Callable[[Any], Any]) -> OfBlock:
+    """A function of the results of a function of rows."""
+    return lambda rows: then(of_block(rows))
+
+
+def _in_frame(frame: Frame) -> OfBlock:
+    def of_block(rows: Any) -> Any:
+        if isinstance(rows, np.ndarray):
+            return frame.apply(rows)
+        return (rows - _beside(rows, frame.origin)) / _beside(rows, frame.scale)
+
+    return of_block
+
+
+def _beside(rows: Any, array: AnyArray) -> Any:
+    """An array from memory where the rows are, in their dtype."""
+    xp = array_namespace(rows)
+    return xp.asarray(np.ascontiguousarray(array), dtype=rows.dtype, device=device(rows))

@@ -1,0 +1,65 @@
+"""Supervised linear discriminant analysis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .base import LinearGaussianClassifier
+
+
+class SupervisedLDA(LinearGaussianClassifier):
+    """Linear discriminant analysis by maximum likelihood; unlabeled rows are ignored.
+
+    Class priors, class means and one covariance with divisor N, the number of labeled rows.
+    Given every label it is the oracle of the semi-supervised experiments. Unlabeled rows in memory
+    or on a device must be finite all the same; those of files, batches and Dask are not read.
+
+    Parameters
+    ----------
+    priors : array-like of shape (n_classes,) or dict, default=None
+        Class priors in the order of ``classes_``, or class -> prior. None estimates them.
+    shrinkage : float in [0, 1) or "auto", default=None
+        Share of the mean variance on the diagonal of the covariance; "auto" by Ledoit and Wolf in
+        every class, as scikit-learn does.
+    unlabeled : object, default=-1
+        Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Classes, sorted.
+    priors_ : ndarray of shape (n_classes,)
+        Class priors used to predict.
+    class_weights_ : ndarray of shape (n_classes,)
+        Share of the labeled weight in every class.
+    means_ : ndarray of shape (n_classes, n_features)
+        Class means.
+    covariance_ : ndarray of shape (n_features, n_features)
+        Covariance within classes.
+    coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
+        Coefficients of the linear scores; for two classes, of the log odds of the second.
+    intercept_ : ndarray of shape (n_classes,) or (1,)
+        Their intercepts.
+    shrinkage_ : float or ndarray of shape (n_classes,)
+        Shrinkage used; with "auto", of every class.
+    rank_ : int
+        Number of directions in which labeled rows vary within their classes.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Their names, when X has string column names.
+
+    Examples
+    --------
+    >>> from iclda import SupervisedLDA
+    >>> X = [[0.0, 1.0], [1.0, 0.0], [1.0, 1.0], [4.0, 4.0], [5.0, 4.0], [4.0, 6.0]]
+    >>> SupervisedLDA().fit(X, ["a", "a", "a", "b", "b", "b"]).predict([[0, 0], [5, 5]])
+    array(['a', 'b'], dtype='<U1')
+    """
+
+    _uses_unlabeled_rows = False
+
+    def __init__(self, *, priors: Any = None, shrinkage: Any = None, unlabeled: Any = -1) -> None:
+        self.priors = priors
+        self.shrinkage = shrinkage
+        self.unlabeled = unlabeled

@@ -1,0 +1,289 @@
+"""From what the user passes to ``fit`` to a problem of the core."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import _num_samples
+
+from .._core.frame import LARGEST_SPREAD, SMALLEST_SPREAD, Frame, frame_of
+from .._core.labelsums import GivenLabels
+from .._core.problem import LabeledSummary, Problem, summarize_labeled
+from .._core.rows import Rows
+from .._core.shrinkage import ledoit_wolf
+from .._core.types import AnyArray, Array
+from .._messages import ColumnError, Hint, ParameterError, Text
+from .._rows.chain import ChainedRows
+from .._rows.memory import MemoryRows
+from .._rows.open import in_memory, is_device_array
+from .inputs import check_weights, column_of, read_table
+from .labels import Labels, encode_labels, plain, resolve_priors
+from .sources import Source, open_source
+
+_PILOT_ROWS = 4096
+_LARGEST_AUTO = 0.99  # a shrinkage of 1 would leave nothing to learn
+
+
+@dataclass(frozen=True)
+class LabeledRows:
+    """The labeled rows, which are few, in memory; not copied if they are there already."""
+
+    X: AnyArray
+    codes: AnyArray
+    weights: Array | None
+    is_member: AnyArray | None  # None: all rows of X
+
+    @property
+    def rows(self) -> MemoryRows:
+        return MemoryRows(self.X, self.weights, self.is_member)
+
+    def members(self) -> tuple[AnyArray, AnyArray, Array]:
+        """Rows, codes and weights of the members alone."""
+        index = slice(None) if self.is_member is None else self.is_member
+        codes = self.codes[index]
+        weights = np.ones(len(codes)) if self.weights is None else self.weights[index]
+        return self.X[index], codes, weights
+
+
+@dataclass(frozen=True)
+class LabeledRowsOnDevice:
+    """Labeled rows that stay on their device, because they are many."""
+
+    source: Source
+    codes: AnyArray
+    weights: Array | None
+    is_member: AnyArray
+
+    @property
+    def rows(self) -> Rows:
+        return self.source.rows(self.weights, self.is_member)
+
+    def members(self) -> tuple[AnyArray, AnyArray, Array]:
+        """Rows, codes and weights of the members alone, in memory: for shrinkage by "auto"."""
+        X, _ = self.source.in_memory(self.is_member)
+        codes = self.codes[self.is_member]
+        weights = np.ones(len(codes)) if self.weights is None else self.weights[self.is_member]
+        return X, codes, weights
+
+
+def _labeled_rows(
+    source: Source, labels: Labels, weights: Array | None
+) -> LabeledRows | LabeledRowsOnDevice:
+    if is_device_array(source.X) and labels.is_labeled.sum() > _PILOT_ROWS:
+        return LabeledRowsOnDevice(source, labels.codes, weights, labels.is_labeled)
+    X, is_member = source.in_memory(labels.is_labeled)
+    if is_member is None:
+        kept = labels.is_labeled
+        weights = None if weights is None else weights[kept]
+        return LabeledRows(X, labels.codes[kept], weights, None)
+    return LabeledRows(X, labels.codes, weights, is_member)
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """Checked rows, labels and weights of one call of ``fit``."""
+
+    labels: Labels
+    labeled_part: LabeledRows | LabeledRowsOnDevice
+    unlabeled: Rows
+    every_unlabeled: Rows | None  # those of weight 0 too; None unless all rows are in memory
+    log_priors: Array | None
+    frame: Frame
+    find_non_finite: Callable[[], None]  # ValueError that names row and column, if there is one
+
+    @cached_property
+    def labeled(self) -> LabeledSummary:
+        labels = GivenLabels(self.labeled_part.codes, len(self.labels.classes))
+        with _overflow_is_checked_later():
+            return summarize_labeled(self.labeled_part.rows, labels, self.frame)
+
+    def labeled_rows(self) -> tuple[Array, AnyArray, Array]:
+        """Labeled rows in frame coordinates, their codes and weights."""
+        rows, codes, weights = self.labeled_part.members()
+        return self.frame.apply(rows), codes, weights
+
+    def problem(self, shrinkage: float | str | None) -> Problem:
+        """The semi-supervised problem; ``"auto"`` is Ledoit and Wolf's on the labeled rows."""
+        if shrinkage == "auto":
+            rows, _, weights = self.labeled_rows()
+            units = self.frame.scale / self.frame.scale.max()
+            shrinkage = min(ledoit_wolf(rows * units, weights), _LARGEST_AUTO)
+        problem = Problem(
+            frame=self.frame,
+            labeled=self.labeled,
+            unlabeled=self.unlabeled,
+            log_priors=self.log_priors,
+            shrinkage=float(shrinkage or 0.0),
+        )
+        with _overflow_is_checked_later():
+            moments = problem.moments
+        if not np.isfinite(moments.scatter).all():
+            self.find_non_finite()
+        return problem
+
+
+def prepare(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    X_unlabeled: Any,
+    sample_weight_unlabeled: Any,
+    *,
+    unlabeled_weight: float = 1.0,
+    needs_positive_priors: bool = False,
+) -> TrainingData:
+    """Check everything that was passed to ``fit``; sets n_features_in_ and feature_names_in_."""
+    _check_there(y, estimator)
+    y, sample_weight = read_table(in_memory(y), "y"), in_memory(sample_weight)
+    sample_weight_unlabeled = in_memory(sample_weight_unlabeled)
+    # Unlabeled rows may be many: where all of them enter the moments, these show NaN and infinity.
+    is_weighted = sample_weight is not None or sample_weight_unlabeled is not None
+    is_summed = estimator._uses_unlabeled_rows and not is_weighted
+    source = open_source(estimator, X, reset=True, is_summed_later=is_summed)
+    _check_length(source.n_rows, y)
+    weights = check_weights(sample_weight, source.n_rows, "sample_weight")
+    is_counted = None if weights is None else weights > 0
+    labels = encode_labels(y, estimator.unlabeled, is_counted)
+    priors = resolve_priors(estimator.priors, labels.classes, estimator.unlabeled)
+    if needs_positive_priors:
+        _check_positive(priors, labels, estimator)
+    parts = [_UnlabeledPart(source, weights, labels.is_marker)]
+    if X_unlabeled is not None or sample_weight_unlabeled is not None:
+        parts.append(_further_rows(estimator, X_unlabeled, sample_weight_unlabeled, is_summed))
+    if not estimator._uses_unlabeled_rows:
+        _check_ignored(parts)
+    unlabeled = ChainedRows([part.rows for part in parts], source.n_features, unlabeled_weight)
+    labeled = _labeled_rows(source, labels, weights)
+    pilot = [replace(labeled, weights=None).rows.sample(_PILOT_ROWS, 0)[0]]
+    if estimator._uses_unlabeled_rows:
+        pilot.append(unlabeled.sample(_PILOT_ROWS, 0)[0])
+
+    def find_non_finite() -> None:
+        for part in parts:
+            part.source.check_finite()
+
+    if not all(np.isfinite(rows).all() for rows in pilot):
+        find_non_finite()
+    with np.errstate(divide="ignore"):
+        log_priors = None if priors is None else np.log(priors)
+    return TrainingData(
+        labels=labels,
+        labeled_part=labeled,
+        unlabeled=unlabeled,
+        every_unlabeled=_every_row(parts, source.n_features),
+        log_priors=log_priors,
+        frame=frame_of(np.concatenate(pilot)),
+        find_non_finite=find_non_finite,
+    )
+
+
+@dataclass(frozen=True)
+class _UnlabeledPart:
+    """Unlabeled rows of one argument of ``fit``: all, or those that are marked."""
+
+    source: Source
+    weights: Array | None
+    is_marked: AnyArray | None = None
+
+    @property
+    def rows(self) -> Rows:
+        """Those that count for something."""
+        is_member = self.is_marked
+        if self.weights is not None:
+            is_counted = self.weights > 0
+            is_member = is_counted if is_member is None else is_member & is_counted
+        return self.source.rows(self.weights, is_member)
+
+
+def _check_ignored(parts: list[_UnlabeledPart]) -> None:
+    """ValueError for NaN and infinity in rows at hand that the fit ignores, as scikit-learn's."""
+    for part in parts:
+        is_there = part.is_marked is None or part.is_marked.any()
+        if is_there and part.source.backend is not None:  # in memory they were looked at
+            part.source.check_finite()
+
+
+def _every_row(parts: list[_UnlabeledPart], n_features: int) -> Rows | None:
+    """Rows of weight 0 too; None if it takes more than a look into memory to list them."""
+    if not all(part.source.backend is None or is_device_array(part.source.X) for part in parts):
+        return None
+    return ChainedRows([part.source.rows(None, part.is_marked) for part in parts], n_features)
+
+
+def _further_rows(
+    estimator: Any, X_unlabeled: Any, sample_weight: Any, is_summed: bool
+) -> _UnlabeledPart:
+    if X_unlabeled is None:
+        raise ValueError(
+            "sample_weight_unlabeled weighs the rows of X_unlabeled, which was not passed; "
+            "sample_weight weighs all rows of X, labeled or not."
+        )
+    source = open_source(
+        estimator, X_unlabeled, reset=False, name="X_unlabeled", is_summed_later=is_summed
+    )
+    if sample_weight is None:  # which leaves rows uncounted that have to be read to be counted
+        return _UnlabeledPart(source, None)
+    weights = check_weights(sample_weight, source.n_rows, "sample_weight_unlabeled")
+    return _UnlabeledPart(source, weights)
+
+
+def check_spread(estimator: Any, frame: Frame, variances: Array) -> None:
+    """ValueError for a column whose variance no float64 can hold."""
+    spread = np.sqrt(variances) * frame.scale
+    is_fine = (spread == 0) | ((spread >= SMALLEST_SPREAD) & (spread <= LARGEST_SPREAD))
+    if not is_fine.all():
+        column = int(np.argmin(is_fine))
+        where = column_of(column, getattr(estimator, "feature_names_in_", None))
+        found = f"{spread[column]:.3g}" if np.isfinite(spread[column]) else "too large to square"
+        raise ColumnError(
+            Text(
+                "The standard deviation of ",
+                where,
+                f" is {found}, and must lie between {SMALLEST_SPREAD:g} and {LARGEST_SPREAD:g} for "
+                "its variance to be a number: rescale the column",
+                Hint("drop", text=" (sklearn.preprocessing.StandardScaler)", kind="or column"),
+                ".",
+            ),
+            column=where.label,
+        )
+
+
+def _overflow_is_checked_later() -> np.errstate:
+    # The frame is chosen from a sample: an entry far beyond it overflows, and check_spread says so.
+    return np.errstate(over="ignore", invalid="ignore")
+
+
+def _check_there(y: Any, estimator: Any) -> None:
+    if y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None. "
+            f"Rows without a label carry y = {plain(estimator.unlabeled)!r}."
+        )
+
+
+def _check_positive(priors: Array | None, labels: Labels, estimator: Any) -> None:
+    if priors is not None and not np.all(priors > 0):
+        never = labels.classes[priors == 0].tolist()
+        raise ParameterError(
+            Text(
+                Hint("priors"),
+                f" gives 0 to {never}, which has labeled rows: {type(estimator).__name__} "
+                "maximizes their likelihood, which would be 0. Give it a small positive prior.",
+            ),
+            parameter="priors",
+            value=priors.tolist(),
+        )
+
+
+def _check_length(n_rows: int, y: Any) -> None:
+    n_labels = _num_samples(y)
+    if n_labels != n_rows:
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, "
+            f"y has {n_labels} labels."
+        )

@@ -1,0 +1,183 @@
+"""The methods: one table, a row a method. Everything that lists methods reads it.
+
+A new classifier is a module in ``_estimators`` and a row here: the command line, the comparison,
+tables, curves, colors and reports follow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from ._messages import Hint, ParameterError, Text
+
+Shrinkage = float | str | None
+
+INK, FAINT = "#1f2328", "#8b949e"
+
+
+@dataclass(frozen=True)
+class Method:
+    """A classifier, its names, what it does in one sentence, and how it is drawn."""
+
+    name: str  # on the command line
+    paper_name: str  # in tables and figures of the paper
+    class_name: str  # in iclda; empty for those that only the experiments fit
+    module: str  # in iclda._estimators
+    title: str
+    sentence: str
+    color: str  # distinct to color-blind readers (after Okabe and Ito), on white and near-black
+    dashes: Any = "solid"  # a line style of matplotlib
+    uses_unlabeled: bool = True
+    is_searched: bool = False  # from many random starts: slow with many unknowns
+    rests_on_labels: bool = False  # fails if labeled rows do not vary within classes
+
+    def classifier(self, *, shrinkage: Any = None, priors: Any = None, seed: int = 0) -> Any:
+        """An unfitted classifier."""
+        chosen = {"shrinkage": shrinkage, "priors": priors}
+        if self.is_searched:
+            chosen["random_state"] = seed  # no other method draws random numbers
+        home = import_module(f"._estimators.{self.module}", __package__)
+        return getattr(home, self.class_name)(**chosen)
+
+
+METHODS = (
+    Method(
+        "iclda",
+        "ICLDA",
+        "ImplicitlyConstrainedLDA",
+        "implicitly_constrained",
+        "implicitly constrained LDA",
+        "Of all models that some labeling of the unlabeled rows would give, it is the one under "
+        "which the labeled rows are likeliest.",
+        color="#c0509f",
+        is_searched=True,
+    ),
+    Method(
+        "em",
+        "EMLDA",
+        "ExpectationMaximizationLDA",
+        "expectation_maximization",
+        "LDA by expectation maximization",
+        "It makes all rows as likely as it can, the labeled ones with their class and the "
+        "unlabeled ones without.",
+        color="#d55e00",
+    ),
+    Method(
+        "self-learning",
+        "SLLDA",
+        "SelfLearningLDA",
+        "self_learning",
+        "self-learning LDA",
+        "It labels the unlabeled rows itself, learns from them, and repeats that until the labels "
+        "stand still.",
+        color="#009e73",
+    ),
+    Method(
+        "moment",
+        "MCLDA",
+        "MomentConstrainedLDA",
+        "moment_constrained",
+        "moment constrained LDA",
+        "It is fitted to the labeled rows, then moved so that its mean and covariance are those "
+        "of all rows.",
+        color="#1f82c9",
+        rests_on_labels=True,
+    ),
+    Method(
+        "supervised",
+        "LDA",
+        "SupervisedLDA",
+        "supervised",
+        "supervised LDA",
+        "It learns from the labeled rows alone.",
+        color=INK,
+        dashes=(0, (6, 1.5)),
+        uses_unlabeled=False,
+        rests_on_labels=True,
+    ),
+)
+# Fitted in the experiments of the paper only, to compare with.
+REFERENCES = (
+    Method(
+        "oracle",
+        "LDAoracle",
+        "",
+        "",
+        "LDA given every label",
+        "It is supervised LDA on all training rows with their true labels.",
+        color=FAINT,
+        dashes=(0, (4, 2)),
+        uses_unlabeled=False,
+    ),
+    Method(
+        "em-as-published",
+        "EMLDA-as-published",
+        "",
+        "",
+        "EM with the two faults behind the published numbers",
+        "It repeats the faults of the code that made the published tables.",
+        color="#e0a100",
+        dashes=(0, (1, 1.2)),
+    ),
+    Method(
+        "self-training",
+        "SelfTraining",
+        "",
+        "",
+        "scikit-learn's self-training around its LDA",
+        "It adds unlabeled rows that it is sure of to the labeled ones.",
+        color="#56b4e9",
+    ),
+    Method(
+        "label-spreading",
+        "LabelSpreading",
+        "",
+        "",
+        "scikit-learn's label spreading",
+        "It spreads labels along a graph of the 7 nearest neighbors.",
+        color="#8c6d31",
+    ),
+)
+_BY_NAME = {
+    "".join(filter(str.isalnum, name.casefold())): method
+    for method in (*METHODS, *REFERENCES)
+    for name in (method.name, method.paper_name, method.class_name, method.class_name[:-3])
+    if name
+}
+
+
+def find_method(name: str) -> Method:
+    """A method by its name here, in the paper or in Python; ValueError lists what there is."""
+    method = known_method(name)
+    if method not in METHODS or "(" in name:
+        known = ", ".join(f"{each.name} ({each.paper_name})" for each in METHODS)
+        raise ValueError(f"Unknown method {name!r}. There are: {known}.")
+    return method
+
+
+def known_method(name: str) -> Method | None:
+    """A method or reference by any of its names; what stands in brackets is ignored."""
+    bare = str(name).partition("(")[0].casefold()
+    return _BY_NAME.get("".join(filter(str.isalnum, bare)))
+
+
+def parse_shrinkage(text: str) -> Shrinkage:
+    """A number from 0 to below 1, or auto; 0 is no shrinkage."""
+    if text == "auto":
+        return text
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < 1:
+        raise ParameterError(
+            Text(
+                Hint("shrinkage"),
+                f" must be a number from 0 to below 1, or auto, got {text!r}.",
+            ),
+            parameter="shrinkage",
+            value=text,
+        )
+    return value or None

@@ -1,0 +1,1 @@
+"""Experiments on many splits: planned, run, kept and reported."""

@@ -1,0 +1,123 @@
+"""The look of all figures, and how they are written: one color a method, the same every time."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable
+from functools import wraps
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+from ..methods import FAINT, INK, METHODS, REFERENCES
+from ..plots import _look
+from ..plots._look import color_of, spread
+from .requirements import require
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "COLORS",
+    "DASHES",
+    "FAINT",
+    "INK",
+    "color_of",
+    "label_ends",
+    "new_figure",
+    "save",
+    "spread",
+    "styled",
+    "to_inline_svg",
+]
+
+COLORS = {method.paper_name: method.color for method in (*METHODS, *REFERENCES)}
+DASHES = {method.paper_name: method.dashes for method in (*METHODS, *REFERENCES)}
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_LABEL_STEP = 0.072  # one line of text, in heights of the axes of a curve
+_STYLE: dict[str, Any] = {
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "axes.linewidth": 0.6,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 10,
+    "axes.titlecolor": INK,
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+    "savefig.facecolor": "none",
+    "font.family": "DejaVu Sans",
+    "font.size": 9,
+    "lines.linewidth": 1.5,
+    "lines.solid_capstyle": "round",
+    "svg.hashsalt": "iclda",
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "xtick.labelsize": 8.5,
+    "ytick.labelsize": 8.5,
+}
+
+
+def styled(function: Callable[P, T]) -> Callable[P, T]:
+    """Run a function under the house style, and leave matplotlib's settings as they were."""
+
+    @wraps(function)
+    def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        matplotlib = require("matplotlib")
+        with matplotlib.rc_context({**matplotlib.rcParamsDefault, **_STYLE}):
+            return function(*args, **kwargs)
+
+    return run
+
+
+def new_figure(width: float, height: float, n_rows: int = 1, n_columns: int = 1) -> Any:
+    """A figure without a window and its array of axes, n_rows x n_columns."""
+    figure = require("matplotlib.figure").Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.subplots(n_rows, n_columns, squeeze=False)
+
+
+def label_ends(axes: Axes, ends: dict[str, float]) -> None:
+    """Names of methods in their colors right of the axes, next to the ends of their lines."""
+    _look.label_ends(axes, ends, {method: color_of(method) for method in ends}, _LABEL_STEP)
+
+
+@styled
+def save(figure: Figure, path_without_suffix: Path) -> list[Path]:
+    """Write SVG, PNG and PDF, the same bytes every time; the paths written."""
+    path = Path(path_without_suffix)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Files stand on their own: a white ground, unlike the figures inside a page.
+    shared: dict[str, Any] = {"facecolor": "white", "dpi": 200}
+    paths = [path.with_name(f"{path.name}.{suffix}") for suffix in ("svg", "png", "pdf")]
+    figure.savefig(paths[0], metadata={"Date": None}, **shared)
+    figure.savefig(paths[1], metadata={"Software": None}, **shared)
+    figure.savefig(paths[2], metadata={"CreationDate": None}, **shared)
+    return paths
+
+
+@styled
+def to_inline_svg(figure: Figure, name: str = "figure", description: str = "") -> str:
+    """An <svg> element for a page: text stays text, ink takes the color of the page's text.
+
+    ``name`` keeps the ids of several figures on one page apart.
+    """
+    buffer = io.StringIO()
+    with require("matplotlib").rc_context({"svg.fonttype": "none"}):
+        figure.savefig(buffer, format="svg", metadata={"Date": None}, dpi=200)
+    svg = re.sub(r"<metadata>.*?</metadata>", "", buffer.getvalue(), flags=re.DOTALL)
+    svg = svg[svg.index("<svg") :].replace(INK, "currentColor")
+    prefix = re.sub(r"[^A-Za-z0-9]+", "-", name)
+    svg = re.sub(r'\bid="', f'id="{prefix}-', svg)
+    svg = re.sub(r"(url\(|href=\")#", rf"\g<1>#{prefix}-", svg)
+    svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
+    svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg, count=1)
+    label = f' role="img" aria-label="{escape(description or name)}"'
+    return svg.replace("<svg", "<svg" + label, 1)

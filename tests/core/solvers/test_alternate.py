@@ -1,0 +1,67 @@
+import numpy as np
+import pytest
+
+from iclda._core.labelsums import GivenLabels
+from iclda._core.likelihood import precise_means
+from iclda._core.solvers.alternate import alternate, marginal_log_likelihood, start_scores
+from iclda._core.solvers.outcome import Outcome
+from problems import draw_sample, fit_shares, log_joint, one_hot, problem_of
+
+
+def logsumexp(scores):
+    top = scores.max(axis=1, keepdims=True)
+    return (top + np.log(np.exp(scores - top).sum(axis=1, keepdims=True)))[:, 0]
+
+
+def test_both_loops_start_at_the_supervised_posterior(sample):
+    problem = problem_of(sample)
+    rule = problem.rule_of(start_scores(problem), is_soft=True)
+    found = problem.unlabeled.responsibilities(rule, problem.frame)
+    supervised = fit_shares(sample.X, one_hot(sample.y, sample.n_classes))
+    joint = log_joint(sample.X_unlabeled, *supervised)
+    np.testing.assert_allclose(found, np.exp(joint - logsumexp(joint)[:, None]), atol=1e-9)
+
+
+def test_self_learning_ends_where_the_fit_repeats_its_own_labels(sample):
+    problem = problem_of(sample)
+    found = alternate(problem, is_soft=False, tol=0.0, max_iter=100)
+    assert found.outcome is Outcome.CONVERGED
+    codes = problem.unlabeled.responsibilities(found.rule, problem.frame).argmax(axis=1)
+    fitted = fit_shares(sample.rows, one_hot(np.r_[sample.y, codes], sample.n_classes))
+    assert np.array_equal(log_joint(sample.X_unlabeled, *fitted).argmax(axis=1), codes)
+
+
+@pytest.mark.parametrize(("is_soft", "n_rounds"), [(False, 1), (False, 2), (False, 5), (True, 1)])
+def test_every_round_labels_and_refits_everything(sample, is_soft, n_rounds):
+    found = alternate(problem_of(sample), is_soft=is_soft, tol=0.0, max_iter=n_rounds)
+    fitted = fit_shares(sample.X, one_hot(sample.y, sample.n_classes))
+    for _ in range(found.n_iter + (found.outcome is Outcome.MAX_ITERATIONS)):
+        joint = log_joint(sample.X_unlabeled, *fitted)
+        shares = np.exp(joint - logsumexp(joint)[:, None])
+        shares = shares if is_soft else one_hot(shares.argmax(axis=1), sample.n_classes)
+        everything = np.vstack([one_hot(sample.y, sample.n_classes), shares])
+        fitted = fit_shares(sample.rows, everything)
+    np.testing.assert_allclose(found.point[:, 0], fitted[0], rtol=1e-8)
+
+
+def test_the_marginal_likelihood_is_that_of_the_rows(sample):
+    problem = problem_of(sample)
+    codes = np.arange(len(sample.X_unlabeled)) % sample.n_classes
+    sums = problem.unlabeled.label_sums(GivenLabels(codes, sample.n_classes), problem.frame)
+    point = problem.point_of(sums.counts, sums.sums)
+    rule = problem.rule_of(problem.posterior_scores(point), is_soft=True)
+    log_sum = problem.unlabeled.label_sums(rule, problem.frame).log_sum
+    everything = one_hot(np.r_[sample.y, codes], sample.n_classes)
+    fitted = fit_shares(sample.rows, everything)
+    labeled = log_joint(sample.X, *fitted)[np.arange(len(sample.y)), sample.y].sum()
+    expected = labeled + logsumexp(log_joint(sample.X_unlabeled, *fitted)).sum()
+    found = marginal_log_likelihood(problem, point, log_sum, precise_means(point))
+    np.testing.assert_allclose(found, expected, rtol=1e-11)
+
+
+@pytest.mark.parametrize("is_soft", [False, True])
+def test_running_out_of_rounds_is_told_apart_from_converging(is_soft):
+    problem = problem_of(draw_sample(11, separation=0.3, n_unlabeled=200))
+    found = alternate(problem, is_soft=is_soft, tol=0.0, max_iter=1)
+    assert found.outcome is Outcome.MAX_ITERATIONS
+    assert found.n_iter == 1

@@ -1,0 +1,64 @@
+import numpy as np
+import pytest
+from scipy.linalg import eigh, sqrtm
+
+from iclda._core.solvers.moment_match import VARIANTS, match_moments
+from problems import fit_shares, one_hot, problem_of, total_covariance
+
+
+def maps_of(sample):
+    """The map A of every variant in the units of the features, as the formulas are printed."""
+    _, means, within = fit_shares(sample.X, one_hot(sample.y, sample.n_classes))
+    labeled = np.cov(sample.X.T, bias=True)
+    everything = np.cov(sample.rows.T, bias=True)
+    eigenvalues, vectors = eigh(everything, labeled)
+    symmetric = np.real(sqrtm(everything) @ np.linalg.inv(sqrtm(labeled)))
+    invariant = labeled @ (vectors * np.sqrt(eigenvalues)) @ vectors.T
+    maps = {"invariant": invariant, "symmetric": symmetric, "means-shifted": symmetric}
+    return maps, means, within
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_labeled_fit_is_moved_by_the_printed_map(sample, variant):
+    model = match_moments(problem_of(sample), variant)
+    maps, means, within = maps_of(sample)
+    A = maps[variant]
+    shifted = means - sample.X.mean(axis=0)
+    moved = shifted if variant == "means-shifted" else shifted @ A.T
+    found = model.frame.restore(model.means)
+    np.testing.assert_allclose(found, moved + sample.rows.mean(axis=0), rtol=1e-9, atol=1e-10)
+    units = np.outer(model.frame.scale, model.frame.scale)
+    np.testing.assert_allclose(model.covariance * units, A @ within @ A.T, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(model.class_weights, np.bincount(sample.y) / len(sample.y))
+
+
+@pytest.mark.parametrize("variant", ["invariant", "symmetric"])
+@pytest.mark.parametrize("shrinkage", [0.0, 0.4])
+def test_both_moment_constraints_hold_exactly(sample, variant, shrinkage):
+    problem = problem_of(sample, shrinkage=shrinkage)
+    model = match_moments(problem, variant)
+    frame, weights = model.frame, model.class_weights
+    means = frame.restore(model.means)
+    np.testing.assert_allclose(weights @ means, sample.rows.mean(axis=0), rtol=1e-12, atol=1e-12)
+    covariance = model.covariance * np.outer(frame.scale, frame.scale)
+    nu = sample.rows.var(axis=0).mean()
+    unshrunk = (covariance - shrinkage * nu * np.eye(3)) / (1 - shrinkage)
+    expected = np.cov(sample.rows.T, bias=True)
+    total = total_covariance(weights, means, unshrunk)
+    np.testing.assert_allclose(total, expected, rtol=1e-10, atol=1e-11)
+
+
+def test_shifted_means_keep_the_mean_constraint_only(sample):
+    model = match_moments(problem_of(sample), "means-shifted")
+    means = model.frame.restore(model.means)
+    np.testing.assert_allclose(model.class_weights @ means, sample.rows.mean(axis=0), atol=1e-12)
+    covariance = model.covariance * np.outer(model.frame.scale, model.frame.scale)
+    total = total_covariance(model.class_weights, means, covariance)
+    assert np.abs(total - np.cov(sample.rows.T, bias=True)).max() > 1e-3
+
+
+def test_labels_too_few_for_a_covariance_are_refused_with_a_way_out(sample):
+    few = [np.flatnonzero(sample.y == k)[0] for k in range(sample.n_classes)]
+    poor = type(sample)(sample.X[few], sample.y[few], sample.X_unlabeled)
+    with pytest.raises(ValueError, match=r"in 0 of the 3 directions.*pass shrinkage"):
+        match_moments(problem_of(poor), "invariant")

@@ -1,0 +1,104 @@
+import numpy as np
+import pytest
+
+from iclda._core.solvers import search
+from iclda._core.solvers.outcome import Outcome
+from iclda._core.solvers.search import maximize_labeled_likelihood
+from problems import draw_sample, gap_of_shares, labeled_log_likelihood, problem_of
+
+OPTIONS = {"tol": 1e-7, "max_iter": 200, "n_starts": 32, "seed": 0}
+
+
+def solve(problem, **options):
+    return maximize_labeled_likelihood(problem, **{**OPTIONS, **options})
+
+
+def large_sample(n_classes, n_features=3, separation=1.5):
+    return draw_sample(
+        [71, n_classes],
+        n_classes=n_classes,
+        n_features=n_features,
+        n_labeled=8 * n_classes,
+        n_unlabeled=6000,
+        separation=separation,
+    )
+
+
+def test_the_solution_is_the_point_its_scores_label(sample):
+    problem = problem_of(sample)
+    found = solve(problem)
+    rule = found.rule
+    sums = problem.unlabeled.label_sums(rule, problem.frame)
+    np.testing.assert_allclose(problem.point_of(sums.counts, sums.sums), found.point, atol=1e-9)
+    model = problem.model_of(found.point)
+    scale = model.frame.scale
+    value = labeled_log_likelihood(
+        sample,
+        model.class_weights,
+        model.frame.restore(model.means),
+        model.covariance * np.outer(scale, scale),
+    )
+    np.testing.assert_allclose(found.objective, value, rtol=1e-10)
+
+
+def test_the_certificate_holds_over_all_labelings(sample):
+    problem = problem_of(sample)
+    found = solve(problem)
+    assert found.outcome is Outcome.CONVERGED
+    assert 0 <= found.gap <= OPTIONS["tol"]
+    rule = found.rule
+    shares = problem.unlabeled.responsibilities(rule, problem.frame)
+    assert gap_of_shares(sample, shares) <= OPTIONS["tol"]
+
+
+@pytest.mark.parametrize("separation", [0.5, 1.5, 4.0])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_more_rows_than_are_held_reach_the_same_objective(monkeypatch, n_classes, separation):
+    sample = large_sample(n_classes, separation=separation)
+    everything_held = solve(problem_of(sample))
+    monkeypatch.setattr(search, "_HELD_ROWS", 2000)
+    monkeypatch.setattr(search, "_SCREENED_ROWS", 500)
+    read = solve(problem_of(sample), tol=1e-6)
+    assert read.outcome is Outcome.CONVERGED
+    assert read.objective == pytest.approx(everything_held.objective, abs=1e-6)
+    assert read.gap <= 1e-6
+    assert everything_held.n_passes <= 2
+    assert 2 < read.n_passes <= 20
+
+
+def test_seeds_and_the_number_of_starts_do_not_change_the_best_maximum(sample):
+    problem = problem_of(sample)
+    objectives = [solve(problem, seed=seed).objective for seed in range(3)]
+    objectives.append(solve(problem, n_starts=100).objective)
+    np.testing.assert_allclose(objectives, objectives[0], atol=1e-8)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_block_size_changes_nothing_beyond_rounding(monkeypatch, n_classes):
+    sample = large_sample(n_classes)
+    monkeypatch.setattr(search, "_HELD_ROWS", 2000)
+    monkeypatch.setattr(search, "_SCREENED_ROWS", 500)
+    means = []
+    for block_rows in (37, len(sample.X_unlabeled)):
+        problem = problem_of(sample, block_rows=block_rows)
+        found = solve(problem)
+        assert found.outcome is Outcome.CONVERGED
+        means.append(problem.model_of(found.point).means)
+    np.testing.assert_allclose(means[0], means[1], atol=1e-8)
+
+
+@pytest.mark.parametrize("options", [{"shrinkage": 0.2}, {"fixed": True}])
+def test_no_random_labeling_does_better(sample, options):
+    log_priors = -np.log(sample.n_classes) * np.ones(sample.n_classes)
+    options = {"log_priors": log_priors} if "fixed" in options else options
+    problem = problem_of(sample, **options)
+    found = solve(problem)
+    assert found.outcome is Outcome.CONVERGED
+    rng = np.random.default_rng(0)
+    for scale in (0.3, 1, 3, 10):
+        for _ in range(20):
+            scores = scale * rng.standard_normal(problem.labeled_point.shape)
+            rule = problem.rule_of(scores, is_soft=True)
+            sums = problem.unlabeled.label_sums(rule, problem.frame)
+            value = problem.likelihood.value(problem.point_of(sums.counts, sums.sums))
+            assert value / problem.likelihood.weight <= found.objective + 1e-7

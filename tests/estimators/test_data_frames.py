@@ -1,0 +1,338 @@
+"""Tables of pandas, polars and pyarrow: names kept and checked, values and classes as they are."""
+
+from datetime import date, time, timedelta
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset
+import pytest
+import sklearn
+from numpy.testing import assert_allclose, assert_array_equal
+
+from iclda import SelfLearningLDA
+from iclda._estimators import inputs as _inputs
+from problems import ALL, SEMI_SUPERVISED
+
+every_classifier = pytest.mark.parametrize("classifier", ALL.values(), ids=ALL)
+semi_supervised = pytest.mark.parametrize(
+    "classifier", SEMI_SUPERVISED.values(), ids=SEMI_SUPERVISED
+)
+
+FITTED = ["priors_", "class_weights_", "means_", "covariance_", "coef_", "intercept_"]
+NAMES = ["width", "height", "depth"]
+
+TRUE = np.arange(50) % 2
+X = np.random.default_rng(8).standard_normal((50, 3)) + 2.0 * TRUE[:, None] * [1.0, -1.0, 0.0]
+Y = np.where(np.arange(50) < 16, TRUE, -1)
+WEIGHTS = 1.0 + np.arange(50) % 3
+
+
+def assert_same_fit(model, other, tol):
+    for name in FITTED:
+        assert_allclose(getattr(model, name), getattr(other, name), rtol=tol, atol=tol)
+
+
+# Tables in.
+
+
+TABLES = {
+    "pandas": lambda a: pd.DataFrame(a, columns=NAMES),
+    "pandas, other index": lambda a: pd.DataFrame(
+        a, columns=NAMES, index=range(99, 99 - len(a), -1)
+    ),
+    "pandas nullable": lambda a: pd.DataFrame(a, columns=NAMES).astype("Float64"),
+    "pandas mixed": lambda a: pd.DataFrame(a, columns=NAMES).astype({"depth": "float32"}),
+    "polars": lambda a: pl.DataFrame(a, schema=NAMES),
+    "pyarrow": lambda a: pa.table(dict(zip(NAMES, a.T, strict=True))),
+    "pyarrow in chunks": lambda a: pa.concat_tables(
+        [pa.table(dict(zip(NAMES, part.T, strict=True))) for part in np.array_split(a, 3)]
+    ),
+    "pyarrow batch": lambda a: pa.record_batch(dict(zip(NAMES, a.T, strict=True))),
+    "pandas on pyarrow": lambda a: pd.DataFrame(a, columns=NAMES).astype("float64[pyarrow]"),
+}
+COLUMNS = {
+    "pandas": pd.Series,
+    "pandas, other index": lambda a: pd.Series(a, index=range(99, 99 - len(a), -1)),
+    "pandas nullable": lambda a: pd.Series(a, dtype="Int64"),
+    "pandas mixed": lambda a: pd.Series(a, dtype="category"),
+    "polars": pl.Series,
+    "pyarrow": pa.array,
+    "pyarrow in chunks": lambda a: pa.chunked_array(np.array_split(a, 3)),
+    "pyarrow batch": pa.array,
+    "pandas on pyarrow": lambda a: pd.Series(a, dtype="int64[pyarrow]"),
+}
+SELECT = {
+    "pandas": lambda table, names: table[names],
+    "polars": lambda table, names: table.select(names),
+    "pyarrow": lambda table, names: table.select(names),
+    "pyarrow batch": lambda table, names: table.select(names),
+}
+
+
+@every_classifier
+@pytest.mark.parametrize("kind", TABLES)
+def test_tables_keep_their_names_and_change_no_result(classifier, kind):
+    table, column = TABLES[kind](X), COLUMNS[kind](Y)
+    model = classifier().fit(table, column)
+    assert_array_equal(model.feature_names_in_, NAMES)
+    values = np.float32(X).astype(float) if kind == "pandas mixed" else X
+    values = np.column_stack([X[:, :2], values[:, 2]])
+    expected = classifier().fit(values, Y)
+    assert_same_fit(model, expected, 1e-8)
+    assert_allclose(model.predict_proba(table), expected.predict_proba(values), rtol=0, atol=1e-8)
+    assert model.score(table, column) == expected.score(values, Y)
+
+
+@every_classifier
+@pytest.mark.parametrize("kind", SELECT)
+def test_other_columns_than_those_of_fit_are_refused(classifier, kind):
+    model = classifier().fit(TABLES[kind](X), Y)
+    shuffled = SELECT[kind](TABLES[kind](X), ["height", "width", "depth"])
+    with pytest.raises(ValueError, match=r"feature names should match.*\n.*same order"):
+        model.predict(shuffled)
+    renamed = pd.DataFrame(X, columns=["width", "height", "weight"])
+    with pytest.raises(ValueError, match=r"unseen at fit time:\n- weight"):
+        model.predict(renamed)
+    with pytest.raises(ValueError, match=r"now missing:\n- depth"):
+        model.predict(SELECT[kind](TABLES[kind](X), ["width", "height"]))
+    with pytest.raises(ValueError, match="feature names should match"):
+        classifier().fit(TABLES[kind](X), Y, X_unlabeled=shuffled)
+
+
+@semi_supervised
+@pytest.mark.parametrize(
+    ("kind", "other"),
+    [
+        ("pandas", "polars"),
+        ("polars", "pandas"),
+        ("pandas", "pyarrow"),
+        ("pyarrow", "polars"),
+        ("polars", "pyarrow batch"),
+    ],
+)
+def test_unlabeled_rows_may_come_in_another_table_than_x(classifier, kind, other):
+    model = classifier().fit(TABLES[kind](X), Y, X_unlabeled=TABLES[other](-X))
+    assert_array_equal(model.feature_names_in_, NAMES)
+    assert_same_fit(model, classifier().fit(X, Y, X_unlabeled=-X), 1e-8)
+
+
+@semi_supervised
+def test_unlabeled_rows_without_names_are_taken_in_order_with_a_warning(classifier):
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        model = classifier().fit(TABLES["pandas"](X), Y, X_unlabeled=-X)
+    assert_same_fit(model, classifier().fit(X, Y, X_unlabeled=-X), 1e-8)
+
+
+@pytest.mark.parametrize("weights", [pd.Series(WEIGHTS), pl.Series(WEIGHTS), pa.array(WEIGHTS)])
+def test_weights_may_be_a_column(weights):
+    model = SelfLearningLDA().fit(X, Y, weights)
+    assert_same_fit(model, SelfLearningLDA().fit(X, Y, WEIGHTS), 1e-12)
+
+
+@pytest.mark.parametrize("kind", ["polars", "pyarrow"])
+def test_names_reach_versions_of_scikit_learn_that_do_not_know_the_table(kind, monkeypatch):
+    # Before 1.9 it asks for the interchange protocol, which polars 2 has no longer.
+    monkeypatch.setattr(_inputs, "_get_feature_names", lambda X: None)
+    rows = _inputs._with_names(TABLES[kind](X))
+    assert rows.__dataframe__().column_names() == NAMES
+    assert_array_equal(np.asarray(rows), X)
+    assert_array_equal(np.asarray(rows, dtype=np.float32), X.astype(np.float32))
+    assert (len(rows), rows.shape) == (50, (50, 3))
+    assert _inputs._with_names(X) is X
+
+
+MISSING = {
+    "pandas": lambda a: pd.DataFrame(a, columns=NAMES),
+    "pandas nullable": lambda a: pd.DataFrame(a, columns=NAMES).convert_dtypes(),
+    "pandas on pyarrow": lambda a: pd.DataFrame(a, columns=NAMES).astype("float64[pyarrow]"),
+    "polars": lambda a: pl.DataFrame(a, schema=NAMES).fill_nan(None),
+    "pyarrow": lambda a: pl.DataFrame(a, schema=NAMES).fill_nan(None).to_arrow(),
+    "pyarrow batch": lambda a: (
+        pl.DataFrame(a, schema=NAMES).fill_nan(None).to_arrow().combine_chunks().to_batches()[0]
+    ),
+}
+
+
+@pytest.mark.parametrize("table", MISSING.values(), ids=MISSING)
+def test_a_null_of_any_table_is_named_by_row_and_column(table):
+    rows = X.copy()
+    rows[7, 1] = np.nan
+    with pytest.raises(ValueError, match=r"contains NaN, first in row 7, column 'height'"):
+        SelfLearningLDA().fit(table(rows), Y)
+
+
+INTEGERS = {
+    "pandas": lambda a: pd.DataFrame(a, columns=NAMES).astype("Int16"),
+    "pandas on pyarrow": lambda a: pd.DataFrame(a, columns=NAMES).astype("int8[pyarrow]"),
+    "polars": lambda a: pl.DataFrame(a, schema=NAMES).cast(
+        {"width": pl.UInt8, "height": pl.Int8, "depth": pl.Decimal(10, 2)}
+    ),
+    "pyarrow": lambda a: pl.DataFrame(a, schema=NAMES).cast(pl.Int8).to_arrow(),
+}
+
+
+@pytest.mark.parametrize("table", INTEGERS.values(), ids=INTEGERS)
+def test_columns_of_integers_and_decimals_are_numbers(table):
+    rows = np.clip(np.round(20 * X), -100, 100)
+    rows[:, 0] = np.abs(rows[:, 0])
+    model = SelfLearningLDA().fit(table(rows), Y)
+    assert_same_fit(model, SelfLearningLDA().fit(rows, Y), 1e-9)
+
+
+LABELS = {
+    "polars": lambda values: pl.Series(values),
+    "pyarrow": lambda values: pa.array(values),
+    "pyarrow in chunks": lambda values: pa.chunked_array([values[:20], values[20:]]),
+    "pandas nullable": lambda values: pd.Series(values).convert_dtypes(),
+    "pandas on pyarrow": lambda values: pd.Series(values).convert_dtypes(dtype_backend="pyarrow"),
+}
+
+
+@pytest.mark.parametrize("column", LABELS.values(), ids=LABELS)
+@pytest.mark.parametrize(
+    ("names", "kind"), [([3, 8], "i"), (["no", "yes"], "OU"), ([False, True], "b")], ids=str
+)
+def test_classes_of_a_column_with_nulls_keep_their_type(column, names, kind):
+    y = column([None if code < 0 else names[code] for code in Y])
+    model = SelfLearningLDA(unlabeled=None).fit(X, y)
+    assert model.classes_.tolist() == names
+    assert model.classes_.dtype.kind in kind
+    assert_same_fit(model, SelfLearningLDA().fit(X, Y), 1e-12)
+
+
+CATEGORIES = {
+    "pandas": lambda values: pd.Series(values, dtype=pd.CategoricalDtype(["yes", "no", "never"])),
+    "polars": lambda values: pl.Series(values, dtype=pl.Categorical),
+    "polars enumeration": lambda values: pl.Series(values, dtype=pl.Enum(["yes", "no", "never"])),
+    "pyarrow": lambda values: pa.array(values).dictionary_encode(),
+}
+
+
+@pytest.mark.parametrize("column", CATEGORIES.values(), ids=CATEGORIES)
+def test_classes_may_be_a_column_of_categories(column):
+    y = column([None if code < 0 else ["no", "yes"][code] for code in Y])
+    model = SelfLearningLDA(unlabeled=None).fit(X, y)
+    assert model.classes_.tolist() == ["no", "yes"]
+    assert_same_fit(model, SelfLearningLDA().fit(X, Y), 1e-12)
+
+
+UNREAD = {
+    "polars LazyFrame": lambda: TABLES["polars"](X).lazy(),
+    "pyarrow Dataset": lambda: pyarrow.dataset.dataset(TABLES["pyarrow"](X)),
+}
+
+
+@pytest.mark.parametrize("table", UNREAD.values(), ids=UNREAD)
+def test_a_table_that_is_not_read_yet_is_read_by_the_fit(table):
+    expected = SelfLearningLDA().fit(TABLES["pandas"](X), Y)
+    model = SelfLearningLDA().fit(table(), Y)
+    assert_same_fit(model, expected, 1e-12)
+    assert model.feature_names_in_.tolist() == expected.feature_names_in_.tolist()
+    assert model.score(table(), Y) == expected.score(TABLES["pandas"](X), Y)
+
+
+@pytest.mark.parametrize("table", UNREAD.values(), ids=UNREAD)
+def test_classes_that_are_not_read_yet_are_refused_with_the_way_to_read_them(table):
+    with pytest.raises(TypeError, match=r"y is a .*, which is not read yet: pass y\."):
+        SelfLearningLDA().fit(X, table())
+
+
+def test_what_can_be_read_only_once_is_refused_with_the_way_out():
+    reader = TABLES["pyarrow"](X).to_reader
+    model = SelfLearningLDA().fit(TABLES["pandas"](X), Y)
+    with pytest.raises(TypeError, match="X is a RecordBatchReader, which can be read only once"):
+        SelfLearningLDA().fit(reader(), Y)
+    with pytest.raises(TypeError, match="X_unlabeled is a RecordBatchReader"):
+        SelfLearningLDA().fit(TABLES["pandas"](X), Y, X_unlabeled=reader())
+    with pytest.raises(TypeError, match="X is a RecordBatchReader"):
+        model.predict(reader())
+
+
+REPEATED = {
+    "pandas": lambda: pd.DataFrame(X, columns=["width", "depth", "width"]),
+    "pyarrow": lambda: pa.table(list(X.T), names=["width", "depth", "width"]),
+    "pyarrow batch": lambda: pa.record_batch(
+        [pa.array(column) for column in X.T], names=["width", "depth", "width"]
+    ),
+}
+
+
+@pytest.mark.parametrize("table", REPEATED.values(), ids=REPEATED)
+def test_two_columns_of_one_name_are_refused(table):
+    with pytest.raises(ValueError, match=r"X has 2 columns called 'width'.*rename or drop"):
+        SelfLearningLDA().fit(table(), Y)
+
+
+DAYS = [date(2020, 1, 1) + timedelta(day) for day in range(50)]
+# Columns of tables that hold no real numbers, and what the error says of them.
+STRANGE = {
+    "polars text": (pl.Series(["a"] * 50), "holds text, for example 'a'"),
+    "polars category": (pl.Series(["a"] * 50, dtype=pl.Categorical), "holds text"),
+    "polars enumeration": (pl.Series(["a"] * 50, dtype=pl.Enum(["a"])), "holds text"),
+    "polars date": (pl.Series(DAYS), "holds dates or durations, for example 2020-01-01"),
+    "polars moment": (pl.Series(DAYS).cast(pl.Datetime), "holds dates or durations"),
+    "polars duration": (pl.Series(DAYS) - DAYS[0], "holds dates or durations"),
+    "polars time": (pl.Series([time(7)] * 50), "holds dates or durations, for example 07:00"),
+    "polars list": (pl.Series([[1, 2]] * 50), "real number"),
+    "polars array": (pl.Series([[1, 2]] * 50, dtype=pl.Array(pl.Int8, 2)), "real number"),
+    "polars record": (pl.DataFrame({"a": range(50)}).to_struct(), "real number"),
+    "pyarrow text": (pa.array(["a"] * 50), "holds text, for example 'a'"),
+    "pyarrow dictionary": (pa.array(["a"] * 50).dictionary_encode(), "holds text"),
+    "pyarrow date": (pa.array(DAYS), "holds dates or durations"),
+    "pyarrow list": (pa.array([[1, 2]] * 50), "real number"),
+    "pyarrow record": (pa.array([{"a": 1}] * 50), "real number"),
+    "pandas period": (pd.Series(pd.period_range("2020", periods=50, freq="D")), "holds dates"),
+    "pandas zone": (pd.Series(pd.to_datetime(DAYS).tz_localize("UTC")), "holds dates"),
+    "pandas text": (pd.Series(["a"] * 50, dtype="string[pyarrow]"), "holds text"),
+    "pandas complex": (pd.Series([1j] * 50), "Complex data not supported"),
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "column", "says"), [(k, *v) for k, v in STRANGE.items()], ids=STRANGE
+)
+def test_a_column_without_real_numbers_is_named_whatever_the_table(kind, column, says):
+    if isinstance(column, pd.Series):
+        table = TABLES["pandas"](X).assign(odd=column)
+    elif isinstance(column, pl.Series):
+        table = TABLES["polars"](X).with_columns(column.alias("odd"))
+    else:
+        table = TABLES["pyarrow"](X).append_column("odd", column)
+    with pytest.raises(
+        (ValueError, TypeError), match=rf"(?s)X, column 'odd'.*{says}|{says}.*'odd'"
+    ):
+        SelfLearningLDA().fit(table, Y)
+
+
+# Tables out.
+
+
+@every_classifier
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow", "pyarrow batch"])
+@pytest.mark.parametrize("output", ["pandas", "polars"])
+def test_transform_gives_the_table_that_is_asked_for(classifier, kind, output):
+    table = TABLES[kind](X)
+    fitted = classifier().set_output(transform=output).fit(table, Y)
+    projected = fitted.transform(table)
+    assert type(projected) is {"pandas": pd.DataFrame, "polars": pl.DataFrame}[output]
+    assert list(projected.columns) == fitted.get_feature_names_out().tolist()
+    plain = fitted.set_output(transform="default").transform(table)
+    assert type(plain) is np.ndarray
+    assert_array_equal(projected.to_numpy(), plain)
+
+
+@pytest.mark.parametrize("output", ["pandas", "polars"])
+def test_projecting_while_fitting_gives_that_table_too(output):
+    table = TABLES[output](X)
+    projected = SelfLearningLDA().set_output(transform=output).fit_transform(table, Y)
+    assert type(projected) is type(table)
+    with sklearn.config_context(transform_output=output):
+        assert type(SelfLearningLDA().fit(table, Y).transform(table)) is type(table)
+
+
+def test_the_index_of_a_pandas_frame_is_kept():
+    table = TABLES["pandas, other index"](X)
+    projected = SelfLearningLDA().set_output(transform="pandas").fit(table, Y).transform(table)
+    assert_array_equal(projected.index, table.index)

@@ -1,0 +1,262 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from changes import (
+    PAIRS,
+    assert_close,
+    assert_follows_affine_map,
+    assert_follows_class_names,
+    assert_same_fit,
+    data_of,
+)
+from iclda import ImplicitlyConstrainedLDA, SupervisedLDA
+from iclda._core.solvers import search
+from iclda._estimators import implicitly_constrained as _implicitly_constrained
+from problems import (
+    Sample,
+    best_value_known,
+    draw_sample,
+    fit_shares,
+    gap_of_shares,
+    labeled_log_likelihood,
+    one_hot,
+    small_sample,
+    soft_maxima,
+    total_covariance,
+    value_of_shares,
+)
+
+
+def few_labels(test):
+    """Few labels are the point of these problems: the warnings about them are expected."""
+    for message in ("Each of the classes .* has one labeled", "The unlabeled rows seem to come"):
+        test = pytest.mark.filterwarnings(f"ignore:{message}:UserWarning")(test)
+    return test
+
+
+def everything(sample, fit):
+    """Labels of all rows: given ones, then the imputed."""
+    return np.vstack([one_hot(sample.y, sample.n_classes), fit.responsibilities_])
+
+
+# Both numbers of classes, all dimensions and tails; 35, 93 and 112 are nearly degenerate.
+@few_labels
+@pytest.mark.parametrize("number", [0, 3, 4, 5, 9, 10, 26, 27, 31, 35, 93, 112])
+def test_no_labeling_beats_the_fit(number):
+    sample = small_sample(number)
+    fit = sample.fit(ImplicitlyConstrainedLDA())
+    assert fit.converged_
+    assert best_value_known(sample, n_starts=8) <= fit.objective_ + 1e-7
+
+
+@few_labels
+@settings(deadline=None, max_examples=15, derandomize=True)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n_classes=st.integers(2, 4),
+    n_features=st.integers(1, 4),
+    n_unlabeled=st.integers(5, 30),
+    separation=st.sampled_from([0.0, 1.0, 5.0]),
+)
+def test_no_labeling_drawn_at_random_beats_the_fit(
+    seed, n_classes, n_features, n_unlabeled, separation
+):
+    sample = draw_sample(
+        seed,
+        n_classes=n_classes,
+        n_features=n_features,
+        n_labeled=3 * n_classes,
+        n_unlabeled=n_unlabeled,
+        separation=separation,
+    )
+    fit = sample.fit(ImplicitlyConstrainedLDA())
+    assert fit.converged_
+    assert np.max(soft_maxima(sample, 2, seed)) <= fit.objective_ + 1e-7
+
+
+def test_the_objective_is_the_mean_log_likelihood_of_the_labeled_rows(sample):
+    fit = sample.fit(ImplicitlyConstrainedLDA())
+    assert fit.objective_ == pytest.approx(fit.log_likelihood(sample.X, sample.y).mean(), rel=1e-10)
+    value = labeled_log_likelihood(sample, fit.priors_, fit.means_, fit.covariance_)
+    assert fit.objective_ == pytest.approx(value, rel=1e-10)
+    assert fit.objective_ == pytest.approx(
+        value_of_shares(sample, fit.responsibilities_)[0], abs=1e-8
+    )
+
+
+def test_the_fit_is_the_one_by_its_responsibilities(sample):
+    fit = sample.fit(ImplicitlyConstrainedLDA())
+    np.testing.assert_allclose(fit.responsibilities_.sum(axis=1), 1, rtol=1e-12)
+    weights, means, covariance = fit_shares(sample.rows, everything(sample, fit))
+    assert_close(fit.class_weights_, weights, 1e-8)
+    assert_close(fit.priors_, weights, 1e-8)
+    assert_close(fit.means_, means, 1e-8)
+    assert_close(fit.covariance_, covariance, 1e-8)
+
+
+def test_unlabeled_rows_cost_the_labeled_ones_as_little_as_any_labeling_can(sample):
+    fit, hidden = sample.fit(ImplicitlyConstrainedLDA()), np.arange(len(sample.X_unlabeled))
+    supervised = SupervisedLDA().fit(sample.X, sample.y)
+    assert fit.objective_ <= supervised.log_likelihood(sample.X, sample.y).mean() + 1e-12
+    by_cycle = SupervisedLDA().fit(sample.rows, np.r_[sample.y, hidden % sample.n_classes])
+    assert fit.objective_ >= by_cycle.log_likelihood(sample.X, sample.y).mean()
+
+
+def test_the_fit_keeps_mean_and_covariance_of_all_rows(sample):
+    fit = sample.fit(ImplicitlyConstrainedLDA())
+    assert_close(fit.class_weights_ @ fit.means_, sample.rows.mean(axis=0), 1e-11)
+    total = total_covariance(fit.class_weights_, fit.means_, fit.covariance_)
+    assert_close(total, np.cov(sample.rows.T, bias=True), 1e-11)
+
+
+@pytest.mark.parametrize("shrinkage", [0.2, 0.8, "auto"])
+def test_shrinkage_mixes_in_the_mean_variance_of_all_rows(sample, shrinkage):
+    fit = sample.fit(ImplicitlyConstrainedLDA(shrinkage=shrinkage))
+    weights, means, covariance = fit_shares(sample.rows, everything(sample, fit))
+    s, nu = fit.shrinkage_, sample.rows.var(axis=0).mean()
+    assert_close(fit.covariance_, (1 - s) * covariance + s * nu * np.eye(3), 1e-8)
+    value = labeled_log_likelihood(sample, weights, means, fit.covariance_)
+    assert fit.objective_ == pytest.approx(value, abs=1e-8)
+
+
+@pytest.mark.parametrize("tol", [1e-4, 1e-6, 1e-7])
+@pytest.mark.parametrize("separation", [0.0, 1.0, 6.0])
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+def test_the_gap_is_below_the_tolerance_over_all_labelings(n_classes, separation, tol):
+    sample = draw_sample(
+        [8, n_classes],
+        n_classes=n_classes,
+        n_features=3,
+        n_labeled=6 * n_classes,
+        n_unlabeled=300,
+        separation=separation,
+    )
+    fit = sample.fit(ImplicitlyConstrainedLDA(tol=tol))
+    assert fit.converged_
+    assert 0 <= fit.gap_ <= tol
+    assert gap_of_shares(sample, fit.responsibilities_) <= tol
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+@pytest.mark.parametrize("separation", [0.5, 2.0, 10.0])
+def test_large_problems_are_certified_too(n_classes, separation):
+    sample = draw_sample(
+        [71, n_classes],
+        n_classes=n_classes,
+        n_features=3,
+        n_labeled=8 * n_classes,
+        n_unlabeled=60_000,
+        separation=separation,
+    )
+    fit = sample.fit(ImplicitlyConstrainedLDA())
+    assert fit.converged_
+    assert gap_of_shares(sample, fit.responsibilities_) <= 1e-6
+    assert fit.n_passes_ <= {2: 40, 3: 60, 5: 100}[n_classes]
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_reading_rows_again_reaches_the_fit_of_rows_held(monkeypatch, n_classes):
+    sample = draw_sample(
+        [14, n_classes], n_classes=n_classes, n_labeled=10 * n_classes, n_unlabeled=6000
+    )
+    held = sample.fit(ImplicitlyConstrainedLDA())
+    monkeypatch.setattr(search, "_HELD_ROWS", 1500)
+    monkeypatch.setattr(search, "_SCREENED_ROWS", 500)
+    read = sample.fit(ImplicitlyConstrainedLDA())
+    assert read.converged_
+    assert read.objective_ == pytest.approx(held.objective_, abs=1e-6)
+    assert read.n_passes_ <= 40
+
+
+def test_imputing_the_unlabeled_rows_gives_their_responsibilities(sample):
+    fit = sample.fit(ImplicitlyConstrainedLDA())
+    # Labels are nearly hard: scores of 1e9 make the last digit of a row the seventh of a share.
+    np.testing.assert_allclose(fit.impute(sample.X_unlabeled), fit.responsibilities_, atol=1e-9)
+
+
+def test_marker_rows_come_first_in_the_responsibilities(sample):
+    marked, apart = sample.X_unlabeled[:7], sample.X_unlabeled[7:]
+    X = np.vstack([marked[:3], sample.X, marked[3:]])
+    y = np.r_[[-1] * 3, sample.y, [-1] * 4]
+    fit = ImplicitlyConstrainedLDA().fit(X, y, X_unlabeled=apart)
+    expected = fit.impute(np.vstack([marked, apart]))
+    np.testing.assert_allclose(fit.responsibilities_, expected, atol=1e-9)
+
+
+def test_responsibilities_too_many_to_store_are_left_to_impute(sample, monkeypatch):
+    n_entries = len(sample.X_unlabeled) * sample.n_classes
+    monkeypatch.setattr(_implicitly_constrained, "_MOST_STORED", n_entries)
+    stored = sample.fit(ImplicitlyConstrainedLDA())
+    assert stored.responsibilities_.size == n_entries
+    monkeypatch.setattr(_implicitly_constrained, "_MOST_STORED", n_entries - 1)
+    fit = sample.fit(ImplicitlyConstrainedLDA())
+    with pytest.raises(AttributeError, match=r"impute\(X\)"):
+        _ = fit.responsibilities_
+    np.testing.assert_allclose(fit.impute(sample.X_unlabeled), stored.responsibilities_, atol=1e-9)
+
+
+def test_fixed_priors_are_kept_apart_from_the_class_weights(sample):
+    priors = np.arange(1.0, sample.n_classes + 1)
+    priors /= priors.sum()
+    fit = sample.fit(ImplicitlyConstrainedLDA(priors=priors))
+    assert_close(fit.priors_, priors, 1e-14)
+    weights, means, covariance = fit_shares(sample.rows, everything(sample, fit))
+    assert_close(fit.class_weights_, weights, 1e-8)
+    assert np.abs(fit.class_weights_ - priors).max() > 1e-3
+    value = labeled_log_likelihood(sample, priors, means, covariance)
+    assert fit.objective_ == pytest.approx(value, abs=1e-8)
+    total = total_covariance(fit.class_weights_, fit.means_, fit.covariance_)
+    assert_close(total, np.cov(sample.rows.T, bias=True), 1e-10)
+
+
+def test_a_problem_with_two_maxima_is_said_to_have_them():
+    # Exchanging the two features changes nothing but the order of rows, so the mirror image of a
+    # fit is as good as the fit itself: one that is not its own image is one of two maxima.
+    arm = np.array([[3.0, 0.0], [3.0, 1.0], [4.0, 0.0], [4.0, -1.0]])
+    cross = np.vstack([arm, -arm, arm[:, ::-1], -arm[:, ::-1]])
+    diagonal = np.array([[-4.0, -4.0], [-4.5, -4.5], [4.0, 4.0], [4.5, 4.5]])
+    sample = Sample(diagonal, np.array([0, 0, 1, 1]), cross)
+    fit = sample.fit(ImplicitlyConstrainedLDA())
+    assert fit.converged_
+    assert np.abs(fit.means_ - fit.means_[:, ::-1]).max() > 1
+    mirrored = labeled_log_likelihood(
+        sample, fit.priors_, fit.means_[:, ::-1], fit.covariance_[::-1, ::-1]
+    )
+    assert mirrored == pytest.approx(fit.objective_, abs=1e-9)
+    assert fit.n_optima_ >= 2
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_equal_data_give_equal_fits(sample, pair):
+    a, b = (data.fit(ImplicitlyConstrainedLDA()) for data in PAIRS[pair](data_of(sample)))
+    assert_same_fit(a, b, 1e-7)
+    assert a.objective_ == pytest.approx(b.objective_, abs=1e-9)
+
+
+def test_the_fit_follows_affine_maps_of_the_features(sample):
+    assert_follows_affine_map(ImplicitlyConstrainedLDA(), data_of(sample), 1e-7)
+
+
+def test_the_fit_follows_the_names_of_the_classes(sample):
+    assert_follows_class_names(ImplicitlyConstrainedLDA(), data_of(sample), 1e-7)
+
+
+def test_the_same_data_give_the_same_fit(sample):
+    for random_state in (None, 5):
+        a, b = (sample.fit(ImplicitlyConstrainedLDA(random_state=random_state)) for _ in range(2))
+        assert_same_fit(a, b, 0)
+
+
+@pytest.mark.parametrize("rare", [0, 1])
+def test_a_class_of_a_single_row_among_many_is_found_in_few_passes(rare):
+    rng = np.random.default_rng(3)
+    X_unlabeled = rng.standard_normal((100_000, 5))
+    X_unlabeled[50_000] += 8
+    X = np.r_[rng.standard_normal((30, 5)), rng.standard_normal((2, 5)) + 8]
+    y = np.r_[np.full(30, 1 - rare), np.full(2, rare)]
+    fit = ImplicitlyConstrainedLDA(random_state=0).fit(X, y, X_unlabeled=X_unlabeled)
+    assert fit.converged_
+    assert fit.class_weights_[rare] < 1e-4
+    assert fit.n_passes_ <= 15

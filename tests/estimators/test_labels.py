@@ -1,0 +1,357 @@
+"""What y may be, what marks a row as unlabeled, and what the errors say."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import DataConversionWarning
+
+from iclda import MomentConstrainedLDA, SelfLearningLDA, SupervisedLDA
+from iclda._estimators.labels import UNLABELED, encode_labels, is_missing, resolve_priors
+from problems import ALL, BY_LABELING, SEMI_SUPERVISED
+
+every_classifier = pytest.mark.parametrize("classifier", ALL.values(), ids=ALL)
+semi_supervised = pytest.mark.parametrize(
+    "classifier", SEMI_SUPERVISED.values(), ids=SEMI_SUPERVISED
+)
+
+FITTED = ["priors_", "class_weights_", "means_", "covariance_", "coef_", "intercept_"]
+
+# Six rows of class 0, six of class 1, eighteen unlabeled ones.
+CODES = np.repeat([0, -1, 1, -1], [6, 4, 6, 14])
+ROWS = np.random.default_rng(0).standard_normal((30, 2)) + 2.0 * (np.arange(30) >= 10)[:, None]
+
+
+def labels(zero, one, marker):
+    return [(zero, one, marker)[code] for code in CODES]
+
+
+@pytest.fixture
+def expected():
+    """Predictions of the problem when its classes are 0 and 1."""
+    return SelfLearningLDA().fit(ROWS, CODES).predict(ROWS)
+
+
+# 1. Every row unlabeled.
+
+
+@every_classifier
+@pytest.mark.parametrize("marker", [-1, np.int64(-1), "?", None, np.nan], ids=repr)
+def test_without_any_label_the_error_counts_the_rows_and_shows_the_marker(classifier, marker):
+    shown = repr(marker.item() if isinstance(marker, np.generic) else marker)
+    message = f"all 30 rows carry the marker unlabeled={shown} .*Label at least one row of each"
+    with pytest.raises(ValueError, match=re.escape(message).replace(r"\.\*", ".*")):
+        classifier(unlabeled=marker).fit(ROWS, [marker] * 30)
+
+
+# 2. No unlabeled row.
+
+
+@semi_supervised
+def test_without_unlabeled_rows_the_fit_equals_the_supervised_one(classifier):
+    X, y = ROWS[CODES >= 0], CODES[CODES >= 0]
+    with pytest.warns(UserWarning, match="got no unlabeled rows.*Mark rows by y = -1") as caught:
+        model = classifier().fit(X, y)
+    assert len(caught) == 1
+    supervised = SupervisedLDA().fit(X, y)
+    for name in FITTED:
+        assert_allclose(getattr(model, name), getattr(supervised, name), rtol=1e-12, atol=1e-12)
+
+
+@semi_supervised
+def test_unlabeled_rows_of_weight_zero_are_no_unlabeled_rows(classifier):
+    with pytest.warns(UserWarning, match="got no unlabeled rows"):
+        model = classifier().fit(ROWS, CODES, np.where(CODES < 0, 0.0, 1.0))
+    assert_allclose(model.coef_, SupervisedLDA().fit(ROWS, CODES).coef_, rtol=1e-12)
+
+
+# 3. One label per class.
+
+
+@pytest.mark.parametrize("classifier", BY_LABELING.values(), ids=BY_LABELING)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_one_label_a_class_is_enough_and_warned_of(classifier, n_classes):
+    rows = ROWS + 6.0 * np.outer(np.arange(30) % n_classes, [1.0, -1.0])
+    y = np.where(np.arange(30) < n_classes, np.arange(30) % n_classes, -1)
+    named = ", ".join(map(str, range(n_classes)))
+    with pytest.warns(UserWarning, match=f"classes {named} has one labeled row only.*Label more"):
+        model = classifier().fit(rows, y)
+    assert np.isfinite(model.coef_).all()
+    assert np.isfinite(model.covariance_).all()
+    assert model.score(rows, np.arange(30) % n_classes) > 0.9
+
+
+@pytest.mark.parametrize("classifier", [SupervisedLDA, MomentConstrainedLDA])
+def test_one_label_a_class_needs_shrinkage_where_the_labels_give_the_covariance(classifier):
+    y = np.where(np.isin(np.arange(30), [0, 10]), CODES, -1)
+    with pytest.raises(ValueError, match=r"labeled rows .*vary within their classes.*shrinkage"):
+        classifier().fit(ROWS, y)
+    with pytest.warns(UserWarning, match="classes 0, 1 has one labeled row only") as caught:
+        model = classifier(shrinkage=0.1).fit(ROWS, y)
+    assert len(caught) == 1
+    assert np.isfinite(model.coef_).all()
+
+
+# 4. and 11. Names in priors.
+
+
+@every_classifier
+def test_priors_that_name_an_unseen_class_are_refused(classifier):
+    message = r"without labeled rows: \[2, 'x'\].*leave them out: the classes in y are \[0, 1\]"
+    with pytest.raises(ValueError, match=message):
+        classifier(priors={0: 0.5, 1: 0.3, np.int64(2): 0.1, "x": 0.1}).fit(ROWS, CODES)
+
+
+@every_classifier
+def test_priors_that_lack_a_class_are_refused(classifier):
+    with pytest.raises(ValueError, match=r"lacks \[1\]: add them, or pass None"):
+        classifier(priors={0: 1.0}).fit(ROWS, CODES)
+
+
+@every_classifier
+@pytest.mark.parametrize(
+    ("marker", "key", "shown"),
+    [(-1, -1, "-1"), (-1, np.int8(-1), "-1"), (None, np.nan, "nan"), (np.nan, None, "None")],
+)
+def test_the_marker_is_no_key_of_priors(classifier, marker, key, shown):
+    y = [marker if code < 0 else int(code) for code in CODES]
+    message = f"priors has the key {shown}, which marks unlabeled rows.*remove it"
+    with pytest.raises(ValueError, match=message):
+        classifier(unlabeled=marker, priors={0: 0.5, 1: 0.4, key: 0.1}).fit(ROWS, y)
+
+
+def test_a_missing_key_of_priors_is_an_unseen_class_where_another_marker_is_used():
+    with pytest.raises(ValueError, match=r"without labeled rows: \[<NA>\]"):
+        resolve_priors({0: 0.5, 1: 0.4, pd.NA: 0.1}, np.array([0, 1]), -1)
+
+
+def test_priors_by_name_are_taken_in_the_order_of_the_classes():
+    found = resolve_priors({"b": 0.3, "a": 0.7}, np.array(["a", "b"]), -1)
+    assert_array_equal(found, [0.7, 0.3])
+
+
+# 5. and 6. Only one class.
+
+
+@every_classifier
+@pytest.mark.parametrize(
+    ("y", "marker", "shown"),
+    [
+        (np.where(CODES == 0, 7, -1), -1, r"1 class \(7\) in 6 labeled rows\. -1 marks"),
+        (np.where(CODES == 0, 1, -1), np.int64(-1), r"1 class \(1\) in 6 labeled rows\. -1 marks"),
+        (np.where(CODES == 0, "a", "?"), "?", r"1 class \('a'\) in 6 labeled rows\. '\?' marks"),
+    ],
+    ids=["one class", "-1 and 1", "text"],
+)
+def test_one_labeled_class_is_refused_and_the_marker_explained(classifier, y, marker, shown):
+    with pytest.raises(ValueError, match=shown + ".*pass unlabeled=None if it is one of your"):
+        classifier(unlabeled=marker).fit(ROWS, y)
+
+
+def test_one_labeled_class_without_a_marker_in_y_asks_for_another_class():
+    message = r"1 class \(7\.0\) in 30 labeled rows\. Label rows of another class"
+    with pytest.raises(ValueError, match=message):
+        SelfLearningLDA(unlabeled=None).fit(ROWS, np.full(30, 7.0))
+
+
+@every_classifier
+def test_minus_one_is_a_class_once_the_marker_is_none(classifier):
+    y = np.where(np.arange(30) < 10, -1, 1)
+    model = classifier(unlabeled=None).fit(ROWS, y, X_unlabeled=ROWS)
+    assert_array_equal(model.classes_, [-1, 1])
+
+
+# 7. String classes.
+
+STRINGS = {
+    "list, None": (labels("ham", "spam", None), None),
+    "tuple, NaN": (tuple(labels("ham", "spam", np.nan)), np.nan),
+    "list, NA": (labels("ham", "spam", pd.NA), pd.NA),
+    "object, NaN for None": (np.array(labels("ham", "spam", np.nan), dtype=object), None),
+    "object, None for NA": (np.array(labels("ham", "spam", None), dtype=object), pd.NA),
+    "list, ?": (labels("ham", "spam", "?"), "?"),
+    "U array, ?": (np.array(labels("ham", "spam", "?")), "?"),
+    "object, number": (np.array(labels("ham", "spam", -1), dtype=object), -1),
+    "pandas, None": (pd.Series(labels("ham", "spam", None)), None),
+    "pandas string, NA": (pd.Series(labels("ham", "spam", pd.NA), dtype="string"), pd.NA),
+    "pandas string array": (pd.array(labels("ham", "spam", pd.NA), dtype="string"), None),
+    "pandas category": (pd.Series(labels("ham", "spam", None), dtype="category"), None),
+    "pandas Categorical, ?": (pd.Categorical(labels("ham", "spam", "?")), "?"),
+    "polars, None": (pl.Series(labels("ham", "spam", None)), None),
+    "polars, ?": (pl.Series(labels("ham", "spam", "?")), "?"),
+    "polars categorical": (pl.Series(labels("ham", "spam", None)).cast(pl.Categorical), None),
+}
+
+
+@pytest.mark.parametrize(("y", "marker"), STRINGS.values(), ids=STRINGS)
+def test_classes_may_be_text_and_the_marker_anything(y, marker, expected):
+    model = SelfLearningLDA(unlabeled=marker).fit(ROWS, y)
+    assert model.classes_.tolist() == ["ham", "spam"]
+    assert_array_equal(model.predict(ROWS) == "spam", expected == 1)
+    assert model.score(ROWS, y) == np.mean((expected == CODES)[CODES >= 0])
+
+
+@every_classifier
+def test_a_numpy_array_of_text_keeps_its_dtype(classifier):
+    y = np.array(labels("ham", "spam", "?"))
+    model = classifier(unlabeled="?").fit(ROWS, y)
+    assert model.classes_.dtype == model.predict(ROWS).dtype == y.dtype
+
+
+def test_text_and_numbers_are_not_mixed():
+    with pytest.raises(ValueError, match=r"y mixes .* for example 'a' and 1: use one kind"):
+        SelfLearningLDA().fit(ROWS, labels("a", 1, -1))
+
+
+# 8. Missing y.
+
+
+@every_classifier
+@pytest.mark.parametrize(
+    "y",
+    [
+        np.where(CODES < 0, np.nan, CODES),
+        pd.Series(labels(0, 1, None), dtype="Int64"),
+        pl.Series(labels(0, 1, None)),
+        labels("a", "b", None),
+    ],
+    ids=["float", "Int64", "polars", "text"],
+)
+def test_a_missing_y_is_refused_unless_it_is_the_marker(classifier, y):
+    message = r"missing \(None or NaN\) for 18 of 30 rows, first in row 6, .*unlabeled=-1 marks .*"
+    with pytest.raises(ValueError, match=message + "pass unlabeled=np.nan"):
+        classifier().fit(ROWS, y)
+    assert_array_equal(
+        classifier(unlabeled=np.nan).fit(ROWS, y).coef_, classifier().fit(ROWS, CODES).coef_
+    )
+
+
+def test_polars_nulls_and_nan_are_both_missing(expected):
+    missing = [None, np.nan]
+    y = pl.Series([float(c) if c >= 0 else missing[i % 2] for i, c in enumerate(CODES)])
+    assert y.null_count() > 0
+    assert y.is_nan().sum() > 0
+    assert_array_equal(SelfLearningLDA(unlabeled=None).fit(ROWS, y).predict(ROWS), expected)
+
+
+def test_dates_can_be_classes_and_nat_marks_unlabeled_rows(expected):
+    days = np.array(["2020-01-01", "2020-01-02", "NaT"], dtype="datetime64[D]")
+    model = SelfLearningLDA(unlabeled=None).fit(ROWS, days[CODES])
+    assert_array_equal(model.classes_, days[:2])
+    assert_array_equal(model.predict(ROWS), days[expected])
+
+
+@pytest.mark.parametrize("value", [None, np.nan, np.float32("nan"), pd.NA, pd.NaT], ids=repr)
+def test_every_missing_value_is_recognized(value):
+    assert is_missing(value)
+
+
+@pytest.mark.parametrize("value", [0, -1, "", "nan", False, 0.0, np.inf], ids=repr)
+def test_a_value_that_is_there_is_not_missing(value):
+    assert not is_missing(value)
+
+
+# 9. Dtypes of y.
+
+
+def nullable(dtype):
+    y = pd.array(CODES, dtype="Int64")
+    y[CODES < 0] = pd.NA
+    return y.astype(dtype)
+
+
+DTYPES = {
+    "bool": (np.array(labels(False, True, None), dtype=object), None, "bool"),
+    "int8": (CODES.astype("int8"), -1, "int8"),
+    "uint8": (np.array(labels(0, 1, 200), dtype="uint8"), 200, "uint8"),
+    "uint64": (np.array(labels(2**63 + 1, 2**63 + 2, 0), dtype="uint64"), 0, "uint64"),
+    "float32": (CODES.astype("float32"), -1, "float32"),
+    "float64, NaN": (np.where(CODES < 0, np.nan, CODES), np.nan, "float64"),
+    "big-endian": (CODES.astype(">i4"), -1, ">i4"),
+    "list of int": (CODES.tolist(), -1, "int64"),
+    "Int64 column": (pd.Series(nullable("Int64")), pd.NA, "int64"),
+    "Int64 array": (nullable("Int64"), None, "int64"),
+    "Int8 column with -1": (pd.Series(CODES, dtype="Int8"), -1, "int8"),
+    "boolean array": (nullable("boolean"), None, "bool"),
+    "Float32 array": (nullable("Float32"), None, "float32"),
+    "arrow column": (pd.Series(nullable("int16[pyarrow]")), None, "int16"),
+    "category": (pd.Series(CODES.astype("int8"), dtype="category"), -1, "int8"),
+    "Categorical": (pd.Categorical.from_codes(CODES, [0, 1]), None, "int64"),
+    "Index": (pd.Index(CODES, dtype="int16"), -1, "int16"),
+    "polars Int8": (pl.Series(labels(0, 1, None), dtype=pl.Int8), None, "int8"),
+    "polars Boolean": (pl.Series(labels(False, True, None)), None, "bool"),
+}
+
+
+@pytest.mark.parametrize(("y", "marker", "dtype"), DTYPES.values(), ids=DTYPES)
+def test_classes_and_predictions_keep_the_dtype_of_y(y, marker, dtype, expected):
+    model = SelfLearningLDA(unlabeled=marker).fit(ROWS, y)
+    assert model.classes_.dtype == model.predict(ROWS).dtype == np.dtype(dtype)
+    assert_array_equal(model.predict(ROWS), model.classes_[expected])
+
+
+@every_classifier
+def test_every_classifier_predicts_in_the_dtype_of_y(classifier):
+    model = classifier(unlabeled=0).fit(
+        ROWS, np.array(labels(2**63 + 1, 2**63 + 2, 0), dtype="uint64")
+    )
+    assert model.predict(ROWS[:1]).dtype == np.uint64
+    assert model.classes_.tolist() == [2**63 + 1, 2**63 + 2]
+
+
+def test_categories_without_rows_are_no_classes(expected):
+    y = pd.Series(pd.Categorical.from_codes(np.where(CODES < 0, -1, CODES + 1), list("abcd")))
+    model = SelfLearningLDA(unlabeled=None).fit(ROWS, y)
+    assert model.classes_.tolist() == ["b", "c"]
+    assert_array_equal(model.predict(ROWS) == "c", expected == 1)
+
+
+def test_a_class_of_weight_zero_is_no_class():
+    found = encode_labels([0, 1, 2, -1], -1, is_counted=np.array([True, False, True, True]))
+    assert_array_equal(found.classes, [0, 2])
+    assert_array_equal(found.codes, [0, UNLABELED, 1, UNLABELED])
+    assert_array_equal(found.is_marker, [False, False, False, True])
+
+
+# 10. What is no y.
+
+
+@every_classifier
+@pytest.mark.parametrize("value", [0.25, np.inf])
+def test_continuous_y_is_refused_with_the_value(classifier, value):
+    y = CODES.astype(float)
+    y[2] = value
+    message = f"Unknown label type: y holds continuous values, for example {value!r}, .*digitize"
+    with pytest.raises(ValueError, match=message):
+        classifier().fit(ROWS, y)
+
+
+@every_classifier
+def test_y_of_another_length_is_refused_with_both_lengths(classifier):
+    with pytest.raises(ValueError, match="X has 30 rows, y has 28 labels"):
+        classifier().fit(ROWS, CODES[:28])
+
+
+@every_classifier
+@pytest.mark.parametrize("container", [np.asarray, pd.DataFrame, pl.DataFrame])
+def test_y_of_two_columns_is_refused_with_its_shape(classifier, container):
+    y = container(np.column_stack([CODES, CODES]))
+    message = r"y must be 1-d, .* got shape \(30, 2\).*mark rows of unknown class as unlabeled"
+    with pytest.raises(ValueError, match=message):
+        classifier().fit(ROWS, y)
+
+
+def test_y_of_one_column_is_taken_with_a_warning(expected):
+    with pytest.warns(DataConversionWarning, match="column-vector y"):
+        model = SelfLearningLDA().fit(ROWS, CODES[:, None])
+    assert_array_equal(model.predict(ROWS), expected)
+
+
+@every_classifier
+@pytest.mark.parametrize("marker", [-1, np.int64(-1)], ids=repr)
+def test_without_y_the_error_says_how_rows_go_unlabeled(classifier, marker):
+    with pytest.raises(ValueError, match=r"requires y to be passed.*carry y = -1"):
+        classifier(unlabeled=marker).fit(ROWS, None)

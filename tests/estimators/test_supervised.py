@@ -1,0 +1,186 @@
+import numpy as np
+import pytest
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+from changes import (
+    PAIRS,
+    assert_close,
+    assert_follows_affine_map,
+    assert_follows_class_names,
+    assert_same_fit,
+    data_of,
+)
+from iclda import SupervisedLDA
+from iclda._core.solvers import supervised
+from problems import draw_sample, fit_shares, log_joint, one_hot, total_covariance
+
+
+@pytest.fixture(params=[None, 0.1, 0.9, "auto"])
+def both(request, sample):
+    """scikit-learn's fit and ours."""
+    theirs = LinearDiscriminantAnalysis(
+        solver="lsqr", shrinkage=request.param, store_covariance=True
+    )
+    return theirs.fit(sample.X, sample.y), sample.fit(SupervisedLDA(shrinkage=request.param))
+
+
+def test_the_model_is_scikit_learns(sample, both):
+    theirs, ours = both
+    for name in ("means_", "covariance_", "priors_"):
+        assert getattr(ours, name).shape == getattr(theirs, name).shape
+        assert_close(getattr(ours, name), getattr(theirs, name), 1e-10)
+    rows = sample.X_unlabeled
+    np.testing.assert_allclose(ours.predict_proba(rows), theirs.predict_proba(rows), atol=1e-10)
+    np.testing.assert_array_equal(ours.predict(rows), theirs.predict(rows))
+    # Scores of classes matter up to a function of the row that all have in common.
+    for name in ("coef_", "intercept_"):
+        found, expected = getattr(ours, name), getattr(theirs, name)
+        assert_close(found - found[-1], expected - expected[-1], 1e-10)
+
+
+def test_the_coefficients_are_scikit_learns(both):
+    theirs, ours = both
+    for name in ("coef_", "intercept_"):
+        assert getattr(ours, name).shape == getattr(theirs, name).shape
+        assert_close(getattr(ours, name), getattr(theirs, name), 1e-10)
+
+
+def test_the_decision_function_is_scikit_learns(sample, both):
+    theirs, ours = both
+    rows = sample.X_unlabeled
+    assert_close(ours.decision_function(rows), theirs.decision_function(rows), 1e-10)
+    by_hand = np.squeeze(rows @ ours.coef_.T + ours.intercept_)
+    assert_close(ours.decision_function(rows), by_hand, 1e-10)
+
+
+def test_features_of_very_different_size_leave_the_fit_scikit_learns(sample):
+    units = np.array([1e-2, 1.0, 1e2])
+    theirs = LinearDiscriminantAnalysis(solver="lsqr", store_covariance=True)
+    theirs.fit(sample.X * units, sample.y)
+    ours = SupervisedLDA().fit(sample.X * units, sample.y)
+    for name in ("coef_", "intercept_"):
+        found, expected = getattr(ours, name), getattr(theirs, name)
+        sizes = units if name == "coef_" else 1.0
+        assert_close((found - found[-1]) * sizes, (expected - expected[-1]) * sizes, 1e-8)
+
+
+def test_the_projection_is_scikit_learns_up_to_sign_and_origin(sample):
+    theirs = LinearDiscriminantAnalysis(solver="eigen").fit(sample.X, sample.y)
+    expected = theirs.transform(sample.X)
+    found = SupervisedLDA().fit(sample.X, sample.y).transform(sample.X)
+    assert found.shape == (len(sample.X), min(sample.n_classes - 1, 3))
+    expected = expected - sample.X.mean(axis=0) @ theirs.scalings_[:, : found.shape[1]]
+    signs = np.sign((found * expected).sum(axis=0))
+    np.testing.assert_allclose(found, signs * expected, rtol=1e-8, atol=1e-8)
+
+
+def test_the_fit_is_maximum_likelihood(sample):
+    fit = SupervisedLDA().fit(sample.X, sample.y)
+    priors, means, covariance = fit_shares(sample.X, one_hot(sample.y, sample.n_classes))
+    assert_close(fit.priors_, priors, 1e-14)
+    assert_close(fit.means_, means, 1e-12)
+    assert_close(fit.covariance_, covariance, 1e-12)
+    joint = log_joint(sample.X, priors, means, covariance)
+    own = joint[np.arange(len(sample.y)), sample.y]
+    assert_close(fit.log_likelihood(sample.X, sample.y), own, 1e-10)
+    marginal = np.log(np.exp(joint).sum(axis=1))
+    assert_close(fit.score_samples(sample.X), marginal, 1e-10)
+
+
+@pytest.mark.parametrize("shrinkage", [None, 0.1])
+def test_far_from_the_floor_the_careful_way_gives_the_same_fit(sample, shrinkage, monkeypatch):
+    fit = SupervisedLDA(shrinkage=shrinkage).fit(sample.X, sample.y)
+    monkeypatch.setattr(supervised, "_SMALL_BETWEEN", 0.0)
+    assert_same_fit(SupervisedLDA(shrinkage=shrinkage).fit(sample.X, sample.y), fit, 1e-11)
+
+
+def test_unlabeled_rows_change_nothing(sample):
+    alone = SupervisedLDA().fit(sample.X, sample.y)
+    assert_same_fit(sample.fit(SupervisedLDA()), alone, 0)
+    assert_same_fit(SupervisedLDA().fit(sample.rows, sample.labels), alone, 1e-12)
+
+
+def test_the_fit_keeps_mean_and_covariance_of_the_labeled_rows(sample):
+    fit = SupervisedLDA().fit(sample.X, sample.y)
+    assert_close(fit.class_weights_ @ fit.means_, sample.X.mean(axis=0), 1e-12)
+    total = total_covariance(fit.class_weights_, fit.means_, fit.covariance_)
+    assert_close(total, np.cov(sample.X.T, bias=True), 1e-12)
+
+
+def test_fixed_priors_move_the_intercept_only(sample):
+    free = SupervisedLDA().fit(sample.X, sample.y)
+    priors = np.arange(1.0, sample.n_classes + 1)
+    priors /= priors.sum()
+    fixed = SupervisedLDA(priors=priors).fit(sample.X, sample.y)
+    assert_close(fixed.priors_, priors, 1e-14)
+    for name in ("coef_", "means_", "covariance_", "class_weights_"):
+        assert_close(getattr(fixed, name), getattr(free, name), 1e-12)
+    shift = np.log(priors / free.priors_)
+    shift = np.diff(shift) if sample.n_classes == 2 else shift
+    np.testing.assert_allclose(fixed.intercept_ - free.intercept_, shift, atol=1e-10)
+
+
+@pytest.mark.parametrize("offset", [1e3, 1e6, 1e9])
+def test_an_offset_of_all_rows_does_not_change_the_posterior(offset):
+    sample = draw_sample(5)
+    shifted = np.round(sample.X, 3) + offset
+    fit = SupervisedLDA().fit(shifted, sample.y)
+    exact = SupervisedLDA().fit(shifted - offset, sample.y)
+    np.testing.assert_allclose(
+        fit.predict_proba(shifted), exact.predict_proba(shifted - offset), atol=1e-10
+    )
+    assert_close(fit.coef_, exact.coef_, 1e-10)
+
+
+@pytest.mark.parametrize("shrinkage", [None, 0.3, "auto"])
+@pytest.mark.parametrize("pair", PAIRS)
+def test_equal_data_give_equal_fits(sample, pair, shrinkage):
+    estimator = SupervisedLDA(shrinkage=shrinkage)
+    a, b = (data.fit(estimator) for data in PAIRS[pair](data_of(sample)))
+    assert_same_fit(a, b, 1e-10)
+
+
+def test_the_fit_follows_affine_maps_of_the_features(sample):
+    assert_follows_affine_map(SupervisedLDA(), data_of(sample), 1e-10)
+
+
+@pytest.mark.parametrize("shrinkage", [None, 0.3, "auto"])
+def test_the_fit_follows_the_names_of_the_classes(sample, shrinkage):
+    assert_follows_class_names(SupervisedLDA(shrinkage=shrinkage), data_of(sample), 1e-10)
+
+
+METHODS = ["predict", "predict_proba", "predict_log_proba", "decision_function", "transform"]
+
+
+@pytest.mark.parametrize("method", [*METHODS, "score_samples"])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("column", [0, 2], ids=["used", "constant"])
+@pytest.mark.filterwarnings("ignore:Rows span 2 of 3 dimensions")
+def test_nan_and_infinity_anywhere_are_told_apart_from_numbers(method, value, column):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.standard_normal((20, 2)), np.ones(20)])  # of no use to the classes
+    model = SupervisedLDA().fit(X, np.arange(20) % 3)
+    many = np.tile(X, (1_000, 1))
+    many[19_000, column] = value
+    found = "NaN" if np.isnan(value) else "infinity"
+    with pytest.raises(ValueError, match=f"contains {found}, first in row 19000, column {column}"):
+        getattr(model, method)(many)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_rows_far_beyond_all_classes_are_predicted(n_classes):
+    rng = np.random.default_rng(0)
+    y = np.arange(30) % n_classes
+    model = SupervisedLDA().fit(rng.standard_normal((30, 2)) + y[:, None], y)
+    far = np.array([[1e300, 1e300], [-1e300, -1e300], [0.0, 0.0]])
+    assert np.isin(model.predict(far), model.classes_).all()
+    np.testing.assert_allclose(model.predict_proba(far).sum(axis=1), 1)
+
+
+def test_of_300_classes_the_most_probable_is_predicted():
+    rng = np.random.default_rng(0)
+    y = np.arange(900) % 300
+    X = rng.standard_normal((900, 3)) + 10 * rng.standard_normal((300, 3))[y]
+    model = SupervisedLDA().fit(X, y)
+    expected = model.decision_function(X).argmax(axis=1)
+    np.testing.assert_array_equal(model.predict(X), model.classes_[expected])

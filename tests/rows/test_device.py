@@ -1,0 +1,420 @@
+"""Rows on a device. array-api-strict has devices that nothing can be read from by accident."""
+
+from functools import partial
+
+import array_api_strict as strict
+import numpy as np
+import pytest
+import sklearn
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn import config_context
+from sklearn.utils.fixes import parse_version
+
+from iclda import ImplicitlyConstrainedLDA, SupervisedLDA
+from iclda._core.frame import Frame, frame_of
+from iclda._core.labelsums import GivenLabels, LinearRule
+from iclda._rows import device as array_api
+from iclda._rows.base import Request
+from iclda._rows.device import fused
+from iclda._rows.device import rows as array_rows
+from iclda._rows.device.devices import is_out_of_memory, place_of, to_host
+from iclda._rows.device.rows import ArrayRows
+from iclda._rows.memory import MemoryRows
+from iclda._rows.progress import Part, reading
+from iclda.rows import progress
+from problems import ALL, SEMI_SUPERVISED, draw_sample
+
+RNG = np.random.default_rng(31)
+X = (RNG.standard_normal((3000, 3)) * [1, 10, 100] + 5).astype(np.float32)
+WEIGHTS = RNG.uniform(0.1, 2, len(X))
+FRAME = frame_of(X[:100])
+RULES = {
+    "two, soft": LinearRule(5 * RNG.standard_normal((3, 2)), RNG.standard_normal(2), True),
+    "two, hard": LinearRule(5 * RNG.standard_normal((3, 2)), RNG.standard_normal(2), False),
+    "four, soft": LinearRule(5 * RNG.standard_normal((3, 4)), RNG.standard_normal(4), True),
+    "four, hard": LinearRule(5 * RNG.standard_normal((3, 4)), RNG.standard_normal(4), False),
+    "codes": GivenLabels(RNG.integers(4, size=len(X)), 4),
+    "shares": GivenLabels(RNG.dirichlet(np.ones(4), size=len(X)), 4),
+}
+LARGE = draw_sample(3, n_features=4, n_labeled=40, n_unlabeled=25_000, separation=1.0)
+
+
+def on(device, array):
+    return strict.asarray(array, device=strict.Device(device))
+
+
+def assert_equal_sums(found, expected, rtol):
+    for name in vars(expected):
+        x, y = getattr(found, name), getattr(expected, name)
+        if y is not None:
+            assert_allclose(x, y, rtol=rtol, atol=rtol * (1 + np.abs(y).max()))
+
+
+@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("block_rows", [1, 512, 700])
+def test_block_size_changes_nothing_beyond_rounding(block_rows, name):
+    n = 40 if block_rows == 1 else len(X)
+    rule, is_member = RULES[name], np.arange(len(X)) % 3 > 0
+    if isinstance(rule, GivenLabels):
+        rule = GivenLabels(rule.labels[:n], 4)
+    arguments = X[:n], WEIGHTS[:n], is_member[:n]
+    expected = MemoryRows(*arguments)
+    rows = ArrayRows(on("device1", arguments[0]), *arguments[1:], block_rows=block_rows)
+    assert_equal_sums(rows.moments(FRAME), expected.moments(FRAME), 1e-11)
+    centers = RNG.standard_normal((rule.n_classes, 3))
+    for options in ({}, {"centers": centers}, {"curvature": True}):
+        found = rows.label_sums(rule, FRAME, **options)
+        assert_equal_sums(found, expected.label_sums(rule, FRAME, **options), 1e-11)
+    shares = rows.responsibilities(rule, FRAME)
+    assert_allclose(shares, expected.responsibilities(rule, FRAME), atol=1e-9)
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_single_precision_alone_keeps_six_digits_of_the_sums(name):
+    rule = RULES[name]
+    rows, expected = ArrayRows(on("no_float64", X), WEIGHTS), MemoryRows(X, WEIGHTS)
+    assert not rows.place.is_double
+    assert_equal_sums(rows.moments(FRAME), expected.moments(FRAME), 1e-6)
+    centers = RNG.standard_normal((rule.n_classes, 3))
+    for options in ({}, {"centers": centers}, {"curvature": True}):
+        found = rows.label_sums(rule, FRAME, **options)
+        assert_equal_sums(found, expected.label_sums(rule, FRAME, **options), 1e-6)
+
+
+def test_an_origin_that_single_precision_cannot_hold_costs_nothing():
+    rows = (np.float32(1e6) + RNG.integers(-8, 8, size=(2000, 2)) / 2).astype(np.float32)
+    frame = frame_of(rows[:999])
+    assert (frame.origin != frame.origin.astype(np.float32)).any()
+    rule = LinearRule(RNG.standard_normal((2, 2)), np.zeros(2), True)
+    found, expected = ArrayRows(on("no_float64", rows)), MemoryRows(rows)
+    assert_equal_sums(found.moments(frame), expected.moments(frame), 1e-6)
+    for centers in (None, RNG.standard_normal((2, 2))):
+        sums = (rows.label_sums(rule, frame, centers) for rows in (found, expected))
+        assert_equal_sums(*sums, 1e-6)
+
+
+def test_a_rule_that_single_precision_cannot_hold_costs_no_digits():
+    rule = LinearRule(np.zeros((3, 2)), np.array([1 + 2**-24.1, 1]), is_soft=False)
+    found = ArrayRows(on("no_float64", X)).label_sums(rule, FRAME)
+    assert_allclose(found.log_sum, rule.intercept[0] * len(X), rtol=1e-12)
+
+
+def test_long_sums_in_single_precision_keep_their_digits():
+    rows = np.full((300_000, 1), 0.1, dtype=np.float32)
+    rows[::2] = -0.1
+    frame = frame_of(rows)
+    found = ArrayRows(on("no_float64", rows)).moments(frame)
+    assert_equal_sums(found, MemoryRows(rows).moments(frame), 1e-7)
+
+
+@pytest.mark.parametrize("device", ["CPU_DEVICE", "no_float64"])
+def test_a_fit_of_many_rows_is_that_in_memory(device):
+    rows = LARGE.X_unlabeled.astype(np.float32)
+    model = ImplicitlyConstrainedLDA(tol=1e-5).fit(LARGE.X, LARGE.y, X_unlabeled=on(device, rows))
+    expected = ImplicitlyConstrainedLDA(tol=1e-5).fit(LARGE.X, LARGE.y, X_unlabeled=rows)
+    assert model.converged_
+    assert model.n_passes_ == expected.n_passes_ > 2
+    assert_allclose(model.objective_, expected.objective_, rtol=1e-5)
+    assert_allclose(model.coef_, expected.coef_, rtol=1e-3)
+
+
+@pytest.fixture
+def brought(monkeypatch):
+    """Numbers of rows that come back from a device: what has as many columns as LARGE."""
+    n_rows = []
+
+    def counted(array):
+        found = to_host(array)
+        if found.ndim == 2 and found.shape[1] == LARGE.X.shape[1]:
+            n_rows.append(len(found))
+        return found
+
+    monkeypatch.setattr(array_rows, "to_host", counted)
+    return n_rows
+
+
+@pytest.mark.parametrize("classifier", SEMI_SUPERVISED.values(), ids=SEMI_SUPERVISED)
+def test_no_rows_leave_the_device_but_those_of_pilot_and_sample(classifier, brought):
+    rows = np.concatenate([LARGE.X_unlabeled, LARGE.X_unlabeled])
+    classifier().fit(LARGE.X, LARGE.y, X_unlabeled=on("device1", rows))
+    assert 4096 <= sum(brought) < 4096 + 20_000 + 1000 < len(rows) / 1.9
+
+
+@pytest.mark.parametrize("classifier", ALL.values(), ids=ALL)
+def test_many_labeled_rows_stay_on_the_device_too(classifier, brought):
+    y = np.r_[LARGE.y, np.arange(len(LARGE.X_unlabeled)) % 2]
+    y[20_000:] = -1
+    model = classifier().fit(on("device1", LARGE.rows), on("device1", y))
+    assert sum(brought) < 3 * 4096 + 5_040 + 1000
+    assert_allclose(model.means_, classifier().fit(LARGE.rows, y).means_, rtol=1e-6)
+
+
+def test_labeled_rows_come_to_memory_for_automatic_shrinkage():
+    y = np.arange(len(LARGE.rows)) % 2
+    found = SupervisedLDA(shrinkage="auto").fit(on("device1", LARGE.rows), y)
+    assert_allclose(
+        found.shrinkage_, SupervisedLDA(shrinkage="auto").fit(LARGE.rows, y).shrinkage_, rtol=1e-6
+    )
+
+
+def room_for(most_rows, monkeypatch):
+    """Let the device run out of memory for larger blocks."""
+    whole = array_rows.BlockPasses._block
+
+    def limited(self, index, frame):
+        if index.stop - index.start > most_rows:
+            raise MemoryError("no room")
+        return whole(self, index, frame)
+
+    monkeypatch.setattr(array_rows.BlockPasses, "_block", limited)
+
+
+def test_blocks_get_smaller_when_the_device_runs_out_of_memory(monkeypatch):
+    rows = np.tile(X, (3, 1))
+    expected = ArrayRows(on("device1", rows)).moments(FRAME)
+    room_for(2000, monkeypatch)
+    found = ArrayRows(on("device1", rows)).moments(FRAME)
+    assert_equal_sums(found, expected, 1e-12)
+
+
+def test_a_device_without_room_for_a_small_block_is_an_error_that_says_what_to_do(monkeypatch):
+    room_for(100, monkeypatch)
+    with pytest.raises(MemoryError, match="a block of 1024 rows beside the 3000 x 3 array U: free"):
+        ArrayRows(on("device1", X), name="U").moments(FRAME)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError("no room"),
+        type("OutOfMemoryError", (RuntimeError,), {})("CUDA"),
+        RuntimeError("RESOURCE_EXHAUSTED: Out of memory while trying to allocate"),
+        RuntimeError("CUDA error: out of memory"),
+    ],
+)
+def test_every_library_has_its_own_words_for_no_memory(error):
+    assert is_out_of_memory(error)
+
+
+def test_other_errors_are_not_taken_for_lack_of_memory():
+    assert not is_out_of_memory(RuntimeError("shapes cannot be multiplied"))
+
+
+BAD = {"NaN": np.nan, "infinity": np.inf}
+
+
+@pytest.mark.parametrize("found", BAD)
+def test_a_bad_number_is_named_with_row_and_column(found):
+    rows = LARGE.X_unlabeled.copy()
+    rows[12_345, 2] = BAD[found]
+    model = ImplicitlyConstrainedLDA()
+    expected = f"X_unlabeled contains {found}, first in row 12345, column 2"
+    with pytest.raises(ValueError, match=expected):
+        model.fit(LARGE.X, LARGE.y, X_unlabeled=on("device1", rows))
+    model.fit(LARGE.X, LARGE.y, X_unlabeled=LARGE.X_unlabeled[:50])
+    with pytest.raises(ValueError, match=f"X contains {found}, first in row 12345, column 2"):
+        model.predict(on("device1", rows))
+
+
+@pytest.mark.parametrize("n_rows", [100, 10_000])
+def test_a_bad_number_in_a_labeled_row_is_named(n_rows):
+    rows, y = LARGE.X_unlabeled[:n_rows].copy(), np.arange(n_rows) % 2
+    rows[77, 1] = np.nan
+    with pytest.raises(ValueError, match="X contains NaN, first in row 77, column 1"):
+        SupervisedLDA().fit(on("device1", rows), y)
+
+
+def test_a_bad_number_in_rows_that_a_fit_ignores_is_named_as_in_memory():
+    rows, y = LARGE.X_unlabeled.copy(), np.arange(len(LARGE.X_unlabeled)) % 2
+    rows[12_345, 2] = np.inf
+    y[100:] = -1
+    for at in (lambda X: X, partial(on, "device1")):
+        with pytest.raises(ValueError, match="X contains infinity, first in row 12345, column 2"):
+            SupervisedLDA().fit(at(rows), y)
+        with pytest.raises(ValueError, match="X_unlabeled contains infinity, first in row 12345"):
+            SupervisedLDA().fit(LARGE.X, LARGE.y, X_unlabeled=at(rows))
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (np.zeros((5, 3)), "X_unlabeled has 3 features, but X of fit has 4"),
+        (np.zeros(4), r"must be 2-d, rows x features, got an array of shape \(4,\)"),
+        (np.zeros((5, 4), dtype=complex), "X_unlabeled has dtype .*complex128"),
+    ],
+)
+def test_rows_of_another_shape_or_kind_are_refused(rows, message):
+    with pytest.raises(ValueError, match=message):
+        SupervisedLDA().fit(LARGE.X, LARGE.y, X_unlabeled=on("device1", rows))
+
+
+def test_x_without_rows_is_refused():
+    with pytest.raises(ValueError, match=r"X has shape \(0, 4\), and needs at least one row"):
+        SupervisedLDA().fit(on("device1", np.zeros((0, 4))), [])
+
+
+def test_results_of_no_rows_are_refused_as_in_memory():
+    model = SupervisedLDA().fit(LARGE.X, LARGE.y)
+    for none in (np.zeros((0, 4)), on("device1", np.zeros((0, 4)))):
+        with pytest.raises(ValueError, match=r"Found array with 0 sample\(s\) \(shape=\(0, 4\)\)"):
+            model.predict(none)
+    with pytest.raises(ValueError, match="X has 3 features, but X of fit has 4"):
+        model.predict(on("device1", np.zeros((5, 3))))
+
+
+def test_no_further_rows_are_no_error():
+    with pytest.warns(UserWarning, match="got no unlabeled rows"):
+        ImplicitlyConstrainedLDA().fit(LARGE.X, LARGE.y, X_unlabeled=on("device1", np.ones((0, 4))))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int64", "bool", "float32"])
+def test_numbers_of_any_kind_give_the_sums_of_the_same_numbers_in_double(dtype):
+    rows = RNG.integers(0, 2 if dtype == "bool" else 120, size=(900, 3)).astype(dtype)
+    found = ArrayRows(on("device1", rows)).moments(frame_of(rows))
+    assert_equal_sums(found, MemoryRows(rows.astype(float)).moments(frame_of(rows)), 1e-12)
+
+
+def test_a_sample_unlike_the_other_rows_costs_no_digits():
+    rows = 1e6 + RNG.standard_normal((5000, 2))
+    frame = frame_of(rows[:10] - 1e6)  # as if all rows were near zero
+    found, expected = ArrayRows(on("device1", rows)).moments(frame), np.cov(rows.T, ddof=0)
+    assert_allclose(found.covariance * np.outer(frame.scale, frame.scale), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_rows_on_a_boundary_go_to_the_first_class(dtype):
+    rows = RNG.uniform(-1, 1, size=(500, 3)).astype(dtype)
+    rows[:, 0] = rows[:, 1] + rows[:, 2]  # up to rounding
+    coef = np.array([[1.0, 0], [-1, 0], [-1, 0]])
+    frame = Frame(np.zeros(3), np.ones(3))
+    there = on("device1" if dtype == "float64" else "no_float64", rows)
+    found = ArrayRows(there).label_sums(LinearRule(coef, np.zeros(2), False), frame)
+    assert found.counts.tolist() == [500, 0]
+
+
+METHODS = ["predict", "predict_proba", "decision_function", "transform", "score_samples", "impute"]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_results_are_where_the_rows_are(method):
+    model = ImplicitlyConstrainedLDA().fit(LARGE.X, LARGE.y, X_unlabeled=LARGE.X_unlabeled[:50])
+    found = getattr(model, method)(on("device1", LARGE.X))
+    assert found.device == strict.Device("device1")
+    assert_allclose(to_host(found), getattr(model, method)(LARGE.X), rtol=1e-9)
+
+
+def test_names_of_classes_come_back_as_names():
+    names = np.array(["no", "yes"])[LARGE.y]
+    model = SupervisedLDA().fit(on("device1", LARGE.X), names)
+    assert_array_equal(model.predict(on("device1", LARGE.X)), model.predict(LARGE.X))
+
+
+@pytest.mark.parametrize("classifier", ALL.values(), ids=ALL)
+def test_a_fit_on_a_device_predicts_for_rows_in_memory_and_the_reverse(classifier):
+    rows, y = LARGE.rows[:300], np.r_[LARGE.y, np.full(260, -1)]
+    there, here = classifier().fit(on("device1", rows), on("device1", y)), classifier().fit(rows, y)
+    assert isinstance(there.means_, np.ndarray)
+    assert_array_equal(there.predict(rows), here.predict(rows))
+    assert_array_equal(to_host(here.predict(on("device1", rows))), here.predict(rows))
+
+
+@pytest.mark.usefixtures("array_api_dispatch")
+def test_under_dispatch_fitted_arrays_follow_x():
+    rows, y = LARGE.rows[:300], np.r_[LARGE.y, np.full(260, -1)]
+    model = ImplicitlyConstrainedLDA().fit(on("device1", rows), y)
+    for name in ("means_", "covariance_", "coef_", "priors_", "responsibilities_", "shared_rows_"):
+        assert getattr(model, name).device == strict.Device("device1")
+    assert isinstance(model.classes_, np.ndarray)
+
+
+@pytest.mark.usefixtures("array_api_dispatch")
+@pytest.mark.skipif(
+    parse_version(sklearn.__version__) < parse_version("1.9"),
+    reason="scikit-learn had no such rule before 1.9",
+)
+def test_under_dispatch_rows_of_another_library_are_told_how_to_move():
+    rows, y = LARGE.rows[:300], np.r_[LARGE.y, np.full(260, -1)]
+    model = ImplicitlyConstrainedLDA().fit(on("device1", rows), y)
+    with pytest.raises(ValueError, match="move_estimator_to"):
+        model.predict(rows)
+    with config_context(array_api_dispatch=False):
+        assert len(model.predict(rows)) == 300
+
+
+@pytest.fixture
+def array_api_dispatch(monkeypatch):
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    with config_context(array_api_dispatch=True):
+        yield
+
+
+def test_weights_and_labels_may_be_on_a_device():
+    weights = 1.0 + np.arange(len(LARGE.X)) % 3
+    found = SupervisedLDA().fit(*(on("device1", a) for a in (LARGE.X, LARGE.y, weights)))
+    assert_allclose(found.coef_, SupervisedLDA().fit(LARGE.X, LARGE.y, weights).coef_, rtol=1e-9)
+    scored = found.score(*(on("device1", a) for a in (LARGE.X, LARGE.y, weights)))
+    assert scored == found.score(LARGE.X, LARGE.y, weights)
+
+
+def test_every_pass_tells_how_far_it_is():
+    told = []
+    there = ArrayRows(on("device1", X), block_rows=2000)
+    with progress(lambda *numbers: told.append(numbers)):
+        with reading(Part(3)):
+            there.moments(FRAME)
+        there.label_sums(RULES["two, soft"], FRAME)
+    assert told == [(3, 2000, 3000), (3, 3000, 3000), (0, 2000, 3000), (0, 3000, 3000)]
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        (lambda tensor: tensor.to_sparse(), TypeError, r"sparse_coo\).* X_unlabeled.to_dense"),
+        (lambda tensor: tensor.to_sparse_csr(), TypeError, r"sparse_csr\).* X_unlabeled.to_dense"),
+        (lambda tensor: tensor.to("meta"), ValueError, "on the meta device, .* no numbers"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:Sparse")
+def test_tensors_whose_numbers_are_not_all_there_are_refused(change, error, message):
+    torch = pytest.importorskip("torch")
+    there = change(torch.tensor(LARGE.X_unlabeled))
+    with pytest.raises(error, match=f"X_unlabeled is .*{message}"):
+        SupervisedLDA().fit(LARGE.X, LARGE.y, X_unlabeled=there)
+
+
+def test_a_fit_tells_of_the_passes_that_it_counts():
+    told = []
+    there = on("device1", LARGE.X_unlabeled)
+    with progress(lambda *numbers: told.append(numbers)):
+        model = ImplicitlyConstrainedLDA().fit(LARGE.X, LARGE.y, X_unlabeled=there)
+    numbers = [n_pass for n_pass, _, _ in told]
+    assert numbers == sorted(numbers)
+    assert numbers[-1] == model.n_passes_
+
+
+def test_without_torch_and_triton_there_are_no_kernels(monkeypatch):
+    monkeypatch.setattr(fused, "_has_kernels", lambda: False)
+    assert not fused.can_fuse(on("device1", X))
+
+
+def test_rows_of_torch_are_taken_as_they_are():
+    torch = pytest.importorskip("torch")
+    tensor = torch.tensor(X, requires_grad=True)
+    expected = MemoryRows(X).moments(FRAME)
+    for rows in (tensor, tensor.T.contiguous().T, torch.tensor(np.tile(X, 2))[:, 3:]):
+        found = array_api.open_rows(rows, Request("X")).moments(FRAME)
+        assert_equal_sums(found, expected, 1e-11)
+    half = tensor.detach().bfloat16()
+    found = ArrayRows(half).moments(FRAME)
+    assert_equal_sums(found, MemoryRows(half.float().numpy()).moments(FRAME), 1e-11)
+    assert_array_equal(ArrayRows(half).sample(9, 0)[0], MemoryRows(half.float()).sample(9, 0)[0])
+
+
+def test_jax_without_double_precision_fits_to_single_precision():
+    jnp = pytest.importorskip("jax.numpy")
+    rows = LARGE.X_unlabeled[:2000].astype(np.float32)
+    assert not place_of(jnp.asarray(rows)).is_double
+    model = ImplicitlyConstrainedLDA().fit(LARGE.X, LARGE.y, X_unlabeled=jnp.asarray(rows))
+    expected = ImplicitlyConstrainedLDA().fit(LARGE.X, LARGE.y, X_unlabeled=rows)
+    assert_allclose(model.objective_, expected.objective_, rtol=1e-5)
+    assert type(model.predict_proba(jnp.asarray(rows))) is type(jnp.asarray(rows))

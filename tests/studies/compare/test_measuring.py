@@ -1,0 +1,182 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.model_selection import cross_validate
+from tables_of_results import contestants, make_table
+
+from iclda import SupervisedLDA
+from iclda._messages import Hint
+from iclda.methods import Method
+from iclda.model_selection import SemiSupervisedKFold
+from iclda.studies.compare.measuring import Data, encode, run_cell
+from iclda.studies.compare.splits import Splits, plan_comparison
+from iclda.tabular import pipeline, preprocessing
+
+NAMES = ("supervised", "supervised (shrunk)", "em", "self-learning (shrunk)", "moment", "iclda")
+
+
+def table(**columns):
+    rng = np.random.default_rng(5)
+    colors = np.array(["red", "green", "blue"], dtype=object)[rng.integers(3, size=64)]
+    colors[::9] = None
+    weights = np.where(rng.random(64) < 0.2, np.nan, 1000 + rng.standard_normal(64))
+    return make_table(color=colors, weight=weights, **columns)
+
+
+def data(made, n_labeled=None, names=NAMES):
+    splits = Splits(made.labels, 4, 2, n_labeled, seed=3)
+    return Data(made.features, splits, contestants(*names), "impute", seed=3)
+
+
+def bracketed(text):
+    """A reader's own words for parameters."""
+    return "".join(f"[{p.parameter}]" if isinstance(p, Hint) else str(p) for p in text.parts)
+
+
+def loss(model, features, labels):
+    steps, classifier = model[:-1], model[-1]
+    return -np.mean(classifier.log_likelihood(steps.transform(features), labels))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_scores_are_those_of_the_whole_pipeline_in_cross_validation(name):
+    made = table()
+    (contestant,) = contestants(name)
+    cells = plan_comparison("t", 2, 4)
+    found = [run_cell(cell, {"t": data(made)}, [name])[0] for cell in cells]
+    model = pipeline(
+        preprocessing(made.features), contestant.classifier(3, n_unknowns=9), scale=True
+    )
+    cv = SemiSupervisedKFold(4, n_repeats=2, unlabeled=None, random_state=3)
+    scores = cross_validate(
+        model, made.features, made.labels, cv=cv, scoring={"accuracy": "accuracy", "loss": loss}
+    )
+    assert_allclose([1 - each.error for each in found], scores["test_accuracy"])
+    assert_allclose([each.loss for each in found], scores["test_loss"], rtol=1e-9)
+
+
+@pytest.mark.parametrize("made", [table(), make_table()], ids=["mixed", "numbers"])
+def test_rows_are_encoded_as_the_pipeline_encodes_them(made):
+    given = data(made, n_labeled=8)
+    take = given.splits.take(plan_comparison("t", 1, 4)[1])
+    encoded = encode(given, take)
+    steps = pipeline(preprocessing(made.features), SupervisedLDA(), scale=True)[:-1]
+    train = steps.fit_transform(made.features.iloc[take.rows])
+    assert encoded.names == list(train.columns)
+    for found, rows in ((encoded.test, take.test), (encoded.hidden, take.hidden)):
+        expected = steps.transform(made.features.iloc[rows])
+        assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+    assert_allclose(encoded.train, train, rtol=1e-12, atol=1e-12)
+
+
+def test_nothing_is_learned_from_test_rows():
+    made = table()
+    cell = plan_comparison("t", 1, 4)[1]
+    before = data(made)
+    take = before.splits.take(cell)
+    changed = made.features.copy()
+    changed.loc[take.test, "weight"] = 1e9
+    changed.loc[take.test, "color"] = "never seen"
+    after = replace(before, features=changed)
+    assert np.array_equal(encode(before, take).train, encode(after, take).train)
+
+
+def test_gaps_of_test_rows_do_not_decide_which_columns_are_flagged():
+    made = make_table(weight=np.arange(64.0))
+    take = data(made).splits.take(plan_comparison("t", 1, 4)[1])
+    made.features.loc[take.rows[:8], "weight"] = np.nan
+    made.features.loc[take.test, "weight"] = np.nan
+    assert made.features["weight"].isna().sum() >= 10
+    assert encode(data(made), take).names == ["x1", "x2", "weight"]
+
+
+def test_unlabeled_rows_teach_gaps_scales_and_categories():
+    made = table()
+    take = data(made).splits.take(plan_comparison("t", 1, 4)[0])
+    encoded = encode(data(made), take)
+    assert_allclose(encoded.train.mean(axis=0), 0, atol=1e-9)
+    assert len(encoded.train) == 18 + 40
+    assert sum(label is None for label in encoded.y) == 40
+
+
+def test_hidden_rows_are_scored_apart():
+    cell = plan_comparison("t", 1, 4)[0]
+    shown = run_cell(cell, {"t": data(make_table())}, ["supervised"])[0]
+    hidden = run_cell(cell, {"t": data(make_table(), n_labeled=6)}, ["supervised"])[0]
+    assert shown.error_hidden is None
+    assert 0 <= hidden.error_hidden <= 1
+    assert (hidden.n_labeled, hidden.n_unlabeled, hidden.n_test) == (6, 40 + 12, 6)
+
+
+def test_a_failed_fit_is_a_result_with_its_traceback_and_the_others_go_on(monkeypatch):
+    def fail(self, **options):
+        raise RuntimeError("no such luck")
+
+    made = data(make_table())
+    good = Method.classifier
+    monkeypatch.setattr(
+        Method,
+        "classifier",
+        lambda self, **options: (fail if self.name == "em" else good)(self, **options),
+    )
+    found = run_cell(plan_comparison("t", 1, 4)[0], {"t": made}, NAMES)
+    (failure,) = [each for each in found if each.failure is not None]
+    assert failure.method == "em"
+    assert "no such luck" in failure.failure
+    assert (failure.error, failure.loss) == (None, None)
+    assert all(each.error is not None for each in found if each is not failure)
+
+
+def test_rows_that_cannot_be_encoded_fail_every_fit_of_their_cell():
+    made = data(make_table())
+    broken = Data(
+        made.features.assign(when=np.datetime64("2020-01-01")), *list(vars(made).values())[1:]
+    )
+    found = run_cell(plan_comparison("t", 1, 4)[0], {"t": broken}, NAMES)
+    assert len(found) == len(NAMES)
+    assert all("dates or times" in each.failure for each in found)
+
+
+@pytest.mark.parametrize(
+    ("words", "way_out"),
+    [
+        (str, "pass shrinkage, for example 0.1 or 'auto', or drop the column."),
+        (bracketed, "pass [shrinkage], for example 0.1 or 'auto', or [drop]."),
+    ],
+)
+def test_warnings_are_kept_with_the_names_of_columns_in_the_words_asked_for(words, way_out):
+    made = make_table(n_labeled=24, n_unlabeled=0, copy=np.arange(24) % 2 * 1.0)
+    splits = Splits(made.labels, 4, 1, 8, seed=0)
+    found = run_cell(
+        plan_comparison("t", 1, 4)[0],
+        {"t": Data(made.features, splits, contestants("em"), "impute", 0, words)},
+        ["em"],
+    )[0]
+    assert found.failure is None
+    assert "column 'copy' takes (nearly) one value per class" in found.remarks
+    assert way_out in found.remarks
+
+
+@pytest.mark.parametrize(
+    ("words", "way_out"), [(str, "pass shrinkage,"), (bracketed, "pass [shrinkage],")]
+)
+def test_failures_end_in_their_message_in_the_words_asked_for(words, way_out):
+    made = make_table(n_labeled=8, n_unlabeled=8)
+    splits = Splits(made.labels, 4, 1, 2, seed=0)
+    found = run_cell(
+        plan_comparison("t", 1, 4)[0],
+        {"t": Data(made.features, splits, contestants("supervised"), "impute", 0, words)},
+        ["supervised"],
+    )[0]
+    assert found.failure.startswith("Traceback (most recent call last):\n")
+    last = found.failure.splitlines()[-1]
+    assert last.startswith("ValueError: The 2 labeled rows do not vary within their classes")
+    assert way_out in last
+
+
+def test_results_carry_seed_and_versions():
+    found = run_cell(plan_comparison("t", 1, 4)[0], {"t": data(make_table())}, ["supervised"])[0]
+    assert found.seed == 3
+    assert "scikit-learn" in found.versions

@@ -1,0 +1,297 @@
+"""A comparison from table to files, in one process."""
+
+import csv
+import re
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from tables_of_results import make_table, table_of
+
+pytest.importorskip("jinja2", reason="reports need iclda[experiments]")
+
+from iclda.methods import find_method
+from iclda.studies.compare.curves import points_csv
+from iclda.studies.compare.findings import (
+    is_comparison,
+    read_findings,
+    scores_csv,
+    summary,
+    write_files,
+)
+from iclda.studies.compare.lines import (
+    answer_lines,
+    curve_lines,
+    fit_command,
+    method_lines,
+    score_lines,
+)
+from iclda.studies.compare.study import Comparison, check_labels, facts, open_run, run_comparison
+from iclda.studies.progress import lines as progress_lines
+from iclda.studies.progress import nothing
+from iclda.studies.store import Store, StoreError
+from iclda.tabular import Source, Table
+
+METHODS = (find_method("em"), find_method("supervised"))
+
+
+def comparison(out, table=None, **settings):
+    settings = {"methods": METHODS, "repeats": 3, "folds": 2, **settings}
+    return Comparison(make_table(n_features=3) if table is None else table, out, **settings)
+
+
+def run(out, table=None, **settings):
+    run_comparison(comparison(out, table, **settings), nothing)
+    return read_findings(out)
+
+
+def run_and_write(out, table=None, **settings):
+    findings = run(out, table, **settings)
+    return findings, write_files(out, findings)
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    return run_and_write(tmp_path_factory.mktemp("done") / "out")
+
+
+def test_the_scores_are_written_for_other_programs(done):
+    _, paths = done
+    with paths["comparison"].open() as file:
+        lines = list(csv.DictReader(file))
+    assert list(lines[0]) == ["method", "measure", "mean", "se", "share_worse_than_supervised"]
+    assert {line["measure"] for line in lines} == {"error", "brier", "calibration", "loss"}
+    assert {"supervised", "supervised (shrunk)", "em"} <= {line["method"] for line in lines}
+    for line in lines:
+        assert 0 <= float(line["share_worse_than_supervised"]) <= 1
+        assert float(line["se"]) >= 0
+
+
+def test_a_second_run_changes_nothing(done):
+    findings, paths = done
+    again = run(paths["report"].parent)
+    assert scores_csv(again.outcome) == paths["comparison"].read_text()
+    assert points_csv(again.points) == paths["curves"].read_text()
+    assert again.results == findings.results
+
+
+def test_losses_on_curves_are_those_above_the_lowest_of_the_table(done):
+    findings, paths = done
+    drawn = {point.method for point in findings.points}
+    lowest = min(drawn, key=lambda name: findings.outcome.mean(name, "loss"))
+    assert findings.reference == lowest
+    losses = [p for p in findings.points if p.measure == "loss_difference"]
+    assert {p.mean for p in losses if p.method == lowest} == {0.0}
+    assert any(p.mean > 0 for p in losses if p.method != lowest)
+    assert f"less that of {lowest}, the lowest" in paths["report"].read_text()
+
+
+def test_without_unlabeled_rows_a_curve_begins_at_the_supervised_fit(done):
+    findings, _ = done
+    first = [p for p in findings.points if (p.curve, p.size) == ("unlabeled", 0)]
+    assert {p.method for p in first} == {p.method for p in findings.points}
+    same = [p.mean for p in first if p.measure == "error" and "shrunk" in p.method]
+    assert len(set(same)) == 1
+
+
+def test_the_page_is_self_contained_and_says_the_recommendation(done):
+    findings, paths = done
+    page = paths["report"].read_text()
+    assert "<script" not in page
+    assert not re.search(r'(src|href)="(?!#)', page)
+    assert findings.verdict.sentence.split(":")[0] in page
+    assert page.count("<svg") >= 5
+    ids = re.findall(r' id="([^"]+)"', page)
+    assert len(ids) == len(set(ids))
+
+
+def test_the_summary_for_programs_holds_what_the_page_does(done):
+    findings, paths = done
+    found = summary(findings, paths)
+    assert found["recommendation"]["sentence"] == findings.verdict.sentence
+    assert found["recommendation"]["method"] in ("em", "supervised")
+    assert found["failed_fits"] == 0
+    assert {point["curve"] for point in found["curves"]} == {"unlabeled", "labeled"}
+    assert found["settings"]["folds"] == 2
+
+
+def test_the_words_name_every_contestant_and_the_next_step(done):
+    findings, _ = done
+    table = score_lines(findings.outcome)
+    for contestant in findings.contestants:
+        assert any(line.startswith(f"  {contestant.name}  ") for line in table)
+    assert table[1].split()[0] == "supervised"
+    assert "calibration" in table[0]
+    assert "calibration" not in score_lines(findings.outcome, width=60)[0]
+    assert max(map(len, score_lines(findings.outcome, width=60))) <= 60
+    left_out = "Too wide for 60 columns, but in the report: calibration"
+    assert left_out in " ".join(map(str.strip, score_lines(findings.outcome, width=60)))
+    assert "Too wide" not in " ".join(table)
+    answer = "\n".join(answer_lines(findings, 80))
+    assert "Next: iclda fit data/table.csv --target class --method" in answer
+    assert max(map(len, answer.splitlines()[:-1])) <= 80
+
+
+def test_more_repeats_go_on_where_fewer_ended_and_fewer_use_those_only(done):
+    findings, paths = done
+    longer = run(paths["report"].parent, repeats=4)
+    assert longer.outcome.score("em", "error").repeats == 4
+    assert set(findings.results) < set(longer.results)
+    assert run(paths["report"].parent, repeats=3).results == findings.results
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"seed": 5}, "made with seed 0, and this run asks for seed 5"),
+        ({"folds": 3}, "made with folds 2, and this run asks for folds 3"),
+        ({"n_labeled": 8}, "made with labeled all, and this run asks for labeled 8"),
+        ({"shrinkages": (0.5,)}, "made with shrinkage 0,auto, and this run asks for shrinkage 0.5"),
+        ({"missing": "refuse"}, "made with missing impute"),
+        ({"table": make_table(n_features=3, seed=1)}, "rows of other data for table.csv"),
+    ],
+)
+def test_other_settings_on_the_same_folder_are_refused(done, settings, message):
+    _, paths = done
+    if table := settings.pop("table", None):
+        source = Source("data/table.csv", "1" * 64, len(table.labels))
+        settings["table"] = Table(table.features, table.labels, "class", (source,))
+    with pytest.raises(StoreError, match=message):
+        run_comparison(comparison(paths["report"].parent, **settings), nothing)
+
+
+def test_a_method_that_always_fails_is_told_and_the_others_are_compared(tmp_path):
+    table = make_table(n_features=3, early=(np.arange(64) > 30) * 1.0)
+    methods = (*METHODS, find_method("moment"))
+    settings = {"methods": methods, "shrinkages": (None,), "repeats": 2}
+    findings, paths = run_and_write(tmp_path, table, **settings)
+    assert findings.failures["moment"][0] == 4
+    assert findings.outcome.mean("em", "error") is not None
+    assert "moment failed in 4 of 4 splits: ValueError" in "\n".join(answer_lines(findings, 300))
+    assert "4 fits failed" in paths["report"].read_text()
+    assert ",moment" not in paths["curves"].read_text()
+
+
+def test_fits_of_the_curves_that_failed_are_told_with_the_method_and_the_reason(done):
+    findings, _ = done
+    curves = [r for r in findings.results if r.experiment != "comparison"]
+    name = curves[0].method
+    fits = [r for r in curves if r.method == name]
+    failed = [replace(r, failure="Trace\nValueError: as it was kept.") for r in fits[:2]]
+    changed = replace(findings, results=[r for r in findings.results if r not in fits[:2]] + failed)
+    told = f"On the learning curves {name} failed in 2 of {len(fits)} fits: ValueError: as it was"
+    assert told in "\n".join(curve_lines(changed, 300))
+    assert curve_lines(findings, 300) == []
+    assert answer_lines(changed, 300) == answer_lines(findings, 300)
+
+
+def test_the_answer_needs_no_curve(done, tmp_path):
+    findings, _ = done
+    with open_run(comparison(tmp_path)) as opened:
+        opened.compare(nothing)
+        early = read_findings(tmp_path)
+        opened.add_curves(nothing)
+    assert {result.experiment for result in early.results} == {"comparison"}
+    assert (early.outcome, early.verdict) == (findings.outcome, findings.verdict)
+    assert answer_lines(early, 80) == answer_lines(findings, 80)
+    assert points_csv(read_findings(tmp_path).points) == points_csv(findings.points)
+
+
+def test_the_convention_of_the_brier_score_is_said(done):
+    findings, paths = done
+    said = "half of the squared differences, summed over all classes"
+    assert said in " ".join(map(str.strip, score_lines(findings.outcome, 100)))
+    assert said in paths["report"].read_text()
+
+
+def test_lines_of_progress_say_that_fits_failed(capsys):
+    progress_lines("splits")("comparison", 10, 10, 19)
+    assert capsys.readouterr().err == "comparison: 10 of 10 splits, 19 fits failed\n"
+
+
+def test_the_number_of_processes_changes_no_number(done, tmp_path):
+    findings, _ = done
+    side_by_side = run(tmp_path, jobs=2)
+    assert side_by_side.outcome == findings.outcome
+    assert side_by_side.points == findings.points
+
+
+def test_without_a_supervised_fit_there_is_no_answer_but_a_page(tmp_path):
+    table = make_table(n_labeled=4, n_unlabeled=20)
+    findings, paths = run_and_write(tmp_path, table, shrinkages=(None,), repeats=2)
+    assert findings.verdict.method is None
+    assert "label more rows, or pass shrinkage='auto'" in findings.verdict.sentence
+    assert "supervised failed in 4 of 4 splits" in " ".join(answer_lines(findings, 300))
+    assert "No answer" in paths["report"].read_text()
+
+
+def test_a_folder_of_other_experiments_is_refused(tmp_path):
+    Store(tmp_path / "rows.sqlite").close()
+    with pytest.raises(StoreError, match=r"rows\.sqlite is no store of this version"):
+        run(tmp_path)
+    assert not is_comparison(tmp_path)
+
+
+def test_hidden_labels_give_a_second_error(tmp_path):
+    table = make_table(n_labeled=60, n_unlabeled=0)
+    findings = run(tmp_path, table, n_labeled=10, repeats=2)
+    assert "em,error_hidden," in scores_csv(findings.outcome)
+    assert findings.verdict.sentence.startswith("With 10 labels, ")
+    assert fit_command(findings) == ""
+    words = " ".join(method_lines(findings.settings, 100))
+    assert "10 keep their labels" in words
+    assert "(inductive)" in words
+    assert "(transductive)" in words
+
+
+def test_the_folds_are_as_many_as_the_rarest_class_allows(tmp_path):
+    labels = ["a"] * 9 + ["b"] * 3 + [None] * 12
+    table = table_of(pd.DataFrame({"x": np.arange(24.0) ** 2}), labels)
+    assert comparison(tmp_path, table, folds=None).splits.n_folds == 3
+    assert comparison(tmp_path, folds=None).splits.n_folds == 10
+
+
+@pytest.mark.parametrize(
+    ("labels", "settings", "message"),
+    [
+        (["a"] * 5 + ["b"] + [None] * 4, {}, "Class 'b' has 1 labeled row"),
+        (["a", "b"] * 5, {}, "All 10 rows are labeled.*n_labeled=30"),
+        (["a", "b"] * 3 + [None] * 4, {"folds": 4}, "folds=4 must lie between 2 and 3"),
+        (["a", "b"] * 5, {"n_labeled": 1}, "n_labeled=1 must lie between 2, one label a class"),
+        (["a", "b"] * 5, {"n_labeled": 9}, "n_labeled=9 must lie between 2.* and 4"),
+    ],
+)
+def test_labels_that_allow_no_comparison_are_explained(labels, settings, message, tmp_path):
+    table = table_of(pd.DataFrame({"x": np.arange(10.0)}), labels)
+    with pytest.raises(ValueError, match=message):
+        check_labels(comparison(tmp_path, table, **settings))
+
+
+def test_the_command_to_fit_repeats_how_the_table_was_read(done):
+    findings, _ = done
+    settings = {
+        **findings.settings,
+        "unlabeled": "?",
+        "dropped": ["a b"],
+        "sources": [{"path": "my data.csv"}, {"path": "more.csv"}],
+    }
+    command = fit_command(replace(findings, settings=settings))
+    assert command.startswith(
+        "iclda fit 'my data.csv' --target class --unlabeled '?' --unlabeled-file more.csv "
+        "--drop 'a b' --method "
+    )
+
+
+def test_where_fits_take_longer_there_are_fewer_by_default(tmp_path):
+    labels = [f"class {k % 9}" for k in range(90)] + [None] * 200
+    wide = pd.DataFrame(np.random.default_rng(0).standard_normal((290, 30)))
+    table = table_of(wide.rename(columns=str), labels)
+    slow = comparison(tmp_path, table, methods=(find_method("iclda"), *METHODS), repeats=None)
+    known = facts(slow)
+    assert (known["repeats"], known["is_slow"], known["curve_splits"]) == (2, True, 4)
+    assert "it starts once" in " ".join(method_lines(known, 100))
+    assert facts(replace(slow, methods=METHODS))["repeats"] == 10
+    large = comparison(tmp_path, make_table(n_unlabeled=110_000), repeats=None, folds=None)
+    assert (large.n_repeats, large.n_curve_splits) == (5, 10)
+    assert replace(large, repeats=7).n_repeats == 7

@@ -1,0 +1,182 @@
+"""The page: self-contained, escaped, and true to what was run."""
+
+import dataclasses
+import re
+from html.parser import HTMLParser
+
+import pytest
+from result_rows import curve_rows, table_row, table_rows, toy_panels
+
+pytest.importorskip("jinja2", reason="reports need iclda[experiments]")
+
+from iclda.studies.paper.report import ReportContent, render_report, write_report
+from iclda.studies.paper.report.story import headline, listed, of_all, signed
+from iclda.studies.paper.report.view import duration, p_text
+from iclda.studies.paper.tables import DatasetFacts, summarize
+
+
+class Page(HTMLParser):
+    """Tags left open, ids, and the text of a page."""
+
+    VOID = frozenset({"meta", "br", "link", "img", "hr"})
+
+    def __init__(self, html):
+        super().__init__()
+        self.open, self.ids, self.attributes, self.words = [], [], [], []
+        self.feed(html)
+        self.text = " ".join(" ".join(self.words).split())
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in self.VOID:
+            self.open.append(tag)
+        self.attributes += attrs
+        self.ids += [value for name, value in attrs if name == "id"]
+
+    def handle_startendtag(self, tag, attrs):
+        self.attributes += attrs
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] != "style":
+            self.words.append(data)
+
+
+@pytest.fixture(scope="module")
+def html():
+    content = ReportContent(
+        rows=table_rows(("WDBC", "Pima")) + curve_rows(),
+        datasets=[DatasetFacts("WDBC", 568, 30, 2)],
+        toy=toy_panels(),
+        seed=2014,
+        command="iclda reproduce --out <here>",
+        settings={"repeats": 4},
+        versions={"numpy": "2.4"},
+        data_hashes={"WDBC": "abc123"},
+        seconds=83.0,
+        notes=["Eight sets are not at hand."],
+    )
+    return render_report(content)
+
+
+def test_the_page_is_well_formed_and_its_ids_are_unique(html):
+    page = Page(html)
+    assert page.open == []
+    assert len(page.ids) == len(set(page.ids))
+
+
+def test_the_page_loads_nothing_from_elsewhere(html):
+    assert "<script" not in html
+    assert "<link" not in html
+    assert "@import" not in html
+    for name, value in Page(html).attributes:
+        if name in ("src", "href", "xlink:href"):
+            assert value.startswith(("#", "data:"))
+    assert not re.search(r"url\((?!#)", html)
+
+
+def test_the_page_says_what_was_run_and_how(html):
+    text = Page(html).text
+    for words in (
+        "EM was not erratic",
+        "2 data sets with 4 repeats of 10 folds",
+        "in 1 min 23 s",
+        "iclda reproduce --out <here>",
+        "2014",
+        "abc123",
+        "Eight sets are not at hand.",
+        "None of 700.",
+        "2 of its 8 underlines survive (SPECT and WDBC).",
+    ):
+        assert words in text
+
+
+def test_the_numbers_on_the_page_are_those_of_the_cells(html):
+    text = Page(html).text
+    for cell in summarize(table_rows(("WDBC", "Pima"))):
+        if cell.measure == "error":
+            assert f"{cell.mean:.3f} ± {cell.sd:.3f}" in text
+        if cell.z is not None:
+            assert f"z {signed(cell.z)}" in text
+
+
+def test_names_and_tracebacks_are_escaped():
+    evil = "<script>alert('x')</script>&"
+    rows = table_rows((evil,), methods=("LDA", "ICLDA")) + curve_rows()
+    rows = [*rows, table_row(evil, 9, 0, evil, None, None, failure=evil)]
+    rows += [dataclasses.replace(row, dataset=evil) for row in curve_rows()]
+    html = render_report(
+        ReportContent(rows, [DatasetFacts(evil, 9, 2, 2)], command=evil, settings={evil: evil})
+    )
+    assert "<script" not in html
+    page = Page(html)
+    assert page.open == []
+    assert page.text.count(evil) > 5
+
+
+def test_failed_fits_are_counted_and_shown():
+    rows = table_rows(methods=("LDA", "ICLDA"))
+    rows[1] = dataclasses.replace(rows[1], error=None, nll=None, failure="ValueError: rank")
+    text = Page(render_report(ReportContent(rows))).text
+    assert "1 of 80 fits failed" in text
+    assert "ValueError: rank" in text
+    assert "WDBC, ICLDA: 3 of 4 repeats are complete, 1 failed fit." in text
+
+
+@pytest.mark.parametrize(
+    ("rows", "absent", "present"),
+    [
+        ([], ["Cross-validation", "Learning curves", "agree"], ["No fits were counted."]),
+        (table_rows(("Mine",)), ["agree with the paper", "What the paper underlined"], ["Mine"]),
+        (table_rows(methods=("LDA", "MCLDA")), ["EM on", "ICLDA has"], ["of 4 table cells agree"]),
+        (table_rows(methods=("ICLDA",)), ["ICLDA has no higher loss"], ["Cross-validation"]),
+        (table_rows(repeats=1), ["agree with the paper"], ["1 data set with 1 repeat of 10"]),
+        (curve_rows(), ["Cross-validation"], ["Learning curves", "Furthest apart"]),
+        (curve_rows("Mine"), ["Furthest apart"], ["The paper shows no curve of this set."]),
+    ],
+    ids=["nothing", "own set", "two methods", "no baseline", "one repeat", "curves", "own curve"],
+)
+def test_the_page_adapts_to_what_was_run(rows, absent, present):
+    page = Page(render_report(ReportContent(rows)))
+    assert page.open == []
+    assert not [words for words in absent if words in page.text]
+    assert not [words for words in present if words not in page.text]
+
+
+def test_the_headline_claims_no_more_than_the_numbers():
+    assert headline(summarize(table_rows())).startswith("EM was not erratic")
+    assert headline(summarize(table_rows(methods=("LDA", "ICLDA")))).endswith("reproduced")
+    erratic = [
+        dataclasses.replace(row, error=0.45 if row.method == "EMLDA" else row.error)
+        for row in table_rows()
+    ]
+    assert "not erratic" not in headline(summarize(erratic))
+
+
+def test_without_the_emulation_em_is_set_beside_the_printed_number():
+    text = Page(render_report(ReportContent(table_rows(methods=("LDA", "EMLDA"))))).text
+    assert "The paper prints an error of 0.384 on WDBC" in text
+
+
+def test_the_report_is_one_file_and_the_same_every_time(tmp_path):
+    content = ReportContent(table_rows() + curve_rows(), toy=toy_panels())
+    path = write_report(tmp_path / "new", content)
+    assert path == tmp_path / "new" / "report.html"
+    assert path.read_text(encoding="utf-8") == render_report(content)
+
+
+def test_words_for_numbers():
+    assert [duration(s) for s in (4.21, 200, 7500)] == ["4.2 s", "3 min 20 s", "2 h 5 min"]
+    assert [signed(v) for v in (0.04, -0.04, -1.25, 2)] == [
+        "0.0",
+        "0.0",
+        "\N{MINUS SIGN}1.2",
+        "+2.0",
+    ]
+    assert [p_text(p) for p in (0.0002, 0.04)] == ["< 0.001", "0.040"]
+    assert [listed(n) for n in ([], ["a"], ["a", "b", "c"])] == ["", "a", "a, b and c"]
+    assert of_all(0, 10) == "none of 10 data sets"
+    assert of_all(10, 10) == "all 10 data sets"
+    assert of_all(2, 2) == "both data sets"
+    assert of_all(1, 1) == "the one data set run"

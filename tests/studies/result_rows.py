@@ -1,0 +1,54 @@
+"""Rows as a run would store them, drawn instead of fitted."""
+
+import numpy as np
+
+from iclda.studies.cells import CURVES, METHODS, N_FOLDS, TABLES, Row
+
+ERRORS = dict(zip(METHODS, (0.30, 0.15, 0.26, 0.24, 0.50, 0.28, 0.25), strict=True))
+
+
+def table_rows(datasets=("WDBC",), methods=METHODS, repeats=4, seed=0, spread=0.02):
+    rng = np.random.default_rng(seed)
+    rows = []
+    for dataset in datasets:
+        for repeat in range(repeats):
+            for fold in range(N_FOLDS):
+                for method in methods:
+                    error = ERRORS.get(method, 0.3) + spread * rng.normal()
+                    rows.append(table_row(dataset, repeat, fold, method, error, 10 * error))
+    return rows
+
+
+def table_row(dataset, repeat, fold, method, error, nll, n_test=50, failure=None):
+    sizes = 60, 500 - n_test - 60, n_test
+    return Row(
+        TABLES, dataset, repeat, fold, method, *sizes, error, nll, nll, 0.01, failure=failure
+    )
+
+
+def curve_rows(dataset="Pima", methods=METHODS, sizes=(1, 2, 4, 8), repeats=5, seed=0):
+    rng = np.random.default_rng(seed)
+    rows = []
+    for n_unlabeled in sizes:
+        for repeat in range(repeats):
+            for method in methods:
+                error = ERRORS[method] + 0.02 * rng.normal()
+                nll = 31 + 10 * error
+                numbers = 18, n_unlabeled, 400, error, nll, nll - 1, 0.01
+                rows.append(Row(CURVES, dataset, repeat, n_unlabeled, method, *numbers))
+    return rows
+
+
+def toy_panels():
+    from iclda.studies.paper.toy_panels import ToyPanel  # needs iclda[experiments]
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    y = np.full(40, -1)
+    y[:4] = [0, 1, 0, 1]
+    boundary = (np.array([1.0, 2.0]), 0.5)
+    shares = rng.uniform(size=40)
+    return [
+        ToyPanel(title, X, y, boundary, responsibilities)
+        for title, responsibilities in (("Labels", None), ("ICLDA", shares), ("EMLDA", shares))
+    ] * 2

@@ -1,0 +1,58 @@
+"""Tables and results to compare with, made by hand."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from iclda.methods import find_method
+from iclda.studies.cells import Cell
+from iclda.studies.compare.contestants import Contestant
+from iclda.studies.compare.measuring import failed
+from iclda.studies.compare.results import COMPARISON, bins_of, write_bins
+from iclda.tabular import Source, Table
+
+
+def make_table(n_labeled=24, n_unlabeled=40, n_features=2, seed=0, **columns):
+    """Two Gaussian classes "no" and "yes"; columns given are added."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n_labeled + n_unlabeled) % 2
+    X = rng.standard_normal((len(y), n_features)) + 1.5 * y[:, None]
+    features = pd.DataFrame(X, columns=[f"x{k + 1}" for k in range(n_features)]).assign(**columns)
+    labels = np.array(["no", "yes"], dtype=object)[y]
+    labels[n_labeled:] = None
+    return table_of(features, labels)
+
+
+def table_of(features, labels, name="table.csv"):
+    source = Source(str(Path("data") / name), "0" * 64, len(features))
+    return Table(features, np.array(labels, dtype=object), "class", (source,))
+
+
+def contestants(*names):
+    made = []
+    for name in names:
+        method, _, shrunk = name.partition(" (")
+        made.append(Contestant(name, find_method(method), "auto" if shrunk else None))
+    return tuple(made)
+
+
+def result(method, repeat, fold, error, *, experiment=COMPARISON, n_test=5, **values):
+    """A result in which probabilities are all 0 or 1, unless told otherwise."""
+    n_wrong = round(error * n_test)
+    codes = (np.arange(n_test) < n_wrong).astype(int)
+    bins = write_bins(bins_of(np.tile([1.0, 0.0], (n_test, 1)), codes))
+    given = {"loss": 10 * error, "brier": error, "bins": bins, "n_labeled": 16, **values}
+    blank = failed(Cell(experiment, "table.csv", repeat, fold), method, None)
+    return replace(blank, error=error, n_test=n_test, **given)
+
+
+def results(**errors):
+    """Results of contestants, by name, from (repeats, folds) tables of errors."""
+    return [
+        result(name.replace("_shrunk", " (shrunk)").replace("_", "-"), repeat, fold, error)
+        for name, table in errors.items()
+        for repeat, folds in enumerate(table)
+        for fold, error in enumerate(folds)
+    ]

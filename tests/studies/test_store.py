@@ -1,0 +1,133 @@
+import sqlite3
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from iclda.studies.cells import TABLES, Cell, Row
+from iclda.studies.store import Store, StoreError
+
+ROW = Row(TABLES, "a", 0, 0, "LDA", 10, 50, 7, 0.1, 1.5, 1.2, 0.01)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "out" / "rows.sqlite"
+
+
+@pytest.fixture
+def store(path):
+    store = Store(path)
+    yield store
+    store.close()
+
+
+def test_rows_come_back_as_they_were(store, path):
+    failed = replace(ROW, method="ICLDA", error=None, nll=None, failure="Traceback: <b>&\n")
+    store.add([ROW, failed])
+    assert store.rows(TABLES) == [failed, ROW]
+    store.close()
+    again = Store(path)
+    assert again.rows(TABLES) == [failed, ROW]
+    again.close()
+
+
+def test_only_what_has_no_row_is_missing(store):
+    cells = [Cell(TABLES, "a", 0, fold) for fold in range(3)]
+    store.add([ROW, replace(ROW, method="ICLDA", failure="x"), replace(ROW, part=1)])
+    missing = store.missing(cells, ("LDA", "ICLDA"))
+    assert missing == [(cells[1], ("ICLDA",)), (cells[2], ("LDA", "ICLDA"))]
+
+
+def test_a_second_run_with_the_same_settings_goes_on_and_with_others_is_refused(store):
+    store.agree(seed=3, data={"a": "1", "b": "2"})
+    store.agree(seed=3, data={"b": "2", "c": "3"})
+    assert store.settings()["data"] == {"a": "1", "b": "2", "c": "3"}
+    with pytest.raises(
+        StoreError,
+        match=r"made with seed 3, and this run asks for seed 4: use another out, or seed=3\.",
+    ):
+        store.agree(seed=4)
+    with pytest.raises(StoreError, match="rows of other data for b"):
+        store.agree(data={"b": "changed"})
+
+
+def test_another_run_on_the_same_folder_is_refused_while_the_first_lasts(store, path):
+    with pytest.raises(StoreError, match="Another run is writing to"):
+        Store(path)
+    store.close()
+    Store(path).close()
+
+
+def test_reading_needs_no_lock(store, path):
+    store.add([ROW])
+    reader = Store(path, read_only=True)
+    assert reader.rows(TABLES) == [ROW]
+    reader.close()
+
+
+def test_a_folder_without_rows_says_so(tmp_path):
+    with pytest.raises(StoreError, match=r"rows\.sqlite does not exist: run an experiment"):
+        Store(tmp_path / "rows.sqlite", read_only=True)
+
+
+def test_a_file_that_is_no_store_is_named(tmp_path):
+    path = tmp_path / "rows.sqlite"
+    path.write_text("something else entirely, long enough to be read as a header of a file" * 20)
+    with pytest.raises(StoreError, match=r"rows\.sqlite is no store of iclda, or it is damaged"):
+        Store(path)
+
+
+def test_a_store_of_a_newer_format_is_refused(store, path):
+    store.note(format=99)
+    store.close()
+    with pytest.raises(StoreError, match="has format 99, and this version reads 1"):
+        Store(path)
+
+
+def test_a_damaged_store_is_named(store, path):
+    store.add([replace(ROW, repeat=i) for i in range(500)])
+    store.close()
+    content = bytearray(path.read_bytes())
+    content[4096:] = b"\x07" * (len(content) - 4096)
+    path.write_bytes(content)
+    with pytest.raises(StoreError, match=r"rows\.sqlite"):
+        Store(path).rows(TABLES)
+
+
+def test_a_place_where_nothing_can_be_written_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="file is a file: name a folder"):
+        Store(tmp_path / "file" / "rows.sqlite")
+
+
+def test_rows_are_kept_all_or_none(store):
+    with pytest.raises(StoreError):
+        store.add([ROW, replace(ROW, repeat={})])
+    assert store.rows(TABLES) == []
+
+
+def test_a_killed_writer_leaves_whole_rows(path):
+    script = f"""
+import itertools, pathlib
+from dataclasses import replace
+from iclda.studies.cells import Row
+from iclda.studies.store import Store
+store = Store(pathlib.Path({str(path)!r}))
+row = Row("tables", "a", 0, 0, "LDA", 10, 50, 7, 0.1, 1.5, 1.2, 0.01)
+for i in itertools.count():
+    store.add([replace(row, repeat=i, part=k) for k in range(3)])
+    if i == 20:
+        print("go", flush=True)
+"""
+    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
+    assert process.stdout.readline() == b"go\n"
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    store = Store(path)
+    repeats = [row.repeat for row in store.rows(TABLES)]
+    store.close()
+    assert len(repeats) == 3 * len(set(repeats)) >= 63
+    assert sqlite3.connect(path).execute("PRAGMA integrity_check").fetchone() == ("ok",)
