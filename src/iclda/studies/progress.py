@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from .._phrases import plural
+from .._messages import plural
 from .engine import Advance
 
 _SECONDS_BETWEEN_LINES = 10.0

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from ...._phrases import plural
+from ...._messages import plural
 from ...layout import NOTHING
 from ...paper.report.story import Finding
 from ...paper.report.view import duration, p_text
