@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..._messages import Hint, Text, Words, printable
-from ..layout import NOTHING
+from ..page import NOTHING
 from .contestants import SUPERVISED
 from .preflight import FINE, NOTE, WARNING, Remark
 from .results import COMPARISON
