@@ -14,7 +14,7 @@ from ..._estimators.labels import Labels, encode_labels
 from ...model_selection import SemiSupervisedKFold
 from ...model_selection.parts import Part, arrange
 from ..cells import Cell
-from ..paper.splits import rng_of
+from ..resampling import rng_of
 from .results import COMPARISON, UNLABELED
 
 GUARANTEED = 2  # labeled rows of every class, where there are so many
