@@ -14,8 +14,7 @@ from .._core.gaussian import Gaussians
 from .._core.problem import WITHIN_TOLERANCE, Problem
 from .._core.solvers import Outcome
 from .._core.types import AnyArray, Array
-from .._messages import Column, Hint, Text
-from .._phrases import plural
+from .._messages import Column, Hint, Text, plural
 from .inputs import column_of
 from .labels import Labels
 

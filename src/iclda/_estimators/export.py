@@ -12,7 +12,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from .._core.frame import Frame
 from .._core.gaussian import Gaussians
 from .._core.types import AnyArray, Array
-from .._requirements import require
+from .._packages import require
 from .diagnosis import warn
 
 if TYPE_CHECKING:
