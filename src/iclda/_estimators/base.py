@@ -26,7 +26,7 @@ from .._core.shrinkage import shrink_each_class, shrink_labeled
 from .._core.solvers.supervised import fit_labeled
 from .._core.types import AnyArray, Array
 from .._messages import Hint, NoUnlabeledRowsWarning, Text
-from .._rows.open import backend_of, in_memory
+from .._rows.backends import backend_of, in_memory
 from .diagnosis import (
     warn,
     warn_of_few_labels,

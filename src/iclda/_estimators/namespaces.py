@@ -8,7 +8,7 @@ import numpy as np
 from sklearn import get_config
 from sklearn.utils._set_output import _get_output_config
 
-from .._rows.open import backend_of, is_device_array, is_lazy
+from .._rows.backends import backend_of, is_device_array, is_lazy
 
 
 def move_fitted(estimator: Any, X: Any) -> None:
@@ -18,7 +18,7 @@ def move_fitted(estimator: Any, X: Any) -> None:
     """
     if not get_config()["array_api_dispatch"] or not is_device_array(X):
         return
-    from .._rows.device.devices import place_of
+    from .._rows.device_sums import place_of
 
     place = place_of(X)
     for name, value in vars(estimator).items():

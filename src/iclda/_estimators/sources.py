@@ -14,17 +14,10 @@ from joblib import effective_n_jobs
 
 from .._core.rows import Rows
 from .._core.types import AnyArray, Array
-from .._rows.base import Request, joined
+from .._rows.backends import Backend, backend_of
+from .._rows.base import Request, WeightedRows, concatenate
 from .._rows.memory import MemoryRows
-from .._rows.open import (
-    Backend,
-    Checkable,
-    Countable,
-    OpenRows,
-    Reopenable,
-    backend_of,
-)
-from .._rows.progress import Part, reading
+from .._rows.passes import PartOfPass, report_as
 from .inputs import check_finite, check_rows
 from .predictions import Numbers, composed
 
@@ -39,14 +32,12 @@ class Source:
     n_features: int
     feature_names: AnyArray | None
     n_threads: int
-    opened: OpenRows | None = None  # what a backend keeps of a first look lives as long as this
+    opened: WeightedRows | None = None  # what a backend keeps of a first look lives as long as this
 
     @cached_property
     def n_rows(self) -> int:
         """Exact number of rows, which some backends have to read to count."""
-        if self.opened is None:
-            return len(self.X)
-        return self.opened.count() if isinstance(self.opened, Countable) else self.opened.n_rows
+        return len(self.X) if self.opened is None else self.opened.count()
 
     def rows(self, weights: Array | None = None, is_member: AnyArray | None = None) -> Rows:
         """All rows, or those that ``is_member`` marks."""
@@ -67,9 +58,9 @@ class Source:
 
     def check_finite(self) -> None:
         """ValueError that names row and column; sources to be read find them when they are."""
-        if self.backend is None:
+        if self.opened is None:
             check_finite(self.X, self.name, self.feature_names)
-        elif isinstance(self.opened, Checkable):
+        else:
             self.opened.check_finite()
 
 
@@ -85,8 +76,7 @@ def open_source(
     else:
         opened = backend.open_rows(X, Request(name) if reset else _request(estimator, name))
         n_features = opened.n_features
-        if isinstance(opened, Reopenable):  # opened once, read many times
-            X = opened.source
+        X = X if opened.source is None else opened.source  # opened once, read many times
         _note_features(estimator, opened, reset=reset, name=name)
     names = getattr(estimator, "feature_names_in_", None)
     return Source(X, name, backend, n_features, names, n_threads, opened)
@@ -100,10 +90,10 @@ def apply_in_blocks(
     if backend is None:
         X = check_rows(estimator, X, reset=False, is_summed_later=numbers.use_all_features)
         found = _numbers_in_blocks(estimator, X, numbers)
-        return joined(found if function is None else map(function, found), len(X))
+        return concatenate(found if function is None else map(function, found), len(X))
     n_threads = effective_n_jobs(getattr(estimator, "n_jobs", None))
     of_block = numbers if function is None else composed(numbers, function)
-    with reading(Part(1)):
+    with report_as(PartOfPass(1)):
         return backend.apply_to_rows(X, of_block, _request(estimator, "X", n_threads))
 
 
@@ -126,7 +116,7 @@ def _request(estimator: Any, name: str, n_threads: int = 1) -> Request:
     return Request(name, estimator.n_features_in_, names, n_threads)
 
 
-def _note_features(estimator: Any, opened: OpenRows, *, reset: bool, name: str) -> None:
+def _note_features(estimator: Any, opened: WeightedRows, *, reset: bool, name: str) -> None:
     """Set, or compare, number and names of the features, as scikit-learn does for arrays."""
     names = opened.feature_names
     if reset:

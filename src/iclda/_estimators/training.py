@@ -17,9 +17,8 @@ from .._core.rows import Rows
 from .._core.shrinkage import ledoit_wolf
 from .._core.types import AnyArray, Array
 from .._messages import ColumnError, Hint, ParameterError, Text
-from .._rows.chain import ChainedRows
-from .._rows.memory import MemoryRows
-from .._rows.open import in_memory, is_device_array
+from .._rows.backends import in_memory, is_device_array
+from .._rows.memory import ChainedRows, MemoryRows
 from .inputs import check_weights, column_of, read_table
 from .labels import Labels, encode_labels, plain, resolve_priors
 from .sources import Source, open_source

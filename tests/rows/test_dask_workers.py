@@ -28,7 +28,7 @@ from dask_blocks import (
     with_entry,
 )
 from iclda import MomentConstrainedLDA
-from iclda._rows.dask.workers import _state_of
+from iclda._rows.dask_workers import _state_of
 from iclda.rows import from_dask
 from problems import draw_sample
 
