@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from .._core.boundary import BoundaryRows
 from .._core.frame import Frame
 from .._core.labelsums import (
     AllButFirst,
@@ -38,8 +39,7 @@ from .._core.moments import (
     no_moments,
     sums_from_zero,
 )
-from .._core.rows import Rows
-from .._core.solvers.boundary import BoundaryRows
+from .._core.problem import Rows
 from .._core.types import AnyArray, Array
 from .._messages import Column, Text, message_of
 from .passes import in_order, report

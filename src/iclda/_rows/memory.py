@@ -10,7 +10,7 @@ import numpy as np
 from .._core.frame import Frame
 from .._core.labelsums import LabelSums, Rule, no_label_sums, scaled
 from .._core.moments import Moments, no_moments
-from .._core.rows import Rows
+from .._core.problem import Rows
 from .._core.types import AnyArray, Array
 from .base import Block, BlockRows, Curvature, Result, Slab
 from .passes import PartOfPass, report_as

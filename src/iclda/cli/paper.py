@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .._phrases import plural
+from .._messages import plural
 from .bars import RESUMABLE, shown_progress
 from .compare import redraw
 from .options import Jobs, Json, Quiet, Seed, explained_errors, listed, n_cores
@@ -203,8 +203,8 @@ def _benchmarks(text: str | None, data_dir: Path | None, quiet: bool) -> tuple[s
 
 
 def _run_and_draw(out: Path, quiet: bool, json: bool, **settings: Any) -> None:
+    from ..studies.drawing import check_can_report
     from ..studies.paper.study import Study, load_sets, run_study
-    from ..studies.requirements import check_can_report
 
     with explained_errors(RESUMABLE):
         check_can_report()

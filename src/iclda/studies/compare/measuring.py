@@ -16,7 +16,7 @@ from sklearn.base import clone
 from ..._core.types import AnyArray, Array
 from ..._estimators.supervised import SupervisedLDA
 from ..._messages import NoUnlabeledRowsWarning, Text, Words, message_of
-from ..._versions import versions_text
+from ..._packages import versions_text
 from ...tabular import pipeline, preprocessing
 from ..cells import Cell
 from .contestants import Contestant, Size

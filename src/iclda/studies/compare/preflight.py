@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..._core.types import AnyArray
-from ..._messages import Hint, Text
-from ..._phrases import listed, plural
+from ..._messages import Hint, Text, and_list, plural
 from ...tabular import Table, preprocessing
 from ...tabular.columns import BOOLEAN, CATEGORY, NUMBER, kinds_of
 from . import inspection
@@ -311,7 +310,7 @@ def _named(names: Iterable[str]) -> str:
     shown = names[:_MOST_NAMES]
     if len(names) > _MOST_NAMES:
         return f"{', '.join(shown)} and {len(names) - _MOST_NAMES} more"
-    return listed(shown)
+    return and_list(shown)
 
 
 def _counted(counts: Counter[str]) -> str:
