@@ -1,4 +1,4 @@
-"""Whether probabilities mean what they say."""
+"""Observed against predicted probabilities."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _PREDICTED = "the predicted class"
 class ReliabilityDisplay:
     """Observed against predicted probability, for one or several classifiers.
 
-    On the diagonal probabilities mean what they say. Vertical bars are one standard error, the
-    strip below counts the rows in every bin, and names carry the mean distance from the diagonal,
-    known as expected calibration error.
+    On the diagonal both agree. Vertical bars are one standard error, the strip below counts the
+    rows in every bin, and the legend gives the mean distance from the diagonal, known as expected
+    calibration error.
 
     Make one by ``from_estimator`` or ``from_predictions``; ``plot`` draws it again.
 
@@ -84,8 +84,8 @@ class ReliabilityDisplay:
         y : array-like of shape (n_samples,)
             Their classes; rows with the marker are left out.
         pos_label : object, default=None
-            Class whose probability is drawn. None: of two classes the second, of more the predicted
-            one, whichever it is.
+            Class whose probability is drawn. None: the second of two classes, the predicted one of
+            more.
         n_bins : int, default=10
             Number of bins.
         strategy : {"uniform", "quantile"}, default="uniform"
@@ -146,13 +146,12 @@ class ReliabilityDisplay:
         y_true : array-like of shape (n_samples,)
             Classes of the rows.
         y_prob : array-like of shape (n_samples, n_classes) or (n_samples,), or dict of them
-            Probabilities of the classes; of two classes, those of the second will do. With a dict,
-            those of each name.
+            Probabilities of the classes, or of the second of two; with a dict, those of each name.
         classes : array-like of shape (n_classes,), default=None
             The classes, in the order of the probabilities; None: those in y_true, sorted.
         pos_label : object, default=None
-            Class whose probability is drawn. None: of two classes the second, of more the predicted
-            one, whichever it is.
+            Class whose probability is drawn. None: the second of two classes, the predicted one of
+            more.
         n_bins : int, default=10
             Number of bins.
         strategy : {"uniform", "quantile"}, default="uniform"
@@ -232,7 +231,7 @@ class ReliabilityDisplay:
         return self.ax_.plot(predicted, observed, **style)[0]
 
     def _draw_legend(self) -> None:
-        """Below the diagonal, where curves are rarest; above it, if one is there, and none here."""
+        """Below the diagonal, or above it if there are points below and none above."""
         x, y = np.concatenate([line.get_xydata() for line in self.lines_.values()]).T
         is_taken = ((x > 0.35) & (y < 0.3)).any() and not ((x < 0.6) & (y > 0.7)).any()
         self.ax_.legend(
@@ -314,7 +313,7 @@ def _check_probabilities(y_prob: Any, n_rows: int, classes: AnyArray, name: str)
 def _event(
     truth: AnyArray, probabilities: Array, classes: AnyArray, code: int | None
 ) -> tuple[Array, AnyArray]:
-    """Predicted probability, and whether it came true, of every row."""
+    """Predicted probability of every row, and whether the row is of that class."""
     if code is not None:
         return probabilities[:, code], truth == classes[code]
     top = probabilities.argmax(axis=1)
