@@ -120,7 +120,8 @@ class Store:
                 f"CREATE TABLE IF NOT EXISTS rows ({', '.join(self._fields)}, "
                 f"PRIMARY KEY ({key})) WITHOUT ROWID"
             )
-        run(f"SELECT {key}, failure FROM rows LIMIT 1")
+        needed = (*_KEY, "failure") if self._row_type is FitResult else self._fields
+        run(f"SELECT {', '.join(needed)} FROM rows LIMIT 1")
         settings = self.settings()
         if (found := settings.get("format", FORMAT)) != FORMAT:
             raise StoreError(
