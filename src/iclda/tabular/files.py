@@ -8,9 +8,8 @@ import gzip
 import io
 import re
 import zlib
-from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -139,29 +138,19 @@ class CsvReader(TableReader):
 
         The columns named are text as it stands in the file.
         """
-        arrow, csv = require_for_tables("pyarrow"), require_for_tables("pyarrow.csv")
-        with self._streamed() as (file, _):
-            rows = csv.read_csv(file, **self._options(dict.fromkeys(as_text, arrow.binary())))
-            for name in as_text:
-                cells = self._convert(rows[name].combine_chunks(), arrow.string(), name)
-                rows = rows.set_column(rows.schema.get_field_index(name), name, cells)
-            return rows
+        types = dict.fromkeys(as_text, require_for_tables("pyarrow").string())
+        with self._explained(types) as (file, _):
+            options = self._options(types, self.columns)
+            return require_for_tables("pyarrow.csv").read_csv(file, **options)
 
     def batches(self, types: Mapping[str, Any]) -> Iterator[tuple[Any, float]]:
         """Blocks of a megabyte of text each; pyarrow reads some tens of them ahead."""
-        arrow, csv = require_for_tables("pyarrow"), require_for_tables("pyarrow.csv")
-        size, done, n_rows = max(self.path.stat().st_size, 1), 0, 0
-        with self._streamed() as (file, raw):
-            options = self._options(dict.fromkeys(types, arrow.binary()), include=list(types))
-            with csv.open_csv(file, **options) as reader:
-                for batch in reader:
-                    done = raw.tell() if self.is_packed else done + _BLOCK_BYTES
-                    columns = {
-                        name: self._convert(batch.column(name), kind, name, n_rows)
-                        for name, kind in types.items()
-                    }
-                    yield arrow.RecordBatch.from_pydict(columns), min(done / size, 1.0)
-                    n_rows += batch.num_rows
+        csv, options = require_for_tables("pyarrow.csv"), self._options(types, types)
+        size, done = max(self.path.stat().st_size, 1), 0
+        with self._explained(types) as (file, raw), csv.open_csv(file, **options) as reader:
+            for batch in reader:
+                done = raw.tell() if self.is_packed else done + _BLOCK_BYTES
+                yield batch, min(done / size, 1.0)
 
     def _opened(self) -> Any:
         return gzip.GzipFile(self.path) if self.is_packed else self.path.open("rb")
@@ -174,26 +163,10 @@ class CsvReader(TableReader):
         be shutting down after an interruption.
         """
         arrow = require_for_tables("pyarrow")
-        self._refuse_open_quote()
-        with _readable(self.path):
-            try:
-                with arrow.OSFile(str(self.path)) as raw:
-                    yield arrow.CompressedInputStream(raw, "gzip") if self.is_packed else raw, raw
-            except arrow.ArrowInvalid as error:
-                if self.ragged:
-                    row = self.ragged[0]
-                    raise ValueError(
-                        f"{self.path}, row {row.number}: {row.expected_columns} columns are named "
-                        f"in row 1, got {row.actual_columns} cells."
-                    ) from error
-                with self._opened() as file:
-                    if any(len(line) > _BLOCK_BYTES for line in file):
-                        raise ValueError(
-                            f"{self.path}: a row is over a megabyte of text."
-                        ) from error
-                raise
+        with arrow.OSFile(str(self.path)) as raw:
+            yield arrow.CompressedInputStream(raw, "gzip") if self.is_packed else raw, raw
 
-    def _options(self, types: Mapping[str, Any], include: Sequence[str] = ()) -> dict[str, Any]:
+    def _options(self, types: Mapping[str, Any], columns: Iterable[str]) -> dict[str, Any]:
         csv = require_for_tables("pyarrow.csv")
 
         def note_ragged(row: Any) -> str:
@@ -218,40 +191,64 @@ class CsvReader(TableReader):
                 decimal_point=self.decimal,
                 null_values=list(EMPTY_WORDS),
                 column_types=dict(types),
-                include_columns=list(include),
+                include_columns=list(columns),
             ),
         }
 
-    def _convert(self, cells: Any, kind: Any, name: str, n_before: int = 0) -> Any:
-        """Cells of bytes in an Arrow type; an error names the first that does not fit."""
-        arrow = require_for_tables("pyarrow")
-
-        def is_misfit_before(n_cells: int) -> bool:
+    @contextmanager
+    def _explained(self, types: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
+        """The streams; errors of pyarrow become ValueErrors with row, column and value."""
+        self._refuse_open_quote()
+        with _readable(self.path):
             try:
-                self._cast(cells[:n_cells], kind)
-            except arrow.ArrowInvalid:
-                return True
-            return False
+                with self._streamed() as streams:
+                    yield streams
+            except require_for_tables("pyarrow").ArrowInvalid:
+                if self.ragged:
+                    row = self.ragged[0]
+                    raise ValueError(
+                        f"{self.path}, row {row.number}: {row.expected_columns} columns are named "
+                        f"in row 1, got {row.actual_columns} cells."
+                    ) from None
+                with self._opened() as file:
+                    if any(len(line) > _BLOCK_BYTES for line in file):
+                        raise ValueError(
+                            f"{self.path}: a row is over a megabyte of text."
+                        ) from None
+                self._refuse_misfits(types)
+                raise
 
-        try:
-            return self._cast(cells, kind)
-        except arrow.ArrowInvalid as error:
-            index = bisect_left(range(1, len(cells) + 1), True, key=is_misfit_before)
-            wanted = {each.arrow: each.cell for each in COLUMN_TYPES}[str(kind)]
-            raise ValueError(
-                f"{self.path}, row {n_before + index + self.first_row}, column {name!r}: must hold "
-                f"{wanted}, got {cells[index].as_py().decode(errors='replace')!r}."
-            ) from error
+    def _refuse_misfits(self, types: Mapping[str, Any]) -> None:
+        """Read all cells as bytes, and raise a ValueError for the first that does not fit."""
+        arrow, csv = require_for_tables("pyarrow"), require_for_tables("pyarrow.csv")
+        row = self.first_row
+        with self._streamed() as (file, _):
+            options = self._options(dict.fromkeys(types, arrow.binary()), types)
+            for batch in csv.open_csv(file, **options):
+                for name, kind in types.items():
+                    cells = batch.column(name)
+                    if self._has_misfit(cells, kind):
+                        places = range(len(cells))
+                        index = next(k for k in places if self._has_misfit(cells[k : k + 1], kind))
+                        wanted = {each.arrow: each.cell for each in COLUMN_TYPES}[str(kind)]
+                        found = cells[index].as_py().decode(errors="replace")
+                        raise ValueError(
+                            f"{self.path}, row {row + index}, column {name!r}: must hold {wanted}, "
+                            f"got {found!r}."
+                        ) from None
+                row += batch.num_rows
 
-    def _cast(self, cells: Any, kind: Any) -> Any:
+    def _has_misfit(self, cells: Any, kind: Any) -> bool:
         arrow, compute = require_for_tables("pyarrow"), require_for_tables("pyarrow.compute")
-        texts = cells.cast(arrow.string())
-        if kind == arrow.string():
-            return texts
-        texts = compute.utf8_trim_whitespace(texts)
-        is_empty = compute.is_in(texts, arrow.array(EMPTY_WORDS))
-        texts = compute.if_else(is_empty, None, texts)
-        return compute.replace_substring(texts, self.decimal, ".").cast(kind)
+        try:
+            texts = cells.cast(arrow.string())  # fails if they are not UTF-8
+            if kind != arrow.string():
+                texts = compute.utf8_trim_whitespace(texts)
+                is_known = compute.invert(compute.is_in(texts, arrow.array(EMPTY_WORDS)))
+                compute.replace_substring(texts.filter(is_known), self.decimal, ".").cast(kind)
+        except arrow.ArrowInvalid:
+            return True
+        return False
 
     def _decode(self, start: bytes) -> str:
         # A character cut in two by the end of the block is left out; an invalid one is an error.
@@ -335,22 +332,21 @@ def appending(path: Path, suffix: str, columns: Sequence[str]) -> Iterator[Appen
     """A function that appends rows to a new CSV or Parquet file."""
     pandas, arrow = require_for_tables("pandas"), require_for_tables("pyarrow")
     with ExitStack() as opened:
-        writers: list[Any] = []  # one, made once the first rows have given the types
+        if suffix.lower() == ".csv":
+            file = opened.enter_context(path.open("x", newline="", encoding="utf-8"))
 
-        def append(rows: Mapping[str, Any]) -> None:
-            if suffix.lower() == ".csv":
-                frame = pandas.DataFrame({name: _cells(column) for name, column in rows.items()})
-                if not writers:
-                    file = path.open("x", newline="", encoding="utf-8")
-                    writers.append(opened.enter_context(file))
-                frame.to_csv(
-                    writers[0], index=False, header=not writers[0].tell(), lineterminator="\n"
-                )
-            else:
+            def append(rows: Mapping[str, Any]) -> None:
+                frame = pandas.DataFrame({name: _cells(rows[name]) for name in columns})
+                frame.to_csv(file, index=False, header=not file.tell(), lineterminator="\n")
+        else:
+            writers: list[Any] = []  # one, once the first rows have given the types
+
+            def append(rows: Mapping[str, Any]) -> None:
                 table = arrow.table({name: rows[name] for name in columns})
                 if not writers:
-                    file = require_for_tables("pyarrow.parquet").ParquetWriter(path, table.schema)
-                    writers.append(opened.enter_context(file))
+                    parquet = require_for_tables("pyarrow.parquet")
+                    writer = parquet.ParquetWriter(path, table.schema)
+                    writers.append(opened.enter_context(writer))
                 writers[0].write_table(table)
 
         yield append
