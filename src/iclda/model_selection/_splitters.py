@@ -4,42 +4,58 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import _num_samples
 
 from .._core.types import AnyArray
-from .._estimators.labels import Labels, encode_labels
-from ._checks import (
-    check_count,
-    check_flag,
-    check_lengths,
-    check_test_size,
-    n_tested_of,
-    require_groups_for_folds,
-    require_rows_for_folds,
-    require_rows_for_test,
-    require_two_groups,
-    stranded,
+from .._estimators.labels import Labels, encode_labels, plain
+from ._masking import check_count, is_whole
+from ._stratified import (
+    LabeledGroups,
+    find_labeled_groups,
+    fold_of_groups,
+    fold_of_rows,
+    tested_groups,
+    tested_rows,
 )
-from ._dealing import fold_of_groups, fold_of_rows, tested_groups, tested_rows
-from ._groups import LabeledGroups, find_labeled_groups
+
+
+def check_lengths(X: Any, y: Any, groups: Any = None) -> None:
+    """One label, and one group if there are any, for every row."""
+    given = {"X": (X, "rows"), "y": (y, "labels"), "groups": (groups, "entries")}
+    known = {name: (_num_samples(v), noun) for name, (v, noun) in given.items() if v is not None}
+    if len({n for n, _ in known.values()}) > 1:
+        counts = ", ".join(f"{name} has {n} {noun}" for name, (n, noun) in known.items())
+        raise ValueError(f"Found input variables with inconsistent numbers of samples: {counts}.")
 
 
 class SemiSupervisedSplitter(BaseCrossValidator):
-    """Unlabeled rows train; subclasses say which labeled rows, or groups of them, are tested."""
+    """Unlabeled rows train; subclasses choose which labeled rows, or groups of them, are tested."""
 
     # As scikit-learn's splitters for groups: with metadata routing on, groups reach split unasked.
     __metadata_request__split: ClassVar[dict[str, bool]] = {"groups": True}
 
-    unlabeled: Any
-    train_on_tested_groups: bool
-    random_state: Any
+    n_repeats = 1
+
+    def __init__(
+        self, n_splits: int, unlabeled: Any, train_on_tested_groups: bool, random_state: Any
+    ) -> None:
+        if not isinstance(train_on_tested_groups, (bool, np.bool_)):
+            raise ValueError(
+                f"train_on_tested_groups must be True or False, got {train_on_tested_groups!r}."
+            )
+        self.n_splits = n_splits
+        self.unlabeled = unlabeled
+        self.train_on_tested_groups = bool(train_on_tested_groups)
+        self.random_state = random_state
 
     def split(self, X: Any, y: Any, groups: Any = None) -> Iterator[tuple[AnyArray, AnyArray]]:
-        """Row numbers to train on and to test, split by split.
+        """Indices of rows to train on and to test, split by split.
 
         Parameters
         ----------
@@ -54,55 +70,54 @@ class SemiSupervisedSplitter(BaseCrossValidator):
         Yields
         ------
         train : ndarray
-            Numbers of the rows to train on, labeled and unlabeled, in ascending order.
+            Indices of the rows to train on, labeled and unlabeled, in ascending order.
         test : ndarray
-            Numbers of the labeled rows to test, in ascending order.
+            Indices of the labeled rows to test, in ascending order.
         """
         check_lengths(X, y, groups)
         labels = encode_labels(y, self.unlabeled)
-        rng = check_random_state(self.random_state)
-        if groups is None:
-            splits = self._split_rows(labels, rng)
-        else:
-            splits = self._split_groups(labels, find_labeled_groups(groups, labels), rng)
-        for is_left_out in splits:
+        found = None if groups is None else find_labeled_groups(groups, labels)
+        for is_tested in self._choose(labels, found, check_random_state(self.random_state)):
+            is_left_out = np.zeros(len(labels.codes), dtype=bool)
+            if found is None:
+                is_left_out[labels.is_labeled] = is_tested
+            else:
+                is_left_out = found.contains(is_tested)
+                if self.train_on_tested_groups:
+                    is_left_out &= labels.is_labeled
             yield np.flatnonzero(~is_left_out), np.flatnonzero(is_left_out & labels.is_labeled)
 
-    def _split_rows(self, labels: Labels, rng: np.random.RandomState) -> Iterator[AnyArray]:
-        codes = labels.codes[labels.is_labeled]
-        for is_tested in self._tested_rows(labels.classes, codes, rng):
-            is_left_out = np.zeros(len(labels.codes), dtype=bool)
-            is_left_out[labels.is_labeled] = is_tested
-            yield is_left_out
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Number of splits; those of every repeat, where there are repeats.
 
-    def _split_groups(
-        self, labels: Labels, groups: LabeledGroups, rng: np.random.RandomState
-    ) -> Iterator[AnyArray]:
-        require_two_groups(labels.classes, groups)
-        for is_tested in self._tested_groups(labels.classes, groups, rng):
-            is_left_out = groups.rows_of(is_tested)
-            if self.train_on_tested_groups:
-                is_left_out &= labels.is_labeled
-            yield is_left_out
+        Parameters
+        ----------
+        X : object, default=None
+            Ignored.
+        y : object, default=None
+            Ignored.
+        groups : object, default=None
+            Ignored.
 
-    @abstractmethod
-    def _tested_rows(
-        self, classes: AnyArray, codes: AnyArray, rng: np.random.RandomState
-    ) -> Iterator[AnyArray]:
-        """Which labeled rows are tested, split by split."""
+        Returns
+        -------
+        n_splits : int
+            How many pairs ``split`` yields.
+        """
+        return self.n_splits * self.n_repeats
 
     @abstractmethod
-    def _tested_groups(
-        self, classes: AnyArray, groups: LabeledGroups, rng: np.random.RandomState
+    def _choose(
+        self, labels: Labels, groups: LabeledGroups | None, rng: np.random.RandomState
     ) -> Iterator[AnyArray]:
-        """Which groups are tested, split by split."""
+        """Which labeled rows are tested, or which groups if there are any, split by split."""
 
 
 class SemiSupervisedKFold(SemiSupervisedSplitter):
     """K folds of the labeled rows; unlabeled rows train in every split and are never tested.
 
     One exception: with ``groups``, unlabeled rows of the groups that a split tests do not train in
-    it, unless ``train_on_tested_groups`` says so. They would tell what these groups look like.
+    it, unless ``train_on_tested_groups`` is True: they would show what these groups look like.
 
     In every repeat each labeled row is tested exactly once. Folds are stratified: without groups,
     two folds differ by at most one row, in all and in every class, and every fold tests every
@@ -118,7 +133,7 @@ class SemiSupervisedKFold(SemiSupervisedSplitter):
     n_splits : int, default=5
         Number of folds, at least 2. Every class needs that many labeled rows.
     n_repeats : int, default=1
-        How often the rows are dealt out anew.
+        Number of times that the rows are divided into folds.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y, as of the classifier. None or NaN: a missing y.
     train_on_tested_groups : bool, default=False
@@ -147,47 +162,18 @@ class SemiSupervisedKFold(SemiSupervisedSplitter):
         train_on_tested_groups: bool = False,
         random_state: Any = None,
     ) -> None:
-        self.n_splits = check_count("n_splits", n_splits, 2)
+        n_splits = check_count("n_splits", n_splits, 2)
         self.n_repeats = check_count("n_repeats", n_repeats, 1)
-        self.unlabeled = unlabeled
-        self.train_on_tested_groups = check_flag("train_on_tested_groups", train_on_tested_groups)
-        self.random_state = random_state
+        super().__init__(n_splits, unlabeled, train_on_tested_groups, random_state)
 
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """Number of splits: folds times repeats.
-
-        Parameters
-        ----------
-        X : object, default=None
-            Ignored.
-        y : object, default=None
-            Ignored.
-        groups : object, default=None
-            Ignored.
-
-        Returns
-        -------
-        n_splits : int
-            How many pairs ``split`` yields.
-        """
-        return self.n_splits * self.n_repeats
-
-    def _tested_rows(
-        self, classes: AnyArray, codes: AnyArray, rng: np.random.RandomState
+    def _choose(
+        self, labels: Labels, groups: LabeledGroups | None, rng: np.random.RandomState
     ) -> Iterator[AnyArray]:
-        require_rows_for_folds(classes, np.bincount(codes), self.n_splits)
         for _ in range(self.n_repeats):
-            folds = fold_of_rows(codes, self.n_splits, rng)
-            yield from (folds == fold for fold in range(self.n_splits))
-
-    def _tested_groups(
-        self, classes: AnyArray, groups: LabeledGroups, rng: np.random.RandomState
-    ) -> Iterator[AnyArray]:
-        require_groups_for_folds(groups, self.n_splits)
-        for _ in range(self.n_repeats):
-            folds = fold_of_groups(groups.counts, self.n_splits, rng)
-            if folds is None:
-                raise stranded(groups, f"n_splits={self.n_splits} folds", "another n_splits")
+            if groups is None:
+                folds = fold_of_rows(labels, self.n_splits, rng)
+            else:
+                folds = fold_of_groups(groups, self.n_splits, rng)
             yield from (folds == fold for fold in range(self.n_splits))
 
 
@@ -201,7 +187,7 @@ class SemiSupervisedShuffleSplit(SemiSupervisedSplitter):
     With ``groups``, whole groups are tested, drawn so that about ``test_size`` of the labeled rows
     of every class is in them. A group much larger than that is tested only if all are.
     Unlabeled rows of tested groups do not train in that split, unless ``train_on_tested_groups``
-    says so: they would tell what these groups look like.
+    is True: they would show what these groups look like.
 
     Parameters
     ----------
@@ -238,46 +224,21 @@ class SemiSupervisedShuffleSplit(SemiSupervisedSplitter):
         train_on_tested_groups: bool = False,
         random_state: Any = None,
     ) -> None:
-        self.n_splits = check_count("n_splits", n_splits, 1)
-        self.test_size = check_test_size(test_size)
-        self.unlabeled = unlabeled
-        self.train_on_tested_groups = check_flag("train_on_tested_groups", train_on_tested_groups)
-        self.random_state = random_state
+        n_splits = check_count("n_splits", n_splits, 1)
+        is_count = is_whole(test_size) and test_size >= 1
+        if not is_count and not (isinstance(test_size, Real) and 0 < float(test_size) < 1):
+            raise ValueError(
+                "test_size must be a share of the labeled rows between 0 and 1, for example 0.2, "
+                f"or their number, a whole number of at least 1; got {plain(test_size)!r}."
+            )
+        self.test_size = plain(test_size)
+        super().__init__(n_splits, unlabeled, train_on_tested_groups, random_state)
 
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """Number of splits.
-
-        Parameters
-        ----------
-        X : object, default=None
-            Ignored.
-        y : object, default=None
-            Ignored.
-        groups : object, default=None
-            Ignored.
-
-        Returns
-        -------
-        n_splits : int
-            How many pairs ``split`` yields.
-        """
-        return self.n_splits
-
-    def _tested_rows(
-        self, classes: AnyArray, codes: AnyArray, rng: np.random.RandomState
+    def _choose(
+        self, labels: Labels, groups: LabeledGroups | None, rng: np.random.RandomState
     ) -> Iterator[AnyArray]:
-        require_rows_for_test(classes, np.bincount(codes))
-        n_tested = n_tested_of(self.test_size, len(codes), len(classes))
         for _ in range(self.n_splits):
-            yield tested_rows(codes, n_tested, rng)
-
-    def _tested_groups(
-        self, classes: AnyArray, groups: LabeledGroups, rng: np.random.RandomState
-    ) -> Iterator[AnyArray]:
-        n_labeled = int(groups.counts.sum())
-        share = n_tested_of(self.test_size, n_labeled, len(classes)) / n_labeled
-        for _ in range(self.n_splits):
-            is_tested = tested_groups(groups.counts, share, rng)
-            if is_tested is None:
-                raise stranded(groups, f"test_size={self.test_size}", "a smaller test_size")
-            yield is_tested
+            if groups is None:
+                yield tested_rows(labels, self.test_size, rng)
+            else:
+                yield tested_groups(groups, self.test_size, rng)

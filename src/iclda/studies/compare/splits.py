@@ -12,7 +12,7 @@ import numpy as np
 from ..._core.types import AnyArray
 from ..._estimators.labels import Labels, encode_labels
 from ...model_selection import SemiSupervisedKFold
-from ...model_selection.parts import Part, arrange
+from ...model_selection._masking import OrderedSplit, order_split
 from ..cells import Cell
 from ..resampling import rng_of
 from .results import COMPARISON, UNLABELED
@@ -88,13 +88,13 @@ class Splits:
         n_hidden = self.n_training - self.n_used
         return int((~self.labels.is_labeled).sum()) + n_hidden
 
-    def part(self, number: int) -> Part:
+    def part(self, number: int) -> OrderedSplit:
         """A split, with its training rows in random order."""
         is_tested = np.zeros(len(self.y), dtype=bool)
         is_tested[self.tests[number]] = True
         seed = int(rng_of(self.seed, "rows", number).integers(2**31))
         train, test = np.flatnonzero(~is_tested), self.tests[number]
-        return arrange(self.labels, train, test, self.min_per_class, seed)
+        return order_split(self.labels, train, test, self.min_per_class, seed)
 
     def take(self, cell: Cell) -> Take:
         """The rows of a cell."""

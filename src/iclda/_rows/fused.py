@@ -1,0 +1,314 @@
+"""Passes over rows on a GPU that read every row once, by the Triton kernels of ``kernels``.
+
+They apply where torch and Triton are installed, the rows are on a GPU in single or half precision,
+and there are not too many columns or classes. All other sums, and all after a kernel that could not
+be built, are formed block by block (``device.BlockPasses``).
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from .._core.frame import Frame
+from .._core.labelsums import LabelSums, LinearRule
+from .._core.moments import Moments
+from .._core.types import Array
+from .base import Result
+from .device_sums import (
+    boundary_scatter,
+    from_parts,
+    in_single,
+    is_out_of_memory,
+    lost_to_rounding,
+    pairs,
+)
+from .passes import report
+
+_CHUNK_ROWS = 2048  # added up in single precision
+_WIDEST = 1024  # columns of a tile
+_WIDEST_SQUARE = 128  # columns whose squares fit into the registers
+_MOST_CLASSES = 32
+_LARGEST_SCALE = 2.0**60  # squares of scaled rows stay within single precision
+_DTYPES = "torch.float32", "torch.float16", "torch.bfloat16"
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Columns and rows of a tile, programs per processor and their warps."""
+
+    width: int
+    tile: int
+    per_processor: int
+    warps: int
+    stages: int  # tiles being loaded
+
+
+def padded_to(n: int) -> int:
+    """Next power of two >= n, at least 16: the smallest side of a product of tiles."""
+    return max(16, 1 << (n - 1).bit_length())
+
+
+def n_chunks(X: Any) -> int:
+    return int(-(-X.shape[0] // _CHUNK_ROWS))
+
+
+def cut_rows(n_features: int, X: Any) -> Cut:
+    """For one score a row: small tiles, of which several are being loaded."""
+    width = padded_to(n_features)
+    # Rows that do not begin at a multiple of 16 bytes load in small pieces, too many at a time.
+    is_aligned = X.stride(0) * X.element_size() % 16 == 0
+    tile = max(2, min(32, 2048 // width))
+    return Cut(width, tile, 8, warps=4 if width <= 64 else 8, stages=4 if is_aligned else 1)
+
+
+def cut_squares(n_features: int, *, is_double: bool = False) -> Cut:
+    """For products of a tile with itself."""
+    width = padded_to(n_features)
+    if width <= 32:
+        return Cut(width, 32, per_processor=8, warps=2, stages=3)
+    tile = 32 if is_double else 16
+    if width <= 64:
+        return Cut(width, tile, per_processor=2, warps=4, stages=3)
+    return Cut(width, tile, per_processor=1, warps=8, stages=3)
+
+
+def cut_classes(n_features: int) -> Cut:
+    """For products of a tile with the coefficients of many classes."""
+    width = padded_to(n_features)
+    tile, per_processor = (128, 4) if width <= 32 else (64, 2)
+    return Cut(width, tile, per_processor, warps=4, stages=1)
+
+
+def can_fuse(X: Any) -> bool:
+    """Whether the kernels read rows of this device, dtype and layout."""
+    if os.environ.get("ICLDA_FUSED") == "0" or not _has_kernels():
+        return False
+    tensor = _as_tensor(X)
+    if tensor is None or tensor.shape[0] == 0 or not 0 < tensor.shape[1] <= _WIDEST:
+        return False
+    return str(tensor.dtype) in _DTYPES and tensor.stride(1) == 1
+
+
+@cache
+def _has_kernels() -> bool:
+    try:
+        import torch  # noqa: F401
+
+        from . import kernels  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def _as_tensor(X: Any) -> Any:
+    """A GPU array of any library as a torch tensor that shares its memory; None if there is none.
+
+    Triton's interpreter, which checks kernels without a GPU, takes tensors of the CPU.
+    """
+    import torch
+
+    try:
+        tensor = X if isinstance(X, torch.Tensor) else torch.from_dlpack(X)
+    except (AttributeError, BufferError, RuntimeError, TypeError, ValueError):
+        return None
+    is_interpreted = os.environ.get("TRITON_INTERPRET") == "1"
+    return tensor if tensor.is_cuda or is_interpreted else None
+
+
+class FusedPasses:
+    """The rows of a GPU array and their weights (single precision, or None). See ``can_fuse``.
+
+    Methods return None where no kernel applies.
+    """
+
+    def __init__(self, X: Any, weights: Any) -> None:
+        self._X = _as_tensor(X)
+        self._weights = None if weights is None else _as_tensor(weights)
+        self._is_broken = False
+
+    @property
+    def _n_features(self) -> int:
+        return int(self._X.shape[1])
+
+    def moments_from_one(self, frame: Frame, weight: float) -> Array | None:
+        """(1 + d, 1 + d): weighted sum of (1, u)(1, u)'; ``weight`` is that of all rows."""
+        if self._n_features > _WIDEST_SQUARE:
+            return None
+        return self._attempt(lambda: self._moments(frame, weight))
+
+    def label_sums(
+        self, rule: LinearRule, frame: Frame, moments: Moments, *, curvature: bool
+    ) -> LabelSums | None:
+        """Label sums; ``moments`` are those of all rows in the frame."""
+        if not self._takes(rule, frame, curvature=curvature):
+            return None
+
+        def label_sums(rule: LinearRule, used: Frame, *_: Any, curvature: bool) -> LabelSums:
+            if rule.n_classes > 2:
+                return self._many_classes(rule, used, curvature=curvature)
+            mean = moments.mean - (used.origin - frame.origin) / frame.scale
+            total = moments.weight * np.concatenate([[1.0], mean])
+            return self._two_classes(rule, used, total, curvature=curvature)
+
+        return self._attempt(lambda: in_single(label_sums, rule, frame, None, curvature=curvature))
+
+    def _takes(self, rule: LinearRule, frame: Frame, *, curvature: bool) -> bool:
+        if not np.isfinite(rule.intercept).all() or rule.n_classes > _MOST_CLASSES:
+            return False
+        if np.abs(np.log2(frame.scale)).max() > np.log2(_LARGEST_SCALE):
+            return False
+        if curvature and not rule.is_soft:
+            return False
+        is_narrow = self._n_features <= _WIDEST_SQUARE
+        return is_narrow or (rule.n_classes == 2 and not curvature)
+
+    def _attempt(self, read: Callable[[], Result]) -> Result | None:
+        """The result of a pass; None, with a warning, if its kernel cannot be built or run."""
+        if self._is_broken:
+            return None
+        try:
+            found = read()
+        except Exception as error:
+            if is_out_of_memory(error):
+                return None
+            self._is_broken = True
+            reason = str(error).strip().partition("\n")[0][:200]
+            warnings.warn(
+                f"The GPU kernels could not be used ({type(error).__name__}: {reason}): sums are "
+                "formed by array functions, which takes longer. ICLDA_FUSED=0 turns kernels off.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+            return None
+        report(self._X.shape[0], self._X.shape[0])
+        return found
+
+    def _moments(self, frame: Frame, weight: float) -> Array:
+        cut = cut_squares(self._n_features, is_double=True)
+        sums, squares = self._zeros(cut, cut.width), self._zeros(cut, cut.width, cut.width)
+        in_frame = self._put(frame.origin, 1 / frame.scale, dtype=np.float64)
+        self._launch("moments", cut, *in_frame, sums, squares)
+        return self._assembled(weight, _added(sums), _added(squares))
+
+    def _two_classes(
+        self, rule: LinearRule, frame: Frame, total: Array, *, curvature: bool
+    ) -> LabelSums:
+        """``total``: weight and sum of all rows, of which the second class gets the rest."""
+        d = self._n_features
+        cut = cut_squares(d) if curvature else cut_rows(d, self._X)
+        sums = self._zeros(cut, 3 + 2 * cut.width)
+        squares = self._zeros(cut, cut.width, cut.width) if curvature else sums
+        lead, intercept = rule.coef[:, 0] - rule.coef[:, 1], rule.intercept[0] - rule.intercept[1]
+        single = float(np.float32(intercept))
+        self._launch(
+            "two_classes",
+            cut,
+            *self._put(frame.origin, 1 / frame.scale, lead),
+            sums,
+            squares,
+            scalars=(single, rule.tie),
+            IS_SOFT=rule.is_soft,
+            CURVATURE=curvature,
+        )
+        count, log_sum, spread, *of_rows = _added(sums)
+        first = np.array([count, *of_rows[:d]])
+        second_rule = np.concatenate([rule.intercept[1:], rule.coef[:, 1]])
+        # See lost_to_rounding: here it is the lead that was rounded.
+        lost = np.concatenate([[intercept - single], lead - lead.astype(np.float32)])
+        by_class = np.array([first, total - first])
+        bend = None
+        if curvature:
+            part = self._assembled(spread, np.array(of_rows[cut.width :]), _added(squares))
+            bend = boundary_scatter([part], 2)
+        log_sum += second_rule @ total + lost @ first
+        return LabelSums(by_class[:, 0], by_class[:, 1:], float(log_sum), curvature=bend)
+
+    def _many_classes(self, rule: LinearRule, frame: Frame, *, curvature: bool) -> LabelSums:
+        d, n_classes = rule.coef.shape
+        padded = padded_to(n_classes)
+        cut = cut_classes(d)
+        sums, counts = self._zeros(cut, padded, cut.width), self._zeros(cut, 1 + padded)
+        arrays = self._put(frame.origin, 1 / frame.scale, rule.coef, rule.intercept)
+        settings = {"CLASSES": n_classes, "PADDED": padded}
+        self._launch("many_classes", cut, *arrays, sums, counts, IS_SOFT=rule.is_soft, **settings)
+        log_sum, *weights = _added(counts)[: 1 + n_classes]
+        found = LabelSums(np.array(weights), _added(sums)[:n_classes, :d], float(log_sum))
+        found = replace(found, log_sum=found.log_sum + lost_to_rounding(rule, found))
+        if not curvature:
+            return found
+        parts = [self._spread(arrays, pair, settings) for pair in pairs(n_classes)]
+        return replace(found, curvature=boundary_scatter(parts, n_classes))
+
+    def _spread(self, arrays: list[Any], pair: tuple[int, int], settings: dict[str, int]) -> Array:
+        """(1 + d, 1 + d): scatter of (1, u) by the product of the shares of two classes."""
+        cut = cut_squares(self._n_features)
+        sums, squares = self._zeros(cut, 1 + cut.width), self._zeros(cut, cut.width, cut.width)
+        self._launch("spread_between", cut, *arrays, sums, squares, scalars=pair, **settings)
+        weight, *of_rows = _added(sums)
+        return self._assembled(weight, np.array(of_rows), _added(squares))
+
+    def _assembled(self, weight: float, sums: Array, squares: Array) -> Array:
+        d = self._n_features
+        return from_parts(np.array([weight]), sums[:d], squares[:d, :d])
+
+    def _launch(
+        self, name: str, cut: Cut, *arrays: Any, scalars: Any = (), **settings: Any
+    ) -> None:
+        """Run a kernel on all rows; ``arrays`` as it takes them after rows and weights."""
+        import torch
+
+        from . import kernels
+
+        X, weights = self._X, self._weights
+        with torch.cuda.device_of(X):
+            getattr(kernels, name)[(arrays[-1].shape[0],)](
+                X,
+                X if weights is None else weights,
+                *arrays,
+                X.shape[0],
+                n_chunks(X),
+                *scalars,
+                FEATURES=X.shape[1],
+                STRIDE=X.stride(0),
+                WIDTH=cut.width,
+                TILE=cut.tile,
+                TILES=_CHUNK_ROWS // cut.tile,
+                STAGES=cut.stages,
+                HAS_WEIGHTS=weights is not None,
+                num_warps=cut.warps,
+                **settings,
+            )
+
+    def _zeros(self, cut: Cut, *shape: int) -> Any:
+        """Room for the sums of every program."""
+        import torch
+
+        X = self._X
+        n_programs = min(n_chunks(X), cut.per_processor * _n_processors(X.device))
+        return torch.zeros((n_programs, *shape), dtype=torch.float64, device=X.device)
+
+    def _put(self, *arrays: Array, dtype: type[np.floating[Any]] = np.float32) -> list[Any]:
+        import torch
+
+        return [torch.asarray(a.astype(dtype), device=self._X.device) for a in arrays]
+
+
+def _added(parts: Any) -> Array:
+    """Sums of all programs, in memory."""
+    found: Array = parts.sum(dim=0).cpu().numpy()
+    return found
+
+
+def _n_processors(device: Any) -> int:
+    import torch
+
+    if device.type != "cuda":
+        return 2
+    return int(torch.cuda.get_device_properties(device).multi_processor_count)

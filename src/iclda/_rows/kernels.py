@@ -1,0 +1,299 @@
+"""GPU kernels in Triton that read every row once: label it, and add it up in registers.
+
+A program takes chunks of rows in turn, and a chunk tile by tile. Labels and the sums of one chunk
+are formed in single precision, moments in double; every program adds its chunks up in double
+precision, in an order that is the same in every run. Rows are read as u = (x - origin) x inverse,
+columns beyond the last as 0.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def _columns(ORIGIN, INVERSE, FEATURES: tl.constexpr, WIDTH: tl.constexpr):
+    """Indices of the columns, which of them exist, their origins and inverse scales."""
+    cols = tl.arange(0, WIDTH)
+    is_col = cols < FEATURES
+    origin = tl.load(ORIGIN + cols, mask=is_col, other=0.0)
+    inverse = tl.load(INVERSE + cols, mask=is_col, other=0.0)
+    return cols, is_col, origin, inverse
+
+
+@triton.jit
+def _tile(
+    X,
+    WEIGHTS,
+    start,
+    n_rows,
+    cols,
+    is_col,
+    STRIDE: tl.constexpr,
+    TILE: tl.constexpr,
+    HAS_WEIGHTS: tl.constexpr,
+):
+    """(TILE, WIDTH) rows as they are, and (TILE,) weights: 0 beyond the last row."""
+    lanes = tl.arange(0, TILE)
+    is_row = lanes < n_rows - start
+    offsets = lanes[:, None] * STRIDE + cols[None, :]
+    x = tl.load(X + start * STRIDE + offsets, mask=is_row[:, None] & is_col[None, :], other=0.0)
+    if HAS_WEIGHTS:
+        weight = tl.load(WEIGHTS + start + lanes, mask=is_row, other=0.0)
+    else:
+        weight = tl.where(is_row, 1.0, 0.0)
+    return x, weight
+
+
+@triton.jit(do_not_specialize=["n_rows", "n_chunks"])
+def moments(
+    X,
+    WEIGHTS,
+    ORIGIN,
+    INVERSE,
+    SUMS,  # (programs, WIDTH) float64
+    SQUARES,  # (programs, WIDTH, WIDTH) float64, zeros
+    n_rows,
+    n_chunks,
+    FEATURES: tl.constexpr,
+    STRIDE: tl.constexpr,
+    WIDTH: tl.constexpr,
+    TILE: tl.constexpr,
+    TILES: tl.constexpr,
+    STAGES: tl.constexpr,
+    HAS_WEIGHTS: tl.constexpr,
+):
+    """Weighted sums of u and of u u', all in double precision."""
+    program = tl.program_id(0).to(tl.int64)
+    cols, is_col, origin, inverse = _columns(ORIGIN, INVERSE, FEATURES, WIDTH)
+    into = SQUARES + program * (WIDTH * WIDTH) + cols[:, None] * WIDTH + cols[None, :]
+    sums = tl.zeros((TILE, WIDTH), tl.float64)
+    for chunk in range(program, n_chunks, tl.num_programs(0)):
+        squares = tl.zeros((WIDTH, WIDTH), tl.float64)
+        for t in tl.range(0, TILES, num_stages=STAGES):
+            start = (chunk * TILES + t) * TILE
+            x, weight = _tile(X, WEIGHTS, start, n_rows, cols, is_col, STRIDE, TILE, HAS_WEIGHTS)
+            u = (x.to(tl.float64) - origin[None, :]) * inverse[None, :]
+            weight = weight.to(tl.float64)
+            sums += u * weight[:, None]
+            # One operand instead of two; without weights the entries are 0 and 1, their own roots.
+            u *= (tl.sqrt(weight) if HAS_WEIGHTS else weight)[:, None]
+            squares = tl.dot(tl.trans(u), u, squares, out_dtype=tl.float64)
+        tl.store(into, tl.load(into) + squares)
+    tl.store(SUMS + program * WIDTH + cols, tl.sum(sums, axis=0))
+
+
+@triton.jit(do_not_specialize=["n_rows", "n_chunks"])
+def two_classes(
+    X,
+    WEIGHTS,
+    ORIGIN,
+    INVERSE,
+    COEF,  # (d,): how far the first class is ahead
+    SUMS,  # (programs, 3 + 2 WIDTH) float64: count, log-sum-exp, spread; sums of u by the first two
+    SQUARES,  # (programs, WIDTH, WIDTH) float64, zeros: of u u' by spread
+    n_rows,
+    n_chunks,
+    intercept,
+    tie,
+    FEATURES: tl.constexpr,
+    STRIDE: tl.constexpr,
+    WIDTH: tl.constexpr,
+    TILE: tl.constexpr,
+    TILES: tl.constexpr,
+    STAGES: tl.constexpr,
+    HAS_WEIGHTS: tl.constexpr,
+    IS_SOFT: tl.constexpr,
+    CURVATURE: tl.constexpr,
+):
+    """Weight and sum of the rows of the first class; on request scatter by g (1 - g) too."""
+    program = tl.program_id(0).to(tl.int64)
+    cols, is_col, origin, inverse = _columns(ORIGIN, INVERSE, FEATURES, WIDTH)
+    coef = tl.load(COEF + cols, mask=is_col, other=0.0)
+    all_sums = tl.zeros((WIDTH,), tl.float64)
+    all_counts = tl.zeros((TILE,), tl.float64)
+    all_logs = tl.zeros((TILE,), tl.float64)
+    if CURVATURE:
+        into = SQUARES + program * (WIDTH * WIDTH) + cols[:, None] * WIDTH + cols[None, :]
+        all_spreads = tl.zeros((TILE,), tl.float64)
+        all_spread_sums = tl.zeros((WIDTH,), tl.float64)
+    for chunk in range(program, n_chunks, tl.num_programs(0)):
+        sums = tl.zeros((TILE, WIDTH), tl.float32)
+        counts = tl.zeros((TILE,), tl.float32)
+        logs = tl.zeros((TILE,), tl.float32)
+        if CURVATURE:
+            spreads = tl.zeros((TILE,), tl.float32)
+            spread_sums = tl.zeros((TILE, WIDTH), tl.float32)
+            squares = tl.zeros((WIDTH, WIDTH), tl.float32)
+        for t in tl.range(0, TILES, num_stages=STAGES):
+            start = (chunk * TILES + t) * TILE
+            x, weight = _tile(X, WEIGHTS, start, n_rows, cols, is_col, STRIDE, TILE, HAS_WEIGHTS)
+            u = (x.to(tl.float32) - origin[None, :]) * inverse[None, :]
+            lead = tl.sum(u * coef[None, :], axis=1) + intercept
+            top = tl.maximum(lead, 0.0)
+            if IS_SOFT:
+                behind = tl.exp(-tl.abs(lead))
+                larger = 1.0 / (1.0 + behind)
+                share = tl.where(lead >= 0, larger, behind * larger) * weight
+                top -= tl.log(larger)
+            else:
+                share = tl.where(lead >= -tie, weight, 0.0)
+            sums += u * share[:, None]
+            counts += share
+            logs += top * weight
+            if CURVATURE:
+                spread = behind * larger * larger * weight
+                root = tl.sqrt(spread)
+                spreads += spread
+                spread_sums += u * spread[:, None]
+                u *= root[:, None]  # one operand instead of two
+                squares += tl.dot(tl.trans(u), u, input_precision="ieee")
+        all_sums += tl.sum(sums.to(tl.float64), axis=0)
+        all_counts += counts.to(tl.float64)
+        all_logs += logs.to(tl.float64)
+        if CURVATURE:
+            all_spreads += spreads.to(tl.float64)
+            all_spread_sums += tl.sum(spread_sums.to(tl.float64), axis=0)
+            tl.store(into, tl.load(into) + squares.to(tl.float64))
+    out = SUMS + program * (3 + 2 * WIDTH)
+    tl.store(out, tl.sum(all_counts, axis=0))
+    tl.store(out + 1, tl.sum(all_logs, axis=0))
+    tl.store(out + 3 + cols, all_sums)
+    if CURVATURE:
+        tl.store(out + 2, tl.sum(all_spreads, axis=0))
+        tl.store(out + 3 + WIDTH + cols, all_spread_sums)
+
+
+@triton.jit
+def _rule(COEF, INTERCEPT, cols, is_col, CLASSES: tl.constexpr, PADDED: tl.constexpr):
+    """(WIDTH, PADDED) coefficients and (PADDED,) intercepts: classes beyond the last lose."""
+    classes = tl.arange(0, PADDED)
+    is_class = classes < CLASSES
+    is_entry = is_col[:, None] & is_class[None, :]
+    coef = tl.load(COEF + cols[:, None] * CLASSES + classes[None, :], mask=is_entry, other=0.0)
+    intercept = tl.load(INTERCEPT + classes, mask=is_class, other=float("-inf"))
+    return coef, intercept, classes
+
+
+@triton.jit
+def _softmax(scores, top):
+    shares = tl.exp(scores - top[:, None])
+    total = tl.sum(shares, axis=1)
+    return shares / total[:, None], tl.log(total)
+
+
+@triton.jit(do_not_specialize=["n_rows", "n_chunks"])
+def many_classes(
+    X,
+    WEIGHTS,
+    ORIGIN,
+    INVERSE,
+    COEF,  # (d, K)
+    INTERCEPT,  # (K,)
+    SUMS,  # (programs, PADDED, WIDTH) float64, zeros
+    COUNTS,  # (programs, 1 + PADDED) float64: log-sum-exp, weights of the classes
+    n_rows,
+    n_chunks,
+    FEATURES: tl.constexpr,
+    STRIDE: tl.constexpr,
+    WIDTH: tl.constexpr,
+    CLASSES: tl.constexpr,
+    PADDED: tl.constexpr,
+    TILE: tl.constexpr,
+    TILES: tl.constexpr,
+    STAGES: tl.constexpr,
+    HAS_WEIGHTS: tl.constexpr,
+    IS_SOFT: tl.constexpr,
+):
+    """Weights and sums of the rows of every class."""
+    program = tl.program_id(0).to(tl.int64)
+    cols, is_col, origin, inverse = _columns(ORIGIN, INVERSE, FEATURES, WIDTH)
+    coef, intercept, classes = _rule(COEF, INTERCEPT, cols, is_col, CLASSES, PADDED)
+    into = SUMS + program * (PADDED * WIDTH) + classes[:, None] * WIDTH + cols[None, :]
+    all_counts = tl.zeros((PADDED,), tl.float64)
+    all_logs = tl.zeros((TILE,), tl.float64)
+    for chunk in range(program, n_chunks, tl.num_programs(0)):
+        sums = tl.zeros((PADDED, WIDTH), tl.float32)
+        counts = tl.zeros((TILE, PADDED), tl.float32)
+        logs = tl.zeros((TILE,), tl.float32)
+        for t in tl.range(0, TILES, num_stages=STAGES):
+            start = (chunk * TILES + t) * TILE
+            x, weight = _tile(X, WEIGHTS, start, n_rows, cols, is_col, STRIDE, TILE, HAS_WEIGHTS)
+            u = (x.to(tl.float32) - origin[None, :]) * inverse[None, :]
+            scores = tl.dot(u, coef, input_precision="ieee") + intercept[None, :]
+            top = tl.max(scores, axis=1)
+            if IS_SOFT:
+                shares, log_sum = _softmax(scores, top)
+                shares *= weight[:, None]
+                top += log_sum
+            else:
+                best = tl.argmax(scores, axis=1, tie_break_left=True)
+                shares = tl.where(classes[None, :] == best[:, None], weight[:, None], 0.0)
+            sums += tl.dot(tl.trans(shares), u, input_precision="ieee")
+            counts += shares
+            logs += top * weight
+        all_counts += tl.sum(counts.to(tl.float64), axis=0)
+        all_logs += logs.to(tl.float64)
+        tl.store(into, tl.load(into) + sums.to(tl.float64))
+    out = COUNTS + program * (1 + PADDED)
+    tl.store(out, tl.sum(all_logs, axis=0))
+    tl.store(out + 1 + classes, all_counts)
+
+
+@triton.jit(do_not_specialize=["n_rows", "n_chunks", "one", "other"])
+def spread_between(
+    X,
+    WEIGHTS,
+    ORIGIN,
+    INVERSE,
+    COEF,  # (d, K)
+    INTERCEPT,  # (K,)
+    SUMS,  # (programs, 1 + WIDTH) float64: of 1 and u by spread
+    SQUARES,  # (programs, WIDTH, WIDTH) float64, zeros: of u u' by spread
+    n_rows,
+    n_chunks,
+    one,
+    other,
+    FEATURES: tl.constexpr,
+    STRIDE: tl.constexpr,
+    WIDTH: tl.constexpr,
+    CLASSES: tl.constexpr,
+    PADDED: tl.constexpr,
+    TILE: tl.constexpr,
+    TILES: tl.constexpr,
+    STAGES: tl.constexpr,
+    HAS_WEIGHTS: tl.constexpr,
+):
+    """Scatter of (1, u) by the product of the soft shares of two classes; of one by g (1 - g)."""
+    program = tl.program_id(0).to(tl.int64)
+    cols, is_col, origin, inverse = _columns(ORIGIN, INVERSE, FEATURES, WIDTH)
+    coef, intercept, classes = _rule(COEF, INTERCEPT, cols, is_col, CLASSES, PADDED)
+    into = SQUARES + program * (WIDTH * WIDTH) + cols[:, None] * WIDTH + cols[None, :]
+    all_spreads = tl.zeros((TILE,), tl.float64)
+    all_sums = tl.zeros((WIDTH,), tl.float64)
+    for chunk in range(program, n_chunks, tl.num_programs(0)):
+        spreads = tl.zeros((TILE,), tl.float32)
+        sums = tl.zeros((TILE, WIDTH), tl.float32)
+        squares = tl.zeros((WIDTH, WIDTH), tl.float32)
+        for t in tl.range(0, TILES, num_stages=STAGES):
+            start = (chunk * TILES + t) * TILE
+            x, weight = _tile(X, WEIGHTS, start, n_rows, cols, is_col, STRIDE, TILE, HAS_WEIGHTS)
+            u = (x.to(tl.float32) - origin[None, :]) * inverse[None, :]
+            scores = tl.dot(u, coef, input_precision="ieee") + intercept[None, :]
+            shares, _ = _softmax(scores, tl.max(scores, axis=1))
+            share = tl.sum(tl.where((classes == one)[None, :], shares, 0.0), axis=1)
+            # Of a class and itself: of the class and all others.
+            is_rest = (classes == other) != (one == other)
+            rest = tl.sum(tl.where(is_rest[None, :], shares, 0.0), axis=1)
+            spread = share * rest * weight
+            spreads += spread
+            sums += u * spread[:, None]
+            u *= tl.sqrt(spread)[:, None]
+            squares += tl.dot(tl.trans(u), u, input_precision="ieee")
+        all_spreads += spreads.to(tl.float64)
+        all_sums += tl.sum(sums.to(tl.float64), axis=0)
+        tl.store(into, tl.load(into) + squares.to(tl.float64))
+    out = SUMS + program * (1 + WIDTH)
+    tl.store(out, tl.sum(all_spreads, axis=0))
+    tl.store(out + 1 + cols, all_sums)

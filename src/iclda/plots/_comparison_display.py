@@ -1,0 +1,410 @@
+"""How much better or worse methods are than the supervised one, repeat by repeat."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from sklearn.model_selection import check_cv, cross_validate
+from sklearn.utils import check_random_state
+
+from .._core.types import AnyArray, Array
+from .._estimators.labels import plain, split_marker
+from .._statistics import corrected_standard_error, mean_interval
+from ..model_selection import SemiSupervisedKFold
+from ..model_selection._learning_curve import LARGEST_SEED
+from ..model_selection._masking import is_whole, marker_of
+from . import _look
+from ._look import FAINT, LABEL_SIZE, foreground, plain_text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_CONFIDENCE = 0.95
+_MANY = 300  # differences of one method that are worth a dot each
+_SPREAD = 0.16  # of these dots about the line of their method
+
+
+@dataclass(frozen=True)
+class PairedDifference:
+    """Scores of a method less those of the baseline in the same repeats."""
+
+    values: Array
+    greater_is_better: bool = True
+
+    @cached_property
+    def mean(self) -> float:
+        """Mean difference."""
+        return float(np.mean(self.values))
+
+    @cached_property
+    def standard_error(self) -> float:
+        """Its standard error; NaN below two differences."""
+        return corrected_standard_error(self.values)
+
+    @property
+    def n_worse(self) -> int:
+        """Number of differences for the worse."""
+        return int((self.values < 0 if self.greater_is_better else self.values > 0).sum())
+
+    def interval(self, confidence: float) -> tuple[float, float]:
+        """Confidence interval of the mean, by Student's t; one point below two differences."""
+        return mean_interval(self.values, confidence)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ComparisonDisplay:
+    """Mean paired differences of methods to a baseline, one line a method.
+
+    The dot is the mean difference, the thick bar one standard error to either side, the thin bar
+    its confidence interval, the faint dots the single differences. On the right: in how many of
+    them the method was worse than the baseline.
+
+    Make one by ``from_scores``, ``from_predictions`` or ``from_estimator``; ``plot`` draws it
+    again.
+
+    Parameters
+    ----------
+    differences : dict of ndarray
+        Scores less those of the baseline in the same repeat, by method.
+    baseline : str
+        Name of the baseline.
+    score_name : str, default="score"
+        What the scores are.
+    greater_is_better : bool, default=True
+        Whether larger scores are better.
+    unit : str, default="repeats"
+        What is paired.
+    intervals : dict of tuple, default=None
+        Ends of confidence intervals, by method, where it is known how the differences depend on
+        each other. None: by Student's t, as if they were independent.
+    standard_errors : dict of float, default=None
+        Standard errors to go with ``intervals``; None leaves the thick bars out beside them.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Axes drawn in.
+    figure_ : matplotlib Figure
+        Its figure.
+    methods_ : list of str
+        Methods from top to bottom: the best mean difference first.
+    differences_ : dict of PairedDifference
+        By method: ``mean``, ``n_worse``, and ``standard_error`` and ``interval(confidence)`` as if
+        differences were independent.
+    """
+
+    differences: Mapping[str, Array]
+    baseline: str
+    score_name: str = "score"
+    greater_is_better: bool = True
+    unit: str = "repeats"
+    intervals: Mapping[str, tuple[float, float]] | None = None
+    standard_errors: Mapping[str, float] | None = None
+
+    @classmethod
+    def from_scores(
+        cls,
+        scores: Mapping[str, Any],
+        *,
+        baseline: str | None = None,
+        score_name: str = "score",
+        greater_is_better: bool = True,
+        unit: str = "repeats",
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw scores of several methods in the same repeats.
+
+        Parameters
+        ----------
+        scores : dict of array-like of shape (n_repeats,)
+            Scores by method, in the same order of repeats; NaN where a fit failed. Of repeated
+            cross-validation give one mean a repeat: folds of one repeat are not independent.
+        baseline : str, default=None
+            Method the others are compared with; None: the supervised one, or else the first.
+        score_name : str, default="score"
+            What the scores are.
+        greater_is_better : bool, default=True
+            Whether larger scores are better; False for errors and losses.
+        unit : str, default="repeats"
+            What is paired.
+        ax : matplotlib Axes, default=None
+            Axes to draw in; None: new ones.
+        **kwargs : dict
+            Passed to ``plot``.
+
+        Returns
+        -------
+        display : ComparisonDisplay
+            What was drawn.
+        """
+        baseline, differences = _pair(scores, baseline)
+        display = cls(
+            differences=differences,
+            baseline=baseline,
+            score_name=score_name,
+            greater_is_better=greater_is_better,
+            unit=unit,
+        )
+        return display.plot(ax=ax, **kwargs)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        y_pred: Mapping[str, Any],
+        *,
+        baseline: str | None = None,
+        unlabeled: Any = -1,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the errors of several methods on the same rows.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+            Classes of the rows; rows with the marker are left out.
+        y_pred : dict of array-like of shape (n_samples,)
+            Predicted classes, by method.
+        baseline : str, default=None
+            Method the others are compared with; None: the supervised one, or else the first.
+        unlabeled : object, default=-1
+            Marker of unlabeled rows in y_true.
+        ax : matplotlib Axes, default=None
+            Axes to draw in; None: new ones.
+        **kwargs : dict
+            Passed to ``plot``.
+
+        Returns
+        -------
+        display : ComparisonDisplay
+            What was drawn.
+        """
+        present, is_marker = split_marker(y_true, unlabeled, "y_true")
+        classes = np.unique(present).tolist()
+        if is_marker.any() and len(classes) < 2:
+            raise ValueError(
+                f"y_true must label rows of at least 2 classes, got {classes or 'none'} besides "
+                f"{is_marker.sum()} of {len(is_marker)} rows that {plain(unlabeled)!r} marks as "
+                "unlabeled: pass unlabeled=None if it is one of your classes."
+            )
+        for name, predicted in y_pred.items():
+            if np.shape(predicted) != is_marker.shape:
+                raise ValueError(
+                    f"y_pred must hold the predicted class of each of the {len(is_marker)} rows of "
+                    f"y_true; {name!r} has shape {np.shape(predicted)}."
+                )
+        errors = {name: np.asarray(one)[~is_marker] != present for name, one in y_pred.items()}
+        settings: dict[str, Any] = {
+            "score_name": "error",
+            "greater_is_better": False,
+            "unit": "rows",
+        }
+        return cls.from_scores(errors, baseline=baseline, ax=ax, **settings, **kwargs)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Mapping[str, Any],
+        X: Any,
+        y: Any,
+        *,
+        baseline: str | None = None,
+        cv: Any = 5,
+        n_repeats: int = 10,
+        scoring: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Cross-validate classifiers on the same splits, and draw that.
+
+        Training sets of different splits overlap, so that differences are not independent: standard
+        errors and intervals are those of the corrected resampled t-test of Nadeau and Bengio.
+
+        Parameters
+        ----------
+        estimator : dict of classifiers
+            Classifiers, by name.
+        X : array-like of shape (n_samples, n_features)
+            Rows, labeled and unlabeled.
+        y : array-like of shape (n_samples,)
+            Class of every row, or the marker. Unlabeled rows train and are never scored.
+        baseline : str, default=None
+            Method the others are compared with; None: the supervised one, or else the first.
+        cv : int, splitter or iterable, default=5
+            An int is the number of folds of ``iclda.model_selection.SemiSupervisedKFold``; the mean
+            over the folds of a repeat is one score. With a splitter every split is one score.
+        n_repeats : int, default=10
+            Number of repeats, if ``cv`` is an int.
+        scoring : str or callable, default=None
+            As in scikit-learn; None: accuracy.
+        n_jobs : int, default=None
+            Number of processes, as in scikit-learn.
+        random_state : int, RandomState instance or None, default=None
+            For the folds, if ``cv`` is an int.
+        ax : matplotlib Axes, default=None
+            Axes to draw in; None: new ones.
+        **kwargs : dict
+            Passed to ``plot``.
+
+        Returns
+        -------
+        display : ComparisonDisplay
+            What was drawn.
+        """
+        _look.import_matplotlib()
+        if not isinstance(estimator, Mapping) or len(estimator) < 2:
+            raise ValueError("estimator must be a dict of at least 2 classifiers, by name.")
+        marker = marker_of(next(iter(estimator.values())))
+        is_repeated = is_whole(cv)
+        if is_repeated:
+            seed = int(check_random_state(random_state).randint(LARGEST_SEED))
+            cv = SemiSupervisedKFold(cv, n_repeats=n_repeats, unlabeled=marker, random_state=seed)
+        splits = list(check_cv(cv).split(X, y))
+        # Unlabeled rows are the same in every split: only labeled ones make splits differ.
+        is_labeled = ~split_marker(y, marker)[1]
+        ratio = float(np.mean([len(test) / is_labeled[train].sum() for train, test in splits]))
+        scores: dict[str, AnyArray] = {
+            str(name): cross_validate(one, X, y, cv=splits, scoring=scoring, n_jobs=n_jobs)[
+                "test_score"
+            ]
+            for name, one in estimator.items()
+        }
+        baseline, differences = _pair(scores, baseline)
+        if is_repeated:
+            scores = {k: one.reshape(n_repeats, -1).mean(axis=1) for k, one in scores.items()}
+        level = kwargs.get("confidence", _CONFIDENCE)
+        display = cls(
+            differences=_pair(scores, baseline)[1],
+            baseline=baseline,
+            score_name=scoring if isinstance(scoring, str) else "accuracy",
+            unit="repeats" if is_repeated else "splits",
+            intervals={k: mean_interval(one, level, ratio) for k, one in differences.items()},
+            standard_errors={
+                k: corrected_standard_error(one, ratio) for k, one in differences.items()
+            },
+        )
+        return display.plot(ax=ax, **kwargs)
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        confidence: float = _CONFIDENCE,
+        dots: bool | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Axes to draw in; None: new ones.
+        confidence : float, default=0.95
+            Level of the intervals, unless they were given.
+        dots : bool, default=None
+            Whether to draw the single differences; None: if they are few and distinct.
+        **kwargs : dict
+            Passed to ``Axes.plot`` for the dots of the means.
+
+        Returns
+        -------
+        display : ComparisonDisplay
+            Itself.
+        """
+        ax = _look.axes_for(ax, 5.6, 1.1 + 0.5 * len(self.differences))
+        self.ax_, self.figure_ = ax, ax.figure
+        self.differences_ = {
+            name: PairedDifference(np.asarray(values), self.greater_is_better)
+            for name, values in self.differences.items()
+        }
+        sign = -1 if self.greater_is_better else 1
+        self.methods_ = sorted(self.differences_, key=lambda k: sign * self.differences_[k].mean)
+        ax.axvline(0, color=foreground(), linewidth=0.8, zorder=1)
+        styles = _look.method_styles(self.methods_)
+        dots = any(map(_are_distinct, self.differences.values())) if dots is None else dots
+        for place, name in enumerate(self.methods_):
+            if dots:
+                self._draw_dots(place, name)
+            self._draw_mean(place, name, confidence, {"color": styles[name]["color"], **kwargs})
+        self._draw_labels()
+        return self
+
+    def _draw_dots(self, place: int, name: str) -> None:
+        values = self.differences[name]
+        # Side by side in the order of the repeats: no dot is moved at random.
+        shifts = _SPREAD * np.linspace(-1, 1, len(values)) if len(values) > 1 else np.zeros(1)
+        self.ax_.plot(
+            values, place + shifts, linestyle="none", marker="o", markersize=3.2,
+            markeredgewidth=0, color=FAINT, alpha=0.7, zorder=1.5,
+        )  # fmt: skip
+
+    def _draw_mean(self, place: int, name: str, confidence: float, style: dict[str, Any]) -> None:
+        found, color = self.differences_[name], style["color"]
+        mean, error, places = found.mean, found.standard_error, [place, place]
+        ends = found.interval(confidence)
+        if self.intervals:
+            ends, error = self.intervals[name], (self.standard_errors or {}).get(name, np.nan)
+        self.ax_.plot(ends, places, color=color, linewidth=1.1, zorder=2)
+        if np.isfinite(error):
+            bar: dict[str, Any] = {"linewidth": 3.2, "solid_capstyle": "butt", "zorder": 2}
+            self.ax_.plot([mean - error, mean + error], places, color=color, **bar)
+        style = {"linestyle": "none", "marker": "o", "markersize": 6.5, "zorder": 3, **style}
+        self.ax_.plot([mean], [place], label=plain_text(name), **style)
+
+    def _draw_labels(self) -> None:
+        ax = self.ax_
+        beside: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "annotation_clip": False}
+        beside["fontsize"] = LABEL_SIZE
+        for place, name in enumerate(self.methods_):
+            count = f"{self.differences_[name].n_worse:,} of {len(self.differences[name]):,}"
+            ax.annotate(count, xy=(1.02, place), va="center", **beside)
+        ax.annotate(f"{self.unit}\nworse", xy=(1.02, -0.62), va="bottom", color=FAINT, **beside)
+        ax.set_yticks(range(len(self.methods_)), list(map(plain_text, self.methods_)))
+        ax.set_ylim(len(self.methods_) - 0.4, -0.6)
+        ax.tick_params(axis="y", length=0)
+        ax.spines[["left", "top", "right"]].set_visible(False)
+        ax.grid(axis="y", color=FAINT, linewidth=0.4, alpha=0.4)
+        ax.set_axisbelow(True)
+        ax.locator_params(axis="x", nbins=6)  # more numbers of four digits would touch
+        left, right = ("worse", "better") if self.greater_is_better else ("better", "worse")
+        directions = f"\N{LEFTWARDS ARROW} {left}, {right} \N{RIGHTWARDS ARROW}"
+        name, baseline = _look.readable(self.score_name), plain_text(self.baseline)
+        ax.set_xlabel(f"{name} minus that of {baseline}   ({directions})")
+
+
+def _are_distinct(values: Array) -> bool:
+    return len(values) <= _MANY and len(np.unique(values)) > 3
+
+
+def _pair(scores: Mapping[str, Any], baseline: str | None) -> tuple[str, dict[str, Array]]:
+    """The baseline, and by method the differences to it that are finite."""
+    values = {str(name): np.asarray(one, dtype=np.float64) for name, one in scores.items()}
+    if len(values) < 2:
+        raise ValueError(f"There must be at least 2 methods to compare, got {list(values)}.")
+    if baseline is None:
+        baseline = next(filter(_look.is_supervised, values), next(iter(values)))
+    if baseline not in values:
+        raise ValueError(f"baseline must be one of {list(values)}, got {baseline!r}.")
+    differences = {}
+    for name, one in values.items():
+        if one.ndim != 1 or len(one) != len(values[baseline]):
+            raise ValueError(
+                "scores must hold one number a repeat for every method, paired with the "
+                f"{len(values[baseline])} of {baseline!r}; {name!r} has shape {one.shape}."
+            )
+        if name != baseline:
+            difference = one - values[baseline]
+            differences[name] = difference[np.isfinite(difference)]
+            if differences[name].size == 0:
+                raise ValueError(
+                    f"{name!r} has no finite score in a repeat in which {baseline!r} has one."
+                )
+    return baseline, differences

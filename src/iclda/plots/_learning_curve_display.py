@@ -1,0 +1,277 @@
+"""How a score changes with the number of unlabeled, or of labeled, rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from .._core.types import AnyArray, Array
+from .._statistics import finite_means
+from ..model_selection import semi_supervised_learning_curve
+from ..model_selection._learning_curve import LARGEST_SEED
+from . import _look
+from ._look import plain_text
+from ._shown_rows import by_name, estimators_by_name
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_ROW_NAMES = {"n_unlabeled": "Unlabeled rows", "n_labeled": "Labeled rows"}
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class LearningCurveDisplay:
+    """Mean score of one or several classifiers against the number of rows.
+
+    Bands are one standard error to either side. Make one by ``from_curve``, ``from_scores`` or
+    ``from_estimator``; ``plot`` draws it again.
+
+    Parameters
+    ----------
+    sizes : dict of ndarray
+        Numbers of rows, by classifier.
+    means : dict of ndarray
+        Mean scores there, by classifier.
+    standard_errors : dict of ndarray, default=None
+        Standard errors of the means, by classifier; None or NaN draws no band.
+    varied : str, default="n_unlabeled"
+        What the sizes count: "n_unlabeled", "n_labeled", or the label of the axis.
+    score_name : str, default="score"
+        What the scores are.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Axes drawn in.
+    figure_ : matplotlib Figure
+        Its figure.
+    lines_ : dict of matplotlib Line2D
+        Means, by classifier.
+    bands_ : dict of matplotlib FillBetweenPolyCollection
+        Standard errors, by classifier.
+    labels_ : list of matplotlib Annotation
+        Names beside the ends of the lines.
+    """
+
+    sizes: Mapping[str, AnyArray]
+    means: Mapping[str, Array]
+    standard_errors: Mapping[str, Array] | None = None
+    varied: str = "n_unlabeled"
+    score_name: str = "score"
+
+    @classmethod
+    def from_curve(
+        cls,
+        curve: Any,
+        *,
+        as_error: bool = False,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw what ``iclda.model_selection.semi_supervised_learning_curve`` returned.
+
+        Parameters
+        ----------
+        curve : LearningCurve or dict of LearningCurve
+            One curve, or one for each name.
+        as_error : bool, default=False
+            Whether to draw 1 minus the score.
+        ax : matplotlib Axes, default=None
+            Axes to draw in; None: new ones.
+        **kwargs : dict
+            Passed to ``plot``.
+
+        Returns
+        -------
+        display : LearningCurveDisplay
+            What was drawn.
+        """
+        curves = by_name(curve)
+        first = next(iter(curves.values()))
+        for name, other in curves.items():
+            if (other.varied, other.score_name) != (first.varied, first.score_name):
+                raise ValueError(
+                    f"Curves must show one score against one kind of rows; {name!r} shows "
+                    f"{other.score_name!r} against {other.varied}, the first one "
+                    f"{first.score_name!r} against {first.varied}."
+                )
+        return cls.from_scores(
+            {name: one.sizes for name, one in curves.items()},
+            {name: one.scores for name, one in curves.items()},
+            varied=first.varied,
+            score_name=first.score_name,
+            as_error=as_error,
+            ax=ax,
+            **kwargs,
+        )
+
+    @classmethod
+    def from_scores(
+        cls,
+        sizes: Any,
+        scores: Any,
+        *,
+        varied: str = "n_unlabeled",
+        score_name: str = "score",
+        as_error: bool = False,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw scores of repeated fits, given as plain arrays.
+
+        Parameters
+        ----------
+        sizes : array-like of shape (n_points,) or dict of them
+            Numbers of rows, for all classifiers or for each name.
+        scores : array-like of shape (n_points, n_repeats) or dict of them
+            Scores, or those for each name; NaN where a fit failed.
+        varied : str, default="n_unlabeled"
+            What the sizes count: "n_unlabeled", "n_labeled", or the label of the axis.
+        score_name : str, default="score"
+            What the scores are.
+        as_error : bool, default=False
+            Whether to draw 1 minus the score.
+        ax : matplotlib Axes, default=None
+            Axes to draw in; None: new ones.
+        **kwargs : dict
+            Passed to ``plot``.
+
+        Returns
+        -------
+        display : LearningCurveDisplay
+            What was drawn.
+        """
+        tables = {name: np.asarray(table, float) for name, table in by_name(scores).items()}
+        given = sizes if isinstance(sizes, Mapping) else dict.fromkeys(tables, sizes)
+        sizes = {name: np.asarray(given[name]) for name in tables}
+        for name, table in tables.items():
+            if table.ndim != 2 or len(table) != len(sizes[name]):
+                raise ValueError(
+                    f"scores must have one row for each of the {len(sizes[name])} sizes and one "
+                    f"column a repeat, got shape {table.shape}{f' for {name!r}' if name else ''}."
+                )
+        moments = {
+            name: finite_means(1 - table if as_error else table) for name, table in tables.items()
+        }
+        display = cls(
+            sizes=sizes,
+            means={name: mean for name, (mean, _) in moments.items()},
+            standard_errors={name: error for name, (_, error) in moments.items()},
+            varied=varied,
+            score_name="error" if as_error else score_name,
+        )
+        return display.plot(ax=ax, **kwargs)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        as_error: bool = False,
+        ax: Axes | None = None,
+        line_kw: dict[str, Any] | None = None,
+        fill_kw: dict[str, Any] | None = None,
+        random_state: Any = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Fit and score classifiers on more and more rows, and draw that.
+
+        Parameters
+        ----------
+        estimator : classifier or dict of classifiers
+            One, or one for each name; all see the same rows.
+        X : array-like of shape (n_samples, n_features)
+            Rows, labeled and unlabeled.
+        y : array-like of shape (n_samples,)
+            Class of every row, or the marker.
+        as_error : bool, default=False
+            Whether to draw 1 minus the score.
+        ax : matplotlib Axes, default=None
+            Axes to draw in; None: new ones.
+        line_kw : dict, default=None
+            Passed to ``Axes.plot``.
+        fill_kw : dict, default=None
+            Passed to ``Axes.fill_between``.
+        random_state : int, RandomState instance or None, default=None
+            For folds and order of rows, the same for all classifiers.
+        **kwargs : dict
+            Passed to ``iclda.model_selection.semi_supervised_learning_curve``.
+
+        Returns
+        -------
+        display : LearningCurveDisplay
+            What was drawn.
+        """
+        _look.import_matplotlib()
+        seed = int(check_random_state(random_state).randint(LARGEST_SEED))
+        curves = {
+            name: semi_supervised_learning_curve(one, X, y, random_state=seed, **kwargs)
+            for name, one in estimators_by_name(estimator).items()
+        }
+        return cls.from_curve(curves, as_error=as_error, ax=ax, **(line_kw or {}), fill_kw=fill_kw)
+
+    def plot(
+        self, ax: Axes | None = None, *, fill_kw: dict[str, Any] | None = None, **kwargs: Any
+    ) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Axes to draw in; None: new ones.
+        fill_kw : dict, default=None
+            Passed to ``Axes.fill_between``.
+        **kwargs : dict
+            Passed to ``Axes.plot``.
+
+        Returns
+        -------
+        display : LearningCurveDisplay
+            Itself.
+        """
+        ax = _look.axes_for(ax)
+        self.ax_, self.figure_ = ax, ax.figure
+        self.lines_, self.bands_ = {}, {}
+        styles = _look.method_styles(self.means)
+        for name, mean in self.means.items():
+            sizes, style = self.sizes[name], {"linewidth": 1.7, **styles[str(name)], **kwargs}
+            error = None if self.standard_errors is None else self.standard_errors[name]
+            if error is not None and np.isfinite(error).any():
+                # The reference is often flat, and its ink would lie over all other bands.
+                alpha = 0.07 if _look.is_supervised(str(name)) else 0.13
+                band = {"color": style["color"], "alpha": alpha, "linewidth": 0, **(fill_kw or {})}
+                self.bands_[name] = ax.fill_between(sizes, mean - error, mean + error, **band)
+            (self.lines_[name],) = ax.plot(
+                sizes, mean, label=plain_text(name) if name else None, **style
+            )
+        _set_sizes(ax, np.unique(np.concatenate([np.asarray(s) for s in self.sizes.values()])))
+        ax.set_xlabel(_ROW_NAMES.get(self.varied, self.varied))
+        ax.set_ylabel(_look.readable(self.score_name))
+        ends = {
+            str(name): next(reversed(mean[np.isfinite(mean)].tolist()), 0.0)
+            for name, mean in self.means.items()
+            if str(name)
+        }
+        colors = {str(name): line.get_color() for name, line in self.lines_.items()}
+        self.labels_ = _look.label_ends(ax, ends, colors) if ends else []
+        return self
+
+
+def _set_sizes(ax: Axes, sizes: AnyArray) -> None:
+    """An axis with ticks at the sizes; logarithmic, but for 0, if they span a factor of 8."""
+    positive = sizes[sizes > 0]
+    if len(positive) > 1 and positive.max() >= 8 * positive.min():
+        if sizes.min() <= 0:
+            ax.set_xscale("symlog", base=2, linthresh=float(positive.min()))
+        else:
+            ax.set_xscale("log", base=2)
+        ax.set_xticks([], minor=True)
+    shown = sizes[:: -(-len(sizes) // 8)]
+    ax.set_xticks(shown, [f"{size:,}" for size in shown])
+    ax.margins(x=0.03)

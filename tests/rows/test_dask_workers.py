@@ -1,0 +1,361 @@
+"""What a block of Dask may hold, and lazy results: Dask runs in this process, without a cluster."""
+
+import sys
+from importlib import import_module
+from types import SimpleNamespace
+
+import cloudpickle
+import dask.array
+import dask.dataframe
+import numpy as np
+import pandas
+import polars
+import pyarrow
+import pytest
+from dask.delayed import delayed
+from numpy.testing import assert_allclose, assert_array_equal
+from threadpoolctl import threadpool_info
+
+from dask_blocks import (
+    OPERATIONS,
+    ROWS,
+    SAMPLE,
+    assert_same_fit,
+    fit,
+    frame_of,
+    in_blocks,
+    stored_frame,
+    with_entry,
+)
+from iclda import MomentConstrainedLDA
+from iclda._rows.dask_workers import _state_of
+from iclda.rows import from_dask
+from problems import draw_sample
+
+
+def test_without_a_client_dask_reads_in_this_process():
+    before = blas_threads()
+    model, expected = fit(in_blocks(ROWS)), fit(ROWS)
+    assert_allclose(model.objective_, expected.objective_, atol=2e-6)  # twice the gap
+    after = blas_threads()
+    assert {library: after[library] for library in before} == before  # others may be loaded
+
+
+def blas_threads():
+    """Number of threads of every library that is loaded."""
+    return {library["filepath"]: library["num_threads"] for library in threadpool_info()}
+
+
+def test_rows_of_unknown_number_are_counted():
+    rows = in_blocks(ROWS)
+    some = rows[rows[:, 0] > 0]
+    assert np.isnan(some.shape[0])
+    expected = fit(ROWS[ROWS[:, 0] > 0], MomentConstrainedLDA)
+    assert_same_fit(fit(some, MomentConstrainedLDA), expected)
+
+
+def test_an_array_cut_along_its_columns_is_refused_with_the_way_out():
+    rows = dask.array.from_array(ROWS, chunks=(5_000, 3))
+    with pytest.raises(ValueError, match=r"cut along its columns, into \(3, 1\)"):
+        fit(rows)
+    assert np.isfinite(fit(rows.rechunk({1: -1}), MomentConstrainedLDA).coef_).all()
+
+
+REFUSED = {
+    "one dimension": (lambda X: X[:, 0], r"2-d, rows x features, got shape \(30000,\)"),
+    "another width": (lambda X: X[:, :3], "X_unlabeled has 3 features, but X of fit has 4"),
+    "complex numbers": (lambda X: X + 1j, "real numbers, got an array of complex128"),
+    "unknown width": (lambda X: X.T[X[0] > 0].T, "unknown number of columns"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_arrays_that_are_no_rows_are_refused_before_they_are_read(name):
+    change, message = REFUSED[name]
+    with pytest.raises(ValueError, match=message):
+        fit(change(in_blocks(ROWS)))
+
+
+BAD_BLOCKS = {
+    "NaN": (with_entry(np.nan)[20_000:], "block 1 contains NaN, first in row 1, column 2"),
+    "infinity": (with_entry(np.inf)[20_000:], "block 1 contains infinity, .* row 1, column 2"),
+    "another width": (SAMPLE.X[:, :3], "block 1 has 3 columns, but X of fit has 4"),
+    "another dtype": (
+        SAMPLE.X.astype("f4"),
+        "block 1 has 4 columns of float32, and block 0 .* float64",
+    ),
+    "text": (SAMPLE.X.astype(str), "block 1 holds <U32: every column must hold real numbers"),
+    "a mixture": (
+        pandas.DataFrame({"a": [1.0], "b": ["x"], "c": [2.0], "d": [3.0]}),
+        "block 1 holds object, first in column 1",
+    ),
+    "one dimension": (SAMPLE.X[0], r"block 1 must be 2-d, rows x 4 features, got shape \(4,\)"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_BLOCKS)
+def test_a_bad_block_is_named(name):
+    block, message = BAD_BLOCKS[name]
+    with pytest.raises(ValueError, match=f"X_unlabeled, {message}"):
+        fit(from_dask([lambda: ROWS, lambda: block]), MomentConstrainedLDA)
+
+
+def test_a_block_that_changes_between_passes_is_named():
+    reads = []
+
+    def changes():
+        reads.append(1)
+        return ROWS[: 300 - len(reads)]
+
+    source = from_dask([lambda: ROWS, changes])
+    with pytest.raises(ValueError, match=r"block 1 changed .* it has 298 rows, and had 299"):
+        fit(source, MomentConstrainedLDA)
+
+
+def test_a_source_that_can_be_read_only_once_is_named():
+    once = iter([ROWS])
+    with pytest.raises(RuntimeError, match="X_unlabeled, block 0 could not be read: StopIteration"):
+        fit(from_dask([lambda: next(once)]), MomentConstrainedLDA)
+
+
+def test_many_small_blocks_are_warned_of():
+    rows = dask.array.from_array(ROWS, chunks=(100, -1))
+    with pytest.warns(UserWarning, match=r"300 blocks of 0\.0032 MB .*X_unlabeled\.rechunk"):
+        fit(rows, MomentConstrainedLDA)
+
+
+def test_empty_blocks_are_skipped():
+    X = ROWS
+    blocks = [list, lambda: X[:500], lambda: X[:0], lambda: X[500:900]]
+    assert_same_fit(
+        fit(from_dask(blocks), MomentConstrainedLDA), fit(X[:900], MomentConstrainedLDA)
+    )
+    with pytest.raises(ValueError, match="X has no rows in any of its 2 blocks"):
+        MomentConstrainedLDA().fit(from_dask([list, list]), SAMPLE.y)
+
+
+def test_the_columns_of_a_dataframe_are_those_of_the_fit():
+    frame = dask.dataframe.from_pandas(frame_of(ROWS), npartitions=3)
+    model = MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=frame)
+    assert_same_fit(model, fit(ROWS, MomentConstrainedLDA))
+    for other in (frame[list("abdc")], frame.rename(columns={"c": "d", "d": "c"})):
+        with pytest.raises(ValueError, match="column 2 of X_unlabeled is 'd', and was 'c'"):
+            MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=other)
+        with pytest.raises(ValueError, match="column 2 of X is 'd', and was 'c'"):
+            model.predict(other)
+    assert_array_equal(model.predict(frame), model.predict(frame_of(ROWS)))
+
+
+TABLES = {
+    "pandas": lambda frame: frame,
+    "polars": polars.DataFrame,
+    "pyarrow": pyarrow.Table.from_pandas,
+}
+
+
+@pytest.mark.parametrize("kind", TABLES)
+@pytest.mark.parametrize("persist", [None, True, False])
+def test_names_of_tables_that_loaders_return_are_compared_with_those_of_the_fit(kind, persist):
+    right, wrong = (TABLES[kind](frame_of(ROWS)[list(names)]) for names in ("abcd", "abdc"))
+    model = MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=frame_of(ROWS))
+    mixed = from_dask([lambda: right, lambda: wrong], persist=persist)
+    with pytest.raises(ValueError, match=r"column 2 of X_unlabeled, block 1 is 'd', and was 'c'"):
+        MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=mixed)
+    with pytest.raises(ValueError, match=r"column 2 of X, block 1 is 'd', and was 'c'"):
+        model.predict(mixed).compute()
+
+
+def test_names_are_compared_in_every_fit_of_one_source():
+    source = from_dask([lambda: frame_of(ROWS, "abdc")])
+    fit(source, MomentConstrainedLDA)
+    with pytest.raises(ValueError, match=r"column 2 of X_unlabeled, block 0 is 'd', and was 'c'"):
+        MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=source)
+
+
+def test_loaders_of_tables_with_the_names_of_the_fit_are_taken_without_a_warning():
+    source = from_dask([lambda: frame_of(ROWS[:9_000]), list, lambda: frame_of(ROWS[9_000:])])
+    model = MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=source)
+    assert_same_fit(model, fit(ROWS, MomentConstrainedLDA))
+
+
+@pytest.mark.parametrize("kind", TABLES)
+@pytest.mark.parametrize("persist", [None, True, False])
+def test_names_of_tables_that_loaders_return_become_those_of_the_features(kind, persist):
+    many, reads = TABLES[kind](frame_of(ROWS[:600])), []
+    few = TABLES[kind](frame_of(SAMPLE.X))
+    source = from_dask([list, lambda: (reads.append(1), many)[1], lambda: few], persist=persist)
+    y = np.where(np.arange(600 + len(few)) < 99, np.arange(600 + len(few)) % 2, -1)
+    model = MomentConstrainedLDA().fit(source, y)
+    assert model.feature_names_in_.tolist() == list("abcd")
+    if persist:
+        assert len(reads) == 1
+    MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=source)
+    with pytest.raises(
+        ValueError, match=r"column 0 of X_unlabeled, block [12] is 'a', and was 'x'"
+    ):
+        MomentConstrainedLDA().fit(frame_of(SAMPLE.X, "xbcd"), SAMPLE.y, X_unlabeled=source)
+
+
+def test_tables_among_arrays_have_no_names():
+    source = from_dask([lambda: frame_of(ROWS[:300]), lambda: ROWS[300:600]])
+    model = MomentConstrainedLDA().fit(source, np.where(np.arange(600) < 99, ROWS[:600, 0] > 0, -1))
+    assert not hasattr(model, "feature_names_in_")
+
+
+def test_names_of_tables_that_loaders_return_are_the_same_in_all_blocks():
+    blocks = [frame_of(ROWS)[list(names)] for names in ("abcd", "abdc")]
+    with pytest.raises(ValueError, match="columns of X_unlabeled, block 1 have other names"):
+        fit(from_dask([lambda: blocks[0], lambda: blocks[1]]), MomentConstrainedLDA)
+
+
+# Dask reads Parquet in a way that pandas 3.1 gives up.
+@pytest.mark.filterwarnings("ignore:The inplace keyword")
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_a_dataframe_with_operations_on_it_is_fitted_to_their_result(name, tmp_path):
+    frame = OPERATIONS[name](stored_frame(tmp_path))
+    expected = frame.compute()
+    labeled = frame_of(SAMPLE.X)
+    model, wanted = (
+        MomentConstrainedLDA().fit(labeled, SAMPLE.y, X_unlabeled=many)
+        for many in (frame, expected)
+    )
+    assert_same_fit(model, wanted)
+    y = np.where(np.arange(len(expected)) < 99, expected["b"] > expected["b"].median(), -1)
+    assert_same_fit(MomentConstrainedLDA().fit(frame, y), MomentConstrainedLDA().fit(expected, y))
+    assert_array_equal(model.predict(frame), model.predict(expected))
+
+
+def test_a_dataframe_without_rows_is_as_an_array_without_rows():
+    frame = dask.dataframe.from_pandas(frame_of(ROWS), npartitions=3)
+    with pytest.warns(UserWarning, match="no unlabeled rows"):
+        model = MomentConstrainedLDA().fit(
+            frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=frame[frame["a"] > 1e9]
+        )
+    with pytest.warns(UserWarning, match="no unlabeled rows"):
+        expected = fit(ROWS[:0], MomentConstrainedLDA)
+    assert_same_fit(model, expected)
+
+
+def test_a_column_of_text_in_a_dataframe_is_named():
+    text = frame_of(ROWS[:100]).assign(c="text")
+    frame = dask.dataframe.from_pandas(text, npartitions=2)
+    with pytest.raises(ValueError, match=r"X_unlabeled, block . holds .*, first in column 'c'"):
+        MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=frame)
+
+
+def test_rows_in_memory_are_no_source_of_a_cluster():
+    with pytest.raises(TypeError, match=r"or a list of loaders, got ndarray\..*from_array"):
+        from_dask(ROWS)
+
+
+def test_a_column_of_a_dataframe_is_refused_with_the_way_out():
+    frame = dask.dataframe.from_pandas(frame_of(ROWS), npartitions=3)
+    with pytest.raises(TypeError, match=r"2-d, .* a Dask Series: pass X_unlabeled\.to_frame\(\)"):
+        fit(frame["a"])
+
+
+def test_names_of_a_dataframe_become_those_of_the_features():
+    rows = dask.dataframe.from_pandas(frame_of(ROWS[:60]), npartitions=3)
+    y = np.where(np.arange(60) < 30, ROWS[:60, 0] > 0, -1)
+    assert MomentConstrainedLDA().fit(rows, y).feature_names_in_.tolist() == list("abcd")
+
+
+def test_a_missing_value_of_a_nullable_column_is_named():
+    frame = frame_of(ROWS[:50]).astype("Float64")
+    frame.loc[41, "b"] = pandas.NA
+    rows = dask.dataframe.from_pandas(frame, npartitions=2)
+    with pytest.raises(ValueError, match="block 1 contains NaN, first in row 16, column 'b'"):
+        MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=rows)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_results_for_a_dask_array_are_lazy_with_chunks_dtype_and_meta(n_classes):
+    sample = draw_sample(n_classes, n_classes=n_classes, n_features=3, n_unlabeled=100)
+    model = MomentConstrainedLDA().fit(
+        sample.X, np.array(["a", "bc", "d"])[sample.y], X_unlabeled=sample.X_unlabeled
+    )
+    reads = []
+    rows = dask.array.from_array(sample.X_unlabeled, chunks=(40, 3))
+    counted = rows.map_blocks(lambda block: (reads.append(1), block)[1], meta=np.empty((0, 0)))
+    for method in ["predict", "predict_proba", "decision_function", "transform", "score_samples"]:
+        found, expected = getattr(model, method)(counted), getattr(model, method)(rows.compute())
+        assert not reads
+        assert isinstance(found, dask.array.Array)
+        assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+        assert found.chunks[0] == (40, 40, 20)
+        assert (type(found._meta), found._meta.ndim) == (np.ndarray, expected.ndim)
+        assert found._meta.dtype == expected.dtype
+        assert_array_equal(found.compute(), expected)
+        reads.clear()
+
+
+@pytest.mark.parametrize("source", [in_blocks(ROWS), from_dask([lambda: ROWS])])
+def test_lazy_results_are_not_put_into_a_table_in_memory(source):
+    model = fit(ROWS, MomentConstrainedLDA).set_output(transform="pandas")
+    assert model.transform(ROWS[:9]).shape == (9, 1)
+    with pytest.raises(ValueError, match=r"for pandas tables, .* set_output\(transform='default'"):
+        model.transform(source)
+    found = model.set_output(transform="default").transform(source)
+    assert_allclose(found, model.transform(ROWS), rtol=1e-12)
+
+
+def test_a_bad_block_is_named_when_lazy_results_are_computed():
+    model = fit(ROWS, MomentConstrainedLDA)
+    with pytest.raises(ValueError, match="X, block 4 contains NaN, first in row 1, column 2"):
+        model.predict(in_blocks(with_entry(np.nan))).compute()
+    with pytest.raises(ValueError, match="X has 3 features, but X of fit has 4"):
+        model.predict(in_blocks(ROWS)[:, :3])
+
+
+def test_lazy_results_carry_nothing_of_the_fitted_rows():
+    model = fit(ROWS)
+    assert model.responsibilities_.nbytes > 400_000
+    graph = dict(model.predict_proba(in_blocks(SAMPLE.X[:6])).__dask_graph__())
+    assert len(cloudpickle.dumps(graph)) < 100_000
+
+
+BAD_SETTINGS = {
+    "no source": ((3,), {}, TypeError, "Dask array, a Dask dataframe, .* got int"),
+    "a single delayed": ((delayed(np.zeros)((3, 4)),), {}, TypeError, "list of loaders, got Delay"),
+    "no loaders": (([],), {}, ValueError, "empty list: pass one loader for every block"),
+    "no callable": (([list, 3],), {}, TypeError, r"source\[1\] must be a function .* got int"),
+    "retries": (([list],), {"retries": -1}, ValueError, "0 or more, got -1"),
+    "timeout in words": (([list],), {"timeout": "x"}, ValueError, "number of seconds, .* got 'x'"),
+    "endless timeout": (([list],), {"timeout": np.inf}, ValueError, "or None, got inf"),
+    "persist": (([list],), {"persist": "x"}, ValueError, "True, False or None, got 'x'"),
+    "client": (([list],), {"client": "x"}, TypeError, r"distributed\.Client, or None, got str"),
+    "timeout": (([list],), {"timeout": 0}, ValueError, "positive number of seconds, .* got 0"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_SETTINGS)
+def test_bad_settings_are_refused_at_once(name):
+    sources, settings, error, message = BAD_SETTINGS[name]
+    with pytest.raises(error, match=message):
+        from_dask(*sources, **settings)
+
+
+class Task:
+    """What the scheduler knows of a task, as far as it is asked."""
+
+    def __init__(self, *dependencies, worker=None):
+        self.dependencies = set(dependencies)
+        self.processing_on = None if worker is None else SimpleNamespace(address=worker)
+
+
+def test_workers_are_found_however_deep_the_task_is_that_they_are_at():
+    task = read = Task(worker="tcp://a")
+    for _ in range(5):
+        task = Task(task, read)
+    scheduler = SimpleNamespace(workers={"tcp://a": 1, "tcp://b": 2}, tasks={"total": task})
+    state = _state_of(scheduler, keys=["total", "gone"])
+    assert state == "1 of 2 workers are at work on them: tcp://a"
+    scheduler.workers = {}
+    assert _state_of(scheduler, keys=["total"]) == "the cluster has no workers"
+
+
+def test_without_dask_the_error_names_the_extra(monkeypatch):
+    monkeypatch.delitem(sys.modules, "iclda._rows.dask")
+    monkeypatch.setitem(sys.modules, "dask.delayed", None)
+    with pytest.raises(ImportError, match=r"iclda\[dask\]"):
+        import_module("iclda._rows.dask")

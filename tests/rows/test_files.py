@@ -1,0 +1,268 @@
+"""Sums, samples and checks of rows that are read a slab at a time."""
+
+import threading
+import tracemalloc
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from backends import opened, table
+from file_rows import FEW, FRAME, RNG, SAMPLE, SOFT, WHOLE, X, assert_identical, fit, sums, with_bad
+from iclda import ImplicitlyConstrainedLDA, MomentConstrainedLDA, SupervisedLDA, rows
+from iclda._rows import backends as dispatch
+from iclda._rows.file_tables import ParquetFiles
+from iclda._rows.files import FileRows, Reservoir
+from iclda._rows.memory import MemoryRows
+
+
+def test_sums_of_a_file_are_bit_for_bit_those_in_memory(folder):
+    memory = MemoryRows(X)
+    for found, name in zip(sums(folder / "rows.npy"), ("moments", "label_sums"), strict=True):
+        options = {} if name == "moments" else {"rule": SOFT, "curvature": True}
+        assert_identical(found, getattr(memory, name)(frame=FRAME, **options))
+
+
+@pytest.mark.parametrize("file", ["rows.npy", "rows.parquet"])
+@pytest.mark.parametrize("n_threads", [2, 5])
+def test_sums_are_bit_for_bit_the_same_for_any_number_of_threads(folder, file, n_threads):
+    one, many = sums(folder / file), sums(folder / file, n_threads=n_threads)
+    for found, expected in zip(many, one, strict=True):
+        assert_identical(found, expected)
+
+
+@pytest.mark.parametrize("n_batch", [7_919, 65_536, 100_000])
+def test_sums_and_sample_do_not_depend_on_the_size_of_batches(folder, n_batch):
+    def batches():
+        return (X[i : i + n_batch] for i in range(0, len(X), n_batch))
+
+    found, expected = (
+        opened(source) for source in (rows.from_batches(batches), folder / "rows.npy")
+    )
+    assert_identical(found.moments(FRAME), expected.moments(FRAME))
+    assert_array_equal(found.sample(1000, seed=4)[0], expected.sample(1000, seed=4)[0])
+
+
+def test_sums_do_not_depend_on_the_size_of_row_groups(folder, tmp_path):
+    pq.write_table(table(X), tmp_path / "rows.parquet", row_group_size=1_001)
+    for found, expected in zip(
+        sums(tmp_path / "rows.parquet"), sums(folder / "rows.parquet"), strict=True
+    ):
+        assert_identical(found, expected)
+
+
+FAR = np.zeros(len(X), dtype=bool)
+FAR[[3, 70_000, 70_001, 149_999]] = True
+
+
+@pytest.mark.parametrize("file", ["rows.npy", "rows.parquet"])
+def test_weights_and_members_keep_to_their_rows_through_all_slabs(folder, file):
+    weights, is_member = np.arange(len(X)) / 1e5 + 0.1, np.arange(len(X)) % 7 > 2
+    found = opened(folder / file, weights=weights, is_member=is_member)
+    expected = MemoryRows(X, weights, is_member).label_sums(SOFT, FRAME)
+    for name in ("counts", "sums", "log_sum"):
+        assert_allclose(
+            getattr(found.label_sums(SOFT, FRAME), name), getattr(expected, name), rtol=1e-9
+        )
+    drawn, drawn_weights = found.sample(200, seed=2)
+    numbers = [np.flatnonzero((row == X).all(axis=1))[0] for row in drawn.astype(np.float32)]
+    assert is_member[numbers].all()
+    assert_allclose(drawn_weights / drawn_weights[0], weights[numbers] / weights[numbers[0]])
+
+
+@pytest.mark.parametrize("file", ["rows.npy", "rows.parquet"])
+def test_a_few_rows_are_found_wherever_they_are(folder, file):
+    members = opened(folder / file, is_member=FAR)
+    assert_array_equal(members.sample(4, seed=0)[0], X[FAR])
+
+
+@pytest.mark.parametrize("memory", [1, 2**20])
+def test_less_memory_changes_nothing_beyond_rounding(folder, memory):
+    found = sums(rows.open(folder / "rows.npy", memory=memory))
+    for one, expected in zip(found, sums(folder / "rows.npy"), strict=True):
+        for name in vars(expected):
+            if getattr(expected, name) is not None:
+                assert_allclose(getattr(one, name), getattr(expected, name), rtol=1e-10, atol=1e-6)
+
+
+@pytest.mark.parametrize("file", ["rows.npy", "rows.parquet"])
+@pytest.mark.parametrize("n_threads", [1, 8])
+def test_what_is_held_of_a_file_stays_within_its_memory(folder, file, n_threads):
+    memory = 2**20
+    read = opened(rows.open(folder / file, memory=memory), n_threads=n_threads)
+    read.moments(FRAME)
+    kept = read._kept[0].nbytes
+    tracemalloc.start()
+    read.label_sums(SOFT, FRAME)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    blocks = 8192 * 3 * 8 * 4  # in float64, and what is made of them: one a thread
+    assert X.nbytes > 1.7 * memory
+    assert kept < memory
+    assert peak < memory + n_threads * blocks
+
+
+def drawn(n_kept, cuts, seed=0):
+    reservoir = Reservoir(n_kept, 1, np.int64, seed)
+    for part in np.split(np.arange(1000), cuts):
+        reservoir.add(part[:, None], part)
+    return reservoir.drawn()
+
+
+@pytest.mark.parametrize("n_kept", [1, 60, 999, 1000, 5000])
+def test_a_reservoir_draws_the_same_rows_from_any_blocks(n_kept):
+    whole, numbers = drawn(n_kept, [])
+    assert len(whole) == min(n_kept, 1000)
+    assert_array_equal(whole[:, 0], numbers)
+    assert np.all(np.diff(numbers) > 0)
+    for cuts in ([500], [1, 2, 2, 990], range(0, 1000, 7)):
+        assert_array_equal(drawn(n_kept, cuts)[1], numbers)
+
+
+def test_every_row_is_as_likely_to_be_drawn_as_any_other():
+    counts = np.zeros(1000)
+    for seed in range(400):
+        counts[drawn(100, [300, 600], seed)[1]] += 1
+    # 400 draws with probability 0.1: mean 40, deviation 6.
+    assert counts.min() > 40 - 5 * 6
+    assert counts.max() < 40 + 5 * 6
+    thirds = counts.reshape(10, 100).mean(axis=1)
+    assert np.all(np.abs(thirds - 40) < 5 * 0.6)
+
+
+def test_another_seed_gives_another_sample(folder):
+    read = opened(folder / "rows.npy")
+    read.moments(FRAME)
+    assert not np.array_equal(read.sample(100, seed=0)[0], read.sample(100, seed=1)[0])
+
+
+def count_rows_read(monkeypatch):
+    n_read = []
+    read = ParquetFiles._batches
+
+    def counted(self, *arguments):
+        for chunk in read(self, *arguments):
+            n_read.append(chunk.n_rows)
+            yield chunk
+
+    monkeypatch.setattr(ParquetFiles, "_batches", counted)
+    return n_read
+
+
+def test_a_first_look_at_a_file_reads_little_of_it(tmp_path, monkeypatch):
+    pq.write_table(table(X), tmp_path / "rows.parquet", row_group_size=5_000)
+    n_read = count_rows_read(monkeypatch)
+    look = opened(tmp_path / "rows.parquet").sample(4096, seed=0)[0]
+    assert len(look) == 4096
+    assert sum(n_read) < len(X) / 5
+    # From everywhere in the file: sorted rows must not all come from one end.
+    numbers = [np.flatnonzero((row == X).all(axis=1))[0] for row in look[::256].astype(np.float32)]
+    assert min(numbers) < len(X) / 10
+    assert max(numbers) > 0.9 * len(X)
+
+
+def test_a_fit_reads_a_source_as_often_as_it_says(monkeypatch):
+    n_ends = []
+
+    def batches():
+        yield from np.array_split(SAMPLE.X_unlabeled, 7)
+        n_ends.append(1)
+
+    heard = []
+    with rows.progress(lambda *told: heard.append(told)):
+        model = fit(rows.from_batches(batches), ImplicitlyConstrainedLDA)
+    assert model.n_passes_ > 1
+    assert len(n_ends) == model.n_passes_ == heard[-1][0]
+
+
+def test_unlabeled_rows_of_a_file_are_not_labeled_one_by_one(tmp_path):
+    np.save(tmp_path / "rows.npy", FEW)
+    model = fit(tmp_path / "rows.npy", ImplicitlyConstrainedLDA)
+    with pytest.raises(AttributeError, match=r"arrays in memory.*impute\(X\)"):
+        model.responsibilities_  # noqa: B018
+    assert model.impute(tmp_path / "rows.npy").shape == (500, 2)
+
+
+@pytest.mark.parametrize("kind", ["memory map", "table"])
+def test_large_maps_and_tables_are_read_in_parts(kind, tmp_path, monkeypatch):
+    np.save(tmp_path / "rows.npy", FEW)
+    large = np.load(tmp_path / "rows.npy", mmap_mode="r") if kind == "memory map" else table(FEW)
+    assert dispatch.backend_of(large) is None
+    monkeypatch.setattr(dispatch, "_LARGE", large.nbytes - 1)
+    assert isinstance(opened(large), FileRows)
+    assert_allclose(fit(large).coef_, fit(FEW).coef_, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("value", "word"), [(np.nan, "NaN"), (-np.inf, "infinity")])
+def test_numbers_that_are_not_finite_are_named_with_row_and_column(value, word, tmp_path):
+    bad = with_bad(value)
+    np.save(tmp_path / "rows.npy", bad)
+    place = rf"Input X_unlabeled contains {word}, first in row 1234, column 1: .*rows\.npy"
+    with pytest.raises(ValueError, match=place):
+        fit(tmp_path / "rows.npy")
+    pq.write_table(table(bad), tmp_path / "rows.parquet")
+    with pytest.raises(ValueError, match=f"{word}, first in row 1234, column 'x1': a block"):
+        fit(tmp_path / "rows.parquet")
+    model = fit(FEW)
+    with pytest.raises(ValueError, match=f"Input X contains {word}, first in row 1234"):
+        model.predict(tmp_path / "rows.npy")
+
+
+def test_a_nan_beyond_the_first_look_is_found_in_the_first_pass():
+    bad = X.copy()
+    bad[149_999, 2] = np.nan
+    read = opened(rows.from_batches(lambda: [bad]))
+    with pytest.raises(ValueError, match=r"row 149999, column 2: block 2 \(rows 131072 to 149999"):
+        read.moments(FRAME)
+
+
+@pytest.mark.parametrize("n_features", [2, 4])
+def test_rows_of_another_width_are_refused_with_both_widths(folder, n_features):
+    labeled = RNG.standard_normal((20, n_features))
+    model = SupervisedLDA().fit(labeled, SAMPLE.y)
+    with pytest.raises(ValueError, match=f"X has 3 features, but X of fit has {n_features}"):
+        model.predict(folder / "rows.npy")
+
+
+def test_labels_and_weights_of_another_length_are_refused(folder):
+    with pytest.raises(ValueError, match="X has 150000 rows, y has 3 labels"):
+        SupervisedLDA().fit(folder / "rows.npy", [0, 1, 1])
+    model = SupervisedLDA().fit(SAMPLE.X, SAMPLE.y)
+    for method in (model.score, model.log_likelihood):
+        with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+            method(folder / "rows.npy", [0, 1, 1])
+    with pytest.raises(ValueError, match="each of the 500 rows, got shape"):
+        MomentConstrainedLDA().fit(
+            SAMPLE.X,
+            SAMPLE.y,
+            X_unlabeled=rows.from_batches(lambda: [FEW]),
+            sample_weight_unlabeled=np.ones(7),
+        )
+
+
+@pytest.mark.parametrize(("n_rows", "found"), [(29_999, "more"), (30_001, "30000 rows")])
+def test_a_promise_of_another_number_of_rows_is_refused(n_rows, found):
+    source = rows.from_batches(lambda: [WHOLE], n_rows=n_rows)
+    with pytest.raises(ValueError, match=rf"{n_rows} rows \(n_rows=.*\), but gave {found}\."):
+        fit(source)
+
+
+def test_a_source_too_short_for_a_first_look_is_refused():
+    source = rows.from_batches(lambda: [FEW], n_rows=501)
+    with pytest.raises(ValueError, match=r"X_unlabeled ended before its row 500 \(n_rows=501 of"):
+        fit(source)
+
+
+def test_nothing_goes_on_reading_after_an_error(folder):
+    def stop(n_pass, n_done, n_all):
+        raise KeyboardInterrupt
+
+    model, before = SupervisedLDA().fit(SAMPLE.X, SAMPLE.y), threading.active_count()
+    for n_jobs in (None, 2):
+        with rows.progress(stop), pytest.raises(KeyboardInterrupt):
+            fit(folder / "rows.npy", n_jobs=n_jobs)
+        assert threading.active_count() == before
+    with rows.progress(stop), pytest.raises(KeyboardInterrupt):
+        model.predict(folder / "rows.npy")
+    assert threading.active_count() == before
