@@ -351,6 +351,13 @@ class BlockRows(WeightedRows):
                 rows = rows.astype(np.float64)
             yield rows, None if self._weights is None else self._weights[index], index
 
+    def _rows_at(self, index: AnyArray) -> AnyArray:
+        found = [np.zeros((0, self.n_features))]
+        for slab in self._slabs(is_listed=True):
+            low, high = np.searchsorted(index, [slab.start, slab.stop])
+            found.append(slab.rows[index[low:high] - slab.start])
+        return np.concatenate(found)
+
     def _is_summed_from_zero(self, frame: Frame) -> bool:
         """Whether rows are many and near enough to zero to be summed without a copy."""
         is_long = self._n_all is None or self._n_all > self._block_rows
@@ -419,8 +426,11 @@ class BlockRows(WeightedRows):
 
         return self._of_members(of_block)
 
+    def apply(self, function: Callable[[AnyArray], AnyArray]) -> AnyArray:
+        """Results of a function of the rows of blocks, for all members, in their order."""
+        return self._of_members(lambda block: function(block[0]))
+
     def _of_members(self, of_block: Callable[[Block], AnyArray]) -> AnyArray:
-        """Results of a function of blocks for all members, in their order."""
         none = of_block((np.zeros((0, self.n_features)), None, slice(0, 0)))
         results = self._pass(
             lambda slab: [of_block(block) for block in self._blocks(slab)], is_listed=True

@@ -272,10 +272,6 @@ class FileRows(BlockRows):
             self._n_rows = self._reader.count()
         return self._n_rows
 
-    def apply(self, function: Callable[[AnyArray], AnyArray]) -> AnyArray:
-        """Results of a function of the rows of blocks."""
-        return self._of_members(lambda block: function(block[0]))
-
     # Passes over all rows.
 
     def _slabs(self, *, is_listed: bool = False) -> Generator[Slab, None, None]:

@@ -40,7 +40,7 @@ def listed(text: str) -> list[str]:
 
 def checked_missing(text: str) -> str:
     """What to do about empty cells."""
-    from ..tabular.preparation import MISSING
+    from ..tabular.columns import MISSING
 
     if text not in MISSING:
         raise ValueError(f"--missing must be {' or '.join(MISSING)}, got {text!r}.")

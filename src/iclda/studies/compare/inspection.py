@@ -8,7 +8,7 @@ import numpy as np
 from scipy import linalg, stats
 
 from ..._core.types import AnyArray, Array
-from ...tabular.requirements import require
+from ...tabular.encoders import require_for_tables
 
 _DEPENDENT = 1e-9  # share of a column's variance that the others leave unexplained
 _CLOSE = 0.99
@@ -109,7 +109,7 @@ def shifted_columns(labeled: Any, unlabeled: Any) -> list[tuple[str, float, floa
 
 def duplicates(features: Any, labels: AnyArray) -> tuple[int, int]:
     """Labeled rows that also stand unlabeled, and those that another class has too."""
-    pd = require("pandas")
+    pd = require_for_tables("pandas")
     keys = pd.util.hash_pandas_object(features, index=False).to_numpy()
     is_labeled = np.array([label is not None for label in labels])
     n_again = int(np.isin(keys[is_labeled], keys[~is_labeled]).sum())

@@ -12,7 +12,7 @@ import numpy as np
 from ..._core.types import AnyArray
 from ..._messages import Hint, Text, and_list, plural
 from ...tabular import Table, preprocessing
-from ...tabular.columns import BOOLEAN, CATEGORY, NUMBER, kinds_of
+from ...tabular.columns import BOOLEAN, CATEGORY, kinds_of
 from . import inspection
 from .contestants import Size
 from .splits import Splits
@@ -22,7 +22,6 @@ _MOST_NAMES, _MOST_ROWS = 4, 5_000
 _RARE, _FEW_OF_A_CLASS = 0.02, 5
 _WIDE_SPREAD, _COUNTABLE = 1e3, 1e9
 _HELD = {
-    NUMBER: ("number", "numbers"),
     BOOLEAN: ("yes-or-no column", "yes-or-no columns"),
     CATEGORY: ("category", "categories"),
 }
@@ -116,7 +115,7 @@ def classes_remark(table: Table, splits: Splits) -> Remark:
 def columns_remark(table: Table, sample: Sample) -> Remark:
     """Kinds of columns, and the features they become."""
     kinds = Counter(kinds_of(table.features).values())
-    parts = [plural(n, *_HELD[kind]) for kind, n in kinds.items()]
+    parts = [plural(n, *_HELD.get(kind, (kind,))) for kind, n in kinds.items()]
     n_columns, n_features = len(table.features.columns), sample.values.shape[1]
     text = f"{parts[0]}." if len(parts) == 1 else f"{n_columns}: {', '.join(parts)}."
     if n_features != n_columns:
