@@ -47,7 +47,7 @@ def reproduce(
     """Run every experiment of the paper and write the report."""
     if not quiet:  # before anything else is imported, which takes seconds
         _announce(out, jobs, repeats, curve_repeats)
-    from ..studies.paper.study import default_curves
+    from ..studies.paper.plan import default_curves
 
     chosen, names = _methods(methods), _benchmarks(datasets, data, quiet)
     _run_and_draw(
@@ -106,7 +106,8 @@ def curves(
 ) -> None:
     """Error and loss against the number of unlabeled rows."""
     from ..datasets import BENCHMARKS
-    from ..studies.paper.study import TOYS, choose, default_curves
+    from ..studies.paper.plan import choose, default_curves
+    from ..studies.paper.published import TOYS
 
     if datasets is None:
         names = default_curves(_benchmarks(None, data, quiet))
@@ -128,7 +129,7 @@ def curves(
 
 def toy(seed: Seed = 0, out: Out = Path("results"), quiet: Quiet = False) -> None:
     """The toy figure: what the unlabeled rows are taken for when they mislead."""
-    from ..studies.paper.redraw import draw_toy_figure
+    from ..studies.paper.report import draw_toy_figure
 
     with explained_errors(RESUMABLE):
         paths = draw_toy_figure(out, seed)
@@ -153,11 +154,13 @@ def report(
 
 def datasets(data: Data = None, json: Json = False) -> None:
     """List the ten sets: shape, license, source, citation, changes."""
-    from ..studies.paper.listing import as_json, as_table
+    from ..studies.paper.plan import describe_sets, list_sets
 
     with explained_errors(RESUMABLE):
-        columns = shutil.get_terminal_size().columns
-        typer.echo(as_json(data) if json else as_table(data, columns))
+        if json:
+            _echo_json(describe_sets(data), ensure_ascii=False)
+        else:
+            typer.echo(list_sets(data, shutil.get_terminal_size().columns))
 
 
 def _announce(out: Path, jobs: int, repeats: int, curve_repeats: int) -> None:
@@ -177,17 +180,19 @@ def _announce(out: Path, jobs: int, repeats: int, curve_repeats: int) -> None:
 
 
 def _methods(text: str | None) -> tuple[str, ...]:
-    from ..studies.cells import METHODS
-    from ..studies.paper.study import choose, known_methods
+    from ..studies.paper.plan import choose
+    from ..studies.paper.published import EXTRA_METHODS, METHOD_NAMES
 
     with explained_errors(RESUMABLE):
-        return METHODS if text is None else choose(listed(text), known_methods(), "method")
+        if text is None:
+            return METHOD_NAMES
+        return choose(listed(text), METHOD_NAMES + EXTRA_METHODS, "method")
 
 
 def _benchmarks(text: str | None, data_dir: Path | None, quiet: bool) -> tuple[str, ...]:
     """Sets asked for, or all that can be loaded, saying in one line how to get the rest."""
     from ..datasets import BENCHMARKS
-    from ..studies.paper.study import choose, split_at_hand
+    from ..studies.paper.plan import choose, split_at_hand
 
     with explained_errors(RESUMABLE):
         if text is not None:
@@ -204,7 +209,7 @@ def _benchmarks(text: str | None, data_dir: Path | None, quiet: bool) -> tuple[s
 
 def _run_and_draw(out: Path, quiet: bool, json: bool, **settings: Any) -> None:
     from ..studies.drawing import check_can_report
-    from ..studies.paper.study import Study, load_sets, run_study
+    from ..studies.paper.plan import Study, load_sets, run_study
 
     with explained_errors(RESUMABLE):
         check_can_report()
@@ -218,15 +223,19 @@ def _run_and_draw(out: Path, quiet: bool, json: bool, **settings: Any) -> None:
 
 
 def _draw(out: Path, quiet: bool, json: bool) -> None:
-    from ..studies.paper.redraw import draw_everything
+    from ..studies.paper.report import draw_everything
 
     summary = draw_everything(out)
     if json:
-        import json as json_module
-
-        typer.echo(json_module.dumps(summary, indent=2))
+        _echo_json(summary)
     elif not quiet:
         typer.echo(f"Report: {summary['report']}")
+
+
+def _echo_json(value: Any, *, ensure_ascii: bool = True) -> None:
+    import json
+
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=ensure_ascii))
 
 
 def register(app: typer.Typer) -> None:

@@ -9,10 +9,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
+from zlib import crc32
+
+import numpy as np
 
 from .._messages import plural
-from .cells import Cell
-from .store import Store
+from .store import Cell, Store
 
 _CHUNK = 16  # cells a worker takes at a time: half a second of work
 _MOST_DEATHS = 1
@@ -28,6 +30,11 @@ class Work:
 
     run: Callable[[Cell, Sets, Sequence[str]], list[Any]]
     fail: Callable[[Cell, str, str], Any]  # the row of a method whose process was killed
+
+
+def rng_of(seed: int, *names: object) -> np.random.Generator:
+    """Random numbers that depend on the seed and the names alone, not on any order of work."""
+    return np.random.default_rng([seed, *(crc32(str(name).encode()) for name in names)])
 
 
 def run_missing(
