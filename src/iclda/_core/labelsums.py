@@ -8,13 +8,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .boundary import added, mapped_curvature
 from .frame import Frame
 from .moments import SumsFromZero
 from .types import AnyArray, Array
 
 # Largest difference of scores: labels are hard there, and exponentials not yet denormal (slow).
 _LARGEST_LEAD = 300.0
+HARD = 1e-12  # a share this near to 1 is a label
 _FEW = 6  # scores a row up to which BLAS is faster at rows x classes than at classes x rows
 ROUNDING = 16 * float(np.finfo(np.float64).eps)  # of a score, over the size of its terms
 
@@ -354,24 +354,43 @@ class LabelSums:
     """Per class: weight and sum of rows; over all rows: sum of log-sum-exp; more on request.
 
     ``scatter`` (d, d) is about ``centers`` (K, d): every row counts with its distance from the
-    center of each class, times its share in it. ``curvature`` is the scatter of the rows near the
-    boundaries, see ``boundary.of_pairs``.
+    center of each class, times its share in it. ``near`` are rows near class boundaries, and their
+    weights.
     """
 
     counts: Array
     sums: Array
     log_sum: float
     scatter: Array | None = None
-    curvature: Array | None = None
+    near: tuple[Array, Array] | None = None
 
     def __add__(self, other: LabelSums) -> LabelSums:
         return LabelSums(
             self.counts + other.counts,
             self.sums + other.sums,
             self.log_sum + other.log_sum,
-            added(self.scatter, other.scatter),
-            added(self.curvature, other.curvature),
+            other.scatter if self.scatter is None else self.scatter + _or_zero(other.scatter),
+            _joined(self.near, other.near),
         )
+
+
+def _or_zero(array: Array | None) -> Array | float:
+    return 0.0 if array is None else array
+
+
+def _joined(
+    one: tuple[Array, Array] | None, other: tuple[Array, Array] | None
+) -> tuple[Array, Array] | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return np.concatenate([one[0], other[0]]), np.concatenate([one[1], other[1]])
+
+
+def near_boundary(shares: Array) -> AnyArray:
+    """Indices of rows with shares (K, n), or (1, n) in the second of two, that are not hard."""
+    if len(shares) == 1:
+        return np.flatnonzero(shares[0] * (1 - shares[0]) > HARD)
+    return np.flatnonzero(shares.max(axis=0) < 1 - HARD)
 
 
 def scaled(sums: LabelSums, factor: float) -> LabelSums:
@@ -381,7 +400,7 @@ def scaled(sums: LabelSums, factor: float) -> LabelSums:
         sums.sums * factor,
         sums.log_sum * factor,
         None if sums.scatter is None else sums.scatter * factor,
-        None if sums.curvature is None else sums.curvature * factor,
+        None if sums.near is None else (sums.near[0], sums.near[1] * factor),
     )
 
 
@@ -433,12 +452,8 @@ def _scatter_about(rows: AnyArray, shares: Array, centers: Array) -> Array:
 def unfolded(sums: LabelSums, frame: Frame) -> LabelSums:
     """Label sums of rows in the user's units, turned into frame coordinates."""
     in_frame = (sums.sums - sums.counts[:, None] * frame.origin) / frame.scale
-    curvature = sums.curvature
-    if curvature is not None:
-        curvature = mapped_curvature(
-            curvature, -frame.origin / frame.scale, np.diag(1 / frame.scale)
-        )
-    return replace(sums, sums=in_frame, curvature=curvature)
+    near = None if sums.near is None else (frame.apply(sums.near[0]), sums.near[1])
+    return replace(sums, sums=in_frame, near=near)
 
 
 def within_scatter(about_centers: LabelSums, centers: Array) -> tuple[Array, Array]:

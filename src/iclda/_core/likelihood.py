@@ -95,9 +95,27 @@ class LabeledLikelihood:
         """Second derivative with respect to all classes but the last, whose row balances them."""
         if len(self.counts) == 2:
             return self._two.hessian(point)
+        n_free, width = len(point) - 1, point.shape[1]
+        size = n_free * width
+        directions = np.zeros((size, len(point), width))
+        directions[:, :-1] = np.eye(size).reshape(size, n_free, width)
+        directions[:, -1] = -directions[:, :-1].sum(axis=1)
+        changes = self.hessian_product(point)(directions)
+        found = (changes[:, :-1] - changes[:, -1:]).reshape(size, size)
+        return np.asarray((found + found.T) / 2)
+
+    def hessian_product(self, point: Array) -> Callable[[Array], Array]:
+        """Maps directions (..., K, 1 + rank), whose classes balance, to changes of the gradient."""
+        if len(self.counts) == 2:
+            hessian = self._two.hessian(point)
+
+            def change(direction: Array) -> Array:
+                first = direction[..., 0, :] @ hessian
+                return np.stack([first, np.zeros_like(first)], axis=-2)
+
+            return change
         is_known = bool(self._last) and self._last[0][0] is point
-        hessian = (self._last[0][1] if is_known else _Parts(self, point)).hessian()
-        return np.asarray((hessian + hessian.T) / 2)
+        return (self._last[0][1] if is_known else _Parts(self, point)).change_of_gradient
 
     def _value(self, parts: _Parts) -> Array:
         r, b, keep = parts.r, parts.b, 1 - self.shrinkage
@@ -337,50 +355,35 @@ class _Parts:
             alpha = alpha + self.labeled.counts / r
         return np.concatenate([alpha[..., None], beta], axis=-1)
 
-    def hessian(self) -> Array:
-        """Second derivative by all classes but the last, whose row balances them.
-
-        Derived by b_ki, the lines above become products of a matrix between classes and one between
-        features, or of two matrices that have both; derived by r_k, of classes and a row of k.
-        """
-        labeled, r, keep = self.labeled, self.r, 1 - self.labeled.shrinkage
-        n_free, width = len(r) - 1, 1 + self.b.shape[1]
-        pull, seen = labeled.counts / r, self.scattered @ self.precise.T
-        apart, spread = self._solve(self.deviations), self._solve(self.scattered)
-        pulled = self._solve(self.pulled)
-        inverse = np.eye(width - 1) + self.b.T @ self.precise  # M^-1
-        scatter = (inverse @ labeled.within + pulled.T @ self.deviations) @ inverse
-        pulls = (self.projected.T - np.diag(pull)) / keep
-        weighed = labeled.weight * self.core_inverse - (seen - self.projected / r) / keep
-        found = np.empty((n_free, width, n_free, width))
-        by_sums = found[:, 1:, :, 1:]
-        np.einsum("ak,ic->kiac", _contrasts(weighed + pulls / r[:, None]), inverse, out=by_sums)
-        by_sums -= np.einsum("ak,ic->kiac", _contrasts(self.core_inverse / keep), scatter)
-        first = pulled / (keep * r[:, None]) - spread / keep + labeled.weight * self.precise
-        second = (spread - pull[:, None] * apart) / keep
-        for rows, others in ((first, self.precise), (-self.precise, second)):
-            by_sums += np.einsum("ai,kc->kiac", rows[:-1] - rows[-1], others[:-1] - others[-1])
-        # By r_k: (k, K, rank), what changes in e / r and in g_mu.
-        de = -pulls.T[:, :, None] * self.precise[:, None] / r[:, None]
-        dg = weighed.T[:, :, None] * self.precise[:, None] / 2
-        dg += (pull * (self.precise @ self.mu.T)).T[:, :, None] * apart[:, None] / (2 * keep)
-        dg -= self.core_inverse[:, :, None] * spread[:, None] / (2 * keep)
-        dbeta, dalpha = de - 2 * dg, np.einsum("ac,kac->ka", self.mu, dg - de)
+    def change_of_gradient(self, direction: Array) -> Array:
+        """Derivative of the gradient along directions (..., K, 1 + rank)."""
+        labeled, r, b, mu, keep = self.labeled, self.r, self.b, self.mu, 1 - self.labeled.shrinkage
+        dr, db = direction[..., 0], direction[..., 1:]
+        per_r = (1 / r)[:, None]
+        dmu = (db - mu * dr[..., None]) * per_r
+        dpulled = -labeled.counts[:, None] * dmu
+        dcore = -(db @ b.T)
+        dcore = dcore + _transposed(dcore)
         each = np.arange(len(r))
-        dbeta[each, each] -= self.e / r[:, None] ** 2
-        dalpha[each, each] += (self.mu * (2 * self.e / r[:, None] - self.g_mu)).sum(axis=1) / r
+        dcore[..., each, each] += dr
+        dprecise = self.core_inverse @ (db - dcore @ self.precise)
+        dprojected = dprecise @ self.pulled.T + self.precise @ _transposed(dpulled)
+        dscattered = dprecise @ labeled.within + dprojected @ self.deviations - self.projected @ dmu
+
+        def dsolve(rows: Array, drows: Array) -> Array:
+            seen = drows @ b.T + rows @ _transposed(db)
+            return np.asarray(drows + seen @ self.precise + (rows @ b.T) @ dprecise)
+
+        de = dsolve(self.pulled, dpulled) / keep
+        dg = dsolve(self.scattered, dscattered) / (2 * keep) - labeled.weight / 2 * dprecise
+        found = np.empty(direction.shape)
+        found[..., 1:] = (de - self.e * (dr / r)[..., None]) * per_r - 2 * dg
+        along = (mu * self.e).sum(axis=-1) / r
+        found[..., 0] = (dmu * self.g_mu + mu * dg).sum(axis=-1)
+        found[..., 0] += (along * dr - (dmu * self.e + mu * de).sum(axis=-1)) / r
         if labeled.log_priors is None:
-            dalpha[each, each] -= labeled.counts / r**2
-        mixed = _contrasts(dbeta)
-        found[:, 0, :, 0], found[:, 0, :, 1:] = _contrasts(dalpha), mixed
-        found[:, 1:, :, 0] = mixed.transpose(1, 2, 0)
-        return found.reshape(n_free * width, n_free * width)
-
-
-def _contrasts(matrix: Array) -> Array:
-    """Second differences (K, K, ...) -> (K - 1, K - 1, ...) against the last class."""
-    rows = matrix[:-1] - matrix[-1]
-    return np.asarray(rows[:, :-1] - rows[:, -1:])
+            found[..., 0] -= labeled.counts * dr / r**2
+        return found
 
 
 def _transposed(rows: Array) -> Array:

@@ -48,12 +48,11 @@ class Rows(Protocol):
         frame: Frame,
         centers: Array | None = None,
         *,
-        curvature: int | AnyArray = 0,
+        near: int = 0,
     ) -> LabelSums:
-        """Class weights and sums under a rule; on request scatter about centers, or curvature.
+        """Class weights and sums under a rule; on request scatter about centers.
 
-        ``curvature`` n > 0: from about every n-th of the rows near a boundary, with n times its
-        weight; or (K, K) such n for any two classes, zero if rows between them may be left out.
+        ``near`` n > 0: also rows near class boundaries, of every n-th row, with n times its weight.
         """
         ...
 

@@ -19,7 +19,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .._core.boundary import BoundaryRows
 from .._core.frame import Frame
 from .._core.labelsums import (
     AllButFirst,
@@ -28,6 +27,7 @@ from .._core.labelsums import (
     Rule,
     Tally,
     fold,
+    near_boundary,
     no_label_sums,
     unfolded,
 )
@@ -45,9 +45,8 @@ from .._messages import Column, Text, message_of
 from .passes import in_order, report
 
 Block = tuple[AnyArray, "Array | None", "slice | AnyArray"]  # rows, weights, indices of the rows
-Curvature = int | AnyArray
 Result = TypeVar("Result")
-Sum = TypeVar("Sum", Moments, SumsFromZero, LabelSums, "_Labeled")
+Sum = TypeVar("Sum", Moments, SumsFromZero, LabelSums)
 
 _CHECKED_ROWS = 8192  # at a time, so that the mask of what is finite stays small
 _BLOCK_ROWS = (512, 8192)
@@ -262,19 +261,6 @@ class Slab:
         return self.start + len(self.rows)
 
 
-@dataclass(frozen=True)
-class _Labeled:
-    """Label sums of some blocks, and their rows near a boundary on request."""
-
-    sums: LabelSums
-    between: BoundaryRows | None
-
-    def __add__(self, other: _Labeled) -> _Labeled:
-        if self.between is not None and other.between is not None:
-            self.between.join(other.between)
-        return _Labeled(self.sums + other.sums, self.between)
-
-
 class BlockRows(WeightedRows):
     """Sums of rows that come as NumPy arrays, which ``_slabs`` of a backend supplies.
 
@@ -378,7 +364,7 @@ class BlockRows(WeightedRows):
         return self._add_up(of_blocks) or no_moments(self.n_features)
 
     def label_sums(
-        self, rule: Rule, frame: Frame, centers: Array | None = None, *, curvature: Curvature = 0
+        self, rule: Rule, frame: Frame, centers: Array | None = None, *, near: int = 0
     ) -> LabelSums:
         # One read a pass: fold the frame into the rule rather than shift and scale every row.
         # Labels come from the folded rule whenever there is one: ties must fall the same way with
@@ -389,22 +375,25 @@ class BlockRows(WeightedRows):
             folded = folded.knowing(self._total)
         used_rule, kind = self._tally_of(folded)
 
-        def of_blocks(blocks: Iterable[Block]) -> _Labeled:
-            between = BoundaryRows(curvature, rule.n_classes) if np.any(curvature) else None
+        def of_blocks(blocks: Iterable[Block]) -> LabelSums:
+            found: list[tuple[Array, Array]] = []
             tally = kind(used_rule, self.n_features, centers)
             for rows, weights, index in blocks:
                 used = rows if sums_raw else frame.apply(rows)
                 shares = tally.add(rows if is_folded else used, used, weights, index)
-                if between is not None:
-                    between.add(used, weights, shares)
-            return _Labeled(tally.sums(), between)
+                if near:
+                    close = near * near_boundary(shares[:, ::near])
+                    counts = np.ones(len(close)) if weights is None else weights[close]
+                    found.append((used[close], near * counts))
+            sums = tally.sums()
+            if not near:
+                return sums
+            gathered = tuple(map(np.concatenate, zip(*found, strict=True)))
+            return replace(sums, near=gathered)
 
-        found = self._add_up(of_blocks, is_compiled=kind is not Tally)
-        if found is None:
+        total = self._add_up(of_blocks, is_compiled=kind is not Tally)
+        if total is None:
             return no_label_sums(rule.n_classes, self.n_features)
-        total = found.sums
-        if found.between is not None:
-            total = replace(total, curvature=found.between.scatter())
         return unfolded(used_rule.completed(total), frame) if sums_raw else rule.completed(total)
 
     def _tally_of(self, rule: Rule) -> tuple[Rule, type[Tally]]:

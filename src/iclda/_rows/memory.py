@@ -12,7 +12,7 @@ from .._core.labelsums import LabelSums, Rule, no_label_sums, scaled
 from .._core.moments import Moments, no_moments
 from .._core.problem import Rows
 from .._core.types import AnyArray, Array
-from .base import Block, BlockRows, Curvature, Result, Slab
+from .base import Block, BlockRows, Result, Slab
 from .passes import PartOfPass, report_as
 
 
@@ -79,9 +79,9 @@ class ChainedRows:
         return sum(found, no_moments(self.n_features)).scaled(self._factor)
 
     def label_sums(
-        self, rule: Rule, frame: Frame, centers: Array | None = None, *, curvature: Curvature = 0
+        self, rule: Rule, frame: Frame, centers: Array | None = None, *, near: int = 0
     ) -> LabelSums:
-        found = self._pass(lambda part: part.label_sums(rule, frame, centers, curvature=curvature))
+        found = self._pass(lambda part: part.label_sums(rule, frame, centers, near=near))
         return scaled(sum(found, no_label_sums(rule.n_classes, self.n_features)), self._factor)
 
     def _pass(self, of_part: Callable[[Rows], Result]) -> list[Result]:

@@ -67,7 +67,7 @@ def _rows_of(problem: Problem) -> AttainableSet:
     """Few rows are whitened once and held; many are read in every round."""
     if problem.unlabeled.n_rows <= _HELD_IN_ROUNDS:
         return hold_all(problem)
-    return StreamedSet(problem, has_curvature=False)
+    return StreamedSet(problem)
 
 
 def _repeat_labels(problem: Problem, rows: AttainableSet, tol: float, max_iter: int) -> Alternation:

@@ -14,13 +14,14 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
+from scipy.linalg import lapack
 
 from ..labelsums import LexicographicRule, LinearRule, tied_shares
 from ..likelihood import FLOOR, LabeledLikelihood, smallest_eigenvalue
 from ..problem import Problem
 from ..types import AnyArray, Array
-from .attainable import InMemorySet, gap
-from .continuation import State, solve
+from .attainable import InMemorySet, Labeling, gap
+from .continuation import State
 
 _LARGEST_LEAD = 18.0  # of a score, at the end of a path, of classes that may tie
 _MOST_CHANGES = 100  # of the rows that tie
@@ -74,7 +75,7 @@ def finish(likelihood: LabeledLikelihood, held: InMemorySet, end: State) -> Limi
         narrow = _NARROW * float(np.sqrt(held.weights @ (leads**2).mean(axis=0)))
         margin = min(nearest / 2, narrow) if nearest < np.inf else np.inf
         if margin > _CLEAR * rounding:
-            left = gap(held, found.point, found.gradient, held.labeled_point)
+            left = gap(held, found.point, found.gradient)
             return Limit(found.point, found.value, left, found.first, second, margin)
         is_tied |= leads >= -_CLEAR * rounding
     return None
@@ -116,8 +117,8 @@ def _balance(
         if not len(free):
             return found
         bend = basis.T @ likelihood.hessian(point) @ basis
-        spread = basis.T @ held.curvature_of(shares) @ basis
-        step = -solve(spread, solve(bend, residual))
+        spread = basis.T @ Labeling(point, 0.0, held.z, held.weights, shares).matrix() @ basis
+        step = -_solve(spread, _solve(bend, residual))
         if not np.isfinite(step).all():
             return None
         change = np.where(is_sharing, whole(basis @ step) @ tied.T, 0.0)
@@ -188,3 +189,9 @@ def _contrasts(is_sharing: AnyArray) -> Array:
     """(m - 1, K - 1): differences e_k - e_j of the m classes that share, without the last."""
     found = np.eye(len(is_sharing))[is_sharing]
     return np.asarray((found[1:] - found[0])[:, :-1])
+
+
+def _solve(matrix: Array, right: Array) -> Array:
+    """NaN where there is no solution."""
+    _, _, solution, failed = lapack.dgesv(matrix, right)
+    return np.full(len(right), np.nan) if failed else np.asarray(solution)

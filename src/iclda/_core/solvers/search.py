@@ -18,10 +18,9 @@ from ..moments import moments_of_block
 from ..problem import Problem
 from ..types import Array
 from . import Outcome
-from .attainable import AT_ONCE, InMemorySet, StreamedSet, hold, hold_all
-from .continuation import HARD_ENTROPY, Follower, Path, State
+from .attainable import AT_ONCE, InMemorySet, StreamedSet, hold
+from .continuation import Follower, Path, State
 from .finish import Limit, finish
-from .predictor_corrector import predict_and_correct
 from .starts import Climbers, climb, evaluate, separate_hills, starting_scores
 
 _SCREENED_ROWS = 2_000
@@ -34,11 +33,13 @@ _ROUGH = 1e-3  # gap per unit of labeled weight at which starts are compared
 _MOST_DRAWS = 4
 _RARE_HILLS = 1 / 8  # hills per start below which no more starts are drawn
 _FIRST_TAU = (0.01, 0.3)  # shares of the spread of the gradient over rows
-_RETRIES = (1.0, 1 / 30, 10.0)
 _SOFT_TAU = 0.02  # per unit of labeled weight: first tau on all rows
 _KNOWN_TAUS = (np.inf, 0.1)  # the same, on a sample after a smaller one
 _NOISE = 1e-12  # of the likelihood: rounding between a limit and the path to it
-_HARD_TAU = 1e-6  # share of the spread at which labels are hard
+_DEEPEST = 0.03  # smallest factor of tau between two passes
+_AIM = 0.3  # share of the tolerance that the rows near boundaries are solved to
+_SURE = 0.9  # share of the tolerance at which the gap is measured
+_MOST_READS = 20
 
 
 @dataclass(frozen=True)
@@ -129,7 +130,7 @@ class _Sample:
 
     @property
     def follower(self) -> Follower:
-        return Follower(self.problem.likelihood, self.held, self.problem.labeled_point)
+        return Follower(self.problem.likelihood, self.held)
 
     def thinned(self, n: int) -> _Sample:
         """At most n of the rows, with the weight of all."""
@@ -217,22 +218,13 @@ def _find_hills(problem: Problem, held: InMemorySet, n_starts: int, seed: int) -
 
 
 def _follow_start(sample: _Sample, climber: Climbers, effort: _Effort) -> Path:
-    """Follow a climbed start; if that fails, start again from harder, then from softer labels."""
-    follower, weight = sample.follower, sample.problem.likelihood.weight
+    follower = sample.follower
     scores = climber.scores[0] - climber.scores[0, -1]
     gradient = climber.gradients[0] - climber.gradients[0, -1]
-    spread = max(_spread(sample.held, gradient), 1e-3 * weight)
+    spread = max(_spread(sample.held, gradient), 1e-3 * sample.problem.likelihood.weight)
     tau = _first_tau(scores, gradient, spread)
-    least = float(climber.values[0]) - 1e-7 * weight
-    hard = follower.state(gradient / (_HARD_TAU * spread), _HARD_TAU * spread)
-    paths = [follower.certified(hard, tol=effort.tol)] if hard.value >= least else []
-    for factor in _RETRIES:
-        if paths and _is_settled(paths[-1], least, effort.tol):
-            break
-        begins = [follower.state(a, factor * tau) for a in (scores, gradient / (factor * tau))]
-        begin = max(begins, key=lambda state: state.merit)
-        paths.append(follower.follow(begin, **vars(effort)))
-    return _better([path for path in paths if path is not None])
+    begins = [follower.state(a, tau) for a in (scores, gradient / tau)]
+    return follower.follow(max(begins, key=lambda state: state.merit), **vars(effort))
 
 
 def _finished(follower: Follower, found: list[Path], effort: _Effort) -> list[Path]:
@@ -284,29 +276,31 @@ def _first_tau(scores: Array, gradient: Array, spread: float) -> float:
 
 
 def _follow_on_all_rows(reader: StreamedSet, sampled: Path, tol: float, max_iter: int) -> Path:
-    """Continue the path of a sample on all rows; if that fails, again from softer labels."""
-    problem = reader.problem
-    follower = Follower(problem.likelihood, reader, problem.labeled_point)
-    soft = _SOFT_TAU * problem.likelihood.weight
-    begin = _softened(sampled, soft)
-    if begin.tau < soft and begin.entropy <= HARD_ENTROPY:
-        # Hard labels of a sample that were optimal at once: the same boundary, softer.
-        begin = replace(begin, scores=begin.scores * (begin.tau / soft), tau=soft)
-    assert reader.sample is not None
-    short = predict_and_correct(follower, reader.sample, begin, tol=tol, max_iter=max_iter)
-    if short.gap <= tol:
-        return short
-    reader.sample = None  # ``follow`` needs the exact curvature, and makes many passes
-    if problem.unlabeled.n_rows * (1 + problem.whitening.rank) <= _HELD_ENTRIES:
-        reader.n_passes += 1
-        follower = replace(follower, rows=hold_all(problem))
-    paths: list[Path] = []
-    for start, factor in ((short.state, 1.0), (begin, 10.0), (begin, 100.0)):
-        state = follower.state(start.scores / factor, start.tau * factor)
-        paths.append(follower.follow(state, tol=tol, max_iter=max_iter))
-        if _is_settled(paths[-1], -np.inf, tol) or paths[-1].n_iter >= max_iter:
-            break
-    return _better(paths)
+    """Continue the path of a sample on all rows.
+
+    A pass gives the point, the gradient and the rows near boundaries. On these the path is followed
+    to a smaller tau, with all other rows labeled as they are; the next pass corrects it.
+    """
+    likelihood = reader.problem.likelihood
+    follower = Follower(likelihood, reader)
+    begin = _softened(sampled, _SOFT_TAU * likelihood.weight)
+    state, best, n_iter = follower.state(begin.scores, begin.tau), None, 0
+    for _ in range(_MOST_READS):
+        local = Follower(likelihood, state.labeling.local_set())
+        deepest = _DEEPEST * state.tau
+        path = local.follow(
+            local.state(state.scores, state.tau), tol=_AIM * tol, max_iter=max_iter, least=deepest
+        )
+        n_iter += path.n_iter
+        state = follower.state(path.state.scores, path.state.tau)
+        local = Follower(likelihood, state.labeling.local_set())
+        if state.tau * state.entropy <= 2.5 * tol and local.gap(state) <= _SURE * tol:
+            found = follower.gap(state)
+            if best is None or found < best.gap:
+                best = Path(state, found, n_iter, True, (state,))
+            if found <= tol:
+                return best
+    return best or Path(state, follower.gap(state), n_iter, True, (state,))
 
 
 def _softened(path: Path, tau: float) -> State:
