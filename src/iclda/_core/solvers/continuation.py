@@ -29,7 +29,8 @@ _CENTERED = 1e-2  # a level ends when the predicted ascent is below this share o
 _ACCURACY = 0.1  # of conjugate gradients, over the first residual
 _MOST_PRODUCTS = 200  # in one solve
 _MOST_STEPS = 40  # at one level
-_SUFFICIENT = 0.1  # share of the predicted ascent that a step must reach
+_SUFFICIENT = 0.05  # share of the slope that a step must gain
+_SHORTEST = 1e-6  # step that is tried, in the norm of J
 _TOO_FAR = 0.5  # share of tau x entropy that a prediction may lose
 _ROUNDING = 1e-13  # of the merit
 _SMALLEST_TAU = 1e-9  # per unit of labeled weight
@@ -70,13 +71,6 @@ class Path:
     levels: tuple[State, ...] = ()
 
 
-@dataclass(frozen=True)
-class _Step:
-    direction: Array
-    promised: float  # ascent of the quadratic model
-    length: float  # in the norm of J
-
-
 class _System:
     """(tau - H J) x = right at a state."""
 
@@ -94,29 +88,25 @@ class _System:
             self._curvature = state.labeling.product
             self._bend = likelihood.hessian_product(state.point)
 
-    def step(self, right: Array, radius: float) -> _Step:
-        """The maximum of the quadratic model within a radius, approximately."""
+    def solve(self, right: Array, radius: float = np.inf) -> tuple[Array, float]:
+        """An approximate solution x within a radius, in the norm of J, and right' J x."""
         right = right - right[-1]
         if not self._is_dense:
             return self._steihaug(right, radius)
         flat = right[:-1].ravel()
         lower, pivots, failed = self._factor
-        if not failed:
-            x = lapack.dgetrs(lower, pivots, flat)[0]
-            moved = self._matrix @ x
-            promised, square = float(flat @ moved) / 2, float(x @ moved)
-            if promised >= 0 and square <= radius**2:
-                return _Step(self._whole(x), promised, np.sqrt(max(square, 0.0)))
-        found = self._steihaug(flat, radius)
-        return _Step(self._whole(found.direction), found.promised, found.length)
+        x = lapack.dgetrs(lower, pivots, flat)[0] if not failed else flat
+        slope = float(flat @ (self._matrix @ x))
+        if failed or not slope >= 0:
+            x, slope = self._steihaug(flat, 1.0)
+        size = min(1.0, radius)
+        x = np.append(size * x, np.zeros(self._shape[1])).reshape(self._shape)
+        return x, size * slope
 
-    def _whole(self, flat: Array) -> Array:
-        return np.append(flat, np.zeros(self._shape[1])).reshape(self._shape)
-
-    def _steihaug(self, right: Array, radius: float) -> _Step:
-        x, square = np.zeros_like(right), 0.0
+    def _steihaug(self, right: Array, radius: float) -> tuple[Array, float]:
+        x, square, slope = np.zeros_like(right), 0.0, 0.0
         residual, curved = right, self._curvature(right)
-        promised, rho = 0.0, float((residual * curved).sum())
+        rho = float((residual * curved).sum())
         direction, moved, least = residual, curved, _ACCURACY**2 * rho
         for _ in range(_MOST_PRODUCTS):
             if not rho > max(least, 0.0):
@@ -132,14 +122,14 @@ class _System:
                 size = (np.sqrt(along**2 + length * (radius**2 - square)) - along) / length
             x = x + size * direction
             square += size * (2 * along + size * length)
-            promised += size * rho - size**2 * bend / 2
+            slope += size * float((right * moved).sum())
+            residual = residual - size * image
             if is_last:
                 break
-            residual = residual - size * image
             curved = self._curvature(residual)
             last, rho = rho, float((residual * curved).sum())
             direction, moved = residual + rho / last * direction, curved + rho / last * moved
-        return _Step(x, promised, np.sqrt(max(square, 0.0)))
+        return x, slope
 
 
 @dataclass(frozen=True)
@@ -174,14 +164,13 @@ class Follower:
         tau reaches ``least``.
         """
         aim = tol if aim is None else min(aim, tol)
-        best, levels, n_iter, fall = Path(state, np.inf, 0, True), [], 0, _FALL
+        best, levels, n_iter, fall, share = Path(state, np.inf, 0, True), [], 0, _FALL, _CENTERED
         while True:
-            state, n_steps, is_bounded = self._center(state, max_iter - n_iter)
+            state, n_steps, is_bounded = self._center(state, max_iter - n_iter, share)
             n_iter += n_steps
             if not is_bounded:
                 return Path(state, self.gap(state), n_iter, False, tuple(levels))
-            levels.append(state)
-            cost = state.tau * state.entropy
+            cost = state.tau * max(state.entropy, 0.0)
             smallest = max(1.001 * least, _SMALLEST_TAU * self.likelihood.weight)
             is_last = n_iter >= max_iter or state.tau <= smallest
             if cost <= 2.5 * tol or is_last:  # the entropy overestimates the gap two- to threefold
@@ -189,45 +178,48 @@ class Follower:
                 has_fallen = found < best.gap
                 if has_fallen:
                     best = Path(state, found, n_iter, True)
-                if best.gap <= aim or is_last or (best.gap <= tol and not has_fallen):
+                if best.gap <= aim or n_iter >= max_iter:
                     break
-                if not has_fallen or found > tol + 10 * max(cost, 0.0):
+                if found > max(aim, 2 * cost) and share > _ROUNDING:
+                    share *= 1e-3  # labels are few and soft: the ascent says little of the gap
+                    continue
+                if is_last or (best.gap <= tol and not has_fallen):
+                    break
+                if found > tol + 10 * cost:
                     # Labels hardened before they were right: again from the level before.
-                    if fall > 0.9 or len(levels) < 2:
+                    if fall > 0.9 or not levels:
                         break
-                    fall = float(np.sqrt(fall))
-                    levels.pop()
+                    fall, share = float(np.sqrt(fall)), _CENTERED
                     state = self._predict(levels[-1], fall)
                     continue
+            levels.append(state)
+            share = _CENTERED
             fall = max(_FALL, min(0.5, 0.5 * aim / max(cost, 1e-300))) if fall <= 0.5 else fall
             state = self._predict(state, max(fall, least / state.tau))
-        return Path(best.state, best.gap, n_iter, True, tuple(levels))
+        return Path(best.state, best.gap, n_iter, True, (*levels, state))
 
     def _noise(self, state: State) -> float:
         return _ROUNDING * (abs(state.merit) + self.likelihood.weight)
 
-    def _center(self, state: State, most: int) -> tuple[State, int, bool]:
+    def _center(self, state: State, most: int, share: float) -> tuple[State, int, bool]:
         """Newton's method at one tau: the state, steps, and whether the likelihood is bounded."""
         radius = 1.0
         for n_steps in range(1, min(most, _MOST_STEPS) + 1):
             if not smallest_eigenvalue(state.point) > 2 * FLOOR:
                 return state, n_steps, False
-            system = _System(self.likelihood, state)
-            is_centered = False
-            while radius > 1e-9:
-                step = system.step(state.residual, radius)
-                enough = _CENTERED * state.tau * max(state.entropy, 0.0)
-                is_centered = step.promised <= max(enough, self._noise(state))
-                trial = self.state(state.scores + step.direction, state.tau)
-                gained = trial.merit - state.merit + self._noise(state)
-                if gained >= _SUFFICIENT * step.promised:
-                    state = trial
-                    if gained >= 0.7 * step.promised:
-                        radius = max(radius, 3 * step.length)
+            system, noise = _System(self.likelihood, state), self._noise(state)
+            while True:
+                direction, slope = system.solve(state.residual, radius)
+                is_centered = slope <= max(share * state.tau * max(state.entropy, 0.0), noise)
+                trial = self.state(state.scores + direction, state.tau)
+                gained = trial.merit - state.merit + noise
+                if gained >= _SUFFICIENT * slope:
                     break
-                radius = 0.3 * step.length
-            else:
-                return state, n_steps, True
+                radius *= 0.3
+                if radius < _SHORTEST:
+                    return state, n_steps, True
+            state = trial
+            radius = 3 * radius if gained >= 0.3 * slope else radius
             if is_centered:
                 return state, n_steps, True
         return state, min(most, _MOST_STEPS), True
@@ -238,7 +230,7 @@ class Follower:
         On the path the likelihood rises as tau falls: a prediction that lowers it is shortened.
         """
         scores = state.scores - state.scores[-1]
-        ahead = _System(self.likelihood, state).step(scores, np.inf).direction
+        ahead = _System(self.likelihood, state).solve(scores)[0]
         slope = scores - state.tau * (ahead - ahead[-1])  # of the gradient by tau
         for _ in range(8):
             tau = fall * state.tau
