@@ -382,7 +382,10 @@ class BlockRows(WeightedRows):
                 used = rows if sums_raw else frame.apply(rows)
                 shares = tally.add(rows if is_folded else used, used, weights, index)
                 if near:
-                    close = near * near_boundary(shares[:, ::near])
+                    # Every n-th of all rows, whatever the blocks.
+                    indices = np.arange(index.start, index.stop) if isinstance(index, slice) else index
+                    some = np.flatnonzero(indices % near == 0)
+                    close = some[near_boundary(shares[:, some])]
                     counts = np.ones(len(close)) if weights is None else weights[close]
                     found.append((used[close], near * counts))
             sums = tally.sums()
