@@ -1,0 +1,236 @@
+"""Fit every contestant to the rows of a cell and measure it on the test rows."""
+
+from __future__ import annotations
+
+import json
+import time
+import traceback
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from ..._core.types import AnyArray, Array
+from ..._estimators.supervised import SupervisedLDA
+from ..._messages import NoUnlabeledRowsWarning, Text, Words, message_of
+from ..._versions import versions_text
+from ...tabular import pipeline, preprocessing
+from ..cells import Cell
+from .plan import Contestant, Size, Splits, Take
+
+N_BINS = 10
+Bins = Array  # (N_BINS, 3): rows, sum of their probabilities, and how many of them were right
+
+
+@dataclass(frozen=True)
+class FitResult:
+    """One fit, a row of the store: what it was given and how it did, or why it failed.
+
+    In the comparison ``repeat`` and ``part`` are repeat and fold; on a curve, the index of the
+    split and the number of rows that varies.
+    """
+
+    experiment: str
+    dataset: str
+    repeat: int
+    part: int
+    method: str
+    n_labeled: int = 0
+    n_unlabeled: int = 0
+    n_test: int = 0
+    error: float | None = None  # share of test rows classified wrongly
+    loss: float | None = None  # mean over test rows of -log(prior x density of their class)
+    brier: float | None = None  # half the squared distance of the probabilities from the truth
+    error_hidden: float | None = None  # error on training rows whose labels were hidden
+    bins: str = ""  # test rows by the probability of the predicted class, see ``Bins``
+    seconds: float = 0.0
+    remarks: str = ""  # warnings of the fit, one a line
+    failure: str | None = None  # traceback of a fit that failed
+    seed: int = 0
+    versions: str = ""
+
+    @property
+    def cell(self) -> Cell:
+        return Cell(self.experiment, self.dataset, self.repeat, self.part)
+
+
+@dataclass(frozen=True)
+class CellData:
+    """What the cells of a comparison are computed from."""
+
+    features: Any
+    splits: Splits
+    contestants: tuple[Contestant, ...]
+    missing: str
+    seed: int
+    words: Words = str  # wording of the warnings and errors that are stored
+
+    @cached_property
+    def steps(self) -> list[Any]:
+        """Unfitted encoder and scaler; kinds of columns are those of the whole file.
+
+        They return arrays: data frames between the steps take longer than a small fit.
+        """
+        encoder = preprocessing(self.features, missing=self.missing)
+        steps = pipeline(encoder, SupervisedLDA(), scale=True)[:-1]
+        return list(steps.set_output(transform="default").named_steps.values())
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Rows of a cell as numbers, encoded and scaled by what the training rows show."""
+
+    names: list[str]
+    train: Array
+    y: AnyArray
+    test: Array
+    hidden: Array | None
+    truth: AnyArray  # codes of the test rows
+    truth_hidden: AnyArray
+    classes: AnyArray
+    size: Size
+
+
+def fit_cell(cell: Cell, sets: Mapping[str, CellData], names: Sequence[str]) -> list[FitResult]:
+    """Fit the named contestants to the rows of a cell."""
+    data = sets[cell.dataset]
+    chosen = [contestant for contestant in data.contestants if contestant.name in names]
+    try:
+        take = data.splits.take(cell)
+        encoded = encode(data, take)
+    except Exception as error:  # whatever it is, the other cells go on
+        failure = _traceback(error, data.words)
+        return [failed_fit(cell, each.name, failure) for each in chosen]
+    return [_fit(cell, each, take, encoded, data) for each in chosen]
+
+
+def failed_fit(cell: Cell, method: str, failure: str) -> FitResult:
+    return FitResult(**vars(cell), method=method, failure=failure)
+
+
+def encode(data: CellData, take: Take) -> Encoded:
+    """Train the steps before the classifier on the training rows, and apply them to all.
+
+    They do not depend on the contestant: one fit serves all of them.
+    """
+    labels = data.splits.labels
+    encoder, scaler = map(clone, data.steps)
+    y = data.splits.y[take.rows]
+    y[~take.is_labeled] = None
+    train = scaler.fit_transform(encoder.fit_transform(data.features.iloc[take.rows]))
+    is_hidden = ~take.is_labeled & labels.is_labeled[take.rows]
+    return Encoded(
+        names=[str(name) for name in encoder.get_feature_names_out()],
+        train=train,
+        y=y,
+        test=scaler.transform(encoder.transform(data.features.iloc[take.test])),
+        hidden=train[is_hidden] if is_hidden.any() else None,
+        truth=labels.codes[take.test],
+        truth_hidden=labels.codes[take.hidden],
+        classes=labels.classes,
+        size=Size(int(take.is_labeled.sum()), len(labels.classes), train.shape[1]),
+    )
+
+
+def _fit(
+    cell: Cell, contestant: Contestant, take: Take, encoded: Encoded, data: CellData
+) -> FitResult:
+    start = time.perf_counter()
+    found: dict[str, Any]
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model = contestant.classifier(data.seed, encoded.size).fit(encoded.train, encoded.y)
+            found = measure_fit(model, encoded)
+        found["remarks"] = _remarks(caught, encoded.names, data.words)
+    except Exception as error:  # a failed fit is a row with its traceback, never a crash
+        found = {"failure": _traceback(error, data.words)}
+    return FitResult(
+        **vars(cell),
+        method=contestant.name,
+        n_labeled=encoded.size.n_labeled,
+        n_unlabeled=len(take.rows) - encoded.size.n_labeled,
+        n_test=len(take.test),
+        seconds=time.perf_counter() - start,
+        seed=data.seed,
+        versions=versions_text(),
+        **found,
+    )
+
+
+def measure_fit(model: Any, encoded: Encoded) -> dict[str, Any]:
+    """All measures of a fitted classifier, on test rows and on training rows of hidden label."""
+    probabilities = model.predict_proba(encoded.test)
+    classes, hidden = encoded.classes, encoded.hidden
+    truth = classes[encoded.truth]
+    return {
+        "error": error_of(model.predict(encoded.test), truth),
+        "loss": float(-np.mean(model.log_likelihood(encoded.test, truth))),
+        "brier": brier_of(probabilities, encoded.truth),
+        "error_hidden": None
+        if hidden is None
+        else error_of(model.predict(hidden), classes[encoded.truth_hidden]),
+        "bins": write_bins(bins_of(probabilities, encoded.truth)),
+    }
+
+
+def _remarks(caught: list[warnings.WarningMessage], names: Sequence[str], words: Words) -> str:
+    """Messages of warnings, each once, with the names of columns."""
+    raised = [one.message for one in caught if isinstance(one.message, UserWarning)]
+    texts = [message_of(one) for one in raised if not isinstance(one, NoUnlabeledRowsWarning)]
+    named = [text.with_names(names) if isinstance(text, Text) else text for text in texts]
+    return "\n".join(dict.fromkeys(map(words, named)))
+
+
+def _traceback(error: Exception, words: Words) -> str:
+    """The traceback of an error, with its message in these words at the end."""
+    lines, message = traceback.format_exception(error), message_of(error)
+    if isinstance(message, Text):
+        lines[-1] = f"{type(error).__name__}: {words(message)}\n"
+    return "".join(lines)
+
+
+def error_of(predicted: AnyArray, truth: AnyArray) -> float:
+    """Share of rows classified wrongly."""
+    return float(np.mean(predicted != truth))
+
+
+def brier_of(probabilities: Array, codes: AnyArray) -> float:
+    """Mean squared distance from the truth, halved: the error if all probabilities are 0 or 1."""
+    truth = np.eye(probabilities.shape[1])[codes]
+    return float(np.square(probabilities - truth).sum(axis=1).mean() / 2)
+
+
+def bins_of(probabilities: Array, codes: AnyArray) -> Bins:
+    """Rows in bins of equal width of the probability of the predicted class."""
+    predicted = probabilities.argmax(axis=1)
+    surest = np.clip(probabilities[np.arange(len(predicted)), predicted], 0, 1)
+    place = np.minimum((N_BINS * surest).astype(int), N_BINS - 1)
+    bins = np.zeros((N_BINS, 3))
+    np.add.at(bins, place, np.column_stack([np.ones(len(place)), surest, predicted == codes]))
+    return bins
+
+
+def calibration_error(bins: Bins) -> float:
+    """Mean distance of stated probability and share that was right, bin by bin, by rows."""
+    n_rows = bins[:, 0].sum()
+    return float(np.abs(bins[:, 1] - bins[:, 2]).sum() / n_rows) if n_rows else float("nan")
+
+
+def write_bins(bins: Bins) -> str:
+    """Bins that hold rows as JSON: index of the bin, then its three sums."""
+    filled = np.flatnonzero(bins[:, 0])
+    return json.dumps({str(k): [round(value, 9) for value in bins[k].tolist()] for k in filled})
+
+
+def pooled_bins(results: Iterable[FitResult]) -> Bins:
+    """Sum of the bins of several results."""
+    bins = np.zeros((N_BINS, 3))
+    for result in results:
+        for index, sums in json.loads(result.bins or "{}").items():
+            bins[int(index)] += sums
+    return bins
