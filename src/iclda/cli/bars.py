@@ -17,7 +17,7 @@ _SECONDS_BETWEEN_LINES = 10.0
 @contextmanager
 def shown_progress(quiet: bool, unit: str = "cells") -> Iterator[Any]:
     """Bars on a terminal, lines elsewhere, or nothing."""
-    from ..studies.progress import bars, lines, nothing
+    from ..studies.engine import bars, lines, nothing
 
     if quiet:
         yield nothing

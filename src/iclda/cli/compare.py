@@ -93,7 +93,7 @@ def compare(
         with spinner("Reading the table", is_quiet):
             from ..studies.compare.contestants import parse_shrinkages
             from ..studies.compare.study import Comparison, check_out, facts, make_out
-            from ..studies.requirements import check_can_report
+            from ..studies.drawing import check_can_report
             from ..tabular import read_table
 
             check_can_report()

@@ -203,8 +203,8 @@ def _benchmarks(text: str | None, data_dir: Path | None, quiet: bool) -> tuple[s
 
 
 def _run_and_draw(out: Path, quiet: bool, json: bool, **settings: Any) -> None:
+    from ..studies.drawing import check_can_report
     from ..studies.paper.study import Study, load_sets, run_study
-    from ..studies.requirements import check_can_report
 
     with explained_errors(RESUMABLE):
         check_can_report()

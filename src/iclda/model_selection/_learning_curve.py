@@ -18,6 +18,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from .._core.types import AnyArray, Array
 from .._estimators.labels import Labels, encode_labels
+from .._statistics import finite_means
 from ._checks import check_count, check_error_score, check_lengths, is_whole
 from ._fits import Result, Task, routed
 from ._marker import Marker, marker_of
@@ -59,19 +60,12 @@ class LearningCurve:
     @property
     def mean(self) -> Array:
         """Mean score of every point, over the splits that could be fitted; NaN if none could."""
-        n_scores = np.isfinite(self.scores).sum(axis=1)
-        return _ratio(np.nansum(self.scores, axis=1), n_scores)
+        return finite_means(self.scores)[0]
 
     @property
     def standard_error(self) -> Array:
         """Standard error of ``mean``, as if splits were independent; NaN below two splits."""
-        n_scores = np.isfinite(self.scores).sum(axis=1)
-        squares = np.nansum(np.square(self.scores - self.mean[:, None]), axis=1)
-        return np.sqrt(_ratio(squares, n_scores * (n_scores - 1)))
-
-
-def _ratio(sums: Array, counts: AnyArray) -> Array:
-    return np.divide(sums, counts, out=np.full(len(sums), np.nan), where=counts > 0)
+        return finite_means(self.scores)[1]
 
 
 def semi_supervised_learning_curve(

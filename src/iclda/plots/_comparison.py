@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from .._core.types import Array
+from .._statistics import corrected_standard_error, mean_interval
 from ._cross_validation import cross_validate_all
 from ._look import (
     FAINT,
@@ -19,7 +20,7 @@ from ._look import (
     plain_text,
     readable,
 )
-from ._paired import PairedDifference, correct, pair
+from ._paired import PairedDifference, pair
 from ._rows import known_rows
 
 if TYPE_CHECKING:
@@ -248,14 +249,18 @@ class ComparisonDisplay:
         )
         level = kwargs.get("confidence", _CONFIDENCE)
         baseline, differences = pair(found.scores, baseline)
-        corrected = {name: correct(one, found.ratio, level) for name, one in differences.items()}
         display = cls(
             differences=pair(found.of_units(), baseline)[1],
             baseline=baseline,
             score_name=scoring if isinstance(scoring, str) else "accuracy",
             unit="splits" if found.n_repeats is None else "repeats",
-            intervals={name: interval for name, (_, interval) in corrected.items()},
-            standard_errors={name: error for name, (error, _) in corrected.items()},
+            intervals={
+                name: mean_interval(one, level, found.ratio) for name, one in differences.items()
+            },
+            standard_errors={
+                name: corrected_standard_error(one, found.ratio)
+                for name, one in differences.items()
+            },
         )
         return display.plot(ax=ax, **kwargs)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from .._core.types import AnyArray, Array
+from .._statistics import finite_means
 from ._look import (
     axes_for,
     check_matplotlib,
@@ -166,8 +167,7 @@ class LearningCurveDisplay:
                     f"column a repeat, got shape {table.shape}{f' for {name!r}' if name else ''}."
                 )
         moments = {
-            name: _mean_and_error(1 - table if as_error else table)
-            for name, table in tables.items()
+            name: finite_means(1 - table if as_error else table) for name, table in tables.items()
         }
         display = cls(
             sizes=sizes,
@@ -273,17 +273,6 @@ class LearningCurveDisplay:
         colors = {str(name): line.get_color() for name, line in self.lines_.items()}
         self.labels_ = label_ends(ax, ends, colors) if ends else []
         return self
-
-
-def _mean_and_error(scores: Array) -> tuple[Array, Array]:
-    """Mean and standard error of every row, over what is finite; NaN where too little is."""
-    n_scores = np.isfinite(scores).sum(axis=1)
-    sums = np.where(np.isfinite(scores), scores, 0).sum(axis=1)
-    mean = np.divide(sums, n_scores, out=np.full(len(sums), np.nan), where=n_scores > 0)
-    squares = np.nansum((scores - mean[:, None]) ** 2, axis=1)
-    pairs = n_scores * (n_scores - 1)
-    variance = np.divide(squares, pairs, out=np.full(len(sums), np.nan), where=pairs > 0)
-    return mean, np.sqrt(variance)
 
 
 def _last(mean: Array) -> float:

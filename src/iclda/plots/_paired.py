@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._core.types import Array
+from .._statistics import corrected_standard_error, mean_interval
 from ._look import is_supervised
 
 
@@ -28,10 +29,7 @@ class PairedDifference:
     @cached_property
     def standard_error(self) -> float:
         """Its standard error; NaN below two differences."""
-        n_values = len(self.values)
-        if n_values < 2:
-            return float("nan")
-        return float(np.std(self.values, ddof=1) / np.sqrt(n_values))
+        return corrected_standard_error(self.values)
 
     @property
     def gain(self) -> float:
@@ -46,29 +44,7 @@ class PairedDifference:
 
     def interval(self, confidence: float) -> tuple[float, float]:
         """Confidence interval of the mean, by Student's t; one point below two differences."""
-        from scipy.stats import t as student
-
-        if not 0 < confidence < 1:
-            raise ValueError(f"confidence must lie between 0 and 1, got {confidence!r}.")
-        if len(self.values) < 2:
-            return self.mean, self.mean
-        quantile = student.ppf((1 + confidence) / 2, len(self.values) - 1)
-        reach = float(quantile * self.standard_error)
-        return self.mean - reach, self.mean + reach
-
-
-def correct(
-    differences: Array, ratio: float, confidence: float
-) -> tuple[float, tuple[float, float]]:
-    """Standard error and interval of the mean difference of splits whose training rows overlap.
-
-    After Nadeau and Bengio (2003): the variance of the mean is taken as (1 / number of splits +
-    test rows / training rows) times that of the differences; ``ratio`` is the second term.
-    """
-    found = PairedDifference(differences)
-    factor = float(np.sqrt(1 + len(differences) * ratio))
-    low, high = (found.mean + factor * (end - found.mean) for end in found.interval(confidence))
-    return factor * found.standard_error, (low, high)
+        return mean_interval(self.values, confidence)
 
 
 def pair(scores: Mapping[str, Any], baseline: str | None) -> tuple[str, dict[str, Array]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from .._core.types import AnyArray, Array
-from ._binning import ReliabilityCurve, reliability_curve
+from .._statistics import ReliabilityCurve, bin_sums
 from ._look import FAINT, LABEL_SIZE, axes_for, background, foreground, method_lines, plain_text
 from ._rows import UNLABELED, encode, marker_of, named, named_estimators
 
@@ -171,7 +171,8 @@ class ReliabilityDisplay:
         for name, given in named(y_prob).items():
             probabilities = _checked(given, len(truth), classes, name)
             predicted, is_true = _event(truth, probabilities, classes, code)
-            curves[name] = reliability_curve(predicted, is_true, n_bins=n_bins, strategy=strategy)
+            edges = _edges(predicted, n_bins, strategy)
+            curves[name] = ReliabilityCurve.from_sums(edges, bin_sums(predicted, is_true, edges))
         event = _PREDICTED if code is None else f"class {plain_text(classes.tolist()[code])}"
         return cls(curves=curves, event=event).plot(ax=ax, **kwargs)
 
@@ -315,3 +316,14 @@ def _event(
         return probabilities[:, code], truth == classes[code]
     top = probabilities.argmax(axis=1)
     return probabilities[np.arange(len(top)), top], truth == classes[top]
+
+
+def _edges(predicted: Array, n_bins: int, strategy: str) -> Array:
+    if not isinstance(n_bins, (int, np.integer)) or n_bins < 1:
+        raise ValueError(f"n_bins must be a whole number of at least 1, got {n_bins!r}.")
+    if strategy == "uniform":
+        return np.linspace(0, 1, n_bins + 1)
+    if strategy == "quantile":
+        edges = np.unique(np.quantile(predicted, np.linspace(0, 1, n_bins + 1)))
+        return edges if len(edges) > 1 else np.array([edges[0], edges[0] + 1e-9])
+    raise ValueError(f'strategy must be "uniform" or "quantile", got {strategy!r}.')

@@ -10,10 +10,10 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+from .. import _requirements
 from ..methods import FAINT, INK, METHODS, REFERENCES
 from ..plots import _look
 from ..plots._look import color_of, spread
-from .requirements import require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,9 +24,11 @@ __all__ = [
     "DASHES",
     "FAINT",
     "INK",
+    "check_can_report",
     "color_of",
     "label_ends",
     "new_figure",
+    "require",
     "save",
     "spread",
     "styled",
@@ -38,6 +40,7 @@ DASHES = {method.paper_name: method.dashes for method in (*METHODS, *REFERENCES)
 P = ParamSpec("P")
 T = TypeVar("T")
 
+_USE, _EXTRA = "figures and reports", "experiments"
 _LABEL_STEP = 0.072  # one line of text, in heights of the axes of a curve
 _STYLE: dict[str, Any] = {
     "axes.edgecolor": INK,
@@ -64,6 +67,16 @@ _STYLE: dict[str, Any] = {
     "xtick.labelsize": 8.5,
     "ytick.labelsize": 8.5,
 }
+
+
+def require(module: str) -> Any:
+    """The module, or an ImportError that names the extra of the experiments."""
+    return _requirements.require(module, _USE, _EXTRA)
+
+
+def check_can_report() -> None:
+    """ImportError before anything is computed, if what is computed could not be shown."""
+    _requirements.check_installed(("jinja2", "markupsafe", "matplotlib"), _USE, _EXTRA)
 
 
 def styled(function: Callable[P, T]) -> Callable[P, T]:

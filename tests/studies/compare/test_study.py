@@ -28,8 +28,8 @@ from iclda.studies.compare.lines import (
     score_lines,
 )
 from iclda.studies.compare.study import Comparison, check_labels, facts, open_run, run_comparison
-from iclda.studies.progress import lines as progress_lines
-from iclda.studies.progress import nothing
+from iclda.studies.engine import lines as progress_lines
+from iclda.studies.engine import nothing
 from iclda.studies.store import Store, StoreError
 from iclda.tabular import Source, Table
 

@@ -15,7 +15,7 @@ from iclda.studies.compare.summary import (
     repeat_values,
     summarize,
 )
-from iclda.studies.significance import corrected_t_test, holm
+from iclda.studies.resampling import corrected_t_test, holm
 
 SUPERVISED = [[0.2, 0.4], [0.4, 0.4], [0.2, 0.2]]
 EM = [[0.2, 0.2], [0.8, 0.6], [0.2, 0.2]]

@@ -13,7 +13,7 @@ pytest.importorskip("matplotlib", reason="figures need iclda[experiments]")
 import matplotlib
 
 from iclda.studies.cells import EXTRA_METHODS, METHODS
-from iclda.studies.drawing import COLORS, INK, spread
+from iclda.studies.drawing import COLORS, INK, require, spread
 from iclda.studies.paper.curves import summarize_curves
 from iclda.studies.paper.figures import (
     draw_curves,
@@ -27,7 +27,6 @@ from iclda.studies.paper.figures import (
 )
 from iclda.studies.paper.published import published_points
 from iclda.studies.paper.tables import summarize
-from iclda.studies.requirements import require
 
 
 @pytest.fixture(scope="module")

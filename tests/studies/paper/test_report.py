@@ -9,9 +9,9 @@ from result_rows import curve_rows, table_row, table_rows, toy_panels
 
 pytest.importorskip("jinja2", reason="reports need iclda[experiments]")
 
+from iclda.studies.page import duration, p_text
 from iclda.studies.paper.report import ReportContent, render_report, write_report
 from iclda.studies.paper.report.story import headline, listed, of_all, signed
-from iclda.studies.paper.report.view import duration, p_text
 from iclda.studies.paper.tables import DatasetFacts, summarize
 
 

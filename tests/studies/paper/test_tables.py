@@ -9,7 +9,7 @@ import pytest
 from result_rows import table_row, table_rows
 
 from iclda.studies.cells import METHODS
-from iclda.studies.layout import Entry, TextTable, to_latex, to_markdown
+from iclda.studies.page import Entry, TextTable, to_latex, to_markdown
 from iclda.studies.paper.published import published_cells
 from iclda.studies.paper.tables import (
     DatasetFacts,

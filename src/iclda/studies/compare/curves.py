@@ -9,7 +9,7 @@ from math import isfinite
 
 import numpy as np
 
-from ..layout import csv_text
+from ..page import csv_text
 from .results import COMPARISON, LABELED, UNLABELED, Result
 from .summary import BRIER, ERROR, LOSS
 

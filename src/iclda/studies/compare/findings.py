@@ -11,7 +11,7 @@ from typing import Any
 from ..._atomic_write import atomic_write
 from ..._messages import Words
 from ...methods import find_method
-from ..layout import csv_text
+from ..page import csv_text
 from ..store import Store, StoreError
 from .contestants import Contestant, on_curves
 from .curves import Point, points_csv, summarize_curves

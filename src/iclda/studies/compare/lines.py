@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..._messages import Hint, Text, Words
 from ..._phrases import printable
-from ..layout import NOTHING
+from ..page import NOTHING
 from .contestants import SUPERVISED
 from .preflight import FINE, NOTE, WARNING, Remark
 from .results import COMPARISON

@@ -16,7 +16,7 @@ from ...methods import Method, Shrinkage, parse_shrinkage
 from ...model_selection import SemiSupervisedKFold
 from ...model_selection.parts import Part, arrange
 from ..cells import Cell
-from ..paper.splits import rng_of
+from ..resampling import rng_of
 
 SUPERVISED = "supervised"
 COMPARISON, UNLABELED, LABELED = "comparison", "unlabeled", "labeled"

@@ -10,7 +10,7 @@ from math import fsum, isfinite, sqrt
 import numpy as np
 from scipy import stats
 
-from ..significance import LEVEL, corrected_t_test, holm
+from ..resampling import LEVEL, corrected_t_test, holm
 from .contestants import SUPERVISED, Contestant
 from .results import COMPARISON, N_BINS, Bins, Result, calibration_error, read_bins
 

@@ -9,7 +9,7 @@ from math import fsum, hypot, isfinite, sqrt
 from pathlib import Path
 
 from ..cells import CURVES, EXTRA_METHODS, METHODS, Row
-from ..layout import csv_text
+from ..page import csv_text
 from .published import PublishedPoint, published_name, published_points
 
 CURVE_MEASURES = ("error", "nll", "nll_labeled")

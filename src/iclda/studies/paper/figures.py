@@ -21,9 +21,9 @@ from ..drawing import (
     styled,
     to_inline_svg,
 )
-from ..significance import BASELINE, ORACLE
 from .curves import Point
 from .published import PublishedPoint, published_name
+from .significance import BASELINE, ORACLE
 from .tables import TableCell, names_of
 from .toy_panels import ToyPanel, draw_toy, draw_toy_panel
 

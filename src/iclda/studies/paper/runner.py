@@ -16,8 +16,9 @@ from ..._versions import versions_text
 from ...datasets import make_gaussians, make_violated_gaussians
 from ..cells import CURVES, GAUSSIAN, TABLES, VIOLATED, Cell, Row
 from ..engine import Task, Work, run_tasks
+from ..resampling import rng_of
 from .methods import EXTRA_FITS, FITS, Training
-from .splits import Split, curve_split, fold_split, n_labeled_of, rng_of
+from .splits import Split, curve_split, fold_split, n_labeled_of
 
 TOY_ROWS, TOY_LABELED, TOY_VARIANCE = 1000, 10, 0.8
 _TOYS = {GAUSSIAN: make_gaussians, VIOLATED: make_violated_gaussians}

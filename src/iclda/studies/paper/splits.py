@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from zlib import crc32
 
 import numpy as np
 
 from ..._core.types import AnyArray
 from ..cells import N_FOLDS, Cell
+from ..resampling import rng_of
 
 GUARANTEED = 2  # labeled rows, and test rows, of every class
 
@@ -20,11 +20,6 @@ class Split:
     labeled: AnyArray
     unlabeled: AnyArray
     test: AnyArray
-
-
-def rng_of(seed: int, *names: object) -> np.random.Generator:
-    """Random numbers that depend on the seed and the names alone, not on any order of work."""
-    return np.random.default_rng([seed, *(crc32(str(name).encode()) for name in names)])
 
 
 def n_labeled_of(n_features: int) -> int:

@@ -9,9 +9,9 @@ from math import fsum, isfinite, sqrt
 from pathlib import Path
 
 from ..cells import EXTRA_METHODS, MEASURES, METHODS, N_FOLDS, TABLES, Row
-from ..layout import NOTHING, Entry, TextTable, csv_text, to_latex, to_markdown
-from ..significance import Contest, Summary, bold, contest_with_runner_up
+from ..page import NOTHING, Entry, TextTable, csv_text, to_latex, to_markdown
 from .published import PRINTED_FEATURES, published_cells, published_name, z_score
+from .significance import Contest, Summary, bold, contest_with_runner_up
 
 MEASURE_NAMES = {"error": "error", "nll": "loss"}
 DECIMALS = {"error": 3, "nll": 2}

@@ -9,8 +9,8 @@ from ..._core.labelsums import Rule
 from ..._core.types import AnyArray, Array
 from ..._rows.memory import MemoryRows
 from ...datasets import make_gaussians, make_violated_gaussians
+from ..resampling import rng_of
 from .methods import Training, expectation_maximization, implicit_labels, supervised
-from .splits import rng_of
 from .toy_panels import ToyPanel
 
 N_ROWS, N_LABELED, VARIANCE = 1000, 10, 0.6

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...drawing import to_inline_svg
+from ...drawing import require, to_inline_svg
 from ...page import fill
-from ...requirements import require
 from ..curves import CURVE_MEASURES, LOSS_DIFFERENCE, Point
 from ..figures import draw_curve, draw_differences, draw_reliability, undrawn
 from ..findings import Findings

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...._phrases import plural
-from ...layout import NOTHING
-from ...paper.report.story import Finding
-from ...paper.report.view import duration, p_text
+from ...page import NOTHING, Finding, duration, p_text
 from ..findings import Findings, last_line
 from ..lines import HEADINGS, decimals, ranked, worse_text
 from ..results import COMPARISON

@@ -9,9 +9,8 @@ from typing import Any
 
 from ...._phrases import plural
 from ...cells import GAUSSIAN, MEASURES, VIOLATED, Row
-from ...page import fill
-from ...requirements import require
-from ...significance import compare_with_baseline
+from ...drawing import require
+from ...page import duration, fill
 from ..curves import Point, PointComparison, compare_with_published, summarize_curves
 from ..figures import (
     COLORS,
@@ -22,10 +21,11 @@ from ..figures import (
     to_inline_svg,
 )
 from ..published import published_points
+from ..significance import compare_with_baseline
 from ..tables import DatasetFacts, TableCell, dataset_table, find_gaps, summarize
 from ..toy_panels import ROW_TITLES, UNLABELED
 from .story import extreme_point, findings, headline
-from .view import duration, failure_views, is_published, measure_view, underline_view
+from .view import failure_views, is_published, measure_view, underline_view
 
 __all__ = ["ReportContent", "render_report", "write_report"]
 

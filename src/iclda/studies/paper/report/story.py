@@ -4,29 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from statistics import NormalDist
 
 from ...._phrases import listed, plural
 from ...cells import GAUSSIAN
-from ...significance import BASELINE, Comparison, UnderlineCheck
+from ...page import Finding
 from ..curves import PointComparison
 from ..published import published_cells
+from ..significance import BASELINE, Comparison, UnderlineCheck
 from ..tables import DECIMALS, MEASURE_NAMES, TableCell
 
 AGREES, CURVE_AGREES = 3.0, 4.0  # standard errors
 _CLEAR = 0.05  # a difference in error that nobody needs a test for
 _N_EXTREMES = 5
 _BEST_GAUSSIAN_ERROR = NormalDist().cdf(-math.sqrt(2 / 0.8))  # means at (1, 1), (-1, -1)
-
-
-@dataclass(frozen=True)
-class Finding:
-    """A number to remember, what it is, and the sentences behind it."""
-
-    number: str
-    title: str
-    text: str
 
 
 def number(value: float, measure: str = "error") -> str:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...cells import Row
-from ...layout import NOTHING
-from ...significance import Comparison, check_published_underlines
+from ...page import NOTHING, p_text
+from ..significance import Comparison, check_published_underlines
 from ..tables import DECIMALS, MEASURE_NAMES, Gap, TableCell, mark, names_of
 from .story import AGREES, comparison_sentence, number, signed, underline_sentence
 
@@ -103,11 +103,6 @@ def _comparison_view(c: Comparison) -> dict[str, str]:
     }
 
 
-def p_text(p: float) -> str:
-    """A p-value to three decimals."""
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"
-
-
 def underline_view(cells: Sequence[TableCell], measure: str) -> dict[str, Any]:
     """The paper's underlining, checked, beside that of this run."""
     checks = check_published_underlines(measure)
@@ -153,13 +148,3 @@ def failure_views(rows: Sequence[Row], most: int = 20) -> list[dict[str, str]]:
         }
         for r in failed[:most]
     ]
-
-
-def duration(seconds: float) -> str:
-    """Seconds as one says them: 4.2 s, 3 min 20 s, 2 h 5 min."""
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    if minutes < 60:
-        return f"{minutes} min {rest} s"
-    return f"{minutes // 60} h {minutes % 60} min"

@@ -8,7 +8,7 @@ import pytest
 from result_rows import table_row, table_rows
 from scipy import stats
 
-from iclda.studies.significance import (
+from iclda.studies.paper.significance import (
     Contest,
     Summary,
     bold,
@@ -16,10 +16,9 @@ from iclda.studies.significance import (
     compare_with_baseline,
     contest_of_the_paper,
     contest_with_runner_up,
-    corrected_t_test,
-    holm,
     welch,
 )
+from iclda.studies.resampling import corrected_t_test, holm
 
 
 def test_welch_agrees_with_scipy():

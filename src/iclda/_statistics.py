@@ -1,0 +1,136 @@
+"""Statistics of repeated splits, and of predicted probabilities in bins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import copysign, fsum, inf, nan, sqrt
+
+import numpy as np
+from scipy import stats
+
+from ._core.types import AnyArray, Array
+
+
+def corrected_standard_error(values: Sequence[float] | Array, test_to_train: float = 0.0) -> float:
+    """Standard error of the mean of values, one a split (Nadeau and Bengio 2003).
+
+    Splits share rows, so that their values are not independent: the variance of the mean is taken
+    as (1 / number of splits + test rows / training rows) times that of the values. 0 for
+    ``test_to_train`` means independent values. NaN below two values.
+    """
+    n = len(values)
+    if n < 2:
+        return nan
+    mean = fsum(values) / n
+    variance = fsum((value - mean) ** 2 for value in values) / (n - 1)
+    return sqrt((1 / n + test_to_train) * variance)
+
+
+def corrected_t_test(
+    differences: Sequence[float] | Array, test_to_train: float
+) -> tuple[float, float]:
+    """t and two-sided p of the corrected resampled t-test (Nadeau and Bengio 2003)."""
+    n = len(differences)
+    if n < 2:
+        return 0.0, 1.0
+    mean, error = fsum(differences) / n, corrected_standard_error(differences, test_to_train)
+    if error == 0:
+        return (0.0, 1.0) if mean == 0 else (copysign(inf, mean), 0.0)
+    return mean / error, float(2 * stats.t.sf(abs(mean / error), n - 1))
+
+
+def mean_interval(
+    values: Sequence[float] | Array, confidence: float, test_to_train: float = 0.0
+) -> tuple[float, float]:
+    """Confidence interval of the mean, by Student's t; one point below two values."""
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must lie between 0 and 1, got {confidence!r}.")
+    n = len(values)
+    mean = fsum(values) / n
+    if n < 2:
+        return mean, mean
+    quantile = float(stats.t.ppf((1 + confidence) / 2, n - 1))
+    reach = quantile * corrected_standard_error(values, test_to_train)
+    return mean - reach, mean + reach
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's adjusted p-values, in the order given."""
+    order = sorted(range(len(p_values)), key=lambda i: p_values[i])
+    adjusted, largest = [1.0] * len(p_values), 0.0
+    for rank, i in enumerate(order):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[i]))
+        adjusted[i] = largest
+    return adjusted
+
+
+def finite_means(scores: Array) -> tuple[Array, Array]:
+    """Mean and standard error of the finite scores of every row; NaN where there are too few."""
+    is_finite = np.isfinite(scores)
+    n_scores, values = is_finite.sum(axis=1), np.where(is_finite, scores, np.nan)
+    mean = _ratio(np.nansum(values, axis=1), n_scores)
+    squares = np.nansum(np.square(values - mean[:, None]), axis=1)
+    return mean, np.sqrt(_ratio(squares, n_scores * (n_scores - 1)))
+
+
+def _ratio(sums: Array, counts: AnyArray) -> Array:
+    return np.divide(sums, counts, out=np.full(len(sums), np.nan), where=counts > 0)
+
+
+def bin_sums(predicted: Array, is_true: AnyArray, edges: Array) -> Array:
+    """(n_bins, 3): rows, sum of their predicted probabilities, and how many of them came true.
+
+    A probability on an edge is in the bin below it, as in scikit-learn. Sums of several sets of
+    rows can be added.
+    """
+    place = np.searchsorted(edges[1:-1], predicted)
+    columns = (None, predicted, is_true)
+    return np.column_stack([np.bincount(place, one, len(edges) - 1) for one in columns])
+
+
+@dataclass(frozen=True)
+class ReliabilityCurve:
+    """Rows in bins of their predicted probability.
+
+    Attributes
+    ----------
+    edges : ndarray of shape (n_bins + 1,)
+        Edges of the bins.
+    counts : ndarray of shape (n_bins,)
+        Number of rows in every bin.
+    predicted : ndarray of shape (n_bins,)
+        Mean predicted probability in every bin; NaN in an empty one.
+    observed : ndarray of shape (n_bins,)
+        Share of rows for which it came true; NaN in an empty one.
+    """
+
+    edges: Array
+    counts: AnyArray
+    predicted: Array
+    observed: Array
+
+    @classmethod
+    def from_sums(cls, edges: Array, sums: Array) -> ReliabilityCurve:
+        """The curve of ``bin_sums``."""
+        n_rows = sums[:, 0]
+        means = (_ratio(sums[:, column], n_rows) for column in (1, 2))
+        return cls(edges, n_rows.astype(int), *means)
+
+    @property
+    def calibration_error(self) -> float:
+        """Mean distance of predicted and observed, weighted by the counts; NaN without rows."""
+        is_full = self.counts > 0
+        if not is_full.any():
+            return nan
+        gaps = np.abs(self.predicted - self.observed)[is_full]
+        return float(self.counts[is_full] @ gaps / self.counts.sum())
+
+    @property
+    def interval(self) -> tuple[Array, Array]:
+        """Ends of one standard error about the observed share, after Wilson: never empty."""
+        n_rows = np.maximum(self.counts, 1)
+        middle = (self.observed + 0.5 / n_rows) / (1 + 1 / n_rows)
+        spread = self.observed * (1 - self.observed) / n_rows + 0.25 / n_rows**2
+        reach = np.sqrt(spread) / (1 + 1 / n_rows)
+        return middle - reach, middle + reach

@@ -1,0 +1,94 @@
+"""Corrected tests of splits, Holm's adjustment, and probabilities in bins."""
+
+import itertools
+from math import inf, isnan, sqrt
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import stats
+
+from iclda._statistics import (
+    ReliabilityCurve,
+    bin_sums,
+    corrected_standard_error,
+    corrected_t_test,
+    finite_means,
+    holm,
+    mean_interval,
+)
+
+VALUES = [1.0, 2.5, 3.0, 4.5, 2.0]
+
+
+def test_the_corrected_t_test_agrees_with_the_formula_by_hand():
+    # mean 2, variance 2/3 x 1 = (1 + 1 + 0 + 0) / 3, factor 1/4 + 1/9
+    t, p = corrected_t_test([1.0, 3.0, 2.0, 2.0], 1 / 9)
+    assert t == pytest.approx(2 / sqrt((1 / 4 + 1 / 9) * 2 / 3))
+    assert p == pytest.approx(2 * stats.t.sf(t, 3))
+
+
+def test_without_the_correction_it_is_the_paired_t_test():
+    a, b = [1.0, 2.5, 3.0, 4.5], [0.5, 2.0, 3.5, 3.0]
+    ours = corrected_t_test([x - y for x, y in zip(a, b, strict=True)], 0.0)
+    assert ours == pytest.approx(tuple(stats.ttest_rel(a, b)))
+
+
+@pytest.mark.parametrize(
+    ("differences", "answer"),
+    [([0.0, 0.0], (0.0, 1.0)), ([-1.0, -1.0], (-inf, 0.0)), ([3.0], (0.0, 1.0)), ([], (0.0, 1.0))],
+)
+def test_the_corrected_t_test_answers_where_there_is_no_spread(differences, answer):
+    assert corrected_t_test(differences, 0.1) == answer
+
+
+def test_without_the_correction_error_and_interval_are_those_of_a_mean():
+    assert corrected_standard_error(VALUES) == pytest.approx(stats.sem(VALUES))
+    expected = stats.ttest_1samp(VALUES, 0).confidence_interval(0.9)
+    assert_allclose(mean_interval(VALUES, 0.9), expected)
+
+
+def test_a_corrected_interval_excludes_zero_where_the_corrected_test_is_significant():
+    _, p = corrected_t_test(VALUES, 0.3)
+    assert mean_interval(VALUES, 1 - p, 0.3)[0] == pytest.approx(0, abs=1e-12)
+
+
+def test_one_value_has_no_error_and_its_interval_is_a_point():
+    assert isnan(corrected_standard_error([0.5], 0.1))
+    assert mean_interval([0.5], 0.95, 0.1) == (0.5, 0.5)
+
+
+def test_holm_agrees_with_a_computation_by_hand():
+    # 4 x 0.01 = 0.04; 3 x 0.011 = 0.033, raised to 0.04; 2 x 0.03 = 0.06; 1 x 0.5
+    assert holm([0.03, 0.01, 0.5, 0.011]) == pytest.approx([0.06, 0.04, 0.5, 0.04])
+    assert holm([0.9, 0.8]) == [1.0, 1.0]
+    assert holm([]) == []
+
+
+def test_holm_depends_on_the_values_and_not_on_their_order():
+    values = [0.2, 0.001, 0.04, 0.01]
+    expected = dict(zip(values, holm(values), strict=True))
+    for order in itertools.permutations(values):
+        assert holm(order) == [expected[p] for p in order]
+
+
+def test_means_leave_out_what_is_not_finite():
+    scores = np.array([[0.5, np.nan, 0.7], [np.inf, 0.4, 0.6], [np.nan, 0.4, np.nan], [np.nan] * 3])
+    mean, error = finite_means(scores)
+    assert_allclose(mean, [0.6, 0.5, 0.4, np.nan])
+    assert_allclose(error, [0.1, 0.1, np.nan, np.nan])
+
+
+def test_sums_of_bins_can_be_added():
+    rng = np.random.default_rng(0)
+    predicted, edges = rng.uniform(size=50), np.linspace(0, 1, 5)
+    is_true = rng.uniform(size=50) < predicted
+    parts = [bin_sums(predicted[rows], is_true[rows], edges) for rows in (slice(20), slice(20, 50))]
+    assert_allclose(sum(parts), bin_sums(predicted, is_true, edges))
+    assert sum(parts)[:, 0].sum() == 50
+
+
+def test_without_rows_there_is_no_calibration_error():
+    curve = ReliabilityCurve.from_sums(np.linspace(0, 1, 3), np.zeros((2, 3)))
+    assert isnan(curve.calibration_error)
+    assert np.isnan(curve.predicted).all()
