@@ -1,4 +1,4 @@
-"""Errors and warnings of our own, and messages whose ways out are values rather than words."""
+"""Errors, warnings, messages with parameters and columns as values, and phrases for messages."""
 
 from __future__ import annotations
 
@@ -109,3 +109,24 @@ def message_of(raised: BaseException) -> str:
     """The message of an error or a warning: a ``Text`` where it was raised with one."""
     first = raised.args[0] if len(raised.args) == 1 else None
     return first if isinstance(first, Text) else str(raised)
+
+
+def and_list(names: Sequence[str]) -> str:
+    """Names as in a sentence: a, b and c."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+
+
+def quoted_list(names: Sequence[str], most: int) -> str:
+    """The first names in quotes, and how many more there are: 'a', 'b' and 3 more."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(map(repr, names[:most])) + more
+
+
+def plural(count: int, noun: str, nouns: str | None = None) -> str:
+    """A count and its noun: 1 fit, 2 fits."""
+    return f"{count:,} {noun if count == 1 else nouns or f'{noun}s'}"
+
+
+def printable(text: str) -> str:
+    """Text with control characters escaped, which a terminal would obey."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

@@ -19,7 +19,7 @@ from numpy.testing import assert_allclose
 from table_files import call, flowers, write
 
 from iclda import SupervisedLDA, load_model, save_model
-from iclda._atomic_write import atomic_write
+from iclda._paths import atomic_write
 from iclda.cli import bars
 
 METHODS = {
@@ -361,7 +361,7 @@ def test_what_the_system_says_of_a_file_comes_with_its_name_and_without_numbers(
     def fail(*_):
         raise PermissionError(13, "Permission denied", "elsewhere/.p.csv.1")
 
-    monkeypatch.setattr("iclda._atomic_write.os.replace", fail)
+    monkeypatch.setattr("iclda._paths.os.replace", fail)
     code, _, error = call("predict", model, write(tmp_path), "--out", tmp_path / "p.csv")
     assert (code, error) == (2, "Error: elsewhere/.p.csv.1: Permission denied.\n")
 

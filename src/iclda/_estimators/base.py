@@ -7,6 +7,7 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import (
     BaseEstimator,
     ClassifierMixin,
@@ -17,30 +18,23 @@ from sklearn.base import (
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.metrics import accuracy_score
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from .._core.gaussian import Gaussians
 from .._core.labelsums import LinearRule
 from .._core.problem import Problem
 from .._core.shrinkage import shrink_each_class, shrink_labeled
+from .._core.solvers.outcome import Outcome
 from .._core.solvers.supervised import fit_labeled
 from .._core.types import AnyArray, Array
 from .._messages import Hint, NoUnlabeledRowsWarning, Text
-from .._rows.open import backend_of, in_memory
-from .diagnosis import (
-    warn,
-    warn_of_few_labels,
-    warn_of_rank,
-    warn_of_shift,
-    warn_of_single_labels,
-    warn_of_span,
-)
+from .._rows.open import backend_of, in_memory, is_device_array, is_lazy
+from .diagnosis import Diagnosis, warn, warn_of_single_labels
 from .export import to_onnx, to_sklearn
-from .inputs import read_table, take_rows
+from .inputs import RowReader, check_is_read, take_rows
 from .labels import plain, split_marker
-from .namespaces import check_container, check_namespace, move_fitted
 from .predictions import (
-    Numbers,
     linear_scores,
     log_joint,
     log_posteriors,
@@ -49,12 +43,11 @@ from .predictions import (
     posteriors,
     scores,
 )
-from .sources import apply_in_blocks
-from .training import TrainingData, check_spread, prepare
+from .training import FitInputs, FitSettings, check_spread, prepare
 
 
 class LinearGaussianClassifier(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator
+    RowReader, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator
 ):
     """Gaussian classes that share one covariance. Subclasses supply ``_estimate``."""
 
@@ -96,16 +89,33 @@ class LinearGaussianClassifier(
         self : object
             The fitted classifier.
         """
-        data = prepare(
-            self,
-            X,
-            y,
-            sample_weight,
-            X_unlabeled,
-            sample_weight_unlabeled,
-            unlabeled_weight=getattr(self, "unlabeled_weight", 1.0),
-            needs_positive_priors=self._needs_positive_priors,
+        name = type(self).__name__
+        if y is None:
+            raise ValueError(
+                f"{name} requires y to be passed, but the target y is None. Rows without a label "
+                f"carry y = {plain(self.unlabeled)!r}."
+            )
+        # Where all rows enter the moments, these show NaN and infinity.
+        is_weighted = sample_weight is not None or sample_weight_unlabeled is not None
+        is_summed = self._uses_unlabeled_rows and not is_weighted
+        source = self._open(X, reset=True, is_summed_later=is_summed)
+        further = None
+        if X_unlabeled is not None:
+            further = self._open(X_unlabeled, name="X_unlabeled", is_summed_later=is_summed)
+        elif sample_weight_unlabeled is not None:
+            raise ValueError(
+                "sample_weight_unlabeled weighs the rows of X_unlabeled, which was not passed; "
+                "sample_weight weighs all rows of X, labeled or not."
+            )
+        settings = FitSettings(
+            name,
+            self.priors,
+            self.unlabeled,
+            getattr(self, "unlabeled_weight", 1.0),
+            self._uses_unlabeled_rows,
+            self._needs_positive_priors,
         )
+        data = prepare(source, y, sample_weight, further, sample_weight_unlabeled, settings)
         self.classes_ = data.labels.classes
         if self._uses_unlabeled_rows and data.unlabeled.n_rows > 0:
             model = self._fit_all_rows(data)
@@ -113,31 +123,41 @@ class LinearGaussianClassifier(
             model = self._fit_labeled_rows(data)
         self._store(model)
         self._finish(data)
-        move_fitted(self, X)
+        self._move_fitted(X)
         return self
 
-    def _finish(self, data: TrainingData) -> None:
+    def _finish(self, data: FitInputs) -> None:
         """Set what needs the rows and the finished fit."""
 
     def _estimate(self, problem: Problem) -> Gaussians:
         """Fit a problem that has unlabeled rows."""
         raise NotImplementedError
 
-    def _note_supervised(self, model: Gaussians, data: TrainingData) -> None:
+    def _note_supervised(self, model: Gaussians, data: FitInputs) -> None:
         """Set what ``_estimate`` would have set, after a fit without unlabeled rows."""
 
-    def _fit_all_rows(self, data: TrainingData) -> Gaussians:
+    @property
+    def _diagnosis(self) -> Diagnosis:
+        return Diagnosis(type(self).__name__, self._feature_names)
+
+    def _judge(self, problem: Problem, model: Gaussians, outcome: Outcome, detail: str) -> bool:
+        """Whether a fit converged; if not, a warning says why."""
+        advice = f"Raise max_iter (now {self.max_iter}) or tol (now {self.tol:g})."
+        return self._diagnosis.judge(problem, model, outcome, f"{detail}. {advice}")
+
+    def _fit_all_rows(self, data: FitInputs) -> Gaussians:
         problem = data.problem(self.shrinkage)
-        check_spread(self, data.frame, np.diag(problem.moments.covariance))
-        warn_of_rank(self, problem)
-        warn_of_shift(self, problem)
+        variances = np.diag(problem.moments.covariance)
+        check_spread(data, variances)
+        self._diagnosis.warn_of_span(variances, problem.whitening.rank)
+        self._diagnosis.warn_of_shift(problem)
         self.shrinkage_: float | Array = problem.shrinkage
         self.rank_ = problem.whitening.rank
         model = self._estimate(problem)
         warn_of_single_labels(data.labels, is_supervised=False)
         return model
 
-    def _fit_labeled_rows(self, data: TrainingData) -> Gaussians:
+    def _fit_labeled_rows(self, data: FitInputs) -> Gaussians:
         if self._uses_unlabeled_rows:
             name = type(self).__name__
             warn(
@@ -148,7 +168,8 @@ class LinearGaussianClassifier(
                 )
             )
         labeled = data.labeled
-        check_spread(self, data.frame, np.diag(labeled.moments.covariance))
+        variances = np.diag(labeled.moments.covariance)
+        check_spread(data, variances)
         self.shrinkage_, shrunk = self._shrink_labeled(data)
         model, rank = fit_labeled(data.frame, labeled, data.log_priors, shrunk)
         n_rows = int(data.labels.is_labeled.sum())
@@ -162,15 +183,16 @@ class LinearGaussianClassifier(
                 )
             )
         if rank < model.rank:
-            warn_of_few_labels(self, rank, model.rank, n_rows)
+            is_shrunk = self.shrinkage is not None
+            self._diagnosis.warn_of_few_labels(rank, model.rank, n_rows, is_shrunk=is_shrunk)
         else:
-            warn_of_span(self, np.diag(labeled.moments.covariance), model.rank)
+            self._diagnosis.warn_of_span(variances, model.rank)
         self.rank_ = rank
         warn_of_single_labels(data.labels, is_supervised=True)
         self._note_supervised(model, data)
         return model
 
-    def _shrink_labeled(self, data: TrainingData) -> tuple[float | Array, Array | None]:
+    def _shrink_labeled(self, data: FitInputs) -> tuple[float | Array, Array | None]:
         """Shrinkage used, and the shrunk scatter within classes of the labeled rows."""
         if self.shrinkage == "auto" and data.labeled.has_spread:
             within, shrinkages = shrink_each_class(*data.labeled_rows())
@@ -206,15 +228,32 @@ class LinearGaussianClassifier(
         tags.array_api_support = True
         return tags
 
+    def _move_fitted(self, X: Any) -> None:
+        """Under dispatch fitted arrays are of the library of X, and where X is, but ``classes_``.
+
+        Without it they are NumPy's, whatever X is. Predictions need neither.
+        """
+        if not get_config()["array_api_dispatch"] or not is_device_array(X):
+            return
+        from .._rows.device.devices import place_of
+
+        place = place_of(X)
+        for name, value in vars(self).items():
+            is_number = isinstance(value, np.ndarray) and value.dtype.kind in "biuf"
+            if is_number and name.endswith("_") and name != "classes_":
+                move = place.put if value.dtype.kind == "f" else place.put_as_is
+                setattr(self, name, move(value))
+
     def _check_ready(self, X: Any, method: str) -> None:
         check_is_fitted(self)
-        check_namespace(self, X, method)
-
-    def _in_blocks(
-        self, X: Any, numbers: Numbers, function: Callable[[Any], Any] | None = None
-    ) -> Any:
-        """Numbers of rows, or a function of them, in a container like that of X."""
-        return apply_in_blocks(self, X, numbers, function)
+        if not get_config()["array_api_dispatch"]:
+            return
+        if is_device_array(X) or backend_of(X) is None:
+            try:
+                from sklearn.utils._array_api import check_same_namespace
+            except ImportError:  # before scikit-learn 1.9 there was no such rule
+                return
+            check_same_namespace(X, self, attribute="means_", method=method)
 
     def decision_function(self, X: Any) -> Array:
         """Linear scores of every class; for two classes, log odds of the second.
@@ -308,7 +347,13 @@ class LinearGaussianClassifier(
             Coordinates with unit variance within classes, about the overall mean.
         """
         self._check_ready(X, "transform")
-        check_container(self, X)
+        container = _get_output_config("transform", self)["dense"]
+        if is_lazy(X) and container != "default":
+            raise ValueError(
+                f"set_output asks transform for {container} tables, which are in memory, and rows "
+                "of Dask are transformed where they are: call set_output(transform='default') for "
+                "a lazy Dask array, or pass X.compute()."
+            )
         model = self._gaussians_
         coef = model.discriminants(self._n_features_out)
         rule = LinearRule(coef, -model.center @ coef, is_soft=True)
@@ -354,7 +399,7 @@ class LinearGaussianClassifier(
         check_is_fitted(self)
         y = in_memory(y)
         if backend_of(X) is None:
-            X = read_table(X)
+            X = check_is_read(X)
             check_consistent_length(X, y)
         joint = np.asarray(in_memory(self._in_blocks(X, log_joint(self._gaussians_))))
         check_consistent_length(joint, y)
@@ -394,7 +439,7 @@ class LinearGaussianClassifier(
         check_is_fitted(self)
         y, sample_weight = in_memory(y), in_memory(sample_weight)
         is_in_memory = backend_of(X) is None
-        X = read_table(X) if is_in_memory else X
+        X = check_is_read(X) if is_in_memory else X
         check_consistent_length(*([X] if is_in_memory else []), y, sample_weight)
         present, is_marker = split_marker(y, self.unlabeled)
         if not present.size:

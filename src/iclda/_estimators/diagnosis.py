@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.stats import t as student
@@ -13,9 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 from .._core.gaussian import Gaussians
 from .._core.problem import WITHIN_TOLERANCE, Problem
 from .._core.solvers.outcome import Outcome
-from .._core.types import Array
-from .._messages import Column, Hint, Text
-from .._phrases import plural
+from .._core.types import AnyArray, Array
+from .._messages import Column, Hint, Text, plural
 from .inputs import column_of
 from .labels import Labels
 
@@ -26,9 +25,10 @@ _LEAST_SHIFT = 5.0  # standard deviations within classes
 _SHRINKAGE = Hint("shrinkage")
 
 
-def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
-    """Warn, pointing at the line of the user that called ``fit``."""
-    warnings.warn(message, category, stacklevel=_frames_to_user())
+def warn(*parts: str | Hint | Column | Warning, category: type[Warning] = UserWarning) -> None:
+    """Warn with a message made of parts, or a warning, at the line that called ``fit``."""
+    whole = parts[0] if isinstance(parts[0], Warning) else Text(*parts)  # type: ignore[arg-type]
+    warnings.warn(whole, category, stacklevel=_frames_to_user())
 
 
 def _frames_to_user() -> int:
@@ -52,60 +52,61 @@ def warn_of_single_labels(labels: Labels, *, is_supervised: bool) -> None:
         )
 
 
-def warn_of_rank(estimator: Any, problem: Problem) -> None:
-    """Rows, labeled or not, that vary in fewer directions than there are features."""
-    warn_of_span(estimator, np.diag(problem.moments.covariance), problem.whitening.rank)
+@dataclass(frozen=True)
+class Diagnosis:
+    """Warnings about a fit of a classifier of this name."""
 
+    name: str
+    feature_names: AnyArray | None
 
-def warn_of_span(estimator: Any, variances: Array, rank: int) -> None:
-    """Features of these variances that vary in fewer directions than there are of them."""
-    n_features = len(variances)
-    if rank == n_features:
-        return
-    constant = np.flatnonzero(variances == 0)
-    reasons: list[str | Column] = []
-    for column in constant[:5]:
-        reasons += [", " if reasons else "", _column(estimator, column)]
-    if constant.size:
-        more = f" and {constant.size - 5} more" if constant.size > 5 else ""
-        reasons.append(f"{more} {'are' if constant.size > 1 else 'is'} constant")
-    if rank < n_features - constant.size:
-        reasons.append(
-            f"{'; the other' if constant.size else 'the'} {n_features - constant.size} columns "
-            f"vary in {plural(rank, 'direction')} only (collinear columns, or too few rows)"
-        )
-    warn(
-        Text(
+    def _column(self, column: int) -> Column:
+        return column_of(int(column), self.feature_names)
+
+    def warn_of_span(self, variances: Array, rank: int) -> None:
+        """Features of these variances that vary in fewer directions than there are of them."""
+        n_features = len(variances)
+        if rank == n_features:
+            return
+        constant = np.flatnonzero(variances == 0)
+        reasons: list[str | Column] = []
+        for column in constant[:5]:
+            reasons += [", " if reasons else "", self._column(column)]
+        if constant.size:
+            more = f" and {constant.size - 5} more" if constant.size > 5 else ""
+            reasons.append(f"{more} {'are' if constant.size > 1 else 'is'} constant")
+        if rank < n_features - constant.size:
+            reasons.append(
+                f"{'; the other' if constant.size else 'the'} {n_features - constant.size} columns "
+                f"vary in {plural(rank, 'direction')} only (collinear columns, or too few rows)"
+            )
+        warn(
             f"Rows span {rank} of {n_features} dimensions: ",
             *reasons,
             ". The fit is made in those dimensions and ignores the rest.",
         )
-    )
 
-
-def warn_of_shift(estimator: Any, problem: Problem) -> None:
-    """Unlabeled rows whose mean no class of labeled rows would explain."""
-    labeled, total = problem.labeled, problem.moments
-    freedom = labeled.weight - problem.n_classes
-    if freedom <= 0 or total.weight <= labeled.weight:
-        return
-    share = labeled.weight / total.weight
-    unlabeled_mean = (total.mean - share * labeled.moments.mean) / (1 - share)
-    deviation = np.sqrt(np.maximum(np.diag(labeled.within), 0) / freedom)
-    quantile = student.isf(_SHIFT_PROBABILITY / len(deviation), freedom)
-    allowed = max(quantile, _LEAST_SHIFT) * deviation
-    low, high = labeled.means.min(axis=0), labeled.means.max(axis=0)
-    outside = np.maximum(low - unlabeled_mean, unlabeled_mean - high)
-    # A spread that is only rounding makes any distance look large.
-    has_spread = deviation**2 > WITHIN_TOLERANCE * np.diag(total.covariance)
-    is_far = (outside > allowed) & has_spread
-    if is_far.any():
-        column = int(np.argmax(np.where(is_far, outside / np.where(is_far, deviation, 1.0), 0)))
-        restore = problem.frame.restore
-        warn(
-            Text(
+    def warn_of_shift(self, problem: Problem) -> None:
+        """Unlabeled rows whose mean no class of labeled rows would explain."""
+        labeled, total = problem.labeled, problem.moments
+        freedom = labeled.weight - problem.n_classes
+        if freedom <= 0 or total.weight <= labeled.weight:
+            return
+        share = labeled.weight / total.weight
+        unlabeled_mean = (total.mean - share * labeled.moments.mean) / (1 - share)
+        deviation = np.sqrt(np.maximum(np.diag(labeled.within), 0) / freedom)
+        quantile = student.isf(_SHIFT_PROBABILITY / len(deviation), freedom)
+        allowed = max(quantile, _LEAST_SHIFT) * deviation
+        low, high = labeled.means.min(axis=0), labeled.means.max(axis=0)
+        outside = np.maximum(low - unlabeled_mean, unlabeled_mean - high)
+        # A spread that is only rounding makes any distance look large.
+        has_spread = deviation**2 > WITHIN_TOLERANCE * np.diag(total.covariance)
+        is_far = (outside > allowed) & has_spread
+        if is_far.any():
+            column = int(np.argmax(np.where(is_far, outside / np.where(is_far, deviation, 1.0), 0)))
+            restore = problem.frame.restore
+            warn(
                 "The unlabeled rows seem to come from elsewhere: the mean of ",
-                _column(estimator, column),
+                self._column(column),
                 f" is {restore(unlabeled_mean)[column]:.4g} among them, but "
                 f"{restore(low)[column]:.4g} to {restore(high)[column]:.4g} in the labeled "
                 "classes, whose standard deviation is "
@@ -113,20 +114,42 @@ def warn_of_shift(estimator: Any, problem: Problem) -> None:
                 Hint("method", "supervised", text="SupervisedLDA"),
                 ".",
             )
+
+    def warn_of_few_labels(self, rank: int, needed: int, n_rows: int, *, is_shrunk: bool) -> None:
+        """Labeled rows that do not vary within classes in every direction they vary in."""
+        warn(
+            f"The {n_rows} labeled rows vary within their classes in {rank} of {needed} "
+            f"directions: {self.name} separates them perfectly along the others, "
+            "and its probabilities will be 0 or 1. Label more rows, or pass "
+            f"{'another ' if is_shrunk else ''}",
+            _SHRINKAGE,
+            ", for example 0.1.",
         )
 
+    def judge(self, problem: Problem, model: Gaussians, outcome: Outcome, detail: str) -> bool:
+        """Whether a fit converged; if not, one ConvergenceWarning that says why and what to do."""
+        if problem.is_unbounded and not model.is_floored:
+            self._warn_of_too_few_rows(problem)
+            return False
+        if model.is_floored or outcome is Outcome.UNBOUNDED:
+            self._warn_of_floor(model)
+            return False
+        if outcome is not Outcome.CONVERGED:
+            warn(f"{self.name} {outcome.value}: {detail}", category=ConvergenceWarning)
+        return outcome is Outcome.CONVERGED
 
-def warn_of_floor(estimator: Any, model: Gaussians) -> None:
-    """A direction that takes one value per class: the likelihood has no maximum."""
-    sharpest = np.abs(model.projection[_sharpest(model)])
-    share = sharpest * np.sqrt(np.maximum(np.diag(model.covariance), 0))
-    columns = np.argsort(-share)
-    column = int(columns[0])
-    only = share[column] > 0.9 * share.sum()
-    warn(
-        Text(
-            f"{type(estimator).__name__}: {'' if only else 'a mix of columns, '}",
-            _column(estimator, column),
+    def _warn_of_floor(self, model: Gaussians) -> None:
+        """A direction that takes one value per class: the likelihood has no maximum."""
+        # The standardized coordinate in which the class means lie furthest apart.
+        sharpest = int(np.argmax(np.ptp(model.class_points, axis=0)))
+        share = np.abs(model.projection[sharpest])
+        share *= np.sqrt(np.maximum(np.diag(model.covariance), 0))
+        columns = np.argsort(-share)
+        column = int(columns[0])
+        only = share[column] > 0.9 * share.sum()
+        warn(
+            f"{self.name}: {'' if only else 'a mix of columns, '}",
+            self._column(column),
             f"{'' if only else ' first'} takes (nearly) one value per class on all rows, so the "
             "likelihood has no maximum and the variance there was held at its floor. "
             "Probabilities will be 0 or 1: pass ",
@@ -134,36 +157,14 @@ def warn_of_floor(estimator: Any, model: Gaussians) -> None:
             ", for example 0.1 or 'auto', or ",
             Hint("drop", text="drop the column", kind="column"),
             ".",
-        ),
-        ConvergenceWarning,
-    )
-
-
-def _sharpest(model: Gaussians) -> int:
-    """The standardized coordinate in which the class means lie furthest apart."""
-    return int(np.argmax(np.ptp(model.class_points, axis=0)))
-
-
-def warn_of_few_labels(estimator: Any, rank: int, needed: int, n_rows: int) -> None:
-    """Labeled rows that do not vary within classes in every direction they vary in."""
-    warn(
-        Text(
-            f"The {n_rows} labeled rows vary within their classes in {rank} of {needed} "
-            f"directions: {type(estimator).__name__} separates them perfectly along the others, "
-            "and its probabilities will be 0 or 1. Label more rows, or pass "
-            f"{'' if estimator.shrinkage is None else 'another '}",
-            _SHRINKAGE,
-            ", for example 0.1.",
+            category=ConvergenceWarning,
         )
-    )
 
-
-def _warn_of_too_few_rows(estimator: Any, problem: Problem) -> None:
-    """Every labeling separates so few rows perfectly: the likelihood has no maximum."""
-    n_rows = problem.labeled.n_rows + problem.unlabeled.n_rows
-    warn(
-        Text(
-            f"{type(estimator).__name__}: {n_rows} rows vary in {problem.whitening.rank} "
+    def _warn_of_too_few_rows(self, problem: Problem) -> None:
+        """Every labeling separates so few rows perfectly: the likelihood has no maximum."""
+        n_rows = problem.labeled.n_rows + problem.unlabeled.n_rows
+        warn(
+            f"{self.name}: {n_rows} rows vary in {problem.whitening.rank} "
             f"directions, more than {n_rows} - {problem.n_classes}, so every labeling separates "
             "them perfectly and the likelihood has no maximum; the fit is where the search "
             "stopped. Pass ",
@@ -171,29 +172,5 @@ def _warn_of_too_few_rows(estimator: Any, problem: Problem) -> None:
             ", for example 0.1 or 'auto', or ",
             Hint("drop", text="drop columns", kind="columns"),
             ".",
-        ),
-        ConvergenceWarning,
-    )
-
-
-def judge(
-    estimator: Any, problem: Problem, model: Gaussians, outcome: Outcome, detail: str
-) -> bool:
-    """Whether a fit converged; if not, one ConvergenceWarning that says why and what to do."""
-    if problem.is_unbounded and not model.is_floored:
-        _warn_of_too_few_rows(estimator, problem)
-        return False
-    if model.is_floored or outcome is Outcome.UNBOUNDED:
-        warn_of_floor(estimator, model)
-        return False
-    if outcome is not Outcome.CONVERGED:
-        warn(
-            f"{type(estimator).__name__} {outcome.value}: {detail}. Raise max_iter "
-            f"(now {estimator.max_iter}) or tol (now {estimator.tol:g}).",
-            ConvergenceWarning,
+            category=ConvergenceWarning,
         )
-    return outcome is Outcome.CONVERGED
-
-
-def _column(estimator: Any, column: int) -> Column:
-    return column_of(int(column), getattr(estimator, "feature_names_in_", None))

@@ -13,8 +13,7 @@ from .._core.problem import Problem
 from .._core.solvers.alternate import alternate
 from .._core.solvers.supervised import labeled_log_likelihood
 from .base import LinearGaussianClassifier
-from .diagnosis import judge
-from .training import TrainingData
+from .training import FitInputs
 
 
 class ExpectationMaximizationLDA(LinearGaussianClassifier):
@@ -120,9 +119,9 @@ class ExpectationMaximizationLDA(LinearGaussianClassifier):
         self.log_likelihood_path_ = np.array(found.path)
         detail = f"the likelihood still rises after {found.n_iter} rounds"
         self.n_iter_, self.n_passes_ = found.n_iter, found.n_passes
-        self.converged_ = judge(self, problem, model, found.outcome, detail)
+        self.converged_ = self._judge(problem, model, found.outcome, detail)
         return model
 
-    def _note_supervised(self, model: Gaussians, data: TrainingData) -> None:
+    def _note_supervised(self, model: Gaussians, data: FitInputs) -> None:
         self.n_iter_, self.n_passes_, self.converged_ = 1, 0, True
         self.log_likelihood_path_ = np.array([labeled_log_likelihood(model, data.labeled)])

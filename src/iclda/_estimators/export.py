@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -12,16 +12,18 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from .._core.frame import Frame
 from .._core.gaussian import Gaussians
 from .._core.types import AnyArray, Array
-from .._requirements import require
+from .._packages import require
 from .diagnosis import warn
+
+if TYPE_CHECKING:
+    from .base import LinearGaussianClassifier
 
 _FAR = 1e3  # spreads from zero beyond which a plain product of row and coefficients loses digits
 _OPSET, _IR_VERSION = 15, 8  # the operators used have not changed since; every runtime knows them
 
 
-def to_sklearn(classifier: Any) -> LinearDiscriminantAnalysis:
-    """The classifier as a fitted LinearDiscriminantAnalysis."""
-    model: Gaussians = classifier._gaussians_
+def to_sklearn(classifier: LinearGaussianClassifier) -> LinearDiscriminantAnalysis:
+    model = classifier._gaussians_
     frame, n_components = model.frame, classifier._n_features_out
     _warn_of_far_rows(frame)
     exported = LinearDiscriminantAnalysis(
@@ -64,8 +66,7 @@ def _warn_of_far_rows(frame: Frame) -> None:
         )
 
 
-def to_onnx(classifier: Any, dtype: Any) -> Any:
-    """The classifier as an ``onnx.ModelProto`` with the outputs label and probabilities."""
+def to_onnx(classifier: LinearGaussianClassifier, dtype: Any) -> Any:
     onnx = require("onnx", "to_onnx", "onnx")
     helper, element = onnx.helper, _element_type(onnx, dtype)
     labels = _label_tensor(onnx, classifier.classes_)
@@ -104,7 +105,7 @@ def _element_type(onnx: Any, dtype: Any) -> int:
     return int(getattr(onnx.TensorProto, name))
 
 
-def _constants(onnx: Any, classifier: Any) -> list[Any]:
+def _constants(onnx: Any, classifier: LinearGaussianClassifier) -> list[Any]:
     frame, rule = classifier._gaussians_.frame, classifier._discriminant_rule()
     constants = {
         "origin": frame.origin,
@@ -152,7 +153,7 @@ def _nodes(onnx: Any, element: int, *, is_binary: bool) -> list[Any]:
     ]
 
 
-def _metadata(classifier: Any) -> dict[str, str]:
+def _metadata(classifier: LinearGaussianClassifier) -> dict[str, str]:
     """What a reader of the file wants to know; lists as JSON."""
     metadata = {
         "classifier": type(classifier).__name__,

@@ -17,9 +17,8 @@ from .._core.solvers.search import maximize_labeled_likelihood
 from .._core.solvers.supervised import labeled_log_likelihood
 from .._core.types import AnyArray, Array
 from .base import LinearGaussianClassifier
-from .diagnosis import judge
 from .predictions import imputed
-from .training import TrainingData
+from .training import FitInputs
 
 _MOST_STORED = 10**6
 _WHOLE = 1e-12  # of a row, which a class may lack that does not share it
@@ -157,7 +156,7 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
         self.gap_ = found.gap
         self.n_iter_, self.n_passes_, self.n_optima_ = found.n_iter, found.n_passes, found.n_optima
         detail = f"gap {found.gap:.2g} after {found.n_passes} passes over the rows"
-        self.converged_ = judge(self, problem, model, found.outcome, detail)
+        self.converged_ = self._judge(problem, model, found.outcome, detail)
         self._imputation_ = found.rule
         return model
 
@@ -166,13 +165,13 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
             return 0
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
-    def _finish(self, data: TrainingData) -> None:
+    def _finish(self, data: FitInputs) -> None:
         self._responsibilities_ = None
         rows = data.every_unlabeled
         if rows is not None and rows.n_rows * len(self.classes_) <= _MOST_STORED:
             self._responsibilities_ = rows.responsibilities(self._imputation_, data.frame)
 
-    def _note_supervised(self, model: Gaussians, data: TrainingData) -> None:
+    def _note_supervised(self, model: Gaussians, data: FitInputs) -> None:
         self.objective_ = labeled_log_likelihood(model, data.labeled) / data.labeled.weight
         self.gap_, self.converged_ = 0.0, True
         self.n_iter_, self.n_passes_, self.n_optima_ = 1, 0, 1

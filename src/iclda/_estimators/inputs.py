@@ -1,18 +1,30 @@
-"""Checks of rows and weights, with errors that name row and column."""
+"""Rows that users pass, wherever they are: checked, opened, read in blocks."""
 
 from __future__ import annotations
 
 import sys
+import warnings
 from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
 from datetime import date, time, timedelta
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _get_feature_names, validate_data
 
+from .._core.rows import Rows
 from .._core.types import AnyArray, Array
 from .._messages import Column, ColumnError, Hint, Text
+from .._rows.base import Request, joined
+from .._rows.memory import MemoryRows
+from .._rows.open import Backend, Checkable, Countable, OpenRows, Reopenable, backend_of
+from .._rows.progress import Part, reading
+from .predictions import Numbers, composed
 
 _CHECKED_ROWS = 8192
 _SMALLEST_WEIGHT, _LARGEST_WEIGHT = 1e-100, 1e100  # products of weights stay finite
@@ -32,33 +44,156 @@ _IMPUTE = Hint(
 _REPLACE = "Replace infinity or values too large for float64, or drop these rows"
 
 
-def check_rows(
-    estimator: Any, X: Any, *, reset: bool, name: str = "X", is_summed_later: bool = False
-) -> AnyArray:
-    """X as a 2-d array of real, finite numbers; nothing that is one already is copied.
+@dataclass(frozen=True)
+class Source:
+    """One argument of ``fit``: an array in memory, or what a backend reads."""
 
-    Rows that are summed later are not read for NaN and infinity now: their sums show them.
-    """
-    X = read_table(X, name)
-    _refuse_non_numeric(X, name)
-    X = _with_names(X)
-    may_be_empty = name != "X"
-    if may_be_empty:
-        _check_width(estimator, X, name)
-    array: AnyArray = validate_data(
-        estimator,
-        X,
-        reset=reset,
-        dtype="numeric",
-        ensure_all_finite=False,
-        ensure_min_samples=0 if may_be_empty else 1,
-    )
-    if not is_summed_later:
-        check_finite(array, name, getattr(estimator, "feature_names_in_", None))
-    return array
+    X: Any
+    name: str
+    backend: Backend | None
+    n_features: int
+    feature_names: AnyArray | None
+    n_threads: int
+    opened: OpenRows | None = None  # what a backend keeps of a first look lives as long as this
+
+    @cached_property
+    def n_rows(self) -> int:
+        """Exact number of rows, which some backends have to read to count."""
+        if self.opened is None:
+            return len(self.X)
+        return self.opened.count() if isinstance(self.opened, Countable) else self.opened.n_rows
+
+    def rows(self, weights: Array | None = None, is_member: AnyArray | None = None) -> Rows:
+        """All rows, or those that ``is_member`` marks."""
+        if self.backend is None:
+            return MemoryRows(self.X, weights, is_member, n_threads=self.n_threads)
+        request = Request(self.name, self.n_features, self.feature_names, self.n_threads)
+        return self.backend.open_rows(self.X, request, weights, is_member)
+
+    def in_memory(self, is_member: AnyArray) -> tuple[AnyArray, AnyArray | None]:
+        """An array with the marked rows, and the mask of them in it; None if there are no others.
+
+        What is in memory already is not copied. Of another source only these rows are kept.
+        """
+        if self.backend is None:
+            return self.X, is_member
+        n_members = int(is_member.sum())
+        return self.rows(is_member=is_member).sample(n_members, 0)[0], None
+
+    def check_finite(self) -> None:
+        """ValueError that names row and column; sources to be read find them when they are."""
+        if self.backend is None:
+            check_finite(self.X, self.name, self.feature_names)
+        elif isinstance(self.opened, Checkable):
+            self.opened.check_finite()
 
 
-def read_table(X: Any, name: str = "X") -> Any:
+class RowReader:
+    """Reads rows for a classifier: at first ``reset`` notes the features, later they must agree."""
+
+    n_features_in_: int
+    feature_names_in_: AnyArray
+
+    @property
+    def _feature_names(self) -> AnyArray | None:
+        return getattr(self, "feature_names_in_", None)
+
+    @property
+    def _n_threads(self) -> int:
+        return int(effective_n_jobs(getattr(self, "n_jobs", None)))
+
+    def _open(
+        self, X: Any, *, name: str = "X", reset: bool = False, is_summed_later: bool = False
+    ) -> Source:
+        """X checked as far as is possible without reading it."""
+        backend, opened = backend_of(X), None
+        if backend is None:
+            X = self._check_rows(X, name=name, reset=reset, is_summed_later=is_summed_later)
+        else:
+            request = Request(name) if reset else self._request(name)
+            opened = backend.open_rows(X, request)
+            if isinstance(opened, Reopenable):  # opened once, read many times
+                X = opened.source
+            self._note_features(opened, name=name, reset=reset)
+        names, threads = self._feature_names, self._n_threads
+        return Source(X, name, backend, self.n_features_in_, names, threads, opened)
+
+    def _request(self, name: str, n_threads: int = 1) -> Request:
+        return Request(name, self.n_features_in_, self._feature_names, n_threads)
+
+    def _check_rows(
+        self, X: Any, *, name: str = "X", reset: bool = False, is_summed_later: bool = False
+    ) -> AnyArray:
+        """X as a 2-d array of real, finite numbers; nothing that is one already is copied.
+
+        Rows that are summed later are not read for NaN and infinity now: their sums show them.
+        """
+        X = check_is_read(X, name)
+        _refuse_non_numeric(X, name)
+        X = _with_names(X)
+        may_be_empty = name != "X"
+        if may_be_empty:
+            _check_width(X, name, self.n_features_in_)
+        array: AnyArray = validate_data(
+            self,
+            X,
+            reset=reset,
+            dtype="numeric",
+            ensure_all_finite=False,
+            ensure_min_samples=0 if may_be_empty else 1,
+        )
+        if not is_summed_later:
+            check_finite(array, name, self._feature_names)
+        return array
+
+    def _note_features(self, opened: OpenRows, *, name: str, reset: bool) -> None:
+        """Set, or compare, number and names of the features, as scikit-learn does for arrays."""
+        names = opened.feature_names
+        if reset:
+            self.n_features_in_ = opened.n_features
+            if names is not None:
+                self.feature_names_in_ = np.asarray(names, dtype=object)
+            elif hasattr(self, "feature_names_in_"):
+                del self.feature_names_in_
+        elif names is None and hasattr(self, "feature_names_in_"):
+            warnings.warn(
+                f"{name} does not have valid feature names, but {type(self).__name__} was fitted "
+                "with feature names",
+                UserWarning,
+                stacklevel=2,
+            )
+
+    def _in_blocks(
+        self, X: Any, numbers: Numbers, function: Callable[[Any], Any] | None = None
+    ) -> Any:
+        """Numbers of rows, or a function of them, in a container like that of X.
+
+        Rows are read in blocks, so that no copy of X is made.
+        """
+        backend = backend_of(X)
+        if backend is None:
+            X = self._check_rows(X, is_summed_later=numbers.use_all_features)
+            found = self._numbers_in_blocks(X, numbers)
+            return joined(found if function is None else map(function, found), len(X))
+        of_block = numbers if function is None else composed(numbers, function)
+        with reading(Part(1)):
+            return backend.apply_to_rows(X, of_block, self._request("X", self._n_threads))
+
+    def _numbers_in_blocks(self, X: AnyArray, numbers: Numbers) -> Iterator[AnyArray]:
+        """Where numbers are not finite, X is searched for NaN and infinity."""
+        is_checked = not numbers.use_all_features
+        for rows, _, _ in MemoryRows(X).blocks():
+            with nullcontext() if is_checked else np.errstate(invalid="ignore", over="ignore"):
+                found = numbers(rows)
+                is_finite = is_checked or bool(np.isfinite(found.sum()))
+            if not is_finite:
+                check_finite(X, "X", self._feature_names)
+                is_checked = True
+                found = numbers(rows)  # with warnings: rows are finite, and their numbers are not
+            yield found
+
+
+def check_is_read(X: Any, name: str = "X") -> Any:
     """X itself, a batch of pyarrow as a table; TypeError for a table that is not read yet."""
     for kind in type(X).__mro__:
         package = kind.__module__.partition(".")[0]
@@ -74,7 +209,7 @@ def read_table(X: Any, name: str = "X") -> Any:
 
 
 def take_rows(X: Any, rows: AnyArray) -> Any:
-    """Rows of a table or array, by number."""
+    """Rows of a table or array, by index."""
     return X.take(rows) if _package_of(X) == "pyarrow" else _safe_indexing(X, rows)
 
 
@@ -172,9 +307,8 @@ def check_weights(weights: Any, n_rows: int, name: str) -> Array | None:
     return array
 
 
-def _check_width(estimator: Any, X: Any, name: str) -> None:
+def _check_width(X: Any, name: str, expected: int) -> None:
     shape = getattr(X, "shape", None) or np.shape(X)
-    expected = estimator.n_features_in_
     if len(shape) != 2:
         raise ValueError(
             f"{name} must be 2-d, rows x {expected} features, got an array of shape {shape}."

@@ -11,7 +11,7 @@ from .._core.gaussian import Gaussians
 from .._core.problem import Problem
 from .._core.solvers.moment_match import VARIANTS, match_moments
 from .base import LinearGaussianClassifier
-from .training import TrainingData
+from .training import FitInputs
 
 
 class MomentConstrainedLDA(LinearGaussianClassifier):
@@ -100,5 +100,5 @@ class MomentConstrainedLDA(LinearGaussianClassifier):
         self.n_passes_ = 1
         return model
 
-    def _note_supervised(self, model: Gaussians, data: TrainingData) -> None:
+    def _note_supervised(self, model: Gaussians, data: FitInputs) -> None:
         self.n_passes_ = 0

@@ -11,8 +11,7 @@ from .._core.gaussian import Gaussians
 from .._core.problem import Problem
 from .._core.solvers.alternate import alternate
 from .base import LinearGaussianClassifier
-from .diagnosis import judge
-from .training import TrainingData
+from .training import FitInputs
 
 
 class SelfLearningLDA(LinearGaussianClassifier):
@@ -112,8 +111,8 @@ class SelfLearningLDA(LinearGaussianClassifier):
         model = problem.model_of(found.point, found.rule)
         detail = f"labels still change after {found.n_iter} rounds"
         self.n_iter_, self.n_passes_ = found.n_iter, found.n_passes
-        self.converged_ = judge(self, problem, model, found.outcome, detail)
+        self.converged_ = self._judge(problem, model, found.outcome, detail)
         return model
 
-    def _note_supervised(self, model: Gaussians, data: TrainingData) -> None:
+    def _note_supervised(self, model: Gaussians, data: FitInputs) -> None:
         self.n_iter_, self.n_passes_, self.converged_ = 1, 0, True

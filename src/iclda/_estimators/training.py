@@ -20,9 +20,8 @@ from .._messages import ColumnError, Hint, ParameterError, Text
 from .._rows.chain import ChainedRows
 from .._rows.memory import MemoryRows
 from .._rows.open import in_memory, is_device_array
-from .inputs import check_weights, column_of, read_table
-from .labels import Labels, encode_labels, plain, resolve_priors
-from .sources import Source, open_source
+from .inputs import Source, check_is_read, check_weights, column_of
+from .labels import Labels, encode_labels, resolve_priors
 
 _PILOT_ROWS = 4096
 _LARGEST_AUTO = 0.99  # a shrinkage of 1 would leave nothing to learn
@@ -30,69 +29,52 @@ _LARGEST_AUTO = 0.99  # a shrinkage of 1 would leave nothing to learn
 
 @dataclass(frozen=True)
 class LabeledRows:
-    """The labeled rows, which are few, in memory; not copied if they are there already."""
+    """The labeled rows of X: in memory, or on their device if they are many."""
 
-    X: AnyArray
+    source: Source
+    X: AnyArray | None  # None: on the device
     codes: AnyArray
     weights: Array | None
     is_member: AnyArray | None  # None: all rows of X
 
     @property
-    def rows(self) -> MemoryRows:
+    def rows(self) -> Rows:
+        if self.X is None:
+            return self.source.rows(self.weights, self.is_member)
         return MemoryRows(self.X, self.weights, self.is_member)
 
     def members(self) -> tuple[AnyArray, AnyArray, Array]:
-        """Rows, codes and weights of the members alone."""
+        """Rows, codes and weights of the members alone, in memory."""
         index = slice(None) if self.is_member is None else self.is_member
         codes = self.codes[index]
         weights = np.ones(len(codes)) if self.weights is None else self.weights[index]
+        if self.X is None:
+            assert self.is_member is not None
+            return self.source.in_memory(self.is_member)[0], codes, weights
         return self.X[index], codes, weights
 
 
-@dataclass(frozen=True)
-class LabeledRowsOnDevice:
-    """Labeled rows that stay on their device, because they are many."""
-
-    source: Source
-    codes: AnyArray
-    weights: Array | None
-    is_member: AnyArray
-
-    @property
-    def rows(self) -> Rows:
-        return self.source.rows(self.weights, self.is_member)
-
-    def members(self) -> tuple[AnyArray, AnyArray, Array]:
-        """Rows, codes and weights of the members alone, in memory: for shrinkage by "auto"."""
-        X, _ = self.source.in_memory(self.is_member)
-        codes = self.codes[self.is_member]
-        weights = np.ones(len(codes)) if self.weights is None else self.weights[self.is_member]
-        return X, codes, weights
-
-
-def _labeled_rows(
-    source: Source, labels: Labels, weights: Array | None
-) -> LabeledRows | LabeledRowsOnDevice:
-    if is_device_array(source.X) and labels.is_labeled.sum() > _PILOT_ROWS:
-        return LabeledRowsOnDevice(source, labels.codes, weights, labels.is_labeled)
-    X, is_member = source.in_memory(labels.is_labeled)
+def _labeled_rows(source: Source, labels: Labels, weights: Array | None) -> LabeledRows:
+    kept, codes = labels.is_labeled, labels.codes
+    if is_device_array(source.X) and kept.sum() > _PILOT_ROWS:
+        return LabeledRows(source, None, codes, weights, kept)
+    X, is_member = source.in_memory(kept)
     if is_member is None:
-        kept = labels.is_labeled
-        weights = None if weights is None else weights[kept]
-        return LabeledRows(X, labels.codes[kept], weights, None)
-    return LabeledRows(X, labels.codes, weights, is_member)
+        codes, weights = codes[kept], None if weights is None else weights[kept]
+    return LabeledRows(source, X, codes, weights, is_member)
 
 
 @dataclass(frozen=True)
-class TrainingData:
+class FitInputs:
     """Checked rows, labels and weights of one call of ``fit``."""
 
     labels: Labels
-    labeled_part: LabeledRows | LabeledRowsOnDevice
+    labeled_part: LabeledRows
     unlabeled: Rows
     every_unlabeled: Rows | None  # those of weight 0 too; None unless all rows are in memory
     log_priors: Array | None
     frame: Frame
+    feature_names: AnyArray | None
     find_non_finite: Callable[[], None]  # ValueError that names row and column, if there is one
 
     @cached_property
@@ -126,41 +108,50 @@ class TrainingData:
         return problem
 
 
+@dataclass(frozen=True)
+class FitSettings:
+    """What ``prepare`` needs to know of a classifier."""
+
+    name: str  # of its class, for messages
+    priors: Any
+    unlabeled: Any
+    unlabeled_weight: float
+    uses_unlabeled: bool
+    needs_positive_priors: bool
+
+
 def prepare(
-    estimator: Any,
-    X: Any,
+    source: Source,
     y: Any,
     sample_weight: Any,
-    X_unlabeled: Any,
+    further: Source | None,
     sample_weight_unlabeled: Any,
-    *,
-    unlabeled_weight: float = 1.0,
-    needs_positive_priors: bool = False,
-) -> TrainingData:
-    """Check everything that was passed to ``fit``; sets n_features_in_ and feature_names_in_."""
-    _check_there(y, estimator)
-    y, sample_weight = read_table(in_memory(y), "y"), in_memory(sample_weight)
-    sample_weight_unlabeled = in_memory(sample_weight_unlabeled)
-    # Unlabeled rows may be many: where all of them enter the moments, these show NaN and infinity.
-    is_weighted = sample_weight is not None or sample_weight_unlabeled is not None
-    is_summed = estimator._uses_unlabeled_rows and not is_weighted
-    source = open_source(estimator, X, reset=True, is_summed_later=is_summed)
+    settings: FitSettings,
+) -> FitInputs:
+    """Check labels, weights and priors that were passed to ``fit`` with the opened rows."""
+    y, sample_weight = check_is_read(in_memory(y), "y"), in_memory(sample_weight)
     _check_length(source.n_rows, y)
     weights = check_weights(sample_weight, source.n_rows, "sample_weight")
     is_counted = None if weights is None else weights > 0
-    labels = encode_labels(y, estimator.unlabeled, is_counted)
-    priors = resolve_priors(estimator.priors, labels.classes, estimator.unlabeled)
-    if needs_positive_priors:
-        _check_positive(priors, labels, estimator)
+    labels = encode_labels(y, settings.unlabeled, is_counted)
+    priors = resolve_priors(settings.priors, labels.classes, settings.unlabeled)
+    if settings.needs_positive_priors:
+        _check_positive(priors, labels, settings.name)
     parts = [_UnlabeledPart(source, weights, labels.is_marker)]
-    if X_unlabeled is not None or sample_weight_unlabeled is not None:
-        parts.append(_further_rows(estimator, X_unlabeled, sample_weight_unlabeled, is_summed))
-    if not estimator._uses_unlabeled_rows:
+    if further is not None:
+        # Without weights rows need not be counted, which may take a pass.
+        given = in_memory(sample_weight_unlabeled)
+        n_further = 0 if given is None else further.n_rows
+        weights_unlabeled = check_weights(given, n_further, "sample_weight_unlabeled")
+        parts.append(_UnlabeledPart(further, weights_unlabeled))
+    if not settings.uses_unlabeled:
         _check_ignored(parts)
-    unlabeled = ChainedRows([part.rows for part in parts], source.n_features, unlabeled_weight)
+    unlabeled = ChainedRows(
+        [part.rows for part in parts], source.n_features, settings.unlabeled_weight
+    )
     labeled = _labeled_rows(source, labels, weights)
     pilot = [replace(labeled, weights=None).rows.sample(_PILOT_ROWS, 0)[0]]
-    if estimator._uses_unlabeled_rows:
+    if settings.uses_unlabeled:
         pilot.append(unlabeled.sample(_PILOT_ROWS, 0)[0])
 
     def find_non_finite() -> None:
@@ -171,13 +162,14 @@ def prepare(
         find_non_finite()
     with np.errstate(divide="ignore"):
         log_priors = None if priors is None else np.log(priors)
-    return TrainingData(
+    return FitInputs(
         labels=labels,
         labeled_part=labeled,
         unlabeled=unlabeled,
         every_unlabeled=_every_row(parts, source.n_features),
         log_priors=log_priors,
         frame=frame_of(np.concatenate(pilot)),
+        feature_names=source.feature_names,
         find_non_finite=find_non_finite,
     )
 
@@ -192,7 +184,7 @@ class _UnlabeledPart:
 
     @property
     def rows(self) -> Rows:
-        """Those that count for something."""
+        """Rows of positive weight."""
         is_member = self.is_marked
         if self.weights is not None:
             is_counted = self.weights > 0
@@ -201,7 +193,7 @@ class _UnlabeledPart:
 
 
 def _check_ignored(parts: list[_UnlabeledPart]) -> None:
-    """ValueError for NaN and infinity in rows at hand that the fit ignores, as scikit-learn's."""
+    """ValueError for NaN and infinity in rows that the fit ignores, as in scikit-learn."""
     for part in parts:
         is_there = part.is_marked is None or part.is_marked.any()
         if is_there and part.source.backend is not None:  # in memory they were looked at
@@ -215,30 +207,13 @@ def _every_row(parts: list[_UnlabeledPart], n_features: int) -> Rows | None:
     return ChainedRows([part.source.rows(None, part.is_marked) for part in parts], n_features)
 
 
-def _further_rows(
-    estimator: Any, X_unlabeled: Any, sample_weight: Any, is_summed: bool
-) -> _UnlabeledPart:
-    if X_unlabeled is None:
-        raise ValueError(
-            "sample_weight_unlabeled weighs the rows of X_unlabeled, which was not passed; "
-            "sample_weight weighs all rows of X, labeled or not."
-        )
-    source = open_source(
-        estimator, X_unlabeled, reset=False, name="X_unlabeled", is_summed_later=is_summed
-    )
-    if sample_weight is None:  # which leaves rows uncounted that have to be read to be counted
-        return _UnlabeledPart(source, None)
-    weights = check_weights(sample_weight, source.n_rows, "sample_weight_unlabeled")
-    return _UnlabeledPart(source, weights)
-
-
-def check_spread(estimator: Any, frame: Frame, variances: Array) -> None:
+def check_spread(inputs: FitInputs, variances: Array) -> None:
     """ValueError for a column whose variance no float64 can hold."""
-    spread = np.sqrt(variances) * frame.scale
+    spread = np.sqrt(variances) * inputs.frame.scale
     is_fine = (spread == 0) | ((spread >= SMALLEST_SPREAD) & (spread <= LARGEST_SPREAD))
     if not is_fine.all():
         column = int(np.argmin(is_fine))
-        where = column_of(column, getattr(estimator, "feature_names_in_", None))
+        where = column_of(column, inputs.feature_names)
         found = f"{spread[column]:.3g}" if np.isfinite(spread[column]) else "too large to square"
         raise ColumnError(
             Text(
@@ -258,22 +233,14 @@ def _overflow_is_checked_later() -> np.errstate:
     return np.errstate(over="ignore", invalid="ignore")
 
 
-def _check_there(y: Any, estimator: Any) -> None:
-    if y is None:
-        raise ValueError(
-            f"{type(estimator).__name__} requires y to be passed, but the target y is None. "
-            f"Rows without a label carry y = {plain(estimator.unlabeled)!r}."
-        )
-
-
-def _check_positive(priors: Array | None, labels: Labels, estimator: Any) -> None:
+def _check_positive(priors: Array | None, labels: Labels, name: str) -> None:
     if priors is not None and not np.all(priors > 0):
         never = labels.classes[priors == 0].tolist()
         raise ParameterError(
             Text(
                 Hint("priors"),
-                f" gives 0 to {never}, which has labeled rows: {type(estimator).__name__} "
-                "maximizes their likelihood, which would be 0. Give it a small positive prior.",
+                f" gives 0 to {never}, which has labeled rows: {name} maximizes "
+                "their likelihood, which would be 0. Give it a small positive prior.",
             ),
             parameter="priors",
             value=priors.tolist(),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .._phrases import printable
+from .._messages import printable
 from .bars import RESUMABLE, shown_progress, spinner
 from .options import (
     Drop,

@@ -171,7 +171,7 @@ def _check_model_name(out: Path) -> None:
 
 def _say(lines: Sequence[str]) -> None:
     """Lines for people, broken between words on a terminal, with warnings that stand out."""
-    from .._phrases import printable
+    from .._messages import printable
 
     for line in map(printable, lines):
         if sys.stdout.isatty() and not line.startswith("  "):

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .._phrases import plural
+from .._messages import plural
 from .bars import RESUMABLE, shown_progress
 from .compare import redraw
 from .options import Jobs, Json, Quiet, Seed, explained_errors, listed, n_cores

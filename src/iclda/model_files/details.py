@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from .. import _versions
+from .. import _packages
 from .._estimators.labels import plain
 
 FORMAT = 1
@@ -22,7 +23,7 @@ def describe(model: Any, about: Mapping[str, Any]) -> dict[str, Any]:
     classifier = model[-1] if isinstance(model, Pipeline) else model
     return {
         "format": FORMAT,
-        "iclda": _versions.versions()["iclda"],
+        "iclda": _packages.versions()["iclda"],
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "classifier": type(classifier).__name__,
         "parameters": {name: _plain(value) for name, value in classifier.get_params().items()},
@@ -31,7 +32,7 @@ def describe(model: Any, about: Mapping[str, Any]) -> dict[str, Any]:
         "columns": column_kinds(model),
         "n_features": int(classifier.n_features_in_),
         "diagnosis": _diagnosis(classifier),
-        "versions": {**_versions.versions(), "skops": _versions.version_of("skops")},
+        "versions": {**_packages.versions(), "skops": version("skops")},
         "about": dict(about),
     }
 
@@ -50,7 +51,7 @@ def column_kinds(model: Any) -> dict[str, str] | None:
 
 def refuse_newer(path: Path, details: Mapping[str, Any]) -> None:
     """ValueError for a file that a newer version wrote, which this one may misread."""
-    written, current = details.get("format"), _versions.versions()["iclda"]
+    written, current = details.get("format"), _packages.versions()["iclda"]
     version = str(details.get("iclda"))
     if not isinstance(written, int) or written < 1:
         raise ValueError(f"{path} is no model file of iclda (format {written!r}).")

@@ -12,9 +12,9 @@ from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from .. import _versions
-from .._atomic_write import atomic_write, check_writable, require_file
-from .._requirements import require
+from .. import _packages
+from .._packages import require
+from .._paths import atomic_write, check_readable, check_writable
 from .container import Contents, pack, unpack
 from .details import describe, refuse_malformed, refuse_newer
 from .trust import OWN_TYPES, SKLEARN_TYPES, refuse_untrusted
@@ -117,7 +117,7 @@ def _skops() -> Any:
 
 
 def _checked(path: Path) -> Contents:
-    require_file(path)
+    check_readable(path)
     contents = unpack(path)
     refuse_newer(path, contents.details)
     refuse_malformed(path, contents.details)
@@ -139,7 +139,7 @@ def _without_rows(model: Any) -> Any:
 def _warn_of_other_versions(path: Path, contents: Contents) -> None:
     name = "scikit-learn"
     written = str(dict(contents.details.get("versions") or {}).get(name))
-    current = _versions.versions()[name]
+    current = _packages.versions()[name]
     if written.split(".")[:2] != current.split(".")[:2]:
         warnings.warn(
             f"{path} was fitted with {name} {written}, and this is {name} {current}: compare some "

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._core.types import Array
-from .._requirements import require
+from .._packages import require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

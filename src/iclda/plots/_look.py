@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._core.types import Array
-from .._requirements import require
+from .._packages import require
 from ..methods import FAINT, INK, known_method
 
 if TYPE_CHECKING:

@@ -97,7 +97,7 @@ class ReliabilityDisplay:
         display : ReliabilityDisplay
             What was drawn.
         """
-        from .._estimators.inputs import read_table, take_rows
+        from .._estimators.inputs import check_is_read, take_rows
 
         estimators = named_estimators(estimator)
         first = next(iter(estimators.values()))
@@ -111,7 +111,7 @@ class ReliabilityDisplay:
         kept = np.flatnonzero(codes != UNLABELED)
         if len(kept) == 0:
             raise ValueError(f"y labels none of the {len(codes)} rows, and classes must be known.")
-        rows = take_rows(read_table(X), kept)
+        rows = take_rows(check_is_read(X), kept)
         return cls.from_predictions(
             first.classes_[codes[kept]],
             {name: one.predict_proba(rows) for name, one in estimators.items()},

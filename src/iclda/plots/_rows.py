@@ -31,17 +31,17 @@ def shown_rows(estimator: Any, X: Any, y: Any, X_unlabeled: Any, unlabeled: Any)
     """What a fitted classifier knows of rows, and of labels in its own or another marker."""
     from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-    from .._estimators.inputs import read_table
+    from .._estimators.inputs import check_is_read
 
     check_is_fitted(estimator)
-    X = read_table(X)
+    X = check_is_read(X)
     codes = np.full(_length(X), UNLABELED)
     if y is not None:
         check_consistent_length(X, y)
         codes = encode(y, estimator.classes_, marker_of(estimator, unlabeled))
     parts: tuple[Any, ...] = (X,)
     if X_unlabeled is not None:
-        X_unlabeled = read_table(X_unlabeled, "X_unlabeled")
+        X_unlabeled = check_is_read(X_unlabeled, "X_unlabeled")
         _check_same_columns(X, X_unlabeled)
         parts = (X, X_unlabeled)
         codes = np.r_[codes, np.full(_length(X_unlabeled), UNLABELED)]

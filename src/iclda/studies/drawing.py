@@ -10,7 +10,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from .. import _requirements
+from .. import _packages
 from ..methods import FAINT, INK, METHODS, REFERENCES
 from ..plots import _look
 from ..plots._look import color_of, spread
@@ -71,12 +71,12 @@ _STYLE: dict[str, Any] = {
 
 def require(module: str) -> Any:
     """The module, or an ImportError that names the extra of the experiments."""
-    return _requirements.require(module, _USE, _EXTRA)
+    return _packages.require(module, _USE, _EXTRA)
 
 
 def check_can_report() -> None:
     """ImportError before anything is computed, if what is computed could not be shown."""
-    _requirements.check_installed(("jinja2", "markupsafe", "matplotlib"), _USE, _EXTRA)
+    _packages.check_installed(("jinja2", "markupsafe", "matplotlib"), _USE, _EXTRA)
 
 
 def styled(function: Callable[P, T]) -> Callable[P, T]:

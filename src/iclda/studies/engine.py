@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from .._phrases import plural
+from .._messages import plural
 from .cells import Cell
 from .store import Store
 

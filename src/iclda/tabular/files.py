@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
-from .._atomic_write import require_file
+from .._paths import check_readable
 from .dialect import EMPTY_WORDS, Dialect, find_dialect, refuse_open_quote, refuse_repeated_names
 from .requirements import require
 
@@ -41,7 +41,7 @@ class TableFile(Protocol):
 def open_table(path: Path) -> TableFile:
     """A file by its suffix; ValueError if it is none that can be read."""
     path = Path(path)
-    require_file(path)
+    check_readable(path)
     suffixes = [suffix.lower() for suffix in path.suffixes]
     is_packed = suffixes[-1:] == [".gz"]
     last = suffixes[-2] if is_packed and len(suffixes) > 1 else "".join(suffixes[-1:])

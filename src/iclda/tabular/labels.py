@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._core.types import AnyArray
-from .._messages import Hint, Text
-from .._phrases import plural, quoted
+from .._messages import Hint, Text, plural, quoted_list
 from .cells import number_in, texts_of, without_fraction
 from .dialect import EMPTY_WORDS
 
@@ -138,7 +137,7 @@ def _refuse_measurements(labels: AnyArray, path: Path, target: str) -> None:
 
 def _named(labels: AnyArray) -> str:
     names = sorted({label for label in labels if label is not None})
-    return quoted(names, 5) if names else "empty cells only"
+    return quoted_list(names, 5) if names else "empty cells only"
 
 
 def notes_on_marks(labels: AnyArray, target: str) -> list[str]:

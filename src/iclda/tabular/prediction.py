@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from .._atomic_write import atomic_write, check_writable
 from .._estimators.labels import plain
-from .._phrases import quoted
+from .._messages import quoted_list
+from .._paths import atomic_write, check_writable
 from .columns import BOOLEAN, CATEGORY, NUMBER
 from .files import TableFile, open_table
 from .frames import frame_of, refuse_infinity
@@ -151,7 +151,7 @@ def _check_columns(file: TableFile, kinds: Mapping[str, str], ids: Sequence[str]
     if lacking:
         raise ValueError(
             f"{file.path} lacks {len(lacking)} of the {len(kinds)} columns that the model was "
-            f"fitted to: {quoted(lacking, 12)}. Columns are found by name, in any order."
+            f"fitted to: {quoted_list(lacking, 12)}. Columns are found by name, in any order."
         )
     for name in ids:
         if name not in file.columns:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import _requirements
+from .. import _packages
 
 
 def require(module: str) -> Any:
     """The module, or an ImportError that names the extra for tables."""
-    return _requirements.require(module, "reading tables", "data")
+    return _packages.require(module, "reading tables", "data")

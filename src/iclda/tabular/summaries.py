@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from .._phrases import plural, printable, quoted
+from .._messages import plural, printable, quoted_list
 from ..methods import METHODS
 from .prediction import Predicted
 
@@ -191,4 +191,4 @@ def _counted(numbers: Mapping[str, int], most: int = 5) -> str:
 def _columns(names: Sequence[str]) -> str:
     if len(names) == 1:
         return f"the column {names[0]!r}"
-    return f"{len(names)} columns ({quoted(names, 5)})"
+    return f"{len(names)} columns ({quoted_list(names, 5)})"

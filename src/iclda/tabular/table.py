@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from .._core.types import AnyArray
-from .._messages import ColumnError, Hint, Text
-from .._phrases import quoted
+from .._messages import ColumnError, Hint, Text, quoted_list
 from .files import TableFile, digest_of, open_table
 from .frames import (
     frame_of,
@@ -142,8 +141,8 @@ def _read_unlabeled(file: TableFile, features: Any, first: Path) -> Any:
     if lacking:
         raise ColumnError(
             Text(
-                f"{file.path} lacks {quoted(lacking, _MOST_NAMES)} of {first}: the unlabeled rows "
-                "need the same columns, in any order. Leave a column out of both by ",
+                f"{file.path} lacks {quoted_list(lacking, _MOST_NAMES)} of {first}: the unlabeled "
+                "rows need the same columns, in any order. Leave a column out of both by ",
                 Hint("drop"),
                 ".",
             ),
@@ -164,6 +163,6 @@ def _require_columns(file: TableFile, names: Sequence[str]) -> None:
             hint = f" Did you mean {close[0]!r}?" if close else ""
             raise ColumnError(
                 f"{file.path} has no column {name!r}.{hint} Its columns are "
-                f"{quoted(file.columns, _MOST_NAMES)}.",
+                f"{quoted_list(file.columns, _MOST_NAMES)}.",
                 column=name,
             )

@@ -11,7 +11,7 @@ pytest.importorskip("jinja2", reason="reports need iclda[experiments]")
 
 from iclda.studies.page import duration, p_text
 from iclda.studies.paper.report import ReportContent, render_report, write_report
-from iclda.studies.paper.report.story import headline, listed, of_all, signed
+from iclda.studies.paper.report.story import and_list, headline, of_all, signed
 from iclda.studies.paper.tables import DatasetFacts, summarize
 
 
@@ -175,7 +175,7 @@ def test_words_for_numbers():
         "+2.0",
     ]
     assert [p_text(p) for p in (0.0002, 0.04)] == ["< 0.001", "0.040"]
-    assert [listed(n) for n in ([], ["a"], ["a", "b", "c"])] == ["", "a", "a, b and c"]
+    assert [and_list(n) for n in ([], ["a"], ["a", "b", "c"])] == ["", "a", "a, b and c"]
     assert of_all(0, 10) == "none of 10 data sets"
     assert of_all(10, 10) == "all 10 data sets"
     assert of_all(2, 2) == "both data sets"

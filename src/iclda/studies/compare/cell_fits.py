@@ -17,18 +17,16 @@ from sklearn.base import clone
 from ..._core.types import AnyArray, Array
 from ..._estimators.supervised import SupervisedLDA
 from ..._messages import NoUnlabeledRowsWarning, Text, Words, message_of
-from ..._versions import versions_text
+from ..._packages import versions_text
 from ...tabular import pipeline, preprocessing
 from ..cells import Cell
+from ..measures import EDGES, MEASURES, Bins, Measured, Predictions, bins_of
 from .plan import Contestant, Size, Splits, Take
-
-N_BINS = 10
-Bins = Array  # (N_BINS, 3): rows, sum of their probabilities, and how many of them were right
 
 
 @dataclass(frozen=True)
-class FitResult:
-    """One fit, a row of the store: what it was given and how it did, or why it failed.
+class FitKey:
+    """What was fitted.
 
     In the comparison ``repeat`` and ``part`` are repeat and fold; on a curve, the index of the
     split and the number of rows that varies.
@@ -39,23 +37,25 @@ class FitResult:
     repeat: int
     part: int
     method: str
+
+    @property
+    def cell(self) -> Cell:
+        return Cell(self.experiment, self.dataset, self.repeat, self.part)
+
+
+@dataclass(frozen=True)
+class FitResult(Measured, FitKey):
+    """One fit, a row of the store: what it was given and how it did, or why it failed."""
+
     n_labeled: int = 0
     n_unlabeled: int = 0
     n_test: int = 0
-    error: float | None = None  # share of test rows classified wrongly
-    loss: float | None = None  # mean over test rows of -log(prior x density of their class)
-    brier: float | None = None  # half the squared distance of the probabilities from the truth
-    error_hidden: float | None = None  # error on training rows whose labels were hidden
-    bins: str = ""  # test rows by the probability of the predicted class, see ``Bins``
+    bins: str = ""  # test rows by the probability of the predicted class: JSON of ``Bins``
     seconds: float = 0.0
     remarks: str = ""  # warnings of the fit, one a line
     failure: str | None = None  # traceback of a fit that failed
     seed: int = 0
     versions: str = ""
-
-    @property
-    def cell(self) -> Cell:
-        return Cell(self.experiment, self.dataset, self.repeat, self.part)
 
 
 @dataclass(frozen=True)
@@ -163,19 +163,20 @@ def _fit(
 
 
 def measure_fit(model: Any, encoded: Encoded) -> dict[str, Any]:
-    """All measures of a fitted classifier, on test rows and on training rows of hidden label."""
-    probabilities = model.predict_proba(encoded.test)
+    """All stored measures of a fitted classifier, and the bins of its probabilities."""
     classes, hidden = encoded.classes, encoded.hidden
-    truth = classes[encoded.truth]
-    return {
-        "error": error_of(model.predict(encoded.test), truth),
-        "loss": float(-np.mean(model.log_likelihood(encoded.test, truth))),
-        "brier": brier_of(probabilities, encoded.truth),
-        "error_hidden": None
+    truth, probabilities = classes[encoded.truth], model.predict_proba(encoded.test)
+    predictions = Predictions(
+        encoded.truth,
+        is_wrong=model.predict(encoded.test) != truth,
+        probabilities=probabilities,
+        log_likelihood=model.log_likelihood(encoded.test, truth),
+        is_wrong_hidden=None
         if hidden is None
-        else error_of(model.predict(hidden), classes[encoded.truth_hidden]),
-        "bins": write_bins(bins_of(probabilities, encoded.truth)),
-    }
+        else model.predict(hidden) != classes[encoded.truth_hidden],
+    )
+    found = {name: each.function(predictions) for name, each in MEASURES.items() if each.function}
+    return {**found, "bins": write_bins(bins_of(probabilities, encoded.truth))}
 
 
 def _remarks(caught: list[warnings.WarningMessage], names: Sequence[str], words: Words) -> str:
@@ -194,33 +195,6 @@ def _traceback(error: Exception, words: Words) -> str:
     return "".join(lines)
 
 
-def error_of(predicted: AnyArray, truth: AnyArray) -> float:
-    """Share of rows classified wrongly."""
-    return float(np.mean(predicted != truth))
-
-
-def brier_of(probabilities: Array, codes: AnyArray) -> float:
-    """Mean squared distance from the truth, halved: the error if all probabilities are 0 or 1."""
-    truth = np.eye(probabilities.shape[1])[codes]
-    return float(np.square(probabilities - truth).sum(axis=1).mean() / 2)
-
-
-def bins_of(probabilities: Array, codes: AnyArray) -> Bins:
-    """Rows in bins of equal width of the probability of the predicted class."""
-    predicted = probabilities.argmax(axis=1)
-    surest = np.clip(probabilities[np.arange(len(predicted)), predicted], 0, 1)
-    place = np.minimum((N_BINS * surest).astype(int), N_BINS - 1)
-    bins = np.zeros((N_BINS, 3))
-    np.add.at(bins, place, np.column_stack([np.ones(len(place)), surest, predicted == codes]))
-    return bins
-
-
-def calibration_error(bins: Bins) -> float:
-    """Mean distance of stated probability and share that was right, bin by bin, by rows."""
-    n_rows = bins[:, 0].sum()
-    return float(np.abs(bins[:, 1] - bins[:, 2]).sum() / n_rows) if n_rows else float("nan")
-
-
 def write_bins(bins: Bins) -> str:
     """Bins that hold rows as JSON: index of the bin, then its three sums."""
     filled = np.flatnonzero(bins[:, 0])
@@ -229,7 +203,7 @@ def write_bins(bins: Bins) -> str:
 
 def pooled_bins(results: Iterable[FitResult]) -> Bins:
     """Sum of the bins of several results."""
-    bins = np.zeros((N_BINS, 3))
+    bins = np.zeros((len(EDGES) - 1, 3))
     for result in results:
         for index, sums in json.loads(result.bins or "{}").items():
             bins[int(index)] += sums

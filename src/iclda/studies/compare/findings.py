@@ -8,8 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ..._atomic_write import atomic_write
 from ..._messages import Words
+from ..._paths import atomic_write
 from ...methods import find_method
 from ..page import csv_text
 from ..store import Store, StoreError

@@ -8,8 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..._messages import Hint, Text, Words
-from ..._phrases import printable
+from ..._messages import Hint, Text, Words, printable
 from ..page import NOTHING
 from .contestants import SUPERVISED
 from .preflight import FINE, NOTE, WARNING, Remark

@@ -11,8 +11,7 @@ import numpy as np
 from scipy import linalg, stats
 
 from ..._core.types import AnyArray, Array
-from ..._messages import Hint, Text
-from ..._phrases import listed, plural
+from ..._messages import Hint, Text, and_list, plural
 from ...tabular import Table, preprocessing
 from ...tabular.columns import BOOLEAN, CATEGORY, NUMBER, kinds_of
 from .plan import Size, Splits
@@ -86,7 +85,9 @@ def preflight(table: Table, sample: Sample, splits: Splits, missing: str) -> lis
         "Duplicates": _duplicates(table),
     }
     return [
-        Remark(level, subject, text) for subject, remarks in found.items() for level, text in remarks
+        Remark(level, subject, text)
+        for subject, remarks in found.items()
+        for level, text in remarks
     ]
 
 
@@ -153,7 +154,10 @@ def _constant(table: Table, sample: Sample) -> Found:
     labeled = [name for name in _constant_columns(sample.labeled) if name not in everywhere]
     if constant:
         verb = "has" if len(constant) == 1 else "have"
-        yield NOTE, f"{_named(map(repr, constant))} {verb} one value in all rows and will be ignored."
+        yield (
+            NOTE,
+            f"{_named(map(repr, constant))} {verb} one value in all rows and will be ignored.",
+        )
     if labeled and len(sample.unlabeled):
         verb = "has" if len(labeled) == 1 else "have"
         yield (
@@ -358,4 +362,4 @@ def _named(names: Iterable[str]) -> str:
     names = list(names)
     if len(names) > _MOST_NAMES:
         return f"{', '.join(names[:_MOST_NAMES])} and {len(names) - _MOST_NAMES} more"
-    return listed(names)
+    return and_list(names)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..._messages import Hint, ParameterError, Text, Words
-from ..._versions import versions
+from ..._packages import versions
 from ...methods import METHODS, Method
 from ...tabular import Table
 from ..cells import Cell

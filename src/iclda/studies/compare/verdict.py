@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..._messages import Hint, Text
-from ..._phrases import listed
+from ..._messages import Hint, Text, and_list
 from .summary import BRIER, ERROR, LOSS, Difference, Outcome
 
 RULE = (
@@ -163,8 +162,8 @@ def _likelihood(outcome: Outcome, rivals: Sequence[str]) -> str:
     repeats = max(s.repeats for _, s in scores if s)
     verb = "were" if len(never) > 1 else "was"
     return (
-        f"In likelihood (loss) {listed(never)} {verb} never worse than {supervised}, in {repeats} "
-        "repeats."
+        f"In likelihood (loss) {and_list(never)} {verb} never worse than {supervised}, in "
+        f"{repeats} repeats."
     )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..._core.gaussian import Gaussians
 from ..._core.types import AnyArray, Array
-from ..._versions import versions_text
+from ..._packages import versions_text
 from ...datasets import make_gaussians, make_violated_gaussians
 from ..cells import CURVES, GAUSSIAN, TABLES, VIOLATED, Cell, Row
 from ..engine import Task, Work, run_tasks

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..._versions import versions
+from ..._packages import versions
 from ...datasets import BENCHMARKS, Dataset, find_benchmark, load_benchmark
 from ..cells import (
     CURVES,

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from ...._phrases import plural
+from ...._messages import plural
 from ...page import NOTHING, Finding, duration, p_text
 from ..findings import Findings, last_line
 from ..lines import HEADINGS, decimals, ranked, worse_text

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ...._phrases import plural
+from ...._messages import plural
 from ...cells import GAUSSIAN, MEASURES, VIOLATED, Row
 from ...drawing import require
 from ...page import duration, fill

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from statistics import NormalDist
 
-from ...._phrases import listed, plural
+from ...._messages import and_list, plural
 from ...cells import GAUSSIAN
 from ...page import Finding
 from ..curves import PointComparison
@@ -178,8 +178,8 @@ def _verdicts(comparisons: Sequence[Comparison]) -> str:
         name: sum(c.verdict == "better" for c in comparisons if c.measure == measure)
         for measure, name in MEASURE_NAMES.items()
     }
-    gains = listed([f"{plural(count, 'set')} in {name}" for name, count in better.items()])
-    losses = f"significantly worse on {listed(worse)}" if worse else "nowhere significantly worse"
+    gains = and_list([f"{plural(count, 'set')} in {name}" for name, count in better.items()])
+    losses = f"significantly worse on {and_list(worse)}" if worse else "nowhere significantly worse"
     return f"Paired by split and corrected, it is {losses}, and significantly better on {gains}."
 
 
@@ -240,7 +240,7 @@ def underline_sentence(checks: Sequence[UnderlineCheck]) -> str:
     """How many underlines of one published table survive the right comparison."""
     printed = [check for check in checks if check.as_published.is_won]
     kept = [check.dataset for check in printed if check.survives]
-    names = f" ({listed(kept)})" if kept else ""
+    names = f" ({and_list(kept)})" if kept else ""
     return f"{len(kept)} of its {len(printed)} underlines survive{names}."
 
 

@@ -1,4 +1,4 @@
-"""Files that are there complete or not at all."""
+"""Checks of paths before reading and writing, and atomic writes."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from uuid import uuid4
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[Path]:
-    """A path beside this one to write to; renamed at the end, removed if the writing fails."""
+    """Yield a path beside this one to write to; rename it at the end, remove it on failure."""
     unfinished = path.with_name(f".{path.name}.{uuid4().hex}")
     try:
         yield unfinished
         os.replace(unfinished, path)
     except OSError as error:
-        # A full disk does not say of which file; the name of the unfinished one says nothing.
+        # The error of a full disk names no file, and the name of the unfinished one is of no use.
         if error.filename in (None, str(unfinished), unfinished):
             raise OSError(error.errno, error.strerror or str(error), str(path)) from error
         raise
@@ -25,8 +25,7 @@ def atomic_write(path: Path) -> Iterator[Path]:
         unfinished.unlink(missing_ok=True)
 
 
-def require_file(path: Path) -> None:
-    """ValueError unless there is a file to read."""
+def check_readable(path: Path) -> None:
     if path.is_dir():
         raise ValueError(f"{path} is a folder: name a file in it.")
     if not path.is_file():
@@ -34,7 +33,7 @@ def require_file(path: Path) -> None:
 
 
 def check_writable(path: Path) -> None:
-    """OSError before any work is done if the folder of a file to be is not there."""
+    """Raise an OSError before any work is done if a file cannot be written."""
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder: name a file in it.")
     if not path.parent.is_dir():

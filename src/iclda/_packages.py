@@ -1,0 +1,51 @@
+"""Optional packages, imported when used, and versions of the packages that decide the numbers."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from functools import cache
+from importlib import import_module
+from importlib.metadata import version
+from importlib.util import find_spec
+from typing import Any
+
+_NUMERICAL = ("iclda", "numpy", "scipy", "scikit-learn")
+
+
+def require(module: str, use: str, extra: str) -> Any:
+    """Import a module, or raise an ImportError that says what to install.
+
+    ``use`` completes the sentence "... is needed for"; ``extra`` is the extra that installs it.
+    """
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        package = module.partition(".")[0]
+        if (error.name or package).partition(".")[0] != package:
+            raise  # the package is installed, but one of its own requirements is not
+        raise _missing(package, use, extra) from error
+
+
+def check_installed(packages: Iterable[str], use: str, extra: str) -> None:
+    """Raise an ImportError for the first package that is missing, without importing any."""
+    for package in packages:
+        if find_spec(package) is None:
+            raise _missing(package, use, extra)
+
+
+def _missing(package: str, use: str, extra: str) -> ImportError:
+    return ImportError(
+        f"{package} is needed for {use} and is not installed: pip install 'iclda[{extra}]'."
+    )
+
+
+@cache
+def versions() -> dict[str, str]:
+    return {"python": sys.version.split()[0], **{name: version(name) for name in _NUMERICAL}}
+
+
+@cache
+def versions_text() -> str:
+    """All versions in one line, as stored in every row of results."""
+    return ", ".join(f"{name} {number}" for name, number in versions().items())

@@ -1,0 +1,145 @@
+"""The measures of a fit: one table, a row a measure. Everything that lists measures reads it.
+
+A new measure is a function, a row of the table and a field of ``Measured``, all of them here:
+stored results, scores, tables, the terminal and the report of a comparison follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._core.types import AnyArray, Array
+from .._statistics import ReliabilityCurve, bin_sums
+
+EDGES = np.linspace(0, 1, 11)  # of the bins of probabilities
+Bins = Array  # (10, 3): rows, sum of their probabilities, and how many of them were right
+ERROR, BRIER, CALIBRATION, LOSS, HIDDEN = "error", "brier", "calibration", "loss", "error_hidden"
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Predictions of a fitted classifier for rows whose classes are known."""
+
+    truth: AnyArray  # codes of the classes
+    is_wrong: AnyArray
+    probabilities: Array
+    log_likelihood: Array  # log(prior x density of the class) of every row
+    is_wrong_hidden: AnyArray | None = None  # of training rows whose labels were hidden
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Measures that are stored with every fit; None where a fit has none."""
+
+    error: float | None = None
+    loss: float | None = None
+    brier: float | None = None
+    error_hidden: float | None = None
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure: how it is computed, compared, and shown."""
+
+    name: str  # in stored results, CSV files and JSON
+    heading: str  # of columns
+    axis: str  # of figures
+    explanation: str  # in reports
+    legend: str  # on the terminal
+    function: Callable[[Predictions], float | None] | None = None
+    of_bins: Callable[[Bins], float] | None = None  # for measures of the rows of all folds
+    short: str = ""  # heading of narrow columns
+    decimals: int = 3
+    lower_is_better: bool = True
+    is_tested: bool = True  # for differences to the baseline
+    is_decisive: bool = False  # the recommendation and the choice of variants depend on it
+
+
+def brier_score(probabilities: Array, codes: AnyArray) -> float:
+    """Mean squared distance from the truth, halved: the error if all probabilities are 0 or 1."""
+    truth = np.eye(probabilities.shape[1])[codes]
+    return float(np.square(probabilities - truth).sum(axis=1).mean() / 2)
+
+
+def bins_of(probabilities: Array, codes: AnyArray) -> Bins:
+    """Rows in bins of equal width of the probability of the predicted class."""
+    predicted = probabilities.argmax(axis=1)
+    surest = np.clip(probabilities.max(axis=1), 0, 1)
+    return bin_sums(surest, predicted == codes, EDGES)
+
+
+def calibration_error(bins: Bins) -> float:
+    """Mean distance of stated probability and share that was right, bin by bin, by rows."""
+    return ReliabilityCurve.from_sums(EDGES, bins).calibration_error
+
+
+def _hidden_error(predictions: Predictions) -> float | None:
+    is_wrong = predictions.is_wrong_hidden
+    return None if is_wrong is None else float(np.mean(is_wrong))
+
+
+_TABLE = (
+    Measure(
+        ERROR,
+        "error",
+        "Error",
+        explanation="share of test rows that get the wrong class",
+        legend=(
+            "error: share of test rows that get a wrong class, with its standard error; worse in: "
+            "repeats in which it was higher than that of the baseline"
+        ),
+        function=lambda predictions: float(np.mean(predictions.is_wrong)),
+        is_decisive=True,
+    ),
+    Measure(
+        BRIER,
+        "Brier",
+        "Brier score",
+        explanation=(
+            "how far the probabilities are from the truth: half of the squared differences, summed "
+            "over all classes; 0 is perfect, and if all of them are 0 or 1 it is the error"
+        ),
+        legend=(
+            "Brier: how far probabilities are from the truth (half of the squared differences, "
+            "summed over all classes)"
+        ),
+        function=lambda predictions: brier_score(predictions.probabilities, predictions.truth),
+        is_decisive=True,
+    ),
+    Measure(
+        CALIBRATION,
+        "calibration",
+        "Calibration error",
+        explanation="mean distance between how sure a method is and how often it is right",
+        legend="calibration: how far they are from how often they come true",
+        of_bins=calibration_error,
+        is_tested=False,
+    ),
+    Measure(
+        LOSS,
+        "loss",
+        "Loss",
+        explanation=(
+            "mean over test rows of -log(share of their class x density of the row in it): how "
+            "well the fitted classes describe new rows. Lower is better; comparable between "
+            "methods on these columns only"
+        ),
+        legend="loss: minus the log likelihood of a test row with its class",
+        function=lambda predictions: float(-np.mean(predictions.log_likelihood)),
+        decimals=2,
+    ),
+    Measure(
+        HIDDEN,
+        "error, hidden rows",
+        "Error on hidden rows",
+        explanation="error on the training rows whose labels were hidden",
+        legend="hidden: error on training rows whose labels were hidden",
+        function=_hidden_error,
+        short="hidden",
+        is_tested=False,
+    ),
+)
+MEASURES = {measure.name: measure for measure in _TABLE}
