@@ -57,6 +57,11 @@ class Measure:
     is_tested: bool = True  # for differences to the baseline
     is_decisive: bool = False  # the recommendation and the choice of variants depend on it
 
+    @property
+    def sign(self) -> int:
+        """Factor that makes lower values the better ones."""
+        return 1 if self.lower_is_better else -1
+
 
 def brier_score(probabilities: Array, codes: AnyArray) -> float:
     """Mean squared distance from the truth, halved: the error if all probabilities are 0 or 1."""
