@@ -20,7 +20,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import iclda
 from iclda import ImplicitlyConstrainedLDA, SupervisedLDA, load_model, save_model
-from iclda.model_files import InconsistentModelWarning, container, model_details
+from iclda.model_files import InconsistentModelWarning, model_details, seal
 from iclda.tabular import pipeline, preprocessing
 
 STORED = Path(__file__).parent / "stored_models"
@@ -151,7 +151,7 @@ def repacked(path, change):
         for name, content in members.items():
             file.writestr(name, content)
         file.writestr("iclda.json", json.dumps(details))
-    path.write_bytes(container.seal(buffer.getvalue()))
+    path.write_bytes(seal(buffer.getvalue()))
 
 
 def test_a_file_of_a_newer_format_is_refused_with_its_version(saved):
@@ -310,7 +310,7 @@ def test_a_compressed_file_is_refused_because_it_could_unpack_to_anything(saved)
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as file:
         file.writestr("schema.json", b"0" * 10**6)
-    path.write_bytes(container.seal(buffer.getvalue()))
+    path.write_bytes(seal(buffer.getvalue()))
     with pytest.raises(ValueError, match=r"no model file of iclda \(compressed\)"):
         load_model(path)
 

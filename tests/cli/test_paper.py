@@ -145,7 +145,8 @@ def test_an_interruption_is_one_line_and_loses_nothing(finished, tmp_path):
         (["tables", "--datasets", "Iris"], "Unknown data set Iris. There are: Haberman, Iono"),
         (["tables", "--methods", "QDA"], "Unknown method QDA. There are: LDA, LDAoracle"),
         (["report", "nowhere"], "nowhere/rows.sqlite does not exist"),
-        (["tables", "--data", "nowhere"], "nowhere"),
+        (["tables", "--data", "nowhere"], "--data must be a directory of CSV files, got 'nowhere'"),
+        (["datasets", "--data", "nowhere"], "--data must be a directory of CSV files"),
     ],
 )
 def test_what_the_user_can_mend_is_one_line_and_exit_code_2(tmp_path, arguments, message):

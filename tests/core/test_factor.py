@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from iclda._core.factor import factor
+from iclda._core.whitening import factor
 
 
 def matrix_of(eigenvalues, seed=0):

@@ -1,5 +1,7 @@
 """Learning curves over unlabeled and over labeled rows."""
 
+import warnings
+
 import joblib
 import numpy as np
 import pandas as pd
@@ -8,13 +10,18 @@ import pytest
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import FitFailedWarning
+from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.semi_supervised import LabelSpreading
 
-from iclda import MomentConstrainedLDA, SelfLearningLDA, SupervisedLDA
+from iclda import (
+    ExpectationMaximizationLDA,
+    MomentConstrainedLDA,
+    SelfLearningLDA,
+    SupervisedLDA,
+)
 from iclda.model_selection import (
     LearningCurve,
     SemiSupervisedKFold,
@@ -286,6 +293,29 @@ def test_warnings_are_told_once_with_the_number_of_fits():
     assert len(messages) == 1
     assert messages[0].startswith("In 5 of 15 fits: Each of the classes 0, 1, 2 has one labeled")
     assert caught[0].filename == __file__
+
+
+def test_warnings_that_differ_in_numbers_only_are_repeated_once():
+    with pytest.warns(ConvergenceWarning) as caught:
+        curve_of(ExpectationMaximizationLDA(max_iter=2), n_labeled=[9, 20])
+    assert len({str(warning.message) for warning in caught}) == len(caught) == 1
+    assert str(caught[0].message).startswith("In 6 of 6 fits: ExpectationMaximizationLDA ")
+
+
+class Complaining(Witness):
+    """Warns of two things in every fit, in words of its own."""
+
+    def fit(self, X, y, sample_weight=None):
+        warnings.warn("The first thing.", UserWarning, stacklevel=2)
+        warnings.warn("The second thing.", UserWarning, stacklevel=2)
+        return super().fit(X, y)
+
+
+def test_different_warnings_of_one_category_are_all_repeated():
+    with pytest.warns(UserWarning, match="thing") as caught:
+        curve_of(Complaining(), numbered(), n_unlabeled=[0, 7])
+    repeated = sorted(str(warning.message) for warning in caught)
+    assert repeated == ["In 6 of 6 fits: The first thing.", "In 6 of 6 fits: The second thing."]
 
 
 @pytest.mark.parametrize(

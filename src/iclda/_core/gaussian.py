@@ -7,12 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from .factor import factor
 from .frame import Frame
 from .labelsums import LinearRule
 from .likelihood import FLOOR
 from .types import AnyArray, Array
-from .whitening import Whitening
+from .whitening import Whitening, factor
 
 _LOG_2PI = float(np.log(2 * np.pi))
 

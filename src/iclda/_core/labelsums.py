@@ -8,13 +8,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from .boundary import added, mapped_curvature
 from .frame import Frame
 from .moments import SumsFromZero
-from .solvers.boundary import added, mapped_curvature
 from .types import AnyArray, Array
 
-# Of a score over another one: labels are hard, and exponentials still numbers that processors are
-# fast at, which those next to underflow are not.
+# Largest difference of scores: labels are hard there, and exponentials not yet denormal (slow).
 _LARGEST_LEAD = 300.0
 _FEW = 6  # scores a row up to which BLAS is faster at rows x classes than at classes x rows
 ROUNDING = 16 * float(np.finfo(np.float64).eps)  # of a score, over the size of its terms
@@ -28,7 +27,7 @@ class Rule(Protocol):
 
     @property
     def n_summed(self) -> int:
-        """Of how many classes rows are summed: of the last ones, if not of all."""
+        """Number of classes, counted from the last, whose rows are summed."""
         ...
 
     def shares(self, rows: AnyArray, index: slice | AnyArray) -> tuple[Array, Array | None]:

@@ -6,20 +6,24 @@ All functions take stacks of points. Notation and formulas: docs/notation.md.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .factor import factor
-from .solvers.two_classes import TwoClasses
 from .types import AnyArray, Array
+from .whitening import factor
 
 # Smallest eigenvalue allowed to I - B D^-1 B': below it the likelihood counts as unbounded.
 FLOOR = 1e-10
 _CLEAR = 1e-6  # so far from 0 a closed form, good to 1e-8, does for eigenvalues
-_FEW = 6  # points that are better looked at one by one than as a stack
+_FEW = 6  # points that are evaluated faster one by one than as a stack
+# Factors of the derivatives by b: t and w are quadratic in b, hence 2. Halved, because the Hessian
+# is the sum of a matrix and its transpose.
+_BY_TURNS = np.outer([1.0, 2.0, 1.0, 1.0, 2.0], [1.0, 2.0, 1.0, 1.0, 2.0]) / 2
 
 
 @dataclass(frozen=True)
@@ -43,12 +47,12 @@ class LabeledLikelihood:
         return float(np.trace(self.within))
 
     @cached_property
-    def _two(self) -> TwoClasses:
+    def _two(self) -> _TwoClasses:
         keep, rank = 1 - self.shrinkage, self.means.shape[1]
         constant = self.weight * (self.constant - rank * np.log(keep) / 2)
         if self.log_priors is not None:
             constant += float(self.counts @ self.log_priors)
-        return TwoClasses(
+        return _TwoClasses(
             self.counts, self.means, self.within, self.log_priors, keep, float(constant)
         )
 
@@ -77,7 +81,7 @@ class LabeledLikelihood:
             core = _safe_inverse_and_log_det(point)
             if core is not None:
                 parts = _Parts(self, point, core)
-                self._last[:] = [(point, parts)]  # the Hessian may be asked for next
+                self._last[:] = [(point, parts)]  # for the Hessian
                 return self._value(parts), parts.gradient()
         is_floored, lifted = _above_floor(point)
         if len(self.counts) == 2:
@@ -107,6 +111,190 @@ class LabeledLikelihood:
             - spread / (2 * keep)
             + self.weight * self.constant
         )
+
+
+@dataclass(frozen=True)
+class _TwoClasses:
+    """Likelihood of the labeled rows of two classes, in closed form.
+
+    With r and b those of the first class, q = r (1 - r) and t = b'b the covariance is I - b b' / q,
+    and the likelihood depends on b through four numbers only: t, x = b'm_1, y = b'm_2 and
+    w = b'W b, where m_k are the class means of the labeled rows and W their scatter within classes.
+    Value, gradient and Hessian follow from the derivatives of a function of five numbers.
+    """
+
+    counts: Array  # (2,)
+    means: Array  # (2, rank)
+    within: Array  # (rank, rank)
+    log_priors: Array | None
+    keep: float  # 1 - shrinkage
+    constant: float  # all that does not depend on the point
+    _last: list[_Numbers] = field(default_factory=list, compare=False, repr=False)
+
+    @cached_property
+    def _sizes(self) -> tuple[float, float, float]:
+        """Weights of both classes, and the trace of the scatter about zero."""
+        first, second = self.counts.tolist()
+        about_zero = np.trace(self.within) + self.counts @ (self.means**2).sum(axis=1)
+        return first, second, float(about_zero)
+
+    def lie_above(self, points: Array, floor: float) -> bool:
+        """Whether both classes have weight, and all eigenvalues of the covariance exceed a floor.
+
+        At a point (2, 1 + rank), or at all of a stack of them.
+        """
+        at = self._numbers(points)
+        if points.ndim == 2:
+            return bool(at.q > 0 and at.g > floor * at.q)
+        return bool(((at.q > 0) & (at.g > floor * at.q)).all())
+
+    def value(self, point: Array) -> Any:
+        return self._value_and_slopes(self._numbers(point))[0]
+
+    def value_and_gradient(self, point: Array) -> tuple[Any, Array]:
+        """At a point (2, 1 + rank) or a stack of them; the gradient is that of the first class."""
+        at = self._numbers(point)
+        value, slopes = self._value_and_slopes(at)
+        gradient = np.zeros(point.shape)
+        gradient[..., 0, 0] = slopes[0]
+        by_t, by_x, by_y, by_w = slopes[1:]
+        if point.ndim == 2:
+            np.dot([2 * by_t, by_x, by_y, 2 * by_w], at.turns, out=gradient[0, 1:])
+            return value, gradient
+        by_b = gradient[..., 0, 1:]
+        by_b += (2 * by_t)[..., None] * at.b
+        by_b += (2 * by_w)[..., None] * at.turns
+        by_b += np.stack([by_x, by_y], axis=-1) @ self.means
+        return value, gradient
+
+    def _numbers(self, point: Array) -> _Numbers:
+        """Numbers of a point; those of the last point are kept for the Hessian."""
+        if not self._last or self._last[0].point is not point:
+            of = _numbers_of_one if point.ndim == 2 else _numbers_of_many
+            self._last[:] = [of(point, self.within, self.means)]
+        return self._last[0]
+
+    def _value_and_slopes(self, at: _Numbers) -> tuple[Any, tuple[Any, ...]]:
+        """Likelihood, and its derivatives by r, t, x, y and w."""
+        if at.known is None:
+            at.known = self._value_and_slopes_anew(at)
+        return at.known
+
+    def _value_and_slopes_anew(self, at: _Numbers) -> tuple[Any, tuple[Any, ...]]:
+        n, m, about_zero = self._sizes
+        r, s, t, q, h, keep, log = at.r, at.s, at.t, at.q, at.h, self.keep, at.log
+        half, per_g = (n + m) / 2, 1 / at.g
+        first, second = n / r, m / s
+        p, o = at.x - t / r, at.y + t / s  # how far the labeled means are from the model's, by b
+        pull, push = first * p, second * o
+        near = first / r + second / s
+        spread = about_zero - 2 * (first * at.x - second * at.y) + t * near
+        along = (at.w + n * p * p + m * o * o) * per_g
+        value = self.constant - half * log(at.g / q) - (spread + along) / (2 * keep)
+        by_r = (along * h / 2 - (pull / r + push / s) * q) / keep - half * h * (1 - at.g / q)
+        by_r = by_r * per_g
+        if self.log_priors is None:
+            value = value + n * log(r) + m * log(s)
+            by_r = by_r + first - second
+        by_t = per_g * (half - (push - pull + along / 2) / keep) - near / (2 * keep)
+        by_x = (first - n * p * per_g) / keep
+        by_y = -(second + m * o * per_g) / keep
+        return value, (by_r, by_t, by_x, by_y, per_g / (-2 * keep))
+
+    def hessian(self, point: Array) -> Array:
+        """(1 + rank, 1 + rank): second derivative, the second class balancing the first."""
+        at = self._numbers(point)
+        slopes, second = self._value_and_slopes(at)[1], self._second_slopes(at)
+        second *= _BY_TURNS
+        turns = np.zeros((5, 1 + len(at.b)))
+        turns[0, 0] = 1
+        turns[1:, 1:] = at.turns
+        half: Array = turns.T @ (second @ turns)
+        half[1:, 1:] += slopes[4] * self.within
+        half.ravel()[len(half) + 1 :: len(half) + 1] += slopes[1]
+        return half + half.T
+
+    def _second_slopes(self, at: _Numbers) -> Array:
+        """(5, 5): second derivatives of the likelihood by r, t, x, y and w."""
+        n, m, _ = self._sizes
+        r, s, t, g, q, h = at.r, at.s, at.t, at.g, at.q, at.h
+        p, o = at.x - t / r, at.y + t / s
+        along = at.w + n * p**2 + m * o**2
+        pull, push, keep = n * p, m * o, self.keep
+        # p, o, along and g by the five numbers, and the likelihood by these four, twice.
+        inner = np.array(
+            [
+                [t / r**2, -1 / r, 1, 0, 0],
+                [t / s**2, 1 / s, 0, 1, 0],
+                [
+                    2 * t * (pull / r**2 + push / s**2),
+                    2 * (push / s - pull / r),
+                    2 * pull,
+                    2 * push,
+                    1,
+                ],
+                [h, -1, 0, 0, 0],
+            ]
+        )
+        outer = np.zeros((4, 4))
+        outer[0, 0], outer[1, 1] = -n / (keep * g), -m / (keep * g)
+        outer[2, 3] = outer[3, 2] = 1 / (2 * keep * g**2)
+        outer[3, 3] = ((n + m) / 2 - along / (keep * g)) / g**2
+        found: Array = inner.T @ outer @ inner
+        # What bends by itself: r and t enter p, o, g, q and the squared distances nonlinearly.
+        far = n * (6 * t / r - 4 * at.x) / r**3 + m * (6 * t / s + 4 * at.y) / s**3
+        far += (4 * t * (push / s**3 - pull / r**3) + 2 * along / g) / g
+        by_r = (n + m) / 2 * (2 / g - 2 / q - (h / q) ** 2) - far / (2 * keep)
+        if self.log_priors is None:
+            by_r -= n / r**2 + m / s**2
+        by_t = n / r**3 - m / s**3 - (pull / r**2 + push / s**2) / g
+        mixed = [by_t / keep, -n / (keep * r**2), -m / (keep * s**2)]
+        found[0, 0] += by_r
+        found[0, 1:4] += mixed
+        found[1:4, 0] += mixed
+        return found
+
+
+@dataclass
+class _Numbers:
+    """What the likelihood sees of a point: floats, or arrays for a stack of points."""
+
+    point: Array
+    b: Array
+    turns: Array  # W b; at one point (4, rank): b, m_1, m_2 and W b
+    r: Any
+    t: Any  # b'b
+    x: Any  # b'm_1
+    y: Any  # b'm_2
+    w: Any  # b'W b
+    s: Any  # 1 - r
+    q: Any  # r s
+    g: Any  # q - t
+    h: Any  # derivative of q by r
+    log: Callable[[Any], Any]
+    known: tuple[Any, tuple[Any, ...]] | None = None  # value and slopes, once computed
+
+
+def _numbers_of_one(point: Array, within: Array, means: Array) -> _Numbers:
+    """In plain floats: arrays of one number cost ten times as much."""
+    b = point[0, 1:]
+    turns = np.empty((4, len(b)))
+    turns[0], turns[1:3] = b, means
+    np.dot(b, within, out=turns[3])
+    t, x, y, w = np.dot(turns, b).tolist()
+    r = float(point[0, 0])
+    q = r * (1 - r)
+    return _Numbers(point, b, turns, r, t, x, y, w, 1 - r, q, q - t, 1 - 2 * r, math.log)
+
+
+def _numbers_of_many(points: Array, within: Array, means: Array) -> _Numbers:
+    r, b = points[..., 0, 0], points[..., 0, 1:]
+    scattered, along = b @ within, b @ means.T
+    t = np.einsum("...d,...d->...", b, b)
+    w = np.einsum("...d,...d->...", b, scattered)
+    x, y = along[..., 0], along[..., 1]
+    q = r * (1 - r)
+    return _Numbers(points, b, scattered, r, t, x, y, w, 1 - r, q, q - t, 1 - 2 * r, np.log)
 
 
 class _Parts:
@@ -190,7 +378,7 @@ class _Parts:
 
 
 def _contrasts(matrix: Array) -> Array:
-    """(K, K, ...) seen by all classes but the last, which loses what another one gains."""
+    """Second differences (K, K, ...) -> (K - 1, K - 1, ...) against the last class."""
     rows = matrix[:-1] - matrix[-1]
     return np.asarray(rows[:, :-1] - rows[:, -1:])
 
@@ -224,12 +412,11 @@ def _core_matrix(point: Array) -> Array:
 
 
 def _inverse_and_log_det(core: Array) -> tuple[Array, Array]:
-    """Of symmetric (K, K) matrices."""
     return np.asarray(np.linalg.inv(core)), np.asarray(np.linalg.slogdet(core)[1])
 
 
 def _safe_inverse_and_log_det(point: Array) -> tuple[Array, float] | None:
-    """Of D - B'B of one point, by a factor, if all eigenvalues are far above the floor."""
+    """Inverse and log determinant of D - B'B at one point, if it is far above the floor."""
     r = point[:, 0]
     if not r.min() > 0:
         return None
@@ -245,7 +432,7 @@ def _safe_inverse_and_log_det(point: Array) -> tuple[Array, float] | None:
 
 
 class PreciseMeans(NamedTuple):
-    """The means of a point as its covariance M = I - B D^-1 B' sees them."""
+    """Class means of a point times the inverse of its covariance M = I - B D^-1 B'."""
 
     rows: Array  # (K, rank): M^-1 mu_k
     along: Array  # (K,): b_k' M^-1 mu_k
@@ -253,7 +440,6 @@ class PreciseMeans(NamedTuple):
 
 
 def precise_means(point: Array) -> PreciseMeans:
-    """Of one point."""
     b = point[:, 1:]
     if len(point) == 2:  # in closed form
         r, t = float(point[0, 0]), float(b[0] @ b[0])
@@ -284,7 +470,7 @@ def smallest_eigenvalue(point: Array) -> Array:
         return np.asarray(1 - squares / (r[..., 0] * r[..., 1]))
     scaled = b / np.sqrt(r)[..., None]
     gram = scaled @ _transposed(scaled)
-    if point.shape[-2] == 3:  # one eigenvalue is zero: trace and norm tell the others
+    if point.shape[-2] == 3:  # one eigenvalue is zero: trace and norm give the others
         trace = gram.trace(axis1=-2, axis2=-1)
         squares = np.einsum("...kj,...kj->...", gram, gram)
         largest = (trace + np.sqrt(np.maximum(2 * squares - trace**2, 0))) / 2

@@ -1,21 +1,23 @@
-"""A semi-supervised problem, reduced to what every method needs of it."""
+"""A semi-supervised problem, reduced to what every method needs of it.
+
+``Rows`` is what a backend supplies: three sums over its rows, and the shares of every row.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
-from .factor import Factor, factor
 from .frame import Frame, mean_variance_in_frame
 from .gaussian import Gaussians, gaussians
-from .labelsums import ROUNDING, GivenLabels, LinearRule, Rule, within_scatter
+from .labelsums import ROUNDING, GivenLabels, LabelSums, LinearRule, Rule, within_scatter
 from .likelihood import LabeledLikelihood, PreciseMeans, precise_means, smallest_eigenvalue
 from .moments import Moments
-from .rows import Rows
 from .types import AnyArray, Array
-from .whitening import Whitening, whiten
+from .whitening import Factor, Whitening, factor, whiten
 
 _LOG_2PI = float(np.log(2 * np.pi))
 # Below this eigenvalue I - B D^-1 B' has lost too many digits: the scatter is summed anew.
@@ -23,6 +25,49 @@ _DOWNDATE_IS_SAFE = 1e-6
 _HELD_LABELED = 4096  # labeled rows that are copied at once
 # Share of the total variance below which a spread within classes is rounding.
 WITHIN_TOLERANCE = 1e-13
+
+
+class Rows(Protocol):
+    """Weighted rows that can be read again and again. Sums come back in frame coordinates."""
+
+    @property
+    def n_rows(self) -> int:
+        """An upper bound until the first pass where rows have to be read to be counted."""
+        ...
+
+    @property
+    def n_features(self) -> int: ...
+
+    def moments(self, frame: Frame) -> Moments:
+        """Weight, mean and scatter of all rows."""
+        ...
+
+    def label_sums(
+        self,
+        rule: Rule,
+        frame: Frame,
+        centers: Array | None = None,
+        *,
+        curvature: int | AnyArray = 0,
+    ) -> LabelSums:
+        """Class weights and sums under a rule; on request scatter about centers, or curvature.
+
+        ``curvature`` n > 0: from about every n-th of the rows near a boundary, with n times its
+        weight; or (K, K) such n for any two classes, zero if rows between them may be left out.
+        """
+        ...
+
+    def sample(self, n: int, seed: int) -> tuple[AnyArray, Array]:
+        """At most ``n`` rows in the user's units, with weights that add up to those of all.
+
+        With n of ``n_rows`` or more: all of them, in their order, with their own weights. NaN and
+        infinity in what is read are a ValueError that names row and column.
+        """
+        ...
+
+    def responsibilities(self, rule: Rule, frame: Frame) -> Array:
+        """Shares of every row in each class, in the order of the rows."""
+        ...
 
 
 def within_rank(within: Array) -> int:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
+from scipy.linalg import lapack
 
-from .factor import factor
 from .frame import Frame
 from .moments import Moments
 from .types import Array
@@ -15,6 +15,36 @@ from .types import Array
 # Directions of the correlation matrix below this share of its largest eigenvalue are rounding.
 RANK_TOLERANCE = 1e-12
 _SAFE = 1e-9  # eigenvalues all above this share of the largest possible one: no need to look
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A = lower lower', and the inverse of lower."""
+
+    lower: Array
+    inverse: Array
+
+    @property
+    def log_det(self) -> float:
+        return 2 * float(np.log(self.lower.diagonal()).sum())
+
+
+def factor(matrix: Array, floor: float) -> Factor | None:
+    """Cholesky's factor, if it shows that all eigenvalues lie above the floor.
+
+    LAPACK is called directly: checks around it cost more than the work on small matrices.
+    """
+    if len(matrix) == 0:
+        return Factor(matrix, matrix)
+    lower, failed = lapack.dpotrf(matrix, lower=1, clean=1)
+    if failed:
+        return None
+    inverse, failed = lapack.dtrtri(lower, lower=1)
+    flat = inverse.ravel("K")
+    # The inverse of the matrix has trace |inverse|^2, which no eigenvalue of it exceeds.
+    if failed or not 1 / float(flat @ flat) > floor:
+        return None
+    return Factor(lower, inverse)
 
 
 @dataclass(frozen=True)

@@ -24,9 +24,8 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from .._core.gaussian import Gaussians
 from .._core.labelsums import LinearRule
 from .._core.problem import Problem
-from .._core.shrinkage import shrink_each_class, shrink_labeled
-from .._core.solvers.outcome import Outcome
-from .._core.solvers.supervised import fit_labeled
+from .._core.solvers import Outcome
+from .._core.solvers.supervised import fit_labeled, shrink_each_class, shrink_labeled
 from .._core.types import AnyArray, Array
 from .._messages import Hint, NoUnlabeledRowsWarning, Text
 from .._rows.open import backend_of, in_memory, is_device_array, is_lazy

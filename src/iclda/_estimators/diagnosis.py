@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._core.gaussian import Gaussians
 from .._core.problem import WITHIN_TOLERANCE, Problem
-from .._core.solvers.outcome import Outcome
+from .._core.solvers import Outcome
 from .._core.types import AnyArray, Array
 from .._messages import Column, Hint, Text, plural
 from .inputs import column_of

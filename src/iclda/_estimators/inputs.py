@@ -17,7 +17,7 @@ from joblib import effective_n_jobs
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _get_feature_names, validate_data
 
-from .._core.rows import Rows
+from .._core.problem import Rows
 from .._core.types import AnyArray, Array
 from .._messages import Column, ColumnError, Hint, Text
 from .._rows.base import Request, joined

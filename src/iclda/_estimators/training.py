@@ -12,9 +12,8 @@ from sklearn.utils.validation import _num_samples
 
 from .._core.frame import LARGEST_SPREAD, SMALLEST_SPREAD, Frame, frame_of
 from .._core.labelsums import GivenLabels
-from .._core.problem import LabeledSummary, Problem, summarize_labeled
-from .._core.rows import Rows
-from .._core.shrinkage import ledoit_wolf
+from .._core.problem import LabeledSummary, Problem, Rows, summarize_labeled
+from .._core.solvers.supervised import ledoit_wolf
 from .._core.types import AnyArray, Array
 from .._messages import ColumnError, Hint, ParameterError, Text
 from .._rows.chain import ChainedRows

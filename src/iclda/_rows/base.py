@@ -15,10 +15,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from .._core.boundary import BoundaryRows
 from .._core.frame import Frame
 from .._core.labelsums import LabelSums, LinearRule, Rule, Tally, fold, no_label_sums, unfolded
 from .._core.moments import Moments, SumsFromZero, moments_of_block, no_moments, sums_from_zero
-from .._core.solvers.boundary import BoundaryRows
 from .._core.types import AnyArray, Array
 from .._messages import Column, Text, message_of
 from .compiled import CompiledTally, rule_for_loops

@@ -11,7 +11,7 @@ import numpy as np
 from .._core.frame import Frame
 from .._core.labelsums import LabelSums, Rule, no_label_sums, scaled
 from .._core.moments import Moments, no_moments
-from .._core.rows import Rows
+from .._core.problem import Rows
 from .._core.types import AnyArray, Array
 from .progress import Part, reading
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from typing import Any, Protocol, cast, runtime_checkable
 
-from .._core.rows import Rows
+from .._core.problem import Rows
 from .._core.types import AnyArray, Array
 from .base import Request
 

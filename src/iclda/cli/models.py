@@ -55,8 +55,7 @@ def fit(
     """Learn a classifier from labeled and unlabeled rows and keep it in a file."""
     with explained_errors():
         from ..methods import find_method, parse_shrinkage
-        from ..model_files import model_details, save_model
-        from ..model_files.save_load import check_can_save
+        from ..model_files import check_can_save, model_details, save_model
         from ..tabular.summaries import fit_summary
         from ..tabular.table import read_table
         from ..tabular.table_fit import fit_table
@@ -107,8 +106,7 @@ def predict(
 ) -> None:
     """Predict class and probabilities of every row of a table of any size."""
     with explained_errors():
-        from ..model_files import load_model
-        from ..model_files.details import column_kinds
+        from ..model_files import column_kinds, load_model
         from ..tabular.prediction import predict_file
         from ..tabular.summaries import predicted_summary
 

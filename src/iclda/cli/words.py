@@ -9,7 +9,12 @@ if TYPE_CHECKING:
     from .._messages import Hint
 
 # Options that are not called like the parameter.
-_NAMES = {"priors": "prior", "n_labeled": "labeled", "shrinkages": "shrinkage"}
+_NAMES = {
+    "data_dir": "data",
+    "n_labeled": "labeled",
+    "priors": "prior",
+    "shrinkages": "shrinkage",
+}
 
 # Phrases by parameter and kind of hint, where an option in place of the parameter would not do.
 _PHRASES = {

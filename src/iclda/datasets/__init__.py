@@ -1,7 +1,6 @@
 """Toy problems, and the benchmark sets of the paper with their sources and licenses."""
 
-from .benchmark import Dataset, find_benchmark, load_benchmark
-from .registry import BENCHMARKS, Benchmark
+from .benchmarks import BENCHMARKS, Benchmark, Dataset, find_benchmark, load_benchmark
 from .toy import make_gaussians, make_violated_gaussians
 
 __all__ = [

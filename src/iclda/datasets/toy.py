@@ -11,21 +11,11 @@ Sample = tuple[NDArray[np.float64], NDArray[np.int64]]
 
 
 def make_gaussians(n: int, rng: np.random.Generator, variance: float = 0.6) -> Sample:
-    """Rows around (1, 1), class 0, or (-1, -1), class 1, equally likely.
+    """Draw rows around (1, 1), class 0, or (-1, -1), class 1, equally likely.
 
     ``variance`` is that of both features. The text of the paper says 0.6 for its toy figure, the
     script behind that 0.3; its learning curve was made with 0.8.
     """
-    return _draw(n, rng, variance)
-
-
-def make_violated_gaussians(n: int, rng: np.random.Generator, variance: float = 0.6) -> Sample:
-    """The rows of ``make_gaussians``, but class 1 where x2 > x1: clusters say nothing of it."""
-    X, _ = _draw(n, rng, variance)
-    return X, (X[:, 1] > X[:, 0]).astype(np.int64)
-
-
-def _draw(n: int, rng: np.random.Generator, variance: float) -> Sample:
     if n < 0:
         raise ValueError(f"n must be at least 0, got {n}.")
     if not 0 < variance < math.inf:
@@ -33,3 +23,9 @@ def _draw(n: int, rng: np.random.Generator, variance: float) -> Sample:
     y = rng.integers(2, size=n, dtype=np.int64)
     X = 1.0 - 2.0 * y[:, None] + math.sqrt(variance) * rng.standard_normal((n, 2))
     return X, y
+
+
+def make_violated_gaussians(n: int, rng: np.random.Generator, variance: float = 0.6) -> Sample:
+    """Draw the rows of ``make_gaussians`` with class 1 where x2 > x1, whatever the cluster."""
+    X, _ = make_gaussians(n, rng, variance)
+    return X, (X[:, 1] > X[:, 0]).astype(np.int64)

@@ -2,32 +2,44 @@
 
 from __future__ import annotations
 
-import re
+import threading
 import warnings
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from numbers import Real
+from typing import Any, cast
 
 import numpy as np
+from sklearn import get_config
+from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
-from sklearn.utils import check_random_state
+from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.parallel import Parallel, delayed
 
 from .._core.types import AnyArray, Array
 from .._estimators.labels import Labels, encode_labels
+from .._messages import NoUnlabeledRowsWarning, Text, message_of
 from .._statistics import finite_means
-from ._checks import check_count, check_error_score, check_lengths, is_whole
-from ._fits import Result, Task, routed
-from ._marker import Marker, marker_of
-from ._masking import write_marker
-from ._sizes import Sizes, resolve_sizes
-from ._splitters import SemiSupervisedKFold
-from .parts import Part, arrange
+from ._masking import (
+    Marker,
+    OrderedSplit,
+    check_count,
+    is_whole,
+    marker_of,
+    order_split,
+    storable,
+    write_marker,
+)
+from ._scorers import rows_of_params
+from ._splitters import SemiSupervisedKFold, check_lengths
 
-_LARGEST_SEED = 2**31 - 1
+LARGEST_SEED = 2**31 - 1
+_DEFAULT_POINTS, _SMALLEST_DEFAULT = 6, 10
 
 
 @dataclass(frozen=True)
@@ -37,9 +49,9 @@ class LearningCurve:
     Attributes
     ----------
     varied : str
-        What differs between the points: "n_unlabeled" or "n_labeled".
+        What varies between the points: "n_unlabeled" or "n_labeled".
     sizes : ndarray of shape (n_points,)
-        The numbers asked for, ascending.
+        Those numbers, ascending.
     scores : ndarray of shape (n_points, n_splits)
         Score on the labeled test rows, of every point and split.
     n_labeled : ndarray of shape (n_points, n_splits)
@@ -150,15 +162,26 @@ def semi_supervised_learning_curve(
     check_lengths(X, y, groups)
     labels = encode_labels(y, marker)
     check_count("min_per_class", min_per_class, 1)
+    if error_score != "raise" and (
+        not isinstance(error_score, Real) or isinstance(error_score, bool)
+    ):
+        raise ValueError(
+            f'error_score must be a number, for example numpy.nan, or "raise", got {error_score!r}.'
+        )
     scorer = check_scoring(estimator, scoring=scoring)
-    fit_params, score_params = routed(estimator, scorer, params or {})
+    fit_params, score_params = _route(estimator, scorer, params or {})
     rng = check_random_state(random_state)
     if is_whole(cv):
-        cv = SemiSupervisedKFold(cv, unlabeled=marker, random_state=rng.randint(_LARGEST_SEED))
-    splits = list(check_cv(cv).split(X, y, groups))
-    parts = _arranged(splits, labels, min_per_class, rng)
-    sizes = resolve_sizes(n_labeled, n_unlabeled, parts, min_per_class * len(labels.classes))
-    task = Task(
+        cv = SemiSupervisedKFold(cv, unlabeled=marker, random_state=rng.randint(LARGEST_SEED))
+    indices = list(check_cv(cv).split(X, y, groups))
+    splits = [
+        order_split(labels, np.asarray(train), np.asarray(test), min_per_class, seed)
+        for (train, test), seed in zip(
+            indices, rng.randint(LARGEST_SEED, size=len(indices)), strict=True
+        )
+    ]
+    points = _points(n_labeled, n_unlabeled, splits, min_per_class * len(labels.classes))
+    fit_and_score = _FitAndScore(
         estimator=estimator,
         scorer=scorer,
         X=X,
@@ -167,65 +190,24 @@ def semi_supervised_learning_curve(
         marker=marker,
         fit_params=fit_params,
         score_params=score_params,
-        error_score=check_error_score(error_score),
+        error_score=error_score,
     )
-    results = Parallel(n_jobs=n_jobs)(
-        delayed(task)(part, *point) for point in sizes.points for part in parts
+    fits = Parallel(n_jobs=n_jobs)(
+        delayed(fit_and_score)(split, *point) for point in points for split in splits
     )
-    _tell(results)
-    return _gather(results, sizes, _name_of(scoring))
+    _warn_once(fits)
 
-
-def _arranged(
-    splits: list[Any], labels: Labels, min_per_class: int, rng: np.random.RandomState
-) -> list[Part]:
-    seeds = rng.randint(_LARGEST_SEED, size=len(splits))
-    return [
-        arrange(labels, np.asarray(train), np.asarray(test), min_per_class, seed)
-        for (train, test), seed in zip(splits, seeds, strict=True)
-    ]
-
-
-def _tell(results: list[Result]) -> None:
-    """One error if all fits failed, one warning if some did, and one for each kind of warning."""
-    failed = [result.error for result in results if result.error is not None]
-    if len(failed) == len(results):
-        raise failed[0]
-    if failed:
-        warnings.warn(
-            f"{len(failed)} of {len(results)} fits failed and have the score error_score. The "
-            f"first error was {type(failed[0]).__name__}: {failed[0]}",
-            FitFailedWarning,
-            stacklevel=3,
-        )
-    for category, message, n_fits in _kinds_of_warnings(results):
-        warnings.warn(f"In {n_fits} of {len(results)} fits: {message}", category, stacklevel=3)
-
-
-def _kinds_of_warnings(results: list[Result]) -> list[tuple[type[Warning], str, int]]:
-    """Category, first wording and number of fits of warnings that differ in numbers at most."""
-    first: dict[tuple[type[Warning], str], str] = {}
-    fits: Counter[tuple[type[Warning], str]] = Counter()
-    for result in results:
-        kinds = {(category, re.sub(r"\d+", "#", text)): text for category, text in result.warned}
-        first = {**kinds, **first}
-        fits.update(kinds.keys())
-    return [(kind[0], first[kind], n_fits) for kind, n_fits in fits.items()]
-
-
-def _gather(results: list[Result], sizes: Sizes, score_name: str) -> LearningCurve:
     def table(name: str) -> AnyArray:
-        return np.array([getattr(result, name) for result in results]).reshape(
-            len(sizes.points), -1
-        )
+        return np.reshape([getattr(fit, name) for fit in fits], (len(points), len(splits)))
 
+    varied = "n_labeled" if np.ndim(n_labeled) else "n_unlabeled"
     return LearningCurve(
-        varied=sizes.varied,
-        sizes=sizes.values,
+        varied=varied,
+        sizes=np.array([point[varied == "n_unlabeled"] for point in points]),
         scores=table("score"),
         n_labeled=table("n_labeled"),
         n_unlabeled=table("n_unlabeled"),
-        score_name=score_name,
+        score_name=_name_of(scoring),
     )
 
 
@@ -233,3 +215,184 @@ def _name_of(scoring: Any) -> str:
     if scoring is None:
         return "score"
     return scoring if isinstance(scoring, str) else getattr(scoring, "__name__", repr(scoring))
+
+
+def _route(
+    estimator: Any, scorer: Any, params: Mapping[str, Any]
+) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """Arguments of ``fit`` and of the scorer, as they request them where routing is on."""
+    if "X_unlabeled" in params:
+        raise ValueError(
+            "params holds X_unlabeled, but a learning curve chooses unlabeled rows from X: append "
+            "them to X, with the marker in y."
+        )
+    if not params or not get_config()["enable_metadata_routing"]:
+        return params, {}
+    router = (
+        MetadataRouter(owner="semi_supervised_learning_curve")
+        .add(estimator=estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
+        .add(scorer=scorer, method_mapping=MethodMapping().add(caller="fit", callee="score"))
+    )
+    requested = process_routing(router, "fit", **params)
+    return requested.estimator.fit, requested.scorer.score
+
+
+def _points(
+    n_labeled: Any, n_unlabeled: Any, splits: list[OrderedSplit], least: int
+) -> list[tuple[int | None, int | None]]:
+    """Numbers of labeled and of unlabeled rows of every point; None stands for all.
+
+    ``least`` is the number of labeled rows guaranteed to all classes together.
+    """
+    if np.ndim(n_labeled) and np.ndim(n_unlabeled):
+        raise ValueError(
+            f"n_labeled={n_labeled!r} and n_unlabeled={n_unlabeled!r} both hold several numbers: "
+            "vary one, and give one number, or None for all rows, as the other."
+        )
+    labeled: list[Any] = [None]
+    if n_labeled is not None:
+        most = min(len(split.labeled) for split in splits)
+        labeled = _sizes("n_labeled", n_labeled, least, most)
+    most = min(len(split.train) - len(split.labeled[: labeled[-1]]) for split in splits)
+    unlabeled: list[Any] = [None]
+    if n_unlabeled is not None:
+        unlabeled = _sizes("n_unlabeled", n_unlabeled, 0, most)
+    elif not np.ndim(n_labeled):
+        unlabeled = _default_sizes(most)
+    return [(n, m) for n in labeled for m in unlabeled]
+
+
+def _sizes(name: str, given: Any, least: int, most: int) -> list[int]:
+    """Whole numbers in ascending order, between ``least`` and ``most``."""
+    values = np.asarray(given)
+    if values.ndim == 0:
+        values = np.array([check_count(name, given, min(least, 1))])
+    elif values.ndim > 1 or not values.size or values.dtype.kind not in "iu" or values.min() < 0:
+        raise ValueError(
+            f"{name} must hold whole numbers of at least 0, for example [0, 10, 100], got "
+            f"{given!r}."
+        )
+    sizes: list[int] = np.unique(values).tolist()
+    if sizes[0] < least or sizes[-1] > most:
+        wrong, kind = sizes[0] if sizes[0] < least else sizes[-1], name.removeprefix("n_")
+        raise ValueError(
+            f"{name}={wrong} must lie between {least} and {most}: every split has at least {most} "
+            f"{kind} rows to train on"
+            + (f", and {least} are the least that give every class its labels." if least else ".")
+        )
+    return sizes
+
+
+def _default_sizes(most: int) -> list[int]:
+    if most == 0:
+        raise ValueError(
+            "There are no unlabeled rows to vary: y labels every row, and n_labeled=None uses all "
+            "labels. Pass n_labeled=20, say, and the other rows count as unlabeled."
+        )
+    spread = np.geomspace(min(_SMALLEST_DEFAULT, most), most, _DEFAULT_POINTS)
+    return sorted({0, *spread.round().astype(int).tolist()})
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """Score of a fit, the numbers of rows it trained on, warnings, and its error if it failed."""
+
+    score: float
+    n_labeled: int
+    n_unlabeled: int
+    warned: list[tuple[type[Warning], str]]
+    error: Exception | None = None
+
+
+@dataclass(frozen=True)
+class _FitAndScore:
+    """Fits and scores a split at given numbers of rows. ``y`` can hold the marker."""
+
+    estimator: Any
+    scorer: Callable[..., float]
+    X: Any
+    y: AnyArray
+    labels: Labels
+    marker: Any
+    fit_params: Mapping[str, Any]
+    score_params: Mapping[str, Any]
+    error_score: float | str
+
+    def __call__(self, split: OrderedSplit, n_labeled: int | None, n_unlabeled: int | None) -> _Fit:
+        rows, is_labeled = split.take(n_labeled, n_unlabeled)
+        error = None
+        with _record_warnings() as records:
+            try:
+                score = self._score(self._fit(rows, is_labeled), split.test)
+            except Exception as raised:
+                if self.error_score == "raise":
+                    raise
+                score, error = float(self.error_score), raised
+        warned = [
+            (record.category, message_of(cast(Warning, record.message)))
+            for record in records
+            # A point without unlabeled rows is intended.
+            if not (is_labeled.all() and issubclass(record.category, NoUnlabeledRowsWarning))
+        ]
+        n_labeled = int(is_labeled.sum())
+        return _Fit(score, n_labeled, len(rows) - n_labeled, warned, error)
+
+    def _fit(self, rows: AnyArray, is_labeled: AnyArray) -> Any:
+        y = self.y[rows]
+        y[~is_labeled] = storable(self.marker)
+        params = rows_of_params(self.fit_params, rows, len(self.y))
+        return clone(self.estimator).fit(_safe_indexing(self.X, rows), y, **params)
+
+    def _score(self, fitted: Any, test: AnyArray) -> float:
+        y = self.labels.classes[self.labels.codes[test]]
+        params = rows_of_params(self.score_params, test, len(self.y))
+        return float(self.scorer(fitted, _safe_indexing(self.X, test), y, **params))
+
+
+@contextmanager
+def _record_warnings() -> Iterator[list[warnings.WarningMessage]]:
+    """Warnings of a fit, to be repeated once for all fits.
+
+    Python's filters belong to the process, so that two threads would restore each other's: in
+    threads warnings are not recorded.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield []
+        return
+    with warnings.catch_warnings(record=True) as records:
+        warnings.simplefilter("always")
+        yield records
+
+
+def _warn_once(fits: list[_Fit]) -> None:
+    """One error if all fits failed, one warning if some did, and one for each kind of warning."""
+    failed = [fit.error for fit in fits if fit.error is not None]
+    if len(failed) == len(fits):
+        raise failed[0]
+    if failed:
+        warnings.warn(
+            f"{len(failed)} of {len(fits)} fits failed and have the score error_score. The "
+            f"first error was {type(failed[0]).__name__}: {failed[0]}",
+            FitFailedWarning,
+            stacklevel=3,
+        )
+    first: dict[Hashable, tuple[type[Warning], str]] = {}
+    n_fits: Counter[Hashable] = Counter()
+    for fit in fits:
+        kinds = {_kind_of(*warned): warned for warned in reversed(fit.warned)}
+        first = {**kinds, **first}
+        n_fits.update(kinds.keys())
+    for kind, (category, message) in first.items():
+        text = f"In {n_fits[kind]} of {len(fits)} fits: {message}"
+        warnings.warn(text, category, stacklevel=3)
+
+
+def _kind_of(category: type[Warning], message: str) -> Hashable:
+    """Fits warn alike if category, parameters and columns are the same.
+
+    A category of Python itself, UserWarning for example, without either says nothing: then
+    the text decides.
+    """
+    fields = (message.hints, message.columns) if isinstance(message, Text) else ()
+    is_specific = any(fields) or category.__module__ != "builtins"
+    return (category, *fields) if is_specific else (category, str(message))

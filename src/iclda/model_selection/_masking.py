@@ -1,15 +1,71 @@
-"""Take labels away: which rows keep theirs, and y with the marker in place of the others."""
+"""Which rows have labels: the marker, labels taken away, and the order in which rows get them."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from enum import Enum
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from .._core.types import AnyArray
-from .._estimators.labels import UNLABELED, Labels, encode_labels, plain, split_marker
-from ._checks import check_count
+from .._estimators.labels import (
+    UNLABELED,
+    Labels,
+    encode_labels,
+    is_missing,
+    plain,
+    split_marker,
+)
+
+_COMMON_MARKER = -1  # of scikit-learn's own semi-supervised classifiers
+
+
+class Marker(Enum):
+    """Placeholder for a marker: None and any text can be markers themselves."""
+
+    OF_ESTIMATOR = "of the estimator"
+
+    def __repr__(self) -> str:
+        return f"<{self.value}>"
+
+
+def marker_of(estimator: Any, unlabeled: Any = Marker.OF_ESTIMATOR) -> Any:
+    """The marker given, or else the parameter ``unlabeled`` found in the estimator."""
+    if unlabeled is not Marker.OF_ESTIMATOR:
+        return unlabeled
+    parameters = estimator.get_params() if hasattr(estimator, "get_params") else {}
+    found = [value for name, value in parameters.items() if name.split("__")[-1] == "unlabeled"]
+    if not found:
+        return _COMMON_MARKER
+    for other in found[1:]:
+        if not _is_same(found[0], other):
+            raise ValueError(
+                f"{type(estimator).__name__} holds classifiers with different markers, "
+                f"unlabeled={plain(found[0])!r} and unlabeled={plain(other)!r}: give them the same "
+                "one, or pass unlabeled= to say which is meant."
+            )
+    return found[0]
+
+
+def _is_same(marker: Any, other: Any) -> bool:
+    if is_missing(marker) or is_missing(other):
+        return is_missing(marker) and is_missing(other)
+    return bool(marker == other)
+
+
+def is_whole(value: Any) -> bool:
+    """Whether a value is an integer, of Python or NumPy, and no truth value."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def check_count(name: str, value: Any, least: int) -> int:
+    """A whole number of at least ``least``."""
+    if is_whole(value) and value >= least:
+        return int(value)
+    raise ValueError(f"{name} must be a whole number of at least {least}, got {plain(value)!r}.")
 
 
 def mask_labels(
@@ -54,7 +110,7 @@ def mask_labels(
     array(['?', 'cat', 'dog', '?'], dtype='<U3')
     """
     labels = encode_labels(y, unlabeled)
-    check_labeled_count(labels, n_labeled, min_per_class)
+    _check_labeled_count(labels, n_labeled, min_per_class)
     order = labeling_order(labels.codes, min_per_class, check_random_state(random_state))
     is_kept = np.zeros(len(labels.codes), dtype=bool)
     is_kept[order[:n_labeled]] = True
@@ -71,8 +127,7 @@ def labeling_order(codes: AnyArray, min_per_class: int, rng: np.random.RandomSta
     return order[np.argsort(rank_in_class >= min_per_class, kind="stable")]
 
 
-def check_labeled_count(labels: Labels, n_labeled: Any, min_per_class: Any) -> None:
-    """Every class can give its share, and the shares fit into ``n_labeled`` rows."""
+def _check_labeled_count(labels: Labels, n_labeled: Any, min_per_class: Any) -> None:
     check_count("min_per_class", min_per_class, 1)
     check_count("n_labeled", n_labeled, 1)
     counts = np.bincount(labels.codes[labels.is_labeled])
@@ -91,12 +146,11 @@ def check_labeled_count(labels: Labels, n_labeled: Any, min_per_class: Any) -> N
 
 
 def write_marker(y: Any, is_kept: AnyArray, unlabeled: Any) -> AnyArray:
-    """y where it is kept, which labeled rows only may be, and the marker elsewhere."""
+    """y where it is kept, and the marker elsewhere; only labeled rows can be kept."""
     present, is_marker = split_marker(y, unlabeled)
-    kept = present[is_kept[~is_marker]]
     marker = storable(unlabeled)
     masked = np.full(len(is_kept), marker, dtype=_dtype_with(present, marker))
-    masked[is_kept] = kept
+    masked[is_kept] = present[is_kept[~is_marker]]
     return masked
 
 
@@ -113,3 +167,43 @@ def _dtype_with(present: AnyArray, marker: Any) -> np.dtype[Any]:
     dtype = np.result_type(present.dtype, np.min_scalar_type(marker))
     is_lossless = (present.astype(dtype).astype(present.dtype) == present).all()
     return dtype if is_lossless else np.dtype(object)
+
+
+@dataclass(frozen=True)
+class OrderedSplit:
+    """Rows of a split, as indices: labeled training rows in the order in which they get labels;
+    all training rows in random order; test rows.
+    """
+
+    labeled: AnyArray
+    train: AnyArray
+    test: AnyArray
+
+    def take(self, n_labeled: int | None, n_unlabeled: int | None) -> tuple[AnyArray, AnyArray]:
+        """Rows to train on in ascending order, and which of them keep their labels; None: all.
+
+        Rows of smaller numbers are among those of larger ones. Rows whose labels are not used are
+        unlabeled rows like the others.
+        """
+        labeled = self.labeled[:n_labeled]
+        unlabeled = self.train[~np.isin(self.train, labeled)][:n_unlabeled]
+        rows = np.sort(np.concatenate([labeled, unlabeled]))
+        return rows, np.isin(rows, labeled)
+
+
+def order_split(
+    labels: Labels, train: AnyArray, test: AnyArray, min_per_class: int, seed: int
+) -> OrderedSplit:
+    """A split with its training rows in random order; unlabeled rows are not tested."""
+    rng = np.random.RandomState(seed)
+    codes = labels.codes[train]
+    counts = np.bincount(codes[codes != UNLABELED], minlength=len(labels.classes))
+    k = int(counts.argmin())
+    if counts[k] < min_per_class:
+        raise ValueError(
+            f"min_per_class={min_per_class}, but a split trains on {counts[k]} labeled rows of "
+            f"class {plain(labels.classes[k])!r}: pass a smaller min_per_class or a cv that tests "
+            "fewer rows, or label more rows of it."
+        )
+    labeled = train[labeling_order(codes, min_per_class, rng)]
+    return OrderedSplit(labeled, rng.permutation(train), test[labels.is_labeled[test]])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from inspect import signature
 from typing import Any
 
@@ -11,9 +11,9 @@ from sklearn.metrics import get_scorer
 from sklearn.utils import _safe_indexing, check_consistent_length
 from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_object
 
+from .._core.types import AnyArray
 from .._estimators.labels import plain, split_marker
-from ._marker import Marker, marker_of
-from ._rows import cut
+from ._masking import Marker, marker_of
 
 _LOG_LIKELIHOOD = "log_likelihood"
 
@@ -85,11 +85,11 @@ class SemiSupervisedScorer:
         if sample_weight is not None:
             metadata["sample_weight"] = sample_weight
         kept = np.flatnonzero(~is_marker)
-        metadata = cut(metadata, kept, len(is_marker))
+        metadata = rows_of_params(metadata, kept, len(is_marker))
         return float(self._scorer(estimator, _safe_indexing(X, kept), present, **metadata))
 
     def set_score_request(self, **requests: Any) -> SemiSupervisedScorer:
-        """Say what metadata to take where routing is on, for example ``sample_weight=True``.
+        """Request metadata where routing is on, for example ``sample_weight=True``.
 
         Parameters
         ----------
@@ -107,19 +107,19 @@ class SemiSupervisedScorer:
         return self
 
     def get_metadata_routing(self) -> MetadataRequest:
-        """What metadata the scorer takes.
+        """Metadata that the scorer requests.
 
         Returns
         -------
         routing : MetadataRequest
-            As set by ``set_score_request``, or else as of the scorer inside.
+            Those of ``set_score_request``, or else those of the scorer inside.
         """
         return get_routing_for_object(self._request or self._scorer)
 
     def _accept_sample_weight(self) -> bool:
-        # What scikit-learn asks a scorer where routing is off, to know whether to weigh its rows.
-        asks = getattr(self._scorer, "_accept_sample_weight", None)
-        return asks() if asks else "sample_weight" in signature(self._scorer).parameters
+        # Called by scikit-learn where routing is off.
+        accepts = getattr(self._scorer, "_accept_sample_weight", None)
+        return accepts() if accepts else "sample_weight" in signature(self._scorer).parameters
 
     def __repr__(self) -> str:
         marker = self._unlabeled
@@ -129,15 +129,39 @@ class SemiSupervisedScorer:
 
 def mean_log_likelihood(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
     """Mean over rows of the log of prior times density of their class, also through a pipeline."""
-    estimator = getattr(estimator, "best_estimator_", estimator)
-    if hasattr(estimator, "steps"):
-        *transformers, (_, estimator) = estimator.steps
-        for _, step in transformers:
-            X = X if step in (None, "passthrough") else step.transform(X)
-    if not hasattr(estimator, "log_likelihood"):
+    final, before = final_step(estimator)
+    if not hasattr(final, "log_likelihood"):
         raise TypeError(
             f"scoring={_LOG_LIKELIHOOD!r} needs a classifier of this package, the last step of a "
-            f"pipeline or by itself; {type(estimator).__name__} has no method log_likelihood. Use "
+            f"pipeline or by itself; {type(final).__name__} has no method log_likelihood. Use "
             "neg_log_loss, which needs predict_proba only."
         )
-    return float(np.average(estimator.log_likelihood(X, y), weights=sample_weight))
+    return float(np.average(final.log_likelihood(before(X), y), weights=sample_weight))
+
+
+def final_step(estimator: Any) -> tuple[Any, Callable[[Any], Any]]:
+    """The classifier at the end of a pipeline or search, and the transformation before it."""
+    if hasattr(estimator, "best_estimator_"):
+        return final_step(estimator.best_estimator_)
+    if not hasattr(estimator, "steps"):
+        return estimator, lambda X: X
+    final, inner = final_step(estimator.steps[-1][1])
+    if len(estimator.steps) == 1:
+        return final, inner
+    before = estimator[:-1]
+    return final, lambda X: inner(before.transform(X))
+
+
+def rows_of_params(params: Mapping[str, Any], rows: AnyArray, n_rows: int) -> dict[str, Any]:
+    """The given rows of what has one entry for each of ``n_rows`` rows; anything else as it is."""
+
+    def has_rows(value: Any) -> bool:
+        if hasattr(value, "shape"):
+            return bool(value.shape) and value.shape[0] == n_rows
+        is_list = hasattr(value, "__len__") and not isinstance(value, (str, Mapping))
+        return is_list and len(value) == n_rows
+
+    return {
+        name: _safe_indexing(value, rows) if has_rows(value) else value
+        for name, value in params.items()
+    }

@@ -4,42 +4,60 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
+from math import ceil
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import _num_samples
 
 from .._core.types import AnyArray
-from .._estimators.labels import Labels, encode_labels
-from ._checks import (
-    check_count,
-    check_flag,
-    check_lengths,
-    check_test_size,
-    n_tested_of,
-    require_groups_for_folds,
-    require_rows_for_folds,
-    require_rows_for_test,
-    require_two_groups,
-    stranded,
+from .._estimators.labels import Labels, encode_labels, plain
+from ._masking import check_count, is_whole
+from ._stratified import (
+    LabeledGroups,
+    check_two_groups,
+    find_labeled_groups,
+    fold_of_groups,
+    fold_of_rows,
+    tested_groups,
+    tested_rows,
 )
-from ._dealing import fold_of_groups, fold_of_rows, tested_groups, tested_rows
-from ._groups import LabeledGroups, find_labeled_groups
+
+
+def check_lengths(X: Any, y: Any, groups: Any = None) -> None:
+    """One label, and one group if there are any, for every row."""
+    given = {"X": (X, "rows"), "y": (y, "labels"), "groups": (groups, "entries")}
+    known = {name: (_num_samples(v), noun) for name, (v, noun) in given.items() if v is not None}
+    if len({n for n, _ in known.values()}) > 1:
+        counts = ", ".join(f"{name} has {n} {noun}" for name, (n, noun) in known.items())
+        raise ValueError(f"Found input variables with inconsistent numbers of samples: {counts}.")
 
 
 class SemiSupervisedSplitter(BaseCrossValidator):
-    """Unlabeled rows train; subclasses say which labeled rows, or groups of them, are tested."""
+    """Unlabeled rows train; subclasses choose which labeled rows, or groups of them, are tested."""
 
     # As scikit-learn's splitters for groups: with metadata routing on, groups reach split unasked.
     __metadata_request__split: ClassVar[dict[str, bool]] = {"groups": True}
 
-    unlabeled: Any
-    train_on_tested_groups: bool
-    random_state: Any
+    n_repeats = 1
+
+    def __init__(
+        self, n_splits: int, unlabeled: Any, train_on_tested_groups: bool, random_state: Any
+    ) -> None:
+        if not isinstance(train_on_tested_groups, (bool, np.bool_)):
+            raise ValueError(
+                f"train_on_tested_groups must be True or False, got {train_on_tested_groups!r}."
+            )
+        self.n_splits = n_splits
+        self.unlabeled = unlabeled
+        self.train_on_tested_groups = bool(train_on_tested_groups)
+        self.random_state = random_state
 
     def split(self, X: Any, y: Any, groups: Any = None) -> Iterator[tuple[AnyArray, AnyArray]]:
-        """Row numbers to train on and to test, split by split.
+        """Indices of rows to train on and to test, split by split.
 
         Parameters
         ----------
@@ -54,9 +72,9 @@ class SemiSupervisedSplitter(BaseCrossValidator):
         Yields
         ------
         train : ndarray
-            Numbers of the rows to train on, labeled and unlabeled, in ascending order.
+            Indices of the rows to train on, labeled and unlabeled, in ascending order.
         test : ndarray
-            Numbers of the labeled rows to test, in ascending order.
+            Indices of the labeled rows to test, in ascending order.
         """
         check_lengths(X, y, groups)
         labels = encode_labels(y, self.unlabeled)
@@ -68,6 +86,25 @@ class SemiSupervisedSplitter(BaseCrossValidator):
         for is_left_out in splits:
             yield np.flatnonzero(~is_left_out), np.flatnonzero(is_left_out & labels.is_labeled)
 
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Number of splits; those of every repeat, where there are repeats.
+
+        Parameters
+        ----------
+        X : object, default=None
+            Ignored.
+        y : object, default=None
+            Ignored.
+        groups : object, default=None
+            Ignored.
+
+        Returns
+        -------
+        n_splits : int
+            How many pairs ``split`` yields.
+        """
+        return self.n_splits * self.n_repeats
+
     def _split_rows(self, labels: Labels, rng: np.random.RandomState) -> Iterator[AnyArray]:
         codes = labels.codes[labels.is_labeled]
         for is_tested in self._tested_rows(labels.classes, codes, rng):
@@ -78,9 +115,9 @@ class SemiSupervisedSplitter(BaseCrossValidator):
     def _split_groups(
         self, labels: Labels, groups: LabeledGroups, rng: np.random.RandomState
     ) -> Iterator[AnyArray]:
-        require_two_groups(labels.classes, groups)
+        check_two_groups(labels.classes, groups)
         for is_tested in self._tested_groups(labels.classes, groups, rng):
-            is_left_out = groups.rows_of(is_tested)
+            is_left_out = groups.contains(is_tested)
             if self.train_on_tested_groups:
                 is_left_out &= labels.is_labeled
             yield is_left_out
@@ -98,11 +135,24 @@ class SemiSupervisedSplitter(BaseCrossValidator):
         """Which groups are tested, split by split."""
 
 
+def _few(classes: AnyArray, counts: AnyArray, n_needed: int) -> str:
+    few = np.flatnonzero(counts < n_needed)
+    return ", ".join(f"class {plain(classes[k])!r} has {counts[k]}" for k in few)
+
+
+def _no_whole_groups(groups: LabeledGroups, what: str, other: str) -> ValueError:
+    return ValueError(
+        f"No way was found to test {what} in whole groups ({len(groups.names)} with labeled rows) "
+        "without taking all labeled rows of some class from training: label rows of the rare "
+        f"classes in more groups, or try {other}."
+    )
+
+
 class SemiSupervisedKFold(SemiSupervisedSplitter):
     """K folds of the labeled rows; unlabeled rows train in every split and are never tested.
 
     One exception: with ``groups``, unlabeled rows of the groups that a split tests do not train in
-    it, unless ``train_on_tested_groups`` says so. They would tell what these groups look like.
+    it, unless ``train_on_tested_groups`` is True: they would show what these groups look like.
 
     In every repeat each labeled row is tested exactly once. Folds are stratified: without groups,
     two folds differ by at most one row, in all and in every class, and every fold tests every
@@ -118,7 +168,7 @@ class SemiSupervisedKFold(SemiSupervisedSplitter):
     n_splits : int, default=5
         Number of folds, at least 2. Every class needs that many labeled rows.
     n_repeats : int, default=1
-        How often the rows are dealt out anew.
+        Number of times that the rows are divided into folds.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y, as of the classifier. None or NaN: a missing y.
     train_on_tested_groups : bool, default=False
@@ -147,35 +197,22 @@ class SemiSupervisedKFold(SemiSupervisedSplitter):
         train_on_tested_groups: bool = False,
         random_state: Any = None,
     ) -> None:
-        self.n_splits = check_count("n_splits", n_splits, 2)
+        n_splits = check_count("n_splits", n_splits, 2)
         self.n_repeats = check_count("n_repeats", n_repeats, 1)
-        self.unlabeled = unlabeled
-        self.train_on_tested_groups = check_flag("train_on_tested_groups", train_on_tested_groups)
-        self.random_state = random_state
-
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """Number of splits: folds times repeats.
-
-        Parameters
-        ----------
-        X : object, default=None
-            Ignored.
-        y : object, default=None
-            Ignored.
-        groups : object, default=None
-            Ignored.
-
-        Returns
-        -------
-        n_splits : int
-            How many pairs ``split`` yields.
-        """
-        return self.n_splits * self.n_repeats
+        super().__init__(n_splits, unlabeled, train_on_tested_groups, random_state)
 
     def _tested_rows(
         self, classes: AnyArray, codes: AnyArray, rng: np.random.RandomState
     ) -> Iterator[AnyArray]:
-        require_rows_for_folds(classes, np.bincount(codes), self.n_splits)
+        counts = np.bincount(codes)
+        most = int(counts.min())
+        if most < self.n_splits:
+            way_out = f"Pass n_splits={most} or less, label" if most >= 2 else "Label"
+            raise ValueError(
+                f"n_splits={self.n_splits} folds need {self.n_splits} labeled rows of every class, "
+                f"one to test in each; {_few(classes, counts, self.n_splits)}. {way_out} more "
+                "rows, or mark the rows of a class as unlabeled to do without it."
+            )
         for _ in range(self.n_repeats):
             folds = fold_of_rows(codes, self.n_splits, rng)
             yield from (folds == fold for fold in range(self.n_splits))
@@ -183,11 +220,18 @@ class SemiSupervisedKFold(SemiSupervisedSplitter):
     def _tested_groups(
         self, classes: AnyArray, groups: LabeledGroups, rng: np.random.RandomState
     ) -> Iterator[AnyArray]:
-        require_groups_for_folds(groups, self.n_splits)
+        n_groups = len(groups.names)
+        if n_groups < self.n_splits:
+            raise ValueError(
+                f"n_splits={self.n_splits} folds need at least {self.n_splits} groups with labeled "
+                f"rows, got {n_groups}: pass n_splits={n_groups} or less, or label rows of more "
+                "groups."
+            )
         for _ in range(self.n_repeats):
             folds = fold_of_groups(groups.counts, self.n_splits, rng)
             if folds is None:
-                raise stranded(groups, f"n_splits={self.n_splits} folds", "another n_splits")
+                what = f"n_splits={self.n_splits} folds"
+                raise _no_whole_groups(groups, what, "another n_splits")
             yield from (folds == fold for fold in range(self.n_splits))
 
 
@@ -201,7 +245,7 @@ class SemiSupervisedShuffleSplit(SemiSupervisedSplitter):
     With ``groups``, whole groups are tested, drawn so that about ``test_size`` of the labeled rows
     of every class is in them. A group much larger than that is tested only if all are.
     Unlabeled rows of tested groups do not train in that split, unless ``train_on_tested_groups``
-    says so: they would tell what these groups look like.
+    is True: they would show what these groups look like.
 
     Parameters
     ----------
@@ -238,36 +282,38 @@ class SemiSupervisedShuffleSplit(SemiSupervisedSplitter):
         train_on_tested_groups: bool = False,
         random_state: Any = None,
     ) -> None:
-        self.n_splits = check_count("n_splits", n_splits, 1)
-        self.test_size = check_test_size(test_size)
-        self.unlabeled = unlabeled
-        self.train_on_tested_groups = check_flag("train_on_tested_groups", train_on_tested_groups)
-        self.random_state = random_state
+        n_splits = check_count("n_splits", n_splits, 1)
+        is_count = is_whole(test_size) and test_size >= 1
+        if not is_count and not (isinstance(test_size, Real) and 0 < float(test_size) < 1):
+            raise ValueError(
+                "test_size must be a share of the labeled rows between 0 and 1, for example 0.2, "
+                f"or their number, a whole number of at least 1; got {plain(test_size)!r}."
+            )
+        self.test_size = plain(test_size)
+        super().__init__(n_splits, unlabeled, train_on_tested_groups, random_state)
 
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """Number of splits.
-
-        Parameters
-        ----------
-        X : object, default=None
-            Ignored.
-        y : object, default=None
-            Ignored.
-        groups : object, default=None
-            Ignored.
-
-        Returns
-        -------
-        n_splits : int
-            How many pairs ``split`` yields.
-        """
-        return self.n_splits
+    def _n_tested(self, n_labeled: int, n_classes: int) -> int:
+        if not is_whole(self.test_size):
+            return ceil(self.test_size * n_labeled)
+        most = n_labeled - n_classes
+        if n_classes <= self.test_size <= most:
+            return int(self.test_size)
+        raise ValueError(
+            f"test_size={self.test_size} of {n_labeled} labeled rows must leave a row of each of "
+            f"{n_classes} classes on either side: pass {n_classes} to {most}, or label more rows."
+        )
 
     def _tested_rows(
         self, classes: AnyArray, codes: AnyArray, rng: np.random.RandomState
     ) -> Iterator[AnyArray]:
-        require_rows_for_test(classes, np.bincount(codes))
-        n_tested = n_tested_of(self.test_size, len(codes), len(classes))
+        counts = np.bincount(codes)
+        if counts.min() < 2:
+            raise ValueError(
+                "A split needs 2 labeled rows of every class, one to train on and one to test; "
+                f"{_few(classes, counts, 2)}. Label more rows, or mark the rows of a class as "
+                "unlabeled to do without it."
+            )
+        n_tested = self._n_tested(len(codes), len(classes))
         for _ in range(self.n_splits):
             yield tested_rows(codes, n_tested, rng)
 
@@ -275,9 +321,10 @@ class SemiSupervisedShuffleSplit(SemiSupervisedSplitter):
         self, classes: AnyArray, groups: LabeledGroups, rng: np.random.RandomState
     ) -> Iterator[AnyArray]:
         n_labeled = int(groups.counts.sum())
-        share = n_tested_of(self.test_size, n_labeled, len(classes)) / n_labeled
+        share = self._n_tested(n_labeled, len(classes)) / n_labeled
         for _ in range(self.n_splits):
             is_tested = tested_groups(groups.counts, share, rng)
             if is_tested is None:
-                raise stranded(groups, f"test_size={self.test_size}", "a smaller test_size")
+                what = f"test_size={self.test_size}"
+                raise _no_whole_groups(groups, what, "a smaller test_size")
             yield is_tested

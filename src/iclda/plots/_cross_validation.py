@@ -48,7 +48,7 @@ def cross_validate_all(
 
     from .._estimators.labels import split_marker
     from ..model_selection import SemiSupervisedKFold
-    from ..model_selection._marker import marker_of
+    from ..model_selection._masking import marker_of
 
     marker = marker_of(next(iter(estimators.values())))
     is_repeated = isinstance(cv, int)

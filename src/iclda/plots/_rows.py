@@ -63,10 +63,10 @@ def _length(X: Any) -> int:
 
 def marker_of(estimator: Any, unlabeled: Any) -> Any:
     """The marker given, or else that of the estimator, also inside a pipeline."""
-    from ..model_selection import _marker
+    from ..model_selection import _masking
 
     if isinstance(unlabeled, str) and unlabeled == "auto":
-        return _marker.marker_of(estimator)
+        return _masking.marker_of(estimator)
     return unlabeled
 
 

@@ -3,8 +3,8 @@ import pytest
 
 from iclda._core.labelsums import GivenLabels
 from iclda._core.likelihood import precise_means
+from iclda._core.solvers import Outcome
 from iclda._core.solvers.alternate import alternate, marginal_log_likelihood, start_scores
-from iclda._core.solvers.outcome import Outcome
 from problems import draw_sample, fit_shares, log_joint, one_hot, problem_of
 
 

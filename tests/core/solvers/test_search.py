@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from iclda._core.solvers import search
-from iclda._core.solvers.outcome import Outcome
+from iclda._core.solvers import Outcome, search
 from iclda._core.solvers.search import maximize_labeled_likelihood
 from problems import draw_sample, gap_of_shares, labeled_log_likelihood, problem_of
 

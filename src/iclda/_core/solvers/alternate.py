@@ -17,21 +17,21 @@ from ..labelsums import LinearRule
 from ..likelihood import FLOOR, PreciseMeans, precise_means, smallest_eigenvalue
 from ..problem import Problem
 from ..types import Array
+from . import Outcome
 from .attainable import AttainableSet, StreamedSet, hold_all
-from .outcome import Outcome
 
 _LOG_2PI = math.log(2 * math.pi)
 _MEMORY = 8  # steps of EM that an extrapolation is made from
-_HELD_IN_ROUNDS = 4096  # no more than are looked at to choose the frame
-_WORKSPACE = 1024  # numbers: more than least squares of so few unknowns need
-_STRETCH = 2.0  # of a step that leads away from a saddle
+_HELD_IN_ROUNDS = 4096  # unlabeled rows held in memory
+_WORKSPACE = 1024  # entries for LAPACK's least squares
+_STRETCH = 2.0  # factor of a step that leads away from a saddle
 _ROUNDING = 64 * float(np.finfo(np.float64).eps)  # of the likelihood, per row and dimension
 _SMALL_STEPS = 2  # rounds in a row that must hardly raise the likelihood
 
 
 @dataclass(frozen=True)
 class Alternation:
-    """Where the loop ended: the point, the labeling that attains it, and the way there."""
+    """Where the loop ended: the point, the labeling that attains it, likelihoods on the way."""
 
     point: Array
     rule: LinearRule
@@ -42,7 +42,7 @@ class Alternation:
 
 
 def alternate(problem: Problem, *, is_soft: bool, tol: float, max_iter: int) -> Alternation:
-    """Alternate between labels and model until the labels, or the likelihood, stand still."""
+    """Alternate between labels and model until the labels, or the likelihood, converge."""
     loop = _maximize_marginal if is_soft else _repeat_labels
     rows = _rows_of(problem)
     found = loop(problem, rows, tol, max_iter)
@@ -51,7 +51,7 @@ def alternate(problem: Problem, *, is_soft: bool, tol: float, max_iter: int) -> 
 
 @dataclass(frozen=True)
 class _Round:
-    """One read of the rows: labeled by the model at ``point``, they give the next point."""
+    """One pass: rows labeled by the model at ``point`` give the next point, ``refitted``."""
 
     point: Array
     scores: Array
@@ -85,7 +85,7 @@ def _repeat_labels(problem: Problem, rows: AttainableSet, tol: float, max_iter: 
         if not last.is_bounded:
             return end(last, n_iter, Outcome.UNBOUNDED)
         this = label(last.refitted, problem.posterior_scores(last.refitted))
-        # The same labels give the same sums to the bit: with tol = 0 this asks for no less.
+        # The same labels give the same sums to the bit, so that tol = 0 can be met.
         if np.abs(this.refitted - last.refitted).max() <= tol:
             return end(last, n_iter, Outcome.CONVERGED)
         last = this
@@ -108,15 +108,14 @@ def _maximize_marginal(
     scores = start_scores(problem)
     last = _Round(problem.labeled_point, scores, *rows.soft_point(scores))
     path: list[float] = []
-    # Below what rounding adds to a sum over all rows nothing can be seen to rise.
     noise = _ROUNDING * (1 + problem.whitening.rank)
     enough = max(tol, noise) * problem.moments.weight
     size = problem.labeled_point[:-1].size
     history, n_small = _History(size), 0
     while last.is_bounded and len(path) < max_iter and n_small < _SMALL_STEPS:
-        leap = history.extrapolate(last) if path else None
-        this, value = label(last.refitted if leap is None else leap)
-        if leap is not None and value < path[-1]:
+        guess = history.extrapolate(last) if path else None
+        this, value = label(last.refitted if guess is None else guess)
+        if guess is not None and value < path[-1]:
             history = _History(size)
             this, value = label(last.refitted)
         n_small = n_small + 1 if path and value - path[-1] <= enough else 0
@@ -136,7 +135,7 @@ def _is_admissible(point: Array) -> bool:
 
 
 class _History:
-    """The last few steps of EM, from which to guess where all further ones would lead."""
+    """Anderson acceleration: the last few steps of EM."""
 
     def __init__(self, size: int) -> None:
         self._last: tuple[Array, Array] | None = None  # a step, and where it led
@@ -145,7 +144,7 @@ class _History:
         self._changes = np.empty((_MEMORY, size))  # between steps
 
     def extrapolate(self, last: _Round) -> Array | None:
-        """The point at which a combination of the known steps would vanish, if it is one."""
+        """The extrapolated point, if it is admissible."""
         flat, end = last.point[:-1].ravel(), last.refitted[:-1].ravel()
         step = end - flat
         if self._last is not None:
@@ -160,21 +159,21 @@ class _History:
         shares = _least_squares(self._changes[:n_kept].T, step)
         if shares is None:
             return None
-        leap = step - shares @ self._ends[:n_kept]
-        if leap @ step < step @ step:
-            # The way leads away from where steps vanish, a saddle: go on, only faster.
-            leap = _STRETCH * step
-        guess = flat + leap
+        move = step - shares @ self._ends[:n_kept]
+        if move @ step < step @ step:
+            # Steps lead away from a saddle: extrapolation would return to it.
+            move = _STRETCH * step
+        guess = flat + move
         point = np.empty(last.point.shape)
         point[:-1] = guess.reshape(point[:-1].shape)
-        # Class weights sum to 1 and class sums to 0: the last class is what is left.
+        # Class weights sum to 1 and class sums to 0.
         point[-1] = -point[:-1].sum(axis=0)
         point[-1, 0] += 1
         return point if _is_admissible(point) else None
 
 
 def _least_squares(matrix: Array, right: Array) -> Array | None:
-    """Smallest solution; LAPACK itself, since checks around it cost more than a small problem."""
+    """Smallest solution, by LAPACK directly: checks cost more than a small problem."""
     padded = np.zeros(max(matrix.shape))
     padded[: len(right)] = right
     pivots = np.zeros((matrix.shape[1], 1), dtype=np.int32)

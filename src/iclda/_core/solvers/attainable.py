@@ -14,10 +14,7 @@ from typing import Protocol
 import numpy as np
 import scipy.special
 
-from ..labelsums import ROUNDING, LabelSums, label, second_of_two, soft_second_of_two, soften
-from ..problem import Problem
-from ..types import AnyArray, Array
-from .boundary import (
+from ..boundary import (
     HARD,
     between_classes,
     in_pairs,
@@ -25,9 +22,12 @@ from .boundary import (
     near_boundary,
     of_pairs,
 )
+from ..labelsums import ROUNDING, LabelSums, label, second_of_two, soft_second_of_two, soften
+from ..problem import Problem
+from ..types import AnyArray, Array
 
 AT_ONCE = 4096  # rows of a sample that are worked on before the next ones
-_ENOUGH_NEAR = 100  # rows near a boundary, per unknown, that tell the curvature
+_ENOUGH_NEAR = 100  # rows near a boundary, per unknown, for an estimate of the curvature
 
 
 class AttainableSet(Protocol):
@@ -59,12 +59,10 @@ class InMemorySet:
 
     @cached_property
     def _unlabeled_total(self) -> Array:
-        """What all classes together get of the rows held."""
         return np.asarray(self.weights @ self.z)
 
     @cached_property
     def _total(self) -> Array:
-        """What all classes together get of all rows."""
         return np.asarray(self.labeled_point.sum(axis=0) + self._unlabeled_total)
 
     def soft_point(self, scores: Array) -> tuple[Array, float]:
@@ -120,14 +118,14 @@ class InMemorySet:
         return float(ahead + direction[1] @ self._unlabeled_total)
 
     def shortfall(self, scores: Array, direction: Array) -> float:
-        """By how much soft labels fall short of the support in a direction: a guess at the gap."""
+        """Support in a direction less what soft labels reach: an estimate of the gap."""
         shares, along = self._shares(scores), self._scores(direction)
         if len(shares) == 1:  # by how far the first of two classes is ahead
             return float(self.weights @ (np.maximum(along[0], 0) - (1 - shares[0]) * along[0]))
         return float(self.weights @ (along.max(axis=0) - (shares * along).sum(axis=0)))
 
     def entropy(self, scores: Array, groups: AnyArray) -> float:
-        """Of the labels if they told groups of classes apart only."""
+        """Entropy of the labels when groups of classes are merged."""
         shares = self._all_shares(scores)
         merged = [shares[groups == group].sum(axis=0) for group in np.unique(groups)]
         return float(self.weights @ scipy.special.entr(merged).sum(axis=0))
@@ -137,11 +135,11 @@ class InMemorySet:
         return replace(self, labeled_point=self.labeled_point + shift, _last={})
 
     def n_between(self, scores: Array) -> AnyArray:
-        """(K, K): how many rows between two classes add to the curvature."""
+        """(K, K): number of rows between two classes that add to the curvature."""
         return between_classes(self._shares(scores))
 
     def knows_curvature(self, scores: Array) -> bool:
-        """Whether these rows, if they are a sample, tell the curvature of all."""
+        """Whether a sample has enough rows near boundaries to estimate the curvature."""
         n_near = len(near_boundary(self._shares(scores)))
         return n_near >= _ENOUGH_NEAR * scores[:-1].size
 
@@ -166,7 +164,7 @@ class InMemorySet:
         return of_pairs(found).reshape(size, size)
 
     def _scatter_between(self, spread: Array) -> Array:
-        """Of rows that lie so much between two classes."""
+        """Scatter of rows with weights ``spread``."""
         near = np.flatnonzero(spread > HARD)
         root = np.sqrt(spread[near] * self.weights[near])
         found = np.zeros((self.z.shape[1],) * 2)
@@ -183,10 +181,7 @@ class InMemorySet:
         return shares if len(shares) > 1 else np.vstack([1 - shares, shares])
 
     def _shares(self, scores: Array) -> Array:
-        """Soft shares (K, n), or (1, n) in the second of two classes.
-
-        The last ones are kept: several questions are about the same scores.
-        """
+        """Soft shares (K, n), or (1, n) in the second of two classes; the last ones are kept."""
         key = scores.tobytes()
         if key not in self._last:
             found = soften(self._scores(scores))
@@ -225,11 +220,11 @@ def hold_all(problem: Problem) -> InMemorySet:
 
 @dataclass
 class StreamedSet:
-    """The attainable set of all unlabeled rows, read anew for every question."""
+    """The attainable set of all unlabeled rows, each method a pass over them."""
 
     problem: Problem
-    sample: InMemorySet | None = None  # some of the rows, where they are enough to answer
-    has_curvature: bool = True  # whether soft points bring it along
+    sample: InMemorySet | None = None  # rows to estimate the curvature from
+    has_curvature: bool = True  # whether soft points also sum it
     n_passes: int = 0
     _last: tuple[Array, Array] | None = None  # scores and the curvature there
 
@@ -257,7 +252,7 @@ class StreamedSet:
         return self._last[1]
 
     def _thinning(self, scores: Array) -> int | AnyArray:
-        """Every how many-th row between two classes to take the curvature from; 0: the sample's."""
+        """n: the curvature is summed over every n-th row between two classes; 0: the sample's."""
         if self.sample is None:
             return int(self.has_curvature)
         counts = self.sample.n_between(scores)
@@ -269,12 +264,12 @@ class StreamedSet:
         return each
 
     def _completed(self, read: Array, thinning: int | AnyArray, scores: Array) -> Array:
-        """Curvature of rows read, and of the sample between classes of which it knows enough."""
+        """Curvature from the pass, completed by the sample where that has enough rows."""
         is_known = np.broadcast_to(np.equal(thinning, 0), (len(scores), len(scores)))
         if self.sample is None or len(scores) == 2 or is_known.sum() == len(scores):
             return read
         shape = (len(scores) - 1, scores.shape[1]) * 2
-        pairs = in_pairs(read.reshape(shape))  # rows may have told more than they were asked for
+        pairs = in_pairs(read.reshape(shape))  # may include more than the pairs requested
         pairs[is_known] = in_pairs(self.sample.curvature(scores, is_known).reshape(shape))[is_known]
         return of_pairs(pairs).reshape(read.shape)
 

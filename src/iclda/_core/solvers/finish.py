@@ -20,14 +20,14 @@ from ..likelihood import FLOOR, LabeledLikelihood, smallest_eigenvalue
 from ..problem import Problem
 from ..types import AnyArray, Array
 from .attainable import InMemorySet, gap
-from .follow import State, solve
+from .continuation import State, solve
 
 _LARGEST_LEAD = 18.0  # of a score, at the end of a path, of classes that may tie
 _MOST_CHANGES = 100  # of the rows that tie
 _MOST_STEPS = 30
 _LONGEST_STEP = 3.0  # by how many times itself a share may grow in one step
-_EXACT = 1e-14  # change of a share by a step, after which there is none
-_STILL = 1e-6  # the same, below which a step that is not smaller than the last one is rounding
+_EXACT = 1e-14  # change of shares that counts as zero
+_STILL = 1e-6  # change of shares below which a step that does not shrink is rounding
 _ALIKE = 1 - 1e-6  # of two changes: that of equal rows
 _SMALL = 0.01  # a share that leaves with others
 _DEPENDENT = 1e-9  # singular value, over the largest, below which directions are dependent
@@ -76,13 +76,13 @@ def finish(likelihood: LabeledLikelihood, held: InMemorySet, end: State) -> Limi
         if margin > _CLEAR * rounding:
             left = gap(held, found.point, found.gradient, held.labeled_point)
             return Limit(found.point, found.value, left, found.first, second, margin)
-        is_tied |= leads >= -_CLEAR * rounding  # rows whose class is not the best one
+        is_tied |= leads >= -_CLEAR * rounding
     return None
 
 
 @dataclass(frozen=True)
 class _Balanced:
-    """Where no row that ties gains by a change of its shares, or on the way there."""
+    """A point at which shares of tied rows are balanced, or a step towards it."""
 
     point: Array
     value: float
@@ -136,12 +136,12 @@ def _balance(
 
 
 def _beyond_all(change: Array, shares: Array) -> AnyArray:
-    """The share that a step takes most from, equal ones of equal rows, and small ones like it."""
+    """The share reduced most by a step, equal ones of equal rows, and small ones below zero."""
     return np.asarray((change <= _ALIKE * change.min()) | ((change < -1) & (shares < _SMALL)))
 
 
 class _WithLastClass(NamedTuple):
-    """Directions of all classes but the last, whose is 0, as one of all classes."""
+    """A vector of all classes but the last as a matrix of all classes, zero in the last."""
 
     shape: tuple[int, ...]
 
@@ -177,7 +177,7 @@ def _directions(z: Array, is_tied: AnyArray) -> Array:
 
 
 def _groups(rows: Array, is_tied: AnyArray) -> list[tuple[AnyArray, Array]]:
-    """Which classes share rows, and the rows that just these share."""
+    """Sets of classes that share rows, each with its rows."""
     if (is_tied == is_tied[:, :1]).all():
         return [(is_tied[:, 0], rows)]
     kinds, kind = np.unique(is_tied, axis=1, return_inverse=True)
@@ -185,6 +185,6 @@ def _groups(rows: Array, is_tied: AnyArray) -> list[tuple[AnyArray, Array]]:
 
 
 def _contrasts(is_sharing: AnyArray) -> Array:
-    """(m - 1, K - 1): what one of m classes gains and another loses, all classes but the last."""
+    """(m - 1, K - 1): differences e_k - e_j of the m classes that share, without the last."""
     found = np.eye(len(is_sharing))[is_sharing]
     return np.asarray((found[1:] - found[0])[:, :-1])

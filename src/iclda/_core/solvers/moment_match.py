@@ -11,10 +11,10 @@ import scipy.linalg
 from scipy.linalg import lapack
 
 from ..._messages import Hint, Text
-from ..factor import factor
 from ..gaussian import Gaussians, gaussians
 from ..problem import WITHIN_TOLERANCE, Problem
 from ..types import Array
+from ..whitening import factor
 
 _SMALLEST_RATIO = 1e-12
 VARIANTS = ("invariant", "symmetric", "means-shifted")
@@ -77,7 +77,7 @@ def _user_map(problem: Problem, total: Array) -> Array:
 
 def _orthogonal_factor(half: Array) -> Array:
     """Q in half = (half half')^(1/2) Q, by the singular vectors of half."""
-    # LAPACK itself: checks around it cost much of the time of a small matrix.
+    # LAPACK directly: checks take much of the time of a small matrix.
     left, singular, right, failed = lapack.dgesdd(half, full_matrices=0)
     if failed:
         raise scipy.linalg.LinAlgError("Singular values did not converge.")

@@ -1,8 +1,8 @@
 """Maximize the labeled likelihood over all labelings of the unlabeled rows.
 
-The likelihood is not concave, and local maxima are common in small problems: many starts are
-climbed roughly and at once (``starts``), the distinct ones followed to the end (``follow``). Starts
-are compared on a few rows; only the best pays for reading all of them.
+The likelihood is not concave, and local maxima are common in small problems: many starts ascend
+roughly and at once (``starts``), distinct ones are followed to the end (``continuation``). Starts
+are compared on a few rows; only the best one is followed on all rows.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from ..labelsums import LexicographicRule, LinearRule
 from ..moments import moments_of_block
 from ..problem import Problem
 from ..types import Array
+from . import Outcome
 from .attainable import AT_ONCE, InMemorySet, StreamedSet, hold, hold_all
+from .continuation import HARD_ENTROPY, Follower, Path, State
 from .finish import Limit, finish
-from .follow import HARD_ENTROPY, Follower, Path, State
-from .leap import leap
-from .outcome import Outcome
+from .predictor_corrector import predict_and_correct
 from .starts import Climbers, climb, evaluate, separate_hills, starting_scores
 
 _SCREENED_ROWS = 2_000
 _HELD_ROWS = 20_000
 _HELD_ENTRIES = 2_000_000
-# With all rows in memory finish to this gap even if asked for less: it costs next to nothing.
+# With all rows in memory this gap is reached whatever the tolerance: it costs next to nothing.
 _HELD_GAP = 1e-9
 _MOST_CANDIDATES, _MOST_FINALISTS = 12, 3
 _ROUGH = 1e-3  # gap per unit of labeled weight at which starts are compared
@@ -35,9 +35,9 @@ _MOST_DRAWS = 4
 _RARE_HILLS = 1 / 8  # hills per start below which no more starts are drawn
 _FIRST_TAU = (0.01, 0.3)  # shares of the spread of the gradient over rows
 _RETRIES = (1.0, 1 / 30, 10.0)
-_SOFT_TAU = 0.02  # per unit of labeled weight: where the path on all rows begins
+_SOFT_TAU = 0.02  # per unit of labeled weight: first tau on all rows
 _KNOWN_TAUS = (np.inf, 0.1)  # the same, on a sample after a smaller one
-_NOISE = 1e-12  # of the likelihood, by which a limit may seem worse than the path to it
+_NOISE = 1e-12  # of the likelihood: rounding between a limit and the path to it
 _HARD_TAU = 1e-6  # share of the spread at which labels are hard
 
 
@@ -64,7 +64,7 @@ def maximize_labeled_likelihood(
     n_held = min(_HELD_ROWS, max(_SCREENED_ROWS, _HELD_ENTRIES // width), n_rows)
     sample = _hold(problem, *problem.unlabeled.sample(n_held, seed))
     is_all = n_held == n_rows
-    # A sample need not be followed beyond what it knows of all rows.
+    # A sample is followed no further than its sampling error.
     enough = weight * max(tol, 0 if is_all else _ROUGH)
     effort = _Effort(enough, weight * _HELD_GAP if is_all else enough, max_iter)
     paths = _screen(sample, effort, n_starts, seed)
@@ -75,15 +75,12 @@ def maximize_labeled_likelihood(
     is_certified = best.is_bounded and best.gap <= enough
     limit = _limit(sample, best) if is_all and is_certified else None
     if not is_all and best.is_bounded:
-        carried, rows, weights = (
-            _carried(best, sample.problem, problem),
-            sample.rows,
-            sample.weights,
-        )
-        del sample  # and what it holds in its own coordinates
+        moved = _in_coordinates_of(problem, best, sample.problem)
+        rows, weights = sample.rows, sample.weights
+        del sample  # and its whitened copy
         reader = StreamedSet(problem, hold(problem, rows, weights))
         del rows, weights
-        best = _follow_on_all_rows(reader, carried, weight * tol, max_iter)
+        best = _follow_on_all_rows(reader, moved, weight * tol, max_iter)
         n_iter, n_passes = n_iter + best.n_iter, n_passes + reader.n_passes
     if limit is None:
         rule = problem.rule_of(best.state.scores, is_soft=True)
@@ -108,7 +105,7 @@ def _limit(sample: _Sample, path: Path) -> Limit | None:
     likelihood = sample.problem.likelihood
     limit = finish(likelihood, sample.held, path.state)
     noise = _NOISE * (abs(path.state.value) + likelihood.weight)
-    noise += _NOISE / 100 * float(np.abs(path.state.gradient).max())  # what rounds in the point
+    noise += _NOISE / 100 * float(np.abs(path.state.gradient).max())
     if limit is None or limit.value < path.state.value - noise or limit.gap > path.gap + noise:
         return None
     return limit
@@ -116,7 +113,7 @@ def _limit(sample: _Sample, path: Path) -> Limit | None:
 
 @dataclass(frozen=True)
 class _Sample:
-    """Rows in memory, and the problem they pose when they are taken for all there are.
+    """Rows in memory, and the problem with these as all unlabeled rows.
 
     Sigma = I - B D^-1 B' supposes that labeled and unlabeled rows together have unit covariance:
     a sample gets a whitening of its own.
@@ -135,7 +132,7 @@ class _Sample:
         return Follower(self.problem.likelihood, self.held, self.problem.labeled_point)
 
     def thinned(self, n: int) -> _Sample:
-        """Every few-th of the rows, with the weight of all."""
+        """At most n of the rows, with the weight of all."""
         if n >= len(self.rows):
             return self
         cut = np.linspace(0, len(self.rows) - 1, n).astype(int)
@@ -151,22 +148,22 @@ def _hold(problem: Problem, rows: Array, weights: Array) -> _Sample:
     return _Sample(problem, rows, weights)
 
 
-def _carried_scores(scores: Array, source: Problem, target: Problem) -> Array:
+def _moved_scores(scores: Array, source: Problem, target: Problem) -> Array:
     return target.scores_of(source.rule_of(scores, is_soft=True))
 
 
-def _carried(path: Path, source: Problem, target: Problem) -> Path:
-    """A path with its scores in the coordinates of another problem; points stay where they were."""
+def _in_coordinates_of(target: Problem, path: Path, source: Problem) -> Path:
+    """A path with its scores in the coordinates of another problem; points are not changed."""
 
-    def carry(state: State) -> State:
-        return replace(state, scores=_carried_scores(state.scores, source, target))
+    def moved(state: State) -> State:
+        return replace(state, scores=_moved_scores(state.scores, source, target))
 
-    return replace(path, state=carry(path.state), levels=tuple(map(carry, path.levels)))
+    return replace(path, state=moved(path.state), levels=tuple(map(moved, path.levels)))
 
 
 @dataclass(frozen=True)
 class _Effort:
-    """How far to follow a path: the gap that must be reached, the one to aim at, most steps."""
+    """When to stop following a path: gap required, gap to aim at, most steps."""
 
     tol: float
     aim: float
@@ -190,7 +187,7 @@ def _screen(sample: _Sample, effort: _Effort, n_starts: int, seed: int) -> list[
     noise = 5 * sample.problem.likelihood.weight / np.sqrt(len(screened.rows))
     finalists = [path for path in found if path.state.value >= best - noise][:_MOST_FINALISTS]
     paths: list[Path] = []
-    for soft in _KNOWN_TAUS:  # as softly as they began or, should that not end well, harder
+    for soft in _KNOWN_TAUS:  # from the softest labels or, if that fails, from harder ones
         tau = soft * sample.problem.likelihood.weight
         scores = np.array([_softened(path, tau).scores for path in finalists])
         again = _restarted(sample, screened, scores)
@@ -201,16 +198,13 @@ def _screen(sample: _Sample, effort: _Effort, n_starts: int, seed: int) -> list[
 
 
 def _restarted(sample: _Sample, screened: _Sample, scores: Array) -> Climbers:
-    """Climbers of a small sample where their scores put them in a larger one."""
-    carried = [_carried_scores(a, screened.problem, sample.problem) for a in scores]
-    return evaluate(sample.problem.likelihood, sample.held, np.array(carried))
+    """Climbers of a small sample, evaluated on a larger one."""
+    moved = [_moved_scores(a, screened.problem, sample.problem) for a in scores]
+    return evaluate(sample.problem.likelihood, sample.held, np.array(moved))
 
 
 def _find_hills(problem: Problem, held: InMemorySet, n_starts: int, seed: int) -> Climbers:
-    """One climbed start on every hill, best first.
-
-    As long as every few starts discover another hill there are more to be found: draw again.
-    """
+    """One climbed start on every hill, best first; drawn again while new hills are frequent."""
     likelihood = problem.likelihood
     hills = climb(likelihood, held, starting_scores(problem, n_starts, seed))
     for draw in range(1, _MOST_DRAWS):
@@ -223,7 +217,7 @@ def _find_hills(problem: Problem, held: InMemorySet, n_starts: int, seed: int) -
 
 
 def _follow_start(sample: _Sample, climber: Climbers, effort: _Effort) -> Path:
-    """Follow a climbed start; should that lose it or get stuck, begin again harder, then softer."""
+    """Follow a climbed start; if that fails, start again from harder, then from softer labels."""
     follower, weight = sample.follower, sample.problem.likelihood.weight
     scores = climber.scores[0] - climber.scores[0, -1]
     gradient = climber.gradients[0] - climber.gradients[0, -1]
@@ -242,7 +236,7 @@ def _follow_start(sample: _Sample, climber: Climbers, effort: _Effort) -> Path:
 
 
 def _finished(follower: Follower, found: list[Path], effort: _Effort) -> list[Path]:
-    """Follow to the end those that may still turn out best: a gap bounds what is left to gain."""
+    """Follow to the end those that may be best: the gap bounds what they can gain."""
     best = max(path.state.value for path in found)
     done = []
     for path in found:
@@ -264,9 +258,9 @@ def _better(paths: list[Path]) -> Path:
 
 
 def _chosen(paths: list[Path], tie: float, tol: float) -> Path:
-    """The path that ends highest; of those that end as high, one that rounding does not choose.
+    """The path that ends highest; among ties, which symmetric rows have, independent of rounding.
 
-    Symmetric rows have symmetric maxima. None takes the place of one with a better certificate.
+    None replaces one with a better certificate.
     """
     best = _better(paths)
     if not best.is_bounded:
@@ -277,35 +271,32 @@ def _chosen(paths: list[Path], tie: float, tol: float) -> Path:
 
 
 def _spread(held: InMemorySet, gradient: Array) -> float:
-    """How much a gradient tells rows apart: root mean square of its differences over classes."""
+    """Root mean square over rows of the range of the gradient over classes."""
     differences = np.ptp(gradient @ held.z.T, axis=0)
     return float(np.sqrt(held.weights @ differences**2 / held.weights.sum()))
 
 
 def _first_tau(scores: Array, gradient: Array, spread: float) -> float:
-    """The tau at which scores are nearest to gradient / tau, labels neither all hard nor alike."""
+    """The tau at which scores are nearest to gradient / tau, within bounds."""
     norm = float((scores**2).sum())
     nearest = float((scores * gradient).sum()) / norm if norm > 0 else np.inf
     return float(np.clip(nearest, _FIRST_TAU[0] * spread, _FIRST_TAU[1] * spread))
 
 
 def _follow_on_all_rows(reader: StreamedSet, sampled: Path, tol: float, max_iter: int) -> Path:
-    """Go on where the path on a sample was still softer than what the sample cannot know.
-
-    Should the way end between two labelings, go back to softer labels and come again.
-    """
+    """Continue the path of a sample on all rows; if that fails, again from softer labels."""
     problem = reader.problem
     follower = Follower(problem.likelihood, reader, problem.labeled_point)
     soft = _SOFT_TAU * problem.likelihood.weight
     begin = _softened(sampled, soft)
     if begin.tau < soft and begin.entropy <= HARD_ENTROPY:
-        # Hard labels of a sample, found at once: the same boundary, as soft as others begin.
+        # Hard labels of a sample that were optimal at once: the same boundary, softer.
         begin = replace(begin, scores=begin.scores * (begin.tau / soft), tau=soft)
     assert reader.sample is not None
-    short = leap(follower, reader.sample, begin, tol=tol, max_iter=max_iter)
+    short = predict_and_correct(follower, reader.sample, begin, tol=tol, max_iter=max_iter)
     if short.gap <= tol:
         return short
-    reader.sample = None  # what comes now relies on the exact curvature, and reads often
+    reader.sample = None  # ``follow`` needs the exact curvature, and makes many passes
     if problem.unlabeled.n_rows * (1 + problem.whitening.rank) <= _HELD_ENTRIES:
         reader.n_passes += 1
         follower = replace(follower, rows=hold_all(problem))
@@ -319,7 +310,7 @@ def _follow_on_all_rows(reader: StreamedSet, sampled: Path, tol: float, max_iter
 
 
 def _softened(path: Path, tau: float) -> State:
-    """The last level of a path that is no harder than ``tau``, or the first one."""
+    """The last level of a path at ``tau`` or above, or the first one."""
     levels = path.levels or (path.state,)
     return next((level for level in reversed(levels) if level.tau >= tau), levels[0])
 

@@ -1,4 +1,4 @@
-"""Many starts at once: random labelings by hyperplanes, moved roughly towards their maxima."""
+"""Many starts at once: random labelings by hyperplanes, and a rough ascent from them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .alternate import start_scores
 from .attainable import InMemorySet
 
 _CLIMB_STEPS = (8, 12)
-_STOPS = 7  # where the way between two points is probed
+_STOPS = 7  # points on the segment between two points
 _HEADS = 8  # points that others are compared with at once
 _DIP = 1e-9  # per unit of labeled weight: a dip that counts
 _ONE_CLASS = 8.0  # score of an all-one-class start: shares of 3e-4 elsewhere
@@ -44,7 +44,7 @@ def starting_scores(problem: Problem, n_starts: int, seed: int, draw: int = 0) -
 
 @dataclass(frozen=True)
 class Climbers:
-    """A stack of labelings on their way up: scores, points, likelihoods and gradients there."""
+    """A stack of labelings: scores, points, likelihoods and gradients."""
 
     scores: Array  # (S, K, 1 + rank)
     points: Array  # (S, K, 1 + rank)
@@ -65,7 +65,7 @@ class Climbers:
 
 
 def climb(likelihood: LabeledLikelihood, held: InMemorySet, scores: Array) -> Climbers:
-    """Mirror ascent of a stack of starts; those on the hill of another are given up on the way."""
+    """Mirror ascent of a stack of starts; duplicates on one hill are dropped."""
     climbers = evaluate(likelihood, held, scores)
     for n_steps in _CLIMB_STEPS:
         climbers = _ascend(likelihood, held, climbers, n_steps)
@@ -74,7 +74,6 @@ def climb(likelihood: LabeledLikelihood, held: InMemorySet, scores: Array) -> Cl
 
 
 def evaluate(likelihood: LabeledLikelihood, held: InMemorySet, scores: Array) -> Climbers:
-    """Climbers where their scores put them."""
     points = held.soft_points(scores)
     return Climbers(scores, points, *likelihood.value_and_gradient(points))
 
@@ -105,10 +104,10 @@ def _chosen(is_first: AnyArray, first: Climbers, second: Climbers) -> Climbers:
 
 
 def separate_hills(likelihood: LabeledLikelihood, points: Array, values: Array) -> list[int]:
-    """Numbers of the points that no better one can be reached from without going down, best first.
+    """Indices of points on distinct hills, best first.
 
-    The attainable set is convex, so the straight way between two points stays in it: if the
-    likelihood along it never falls below its lower end, both stand on the same hill.
+    The attainable set is convex, so the segment between two points lies in it: if the likelihood
+    along it never falls below its lower end, both are on the same hill.
     """
     waiting = np.array([i for i in np.argsort(-values, kind="stable") if np.isfinite(values[i])])
     tops: list[int] = []
@@ -121,7 +120,7 @@ def separate_hills(likelihood: LabeledLikelihood, points: Array, values: Array) 
                 tops.append(int(waiting[head]))
                 is_left &= separate
         left = waiting[n_heads:][is_left[n_heads:]]
-        # Where hills are many, several of them at once: calls cost more than points.
+        # Where hills are many, several at once: calls cost more than points.
         n_heads = _HEADS if len(left) > (len(waiting) - n_heads) / 2 else 1
         waiting = left
     return tops
@@ -134,7 +133,7 @@ def _are_separate(
     heads, others = np.triu_indices(min(n_heads, len(points)), 1, len(points))
     turns, least = points[heads] - points[others], values[others] - _DIP * likelihood.weight
     found = np.zeros(len(heads), dtype=bool)
-    if n_heads > 1:  # many hills: most ways fall half way already, and are not looked at again
+    if n_heads > 1:  # many hills: for most pairs the midpoint decides
         found = likelihood.value(points[others] + turns / 2) < least
     unsure = np.flatnonzero(~found)
     way = np.linspace(0, 1, _STOPS + 2)[1:-1, None, None, None]

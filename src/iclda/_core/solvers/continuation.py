@@ -1,9 +1,9 @@
-"""Follow one start to its maximum: Newton's method on likelihood + tau x entropy as tau falls.
+"""Path following: Newton's method on likelihood + tau x entropy as tau falls to 0.
 
 Rows are labeled by softmax(scores' (1, z)). At the maximum for a given tau the scores are the
 gradient of the likelihood over tau, so the gap over all labelings is at most tau log K: letting
-tau fall certifies the point. When labels harden the gradient stands still as tau falls; when the
-optimum is interior the scores do; the predictor finds out which, class by class.
+tau fall certifies the point. As tau falls the gradient converges where labels harden, the scores
+where the optimum is interior; the predictor handles both, class by class.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from ..likelihood import FLOOR, LabeledLikelihood, smallest_eigenvalue
 from ..types import Array
 from .attainable import AttainableSet, gap
 
-_SUFFICIENT = 1e-4  # share of the promised ascent that a step must deliver
+_SUFFICIENT = 1e-4  # share of the predicted ascent that a step must reach
 _SIZES = tuple(0.3**i for i in range(12))  # of steps that are tried
-_CENTERED = 1e-2  # a level is left when the promised ascent is below this share of tau x entropy
+_CENTERED = 1e-2  # tau falls when the predicted ascent is below this share of tau x entropy
 _SMALLEST_TAU = 1e-9  # per unit of labeled weight
 _MOST_FAILURES = 3
 _MOST_EXTRA = 15  # steps spent beyond the tolerance
@@ -29,15 +29,15 @@ _MOST_BISECTIONS = 60
 _MOST_INNER = 12  # Newton steps at one tau before a start is softened
 _MOST_PREDICTIONS = 8
 _TOO_FAR = 0.5  # share of tau x entropy that a prediction may lose
-_GENTLE = 0.5  # no fall of tau is taken back that was smaller
+_GENTLE = 0.5  # a fall of tau by less is not undone
 _FALL, _LEAP = 0.1, 0.01  # tau falls by the first, by the second where one step was enough
-_APART = 2.0  # ratio of tau from which on the level before tells how the path bends
+_APART = 2.0  # ratio of tau beyond which the last level gives a second derivative
 _ROUNDING = 1e-13
 
 
 @dataclass(frozen=True)
 class State:
-    """A labeling on the way: its scores and point, likelihood and gradient there."""
+    """A labeling: its scores and point, likelihood and gradient there."""
 
     scores: Array
     tau: float
@@ -59,7 +59,7 @@ class State:
 
 @dataclass(frozen=True)
 class Path:
-    """Where following a start ended, and the levels of tau it passed."""
+    """Where a path ended, and the levels of tau on it."""
 
     state: State
     gap: float
@@ -70,7 +70,7 @@ class Path:
 
 @dataclass(frozen=True)
 class Follower:
-    """The problem a path is followed in: the likelihood, and the rows that are labeled."""
+    """The likelihood, and the attainable set of the rows that are labeled."""
 
     likelihood: LabeledLikelihood
     rows: AttainableSet
@@ -88,16 +88,16 @@ class Follower:
         return gap(self.rows, state.point, state.gradient, self.labeled_point)
 
     def certified(self, state: State, *, tol: float) -> Path | None:
-        """A path that ends where it begins, if the labels there are hard and best as they are."""
+        """A path of one state, if its labels are hard and within ``tol`` of optimal."""
         if state.entropy > HARD_ENTROPY or not np.isfinite(state.value):
             return None
         found = self.gap(state)
         return Path(state, found, 1, True, (state,)) if found <= tol else None
 
     def follow(self, state: State, *, tol: float, max_iter: int, aim: float | None = None) -> Path:
-        """Lower tau until the gap is below ``tol``, or rounding ends the way.
+        """Lower tau until the gap is below ``tol``, or rounding prevents progress.
 
-        Below ``tol`` a few more steps are spent on reaching ``aim``, where given.
+        Below ``tol`` a few more steps are spent on reaching ``aim``, if given.
         """
         best = _Best(state, tol, tol if aim is None else min(aim, tol))
         levels: list[State] = []
@@ -115,7 +115,7 @@ class Follower:
                 if n_inner == _MOST_INNER and not levels:
                     state, n_inner = self._reheated(state), 0
                 elif n_inner == _MOST_INNER and left and fall < _GENTLE:
-                    fall = float(np.sqrt(fall))  # it was too much at once
+                    fall = float(np.sqrt(fall))  # too large a step in tau
                     state, n_inner = self._predict(*left, fall), 0
                 continue
             levels.append(state)
@@ -126,7 +126,7 @@ class Follower:
                 continue
             if best.is_final(n_iter) or state.tau <= _SMALLEST_TAU * self.likelihood.weight:
                 break
-            # No further than the tolerance asks: a smaller tau is harder to follow.
+            # No smaller than the tolerance needs: Newton's method converges worse at small tau.
             enough = 0.5 * best.aim / max(state.tau * state.entropy, 1e-300)
             least = _LEAP if n_inner == 1 else _FALL
             fall = max(least, min(0.5, enough))
@@ -139,8 +139,8 @@ class Follower:
     def _look(
         self, best: _Best, state: State, promised: float, n_iter: int, *, has_moved: bool
     ) -> State | None:
-        """Measure the gap where it may be small; a state to go on from at this tau, if need be."""
-        # The entropy overstates the gap two- to threefold: look before the tolerance is met.
+        """Measure the gap if it may be small; a state to continue from at this tau, or None."""
+        # The entropy overestimates the gap two- to threefold.
         estimate = state.tau * state.entropy + promised
         if estimate > 2.5 * best.tol and has_moved:
             return None
@@ -154,19 +154,19 @@ class Follower:
         return state if is_off_center else None
 
     def _noise(self, state: State) -> float:
-        """What rounding does to the merit."""
+        """Rounding error of the merit."""
         return _ROUNDING * (abs(state.merit) + self.likelihood.weight)
 
     def _reheated(self, state: State) -> State:
-        """A start whose labels are too hard to move creeps: soften them and try again."""
+        """Softer labels at a larger tau, where Newton's method made too little progress."""
         tau = min(10 * state.tau, self.likelihood.weight)
         return self.state(state.gradient / tau, tau)
 
     def _between(self, state: State) -> State | None:
-        """Labels between those of a state and those its gradient asks for.
+        """Labels between those of a state and those of largest gradient.
 
-        Where both are hard no slope leads from one to the other, though the best lies between:
-        some rows belong to two classes. Bisection finds where the gradient changes its mind.
+        Where both are hard the merit is flat, although the optimum lies between them: some rows
+        belong to two classes. Bisection finds where the directional derivative changes sign.
         """
         asked = self.state(state.gradient / state.tau, state.tau)
         if asked.value >= state.value:
@@ -182,7 +182,7 @@ class Follower:
         return middle if middle.value >= state.value - self._noise(state) else None
 
     def _step(self, state: State, system: System) -> tuple[State, float, bool]:
-        """One Newton step with backtracking: new state, promised ascent, whether it moved."""
+        """One Newton step with backtracking: new state, predicted ascent, whether it moved."""
         direction, promised = system.ascent()
         slack = self._noise(state)
         for size in _SIZES:
@@ -192,10 +192,10 @@ class Follower:
         return state, promised, False
 
     def _predict(self, state: State, system: System, before: State | None, factor: float) -> State:
-        """Where the path will be at tau x factor: to second order, if a level lies before.
+        """Extrapolate the path to tau x factor, to second order if there is an earlier level.
 
-        On the path the likelihood rises as tau falls: a prediction that loses went too far, most
-        often past a row that stays between the classes, and is taken back.
+        On the path the likelihood rises as tau falls: a prediction that lowers it went too far,
+        most often past a row that stays between the classes, and is shortened.
         """
         gradient = state.tau * state.scores
         slope = system.sensitivity(gradient)
@@ -214,7 +214,7 @@ class Follower:
 
 
 class _Best:
-    """The state with the smallest gap so far, and whether to be content with it."""
+    """The state with the smallest gap so far, and when to stop."""
 
     def __init__(self, state: State, tol: float, aim: float) -> None:
         self.state, self.gap = state, np.inf
@@ -247,11 +247,11 @@ class System:
         self.product = self.hessian @ self.curvature
         matrix = -self.product
         matrix.ravel()[:: len(matrix) + 1] += state.tau
-        # LAPACK itself: checks around it cost more than a small system.
+        # LAPACK directly: checks around it cost more than a small system.
         self._lower, self._pivots, self._failed = lapack.dgetrf(matrix)
 
     def ascent(self) -> tuple[Array, float]:
-        """A direction in which the merit rises, and by how much it promises to."""
+        """A direction in which the merit rises, and the ascent predicted."""
         residual = self.state.residual
         step = self._solved(residual)
         promised = float(residual @ self.curvature @ step)
@@ -261,7 +261,7 @@ class System:
         return self.with_last_class(step), promised
 
     def sensitivity(self, gradient: Array) -> Array:
-        """How the gradient follows tau: tau d(gradient)/d(tau) along the path."""
+        """tau d(gradient)/d(tau) along the path."""
         return self.with_last_class(self._solved(-self.product @ gradient[:-1].ravel()))
 
     def _solved(self, right: Array) -> Array:
@@ -271,7 +271,7 @@ class System:
         return np.asarray(lapack.dgetrs(self._lower, self._pivots, right)[0])
 
     def _safeguarded(self, residual: Array) -> Array:
-        """Newton step with the curvature of the wrong sign turned around."""
+        """Newton step with negative eigenvalues replaced by their absolute values."""
         spectrum, vectors = scipy.linalg.eigh(self.curvature)
         is_seen = spectrum > 1e-14 * max(spectrum[-1], 1e-300)
         root = vectors[:, is_seen] * np.sqrt(spectrum[is_seen])
@@ -291,6 +291,5 @@ class System:
 
 def solve(matrix: Array, right: Array) -> Array:
     """NaN where there is no solution."""
-    # LAPACK itself: checks around it cost more than a small system.
     _, _, solution, failed = lapack.dgesv(matrix, right)
     return np.full(len(right), np.nan) if failed else np.asarray(solution)

@@ -5,7 +5,7 @@ from sklearn.covariance import ledoit_wolf_shrinkage, shrunk_covariance
 from iclda._core.frame import Frame, frame_of
 from iclda._core.labelsums import GivenLabels
 from iclda._core.problem import summarize_labeled
-from iclda._core.shrinkage import ledoit_wolf, shrink_each_class, shrink_labeled
+from iclda._core.solvers.supervised import ledoit_wolf, shrink_each_class, shrink_labeled
 from iclda._rows.memory import MemoryRows
 
 RNG = np.random.default_rng(12)

@@ -1,9 +1,8 @@
 import numpy as np
 import pytest
 
-from iclda._core.solvers import leap, search
+from iclda._core.solvers import Outcome, predictor_corrector, search
 from iclda._core.solvers.attainable import gap, hold_all
-from iclda._core.solvers.outcome import Outcome
 from iclda._core.solvers.search import maximize_labeled_likelihood
 from problems import climb, draw_sample, problem_of, soft_maxima
 
@@ -58,7 +57,7 @@ def test_predictions_that_fail_are_made_up_for_by_the_careful_way(
 ):
     sample = draw(n_classes, 2000)
     expected = read(monkeypatch, sample)[1]
-    monkeypatch.setattr(leap, "_stretched", backwards)
+    monkeypatch.setattr(predictor_corrector, "_stretched", backwards)
     found = read(monkeypatch, sample, can_hold_all=can_hold_all)[1]
     assert found.outcome is Outcome.CONVERGED
     assert found.objective == pytest.approx(expected.objective, abs=2e-6)
@@ -73,7 +72,7 @@ def test_no_gap_exceeds_its_bound(sample, seed):
     scores, gradient = rng.standard_normal((2, *problem.labeled_point.shape))
     point = held.soft_point(scores)[0]
     found = gap(held, point, gradient, problem.labeled_point)
-    assert found <= leap.gap_bound(gradient) * (1 + 1e-12)
+    assert found <= predictor_corrector.gap_bound(gradient) * (1 + 1e-12)
 
 
 def test_the_shortfall_of_all_rows_is_the_gap(sample):

@@ -1,28 +1,28 @@
-"""Rows between classes: how the class sums answer to the scores that label the rows."""
+"""Scatter of the rows near class boundaries: the derivative of class sums by the scores."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ..types import AnyArray, Array
+from .types import AnyArray, Array
 
 HARD = 1e-12  # a share this near to 1 is a label
 FAINT = 1e-4  # rows that count no more than this are left out of a scatter that is not exact
-_MOST_WAITING = 2**19  # numbers in rows near a boundary, which are copied until they are many
+_MOST_WAITING = 2**19  # entries of rows near a boundary that are collected before a product
 
 
 def added(one: Array | None, other: Array | None) -> Array | None:
-    """Sum of what is there."""
+    """Sum; None counts as zero."""
     if one is None or other is None:
         return other if one is None else one
     return one + other
 
 
 class BoundaryRows:
-    """Rows near a boundary, of several blocks: few a block, so their scatter is summed of many.
+    """Collects rows near a boundary over several blocks and sums their scatter.
 
-    Every ``n``-th row stands for n, where the scatter need not be exact: n for all, or (K, K)
-    powers of two for any two classes, zero if rows between them are to be left out.
+    Every ``n``-th row counts n times where the scatter need not be exact: n for all, or (K, K)
+    powers of two for any two classes, zero to leave out the rows between them.
     """
 
     def __init__(self, n: int | AnyArray, n_classes: int) -> None:
@@ -43,7 +43,7 @@ class BoundaryRows:
         self._append((rows[near], shares[:, near], weights))
 
     def _near(self, shares: Array) -> AnyArray:
-        """Numbers of the rows that count, and of some more where that is faster to tell."""
+        """Indices of the rows that count, and of some more where that is faster to find."""
         if len(self._each) >= self._n_classes or len(shares) <= 2:
             return near_boundary(shares, self._least)
         return np.flatnonzero(sum(between(shares, k, j) for k, j in self._each) > self._least)
@@ -80,7 +80,7 @@ class BoundaryRows:
             some = slice(None, None, n // self._every)
             spread = between(shares[:, some], k, j)
             counts = n * spread * weights[some]
-            if self._n_classes == 2:  # none waits that does not count
+            if self._n_classes == 2:  # all collected rows count
                 found = _scatter_from_one(rows, counts)
             else:
                 near = np.flatnonzero(spread > self._least)
@@ -90,7 +90,7 @@ class BoundaryRows:
 
 
 def between(shares: Array, k: int, j: int) -> Array:
-    """How much rows lie between two classes, by shares (K, n), or (1, n) in the second of two."""
+    """g_k g_j of every row, from shares (K, n), or (1, n) in the second of two classes."""
     return np.asarray(shares[0] * (1 - shares[0]) if len(shares) == 1 else shares[k] * shares[j])
 
 
@@ -106,8 +106,8 @@ def _scatter_from_one(rows: Array, counts: Array) -> Array:
 def of_pairs(pairs: Array) -> Array:
     """The boundary scatter, from that of the rows between any two classes.
 
-    It is the sum over rows of (diag g - g g') x (1, x)(1, x)', how class sums answer to the scores:
-    (K - 1, 1 + d, K - 1, 1 + d), for all classes but the last, whose share is what is left.
+    It is the sum over rows of (diag g - g g') x (1, x)(1, x)', the derivative of class sums by the
+    scores: (K - 1, 1 + d, K - 1, 1 + d), for all classes but the last, whose scores are held.
     ``pairs`` are (K, K, 1 + d, 1 + d), symmetric in the classes: g_k g_j x (1, x)(1, x)'.
     """
     blocks = -pairs[:-1, :-1]
@@ -118,7 +118,7 @@ def of_pairs(pairs: Array) -> Array:
 
 
 def in_pairs(scatter: Array) -> Array:
-    """The way back."""
+    """Inverse of ``of_pairs``."""
     n_free, width = scatter.shape[:2]
     blocks = scatter.transpose(0, 2, 1, 3)
     pairs = np.zeros((n_free + 1, n_free + 1, width, width))
@@ -130,7 +130,7 @@ def in_pairs(scatter: Array) -> Array:
 
 
 def between_classes(shares: Array) -> AnyArray:
-    """(K, K): how many rows would be read for a scatter between two classes that is not exact."""
+    """(K, K): number of rows between two classes that count for an approximate scatter."""
     n_classes = max(2, len(shares))
     counts = np.zeros((n_classes, n_classes), dtype=np.int64)
     for k in range(n_classes):
@@ -140,7 +140,7 @@ def between_classes(shares: Array) -> AnyArray:
 
 
 def near_boundary(shares: Array, least: float = HARD) -> AnyArray:
-    """Numbers of the rows that add to the boundary scatter more than rounding, or ``least``."""
+    """Indices of the rows whose share in the boundary scatter exceeds ``least``."""
     if len(shares) <= 2:
         return np.flatnonzero(between(shares, 0, -1) > least)
     return np.flatnonzero(shares.max(axis=0) < 1 - least)

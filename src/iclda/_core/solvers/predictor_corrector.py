@@ -1,8 +1,8 @@
-"""Follow a path where rows are dear to read: every read corrects the scores and lowers tau at once.
+"""Path following where each pass is expensive: every pass corrects the scores and lowers tau.
 
-``follow`` reads the rows again for every trial. Here the answer of the class sums to the scores,
-which one read brings along, serves to predict the point at the last tau asked for; the next read
-corrects that, and two or three of them are enough. Should a prediction fail, ``follow`` takes over.
+``Follower.follow`` makes a pass for every trial. Here the derivative of the class sums by the
+scores, which a pass sums as well, predicts the point at the final tau; the next pass corrects it,
+and two or three are enough. If predictions fail, ``follow`` takes over.
 """
 
 from __future__ import annotations
@@ -12,37 +12,37 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
+from ..boundary import in_pairs, of_pairs
 from ..likelihood import FLOOR, smallest_eigenvalue
 from ..types import AnyArray, Array
 from .attainable import InMemorySet
-from .boundary import in_pairs, of_pairs
-from .follow import Follower, Path, State, System, solve
+from .continuation import Follower, Path, State, System, solve
 
-_DEEPEST = 0.03  # tau falls no further at once while labels harden
-_AIM = 0.5  # share of the tolerance that the last tau may cost
-_AIM_TIED = 0.1  # the same beside tied classes, whose shares bend the boundaries to others
-_STRETCH = 1.5  # how much longer scores may be than before, in the units of the read they come from
+_DEEPEST = 0.03  # smallest factor of tau in one step while labels harden
+_AIM = 0.5  # share of the tolerance left to tau x entropy at the end
+_AIM_TIED = 0.1  # the same if classes are tied, whose shares move other boundaries
+_STRETCH = 1.5  # growth of scores up to which the curvature of the last pass is used as is
 _MOST_ON_SAMPLE = 60
 _SURE = 0.9  # share of the tolerance at which the gap is measured
-_RESUME = 10.0  # the careful way begins where entropy costs so many times what is left to gain
-_ENOUGH = 0.9  # factor from which on tau is left as it is
-_STILL = 1e-7  # share of the tolerance that steps promise once scores are right
-_SLOW = 0.5  # share of the cost that a step may leave at the same tau, or the next one is shorter
-_RISE = 1.5  # by how much costs may rise before a read counts as a failure
-_MILD = 30.0  # the same, before the step to it counts as far too long
-_FAR = 5.0  # what is left to gain at a tau, over the cost of entropy, before tau may fall further
-_SLACK = 1.05  # by how much scores may be too long before it matters
-_MOST_GROWTH = 4.0  # of a stretch at once, while it is looked for
-_TIED = 2.0  # stretch of a boundary below which it stays where it is
-_WITHIN = 0.01  # share of tau that is left within groups of tied classes
-_NOTHING = 1e-6  # share of the tolerance below which nothing is left to gain
+_RESUME = 10.0  # restart ``follow`` where tau * entropy >= 10 * remaining gain
+_ENOUGH = 0.9  # factor above which tau is not changed
+_STILL = 1e-7  # predicted ascent, over the tolerance, below which scores are converged
+_SLOW = 0.5  # reduction of the cost at the same tau below which the next step is shorter
+_RISE = 1.5  # factor by which costs may rise before a pass counts as a failure
+_MILD = 30.0  # the same, before the step counts as far too long
+_FAR = 5.0  # gain left at a tau, over tau * entropy, above which tau does not fall
+_SLACK = 1.05  # tolerated excess of the length of scores
+_MOST_GROWTH = 4.0  # largest factor of a stretch in one iteration
+_TIED = 2.0  # stretch below which two classes count as tied
+_WITHIN = 0.01  # damping within tied classes, over tau
+_NOTHING = 1e-6  # cost, over the tolerance, that counts as zero
 _MOST_READS = 20
-_MOST_FAILURES = 3  # predictions that may fail before the careful way is taken
+_MOST_FAILURES = 3  # failed predictions before ``follow`` takes over
 
 
 @dataclass(frozen=True)
 class _Aim:
-    """Where to read next."""
+    """Scores and tau of the next pass."""
 
     scores: Array
     tau: float
@@ -55,13 +55,13 @@ class _Aim:
         return np.asarray(self.scores - _averaged(self.groups) @ self.scores)
 
 
-def leap(
+def predict_and_correct(
     follower: Follower, sample: InMemorySet, begin: State, *, tol: float, max_iter: int
 ) -> Path:
-    """The end of the path that ``begin`` stands on, if predictions lead there.
+    """The end of the path through ``begin``, if predictions lead there.
 
-    If they do not, the gap is infinite, and the state is where the careful way had best begin.
-    ``sample`` are rows on which to guess what all rows would answer.
+    If they do not, the gap is infinite, and the state is where ``follow`` should start.
+    ``sample`` is used to estimate entropy, gap and curvature of all rows.
     """
     aim = _Aim(begin.scores, begin.tau)
     first = state = follower.state(aim.scores, aim.tau)
@@ -80,21 +80,21 @@ def leap(
             found = _gap(follower, sample, state, tol)
             if found <= tol:
                 return Path(state, found, n_iter, True, (state,))
-            if cost + state.tau * state.entropy <= _NOTHING * tol:  # hard labels ask for others
+            if cost + state.tau * state.entropy <= _NOTHING * tol:
                 break
         else:
-            # A fall of tau that went a little wrong: correct the scores first. Else go shorter.
+            # After a fall of tau by slightly too much correct the scores first, else shorten.
             is_held = state.tau < best.state.tau and cost <= _MILD * cheapest
             n_failures, caution = n_failures + 1, caution + (not is_held)
         if n_failures > _MOST_FAILURES:
             break
-        # Where a shorter step fails too, the other kind of prediction may be good.
+        # Where a shorter step fails too, the path on the sample may be a better prediction.
         if n_failures > 1 and sample.knows_curvature(best.state.scores):
             levels = _followed_on_sample(follower, sample, first, best.state, tol)
             resume = _coarser(levels, _RESUME * cheapest)
             aim = _Aim(levels[-1].scores, levels[-1].tau)
         else:
-            aim = _aimed(best, sample, tol, caution, is_held=is_held)
+            aim = _predicted(best, sample, tol, caution, is_held=is_held)
         state = follower.state(aim.scores, aim.tau, aim.anchor)
     return Path(resume, np.inf, n_iter, True, (resume,))
 
@@ -110,12 +110,12 @@ def _entropy(state: State, sample: InMemorySet, groups: AnyArray | None) -> floa
 
 
 def _coarser(levels: tuple[State, ...], cost: float) -> State:
-    """The last of some levels at which what entropy costs still exceeds a cost."""
+    """The last level with tau * entropy of at least ``cost``."""
     return next((a for a in reversed(levels) if a.tau * a.entropy >= cost), levels[0])
 
 
 def _gap(follower: Follower, sample: InMemorySet, state: State, tol: float) -> float:
-    """The gap where it is known or worth a read, else infinity."""
+    """The gap, if it is bounded or worth a pass, else infinity."""
     bound = gap_bound(state.gradient)
     if bound <= tol:
         return bound
@@ -124,7 +124,7 @@ def _gap(follower: Follower, sample: InMemorySet, state: State, tol: float) -> f
 
 
 def gap_bound(gradient: Array) -> float:
-    """What no gap can exceed, without a read: rows have unit second moment in z.
+    """Upper bound of the gap without a pass: rows have unit second moment in z.
 
     The gap is the mean over rows of largest score less mean score, at most the range of the
     scores, which is at most root two times their norm about their mean.
@@ -136,10 +136,7 @@ def gap_bound(gradient: Array) -> float:
 def _followed_on_sample(
     follower: Follower, sample: InMemorySet, first: State, last: State, tol: float
 ) -> tuple[State, ...]:
-    """Levels of the path on the sample, shifted so that it agrees with all rows at the last read.
-
-    Where labels do not harden everywhere, many rows answer to the scores, and the sample knows how.
-    """
+    """Levels of the path on the sample, shifted so that it agrees with the last pass."""
     shifted = sample.shifted(last.point - sample.soft_point(last.scores)[0])
     on_sample = Follower(follower.likelihood, shifted, shifted.labeled_point)
     begin = on_sample.state(first.scores, first.tau)
@@ -147,15 +144,16 @@ def _followed_on_sample(
     return (*end.levels, end.state)
 
 
-def _aimed(system: System, sample: InMemorySet, tol: float, caution: int, *, is_held: bool) -> _Aim:
-    """The point at the last tau asked for, or on the way there, as the last read foretells it.
+def _predicted(
+    system: System, sample: InMemorySet, tol: float, caution: int, *, is_held: bool
+) -> _Aim:
+    """Scores at the final tau, or on the way there, predicted from the last pass.
 
-    ``is_held``: the point at the same tau, which is also asked for first where the last read is far
-    from it.
+    ``is_held``: at the same tau, as also where the last pass is far from the optimum there.
 
-    Some boundaries harden while others, between classes that are tied, stay as they are. Entropy
-    must not draw on tied classes, or tau would have to fall until all other boundaries are single
-    rows: it is taken about an anchor, at which tied classes already share their rows as they will.
+    Some boundaries harden while others, between tied classes, do not. Entropy must not act on tied
+    classes, or tau would have to fall until all other boundaries are single rows: it is taken
+    relative to an anchor, at which tied classes share their rows as they finally will.
     """
     state = system.state
     alone = np.arange(len(state.scores))
@@ -168,7 +166,7 @@ def _aimed(system: System, sample: InMemorySet, tol: float, caution: int, *, is_
     if (is_held or is_far) and not _has_ties(groups):
         factor = 1.0
     elif factor > _ENOUGH:
-        # Entropy does not cost too much any more: correct the scores or, if they are right, go on.
+        # Entropy is small enough: correct the scores or, if they are converged, lower tau.
         factor = 1.0 if system.ascent()[1] > _STILL * tol else _AIM
     is_deepest = factor == _DEEPEST and aim == _AIM
     scores = deepest if is_deepest else _stretched(system, factor, groups)[0]
@@ -177,7 +175,7 @@ def _aimed(system: System, sample: InMemorySet, tol: float, caution: int, *, is_
 
 
 def _tied(stretch: Array) -> AnyArray:
-    """(K,): numbers of groups of classes whose scores hardly grow apart where tau falls."""
+    """(K,): labels of groups of classes whose scores hardly diverge as tau falls."""
     return np.asarray(connected_components(stretch < _TIED, directed=False)[1])
 
 
@@ -189,18 +187,18 @@ def _averaged(groups: AnyArray) -> Array:
 
 
 def _stretched(system: System, factor: float, groups: AnyArray) -> tuple[Array, Array]:
-    """Scores at tau x factor, and the stretch (K, K) of every boundary on the way there.
+    """Scores at tau x factor, and the stretch (K, K) of every boundary.
 
-    The rows between two classes answer to scores that grow by a common stretch as they did to the
-    scores before it: exact where labels harden and the stretch is 1 / factor, and where classes are
-    tied and it is 1. In between it is the least that keeps the scores of the two, taken back by it,
-    as far apart as they were. Entropy counts between groups of classes, not within them.
+    Where the scores of two classes grow by a stretch, the curvature between them shrinks by it:
+    exact where labels harden and the stretch is 1 / factor, and where classes are tied and it is 1.
+    In between it is the smallest that keeps the difference of their scores, divided by it, at its
+    former length. Entropy counts between groups of classes, not within them.
     """
     state = system.state
     n_classes, width = state.scores.shape
     pairs = in_pairs(system.curvature.reshape(n_classes - 1, width, n_classes - 1, width))
     tau, averaged = factor * state.tau, _averaged(groups)[:-1, :-1]
-    # Within groups a little holds scores back to where they are, lest a step goes astray.
+    # Damps steps within tied classes.
     held_back = _WITHIN * tau * (np.eye(n_classes - 1) - averaged)
     softening = np.kron(tau * averaged + held_back, np.eye(width))
     right = state.gradient[:-1] + held_back @ state.scores[:-1]
@@ -219,5 +217,5 @@ def _stretched(system: System, factor: float, groups: AnyArray) -> tuple[Array, 
 
 
 def _lengths(scores: Array) -> Array:
-    """(K, K): how far apart the scores of any two classes are."""
+    """(K, K): distances between the scores of two classes."""
     return np.asarray(np.linalg.norm(scores[:, None] - scores, axis=-1))
