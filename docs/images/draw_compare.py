@@ -4,11 +4,11 @@ import io
 import sys
 from pathlib import Path
 
+from iclda.studies.compare.figures import differences, learning_curve
+from iclda.studies.compare.results import UNLABELED
 from PIL import Image
 
-from iclda.studies.compare.figures import differences, learning_curve
 from iclda.studies.compare.findings import read_findings
-from iclda.studies.compare.results import UNLABELED
 from iclda.studies.compare.summary import ERROR
 from iclda.studies.drawing import new_figure, styled
 

@@ -1,16 +1,14 @@
 """Tables and results to compare with, made by hand."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from iclda.methods import find_method
-from iclda.studies.cells import Cell
-from iclda.studies.compare.contestants import Contestant
-from iclda.studies.compare.measuring import failed
-from iclda.studies.compare.results import COMPARISON, bins_of, write_bins
+from iclda.studies.compare.cell_fits import FitResult, write_bins
+from iclda.studies.compare.plan import COMPARISON, Contestant
+from iclda.studies.measures import bins_of
 from iclda.tabular import Source, Table
 
 
@@ -44,8 +42,8 @@ def result(method, repeat, fold, error, *, experiment=COMPARISON, n_test=5, **va
     codes = (np.arange(n_test) < n_wrong).astype(int)
     bins = write_bins(bins_of(np.tile([1.0, 0.0], (n_test, 1)), codes))
     given = {"loss": 10 * error, "brier": error, "bins": bins, "n_labeled": 16, **values}
-    blank = failed(Cell(experiment, "table.csv", repeat, fold), method, None)
-    return replace(blank, error=error, n_test=n_test, **given)
+    key = (experiment, "table.csv", repeat, fold, method)
+    return FitResult(*key, error=error, n_test=n_test, **given)
 
 
 def results(**errors):

@@ -6,14 +6,16 @@ import shlex
 import shutil
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from .bars import shown_passes, shown_share, spinner
-from .options import (
+from .._messages import printable
+from .._progress import bars, occasional_lines, spinner
+from .words import (
     Drop,
     Missing,
     Quiet,
@@ -22,10 +24,11 @@ from .options import (
     Target,
     Unlabeled,
     UnlabeledFile,
-    checked_missing,
+    all_in_options,
+    check_missing,
     explained_errors,
+    print_json,
 )
-from .words import all_in_options
 
 Shrinkage = Annotated[
     str | None, typer.Option(metavar="NUMBER", help="From 0 to below 1, or auto. Default: none.")
@@ -62,8 +65,9 @@ def fit(
 
         chosen, priors = find_method(method), _priors(prior)
         shrunk = None if shrinkage is None else parse_shrinkage(shrinkage)
-        checked_missing(missing)
-        _check_model_name(out)
+        check_missing(missing)
+        if out.suffix != ".skops":
+            raise ValueError(f"--out must name a .skops file, got {str(out)!r}.")
         check_can_save(out)
         with spinner("Reading", quiet):
             table = read_table(
@@ -73,7 +77,7 @@ def fit(
                 unlabeled_file=unlabeled_file,
                 drop=drop or (),
             )
-        with shown_passes("Fitting", quiet):
+        with _show_passes("Fitting", quiet):
             fitted = fit_table(
                 table,
                 chosen,
@@ -89,7 +93,7 @@ def fit(
             last = f"Wrote {out}."
             if details["diagnosis"].get("converged", True):
                 last += f" Next: iclda predict {shlex.quote(str(out))} DATA"
-            _say([*fit_summary(details), "", last])
+            _print([*fit_summary(details), "", last])
 
 
 def predict(
@@ -117,10 +121,10 @@ def predict(
                 f"{model} was fitted to columns without names, and a table is matched by names: "
                 "fit it to a data frame, or predict in Python by iclda.load_model."
             )
-        with shown_share("Predicting", quiet) as advance:
+        with _show_share("Predicting", quiet) as advance:
             done = predict_file(fitted, kinds, data, out, ids=id or (), advance=advance)
         if not quiet:
-            _say(predicted_summary(done, out))
+            _print(predicted_summary(done, out))
 
 
 def show(
@@ -134,17 +138,46 @@ def show(
 
         details = model_details(model)
         if json:
-            import json as json_module
-
-            typer.echo(json_module.dumps(details, indent=2))
+            print_json(details)
         else:
-            _say([f"{model}", "", *show_summary(details)])
+            _print([f"{model}", "", *show_summary(details)])
 
 
-def register(app: typer.Typer) -> None:
-    """Add these commands to the command line."""
-    for command in (fit, predict, show):
-        app.command()(command)
+COMMANDS = (fit, predict, show)
+
+
+@contextmanager
+def _show_passes(title: str, quiet: bool) -> Iterator[None]:
+    """Progress of the current pass over many rows."""
+    if quiet:
+        yield
+        return
+    from .. import rows
+
+    write = occasional_lines()
+
+    def write_pass(n_pass: int, n_done: int, n_all: int | None) -> None:
+        of_all = "" if n_all is None else f" of {n_all:,}"
+        write(f"{title}: pass {n_pass}, {n_done:,}{of_all} rows")
+
+    with rows.bar(title) if sys.stderr.isatty() else rows.progress(write_pass):
+        yield
+
+
+@contextmanager
+def _show_share(title: str, quiet: bool) -> Iterator[Callable[[float, int], None]]:
+    """Progress by the share of a file that is done."""
+    if quiet:
+        yield lambda share, n_rows: None
+    elif sys.stderr.isatty():
+        with bars() as shown:
+            task = shown.add_task(title, total=1.0, text="")
+            yield lambda share, n_rows: shown.update(
+                task, completed=share, text=f"{share:.0%} {n_rows:,} rows"
+            )
+    else:
+        write = occasional_lines()
+        yield lambda share, n_rows: write(f"{title}: {n_rows:,} rows, {share:.0%} of the file")
 
 
 def _priors(given: Sequence[str] | None) -> dict[str, float] | None:
@@ -162,15 +195,8 @@ def _priors(given: Sequence[str] | None) -> dict[str, float] | None:
     return priors or None
 
 
-def _check_model_name(out: Path) -> None:
-    if out.suffix != ".skops":
-        raise ValueError(f"--out must name a .skops file, got {str(out)!r}.")
-
-
-def _say(lines: Sequence[str]) -> None:
+def _print(lines: Sequence[str]) -> None:
     """Lines for people, broken between words on a terminal, with warnings that stand out."""
-    from .._messages import printable
-
     for line in map(printable, lines):
         if sys.stdout.isatty() and not line.startswith("  "):
             line = textwrap.fill(line, shutil.get_terminal_size().columns)

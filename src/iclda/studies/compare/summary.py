@@ -12,7 +12,7 @@ from scipy import stats
 
 from ..._core.types import Array
 from ..._statistics import corrected_standard_error, corrected_t_test, holm, mean_interval
-from ..measures import BRIER, ERROR, LOSS, MEASURES
+from ..measures import BRIER, ERROR, MEASURES
 from ..resampling import LEVEL
 from .cell_fits import FitResult, pooled_bins
 from .plan import COMPARISON, LABELED, SUPERVISED, UNLABELED, Contestant
@@ -138,12 +138,10 @@ def overlap(n_folds: int) -> float:
 def _grid(results: Sequence[FitResult], shape: tuple[int, int]) -> Grid:
     stored = (name for name, measure in MEASURES.items() if measure.function)
     grid = {name: np.full(shape, np.nan) for name in (*stored, "n_test")}
-    for result in results:
-        for name, values in grid.items():
-            value = getattr(result, name)
-            values[result.repeat, result.part] = np.nan if value is None else value
-    # An infinite value counts as missing.
-    return {name: np.where(np.isfinite(values), values, np.nan) for name, values in grid.items()}
+    places = [result.repeat for result in results], [result.part for result in results]
+    for name, values in grid.items():
+        values[places] = _numbers([getattr(result, name) for result in results])
+    return grid
 
 
 def _repeat_values(results: Sequence[FitResult], grid: Grid, measure: str) -> Array:
@@ -159,6 +157,12 @@ def _repeat_values(results: Sequence[FitResult], grid: Grid, measure: str) -> Ar
             for repeat in range(len(n_test))
         ]
     )
+
+
+def _numbers(values: Sequence[float | None]) -> Array:
+    """Values as an array, NaN for those that are None or infinite."""
+    numbers = np.array(values, dtype=float)
+    return np.where(np.isfinite(numbers), numbers, np.nan)
 
 
 def _finite(values: Array) -> Array:
@@ -280,12 +284,11 @@ def _points(curve: str, ours: Sequence[FitResult], theirs: Sequence[FitResult]) 
     losses = {result.cell: result.loss for result in theirs}
     points = []
     for measure in CURVE_MEASURES:
-        values = [getattr(r, LOSS if measure == LOSS_DIFFERENCE else measure) for r in ours]
-        known = np.array([np.nan if value is None else value for value in values], dtype=float)
         if measure == LOSS_DIFFERENCE:
-            reference = [losses.get(result.cell) for result in ours]
-            known -= np.array([np.nan if loss is None else loss for loss in reference])
-        known = _finite(known)
+            reference = _numbers([losses.get(result.cell) for result in ours])
+            known = _finite(_numbers([result.loss for result in ours]) - reference)
+        else:
+            known = _finite(_numbers([getattr(result, measure) for result in ours]))
         if known.size:
             se = corrected_standard_error(known)
             points.append(

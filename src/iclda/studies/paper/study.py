@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from ..._packages import versions
+from ..._progress import Advance
 from ...datasets import BENCHMARKS, Dataset, find_benchmark, load_benchmark
 from ..cells import (
     CURVES,
@@ -26,7 +27,7 @@ from ..cells import (
     plan_curves,
     plan_tables,
 )
-from ..engine import Advance, run_missing
+from ..engine import run_missing
 from ..store import FORMAT, Store
 from .runner import TOY_LABELED, TOY_ROWS, Arrays, curve_sizes, run_cells
 from .splits import n_labeled_of
