@@ -1,7 +1,7 @@
 import sqlite3
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 
@@ -30,6 +30,21 @@ def test_rows_come_back_as_they_were(store, path):
     store.close()
     again = Store(path)
     assert again.rows(TABLES) == [failed, ROW]
+    again.close()
+
+
+def test_rows_are_added_by_name_to_a_file_whose_columns_have_another_order(store, path):
+    store.close()
+    names = [field.name for field in fields(Row)]
+    connection = sqlite3.connect(path)
+    connection.executescript(
+        f"DROP TABLE rows; CREATE TABLE rows ({', '.join(reversed(names))}, "
+        "PRIMARY KEY (experiment, dataset, repeat, part, method))"
+    )
+    connection.close()
+    again = Store(path)
+    again.add([ROW])
+    assert again.rows(TABLES) == [ROW]
     again.close()
 
 
@@ -111,7 +126,7 @@ def test_rows_are_kept_all_or_none(store):
 def test_a_killed_writer_leaves_whole_rows(path):
     script = f"""
 import itertools, pathlib
-from dataclasses import replace
+from dataclasses import fields, replace
 from iclda.studies.cells import Row
 from iclda.studies.store import Store
 store = Store(pathlib.Path({str(path)!r}))

@@ -115,8 +115,9 @@ class Store:
 
     def add(self, rows: Iterable[Any]) -> None:
         """Keep rows, all or none of them."""
-        marks = ", ".join("?" * len(self._columns))
-        self._write(f"INSERT OR REPLACE INTO rows VALUES ({marks})", map(astuple, rows))
+        columns, marks = ", ".join(self._columns), ", ".join("?" * len(self._columns))
+        statement = f"INSERT OR REPLACE INTO rows ({columns}) VALUES ({marks})"
+        self._write(statement, map(astuple, rows))
 
     def _write(self, statement: str, values: Iterable[tuple[Any, ...]]) -> None:
         try:

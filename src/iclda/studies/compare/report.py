@@ -19,7 +19,7 @@ from .cell_fits import pooled_bins
 from .findings import SHOWN_SETTINGS, Findings, failures, last_line
 from .lines import fit_command, known_measures, number_text, protocol, ranked, worse_text
 from .plan import LABELED, UNLABELED
-from .summary import CURVE_MEASURES, DECISIVE, LOSS_DIFFERENCE, VARIED, CurvePoint, Score
+from .summary import CURVE_MEASURES, DECISIVE, LOSS_DIFFERENCE, VARIED, CurvePoint
 from .verdict import HELPS, HURTS, RULE, SHARPENS, UNKNOWN, percent, points, share, supervised_name
 
 if TYPE_CHECKING:
@@ -141,7 +141,8 @@ def _cards(findings: Findings) -> list[Finding]:
             Finding(
                 f"{n_lower} of {loss.repeats}",
                 f"repeats in which {name} describes new rows better",
-                f"Loss {_mean_text(loss)} where supervised LDA has {_mean_text(loss_supervised)}: "
+                f"Loss {_number(LOSS, loss.mean)} where supervised LDA has "
+                f"{_number(LOSS, loss_supervised.mean)}: "
                 "lower means that new rows of each class lie where the fitted class says they do.",
             )
         )
@@ -183,20 +184,16 @@ def _cell(findings: Findings, name: str, measure: str) -> dict[str, str]:
     found = findings.summary.difference(name, measure)
     verdict = found.verdict if found else ""
     return {
-        "mean": _mean_text(score),
-        "spread": ""
-        if score is None or score.se is None
-        else _with_minus(number_text(score.se, measure)),
+        "mean": _number(measure, score.mean if score else None),
+        "spread": _number(measure, score.se if score else None, ""),
         "verdict": verdict,
         "arrow": _ARROWS.get(verdict, ""),
         "p": p_text(found.p_holm) if found else "",
     }
 
 
-def _mean_text(score: Score | None) -> str:
-    if score is None or score.mean is None:
-        return NOTHING
-    return _with_minus(number_text(score.mean, score.measure))
+def _number(measure: str, value: float | None, missing: str = NOTHING) -> str:
+    return missing if value is None else _with_minus(number_text(value, measure))
 
 
 def _with_minus(number: str) -> str:
