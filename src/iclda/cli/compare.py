@@ -13,25 +13,7 @@ import typer
 
 from .._messages import printable
 from .._progress import show_cells, spinner
-from .words import (
-    RESUMABLE,
-    Drop,
-    Jobs,
-    Json,
-    Missing,
-    Quiet,
-    Seed,
-    TableFile,
-    Target,
-    Unlabeled,
-    UnlabeledFile,
-    check_missing,
-    explained_errors,
-    in_options,
-    n_cores,
-    print_json,
-    split_names,
-)
+from . import words
 
 if TYPE_CHECKING:
     from ..methods import Method
@@ -58,8 +40,8 @@ Methods = Annotated[
 
 
 def compare(
-    data: TableFile,
-    target: Target,
+    data: words.TableFile,
+    target: words.Target,
     methods: Methods = None,
     repeats: Annotated[
         int | None, typer.Option(min=2, help="Times folds are dealt anew. Default: 10, 5 or 2.")
@@ -70,25 +52,25 @@ def compare(
     labeled: Annotated[
         int | None, typer.Option(min=1, help="Keep so many labels and hide the others.")
     ] = None,
-    unlabeled: Unlabeled = None,
-    unlabeled_file: UnlabeledFile = None,
-    drop: Drop = None,
-    missing: Missing = "impute",
+    unlabeled: words.Unlabeled = None,
+    unlabeled_file: words.UnlabeledFile = None,
+    drop: words.Drop = None,
+    missing: words.Missing = "impute",
     shrinkage: Annotated[
         str | None,
         typer.Option(metavar="NUMBERS", help="0, 0.1, auto or 0,auto. Default: by the labels."),
     ] = None,
-    jobs: Jobs = 0,
-    seed: Seed = 0,
+    jobs: words.Jobs = 0,
+    seed: words.Seed = 0,
     out: Annotated[
         Path | None, typer.Option(help="Folder for the report. Default: DATA-comparison.")
     ] = None,
-    quiet: Quiet = False,
-    json: Json = False,
+    quiet: words.Quiet = False,
+    json: words.Json = False,
 ) -> None:
     """Tell whether unlabeled rows help on a table, and with which method."""
     is_quiet = quiet or json
-    with explained_errors(RESUMABLE):
+    with words.explained_errors(words.RESUMABLE):
         if not is_quiet:
             # Printed before the imports below, which take a second or two.
             _print([printable(f"Comparing methods on {data.name}, target {target!r}"), ""])
@@ -116,13 +98,13 @@ def compare(
                 repeats=repeats,
                 folds=folds,
                 n_labeled=labeled,
-                missing=check_missing(missing),
+                missing=words.check_missing(missing),
                 seed=seed,
-                jobs=jobs or n_cores(),
+                jobs=jobs or words.n_cores(),
                 command=shlex.join(["iclda", *sys.argv[1:]]),
                 unlabeled=unlabeled,
                 dropped=tuple(drop or ()),
-                words=in_options,
+                words=words.in_options,
             )
             check_plan(plan)
             make_out(plan)
@@ -139,7 +121,7 @@ def _find_methods(text: str | None) -> tuple[Method, ...]:
 
     if text is None:
         return METHODS
-    names = split_names(text)
+    names = words.split_names(text)
     if not names:
         known = ", ".join(method.name for method in METHODS)
         raise ValueError(f"No method is named. There are: {known}.")
@@ -154,12 +136,12 @@ def _run(plan: ComparisonPlan, quiet: bool) -> None:
 
     if not quiet:
         _print([*preflight_lines(plan.settings.remarks, _width(), _style), ""])
-        _print([*protocol_lines(plan.settings, _width(), in_options), ""])
+        _print([*protocol_lines(plan.settings, _width(), words.in_options), ""])
     with open_run(plan) as run:
         with show_cells(quiet, "splits") as advance:
             run.compare(advance)
         if not quiet:
-            _print_answer(read_findings(plan.out, in_options))
+            _print_answer(read_findings(plan.out, words.in_options))
             note = "  For the report; the answer does not depend on them."
             _print(["", "Learning curves", note, ""])
         with show_cells(quiet, "splits") as advance:
@@ -172,10 +154,10 @@ def redraw(out: Path, *, quiet: bool, json: bool, is_answered: bool = False) -> 
         from ..studies.compare.findings import json_summary, read_findings, write_files
         from ..studies.compare.lines import curve_lines
 
-        findings = read_findings(out, in_options)
+        findings = read_findings(out, words.in_options)
         paths = write_files(out, findings)
     if json:
-        print_json(json_summary(findings, paths))
+        words.print_json(json_summary(findings, paths))
     elif not quiet:
         if not is_answered:
             _print_answer(findings)

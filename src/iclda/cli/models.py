@@ -15,20 +15,7 @@ import typer
 
 from .._messages import printable
 from .._progress import bars, occasional_lines, spinner
-from .words import (
-    Drop,
-    Missing,
-    Quiet,
-    Seed,
-    TableFile,
-    Target,
-    Unlabeled,
-    UnlabeledFile,
-    all_in_options,
-    check_missing,
-    explained_errors,
-    print_json,
-)
+from . import words
 
 Shrinkage = Annotated[
     str | None, typer.Option(metavar="NUMBER", help="From 0 to below 1, or auto. Default: none.")
@@ -37,26 +24,26 @@ Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A file that `iclda
 
 
 def fit(
-    data: TableFile,
-    target: Target,
+    data: words.TableFile,
+    target: words.Target,
     method: Annotated[
         str, typer.Option(help="iclda, em, self-learning, moment or supervised.")
     ] = "iclda",
     out: Annotated[Path, typer.Option(help="Model file to write.")] = Path("model.skops"),
-    unlabeled: Unlabeled = None,
-    unlabeled_file: UnlabeledFile = None,
-    drop: Drop = None,
-    missing: Missing = "impute",
+    unlabeled: words.Unlabeled = None,
+    unlabeled_file: words.UnlabeledFile = None,
+    drop: words.Drop = None,
+    missing: words.Missing = "impute",
     shrinkage: Shrinkage = None,
     prior: Annotated[
         list[str] | None,
         typer.Option(metavar="CLASS=SHARE", help="Share of a class, for each; default: learned."),
     ] = None,
-    seed: Seed = 0,
-    quiet: Quiet = False,
+    seed: words.Seed = 0,
+    quiet: words.Quiet = False,
 ) -> None:
     """Learn a classifier from labeled and unlabeled rows and keep it in a file."""
-    with explained_errors():
+    with words.explained_errors():
         from ..methods import find_method, parse_shrinkage
         from ..model_files import check_can_save, model_details, save_model
         from ..tabular.summaries import fit_summary
@@ -65,7 +52,7 @@ def fit(
 
         chosen, priors = find_method(method), _priors(prior)
         shrunk = None if shrinkage is None else parse_shrinkage(shrinkage)
-        check_missing(missing)
+        words.check_missing(missing)
         if out.suffix != ".skops":
             raise ValueError(f"--out must name a .skops file, got {str(out)!r}.")
         check_can_save(out)
@@ -87,7 +74,7 @@ def fit(
                 seed=seed,
                 command=shlex.join(["iclda", *sys.argv[1:]]),
             )
-        save_model(fitted.model, out, about=all_in_options(fitted.about))
+        save_model(fitted.model, out, about=words.all_in_options(fitted.about))
         if not quiet:
             details = model_details(out)
             last = f"Wrote {out}."
@@ -98,7 +85,7 @@ def fit(
 
 def predict(
     model: Model,
-    data: TableFile,
+    data: words.TableFile,
     out: Annotated[Path, typer.Option(help="File to write, .csv or .parquet.")] = Path(
         "predictions.csv"
     ),
@@ -106,10 +93,10 @@ def predict(
         list[str] | None,
         typer.Option(metavar="COLUMN", help="Copy this column to the predictions; repeatable."),
     ] = None,
-    quiet: Quiet = False,
+    quiet: words.Quiet = False,
 ) -> None:
     """Predict class and probabilities of every row of a table of any size."""
-    with explained_errors():
+    with words.explained_errors():
         from ..model_files import column_kinds, load_model
         from ..tabular.prediction import predict_file
         from ..tabular.summaries import predicted_summary
@@ -132,13 +119,13 @@ def show(
     json: Annotated[bool, typer.Option("--json", help="Print it for programs.")] = False,
 ) -> None:
     """Tell what a model file holds, how it was fitted and how that went."""
-    with explained_errors():
+    with words.explained_errors():
         from ..model_files import model_details
         from ..tabular.summaries import show_summary
 
         details = model_details(model)
         if json:
-            print_json(details)
+            words.print_json(details)
         else:
             _print([f"{model}", "", *show_summary(details)])
 

@@ -12,18 +12,8 @@ import typer
 
 from .._messages import plural
 from .._progress import show_cells
+from . import words
 from .compare import redraw
-from .words import (
-    RESUMABLE,
-    Jobs,
-    Json,
-    Quiet,
-    Seed,
-    explained_errors,
-    n_cores,
-    print_json,
-    split_names,
-)
 
 # Measured on one core, with the default repeats; imports and drawing use one core in any case.
 _TABLE_SECONDS, _CURVE_SECONDS, _OTHER_SECONDS = 40, 260, 20
@@ -47,17 +37,17 @@ def reproduce(
     methods: Methods = None,
     repeats: Annotated[int, typer.Option(min=2, help="Repeats of the tables.")] = 20,
     curve_repeats: Annotated[int, typer.Option(min=2, help="Repeats of the curves.")] = 500,
-    jobs: Jobs = 0,
-    seed: Seed = 0,
+    jobs: words.Jobs = 0,
+    seed: words.Seed = 0,
     out: Out = Path("results"),
     data: Data = None,
-    quiet: Quiet = False,
-    json: Json = False,
+    quiet: words.Quiet = False,
+    json: words.Json = False,
 ) -> None:
     """Run every experiment of the paper and write the report."""
     if not quiet:  # before anything else is imported, which takes seconds
         _announce(out, jobs, repeats, curve_repeats)
-    with explained_errors(RESUMABLE):
+    with words.explained_errors(words.RESUMABLE):
         from ..studies.paper.study import default_curves
 
         chosen, names = _find_methods(methods), _find_benchmarks(datasets, data, quiet)
@@ -80,15 +70,15 @@ def tables(
     datasets: Names = None,
     methods: Methods = None,
     repeats: Annotated[int, typer.Option(min=2, help="Repeats of the cross-validation.")] = 20,
-    jobs: Jobs = 0,
-    seed: Seed = 0,
+    jobs: words.Jobs = 0,
+    seed: words.Seed = 0,
     out: Out = Path("results"),
     data: Data = None,
-    quiet: Quiet = False,
-    json: Json = False,
+    quiet: words.Quiet = False,
+    json: words.Json = False,
 ) -> None:
     """Cross-validated error and loss on the benchmark sets."""
-    with explained_errors(RESUMABLE):
+    with words.explained_errors(words.RESUMABLE):
         chosen, names = _find_methods(methods), _find_benchmarks(datasets, data, quiet)
         settings = {"tables": names, "methods": chosen, "table_repeats": repeats}
         _run_and_draw(out, quiet, json, jobs=jobs, seed=seed, data_dir=data, **settings)
@@ -101,29 +91,29 @@ def curves(
     ] = None,
     methods: Methods = None,
     repeats: Annotated[int, typer.Option(min=2, help="Repeats of every point.")] = 500,
-    jobs: Jobs = 0,
-    seed: Seed = 0,
+    jobs: words.Jobs = 0,
+    seed: words.Seed = 0,
     out: Out = Path("results"),
     data: Data = None,
-    quiet: Quiet = False,
-    json: Json = False,
+    quiet: words.Quiet = False,
+    json: words.Json = False,
 ) -> None:
     """Error and loss against the number of unlabeled rows."""
-    with explained_errors(RESUMABLE):
+    with words.explained_errors(words.RESUMABLE):
         from ..datasets import BENCHMARKS
         from ..studies.paper.study import TOYS, choose, default_curves
 
         if datasets is None:
             names = default_curves(_find_benchmarks(None, data, quiet))
         else:
-            names = choose(split_names(datasets), (*TOYS, *BENCHMARKS), "data set")
+            names = choose(words.split_names(datasets), (*TOYS, *BENCHMARKS), "data set")
         settings = {"curves": names, "methods": _find_methods(methods), "curve_repeats": repeats}
         _run_and_draw(out, quiet, json, jobs=jobs, seed=seed, data_dir=data, **settings)
 
 
-def toy(seed: Seed = 0, out: Out = Path("results"), quiet: Quiet = False) -> None:
+def toy(seed: words.Seed = 0, out: Out = Path("results"), quiet: words.Quiet = False) -> None:
     """The toy figure: what the unlabeled rows are taken for when they mislead."""
-    with explained_errors(RESUMABLE):
+    with words.explained_errors(words.RESUMABLE):
         from ..studies.paper.redraw import draw_toy_figure
 
         paths = draw_toy_figure(out, seed)
@@ -133,11 +123,11 @@ def toy(seed: Seed = 0, out: Out = Path("results"), quiet: Quiet = False) -> Non
 
 def report(
     folder: Annotated[Path, typer.Argument(help="Folder of an earlier run.")],
-    quiet: Quiet = False,
-    json: Json = False,
+    quiet: words.Quiet = False,
+    json: words.Json = False,
 ) -> None:
     """Draw tables, figures and report anew from stored rows, without fitting them again."""
-    with explained_errors(RESUMABLE):
+    with words.explained_errors(words.RESUMABLE):
         from ..studies.compare.findings import is_comparison
 
         if is_comparison(folder):
@@ -146,9 +136,9 @@ def report(
             _draw(folder, quiet, json)
 
 
-def datasets(data: Data = None, json: Json = False) -> None:
+def datasets(data: Data = None, json: words.Json = False) -> None:
     """List the ten sets: shape, license, source, citation, changes."""
-    with explained_errors(RESUMABLE):
+    with words.explained_errors(words.RESUMABLE):
         from ..studies.paper.listing import as_json, as_table
 
         columns = shutil.get_terminal_size().columns
@@ -160,7 +150,7 @@ COMMANDS = (reproduce, tables, curves, toy, report, datasets)
 
 def _announce(out: Path, jobs: int, repeats: int, curve_repeats: int) -> None:
     """Print what a run of all sets writes, and about how long it takes."""
-    n_used = min(jobs or n_cores(), n_cores())
+    n_used = min(jobs or words.n_cores(), words.n_cores())
     tables, curves = _TABLE_SECONDS * repeats / 20, _CURVE_SECONDS * curve_repeats / 500
     n_minutes = round((_OTHER_SECONDS + (tables + curves) / n_used) / 60)
     time = f"about {plural(n_minutes, 'minute')}" if n_minutes else "less than a minute"
@@ -178,7 +168,7 @@ def _find_methods(text: str | None) -> tuple[str, ...]:
     from ..studies.cells import METHODS
     from ..studies.paper.study import choose, known_methods
 
-    return METHODS if text is None else choose(split_names(text), known_methods(), "method")
+    return METHODS if text is None else choose(words.split_names(text), known_methods(), "method")
 
 
 def _find_benchmarks(text: str | None, data_dir: Path | None, quiet: bool) -> tuple[str, ...]:
@@ -187,7 +177,7 @@ def _find_benchmarks(text: str | None, data_dir: Path | None, quiet: bool) -> tu
     from ..studies.paper.study import choose, split_at_hand
 
     if text is not None:
-        return choose(split_names(text), list(BENCHMARKS), "data set")
+        return choose(words.split_names(text), list(BENCHMARKS), "data set")
     at_hand, lacking = split_at_hand(list(BENCHMARKS), data_dir)
     if lacking and not quiet:
         typer.echo(
@@ -205,7 +195,7 @@ def _run_and_draw(out: Path, quiet: bool, json: bool, **settings: Any) -> None:
     check_can_report()
     names = (*settings.get("tables", ()), *settings.get("curves", ()))
     settings["sets"] = load_sets(names, settings["data_dir"])
-    settings["jobs"] = settings["jobs"] or n_cores()
+    settings["jobs"] = settings["jobs"] or words.n_cores()
     study = Study(out=out, command=shlex.join(["iclda", *sys.argv[1:]]), **settings)
     with show_cells(quiet) as advance:
         run_study(study, advance)
@@ -217,6 +207,6 @@ def _draw(out: Path, quiet: bool, json: bool) -> None:
 
     summary = draw_everything(out)
     if json:
-        print_json(summary)
+        words.print_json(summary)
     elif not quiet:
         typer.echo(f"Report: {summary['report']}")

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from iclda.studies.compare.plan import LABELED
-from iclda.studies.compare.report import draw_curve, undrawn
+from iclda.studies.compare.report import draw, learning_curve, undrawn
 from iclda.studies.compare.summary import LOSS_DIFFERENCE, CurvePoint
 
 
@@ -18,7 +18,8 @@ def losses(**means):
 
 
 def drawn(points):
-    return draw_curve(points, LABELED, LOSS_DIFFERENCE, "em").axes[0]
+    display = learning_curve(points, LABELED, LOSS_DIFFERENCE, "em")
+    return draw(display, 4.8, 3.2, is_loss=True).axes[0]
 
 
 def heights(axes):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -175,12 +176,10 @@ def is_comparison(out: Path) -> bool:
     if not (out / STORE).exists():
         return False
     try:
-        store = Store(out / STORE, read_only=True, row_type=FitResult)
+        with closing(Store(out / STORE, read_only=True, row_type=FitResult)) as store:
+            return bool(store.settings().get("kind") == KIND)
     except StoreError:
         return False
-    kind = store.settings().get("kind")
-    store.close()
-    return bool(kind == KIND)
 
 
 def read_findings(out: Path, words: Words = str) -> Findings:
@@ -188,12 +187,9 @@ def read_findings(out: Path, words: Words = str) -> Findings:
 
     Rows that an earlier run made for more repeats or other methods are left out.
     """
-    store = Store(out / STORE, read_only=True, row_type=FitResult)
-    try:
+    with closing(Store(out / STORE, read_only=True, row_type=FitResult)) as store:
         stored = store.settings()
         results = [result for name in EXPERIMENTS for result in store.rows(name)]
-    finally:
-        store.close()
     settings = ComparisonSettings.from_json(stored)
     names = {contestant.name for contestant in settings.contestants}
     wanted = [

@@ -63,7 +63,7 @@ def render(findings: Findings) -> str:
         "curves": _curves(findings),
         "n_curve_splits": settings.curve_splits,
         "reference": findings.reference,
-        "reliability": _reliability(findings),
+        "reliability": _reliability_figure(findings),
         "said": _fit_remarks(findings),
         "run": _run(findings),
         "failures": _failures(findings),
@@ -240,17 +240,39 @@ def _run(findings: Findings) -> list[tuple[str, list[tuple[str, str]]]]:
     return [("Run", run), ("Versions", versions), ("Data (SHA-256)", hashes)]
 
 
-def _svg(figure: Any, name: str, description: str) -> Any:
+@styled
+def draw(display: Any, width: float, height: float, *, is_loss: bool = False) -> Figure:
+    """A display of ``iclda.plots`` in a figure of its own."""
+    figure, grid = new_figure(width, height)
+    if is_loss:
+        _set_loss_axis(grid[0, 0], display)
+    display.plot(ax=grid[0, 0])
+    return figure
+
+
+def _svg(figure: Figure, name: str, description: str) -> Any:
     return require("markupsafe").Markup(to_inline_svg(figure, name, description))
 
 
 def _difference_figures(findings: Findings) -> list[Any]:
     figures = []
     for name in DECISIVE:
-        if figure := draw_differences(findings, name):
+        if display := differences(findings, name):
+            figure = draw(display, 5.8, 1.2 + 0.38 * len(display.differences))
             description = f"{MEASURES[name].heading} less that of supervised LDA"
             figures.append(_svg(figure, f"difference-{name}", description))
     return figures
+
+
+def _reliability_figure(findings: Findings) -> Any:
+    """How often contestants are right when they are so sure, over all test rows."""
+    names = dict.fromkeys((findings.summary.baseline, _rival(findings)))
+    bins = {name: _bins(findings, name) for name in names if name}
+    curves = {n: ReliabilityCurve.from_sums(EDGES, b) for n, b in bins.items() if b.any()}
+    if not curves:
+        return None
+    figure = draw(ReliabilityDisplay(curves=curves), 4.6, 4.4)
+    return _svg(figure, "reliability", "How sure, and how often right")
 
 
 def _curves(findings: Findings) -> list[dict[str, Any]]:
@@ -259,9 +281,13 @@ def _curves(findings: Findings) -> list[dict[str, Any]]:
     views = []
     for curve, title in _CURVE_TITLES.items():
         figures = [
-            _svg(figure, f"curve-{curve}-{name}", f"{names[name]}: {title.lower()}")
+            _svg(
+                draw(display, 4.8, 3.2, is_loss=name == LOSS_DIFFERENCE),
+                f"curve-{curve}-{name}",
+                f"{names[name]}: {title.lower()}",
+            )
             for name in CURVE_MEASURES
-            if (figure := draw_curve(findings.points, curve, name, findings.reference))
+            if (display := learning_curve(findings.points, curve, name, findings.reference))
         ]
         if figures:
             views.append({"title": title, "figures": figures, "note": _curve_note(findings, curve)})
@@ -292,19 +318,11 @@ def _curve_note(findings: Findings, curve: str) -> str:
     return note
 
 
-@styled
-def draw_differences(findings: Findings, measure: str) -> Figure | None:
-    """Every contestant less the supervised one: repeats as dots, corrected intervals as bars."""
-    display = differences(findings, measure)
-    if display is None:
-        return None
-    figure, grid = new_figure(5.8, 1.2 + 0.38 * len(display.differences))
-    display.plot(ax=grid[0, 0])
-    return figure
-
-
 def differences(findings: Findings, measure: str) -> ComparisonDisplay | None:
-    """The same, to be plotted; None without two contestants that have the measure."""
+    """Every contestant less the supervised one: repeats as dots, corrected intervals as bars.
+
+    None without two contestants that have the measure.
+    """
     summary = findings.summary
     paired, intervals = {}, {}
     for found in summary.differences:
@@ -325,28 +343,13 @@ def differences(findings: Findings, measure: str) -> ComparisonDisplay | None:
     )
 
 
-@styled
-def draw_curve(
-    points: Sequence[CurvePoint], curve: str, measure: str, reference: str | None = None
-) -> Figure | None:
-    """One measure against the number of unlabeled, or of labeled, rows.
-
-    A loss is that above the one of ``reference``.
-    """
-    display = learning_curve(points, curve, measure, reference)
-    if display is None:
-        return None
-    figure, grid = new_figure(4.8, 3.2)
-    if measure == LOSS_DIFFERENCE:
-        _set_loss_axis(grid[0, 0], display)
-    display.plot(ax=grid[0, 0])
-    return figure
-
-
 def learning_curve(
     points: Sequence[CurvePoint], curve: str, measure: str, reference: str | None = None
 ) -> LearningCurveDisplay | None:
-    """The same, to be plotted; None if there are no two points to connect."""
+    """One measure against the number of unlabeled, or of labeled, rows.
+
+    A loss is that above the one of ``reference``. None if there are no two points to connect.
+    """
     left_out = undrawn(points, curve) if measure == LOSS_DIFFERENCE else []
     lines: dict[str, list[CurvePoint]] = {}
     for point in points:
@@ -404,20 +407,3 @@ def _set_loss_axis(ax: Any, display: LearningCurveDisplay) -> None:
     margin = 0.05 * (high - low) or 1.0
     inverse = scale.inverted()
     ax.set_ylim(*(inverse.transform((1, end))[1] for end in (low - margin, high + margin)))
-
-
-def _reliability(findings: Findings) -> Any:
-    """How often contestants are right when they are so sure, over all test rows."""
-    names = dict.fromkeys((findings.summary.baseline, _rival(findings)))
-    bins = {name: _bins(findings, name) for name in names if name}
-    curves = {n: ReliabilityCurve.from_sums(EDGES, b) for n, b in bins.items() if b.any()}
-    if not curves:
-        return None
-    return _svg(_draw_reliability(curves), "reliability", "How sure, and how often right")
-
-
-@styled
-def _draw_reliability(curves: dict[str, ReliabilityCurve]) -> Figure:
-    figure, grid = new_figure(4.6, 4.4)
-    ReliabilityDisplay(curves=curves).plot(ax=grid[0, 0])
-    return figure

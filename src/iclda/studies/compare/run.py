@@ -7,7 +7,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -169,8 +169,7 @@ def check_labels(plan: ComparisonPlan) -> int:
         )
     if plan.folds is not None and not 2 <= plan.folds <= count:
         raise _bad(
-            "folds",
-            plan.folds,
+            Hint("folds", plan.folds),
             f" must lie between 2 and {count}, the number of labeled rows of class {name!r}: "
             "every fold tests a row of every class.",
         )
@@ -193,16 +192,15 @@ def check_labels(plan: ComparisonPlan) -> int:
     most, least = n_labels - -(-n_labels // n_folds) - 1, len(plan.table.classes)
     if not least <= plan.n_labeled <= most:
         raise _bad(
-            "n_labeled",
-            plan.n_labeled,
+            Hint("n_labeled", plan.n_labeled),
             f" must lie between {least}, one label a class, and {most:,}, which leaves labels "
             f"to hide among the rows that train ({n_labels:,} labels in {n_folds} folds).",
         )
     return n_folds
 
 
-def _bad(parameter: str, value: Any, problem: str) -> ParameterError:
-    return ParameterError(Text(Hint(parameter, value), problem), parameter=parameter, value=value)
+def _bad(hint: Hint, problem: str) -> ParameterError:
+    return ParameterError(Text(hint, problem), parameter=hint.parameter, value=hint.value)
 
 
 def check_plan(plan: ComparisonPlan) -> None:
@@ -210,19 +208,15 @@ def check_plan(plan: ComparisonPlan) -> None:
     out, _ = plan.out, plan.settings
     for folder in (out, *out.parents):
         if folder.exists() and not folder.is_dir():
-            raise _bad("out", out, f": {folder} is a file, name a folder.")
+            raise _bad(Hint("out", out), f": {folder} is a file, name a folder.")
     if (out / STORE).exists():
-        store = Store(out / STORE, read_only=True, row_type=FitResult)
-        try:
+        with closing(Store(out / STORE, read_only=True, row_type=FitResult)) as store:
             _agree(store, plan)
-        finally:
-            store.close()
         return
     strange = [name for name in FILES.values() if (out / name).exists()]
     if strange:
         raise _bad(
-            "out",
-            out,
+            Hint("out", out),
             f" holds {' and '.join(strange)} that no comparison there has written, for there is no "
             f"{STORE} beside: name another folder, or move it away.",
         )
@@ -236,7 +230,7 @@ def make_out(plan: ComparisonPlan) -> None:
             pass
     except OSError as error:
         problem = f" cannot be written to ({error.strerror}): name another folder."
-        raise _bad("out", plan.out, problem) from error
+        raise _bad(Hint("out", plan.out), problem) from error
 
 
 def _agree(store: Store, plan: ComparisonPlan) -> dict[str, Any]:
@@ -258,14 +252,11 @@ def _agree(store: Store, plan: ComparisonPlan) -> dict[str, Any]:
 def open_run(plan: ComparisonPlan) -> Iterator[ComparisonRun]:
     """Take the lock of the folder, and store the settings of the run there."""
     settings = plan.settings
-    store = Store(plan.out / STORE, row_type=FitResult)
-    try:
+    with closing(Store(plan.out / STORE, row_type=FitResult)) as store:
         agreed = _agree(store, plan)
         commands = dict.fromkeys([*store.settings().get("commands", []), *settings.commands])
         store.note(**{**settings.to_json(), **agreed, "commands": list(commands)})
         yield ComparisonRun(plan, store)
-    finally:
-        store.close()
 
 
 @dataclass(frozen=True)
