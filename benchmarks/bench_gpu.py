@@ -31,7 +31,7 @@ import torch
 from iclda import ImplicitlyConstrainedLDA
 from iclda._core.frame import frame_of
 from iclda._core.labelsums import LinearRule
-from iclda._rows.device.rows import ArrayRows
+from iclda._rows.device import ArrayRows
 
 _STEP = 1 << 22  # rows made at a time
 _TOL = 1e-5

@@ -1,9 +1,10 @@
 """Which method does better than ignoring the unlabeled rows?
 
-Wine of three cultivars, 24 labels, the other rows unlabeled. Every method is cross-validated on the
-same folds of the labeled rows, six times over; what is drawn are differences to the supervised fit,
-with intervals that know that training sets overlap. A method whose interval contains 0 has not
-shown that it helps. Here none has: two look good, but 24 labels are few to judge by.
+The data are wines of three cultivars with 24 labels; the other rows are unlabeled. Every method is
+cross-validated on the same folds of the labeled rows, with six repeats. The plot shows differences
+to the supervised fit, with intervals that account for overlapping training sets. A method whose
+interval contains 0 has not been shown to help. Here this holds for all methods: two look better,
+but 24 labels are too few to decide.
 """
 
 import matplotlib.pyplot as plt

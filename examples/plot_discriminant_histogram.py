@@ -1,9 +1,9 @@
 """Do the unlabeled rows look as the fit expects?
 
-Upwards, all unlabeled tumors of the Wisconsin breast cancer data along the discriminant; downwards,
-the 40 labeled ones. The curves are what the fit expects of both classes. Where the gray bars leave
-the curves - here malignant tumors, which spread further than benign ones - one covariance for
-all classes is a rough description.
+The bars upwards are all unlabeled tumors of the Wisconsin breast cancer data along the
+discriminant; the bars downwards are the 40 labeled ones. The curves are what the fit expects for
+both classes. Where the gray bars differ from the curves (here for malignant tumors, which vary more
+than benign ones) a common covariance for all classes is only a rough description.
 """
 
 import matplotlib.pyplot as plt

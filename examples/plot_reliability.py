@@ -1,8 +1,8 @@
 """Can the probabilities be believed?
 
-Of the rows that a classifier gives a probability of 0.9, nine in ten should belong to the class.
-With 20 labels for 10 features the supervised fit is far too sure of itself; unlabeled rows tell
-expectation maximization how far the classes really overlap.
+Of the rows to which a classifier assigns a probability of 0.9, nine in ten should belong to the
+class. With 20 labels for 10 features the supervised fit is overconfident; expectation maximization
+uses the unlabeled rows to estimate how far the classes overlap.
 """
 
 import matplotlib.pyplot as plt

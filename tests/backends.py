@@ -16,8 +16,8 @@ import pyarrow.dataset
 import pyarrow.parquet as pq
 
 from iclda import rows
+from iclda._rows.backends import backend_of
 from iclda._rows.base import Request
-from iclda._rows.open import backend_of
 
 SOURCES = {}
 

@@ -25,7 +25,7 @@ NUMERICAL = [
     "rows/test_device.py",
     "rows/test_backends.py",
     "rows/test_chain.py",
-    "rows/test_compiled.py",
+    "rows/test_loops.py",
     "rows/test_fused.py",
     "rows/test_memory.py",
     "estimators/test_expectation_maximization.py",

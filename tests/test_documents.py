@@ -17,6 +17,7 @@ DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 every_document = pytest.mark.parametrize(
     "document", DOCUMENTS, ids=[str(path.relative_to(ROOT)) for path in DOCUMENTS]
 )
+CONTRIBUTING = ROOT / "CONTRIBUTING.md"  # its examples are patches: see test_contributing.py
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 
@@ -48,7 +49,7 @@ def test_the_documents_are_found():
 
 @pytest.mark.parametrize(
     "document",
-    [path for path in DOCUMENTS if "```python" in path.read_text()],
+    [path for path in DOCUMENTS if "```python" in path.read_text() and path != CONTRIBUTING],
     ids=lambda path: str(path.relative_to(ROOT)),
 )
 def test_the_code_runs_and_prints_what_is_shown(document):

@@ -20,17 +20,12 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import iclda
 from iclda import ImplicitlyConstrainedLDA, SupervisedLDA, load_model, save_model
+from iclda.methods import METHODS
 from iclda.model_files import InconsistentModelWarning, model_details, seal
 from iclda.tabular import pipeline, preprocessing
 
 STORED = Path(__file__).parent / "stored_models"
-CLASSIFIERS = [
-    "ExpectationMaximizationLDA",
-    "ImplicitlyConstrainedLDA",
-    "MomentConstrainedLDA",
-    "SelfLearningLDA",
-    "SupervisedLDA",
-]
+CLASSIFIERS = [method.class_name for method in METHODS]
 
 
 def problem(n_classes=2):

@@ -12,14 +12,9 @@ import pandas as pd
 import pytest
 
 import iclda
+from iclda.methods import METHODS
 
-NAMES = [
-    "ExpectationMaximizationLDA",
-    "ImplicitlyConstrainedLDA",
-    "MomentConstrainedLDA",
-    "SelfLearningLDA",
-    "SupervisedLDA",
-]
+NAMES = [method.class_name for method in METHODS]
 FUNCTIONS = ["load_model", "save_model"]
 MESSAGES = ["ColumnError", "NoUnlabeledRowsWarning", "ParameterError"]
 OPTIONAL = ["pandas", "polars", "pyarrow", "skops", "torch", "dask", "matplotlib", "onnx"]
@@ -50,6 +45,13 @@ def entries(classifier, section):
 
 
 def test_the_package_exports_the_five_classifiers_model_files_and_messages():
+    assert {
+        "ExpectationMaximizationLDA",
+        "ImplicitlyConstrainedLDA",
+        "MomentConstrainedLDA",
+        "SelfLearningLDA",
+        "SupervisedLDA",
+    } <= set(NAMES)
     assert sorted(iclda.__all__) == sorted([*NAMES, *FUNCTIONS, *MESSAGES])
     for name in [*NAMES, *MESSAGES]:
         assert inspect.isclass(getattr(iclda, name))
@@ -206,3 +208,14 @@ for name in {NAMES}:
     print(*getattr(iclda, name)(unlabeled=None).fit(X, y).predict([[0.5], [5.5]]))
 """)
     assert printed == ["a", "b"] * 5
+
+
+def test_type_checkers_see_every_classifier():
+    tree = ast.parse(inspect.getsource(iclda))
+    seen = {
+        name.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for name in node.names
+    }
+    assert set(iclda.__all__) <= seen

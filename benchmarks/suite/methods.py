@@ -14,7 +14,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 
 import iclda
-from iclda._rows import compiled
+from iclda._rows import base
 
 from .data import Data, Matrix, Size, make_data
 from .rows import MARKED, Row
@@ -88,16 +88,16 @@ def fits_of(methods: tuple[str, ...], data: Data) -> dict[str, Callable[[], Any]
 @contextmanager
 def with_loops(*, are_compiled: bool) -> Iterator[None]:
     """Fits with compiled loops whatever their size, or as if numba were not installed."""
-    kept, compiled.MANY = compiled.MANY, 0 if are_compiled else float("inf")
+    kept, base.MANY = base.MANY, 0 if are_compiled else float("inf")
     try:
         yield
     finally:
-        compiled.MANY = kept
+        base.MANY = kept
 
 
 def has_loops() -> bool:
     """Whether there is numba to compile them."""
-    return compiled.compiled_loops() is not None
+    return base.compiled_loops() is not None
 
 
 def warm_up() -> None:

@@ -1,4 +1,4 @@
-"""Draw the pictures of docs/plots.md anew: every example, beside this file."""
+"""Redraw the figures of docs/plots.md: run every example and save its figure in this folder."""
 
 import io
 import runpy
@@ -12,7 +12,7 @@ HERE = Path(__file__).parent
 
 
 def main() -> None:
-    """Run every example and keep its figure, in 128 colors: a third of the size."""
+    """Run every example and save its figure with 128 colors, a third of the size."""
     matplotlib.use("Agg")
     plt.show = lambda: None
     for example in sorted((HERE.parents[1] / "examples").glob("plot_*.py")):

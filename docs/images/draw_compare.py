@@ -1,4 +1,4 @@
-"""Draw the picture of the worked example anew, from the folder that `iclda compare` wrote."""
+"""Redraw the figure of the README from the folder that `iclda compare` wrote."""
 
 import io
 import sys

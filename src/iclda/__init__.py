@@ -15,19 +15,6 @@ if _TYPE_CHECKING:
     from ._messages import ColumnError, NoUnlabeledRowsWarning, ParameterError
     from .model_files import load_model, save_model
 
-__all__ = [
-    "ColumnError",
-    "ExpectationMaximizationLDA",
-    "ImplicitlyConstrainedLDA",
-    "MomentConstrainedLDA",
-    "NoUnlabeledRowsWarning",
-    "ParameterError",
-    "SelfLearningLDA",
-    "SupervisedLDA",
-    "load_model",
-    "save_model",
-]
-
 __version__ = "0.1.0.dev0"
 
 _HOME = {
@@ -38,6 +25,7 @@ _HOME = {
     "load_model": ".model_files",
     "save_model": ".model_files",
 }
+__all__ = sorted(_HOME)
 
 
 def __getattr__(name: str) -> object:

@@ -16,18 +16,15 @@ from typing import Any
 import numpy as np
 
 from ._progress import bars
-from ._rows.files.batches import open_batches
-from ._rows.files.readers import DEFAULT_MEMORY
-from ._rows.files.source import FileSource, reader_of
-from ._rows.files.tables import refuse_repeated
-from ._rows.progress import Callback, Passes, check_callback, listening
+from ._rows.file_readers import DEFAULT_MEMORY, Reader
+from ._rows.file_tables import open_batches, refuse_repeated
+from ._rows.files import reader_of
+from ._rows.passes import Callback, Passes, check_callback, listen
 
 __all__ = ["Passes", "bar", "from_batches", "from_dask", "open", "progress"]
 
 
-def open(
-    X: Any, *, columns: Sequence[str] | None = None, memory: int = DEFAULT_MEMORY
-) -> FileSource:
+def open(X: Any, *, columns: Sequence[str] | None = None, memory: int = DEFAULT_MEMORY) -> Reader:
     """Open rows that are read a few at a time.
 
     Parameters
@@ -51,8 +48,9 @@ def open(
         columns = _checked_names(columns, "columns")
         if reader.feature_names is None:
             raise ValueError(f"columns={list(columns)!r} selects by name, and X has no names.")
-        reader = reader.selected(columns)
-    return FileSource(reader, memory)
+        reader = reader.select(columns)
+    reader.memory = memory
+    return reader
 
 
 def from_batches(
@@ -62,7 +60,7 @@ def from_batches(
     n_rows: int | None = None,
     feature_names: Sequence[str] | None = None,
     memory: int = DEFAULT_MEMORY,
-) -> FileSource:
+) -> Reader:
     """Rows from anything that can be read again from the start.
 
     Parameters
@@ -104,7 +102,8 @@ def from_batches(
         n_features=_checked_count(n_features, "n_features", 1),
         feature_names=None if feature_names is None else _checked_names(feature_names),
     )
-    return FileSource(reader, memory)
+    reader.memory = memory
+    return reader
 
 
 def from_dask(
@@ -130,14 +129,13 @@ def from_dask(
         in this process, blocks anew in every pass, without retries and timeout.
     persist : bool, default=None
         Whether the workers keep the blocks, until this object is deleted. None: if they fit into
-        half of the workers' memory. Otherwise they are read anew in every pass.
+        half of the workers' memory. Blocks that are not kept are read anew in every pass.
     retries : int, default=2
         How often a task that failed is tried again, on any worker. What a worker that died had
         done is always done again elsewhere.
     timeout : float, default=600.0
         Most seconds without a finished task until ``fit`` gives up with a TimeoutError; None: no
-        limit. By default a cluster gives up a worker that is not heard of after 300 seconds, and
-        has others do its work.
+        limit. By default a cluster replaces a worker that does not respond for 300 seconds.
 
     Returns
     -------
@@ -176,19 +174,19 @@ def _checked_names(names: Any, argument: str = "feature_names") -> list[str]:
 
 
 def progress(callback: Callback) -> AbstractContextManager[None]:
-    """Within this block, tell how far passes over many rows are.
+    """Within this block, report the progress of passes over many rows.
 
     Parameters
     ----------
     callback : callable
         Called with the number of the pass, the number of rows done, and the number of all rows or
         None, after every few ten thousand rows, in the thread that called ``fit`` or ``predict``.
-        Passes over the unlabeled rows are numbered from 1, as ``n_passes_`` counts them. 0 is what
-        is read before the first one: labeled rows, if they are many, and the blocks of a cluster
-        when they are looked at. An exception that it raises ends the fit.
+        Passes over the unlabeled rows are numbered from 1, as ``n_passes_`` counts them. Number 0
+        is for rows read before the first one: labeled rows, if they are many, and the blocks of a
+        cluster when they are looked at. An exception that it raises ends the fit.
     """
     check_callback(callback)
-    return listening(callback)
+    return listen(callback)
 
 
 @contextmanager
@@ -198,7 +196,7 @@ def bar(title: str = "") -> Iterator[None]:
     Parameters
     ----------
     title : str, default=""
-        What stands before the bar.
+        Text before the bar.
     """
     with bars() as shown:
         task = shown.add_task(title, total=None, text="")
@@ -207,17 +205,17 @@ def bar(title: str = "") -> Iterator[None]:
         def advance(n_pass: int, n_done: int, n_all: int | None) -> None:
             nonlocal last
             of_all = "" if n_all is None else f" of {n_all:,}"
-            told = f"{n_done:,}{of_all} rows"
+            shown_rows = f"{n_done:,}{of_all} rows"
             if last is None or n_pass != last[0] or n_done < last[1]:  # times are of this pass
                 pass_ = f"{title} pass {n_pass}".lstrip()
-                shown.tasks[0].total = n_all  # neither call below forgets one that was known
-                shown.reset(task, completed=n_done, description=pass_, text=told)
+                shown.tasks[0].total = n_all  # the calls below keep a known total
+                shown.reset(task, completed=n_done, description=pass_, text=shown_rows)
             last = n_pass, n_done
-            shown.update(task, completed=n_done, total=n_all, text=told)
+            shown.update(task, completed=n_done, total=n_all, text=shown_rows)
 
         try:
-            with listening(advance):
+            with listen(advance):
                 yield
         finally:
-            if last is None:  # rows were few: nothing is left on the screen
+            if last is None:  # few rows: leave nothing on the screen
                 shown.remove_task(task)

@@ -9,13 +9,8 @@ from sklearn.utils.estimator_checks import (
 )
 from sklearn.utils.fixes import parse_version
 
-from iclda import (
-    ExpectationMaximizationLDA,
-    ImplicitlyConstrainedLDA,
-    MomentConstrainedLDA,
-    SelfLearningLDA,
-    SupervisedLDA,
-)
+import iclda
+from iclda.methods import METHODS
 
 # Most checks label every row, one labels too few rows for the features, and the array API check
 # draws collinear columns: the warnings are due.
@@ -25,13 +20,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Rows span .* dimensions:UserWarning"),
 ]
 
-CLASSIFIERS = [
-    SupervisedLDA,
-    SelfLearningLDA,
-    ExpectationMaximizationLDA,
-    MomentConstrainedLDA,
-    ImplicitlyConstrainedLDA,
-]
+CLASSIFIERS = [getattr(iclda, method.class_name) for method in METHODS]
 
 
 def expected_failed_checks(estimator):

@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from iclda.methods import METHODS, REFERENCES
-from iclda.plots._look import CLASS_COLORS, UNDECIDED, color_of, method_lines, mix, to_rgb
+from iclda.plots._look import CLASS_COLORS, UNDECIDED, color_of, method_styles, mix, to_rgb
 
 # How linear red, green and blue reach readers who lack one kind of cone (Machado et al., 2009).
 SIGHT = {
@@ -73,13 +73,13 @@ def test_rows_fade_from_the_color_of_their_class_to_gray(n_classes):
     ],
 )
 def test_a_method_has_its_color_however_it_is_written(names):
-    assert {style["color"] for style in method_lines(names).values()} == {color_of(names[0])}
+    assert {style["color"] for style in method_styles(names).values()} == {color_of(names[0])}
 
 
 @pytest.mark.parametrize("style", ["default", "dark_background"])
 def test_the_ink_of_the_supervised_method_follows_the_style(style):
     with plt.style.context(style):
-        assert method_lines(["LDA"])["LDA"]["color"] == plt.rcParams["text.color"]
+        assert method_styles(["LDA"])["LDA"]["color"] == plt.rcParams["text.color"]
 
 
 def test_strangers_differ_from_methods_and_from_each_other():
@@ -87,5 +87,5 @@ def test_strangers_differ_from_methods_and_from_each_other():
         *(method.paper_name for method in (*METHODS, *REFERENCES)),
         *(f"stranger {k}" for k in range(12)),
     ]
-    styles = method_lines(names)
+    styles = method_styles(names)
     assert len({(style["color"], style["linestyle"]) for style in styles.values()}) == len(names)

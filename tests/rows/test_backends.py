@@ -8,8 +8,8 @@ from backends import SOURCES, opened
 from iclda import MomentConstrainedLDA
 from iclda._core.frame import frame_of
 from iclda._core.labelsums import LinearRule
+from iclda._rows.backends import in_memory
 from iclda._rows.memory import MemoryRows
-from iclda._rows.open import in_memory
 from problems import ALL, SEMI_SUPERVISED, draw_sample
 
 RNG = np.random.default_rng(66)

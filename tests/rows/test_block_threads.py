@@ -8,7 +8,7 @@ import pytest
 from iclda._core.frame import frame_of
 from iclda._core.labelsums import LinearRule
 from iclda._rows.memory import MemoryRows
-from iclda._rows.threads import in_order, read_ahead
+from iclda._rows.passes import in_order, read_ahead
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 5])

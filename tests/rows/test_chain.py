@@ -3,8 +3,7 @@ import pytest
 
 from iclda._core.frame import frame_of
 from iclda._core.labelsums import LinearRule
-from iclda._rows.chain import ChainedRows
-from iclda._rows.memory import MemoryRows
+from iclda._rows.memory import ChainedRows, MemoryRows
 
 RNG = np.random.default_rng(22)
 X = RNG.standard_normal((60, 3)) + 5

@@ -33,7 +33,7 @@ from dask_blocks import (
     with_entry,
 )
 from iclda import ImplicitlyConstrainedLDA, MomentConstrainedLDA
-from iclda._rows.dask.rows import DaskRows
+from iclda._rows.dask import DaskRows
 from iclda.rows import from_dask, progress
 from problems import SEMI_SUPERVISED
 

@@ -13,14 +13,12 @@ from sklearn.utils.fixes import parse_version
 from iclda import ImplicitlyConstrainedLDA, SupervisedLDA
 from iclda._core.frame import Frame, frame_of
 from iclda._core.labelsums import GivenLabels, LinearRule
-from iclda._rows import device as array_api
+from iclda._rows import device, fused
 from iclda._rows.base import Request
-from iclda._rows.device import fused
-from iclda._rows.device import rows as array_rows
-from iclda._rows.device.devices import is_out_of_memory, place_of, to_host
-from iclda._rows.device.rows import ArrayRows
+from iclda._rows.device import ArrayRows
+from iclda._rows.device_sums import is_out_of_memory, place_of, to_host
 from iclda._rows.memory import MemoryRows
-from iclda._rows.progress import Part, reading
+from iclda._rows.passes import PartOfPass, report_as
 from iclda.rows import progress
 from problems import ALL, SEMI_SUPERVISED, draw_sample
 
@@ -129,7 +127,7 @@ def brought(monkeypatch):
             n_rows.append(len(found))
         return found
 
-    monkeypatch.setattr(array_rows, "to_host", counted)
+    monkeypatch.setattr(device, "to_host", counted)
     return n_rows
 
 
@@ -159,14 +157,14 @@ def test_labeled_rows_come_to_memory_for_automatic_shrinkage():
 
 def room_for(most_rows, monkeypatch):
     """Let the device run out of memory for larger blocks."""
-    whole = array_rows.BlockPasses._block
+    whole = device.BlockPasses._block
 
     def limited(self, index, frame):
         if index.stop - index.start > most_rows:
             raise MemoryError("no room")
         return whole(self, index, frame)
 
-    monkeypatch.setattr(array_rows.BlockPasses, "_block", limited)
+    monkeypatch.setattr(device.BlockPasses, "_block", limited)
 
 
 def test_blocks_get_smaller_when_the_device_runs_out_of_memory(monkeypatch):
@@ -187,13 +185,17 @@ def test_a_device_without_room_for_a_small_block_is_an_error_that_says_what_to_d
     "error",
     [
         MemoryError("no room"),
-        type("OutOfMemoryError", (RuntimeError,), {})("CUDA"),
         RuntimeError("RESOURCE_EXHAUSTED: Out of memory while trying to allocate"),
         RuntimeError("CUDA error: out of memory"),
     ],
 )
 def test_every_library_has_its_own_words_for_no_memory(error):
     assert is_out_of_memory(error)
+
+
+def test_torch_has_a_class_for_no_memory():
+    torch = pytest.importorskip("torch")
+    assert is_out_of_memory(torch.cuda.OutOfMemoryError("CUDA"))
 
 
 def test_other_errors_are_not_taken_for_lack_of_memory():
@@ -360,7 +362,7 @@ def test_every_pass_tells_how_far_it_is():
     told = []
     there = ArrayRows(on("device1", X), block_rows=2000)
     with progress(lambda *numbers: told.append(numbers)):
-        with reading(Part(3)):
+        with report_as(PartOfPass(3)):
             there.moments(FRAME)
         there.label_sums(RULES["two, soft"], FRAME)
     assert told == [(3, 2000, 3000), (3, 3000, 3000), (0, 2000, 3000), (0, 3000, 3000)]
@@ -402,12 +404,14 @@ def test_rows_of_torch_are_taken_as_they_are():
     tensor = torch.tensor(X, requires_grad=True)
     expected = MemoryRows(X).moments(FRAME)
     for rows in (tensor, tensor.T.contiguous().T, torch.tensor(np.tile(X, 2))[:, 3:]):
-        found = array_api.open_rows(rows, Request("X")).moments(FRAME)
+        found = device.open_rows(rows, Request("X")).moments(FRAME)
         assert_equal_sums(found, expected, 1e-11)
     half = tensor.detach().bfloat16()
     found = ArrayRows(half).moments(FRAME)
     assert_equal_sums(found, MemoryRows(half.float().numpy()).moments(FRAME), 1e-11)
-    assert_array_equal(ArrayRows(half).sample(9, 0)[0], MemoryRows(half.float()).sample(9, 0)[0])
+    assert_array_equal(
+        ArrayRows(half).sample(9, 0)[0], MemoryRows(half.float().numpy()).sample(9, 0)[0]
+    )
 
 
 def test_jax_without_double_precision_fits_to_single_precision():

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from backends import opened, table
 from file_rows import FEW, FRAME, SAMPLE, WHOLE, X, fit
 from iclda import ImplicitlyConstrainedLDA, MomentConstrainedLDA, rows
-from iclda._rows.files.readers import MappedArray
+from iclda._rows.file_readers import MappedArray
 from iclda._rows.memory import MemoryRows
 
 
@@ -29,7 +29,7 @@ def test_files_may_differ_in_the_order_of_their_entries(orders, dtype, tmp_path)
     expected = MemoryRows(every[: cuts[-1]].astype(float)).moments(FRAME)
     assert_allclose(read.moments(FRAME).scatter, expected.scatter, rtol=1e-10)
     assert_array_equal(opened(tmp_path).sample(10**6, 0)[0], every[: cuts[-1]])
-    assert_array_equal(opened(tmp_path).applied(lambda block: block[:, 1]), every[: cuts[-1], 1])
+    assert_array_equal(opened(tmp_path).apply(lambda block: block[:, 1]), every[: cuts[-1], 1])
 
 
 FILES = {"npy": Path, "parquet": Path, "dataset": pyarrow.dataset.dataset}

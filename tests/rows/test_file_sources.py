@@ -141,7 +141,11 @@ NO_SOURCES = {
     "None": (None, TypeError, "must be a path, .* got NoneType"),
     "a number": (3, TypeError, "must be a path, .* got int"),
     "a table in memory": (named(FEW), TypeError, "got DataFrame.* to a classifier as they are"),
-    "a source": (rows.from_batches(lambda: [FEW]), TypeError, "must be a path, .* got FileSource"),
+    "a source": (
+        rows.from_batches(lambda: [FEW]),
+        TypeError,
+        "must be a path, .* got ArrayBatches",
+    ),
     "no paths": ([], ValueError, "empty list: pass the path of at least one file"),
     "arrays": ([FEW, FEW], TypeError, "list of ndarray, .*from_batches"),
     "a path and an array": (["a.npy", FEW], TypeError, "entry 1 is of type ndarray"),
@@ -187,13 +191,13 @@ def test_paths_that_come_in_no_list_are_refused_with_the_way_out(kind, folder):
         fit(paths())
     with pytest.raises(TypeError, match=r"X is of type .* pass list\(X\)"):
         rows.open(paths())
-    assert rows.open(list(paths())).reader.n_rows == len(X)
+    assert rows.open(list(paths())).n_rows == len(X)
 
 
 def test_the_home_folder_may_be_left_out_of_a_path(folder, monkeypatch):
     monkeypatch.setenv("HOME", str(folder))
-    assert rows.open("~/rows.npy").reader.n_rows == len(X)
-    assert rows.open(Path("~") / "rows.n*y").reader.n_rows == len(X)
+    assert rows.open("~/rows.npy").n_rows == len(X)
+    assert rows.open(Path("~") / "rows.n*y").n_rows == len(X)
 
 
 LAZY_FAULTS = {

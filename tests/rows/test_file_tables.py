@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from backends import opened, table
 from file_rows import FEW, FRAMED, NAMES, RNG, SAMPLE, fit, named
 from iclda import MomentConstrainedLDA, SupervisedLDA, rows
-from iclda._rows import open as dispatch
+from iclda._rows import backends as dispatch
 
 
 def write_named(folder):

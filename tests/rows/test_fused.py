@@ -17,8 +17,8 @@ from numpy.testing import assert_allclose
 from iclda import ExpectationMaximizationLDA, ImplicitlyConstrainedLDA
 from iclda._core.frame import frame_of
 from iclda._core.labelsums import LinearRule
-from iclda._rows.device import fused
-from iclda._rows.device.rows import ArrayRows
+from iclda._rows import fused
+from iclda._rows.device import ArrayRows
 from iclda._rows.memory import MemoryRows
 from problems import draw_sample
 
@@ -109,11 +109,11 @@ def kernels(request, monkeypatch):
     monkeypatch.setenv("TRITON_INTERPRET", "1")
     if request.param == "interpreted":
         return None
-    module = ModuleType("iclda._rows.device.kernels")
+    module = ModuleType("iclda._rows.kernels")
     module.moments, module.two_classes = Kernel(_moments), Kernel(_two_classes)
     module.many_classes, module.spread_between = Kernel(_many_classes), Kernel(_spread_between)
-    monkeypatch.setitem(sys.modules, "iclda._rows.device.kernels", module)
-    monkeypatch.setattr("iclda._rows.device.kernels", module, raising=False)
+    monkeypatch.setitem(sys.modules, "iclda._rows.kernels", module)
+    monkeypatch.setattr("iclda._rows.kernels", module, raising=False)
     monkeypatch.setattr(fused, "_has_kernels", lambda: True)
     return module
 

@@ -28,7 +28,7 @@ from .._core.solvers import Outcome
 from .._core.solvers.supervised import fit_labeled, shrink_each_class, shrink_labeled
 from .._core.types import AnyArray, Array
 from .._messages import Hint, NoUnlabeledRowsWarning, Text
-from .._rows.open import backend_of, in_memory, is_device_array, is_lazy
+from .._rows.backends import backend_of, in_memory, is_device_array, is_lazy
 from .diagnosis import Diagnosis, warn, warn_of_single_labels
 from .export import to_onnx, to_sklearn
 from .inputs import RowReader, check_is_read, take_rows
@@ -234,7 +234,7 @@ class LinearGaussianClassifier(
         """
         if not get_config()["array_api_dispatch"] or not is_device_array(X):
             return
-        from .._rows.device.devices import place_of
+        from .._rows.device_sums import place_of
 
         place = place_of(X)
         for name, value in vars(self).items():

@@ -20,10 +20,10 @@ from sklearn.utils.validation import _get_feature_names, validate_data
 from .._core.problem import Rows
 from .._core.types import AnyArray, Array
 from .._messages import Column, ColumnError, Hint, Text
-from .._rows.base import Request, joined
+from .._rows.backends import Backend, backend_of
+from .._rows.base import Request, WeightedRows, concatenate
 from .._rows.memory import MemoryRows
-from .._rows.open import Backend, Checkable, Countable, OpenRows, Reopenable, backend_of
-from .._rows.progress import Part, reading
+from .._rows.passes import PartOfPass, report_as
 from .predictions import Numbers, composed
 
 _CHECKED_ROWS = 8192
@@ -54,14 +54,12 @@ class Source:
     n_features: int
     feature_names: AnyArray | None
     n_threads: int
-    opened: OpenRows | None = None  # what a backend keeps of a first look lives as long as this
+    opened: WeightedRows | None = None  # what a backend keeps of a first look lives as long as this
 
     @cached_property
     def n_rows(self) -> int:
         """Exact number of rows, which some backends have to read to count."""
-        if self.opened is None:
-            return len(self.X)
-        return self.opened.count() if isinstance(self.opened, Countable) else self.opened.n_rows
+        return len(self.X) if self.opened is None else self.opened.count()
 
     def rows(self, weights: Array | None = None, is_member: AnyArray | None = None) -> Rows:
         """All rows, or those that ``is_member`` marks."""
@@ -82,9 +80,9 @@ class Source:
 
     def check_finite(self) -> None:
         """ValueError that names row and column; sources to be read find them when they are."""
-        if self.backend is None:
+        if self.opened is None:
             check_finite(self.X, self.name, self.feature_names)
-        elif isinstance(self.opened, Checkable):
+        else:
             self.opened.check_finite()
 
 
@@ -112,8 +110,7 @@ class RowReader:
         else:
             request = Request(name) if reset else self._request(name)
             opened = backend.open_rows(X, request)
-            if isinstance(opened, Reopenable):  # opened once, read many times
-                X = opened.source
+            X = X if opened.source is None else opened.source  # opened once, read many times
             self._note_features(opened, name=name, reset=reset)
         names, threads = self._feature_names, self._n_threads
         return Source(X, name, backend, self.n_features_in_, names, threads, opened)
@@ -146,7 +143,7 @@ class RowReader:
             check_finite(array, name, self._feature_names)
         return array
 
-    def _note_features(self, opened: OpenRows, *, name: str, reset: bool) -> None:
+    def _note_features(self, opened: WeightedRows, *, name: str, reset: bool) -> None:
         """Set, or compare, number and names of the features, as scikit-learn does for arrays."""
         names = opened.feature_names
         if reset:
@@ -174,9 +171,9 @@ class RowReader:
         if backend is None:
             X = self._check_rows(X, is_summed_later=numbers.use_all_features)
             found = self._numbers_in_blocks(X, numbers)
-            return joined(found if function is None else map(function, found), len(X))
+            return concatenate(found if function is None else map(function, found), len(X))
         of_block = numbers if function is None else composed(numbers, function)
-        with reading(Part(1)):
+        with report_as(PartOfPass(1)):
             return backend.apply_to_rows(X, of_block, self._request("X", self._n_threads))
 
     def _numbers_in_blocks(self, X: AnyArray, numbers: Numbers) -> Iterator[AnyArray]:

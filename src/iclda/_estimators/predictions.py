@@ -151,7 +151,7 @@ def most_probable(classes: AnyArray) -> OfBlock:
         else:
             codes = xp.astype(scores[:, 0] > 0, xp.int64)
         if classes.dtype.kind not in "biuf":
-            from .._rows.device.devices import to_host
+            from .._rows.device_sums import to_host
 
             return classes[to_host(codes)]
         return xp.take(xp.asarray(classes, device=device(scores)), codes, axis=0)

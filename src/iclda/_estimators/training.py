@@ -16,9 +16,8 @@ from .._core.problem import LabeledSummary, Problem, Rows, summarize_labeled
 from .._core.solvers.supervised import ledoit_wolf
 from .._core.types import AnyArray, Array
 from .._messages import ColumnError, Hint, ParameterError, Text
-from .._rows.chain import ChainedRows
-from .._rows.memory import MemoryRows
-from .._rows.open import in_memory, is_device_array
+from .._rows.backends import in_memory, is_device_array
+from .._rows.memory import ChainedRows, MemoryRows
 from .inputs import Source, check_is_read, check_weights, column_of
 from .labels import Labels, encode_labels, resolve_priors
 

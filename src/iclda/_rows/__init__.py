@@ -1,1 +1,1 @@
-"""Where rows live. Every backend supplies the sums of ``_core.rows.Rows`` and nothing else."""
+"""Where rows live. Every backend supplies the sums of ``_core.problem.Rows`` and nothing else."""

@@ -1,18 +1,20 @@
-"""Compiled loops that label rows and add them up while they are in the cache.
+"""Loops compiled by numba that label rows and add them up while they are in the cache.
 
-Needs numba. Nothing of Python is held while they run, so that threads do not wait for one another.
+They release the interpreter lock, so that threads do not wait for one another.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numba
 import numpy as np
 
-from .._core.types import Array
+from .._core.labelsums import AllButFirst, LabelSums, Rule, Tally
+from .._core.types import AnyArray, Array
 
 # Rows whose leads and shares stay in the first-level cache. Sums are the same to the bit for any
 # cut of the rows into multiples of this.
@@ -34,13 +36,39 @@ def is_compiled() -> bool:
 
 
 def run_once() -> None:
-    """Compile or load all loops: what can go wrong goes wrong here."""
+    """Compile or load all loops, so that errors of numba are raised here."""
     for add in (add_labeled, add_softly):
-        add(np.ones((1, 1)), np.ones((1, 1)), np.ones(1), 0.0, *_nothing())
+        into = np.zeros((2, 1)), np.zeros((1, 1)), np.zeros(3)
+        add(np.ones((1, 1)), np.ones((1, 1)), np.ones(1), 0.0, *into)
 
 
-def _nothing() -> tuple[Array, Array, Array]:
-    return np.zeros((2, 1)), np.zeros((1, 1)), np.zeros(3)
+class CompiledTally(Tally):
+    """Label sums whose rows are read once."""
+
+    def __init__(self, rule: Rule, n_features: int, centers: Array | None = None) -> None:
+        assert isinstance(rule, AllButFirst)
+        assert not rule.is_by_lead
+        super().__init__(rule, n_features, centers)
+        coef, self._intercept = rule.rule.ahead_of_first
+        self._coef = np.ascontiguousarray(coef.T)
+        self._tie = rule.rule.tie
+        self._add_rows = add_softly if rule.rule.is_soft else add_labeled
+        self._totals = np.zeros(1 + rule.n_classes)  # log-sum-exp, and weights of the classes
+
+    def add(
+        self, rows: AnyArray, used: Array, weights: Array | None, index: slice | AnyArray
+    ) -> Array:
+        if weights is not None or not rows.flags.c_contiguous:
+            return super().add(rows, used, weights, index)
+        shares = np.empty((len(self._totals) - 1, len(rows)))
+        totals = self._sums, self._totals
+        self._add_rows(rows, self._coef, self._intercept, self._tie, shares, *totals)
+        return shares
+
+    def sums(self) -> LabelSums:
+        found = super().sums()  # of the blocks that NumPy added
+        counts, log_sum = found.counts + self._totals[2:], found.log_sum + float(self._totals[0])
+        return replace(found, counts=counts, log_sum=log_sum)
 
 
 @_compiled
@@ -55,7 +83,7 @@ def add_labeled(
 ) -> None:
     """Label rows by the largest score, and add them to the ``sums`` of their classes.
 
-    ``coef`` (K - 1, d) and ``intercept`` say how far the other classes are ahead of the first. Of
+    ``coef`` (K - 1, d) and ``intercept`` give how far the other classes are ahead of the first. Of
     classes within ``tie`` of the best the first is taken. ``shares`` are (K, n), ``sums`` those of
     the other classes, ``totals`` (1 + K) log-sum-exp, which is left out here, and class weights.
     """
@@ -123,7 +151,7 @@ def _reduced_exponential(x: float, n: int) -> float:
 
 @_compiled
 def _score(rows: Array, coef: Array, intercept: Array, scores: Array, top: Array) -> None:
-    """Write how far classes are ahead of the first, and how far the best one is."""
+    """Write how far classes are ahead of the first, and ``top``, how far the best one is."""
     n_others = len(coef)
     for k in range(0, n_others // 2 * 2, 2):
         _project_on_two(rows, coef[k], coef[k + 1], scores[k + 1], scores[k + 2])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from math import ceil
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -18,7 +17,6 @@ from .._estimators.labels import Labels, encode_labels, plain
 from ._masking import check_count, is_whole
 from ._stratified import (
     LabeledGroups,
-    check_two_groups,
     find_labeled_groups,
     fold_of_groups,
     fold_of_rows,
@@ -78,12 +76,15 @@ class SemiSupervisedSplitter(BaseCrossValidator):
         """
         check_lengths(X, y, groups)
         labels = encode_labels(y, self.unlabeled)
-        rng = check_random_state(self.random_state)
-        if groups is None:
-            splits = self._split_rows(labels, rng)
-        else:
-            splits = self._split_groups(labels, find_labeled_groups(groups, labels), rng)
-        for is_left_out in splits:
+        found = None if groups is None else find_labeled_groups(groups, labels)
+        for is_tested in self._choose(labels, found, check_random_state(self.random_state)):
+            is_left_out = np.zeros(len(labels.codes), dtype=bool)
+            if found is None:
+                is_left_out[labels.is_labeled] = is_tested
+            else:
+                is_left_out = found.contains(is_tested)
+                if self.train_on_tested_groups:
+                    is_left_out &= labels.is_labeled
             yield np.flatnonzero(~is_left_out), np.flatnonzero(is_left_out & labels.is_labeled)
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
@@ -105,47 +106,11 @@ class SemiSupervisedSplitter(BaseCrossValidator):
         """
         return self.n_splits * self.n_repeats
 
-    def _split_rows(self, labels: Labels, rng: np.random.RandomState) -> Iterator[AnyArray]:
-        codes = labels.codes[labels.is_labeled]
-        for is_tested in self._tested_rows(labels.classes, codes, rng):
-            is_left_out = np.zeros(len(labels.codes), dtype=bool)
-            is_left_out[labels.is_labeled] = is_tested
-            yield is_left_out
-
-    def _split_groups(
-        self, labels: Labels, groups: LabeledGroups, rng: np.random.RandomState
-    ) -> Iterator[AnyArray]:
-        check_two_groups(labels.classes, groups)
-        for is_tested in self._tested_groups(labels.classes, groups, rng):
-            is_left_out = groups.contains(is_tested)
-            if self.train_on_tested_groups:
-                is_left_out &= labels.is_labeled
-            yield is_left_out
-
     @abstractmethod
-    def _tested_rows(
-        self, classes: AnyArray, codes: AnyArray, rng: np.random.RandomState
+    def _choose(
+        self, labels: Labels, groups: LabeledGroups | None, rng: np.random.RandomState
     ) -> Iterator[AnyArray]:
-        """Which labeled rows are tested, split by split."""
-
-    @abstractmethod
-    def _tested_groups(
-        self, classes: AnyArray, groups: LabeledGroups, rng: np.random.RandomState
-    ) -> Iterator[AnyArray]:
-        """Which groups are tested, split by split."""
-
-
-def _few(classes: AnyArray, counts: AnyArray, n_needed: int) -> str:
-    few = np.flatnonzero(counts < n_needed)
-    return ", ".join(f"class {plain(classes[k])!r} has {counts[k]}" for k in few)
-
-
-def _no_whole_groups(groups: LabeledGroups, what: str, other: str) -> ValueError:
-    return ValueError(
-        f"No way was found to test {what} in whole groups ({len(groups.names)} with labeled rows) "
-        "without taking all labeled rows of some class from training: label rows of the rare "
-        f"classes in more groups, or try {other}."
-    )
+        """Which labeled rows are tested, or which groups if there are any, split by split."""
 
 
 class SemiSupervisedKFold(SemiSupervisedSplitter):
@@ -201,37 +166,14 @@ class SemiSupervisedKFold(SemiSupervisedSplitter):
         self.n_repeats = check_count("n_repeats", n_repeats, 1)
         super().__init__(n_splits, unlabeled, train_on_tested_groups, random_state)
 
-    def _tested_rows(
-        self, classes: AnyArray, codes: AnyArray, rng: np.random.RandomState
+    def _choose(
+        self, labels: Labels, groups: LabeledGroups | None, rng: np.random.RandomState
     ) -> Iterator[AnyArray]:
-        counts = np.bincount(codes)
-        most = int(counts.min())
-        if most < self.n_splits:
-            way_out = f"Pass n_splits={most} or less, label" if most >= 2 else "Label"
-            raise ValueError(
-                f"n_splits={self.n_splits} folds need {self.n_splits} labeled rows of every class, "
-                f"one to test in each; {_few(classes, counts, self.n_splits)}. {way_out} more "
-                "rows, or mark the rows of a class as unlabeled to do without it."
-            )
         for _ in range(self.n_repeats):
-            folds = fold_of_rows(codes, self.n_splits, rng)
-            yield from (folds == fold for fold in range(self.n_splits))
-
-    def _tested_groups(
-        self, classes: AnyArray, groups: LabeledGroups, rng: np.random.RandomState
-    ) -> Iterator[AnyArray]:
-        n_groups = len(groups.names)
-        if n_groups < self.n_splits:
-            raise ValueError(
-                f"n_splits={self.n_splits} folds need at least {self.n_splits} groups with labeled "
-                f"rows, got {n_groups}: pass n_splits={n_groups} or less, or label rows of more "
-                "groups."
-            )
-        for _ in range(self.n_repeats):
-            folds = fold_of_groups(groups.counts, self.n_splits, rng)
-            if folds is None:
-                what = f"n_splits={self.n_splits} folds"
-                raise _no_whole_groups(groups, what, "another n_splits")
+            if groups is None:
+                folds = fold_of_rows(labels, self.n_splits, rng)
+            else:
+                folds = fold_of_groups(groups, self.n_splits, rng)
             yield from (folds == fold for fold in range(self.n_splits))
 
 
@@ -292,39 +234,11 @@ class SemiSupervisedShuffleSplit(SemiSupervisedSplitter):
         self.test_size = plain(test_size)
         super().__init__(n_splits, unlabeled, train_on_tested_groups, random_state)
 
-    def _n_tested(self, n_labeled: int, n_classes: int) -> int:
-        if not is_whole(self.test_size):
-            return ceil(self.test_size * n_labeled)
-        most = n_labeled - n_classes
-        if n_classes <= self.test_size <= most:
-            return int(self.test_size)
-        raise ValueError(
-            f"test_size={self.test_size} of {n_labeled} labeled rows must leave a row of each of "
-            f"{n_classes} classes on either side: pass {n_classes} to {most}, or label more rows."
-        )
-
-    def _tested_rows(
-        self, classes: AnyArray, codes: AnyArray, rng: np.random.RandomState
+    def _choose(
+        self, labels: Labels, groups: LabeledGroups | None, rng: np.random.RandomState
     ) -> Iterator[AnyArray]:
-        counts = np.bincount(codes)
-        if counts.min() < 2:
-            raise ValueError(
-                "A split needs 2 labeled rows of every class, one to train on and one to test; "
-                f"{_few(classes, counts, 2)}. Label more rows, or mark the rows of a class as "
-                "unlabeled to do without it."
-            )
-        n_tested = self._n_tested(len(codes), len(classes))
         for _ in range(self.n_splits):
-            yield tested_rows(codes, n_tested, rng)
-
-    def _tested_groups(
-        self, classes: AnyArray, groups: LabeledGroups, rng: np.random.RandomState
-    ) -> Iterator[AnyArray]:
-        n_labeled = int(groups.counts.sum())
-        share = self._n_tested(n_labeled, len(classes)) / n_labeled
-        for _ in range(self.n_splits):
-            is_tested = tested_groups(groups.counts, share, rng)
-            if is_tested is None:
-                what = f"test_size={self.test_size}"
-                raise _no_whole_groups(groups, what, "a smaller test_size")
-            yield is_tested
+            if groups is None:
+                yield tested_rows(labels, self.test_size, rng)
+            else:
+                yield tested_groups(groups, self.test_size, rng)

@@ -4,20 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import ceil
 from typing import Any
 
 import numpy as np
 
 from .._core.types import AnyArray
 from .._estimators.labels import Labels, plain, split_marker
+from ._masking import is_whole
 
 # Groups are assigned greedily: some orders leave a class without training rows, most do not.
 _ATTEMPTS = 30
 _NO_LABELED_GROUP = -1
 
 
-def fold_of_rows(codes: AnyArray, n_folds: int, rng: np.random.RandomState) -> AnyArray:
-    """Fold of every row: folds differ by at most one row, in all and in every class."""
+def _check_class_sizes(labels: Labels, n_needed: int, who_needs: str, use: str) -> AnyArray:
+    """Labeled rows of every class; ValueError where they are fewer than needed."""
+    counts = np.bincount(labels.codes[labels.is_labeled])
+    few = np.flatnonzero(counts < n_needed)
+    if len(few):
+        named = ", ".join(f"class {plain(labels.classes[k])!r} has {counts[k]}" for k in few)
+        most = counts.min()
+        way_out = f"Pass n_splits={most} or less, label" if most >= 2 else "Label"
+        raise ValueError(
+            f"{who_needs} {n_needed} labeled rows of every class, one to {use}; {named}. {way_out} "
+            "more rows, or mark the rows of a class as unlabeled to do without it."
+        )
+    return counts
+
+
+def fold_of_rows(labels: Labels, n_folds: int, rng: np.random.RandomState) -> AnyArray:
+    """Fold of every labeled row: folds differ by at most one row, in all and in every class."""
+    _check_class_sizes(labels, n_folds, f"n_splits={n_folds} folds need", "test in each")
+    codes = labels.codes[labels.is_labeled]
     order = rng.permutation(len(codes))
     order = order[np.argsort(codes[order], kind="stable")]
     folds = np.empty(len(codes), dtype=int)
@@ -26,9 +45,11 @@ def fold_of_rows(codes: AnyArray, n_folds: int, rng: np.random.RandomState) -> A
     return folds
 
 
-def tested_rows(codes: AnyArray, n_tested: int, rng: np.random.RandomState) -> AnyArray:
-    """Rows to test, in proportion to the classes, but neither none nor all of a class."""
-    counts = np.bincount(codes)
+def tested_rows(labels: Labels, test_size: float, rng: np.random.RandomState) -> AnyArray:
+    """Labeled rows to test, in proportion to the classes, but neither none nor all of a class."""
+    counts = _check_class_sizes(labels, 2, "A split needs", "train on and one to test")
+    codes = labels.codes[labels.is_labeled]
+    n_tested = _n_tested(test_size, counts)
     exact = n_tested * counts / counts.sum()
     n_of_class = np.floor(exact).astype(int)
     by_remainder = np.lexsort([rng.permutation(len(counts)), np.round(n_of_class - exact, 9)])
@@ -37,6 +58,20 @@ def tested_rows(codes: AnyArray, n_tested: int, rng: np.random.RandomState) -> A
     for k, n in enumerate(np.clip(n_of_class, 1, counts - 1)):
         is_tested[rng.permutation(np.flatnonzero(codes == k))[:n]] = True
     return is_tested
+
+
+def _n_tested(test_size: float, counts: AnyArray) -> int:
+    """Number of labeled rows to test: a whole number, or a share of those counted by class."""
+    n_labeled, n_classes = int(counts.sum()), len(counts)
+    if not is_whole(test_size):
+        return ceil(test_size * n_labeled)
+    most = n_labeled - n_classes
+    if n_classes <= test_size <= most:
+        return int(test_size)
+    raise ValueError(
+        f"test_size={test_size} of {n_labeled} labeled rows must leave a row of each of "
+        f"{n_classes} classes on either side: pass {n_classes} to {most}, or label more rows."
+    )
 
 
 @dataclass(frozen=True)
@@ -57,7 +92,10 @@ class LabeledGroups:
 
 
 def find_labeled_groups(groups: Any, labels: Labels) -> LabeledGroups:
-    """Groups that hold labeled rows; ``groups`` has one entry a row, maybe none if unlabeled."""
+    """Groups that hold labeled rows; ValueError unless every class is labeled in two of them.
+
+    ``groups`` has an entry for every row, which may be missing for unlabeled ones.
+    """
     present, is_absent = split_marker(groups, None, name="groups")
     lacking = np.flatnonzero(is_absent & labels.is_labeled)
     if len(lacking):
@@ -75,33 +113,33 @@ def find_labeled_groups(groups: Any, labels: Labels) -> LabeledGroups:
     index[used] = np.arange(len(used))
     codes = np.full(len(labels.codes), _NO_LABELED_GROUP)
     codes[~is_absent] = index[present_codes]
-    return LabeledGroups(names[used], codes, counts[used])
-
-
-def check_two_groups(classes: AnyArray, groups: LabeledGroups) -> None:
-    """Every class is labeled in two groups, one to train on while the other is tested."""
-    n_groups = (groups.counts > 0).sum(axis=0)
+    found = LabeledGroups(names[used], codes, counts[used])
+    n_groups = (found.counts > 0).sum(axis=0)
     k = int(n_groups.argmin())
     if n_groups[k] < 2:
-        only = plain(groups.names[np.argmax(groups.counts[:, k] > 0)])
+        only = plain(found.names[np.argmax(found.counts[:, k] > 0)])
         raise ValueError(
-            f"All {groups.counts[:, k].sum()} labeled rows of class {plain(classes[k])!r} are in "
-            f"group {only!r}, so that none is left to train on when it is tested: label rows of "
-            "the class in another group, or split without groups."
+            f"All {found.counts[:, k].sum()} labeled rows of class {plain(labels.classes[k])!r} "
+            f"are in group {only!r}, so that none is left to train on when it is tested: label "
+            "rows of the class in another group, or split without groups."
         )
+    return found
 
 
-def fold_of_groups(counts: AnyArray, n_folds: int, rng: np.random.RandomState) -> AnyArray | None:
-    """Fold of every group, ``counts`` its labeled rows by class; None if a class cannot train.
-
-    Every fold gets a group. Classes are spread as evenly as whole groups allow.
-    """
+def fold_of_groups(groups: LabeledGroups, n_folds: int, rng: np.random.RandomState) -> AnyArray:
+    """Fold of every group. Every fold gets one; classes are spread as evenly as groups allow."""
+    counts, n_groups = groups.counts, len(groups.names)
+    if n_groups < n_folds:
+        raise ValueError(
+            f"n_splits={n_folds} folds need at least {n_folds} groups with labeled rows, got "
+            f"{n_groups}: pass n_splits={n_groups} or less, or label rows of more groups."
+        )
 
     def assign(attempt: int) -> tuple[AnyArray, AnyArray]:
         folds = _assign_groups(counts, n_folds, rng, large_first=attempt == 0)
         return folds, np.array([counts[folds == fold].sum(axis=0) for fold in range(n_folds)])
 
-    return _best(assign, counts.sum(axis=0))
+    return _best(assign, groups, f"n_splits={n_folds} folds", "another n_splits")
 
 
 def _assign_groups(
@@ -123,14 +161,16 @@ def _assign_groups(
     return folds
 
 
-def tested_groups(counts: AnyArray, share: float, rng: np.random.RandomState) -> AnyArray | None:
-    """Groups with about a share of the labeled rows of every class; None if one cannot train."""
+def tested_groups(groups: LabeledGroups, test_size: float, rng: np.random.RandomState) -> AnyArray:
+    """Groups with about a share of the labeled rows of every class."""
+    counts = groups.counts
+    share = _n_tested(test_size, counts.sum(axis=0)) / int(counts.sum())
 
     def draw(_: int) -> tuple[AnyArray, AnyArray]:
         is_tested = _draw_groups(counts, share, rng)
         return is_tested, counts[is_tested].sum(axis=0)[None]
 
-    return _best(draw, counts.sum(axis=0))
+    return _best(draw, groups, f"test_size={test_size}", "a smaller test_size")
 
 
 def _draw_groups(counts: AnyArray, share: float, rng: np.random.RandomState) -> AnyArray:
@@ -149,12 +189,14 @@ def _draw_groups(counts: AnyArray, share: float, rng: np.random.RandomState) -> 
     return is_tested
 
 
-def _best(draw: Callable[[int], tuple[AnyArray, AnyArray]], totals: AnyArray) -> AnyArray | None:
+def _best(
+    draw: Callable[[int], tuple[AnyArray, AnyArray]], groups: LabeledGroups, what: str, other: str
+) -> AnyArray:
     """The first draw in which every class trains and is tested, or else one in which all train.
 
-    ``draw`` returns a choice and the labeled rows by test and class; ``totals`` are those by class.
+    ``draw`` returns a choice, and its labeled rows by test and class.
     """
-    best, fewest_untested = None, np.inf
+    totals, best, fewest_untested = groups.counts.sum(axis=0), None, np.inf
     for attempt in range(_ATTEMPTS):
         choice, tested = draw(attempt)
         n_untested = int((tested == 0).sum())
@@ -162,4 +204,10 @@ def _best(draw: Callable[[int], tuple[AnyArray, AnyArray]], totals: AnyArray) ->
             best, fewest_untested = choice, n_untested
         if fewest_untested == 0:
             break
+    if best is None:
+        raise ValueError(
+            f"No way was found to test {what} in whole groups ({len(groups.names)} with labeled "
+            "rows) without taking all labeled rows of some class from training: label rows of the "
+            f"rare classes in more groups, or try {other}."
+        )
     return best

@@ -1,9 +1,9 @@
 """Pictures of fits, in the style of scikit-learn's displays. Needs the extra ``plots``."""
 
-from ._comparison import ComparisonDisplay
+from ._comparison_display import ComparisonDisplay
 from ._decision_boundary import DecisionBoundaryDisplay
 from ._discriminant_histogram import DiscriminantHistogramDisplay
-from ._learning_curve import LearningCurveDisplay
+from ._learning_curve_display import LearningCurveDisplay
 from ._reliability import ReliabilityDisplay
 
 __all__ = [

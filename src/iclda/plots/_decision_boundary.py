@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from .._core.types import AnyArray, Array
-from ._look import (
-    FAINT,
-    axes_for,
-    class_color,
-    class_marker,
-    foreground,
-    legend_beside,
-    mix,
-    note,
-    plain_text,
-    unlabeled_handle,
-)
+from .._estimators.labels import UNLABELED
+from ..model_selection._masking import check_count
+from ..model_selection._scorers import final_step
+from . import _look
+from ._look import FAINT, class_color, foreground, plain_text
 from ._planes import log_probabilities_of, plane_of
-from ._regions import draw_lines, shade
-from ._rows import UNLABELED, ShownRows, encode, final_step, shown_rows
+from ._shown_rows import ShownRows, encode_classes, shown_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MANY = 2_000
 _MARGIN = 0.06  # of the range of the rows, around them
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h")
+_SHADE = 0.3  # opacity where the class is sure
+_DEEP = 1e3  # log odds are cut there, so that infinite ones can be drawn
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class DecisionBoundaryDisplay:
     """Regions of a classifier in a plane, its labeled rows, and the labels of the unlabeled ones.
 
@@ -40,7 +37,7 @@ class DecisionBoundaryDisplay:
     points : ndarray of shape (n_samples, 2)
         Places of all rows in the plane.
     codes : ndarray of shape (n_samples,)
-        Number of the class of every row, -1 for an unlabeled one.
+        Index of the class of every row, -1 for an unlabeled one.
     classes : ndarray of shape (n_classes,)
         The classes.
     responsibilities : ndarray of shape (n_unlabeled, n_classes), default=None
@@ -70,26 +67,14 @@ class DecisionBoundaryDisplay:
         Labeled rows, by class.
     """
 
-    def __init__(
-        self,
-        *,
-        points: Array,
-        codes: AnyArray,
-        classes: AnyArray,
-        responsibilities: Array | None = None,
-        grid: tuple[Array, Array] | None = None,
-        log_probabilities: Array | None = None,
-        names: tuple[str, str] | None = None,
-        held: str = "",
-    ) -> None:
-        self.points = points
-        self.codes = codes
-        self.classes = classes
-        self.responsibilities = responsibilities
-        self.grid = grid
-        self.log_probabilities = log_probabilities
-        self.names = names
-        self.held = held
+    points: Array
+    codes: AnyArray
+    classes: AnyArray
+    responsibilities: Array | None = None
+    grid: tuple[Array, Array] | None = None
+    log_probabilities: Array | None = None
+    names: tuple[str, str] | None = None
+    held: str = ""
 
     @classmethod
     def from_estimator(
@@ -142,17 +127,20 @@ class DecisionBoundaryDisplay:
         shown = shown_rows(estimator, X, y, X_unlabeled, unlabeled)
         plane = plane_of(estimator, shown.parts[0], features)
         points = shown.collect(plane.coordinates)
-        across, up = _axis(points[:, 0], grid_resolution), _axis(points[:, 1], grid_resolution)
+        check_count("grid_resolution", grid_resolution, 2)
+        # A pipeline that imputes takes rows with gaps: they have no place in the plane.
+        low, high = np.nanmin(points, axis=0), np.nanmax(points, axis=0)
+        margin = np.where(high > low, _MARGIN * (high - low), 1.0)
+        across, up = np.linspace(low - margin, high + margin, grid_resolution).T
         places = np.stack(np.meshgrid(across, up), axis=-1)
+        log_probabilities = plane.log_probabilities(places.reshape(-1, 2))
         display = cls(
             points=points,
             codes=shown.codes,
             classes=shown.classes,
             responsibilities=_responsibilities(estimator, shown, responsibilities),
             grid=(across, up),
-            log_probabilities=plane.log_probabilities(places.reshape(-1, 2)).reshape(
-                *places.shape[:2], -1
-            ),
+            log_probabilities=log_probabilities.reshape(*places.shape[:2], -1),
             names=plane.names,
             held=plane.held,
         )
@@ -194,23 +182,16 @@ class DecisionBoundaryDisplay:
         display : DecisionBoundaryDisplay
             What was drawn.
         """
-        from .._estimators.labels import split_marker
-
         points = np.asarray(X, dtype=np.float64)
         if points.ndim != 2 or points.shape[1] != 2:
             raise ValueError(
                 f"X must have two columns, the places of the rows, got {points.shape}."
             )
-        classes = np.unique(split_marker(y, unlabeled)[0]) if classes is None else classes
-        codes = encode(y, np.asarray(classes), unlabeled)
+        codes, classes = encode_classes(y, classes, unlabeled)
         if responsibilities is not None:
-            shape = ((codes == UNLABELED).sum(), len(classes))
-            responsibilities = _checked(responsibilities, shape)
+            responsibilities = _check_shares(responsibilities, codes, classes)
         display = cls(
-            points=points,
-            codes=codes,
-            classes=np.asarray(classes),
-            responsibilities=responsibilities,
+            points=points, codes=codes, classes=classes, responsibilities=responsibilities
         )
         return display.plot(ax=ax, **kwargs)
 
@@ -246,20 +227,24 @@ class DecisionBoundaryDisplay:
         display : DecisionBoundaryDisplay
             Itself.
         """
-        ax = axes_for(ax)
+        ax = _look.axes_for(ax)
         self.ax_, self.figure_ = ax, ax.figure
         self.surface_, self.boundaries_ = None, []
         if self.grid is not None and self.log_probabilities is not None:
-            self.surface_ = shade(ax, self.grid, self.log_probabilities, kwargs)
-            self.boundaries_ = draw_lines(ax, self.grid, self.log_probabilities, boundary_kw or {})
+            self.surface_ = _draw_regions(ax, self.grid, self.log_probabilities, kwargs)
+            style = {"colors": [foreground()], "linewidths": 1.3, "zorder": 2}
+            style |= boundary_kw or {}
+            self.boundaries_ = _draw_lines(ax, self.grid, self.log_probabilities, style)
         self.unlabeled_ = self._draw_unlabeled(unlabeled_kw or {})
         self.labeled_ = self._draw_labeled(labeled_kw or {})
         if self.names is not None:
             ax.set(xlabel=plain_text(self.names[0]), ylabel=plain_text(self.names[1]))
         if self.held:
-            note(ax, self.held)
+            box = {"facecolor": _look.background(), "edgecolor": "none", "alpha": 0.75, "pad": 1.5}
+            corner: dict[str, Any] = {"transform": ax.transAxes, "ha": "right", "va": "top"}
+            ax.text(0.99, 0.985, self.held, fontsize=7.5, bbox=box, **corner)
         if legend:
-            legend_beside(ax, [*self.labeled_.values(), unlabeled_handle(self.unlabeled_)])
+            self._draw_legend()
         return self
 
     def _draw_unlabeled(self, kwargs: dict[str, Any]) -> Any:
@@ -269,35 +254,62 @@ class DecisionBoundaryDisplay:
         style: dict[str, Any] = {"s": 9, "linewidths": 0, "label": "unlabeled", "zorder": 1}
         # Thousands of dots as pixels: a tenth of the size in a vector file.
         style["rasterized"] = len(points) > _MANY
-        style["color"] = FAINT if self.responsibilities is None else mix(self.responsibilities)
+        shares = self.responsibilities
+        style["color"] = FAINT if shares is None else _look.mix(shares)
         return self.ax_.scatter(points[:, 0], points[:, 1], **{**style, **kwargs})
 
     def _draw_labeled(self, kwargs: dict[str, Any]) -> dict[Any, Any]:
         drawn = {}
         for code, name in enumerate(self.classes.tolist()):
             points = self.points[self.codes == code]
-            style = {
-                "s": 36,
-                "marker": class_marker(code),
-                "color": class_color(code),
-                "edgecolor": foreground(),
-                "linewidths": 0.9,
-                "label": plain_text(name),
-                "zorder": 3,
-                **kwargs,
-            }
+            style: dict[str, Any] = {"s": 36, "linewidths": 0.9, "zorder": 3}
+            style |= {"color": class_color(code), "edgecolor": foreground()}
+            style |= {"marker": _MARKERS[code % len(_MARKERS)], "label": plain_text(name), **kwargs}
             if len(points):
                 drawn[name] = self.ax_.scatter(points[:, 0], points[:, 1], **style)
         return drawn
 
+    def _draw_legend(self) -> None:
+        handles = list(self.labeled_.values())
+        if self.unlabeled_ is not None:  # one gray dot for dots of many colors
+            dot = {"linestyle": "none", "marker": "o", "markersize": 3.5, "color": FAINT}
+            lines = _look.import_matplotlib("matplotlib.lines")
+            handles.append(lines.Line2D([], [], label="unlabeled", **dot))
+        _look.legend_beside(self.ax_, handles)
 
-def _axis(values: Array, n_points: int) -> Array:
-    if not isinstance(n_points, (int, np.integer)) or n_points < 2:
-        raise ValueError(f"grid_resolution must be a whole number of at least 2, got {n_points!r}.")
-    # A pipeline that imputes takes rows with gaps: they have no place in the plane.
-    low, high = float(np.nanmin(values)), float(np.nanmax(values))
-    margin = _MARGIN * (high - low) or 1.0
-    return np.linspace(low - margin, high + margin, n_points)
+
+def _draw_regions(
+    ax: Axes, grid: tuple[Array, Array], log_probabilities: Array, kwargs: dict[str, Any]
+) -> Any:
+    """An image in the colors of the classes, fading where none is sure."""
+    kwargs = {"interpolation": "bilinear", "zorder": 0, **kwargs}
+    opacity = kwargs.pop("alpha", _SHADE)
+    excess = _look.excess_of(np.exp(log_probabilities))
+    total = excess.sum(axis=-1, keepdims=True)
+    pure = np.array([_look.to_rgb(class_color(code)) for code in range(excess.shape[-1])])
+    white = np.ones((*excess.shape[:-1], 3))
+    colors = np.divide(excess @ pure, total, out=white, where=total > 0)
+    image = np.concatenate([colors, opacity * excess.max(axis=-1, keepdims=True)], axis=-1)
+    across, up = grid
+    limits = (across[0], across[-1], up[0], up[-1])
+    drawn = ax.imshow(image, extent=limits, origin="lower", aspect="auto", **kwargs)
+    ax.set(xlim=limits[:2], ylim=limits[2:])
+    return drawn
+
+
+def _draw_lines(
+    ax: Axes, grid: tuple[Array, Array], log_probabilities: Array, style: dict[str, Any]
+) -> list[Any]:
+    """Lines on which two classes are equally probable and no other is more so."""
+    n_classes = log_probabilities.shape[-1]
+    drawn = []
+    for code in range(1 if n_classes == 2 else n_classes):
+        with np.errstate(invalid="ignore"):
+            others = np.delete(log_probabilities, code, axis=-1).max(axis=-1)
+            odds = np.clip(log_probabilities[..., code] - others, -_DEEP, _DEEP)
+        if odds.min() < 0 < odds.max():
+            drawn.append(ax.contour(*grid, odds, levels=[0.0], **style))
+    return drawn
 
 
 def _responsibilities(estimator: Any, shown: ShownRows, given: Any) -> Array | None:
@@ -305,7 +317,7 @@ def _responsibilities(estimator: Any, shown: ShownRows, given: Any) -> Array | N
     if given is None or not is_unlabeled.any():
         return None
     if not isinstance(given, str):
-        return _checked(given, (int(is_unlabeled.sum()), len(shown.classes)))
+        return _check_shares(given, shown.codes, shown.classes)
     if given != "auto":
         raise ValueError(f'responsibilities must be an array, "auto" or None, got {given!r}.')
     final, before = final_step(estimator)
@@ -314,8 +326,9 @@ def _responsibilities(estimator: Any, shown: ShownRows, given: Any) -> Array | N
     return np.exp(shown.collect(lambda X: log_probabilities_of(estimator, X))[is_unlabeled])
 
 
-def _checked(responsibilities: Any, shape: tuple[int, int]) -> Array:
+def _check_shares(responsibilities: Any, codes: AnyArray, classes: AnyArray) -> Array:
     array = np.asarray(responsibilities, dtype=np.float64)
+    shape = int((codes == UNLABELED).sum()), len(classes)
     if array.shape != shape:
         raise ValueError(
             f"responsibilities must hold {shape[0]} rows, the unlabeled ones, with {shape[1]} "

@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from scipy.stats import norm
 
 from .._core.types import AnyArray, Array
-from ._bars import count_both_ways, edges_of, threshold_of
-from ._look import (
-    FAINT,
-    LABEL_SIZE,
-    axes_for,
-    background,
-    class_color,
-    class_dashes,
-    foreground,
-    legend_beside,
-    plain_text,
-)
+from .._estimators.labels import UNLABELED
+from ..model_selection._scorers import final_step
+from . import _look
+from ._look import FAINT, class_color, foreground, plain_text
 from ._planes import class_points_of
-from ._rows import UNLABELED, encode, final_step, shown_rows
+from ._shown_rows import encode_classes, shown_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_BINS = 20, 50  # the fewest and the most that "auto" makes
+_DASHES: tuple[Any, ...] = ("solid", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.2, 1.2, 1.2)))
 _LABELED_HEIGHT = 0.45  # of the bars of labeled rows, in heights of those of unlabeled ones
 _CURVE_POINTS = 400
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class DiscriminantHistogramDisplay:
     """Labeled classes and unlabeled rows along one discriminant, with what the fit expects there.
 
@@ -43,7 +40,7 @@ class DiscriminantHistogramDisplay:
     values : ndarray of shape (n_samples,)
         Places of all rows along the discriminant.
     codes : ndarray of shape (n_samples,)
-        Number of the class of every row, -1 for an unlabeled one.
+        Index of the class of every row, -1 for an unlabeled one.
     classes : ndarray of shape (n_classes,)
         The classes.
     centers : ndarray of shape (n_classes,), default=None
@@ -71,24 +68,13 @@ class DiscriminantHistogramDisplay:
         The threshold.
     """
 
-    def __init__(
-        self,
-        *,
-        values: Array,
-        codes: AnyArray,
-        classes: AnyArray,
-        centers: Array | None = None,
-        priors: Array | None = None,
-        threshold: float | None = None,
-        name: str = "Discriminant",
-    ) -> None:
-        self.values = values
-        self.codes = codes
-        self.classes = classes
-        self.centers = centers
-        self.priors = priors
-        self.threshold = threshold
-        self.name = name
+    values: Array
+    codes: AnyArray
+    classes: AnyArray
+    centers: Array | None = None
+    priors: Array | None = None
+    threshold: float | None = None
+    name: str = "Discriminant"
 
     @classmethod
     def from_estimator(
@@ -116,7 +102,7 @@ class DiscriminantHistogramDisplay:
         X_unlabeled : array-like of shape (n_unlabeled, n_features), default=None
             Further unlabeled rows.
         component : int, default=0
-            Number of the discriminant, 0 for the one that separates the classes best.
+            Index of the discriminant, 0 for the one that separates the classes best.
         unlabeled : object, default="auto"
             Marker of unlabeled rows in y; "auto": that of the classifier, or -1.
         ax : matplotlib Axes, default=None
@@ -144,7 +130,7 @@ class DiscriminantHistogramDisplay:
             classes=shown.classes,
             centers=points[:, component],
             priors=np.asarray(lda.priors_),
-            threshold=threshold_of(points[:, 0], lda.priors_) if len(points) == 2 else None,
+            threshold=_threshold(points[:, 0], lda.priors_) if len(points) == 2 else None,
             name="Discriminant" if n_components == 1 else f"Discriminant {component + 1}",
         )
         return display.plot(ax=ax, **kwargs)
@@ -188,25 +174,16 @@ class DiscriminantHistogramDisplay:
         display : DiscriminantHistogramDisplay
             What was drawn.
         """
-        from .._estimators.labels import split_marker
-
         values = np.asarray(values, dtype=np.float64)
         if values.ndim == 2 and values.shape[1] == 1:
             values = values[:, 0]
-        classes = np.unique(split_marker(y, unlabeled)[0]) if classes is None else classes
-        codes = encode(y, np.asarray(classes), unlabeled)
+        codes, classes = encode_classes(y, classes, unlabeled)
         if values.shape != codes.shape:
             raise ValueError(
                 f"values must hold one number for each of the {len(codes)} rows of y, got shape "
                 f"{values.shape}."
             )
-        display = cls(
-            values=values,
-            codes=codes,
-            classes=np.asarray(classes),
-            threshold=threshold,
-            name=name,
-        )
+        display = cls(values=values, codes=codes, classes=classes, threshold=threshold, name=name)
         return display.plot(ax=ax, **kwargs)
 
     def plot(
@@ -244,63 +221,62 @@ class DiscriminantHistogramDisplay:
         display : DiscriminantHistogramDisplay
             Itself.
         """
-        ax = axes_for(ax)
+        ax = _look.axes_for(ax)
         self.ax_, self.figure_ = ax, ax.figure
         is_unlabeled = self.codes == UNLABELED
-        edges = edges_of(self.values, bins)
+        edges = _edges(self.values, bins)
         above = np.histogram(self.values[is_unlabeled], edges)[0]
-        below = [np.histogram(self.values[self.codes == k], edges)[0] for k in self._numbers()]
+        below = [
+            np.histogram(self.values[self.codes == code], edges)[0]
+            for code in range(len(self.classes))
+        ]
         # Above and below the line have scales of their own: there are few labels, as a rule.
         ratio = _LABELED_HEIGHT * max(above.max(), 1) / max(np.sum(below, axis=0).max(), 1)
-        is_alone = not is_unlabeled.any()
-        self._scale = 1.0 if is_alone else -float(ratio)
+        scale = -float(ratio) if is_unlabeled.any() else 1.0
         self.unlabeled_ = None
-        if not is_alone:
+        if is_unlabeled.any():
             style = {"fill": True, "color": FAINT, "alpha": 0.45, "label": "unlabeled"}
             self.unlabeled_ = ax.stairs(above, edges, **{**style, **(unlabeled_kw or {})})
-        self.labeled_ = self._draw_labeled(below, edges, kwargs)
+        self.labeled_ = self._draw_labeled(scale * np.array(below), edges, kwargs)
         self.curves_ = {}
         if curves and self.centers is not None:
-            n_rows = len(self.values) if is_alone else is_unlabeled.sum()
-            self.curves_ = self._draw_curves(edges, n_rows, curve_kw or {})
-        self._finish(is_alone=is_alone, legend=legend)
+            self.curves_ = self._draw_curves(edges, curve_kw or {})
+        self._finish(scale)
+        if legend:
+            _look.legend_beside(ax, self.labeled_.values())
         return self
 
-    def _numbers(self) -> range:
-        return range(len(self.classes))
-
-    def _draw_labeled(
-        self, counts: list[AnyArray], edges: Array, kwargs: dict[str, Any]
-    ) -> dict[Any, Any]:
-        """Bars of the classes, one on the other."""
+    def _draw_labeled(self, heights: Array, edges: Array, kwargs: dict[str, Any]) -> dict[Any, Any]:
+        """Bars of the classes, stacked."""
         drawn, base = {}, np.zeros(len(edges) - 1)
         for code, name in enumerate(self.classes.tolist()):
-            if not counts[code].any():
+            if not heights[code].any():
                 continue
-            top = base + counts[code] * self._scale
-            style = {"fill": True, "facecolor": class_color(code), "edgecolor": background()}
+            top = base + heights[code]
+            style = {"fill": True, "facecolor": class_color(code), "edgecolor": _look.background()}
             style |= {"linewidth": 0.6, "label": plain_text(name), **kwargs}
             drawn[name] = self.ax_.stairs(top, edges, baseline=base, **style)
             base = top
         return drawn
 
-    def _draw_curves(self, edges: Array, n_rows: int, kwargs: dict[str, Any]) -> dict[Any, Any]:
-        """Rows that the fit expects in a bin of every class, were all bins as wide as the mean."""
+    def _draw_curves(self, edges: Array, kwargs: dict[str, Any]) -> dict[Any, Any]:
+        """Unlabeled rows, or all if none is, expected of every class in a bin of mean width."""
         assert self.centers is not None
         assert self.priors is not None
         along = np.linspace(edges[0], edges[-1], _CURVE_POINTS)
-        per_bin = n_rows * np.diff(edges).mean()
+        is_unlabeled = self.codes == UNLABELED
+        n_rows = is_unlabeled.sum() if is_unlabeled.any() else len(self.values)
         drawn = {}
         for code, name in enumerate(self.classes.tolist()):
-            density = np.exp(-((along - self.centers[code]) ** 2) / 2) / np.sqrt(2 * np.pi)
+            density = norm.pdf(along, self.centers[code])
+            expected = n_rows * np.diff(edges).mean() * self.priors[code] * density
             # Over bars of the same color only ink is seen.
-            color = class_color(code) if self._scale < 0 else foreground()
-            style = {"color": color, "linestyle": class_dashes(code), **kwargs}
-            expected = per_bin * self.priors[code] * density
-            (drawn[name],) = self.ax_.plot(along, expected, **{"linewidth": 1.6, **style})
+            color = class_color(code) if is_unlabeled.any() else foreground()
+            style = {"color": color, "linestyle": _DASHES[code % len(_DASHES)], "linewidth": 1.6}
+            (drawn[name],) = self.ax_.plot(along, expected, **{**style, **kwargs})
         return drawn
 
-    def _finish(self, *, is_alone: bool, legend: bool) -> None:
+    def _finish(self, scale: float) -> None:
         ax = self.ax_
         ax.axhline(0, color=foreground(), linewidth=0.8)
         self.threshold_ = None
@@ -309,9 +285,40 @@ class DiscriminantHistogramDisplay:
         ax.set(xlabel=self.name, ylabel="Rows")
         low, high = ax.dataLim.intervaly
         ax.set_ylim(1.12 * min(low, 0), 1.1 * high)
-        if not is_alone and self.labeled_:
-            count_both_ways(ax, self._scale)
+        if self.unlabeled_ is not None and self.labeled_:
+            _set_ticks(ax, scale)
             for place, va, text in ((0.985, "top", "unlabeled"), (0.015, "bottom", "labeled")):
-                ax.text(0.01, place, text, transform=ax.transAxes, va=va, fontsize=LABEL_SIZE)
-        if legend:
-            legend_beside(ax, self.labeled_.values())
+                size = _look.LABEL_SIZE
+                ax.text(0.01, place, text, transform=ax.transAxes, va=va, fontsize=size)
+
+
+def _edges(values: Array, bins: Any) -> Array:
+    """Edges of the bins that all groups share."""
+    if isinstance(bins, str) and bins == "auto":
+        # The rule of Freedman and Diaconis makes thousands of bins of a few far rows.
+        bins = int(np.clip(len(np.histogram_bin_edges(values, "auto")) - 1, *_BINS))
+    if np.ndim(bins) == 0 and not isinstance(bins, str) and (bins != int(bins) or bins < 1):
+        raise ValueError(
+            f'bins must be a whole number of at least 1, edges in order, or "auto", got {bins!r}.'
+        )
+    return np.histogram_bin_edges(values, bins)
+
+
+def _set_ticks(ax: Axes, scale: float) -> None:
+    """Ticks in numbers of rows, above the line and, on another scale, below it."""
+    ticker = _look.import_matplotlib("matplotlib.ticker")
+    ticks: dict[float, str] = {}
+    for end, factor, n_bins in zip(ax.get_ylim(), (scale, 1.0), (2, 4), strict=True):
+        locator = ticker.MaxNLocator(nbins=n_bins, integer=True, steps=[1, 2, 5, 10])
+        counts = locator.tick_values(0, end / factor)
+        ticks |= {n * factor: f"{n:,.0f}" for n in counts if 0 <= n <= end / factor}
+    ax.set_yticks(list(ticks), list(ticks.values()))
+
+
+def _threshold(centers: Array, priors: Array) -> float:
+    """Where prior times density of two classes of variance 1 are equal."""
+    gap = centers[1] - centers[0]
+    if gap == 0:
+        return float("nan")
+    with np.errstate(divide="ignore"):
+        return float(centers.mean() + (np.log(priors[0]) - np.log(priors[1])) / gap)

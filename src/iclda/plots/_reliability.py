@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from .._core.types import AnyArray, Array
+from .._estimators.inputs import check_is_read, take_rows
+from .._estimators.labels import UNLABELED
 from .._statistics import ReliabilityCurve, bin_sums
-from ._look import FAINT, LABEL_SIZE, axes_for, background, foreground, method_lines, plain_text
-from ._rows import UNLABELED, encode, marker_of, named, named_estimators
+from ..model_selection._masking import check_count
+from . import _look
+from ._look import FAINT, LABEL_SIZE, plain_text
+from ._shown_rows import by_name, encode_classes, estimators_by_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,6 +25,7 @@ _COUNTS_TOP, _COUNTS_BOTTOM = -0.06, -0.27  # the strip of counts, in units of t
 _PREDICTED = "the predicted class"
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class ReliabilityDisplay:
     """Observed against predicted probability, for one or several classifiers.
 
@@ -50,9 +56,8 @@ class ReliabilityDisplay:
         The diagonal.
     """
 
-    def __init__(self, *, curves: Mapping[str, ReliabilityCurve], event: str = _PREDICTED) -> None:
-        self.curves = curves
-        self.event = event
+    curves: Mapping[str, ReliabilityCurve]
+    event: str = _PREDICTED
 
     @classmethod
     def from_estimator(
@@ -97,9 +102,7 @@ class ReliabilityDisplay:
         display : ReliabilityDisplay
             What was drawn.
         """
-        from .._estimators.inputs import check_is_read, take_rows
-
-        estimators = named_estimators(estimator)
+        estimators = estimators_by_name(estimator)
         first = next(iter(estimators.values()))
         for name, one in estimators.items():
             if not np.array_equal(one.classes_, first.classes_):
@@ -107,7 +110,7 @@ class ReliabilityDisplay:
                     f"Classifiers must know the same classes; {name!r} knows "
                     f"{one.classes_.tolist()}, the first one {first.classes_.tolist()}."
                 )
-        codes = encode(y, first.classes_, marker_of(first, unlabeled))
+        codes, _ = encode_classes(y, first.classes_, unlabeled, first)
         kept = np.flatnonzero(codes != UNLABELED)
         if len(kept) == 0:
             raise ValueError(f"y labels none of the {len(codes)} rows, and classes must be known.")
@@ -168,8 +171,8 @@ class ReliabilityDisplay:
         classes = np.unique(truth) if classes is None else np.asarray(classes)
         code = _code_of(pos_label, classes)
         curves = {}
-        for name, given in named(y_prob).items():
-            probabilities = _checked(given, len(truth), classes, name)
+        for name, given in by_name(y_prob).items():
+            probabilities = _check_probabilities(given, len(truth), classes, name)
             predicted, is_true = _event(truth, probabilities, classes, code)
             edges = _edges(predicted, n_bins, strategy)
             curves[name] = ReliabilityCurve.from_sums(edges, bin_sums(predicted, is_true, edges))
@@ -197,14 +200,14 @@ class ReliabilityDisplay:
         display : ReliabilityDisplay
             Itself.
         """
-        ax = axes_for(ax, 4.4, 4.6)
+        ax = _look.axes_for(ax, 4.4, 4.6)
         self.ax_, self.figure_ = ax, ax.figure
         (self.diagonal_,) = ax.plot(
             [0, 1], [0, 1], color=FAINT, linewidth=0.9, linestyle=(0, (2, 2))
         )
         self.lines_: dict[str, Any] = {}
         self.counts_: dict[str, Any] = {}
-        styles = method_lines(self.curves)
+        styles = _look.method_styles(self.curves)
         for rank, (name, curve) in enumerate(self.curves.items()):
             style = {**styles[str(name)], "marker": _MARKERS[rank % len(_MARKERS)], **kwargs}
             self.lines_[name] = self._draw_curve(name, curve, style)
@@ -237,7 +240,7 @@ class ReliabilityDisplay:
             loc="upper left" if is_taken else "lower right",
             bbox_to_anchor=(0.02, 1.0) if is_taken else (1.0, 0.0),
             bbox_transform=self.ax_.get_yaxis_transform(),
-            facecolor=background(),
+            facecolor=_look.background(),
             edgecolor="none",
             framealpha=0.75,
             title="Calibration error",
@@ -262,7 +265,7 @@ class ReliabilityDisplay:
                 alpha=0.5 if is_single else 0.9,
                 linewidth=1.0,
             )
-        ax.axhline(_COUNTS_BOTTOM, color=foreground(), linewidth=0.6)
+        ax.axhline(_COUNTS_BOTTOM, color=_look.foreground(), linewidth=0.6)
         ax.annotate(
             f"{most:,} rows",
             xy=(-0.01, _COUNTS_TOP),
@@ -275,7 +278,7 @@ class ReliabilityDisplay:
 
 
 def _code_of(pos_label: Any, classes: AnyArray) -> int | None:
-    """Number of the class whose probability is drawn; None for the predicted one."""
+    """Index of the class whose probability is drawn; None for the predicted one."""
     known = classes.tolist()
     if pos_label is None:
         return 1 if len(known) == 2 else None
@@ -284,7 +287,7 @@ def _code_of(pos_label: Any, classes: AnyArray) -> int | None:
     return known.index(pos_label)
 
 
-def _checked(y_prob: Any, n_rows: int, classes: AnyArray, name: str) -> Array:
+def _check_probabilities(y_prob: Any, n_rows: int, classes: AnyArray, name: str) -> Array:
     probabilities = np.asarray(y_prob, dtype=np.float64)
     whose, n_classes = f" of {name!r}" if str(name) else "", len(classes)
     is_second = probabilities.shape == (n_rows,) and n_classes == 2
@@ -319,8 +322,7 @@ def _event(
 
 
 def _edges(predicted: Array, n_bins: int, strategy: str) -> Array:
-    if not isinstance(n_bins, (int, np.integer)) or n_bins < 1:
-        raise ValueError(f"n_bins must be a whole number of at least 1, got {n_bins!r}.")
+    check_count("n_bins", n_bins, 1)
     if strategy == "uniform":
         return np.linspace(0, 1, n_bins + 1)
     if strategy == "quantile":

@@ -28,7 +28,7 @@ from dask_blocks import (
     with_entry,
 )
 from iclda import MomentConstrainedLDA
-from iclda._rows.dask.workers import _state_of
+from iclda._rows.dask_workers import _state_of
 from iclda.rows import from_dask
 from problems import draw_sample
 
@@ -293,7 +293,7 @@ def test_results_for_a_dask_array_are_lazy_with_chunks_dtype_and_meta(n_classes)
 def test_lazy_results_are_not_put_into_a_table_in_memory(source):
     model = fit(ROWS, MomentConstrainedLDA).set_output(transform="pandas")
     assert model.transform(ROWS[:9]).shape == (9, 1)
-    with pytest.raises(ValueError, match=r"give pandas tables, .* set_output\(transform='default'"):
+    with pytest.raises(ValueError, match=r"for pandas tables, .* set_output\(transform='default'"):
         model.transform(source)
     found = model.set_output(transform="default").transform(source)
     assert_allclose(found, model.transform(ROWS), rtol=1e-12)

@@ -11,9 +11,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from backends import opened, table
 from file_rows import FEW, FRAME, RNG, SAMPLE, SOFT, WHOLE, X, assert_identical, fit, sums, with_bad
 from iclda import ImplicitlyConstrainedLDA, MomentConstrainedLDA, SupervisedLDA, rows
-from iclda._rows import open as dispatch
-from iclda._rows.files.rows import FileRows, Reservoir
-from iclda._rows.files.tables import ParquetFiles
+from iclda._rows import backends as dispatch
+from iclda._rows.file_tables import ParquetFiles
+from iclda._rows.files import FileRows, Reservoir
 from iclda._rows.memory import MemoryRows
 
 
@@ -143,7 +143,7 @@ def count_rows_read(monkeypatch):
 
     def counted(self, *arguments):
         for chunk in read(self, *arguments):
-            n_read.append(len(chunk))
+            n_read.append(chunk.n_rows)
             yield chunk
 
     monkeypatch.setattr(ParquetFiles, "_batches", counted)

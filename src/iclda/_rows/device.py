@@ -1,36 +1,37 @@
-"""Sums over the rows of a device array, block by block or by kernels. They come back in float64."""
+"""Rows of an array on any device: torch, CuPy, JAX, whatever follows the array API standard.
+
+The rows stay on their device, and are summed there block by block, or by kernels. Only sums, in
+float64, and the rows of a sample come back.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
-from ..._core.frame import Frame
-from ..._core.labelsums import LabelSums, LinearRule, Rule, no_label_sums
-from ..._core.moments import Moments, no_moments
-from ..._core.types import AnyArray, Array
-from ..base import WeightedRows, check_finite, not_finite
-from ..progress import report
-from . import devices
-from .devices import (
+from .._core.frame import Frame
+from .._core.labelsums import LabelSums, LinearRule, Rule, no_label_sums
+from .._core.moments import Moments, no_moments
+from .._core.types import AnyArray, Array
+from .base import Curvature, Request, Result, WeightedRows, check_finite, not_finite_error
+from .device_sums import (
     DeviceBlock,
     Place,
+    boundary_scatter,
     from_parts,
     in_single,
     is_out_of_memory,
     lost_to_rounding,
     place_of,
-    rounded,
-    shift_between,
+    round_origin,
     to_host,
 )
 from .fused import FusedPasses, can_fuse
-
-Result = TypeVar("Result")
+from .passes import report
 
 _BLOCK_ENTRIES = 2**20, 2**24  # on the CPU, on another device
 _SMALLEST_BLOCK = 1024
@@ -39,28 +40,72 @@ _SHRINK = 8  # by how much blocks get smaller when the device runs out of memory
 _FAR_FROM_ORIGIN = 100.0
 
 
+def open_rows(
+    X: Any, request: Request, weights: Array | None = None, is_member: AnyArray | None = None
+) -> ArrayRows:
+    """Rows of a device array, whose columns have no names and whose device has its own threads."""
+    name = request.name
+    if hasattr(X, "detach"):
+        _check_tensor(X, name)
+        X = X.detach()  # sums need no gradient
+    shape = tuple(X.shape)
+    if len(shape) != 2:
+        raise ValueError(f"{name} must be 2-d, rows x features, got an array of shape {shape}.")
+    if request.n_features is None and 0 in shape:
+        raise ValueError(f"{name} has shape {shape}, and needs at least one row and one feature.")
+    request.check_width(shape[1])
+    if place_of(X).xp.isdtype(X.dtype, "complex floating"):
+        raise ValueError(
+            f"Complex data not supported: {name} has dtype {X.dtype}. Split it into two columns."
+        )
+    return ArrayRows(X, weights, is_member, name=name, names=request.feature_names)
+
+
+def _check_tensor(X: Any, name: str) -> None:
+    """Raise TypeError or ValueError for a tensor of torch that does not store all entries."""
+    if str(X.layout) != "torch.strided":
+        raise TypeError(
+            f"{name} is a sparse tensor ({X.layout}), and rows must be dense: pass "
+            f"{name}.to_dense()."
+        )
+    if X.is_meta:
+        raise ValueError(
+            f"{name} is on the meta device, which holds shapes and no numbers: pass a tensor with "
+            "data."
+        )
+
+
+def apply_to_rows(X: Any, function: Callable[[Any], Any], request: Request) -> Any:
+    """Results on the device of X; the function is given blocks of rows in floating point."""
+    rows = open_rows(X, request)
+    if rows.n_rows == 0:
+        raise ValueError(
+            f"Found array with 0 sample(s) (shape={tuple(X.shape)}): {request.name} needs at least "
+            "one row."
+        )
+    results = rows.apply(function)
+    if isinstance(results[0], np.ndarray):  # class names, which no device can hold
+        return np.concatenate(results)
+    return rows.place.xp.concat(results, axis=0)
+
+
 @dataclass
 class BlockPasses:
-    """Blocks of rows as arrays in double precision, or in single where the device has no other."""
+    """Passes block by block, in double precision, or in single where the device has no other."""
 
     X: Any
     weights: Any  # on the device, or None
     place: Place
     name: str
-    block_rows: int | None = None
-
-    def __post_init__(self) -> None:
-        entries = _BLOCK_ENTRIES[0 if self.place.is_cpu else 1]
-        self.block_rows = self.block_rows or max(_SMALLEST_BLOCK, entries // self.X.shape[1])
+    block_rows: int
 
     def moments_from_one(self, frame: Frame) -> Array:
-        used = frame if self.place.is_double else rounded(frame)
-
-        def of_block(index: slice) -> list[Any]:
-            return devices.moments(self._block(index, used))
-
-        shift = shift_between(used, frame)
-        return np.asarray(shift @ from_parts(*self._added_up(of_block)) @ shift.T)
+        """(1 + d, 1 + d): weighted sum of (1, u)(1, u)'."""
+        used = frame if self.place.is_double else round_origin(frame)
+        sums = self._add_up(lambda index: self._block(index, used).moments())
+        shift = np.eye(1 + len(frame.origin))  # from (1, u) in one frame to (1, u) in another
+        shift[1:, 0] = (used.origin - frame.origin) / frame.scale
+        return np.asarray(shift @ from_parts(*sums) @ shift.T)
 
     def label_sums(
         self, rule: Rule, frame: Frame, centers: Array | None, *, curvature: bool
@@ -74,18 +119,18 @@ class BlockPasses:
     ) -> LabelSums:
         def of_block(index: slice) -> list[Any]:
             block = self._block(index, frame)
-            shares, log_sums = devices.shares(block, rule)
-            sums = devices.class_sums(block, shares, log_sums)
+            shares, log_sums = block.shares(rule)
+            sums = block.class_sums(shares, log_sums)
             if centers is not None:
-                sums.append(devices.scatter_about(block, shares, centers))
-            return sums + (devices.boundary_parts(block, shares) if curvature else [])
+                sums.append(block.scatter_about(shares, centers))
+            return sums + (block.boundary_parts(shares) if curvature else [])
 
-        counts, sums, log_sum, *more = self._added_up(of_block)
+        counts, sums, log_sum, *more = self._add_up(of_block)
         scatter = None if centers is None else more.pop(0)
         bend = None
         if curvature:
             parts = [from_parts(*more[i : i + 3]) for i in range(0, len(more), 3)]
-            bend = devices.boundary_scatter(parts, rule.n_classes)
+            bend = boundary_scatter(parts, rule.n_classes)
         found = LabelSums(counts[0], sums, float(log_sum[0, 0]), scatter, bend)
         if self.place.is_double or not isinstance(rule, LinearRule):
             return found
@@ -93,17 +138,14 @@ class BlockPasses:
 
     def shares(self, rule: Rule, frame: Frame) -> Array:
         """(n, K): shares of every row."""
-
-        def of_block(index: slice) -> Array:
-            return to_host(devices.shares(self._block(index, frame), rule)[0])
-
-        return np.concatenate(self.of_blocks(of_block)).astype(np.float64)
+        found = self.of_blocks(lambda index: to_host(self._block(index, frame).shares(rule)[0]))
+        return np.concatenate(found).astype(np.float64)
 
     def of_blocks(self, function: Callable[[slice], Result]) -> list[Result]:
-        """Results of a function of the row numbers of every block."""
+        """Results of a function of the row indices of every block."""
         return self._with_room(lambda: [function(index) for index in self._cuts()])
 
-    def _added_up(self, of_block: Callable[[slice], list[Any]]) -> list[Array]:
+    def _add_up(self, of_block: Callable[[slice], list[Any]]) -> list[Array]:
         """Sums of all blocks; added up on the device if it has the digits."""
 
         def read() -> list[Any]:
@@ -126,20 +168,16 @@ class BlockPasses:
             except Exception as error:
                 if not is_out_of_memory(error):
                     raise
-                self._make_smaller(error)
-
-    def _make_smaller(self, error: Exception) -> None:
-        assert self.block_rows is not None
-        if self.block_rows <= _SMALLEST_BLOCK:
-            raise MemoryError(
-                f"The device {self.place.device} has no room for a block of {self.block_rows} rows "
-                f"beside the {self.X.shape[0]} x {self.X.shape[1]} array {self.name}: free memory "
-                "there, pass fewer rows, or pass them in main memory."
-            ) from error
-        self.block_rows = max(_SMALLEST_BLOCK, self.block_rows // _SHRINK)
+                if self.block_rows <= _SMALLEST_BLOCK:
+                    n_rows, d = self.X.shape
+                    raise MemoryError(
+                        f"The device {self.place.device} has no room for a block of "
+                        f"{self.block_rows} rows beside the {n_rows} x {d} array {self.name}: free "
+                        "memory there, pass fewer rows, or pass them in main memory."
+                    ) from error
+            self.block_rows = max(_SMALLEST_BLOCK, self.block_rows // _SHRINK)
 
     def _cuts(self) -> Iterator[slice]:
-        assert self.block_rows is not None
         n_rows = self.X.shape[0]
         for start in range(0, n_rows, self.block_rows):
             stop = min(start + self.block_rows, n_rows)
@@ -162,8 +200,6 @@ class BlockPasses:
 class ArrayRows(WeightedRows):
     """All rows of a device array, or those that ``is_member`` marks."""
 
-    feature_names: list[str] | None = None
-
     def __init__(
         self,
         X: Any,
@@ -174,15 +210,12 @@ class ArrayRows(WeightedRows):
         names: AnyArray | None = None,
         block_rows: int | None = None,
     ) -> None:
-        super().__init__(int(X.shape[0]), weights, is_member)
+        super().__init__(int(X.shape[0]), int(X.shape[1]), weights, is_member)
         self.place: Place = place_of(X)
         self._X, self._name, self._names = X, name, names
-        self._block_rows = block_rows
+        entries = _BLOCK_ENTRIES[0 if self.place.is_cpu else 1]
+        self._block_rows = block_rows or max(_SMALLEST_BLOCK, entries // X.shape[1])
         self._known: tuple[Frame, Moments] | None = None
-
-    @property
-    def n_features(self) -> int:
-        return int(self._X.shape[1])
 
     @cached_property
     def _blocks(self) -> BlockPasses:
@@ -194,7 +227,7 @@ class ArrayRows(WeightedRows):
 
     @cached_property
     def _device_weights(self) -> Any:
-        """Weights on the device; rows that are no members weigh nothing."""
+        """Weights on the device; rows that are no members have weight 0."""
         is_single = can_fuse(self._X)
         weights: AnyArray | None = self._weights
         if self._is_member is not None:
@@ -220,7 +253,7 @@ class ArrayRows(WeightedRows):
             return found
         if np.all(found.weight * found.mean**2 <= _FAR_FROM_ORIGIN * np.diag(found.scatter)):
             return found
-        # The sample that chose the frame was not like the other rows: once more, about their mean.
+        # The sample that chose the frame was unlike the other rows: once more, about their mean.
         nearer = replace(frame, origin=frame.restore(found.mean))
         again = self._moments_about_origin(nearer)
         return replace(again, mean=again.mean + (nearer.origin - frame.origin) / frame.scale)
@@ -234,33 +267,27 @@ class ArrayRows(WeightedRows):
         return Moments(weight, mean, total[1:, 1:] - np.outer(total[0, 1:], mean))
 
     def label_sums(
-        self,
-        rule: Rule,
-        frame: Frame,
-        centers: Array | None = None,
-        *,
-        curvature: int | AnyArray = 0,
+        self, rule: Rule, frame: Frame, centers: Array | None = None, *, curvature: Curvature = 0
     ) -> LabelSums:
         if self.n_rows == 0:
             return no_label_sums(rule.n_classes, self.n_features)
+        is_curved = bool(np.any(curvature))
         if isinstance(rule, LinearRule):
             rule = rule.tied_at_rounding()
             if self._fused is not None and centers is None:
                 moments = self.moments(frame)
-                found = self._fused.label_sums(
-                    rule, frame, moments, curvature=bool(np.any(curvature))
-                )
-                if found is not None:
-                    return found
-        found = self._blocks.label_sums(rule, frame, centers, curvature=bool(np.any(curvature)))
+                sums = self._fused.label_sums(rule, frame, moments, curvature=is_curved)
+                if sums is not None:
+                    return sums
+        found = self._blocks.label_sums(rule, frame, centers, curvature=is_curved)
         if not np.isfinite(found.sums).all():
             self.check_finite()
         return found
 
-    def _rows_at(self, numbers: AnyArray) -> Array:
-        index = self.place.put_as_is(numbers)
-        rows = to_host(self.place.xp.take(self._X, index, axis=0)).astype(np.float64)
-        check_finite(rows, self._name, self._names, numbers=numbers)
+    def _rows_at(self, index: AnyArray) -> Array:
+        taken = self.place.xp.take(self._X, self.place.put_as_is(index), axis=0)
+        rows = to_host(taken).astype(np.float64)
+        check_finite(rows, self._name, self._names, index=index)
         return rows
 
     def responsibilities(self, rule: Rule, frame: Frame) -> Array:
@@ -280,7 +307,6 @@ class ArrayRows(WeightedRows):
         return self._blocks.of_blocks(of_block)
 
     def check_finite(self) -> None:
-        """ValueError that names the first row and column with NaN or infinity, if there is one."""
         xp = self.place.xp
 
         def of_block(index: slice) -> None:
@@ -289,6 +315,6 @@ class ArrayRows(WeightedRows):
             if bool(xp.any(bad)):
                 row, column = (int(to_host(part)[0]) for part in xp.nonzero(bad))
                 found = "NaN" if bool(xp.isnan(rows[row, column])) else "infinity"
-                raise not_finite(found, self._name, index.start + row, column, self._names)
+                raise not_finite_error(found, self._name, index.start + row, column, self._names)
 
         self._blocks.of_blocks(of_block)

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from sklearn.model_selection import check_cv, cross_validate
+from sklearn.utils import check_random_state
 
-from .._core.types import Array
+from .._core.types import AnyArray, Array
+from .._estimators.labels import plain, split_marker
 from .._statistics import corrected_standard_error, mean_interval
-from ._cross_validation import cross_validate_all
-from ._look import (
-    FAINT,
-    LABEL_SIZE,
-    axes_for,
-    check_matplotlib,
-    foreground,
-    method_lines,
-    plain_text,
-    readable,
-)
-from ._paired import PairedDifference, pair
-from ._rows import known_rows
+from ..model_selection import SemiSupervisedKFold
+from ..model_selection._learning_curve import LARGEST_SEED
+from ..model_selection._masking import is_whole, marker_of
+from . import _look
+from ._look import FAINT, LABEL_SIZE, foreground, plain_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,6 +28,34 @@ _MANY = 300  # differences of one method that are worth a dot each
 _SPREAD = 0.16  # of these dots about the line of their method
 
 
+@dataclass(frozen=True)
+class PairedDifference:
+    """Scores of a method less those of the baseline in the same repeats."""
+
+    values: Array
+    greater_is_better: bool = True
+
+    @cached_property
+    def mean(self) -> float:
+        """Mean difference."""
+        return float(np.mean(self.values))
+
+    @cached_property
+    def standard_error(self) -> float:
+        """Its standard error; NaN below two differences."""
+        return corrected_standard_error(self.values)
+
+    @property
+    def n_worse(self) -> int:
+        """Number of differences for the worse."""
+        return int((self.values < 0 if self.greater_is_better else self.values > 0).sum())
+
+    def interval(self, confidence: float) -> tuple[float, float]:
+        """Confidence interval of the mean, by Student's t; one point below two differences."""
+        return mean_interval(self.values, confidence)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
 class ComparisonDisplay:
     """Mean paired differences of methods to a baseline, one line a method.
 
@@ -72,24 +97,13 @@ class ComparisonDisplay:
         differences were independent.
     """
 
-    def __init__(
-        self,
-        *,
-        differences: Mapping[str, Array],
-        baseline: str,
-        score_name: str = "score",
-        greater_is_better: bool = True,
-        unit: str = "repeats",
-        intervals: Mapping[str, tuple[float, float]] | None = None,
-        standard_errors: Mapping[str, float] | None = None,
-    ) -> None:
-        self.differences = differences
-        self.baseline = baseline
-        self.score_name = score_name
-        self.greater_is_better = greater_is_better
-        self.unit = unit
-        self.intervals = intervals
-        self.standard_errors = standard_errors
+    differences: Mapping[str, Array]
+    baseline: str
+    score_name: str = "score"
+    greater_is_better: bool = True
+    unit: str = "repeats"
+    intervals: Mapping[str, tuple[float, float]] | None = None
+    standard_errors: Mapping[str, float] | None = None
 
     @classmethod
     def from_scores(
@@ -128,7 +142,7 @@ class ComparisonDisplay:
         display : ComparisonDisplay
             What was drawn.
         """
-        baseline, differences = pair(scores, baseline)
+        baseline, differences = _pair(scores, baseline)
         display = cls(
             differences=differences,
             baseline=baseline,
@@ -171,23 +185,27 @@ class ComparisonDisplay:
         display : ComparisonDisplay
             What was drawn.
         """
-        truth, kept = known_rows(y_true, unlabeled)
+        present, is_marker = split_marker(y_true, unlabeled, "y_true")
+        classes = np.unique(present).tolist()
+        if is_marker.any() and len(classes) < 2:
+            raise ValueError(
+                f"y_true must label rows of at least 2 classes, got {classes or 'none'} besides "
+                f"{is_marker.sum()} of {len(is_marker)} rows that {plain(unlabeled)!r} marks as "
+                "unlabeled: pass unlabeled=None if it is one of your classes."
+            )
         for name, predicted in y_pred.items():
-            if np.shape(predicted) != kept.shape:
+            if np.shape(predicted) != is_marker.shape:
                 raise ValueError(
-                    f"y_pred must hold the predicted class of each of the {len(kept)} rows of "
+                    f"y_pred must hold the predicted class of each of the {len(is_marker)} rows of "
                     f"y_true; {name!r} has shape {np.shape(predicted)}."
                 )
-        errors = {name: np.asarray(one)[kept] != truth for name, one in y_pred.items()}
-        return cls.from_scores(
-            errors,
-            baseline=baseline,
-            score_name="error",
-            greater_is_better=False,
-            unit="rows",
-            ax=ax,
-            **kwargs,
-        )
+        errors = {name: np.asarray(one)[~is_marker] != present for name, one in y_pred.items()}
+        settings: dict[str, Any] = {
+            "score_name": "error",
+            "greater_is_better": False,
+            "unit": "rows",
+        }
+        return cls.from_scores(errors, baseline=baseline, ax=ax, **settings, **kwargs)
 
     @classmethod
     def from_estimator(
@@ -241,25 +259,36 @@ class ComparisonDisplay:
         display : ComparisonDisplay
             What was drawn.
         """
-        check_matplotlib()
+        _look.import_matplotlib()
         if not isinstance(estimator, Mapping) or len(estimator) < 2:
             raise ValueError("estimator must be a dict of at least 2 classifiers, by name.")
-        found = cross_validate_all(
-            estimator, X, y, cv, n_repeats, random_state, scoring=scoring, n_jobs=n_jobs
-        )
+        marker = marker_of(next(iter(estimator.values())))
+        is_repeated = is_whole(cv)
+        if is_repeated:
+            seed = int(check_random_state(random_state).randint(LARGEST_SEED))
+            cv = SemiSupervisedKFold(cv, n_repeats=n_repeats, unlabeled=marker, random_state=seed)
+        splits = list(check_cv(cv).split(X, y))
+        # Unlabeled rows are the same in every split: only labeled ones make splits differ.
+        is_labeled = ~split_marker(y, marker)[1]
+        ratio = float(np.mean([len(test) / is_labeled[train].sum() for train, test in splits]))
+        scores: dict[str, AnyArray] = {
+            str(name): cross_validate(one, X, y, cv=splits, scoring=scoring, n_jobs=n_jobs)[
+                "test_score"
+            ]
+            for name, one in estimator.items()
+        }
+        baseline, differences = _pair(scores, baseline)
+        if is_repeated:
+            scores = {k: one.reshape(n_repeats, -1).mean(axis=1) for k, one in scores.items()}
         level = kwargs.get("confidence", _CONFIDENCE)
-        baseline, differences = pair(found.scores, baseline)
         display = cls(
-            differences=pair(found.of_units(), baseline)[1],
+            differences=_pair(scores, baseline)[1],
             baseline=baseline,
             score_name=scoring if isinstance(scoring, str) else "accuracy",
-            unit="splits" if found.n_repeats is None else "repeats",
-            intervals={
-                name: mean_interval(one, level, found.ratio) for name, one in differences.items()
-            },
+            unit="repeats" if is_repeated else "splits",
+            intervals={k: mean_interval(one, level, ratio) for k, one in differences.items()},
             standard_errors={
-                name: corrected_standard_error(one, found.ratio)
-                for name, one in differences.items()
+                k: corrected_standard_error(one, ratio) for k, one in differences.items()
             },
         )
         return display.plot(ax=ax, **kwargs)
@@ -281,7 +310,7 @@ class ComparisonDisplay:
         confidence : float, default=0.95
             Level of the intervals, unless they were given.
         dots : bool, default=None
-            Whether to draw the single differences; None: where they are few enough to tell apart.
+            Whether to draw the single differences; None: if they are few and distinct.
         **kwargs : dict
             Passed to ``Axes.plot`` for the dots of the means.
 
@@ -290,22 +319,22 @@ class ComparisonDisplay:
         display : ComparisonDisplay
             Itself.
         """
-        ax = axes_for(ax, 5.6, 1.1 + 0.5 * len(self.differences))
+        ax = _look.axes_for(ax, 5.6, 1.1 + 0.5 * len(self.differences))
         self.ax_, self.figure_ = ax, ax.figure
         self.differences_ = {
             name: PairedDifference(np.asarray(values), self.greater_is_better)
             for name, values in self.differences.items()
         }
-        self.methods_ = sorted(self.differences_, key=lambda name: -self.differences_[name].gain)
+        sign = -1 if self.greater_is_better else 1
+        self.methods_ = sorted(self.differences_, key=lambda k: sign * self.differences_[k].mean)
         ax.axvline(0, color=foreground(), linewidth=0.8, zorder=1)
-        styles = method_lines(self.methods_)
-        dots = any(map(_can_be_told_apart, self.differences.values())) if dots is None else dots
+        styles = _look.method_styles(self.methods_)
+        dots = any(map(_are_distinct, self.differences.values())) if dots is None else dots
         for place, name in enumerate(self.methods_):
             if dots:
                 self._draw_dots(place, name)
-            style = {"color": styles[name]["color"], **kwargs}
-            self._draw_mean(place, name, confidence, style)
-        self._draw_words()
+            self._draw_mean(place, name, confidence, {"color": styles[name]["color"], **kwargs})
+        self._draw_labels()
         return self
 
     def _draw_dots(self, place: int, name: str) -> None:
@@ -330,26 +359,14 @@ class ComparisonDisplay:
         style = {"linestyle": "none", "marker": "o", "markersize": 6.5, "zorder": 3, **style}
         self.ax_.plot([mean], [place], label=plain_text(name), **style)
 
-    def _draw_words(self) -> None:
+    def _draw_labels(self) -> None:
         ax = self.ax_
+        beside: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "annotation_clip": False}
+        beside["fontsize"] = LABEL_SIZE
         for place, name in enumerate(self.methods_):
-            ax.annotate(
-                f"{self.differences_[name].n_worse:,} of {len(self.differences[name]):,}",
-                xy=(1.02, place),
-                xycoords=("axes fraction", "data"),
-                va="center",
-                fontsize=LABEL_SIZE,
-                annotation_clip=False,
-            )
-        ax.annotate(
-            f"{self.unit}\nworse",
-            xy=(1.02, -0.62),
-            xycoords=("axes fraction", "data"),
-            va="bottom",
-            fontsize=LABEL_SIZE,
-            color=FAINT,
-            annotation_clip=False,
-        )
+            count = f"{self.differences_[name].n_worse:,} of {len(self.differences[name]):,}"
+            ax.annotate(count, xy=(1.02, place), va="center", **beside)
+        ax.annotate(f"{self.unit}\nworse", xy=(1.02, -0.62), va="bottom", color=FAINT, **beside)
         ax.set_yticks(range(len(self.methods_)), list(map(plain_text, self.methods_)))
         ax.set_ylim(len(self.methods_) - 0.4, -0.6)
         ax.tick_params(axis="y", length=0)
@@ -357,12 +374,37 @@ class ComparisonDisplay:
         ax.grid(axis="y", color=FAINT, linewidth=0.4, alpha=0.4)
         ax.set_axisbelow(True)
         ax.locator_params(axis="x", nbins=6)  # more numbers of four digits would touch
-        better, worse = "\N{LEFTWARDS ARROW} better", "worse \N{RIGHTWARDS ARROW}"
-        if self.greater_is_better:
-            better, worse = "\N{LEFTWARDS ARROW} worse", "better \N{RIGHTWARDS ARROW}"
-        name, baseline = readable(self.score_name), plain_text(self.baseline)
-        ax.set_xlabel(f"{name} minus that of {baseline}   ({better}, {worse})")
+        left, right = ("worse", "better") if self.greater_is_better else ("better", "worse")
+        directions = f"\N{LEFTWARDS ARROW} {left}, {right} \N{RIGHTWARDS ARROW}"
+        name, baseline = _look.readable(self.score_name), plain_text(self.baseline)
+        ax.set_xlabel(f"{name} minus that of {baseline}   ({directions})")
 
 
-def _can_be_told_apart(values: Array) -> bool:
+def _are_distinct(values: Array) -> bool:
     return len(values) <= _MANY and len(np.unique(values)) > 3
+
+
+def _pair(scores: Mapping[str, Any], baseline: str | None) -> tuple[str, dict[str, Array]]:
+    """The baseline, and by method the differences to it that are finite."""
+    values = {str(name): np.asarray(one, dtype=np.float64) for name, one in scores.items()}
+    if len(values) < 2:
+        raise ValueError(f"There must be at least 2 methods to compare, got {list(values)}.")
+    if baseline is None:
+        baseline = next(filter(_look.is_supervised, values), next(iter(values)))
+    if baseline not in values:
+        raise ValueError(f"baseline must be one of {list(values)}, got {baseline!r}.")
+    differences = {}
+    for name, one in values.items():
+        if one.ndim != 1 or len(one) != len(values[baseline]):
+            raise ValueError(
+                "scores must hold one number a repeat for every method, paired with the "
+                f"{len(values[baseline])} of {baseline!r}; {name!r} has shape {one.shape}."
+            )
+        if name != baseline:
+            difference = one - values[baseline]
+            differences[name] = difference[np.isfinite(difference)]
+            if differences[name].size == 0:
+                raise ValueError(
+                    f"{name!r} has no finite score in a repeat in which {baseline!r} has one."
+                )
+    return baseline, differences

@@ -1,8 +1,8 @@
-"""Passes over rows on a GPU that read every row once, by the kernels of ``kernels``.
+"""Passes over rows on a GPU that read every row once, by the Triton kernels of ``kernels``.
 
-An optional way to the sums of ``rows``: where torch and Triton are installed, the rows lie
-on a GPU in single or half precision, and there are not too many columns or classes. Everything else
-goes the other way, and so does everything after a kernel that could not be built.
+They apply where torch and Triton are installed, the rows are on a GPU in single or half precision,
+and there are not too many columns or classes. All other sums, and all after a kernel that could not
+be built, are formed block by block (``device.BlockPasses``).
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
-from ..._core.frame import Frame
-from ..._core.labelsums import LabelSums, LinearRule
-from ..._core.moments import Moments
-from ..._core.types import Array
-from ..progress import report
-from .devices import (
+from .._core.frame import Frame
+from .._core.labelsums import LabelSums, LinearRule
+from .._core.moments import Moments
+from .._core.types import Array
+from .base import Result
+from .device_sums import (
     boundary_scatter,
     from_parts,
     in_single,
@@ -29,9 +29,9 @@ from .devices import (
     lost_to_rounding,
     pairs,
 )
+from .passes import report
 
 _CHUNK_ROWS = 2048  # added up in single precision
-Result = TypeVar("Result")
 _WIDEST = 1024  # columns of a tile
 _WIDEST_SQUARE = 128  # columns whose squares fit into the registers
 _MOST_CLASSES = 32
@@ -41,41 +41,36 @@ _DTYPES = "torch.float32", "torch.float16", "torch.bfloat16"
 
 @dataclass(frozen=True)
 class Cut:
-    """Columns and rows of a tile, programs of a processor and their warps."""
+    """Columns and rows of a tile, programs per processor and their warps."""
 
     width: int
     tile: int
     per_processor: int
     warps: int
-    stages: int  # tiles on their way from memory
-
-    @property
-    def tiles(self) -> int:
-        """Tiles of a chunk."""
-        return _CHUNK_ROWS // self.tile
-
-    def n_chunks(self, n_rows: int) -> int:
-        """Chunks of so many rows."""
-        return -(-n_rows // _CHUNK_ROWS)
+    stages: int  # tiles being loaded
 
 
-def power_of_two(n: int) -> int:
-    """Next power of two >= n."""
-    return 1 << (n - 1).bit_length()
+def padded_to(n: int) -> int:
+    """Next power of two >= n, at least 16: the smallest side of a product of tiles."""
+    return max(16, 1 << (n - 1).bit_length())
+
+
+def n_chunks(X: Any) -> int:
+    return int(-(-X.shape[0] // _CHUNK_ROWS))
 
 
 def cut_rows(n_features: int, X: Any) -> Cut:
-    """For one score a row: small tiles, and several of them on their way from memory."""
-    width = max(16, power_of_two(n_features))
-    # Rows that do not begin at a multiple of 16 bytes come in small pieces: too many to have ahead.
+    """For one score a row: small tiles, of which several are being loaded."""
+    width = padded_to(n_features)
+    # Rows that do not begin at a multiple of 16 bytes load in small pieces, too many at a time.
     is_aligned = X.stride(0) * X.element_size() % 16 == 0
     tile = max(2, min(32, 2048 // width))
     return Cut(width, tile, 8, warps=4 if width <= 64 else 8, stages=4 if is_aligned else 1)
 
 
 def cut_squares(n_features: int, *, is_double: bool = False) -> Cut:
-    """For products of a tile with itself, whose sides must be 16 at least."""
-    width = max(16, power_of_two(n_features))
+    """For products of a tile with itself."""
+    width = padded_to(n_features)
     if width <= 32:
         return Cut(width, 32, per_processor=8, warps=2, stages=3)
     tile = 32 if is_double else 16
@@ -86,13 +81,13 @@ def cut_squares(n_features: int, *, is_double: bool = False) -> Cut:
 
 def cut_classes(n_features: int) -> Cut:
     """For products of a tile with the coefficients of many classes."""
-    width = max(16, power_of_two(n_features))
+    width = padded_to(n_features)
     tile, per_processor = (128, 4) if width <= 32 else (64, 2)
     return Cut(width, tile, per_processor, warps=4, stages=1)
 
 
 def can_fuse(X: Any) -> bool:
-    """Whether rows are in a place and of a kind that the kernels read."""
+    """Whether the kernels read rows of this device, dtype and layout."""
     if os.environ.get("ICLDA_FUSED") == "0" or not _has_kernels():
         return False
     tensor = _as_tensor(X)
@@ -205,7 +200,7 @@ class FusedPasses:
     def _two_classes(
         self, rule: LinearRule, frame: Frame, total: Array, *, curvature: bool
     ) -> LabelSums:
-        """``total``: weight and sum of all rows, of which the second class gets what is left."""
+        """``total``: weight and sum of all rows, of which the second class gets the rest."""
         d = self._n_features
         cut = cut_squares(d) if curvature else cut_rows(d, self._X)
         sums = self._zeros(cut, 3 + 2 * cut.width)
@@ -237,7 +232,7 @@ class FusedPasses:
 
     def _many_classes(self, rule: LinearRule, frame: Frame, *, curvature: bool) -> LabelSums:
         d, n_classes = rule.coef.shape
-        padded = max(16, power_of_two(n_classes))
+        padded = padded_to(n_classes)
         cut = cut_classes(d)
         sums, counts = self._zeros(cut, padded, cut.width), self._zeros(cut, 1 + padded)
         arrays = self._put(frame.origin, 1 / frame.scale, rule.coef, rule.intercept)
@@ -278,13 +273,13 @@ class FusedPasses:
                 X if weights is None else weights,
                 *arrays,
                 X.shape[0],
-                cut.n_chunks(X.shape[0]),
+                n_chunks(X),
                 *scalars,
                 FEATURES=X.shape[1],
                 STRIDE=X.stride(0),
                 WIDTH=cut.width,
                 TILE=cut.tile,
-                TILES=cut.tiles,
+                TILES=_CHUNK_ROWS // cut.tile,
                 STAGES=cut.stages,
                 HAS_WEIGHTS=weights is not None,
                 num_warps=cut.warps,
@@ -296,7 +291,7 @@ class FusedPasses:
         import torch
 
         X = self._X
-        n_programs = min(cut.n_chunks(X.shape[0]), cut.per_processor * _n_processors(X.device))
+        n_programs = min(n_chunks(X), cut.per_processor * _n_processors(X.device))
         return torch.zeros((n_programs, *shape), dtype=torch.float64, device=X.device)
 
     def _put(self, *arrays: Array, dtype: type[np.floating[Any]] = np.float32) -> list[Any]:

@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 from .._core.types import AnyArray, Array
 from .._statistics import finite_means
-from ._look import (
-    axes_for,
-    check_matplotlib,
-    is_supervised,
-    label_ends,
-    method_lines,
-    plain_text,
-    readable,
-)
-from ._rows import named, named_estimators
+from ..model_selection import semi_supervised_learning_curve
+from ..model_selection._learning_curve import LARGEST_SEED
+from . import _look
+from ._look import plain_text
+from ._shown_rows import by_name, estimators_by_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _ROW_NAMES = {"n_unlabeled": "Unlabeled rows", "n_labeled": "Labeled rows"}
-_LARGEST_SEED = 2**31 - 1
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class LearningCurveDisplay:
     """Mean score of one or several classifiers against the number of rows.
 
@@ -60,20 +57,11 @@ class LearningCurveDisplay:
         Names beside the ends of the lines.
     """
 
-    def __init__(
-        self,
-        *,
-        sizes: Mapping[str, AnyArray],
-        means: Mapping[str, Array],
-        standard_errors: Mapping[str, Array] | None = None,
-        varied: str = "n_unlabeled",
-        score_name: str = "score",
-    ) -> None:
-        self.sizes = sizes
-        self.means = means
-        self.standard_errors = standard_errors
-        self.varied = varied
-        self.score_name = score_name
+    sizes: Mapping[str, AnyArray]
+    means: Mapping[str, Array]
+    standard_errors: Mapping[str, Array] | None = None
+    varied: str = "n_unlabeled"
+    score_name: str = "score"
 
     @classmethod
     def from_curve(
@@ -102,7 +90,7 @@ class LearningCurveDisplay:
         display : LearningCurveDisplay
             What was drawn.
         """
-        curves = named(curve)
+        curves = by_name(curve)
         first = next(iter(curves.values()))
         for name, other in curves.items():
             if (other.varied, other.score_name) != (first.varied, first.score_name):
@@ -157,9 +145,9 @@ class LearningCurveDisplay:
         display : LearningCurveDisplay
             What was drawn.
         """
-        tables = {name: np.asarray(table, float) for name, table in named(scores).items()}
-        by_name = sizes if isinstance(sizes, Mapping) else dict.fromkeys(tables, sizes)
-        sizes = {name: np.asarray(by_name[name]) for name in tables}
+        tables = {name: np.asarray(table, float) for name, table in by_name(scores).items()}
+        given = sizes if isinstance(sizes, Mapping) else dict.fromkeys(tables, sizes)
+        sizes = {name: np.asarray(given[name]) for name in tables}
         for name, table in tables.items():
             if table.ndim != 2 or len(table) != len(sizes[name]):
                 raise ValueError(
@@ -220,15 +208,11 @@ class LearningCurveDisplay:
         display : LearningCurveDisplay
             What was drawn.
         """
-        from sklearn.utils import check_random_state
-
-        from ..model_selection import semi_supervised_learning_curve
-
-        check_matplotlib()
-        seed = int(check_random_state(random_state).randint(_LARGEST_SEED))
+        _look.import_matplotlib()
+        seed = int(check_random_state(random_state).randint(LARGEST_SEED))
         curves = {
             name: semi_supervised_learning_curve(one, X, y, random_state=seed, **kwargs)
-            for name, one in named_estimators(estimator).items()
+            for name, one in estimators_by_name(estimator).items()
         }
         return cls.from_curve(curves, as_error=as_error, ax=ax, **(line_kw or {}), fill_kw=fill_kw)
 
@@ -251,16 +235,16 @@ class LearningCurveDisplay:
         display : LearningCurveDisplay
             Itself.
         """
-        ax = axes_for(ax)
+        ax = _look.axes_for(ax)
         self.ax_, self.figure_ = ax, ax.figure
         self.lines_, self.bands_ = {}, {}
-        styles = method_lines(self.means)
+        styles = _look.method_styles(self.means)
         for name, mean in self.means.items():
             sizes, style = self.sizes[name], {"linewidth": 1.7, **styles[str(name)], **kwargs}
             error = None if self.standard_errors is None else self.standard_errors[name]
             if error is not None and np.isfinite(error).any():
                 # The reference is often flat, and its ink would lie over all other bands.
-                alpha = 0.07 if is_supervised(str(name)) else 0.13
+                alpha = 0.07 if _look.is_supervised(str(name)) else 0.13
                 band = {"color": style["color"], "alpha": alpha, "linewidth": 0, **(fill_kw or {})}
                 self.bands_[name] = ax.fill_between(sizes, mean - error, mean + error, **band)
             (self.lines_[name],) = ax.plot(
@@ -268,20 +252,19 @@ class LearningCurveDisplay:
             )
         _set_sizes(ax, np.unique(np.concatenate([np.asarray(s) for s in self.sizes.values()])))
         ax.set_xlabel(_ROW_NAMES.get(self.varied, self.varied))
-        ax.set_ylabel(readable(self.score_name))
-        ends = {str(name): _last(mean) for name, mean in self.means.items() if str(name)}
+        ax.set_ylabel(_look.readable(self.score_name))
+        ends = {
+            str(name): next(reversed(mean[np.isfinite(mean)].tolist()), 0.0)
+            for name, mean in self.means.items()
+            if str(name)
+        }
         colors = {str(name): line.get_color() for name, line in self.lines_.items()}
-        self.labels_ = label_ends(ax, ends, colors) if ends else []
+        self.labels_ = _look.label_ends(ax, ends, colors) if ends else []
         return self
 
 
-def _last(mean: Array) -> float:
-    finite = mean[np.isfinite(mean)]
-    return float(finite[-1]) if len(finite) else 0.0
-
-
 def _set_sizes(ax: Axes, sizes: AnyArray) -> None:
-    """A logarithmic axis where sizes span much, with 0 in its place, and ticks at the sizes."""
+    """An axis with ticks at the sizes; logarithmic, but for 0, if they span a factor of 8."""
     positive = sizes[sizes > 0]
     if len(positive) > 1 and positive.max() >= 8 * positive.min():
         if sizes.min() <= 0:

@@ -14,7 +14,7 @@ import triton.language as tl
 
 @triton.jit
 def _columns(ORIGIN, INVERSE, FEATURES: tl.constexpr, WIDTH: tl.constexpr):
-    """Numbers of the columns, which of them there are, their origins and inverse scales."""
+    """Indices of the columns, which of them exist, their origins and inverse scales."""
     cols = tl.arange(0, WIDTH)
     is_col = cols < FEATURES
     origin = tl.load(ORIGIN + cols, mask=is_col, other=0.0)
@@ -77,7 +77,7 @@ def moments(
             u = (x.to(tl.float64) - origin[None, :]) * inverse[None, :]
             weight = weight.to(tl.float64)
             sums += u * weight[:, None]
-            # One operand instead of two; without weights the root of 1 and 0 is what it is.
+            # One operand instead of two; without weights the entries are 0 and 1, their own roots.
             u *= (tl.sqrt(weight) if HAS_WEIGHTS else weight)[:, None]
             squares = tl.dot(tl.trans(u), u, squares, out_dtype=tl.float64)
         tl.store(into, tl.load(into) + squares)

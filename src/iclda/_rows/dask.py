@@ -1,0 +1,555 @@
+"""Rows on the workers of a Dask cluster: sums are formed and added up where the rows are.
+
+A pass is one graph: a task for every block, then a tree of sums in the order of the blocks. The
+result therefore does not depend on which worker did what, or how often. Only the total comes back.
+"""
+
+from __future__ import annotations
+
+import pickle
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from itertools import accumulate, pairwise
+from math import inf
+from numbers import Real
+from typing import Any, ClassVar
+from uuid import uuid4
+
+import numpy as np
+
+try:
+    import dask
+    from dask.core import flatten
+    from dask.delayed import Delayed, delayed
+except ImportError as error:
+    raise ImportError(
+        "Dask reads these rows, and is not installed: pip install 'iclda[dask]'."
+    ) from error
+
+from .._core.frame import Frame
+from .._core.labelsums import LabelSums, Rule, no_label_sums
+from .._core.moments import Moments, no_moments
+from .._core.types import AnyArray, Array
+from .base import (
+    BadRowsError,
+    Curvature,
+    Request,
+    WeightedRows,
+    check_names,
+    column_names,
+    sum_in_order,
+)
+from .dask_workers import (
+    BlockInfo,
+    Chosen,
+    Drawn,
+    Graph,
+    Look,
+    Workers,
+    apply_to_block,
+    call_unpickled,
+    join_drawn,
+    join_looks,
+    look,
+    read_block,
+    shares_of,
+    summarize,
+    sums_of,
+    take,
+    take_held,
+    workers_of,
+)
+from .passes import report
+
+_FAN_IN = 8  # results that one task puts together
+# Rows kept of blocks that are not kept themselves: several times a sample, of all blocks together.
+_HELD_ROWS = 100_000
+_LEAST_HELD = 256
+_MANY_BLOCKS, _SMALL_BLOCK = 256, 4_000_000  # more blocks, smaller on average, are slow
+_LOST = ("cancelled", "error", "lost")  # status of what a worker does not have
+
+Inputs = Mapping[int, Sequence[Any]]  # of tasks, by index of the block
+
+
+@dataclass(eq=False, repr=False)
+class DaskSource:
+    """A Dask collection or a list of loaders, with settings: see ``iclda.rows.from_dask``."""
+
+    _iclda_backend: ClassVar[str] = "dask"
+    source: Any
+    client: Any = None
+    persist: bool | None = None
+    retries: int = 2
+    timeout: float | None = 600.0
+    blocks: DaskBlocks | None = None  # once looked at, as long as this lives
+
+    def __repr__(self) -> str:
+        n_blocks = "" if not isinstance(self.source, list) else f"{len(self.source)} "
+        return f"<rows of {n_blocks}{_kind_of(self.source, 'source')}>"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.source, (list, tuple)):
+            self.source = list(self.source)
+            _check_loaders(self.source)
+        elif not hasattr(self.source, "to_delayed") and not isinstance(self.source, Delayed):
+            raise TypeError(
+                "source must be a Dask array, a Dask dataframe, or a list of loaders, got "
+                f"{type(self.source).__name__}. Rows in memory are passed to a classifier as they "
+                "are; dask.array.from_array cuts them into blocks for the workers of a cluster."
+            )
+        else:
+            _kind_of(self.source, "source")
+        if not isinstance(self.retries, (int, np.integer)) or self.retries < 0:
+            raise ValueError(f"retries must be an integer, 0 or more, got {self.retries!r}.")
+        timeout = self.timeout
+        if timeout is not None and not (isinstance(timeout, Real) and 0 < float(timeout) < inf):
+            raise ValueError(
+                f"timeout must be a positive number of seconds, or None, got {timeout!r}."
+            )
+        if self.persist not in (None, True, False):
+            raise ValueError(f"persist must be True, False or None, got {self.persist!r}.")
+        if self.client is not None and not hasattr(self.client, "asynchronous"):
+            raise TypeError(
+                f"client must be a distributed.Client, or None, got {type(self.client).__name__}: "
+                "pass distributed.Client(address)."
+            )
+
+
+def open_rows(
+    X: Any, request: Request, weights: Array | None = None, is_member: AnyArray | None = None
+) -> DaskRows:
+    """Rows of a Dask array or dataframe, or of loaders. Blocks are looked at the first time."""
+    if not isinstance(X, DaskSource):
+        _kind_of(X, request.name)
+        X = DaskSource(X)
+    workers = workers_of(X.client, X.retries, X.timeout)
+    if not _is_open(X, workers, request):
+        blocks = _blocks_of(X.source, request)
+        blocks.open(workers, request.name, X.persist)
+        X.blocks = blocks
+    assert X.blocks is not None
+    _check_features(X.blocks.width, X.blocks.feature_names, request)
+    rows = DaskRows(X.blocks, weights, is_member, request.n_threads)
+    rows.source = X
+    return rows
+
+
+def _is_open(source: DaskSource, workers: Workers, request: Request) -> bool:
+    """Whether its blocks were read, and their names, if found by reading, compared with these."""
+    blocks = source.blocks
+    if blocks is None or not blocks.is_alive(workers):
+        return False
+    names = _plain_names(request.feature_names)
+    is_compared = names in (None, blocks.expected, _plain_names(blocks.feature_names))
+    return is_compared or not isinstance(source.source, list)
+
+
+def apply_to_rows(X: Any, function: Callable[[Any], Any], request: Request) -> Any:
+    """A Dask array of results, not computed."""
+    rows = _array_of(X.source if isinstance(X, DaskSource) else X, request)
+    none = np.asarray(function(np.zeros((1, rows.shape[1]))))[:0]
+    shape: dict[str, Any] = {"drop_axis": 1, "chunks": (rows.chunks[0],)}
+    if none.ndim == 2:
+        shape = {"chunks": (rows.chunks[0], (none.shape[1],))}
+    info = BlockInfo(request.name, 0, request.n_features)
+    task = partial(apply_to_block, info=info, function=function, none=none)
+    return rows.map_blocks(task, dtype=none.dtype, meta=none, **shape)
+
+
+# What the user passes.
+
+
+def _kind_of(source: Any, name: str) -> str:
+    """Array, dataframe or loaders; TypeError for anything else, with what it must be."""
+    if isinstance(source, list):
+        return "loaders"
+    if not isinstance(source, Delayed) and hasattr(source, "to_delayed"):
+        if hasattr(source, "rechunk"):
+            return "array"
+        if hasattr(source, "columns") and source.ndim == 2:
+            return "dataframe"
+        if hasattr(source, "to_frame"):
+            raise TypeError(
+                f"{name} must be 2-d, rows x features, got a Dask {type(source).__name__}: pass "
+                f"{name}.to_frame(), a dataframe of one column."
+            )
+    raise TypeError(
+        f"{name} must be a Dask array, a Dask dataframe, or iclda.rows.from_dask(...) of one of "
+        f"them or of a list of loaders, got {type(source).__name__}."
+    )
+
+
+def _check_loaders(loaders: list[Any]) -> None:
+    if not loaders:
+        raise ValueError("source is an empty list: pass one loader for every block of rows.")
+    for i, loader in enumerate(loaders):
+        if not callable(loader):  # delayed objects are
+            raise TypeError(
+                f"source[{i}] must be a function without arguments or a delayed object, which "
+                f"returns a block of rows, got {type(loader).__name__}."
+            )
+
+
+def _check_array(array: Any, name: str) -> None:
+    if array.ndim != 2:
+        raise ValueError(f"{name} must be 2-d, rows x features, got shape {array.shape}.")
+    if np.isnan(array.shape[1]):
+        raise ValueError(
+            f"{name} has an unknown number of columns: call {name}.compute_chunk_sizes() first."
+        )
+    if len(array.chunks[1]) > 1:
+        raise ValueError(
+            f"{name} is cut along its columns, into {array.chunks[1]}, and every block must hold "
+            f"whole rows: pass {name}.rechunk({{1: -1}})."
+        )
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{name} must hold real numbers, got an array of {array.dtype}.")
+
+
+def _check_columns(source: Any, kind: str, request: Request) -> list[str] | None:
+    """Names of the columns of an array or dataframe, which must be those of the fit."""
+    if kind == "array":
+        _check_array(source, request.name)
+    names = None if kind == "array" else column_names(source)
+    _check_features(source.shape[1], names, request)
+    return names
+
+
+def _check_features(n_found: int, found: Sequence[str] | None, request: Request) -> None:
+    request.check_width(n_found)
+    if found is not None and request.feature_names is not None:
+        way_out = f"Pass {request.name}[feature_names_in_]."
+        check_names(found, request.feature_names, request.name, way_out)
+
+
+def _plain_names(names: AnyArray | Sequence[str] | None) -> tuple[str, ...] | None:
+    return None if names is None else tuple(map(str, names))
+
+
+def _blocks_of(source: Any, request: Request) -> DaskBlocks:
+    """The blocks of a source, whose columns must be those of the fit."""
+    kind = _kind_of(source, request.name)
+    if kind == "loaders":
+        graphs = [dict(one.__dask_graph__()) for one in source if isinstance(one, Delayed)]
+        graph = {key: task for part in graphs for key, task in part.items()}
+        inputs = [one.key if isinstance(one, Delayed) else one for one in source]
+        names = _plain_names(request.feature_names)
+        return DaskBlocks(inputs, graph, request.n_features, expected=names)
+    names_found = _check_columns(source, kind, request)
+    found = DaskBlocks([], {}, source.shape[1], names_found)
+    if kind == "array" and not np.isnan(source.shape[0]):
+        found.n_bytes = float(source.nbytes)
+    if kind == "array" and "distributed" in sys.modules:
+        graph = source.__dask_graph__()
+        blocks = [graph.get(key) for key in flatten(source.__dask_keys__())]
+        if all(isinstance(one, sys.modules["distributed"].Future) for one in blocks):
+            found.inputs, found.is_kept = blocks, True  # the user has persisted them
+            return found
+    # Of a dataframe with operations on it, dask.optimize gives keys that name other rows.
+    best = source.optimize() if hasattr(source, "optimize") else dask.optimize(source)[0]
+    found.inputs = list(flatten(best.__dask_keys__()))
+    found.graph = dict(best.__dask_graph__())
+    return found
+
+
+def _array_of(source: Any, request: Request) -> Any:
+    """A Dask array of the rows, not read."""
+    import dask.array
+
+    kind, n_features = _kind_of(source, request.name), request.n_features
+    assert n_features is not None
+    if kind != "loaders":
+        _check_columns(source, kind, request)
+    if kind == "array":
+        return source
+    parts = []
+    names = _plain_names(request.feature_names) if kind == "loaders" else None
+    for i, block in enumerate(source if kind == "loaders" else source.to_delayed()):
+        task = partial(read_block, info=BlockInfo(request.name, i, n_features, names=names))
+        is_delayed = isinstance(block, Delayed)
+        rows = delayed(task)(block) if is_delayed else delayed(partial(task, block))()
+        shape = (np.nan, n_features)
+        parts.append(dask.array.from_delayed(rows, shape, meta=np.empty((0, n_features))))
+    return dask.array.concatenate(parts, allow_unknown_chunksizes=True)
+
+
+# Passes.
+
+
+@dataclass(eq=False)
+class DaskBlocks:
+    """Blocks of a source. The workers keep them, or some rows of each, as long as this lives.
+
+    An input is a key of ``graph``, a loader, which is called where the task runs, a block, or the
+    future of one.
+    """
+
+    inputs: list[Any]
+    graph: Graph
+    n_features: int | None
+    feature_names: Sequence[str] | None = None
+    n_bytes: float | None = None
+    expected: tuple[str, ...] | None = None  # names of the fit, to compare blocks with
+    is_kept: bool = False  # the inputs are futures of the workers
+    # Once open:
+    workers: Any = None
+    infos: list[BlockInfo] = field(default_factory=list)
+    looked: list[Any] = field(default_factory=list)
+    n_held: int = 0  # rows of every block that ``looked`` holds; 0: the blocks are kept
+
+    @property
+    def width(self) -> int:
+        assert self.n_features is not None
+        return self.n_features
+
+    @cached_property
+    def offsets(self) -> AnyArray:
+        """Index of the first row of every block, then the number of all rows."""
+        return np.array([0, *accumulate(info.n_rows or 0 for info in self.infos)])
+
+    def is_alive(self, workers: Workers) -> bool:
+        """Whether these workers still have what they were to keep."""
+        kept = [*self.inputs, *self.looked]
+        is_lost = any(getattr(one, "status", None) in _LOST for one in kept)
+        return self.workers.client is workers.client and not is_lost
+
+    def open(self, workers: Workers, name: str, persist: bool | None) -> None:
+        """Read every block once, and have the workers keep it if there is room."""
+        self.workers = workers
+        self.infos = [
+            BlockInfo(name, i, self.n_features, names=self.expected)
+            for i in range(len(self.inputs))
+        ]
+        is_open = persist is None and not self.is_kept
+        is_kept = bool(persist)
+        if is_open and self.n_bytes is not None:
+            is_kept = workers.has_room(self.n_bytes)
+        self._look(is_kept=is_kept and not self.is_kept)
+        seen = {i: (one,) for i, one in enumerate(self.looked)}
+        looks, names = self.run(summarize, join_looks, seen)
+        _warn_of_small_blocks(looks, name)
+        self.n_features = self._check_alike(looks, name)
+        if all(one.names is not None or one.n_rows == 0 for one in looks):
+            self.feature_names = names or self.feature_names or self.expected
+        begins = accumulate((one.n_rows for one in looks), initial=0)
+        self.infos = [
+            BlockInfo(name, i, self.n_features, one.n_rows, begin)
+            for i, (one, begin) in enumerate(zip(looks, begins, strict=False))
+        ]
+        if is_open and self.n_bytes is None and workers.has_room(sum(one.n_bytes for one in looks)):
+            self._look(is_kept=True)
+
+    def _look(self, *, is_kept: bool) -> None:
+        """Have the workers read all blocks, and keep them, or some rows of each."""
+        n_blocks = len(self.inputs)
+        is_held = not (is_kept or self.is_kept)
+        self.n_held = max(_LEAST_HELD, _HELD_ROWS // n_blocks) if is_held else 0
+        blocks = {i: (block,) for i, block in enumerate(self.inputs)}
+        tasks = self._tasks(look, blocks, {"n_held": self.n_held, "is_kept": is_kept})
+        with self._naming_columns():
+            self.looked = self.workers.keep({**self.graph, **tasks}, list(tasks))
+        if is_kept:
+            self.inputs, self.graph, self.is_kept = self.looked, {}, True
+
+    def _check_alike(self, looks: Sequence[Look], name: str) -> int:
+        """Number of features, the same in all blocks; ValueError for a block that differs."""
+        filled = [i for i, one in enumerate(looks) if one.n_rows > 0]
+        if not filled:
+            if self.n_features is None:
+                raise ValueError(f"{name} has no rows in any of its {len(looks)} blocks.")
+            return self.n_features
+        first = looks[filled[0]]
+        for i in filled:
+            one, label = looks[i], self.infos[i].label
+            if (one.n_features, one.dtype) != (first.n_features, first.dtype):
+                raise ValueError(
+                    f"{label} has {one.n_features} columns of {np.dtype(one.dtype)}, and block "
+                    f"{filled[0]} has {first.n_features} of {np.dtype(first.dtype)}: give all "
+                    "blocks the same columns and dtype."
+                )
+            if one.names != first.names and None not in (one.names, first.names):
+                raise ValueError(
+                    f"The columns of {label} have other names, or another order, than those of "
+                    f"block {filled[0]}: give all blocks the same columns in the same order."
+                )
+        return first.n_features
+
+    def run(
+        self,
+        function: Callable[..., Any],
+        join: Callable[[Sequence[Any]], Any],
+        inputs: Inputs,
+        settings: Mapping[str, Any] | None = None,
+        own: Mapping[int, dict[str, Any]] | None = None,
+    ) -> Any:
+        """One pass: a task for every block, and results put together in the order of the blocks.
+
+        ``settings`` are those of all blocks, ``own`` those of one.
+        """
+        tasks = self._tasks(function, inputs, settings, own)
+        tree, total = _tree(join, list(tasks))
+        infos = [self.infos[i] for i in inputs]
+        n_all, n_done = sum(info.n_rows or 0 for info in infos), 0
+
+        def on_done(k: int) -> None:
+            nonlocal n_done
+            n_done += infos[k].n_rows or 0
+            report(n_done, n_all or None)
+
+        graph = {**self.graph, **tasks, **tree}
+        with self._naming_columns():
+            return self.workers.run(graph, list(tasks), total, lambda k: infos[k].label, on_done)
+
+    def _tasks(
+        self,
+        function: Callable[..., Any],
+        inputs: Inputs,
+        settings: Mapping[str, Any] | None = None,
+        own: Mapping[int, dict[str, Any]] | None = None,
+    ) -> Graph:
+        name = f"{function.__name__}-{uuid4().hex}"
+        common = pickle.dumps(settings or {})  # once for all blocks
+        graph = {}
+        for i, values in inputs.items():
+            mine = pickle.dumps({"info": self.infos[i], **({} if own is None else own[i])})
+            graph[name, i] = (call_unpickled, function, common, mine, *values)
+        return graph
+
+    @contextmanager
+    def _naming_columns(self) -> Iterator[None]:
+        try:
+            yield
+        except BadRowsError as error:
+            raise error.with_names(self.feature_names) from None
+
+
+def _tree(join: Callable[[Sequence[Any]], Any], keys: Sequence[Any]) -> tuple[Graph, Any]:
+    """Tasks that put results together, and the key of the last one.
+
+    They depend on nothing but the number of results: sums round alike every time.
+    """
+    name = f"{join.__name__}-{uuid4().hex}"
+    graph: Graph = {}
+    while True:
+        level = []
+        for i in range(0, len(keys), _FAN_IN):
+            level.append((name, len(graph)))
+            graph[level[-1]] = (join, list(keys[i : i + _FAN_IN]))
+        if len(level) == 1:
+            return graph, level[0]
+        keys = level
+
+
+def _warn_of_small_blocks(looks: Sequence[Look], name: str) -> None:
+    n_bytes = sum(one.n_bytes for one in looks) / len(looks)
+    if len(looks) > _MANY_BLOCKS and n_bytes < _SMALL_BLOCK:
+        warnings.warn(
+            f"{name} comes in {len(looks)} blocks of {n_bytes / 1e6:.2g} MB on average, and every "
+            "block costs about a millisecond a pass, whatever its size: larger ones, of 100 MB or "
+            f"more, are faster ({name}.rechunk of an array, {name}.repartition of a dataframe).",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
+def _join_lists(parts: Sequence[list[Any]]) -> list[Any]:
+    return [result for part in parts for result in part]
+
+
+class DaskRows(WeightedRows):
+    """All rows of a source, or those that ``is_member`` marks."""
+
+    def __init__(
+        self, blocks: DaskBlocks, weights: Array | None, is_member: AnyArray | None, n_threads: int
+    ) -> None:
+        super().__init__(int(blocks.offsets[-1]), blocks.width, weights, is_member)
+        self.feature_names = blocks.feature_names
+        self._blocks = blocks
+        self._n_threads = n_threads
+
+    def moments(self, frame: Frame) -> Moments:
+        found: Moments | None = self._sums(frame=frame)
+        return no_moments(self.n_features) if found is None else found
+
+    def label_sums(
+        self, rule: Rule, frame: Frame, centers: Array | None = None, *, curvature: Curvature = 0
+    ) -> LabelSums:
+        found: LabelSums | None = self._sums(
+            rule=rule, frame=frame, centers=centers, curvature=curvature
+        )
+        return no_label_sums(rule.n_classes, self.n_features) if found is None else found
+
+    def _sums(self, **arguments: Any) -> Any:
+        """Sums over all blocks; None if there are no rows."""
+        if not self._inputs:
+            return None
+        settings = {"n_threads": self._n_threads, "arguments": arguments}
+        return self._blocks.run(sums_of, sum_in_order, self._inputs, settings)
+
+    def responsibilities(self, rule: Rule, frame: Frame) -> Array:
+        if self.n_rows == 0:
+            return np.zeros((0, rule.n_classes))
+        settings = {"arguments": {"rule": rule, "frame": frame}}
+        return np.concatenate(self._blocks.run(shares_of, _join_lists, self._inputs, settings))
+
+    def _draw(self, n: int, seed: int) -> tuple[AnyArray, AnyArray]:
+        if self.n_rows == 0:
+            return np.zeros((0, self.n_features)), np.zeros(0, dtype=np.int64)
+        chosen = self._random_members(n, seed)
+        is_held = self._blocks.n_held > 0 and n < self.n_rows
+        index, rows = (is_held and self._take_held(chosen)) or self._take(chosen)
+        return rows, index
+
+    def _take(self, index: AnyArray) -> Drawn:
+        """The rows with these indices."""
+        offsets = self._blocks.offsets
+        own = {
+            i: {"positions": index[begin:end] - offsets[i]}
+            for i, (begin, end) in enumerate(pairwise(np.searchsorted(index, offsets).tolist()))
+            if begin < end
+        }
+        blocks = {i: (self._blocks.inputs[i],) for i in own}
+        drawn: Drawn = self._blocks.run(take, join_drawn, blocks, own=own)
+        return drawn
+
+    def _take_held(self, index: AnyArray) -> Drawn | None:
+        """As many rows of every block as these are, without reading it; None if too few are held.
+
+        Few of the rows held are members where few of all rows are.
+        """
+        counts = np.diff(np.searchsorted(index, self._blocks.offsets))
+        if counts.max() > self._blocks.n_held:
+            return None
+        own = {i: {"n": counts[i]} for i in np.flatnonzero(counts).tolist()}
+        held = {i: (self._blocks.looked[i], self._chosen[i]) for i in own}
+        drawn: Drawn = self._blocks.run(take_held, join_drawn, held, own=own)
+        return drawn if len(drawn[0]) == len(index) else None
+
+    @cached_property
+    def _inputs(self) -> dict[int, Sequence[Any]]:
+        """Blocks that hold members, each with weights and membership of its rows."""
+        return {
+            i: (self._blocks.inputs[i], self._chosen[i])
+            for i, (begin, end) in enumerate(pairwise(self._blocks.offsets))
+            if begin < end and (self._is_member is None or self._is_member[begin:end].any())
+        }
+
+    @cached_property
+    def _chosen(self) -> list[Any]:
+        """Weights and membership of the rows of every block, on the workers."""
+        spans = list(pairwise(self._blocks.offsets.tolist()))
+        if self._weights is None and self._is_member is None:
+            return [None] * len(spans)
+        name = f"chosen-{uuid4().hex}"
+        graph = {}
+        for i, (begin, end) in enumerate(spans):
+            weights = None if self._weights is None else self._weights[begin:end]
+            is_member = None if self._is_member is None else self._is_member[begin:end]
+            bits = None if is_member is None else np.packbits(is_member)
+            graph[name, i] = (Chosen, weights, bits, end - begin)
+        chosen: list[Any] = self._blocks.workers.keep(graph, list(graph))
+        return chosen

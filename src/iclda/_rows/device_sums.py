@@ -1,0 +1,289 @@
+"""Where an array lives, and sums of one block of rows formed there, whatever its library.
+
+The array API twin of ``_core.labelsums``.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from itertools import combinations_with_replacement
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace, device, is_jax_namespace
+
+from .._core.boundary import HARD, mapped_curvature
+from .._core.frame import Frame
+from .._core.labelsums import (
+    GivenLabels,
+    LabelSums,
+    LexicographicRule,
+    LinearRule,
+    Rule,
+    lexicographic_shares,
+)
+from .._core.types import AnyArray, Array
+
+_CPU = ("cpu", "TFRT_CPU", "CPU_DEVICE")
+_SINGLE = float(np.finfo(np.float32).eps / np.finfo(np.float64).eps)
+_CHUNK = 512  # rows of one product where there is no double precision
+
+
+@dataclass(frozen=True)
+class Place:
+    """A namespace of array functions, a device, and the dtype that sums are formed in."""
+
+    xp: Any
+    device: Any
+    dtype: Any  # float64 where the device has it
+
+    @property
+    def is_double(self) -> bool:
+        return bool(self.dtype == self.xp.float64)
+
+    @property
+    def is_cpu(self) -> bool:
+        return str(self.device).startswith(_CPU)
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether every new shape of an array costs a compilation, as with JAX."""
+        return bool(is_jax_namespace(self.xp))
+
+    @property
+    def host_dtype(self) -> type[np.floating[Any]]:
+        """NumPy's name of the dtype of the sums."""
+        return np.float64 if self.is_double else np.float32
+
+    def put(self, array: AnyArray) -> Any:
+        """Real numbers from memory, in the dtype of the sums."""
+        return self.put_as_is(np.asarray(array, dtype=self.host_dtype))
+
+    def put_as_is(self, array: AnyArray) -> Any:
+        """An array from memory, in its own dtype."""
+        return self.xp.asarray(np.ascontiguousarray(array), device=self.device)
+
+    def exactly(self) -> AbstractContextManager[Any]:
+        """A context in which products keep all digits of their dtype: by default JAX rounds."""
+        if self.is_compiled:
+            import jax
+
+            return jax.default_matmul_precision("highest")  # type: ignore[no-any-return]
+        return nullcontext()
+
+
+def place_of(X: Any) -> Place:
+    xp, where = array_namespace(X), device(X)
+    has_double = False
+    if not str(where).startswith("mps"):  # torch lists float64 there, and then refuses it
+        dtypes = xp.__array_namespace_info__().dtypes(device=where, kind="real floating")
+        has_double = "float64" in dtypes
+    return Place(xp, where, xp.float64 if has_double else xp.float32)
+
+
+def to_host(array: Any) -> AnyArray:
+    """An array of any library as one of NumPy."""
+    if isinstance(array, np.ndarray):
+        return array
+    if hasattr(array, "detach"):  # torch
+        array = array.detach().cpu().resolve_conj()
+        return np.asarray(array.float() if str(array.dtype) == "torch.bfloat16" else array)
+    if hasattr(array, "get"):  # CuPy
+        return np.asarray(array.get())
+    xp = array_namespace(array)
+    if hasattr(xp, "Device"):  # array-api-strict allows only its CPU to be read
+        array = xp.asarray(array, device=xp.Device("CPU_DEVICE"))
+    return np.asarray(array)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether a device has no room left."""
+    torch = sys.modules.get("torch")
+    if isinstance(error, MemoryError):  # NumPy, CuPy
+        return True
+    if torch is not None and isinstance(error, torch.cuda.OutOfMemoryError):
+        return True
+    # XLA, the CUDA runtime and Metal raise RuntimeError for everything; the status is in the text.
+    statuses = "RESOURCE_EXHAUSTED", "out of memory"
+    return isinstance(error, RuntimeError) and any(status in str(error) for status in statuses)
+
+
+@dataclass(frozen=True)
+class DeviceBlock:
+    """Rows in frame coordinates, their weights, and which of all rows they are."""
+
+    place: Place
+    rows: Any  # (n, d), in the dtype of the place
+    weights: Any  # (n,), or None
+    index: slice
+
+    def _weigh(self, columns: Any) -> Any:
+        """Columns (n, p) times the weights."""
+        return columns if self.weights is None else columns * self.weights[:, None]
+
+    def _weights(self) -> Any:
+        """(n, 1)."""
+        xp, place = self.place.xp, self.place
+        return self._weigh(xp.ones((self.rows.shape[0], 1), dtype=place.dtype, device=place.device))
+
+    def moments(self) -> list[Any]:
+        """Weighted sums of 1, u and u u': (1, 1), (1, d), (d, d)."""
+        return self._moments_by(self.rows, self._weights())
+
+    def _moments_by(self, rows: Any, weights: Any) -> list[Any]:
+        return [
+            self.place.xp.sum(weights, keepdims=True),
+            self._product(weights, rows),
+            self._product(weights * rows, rows),
+        ]
+
+    def _product(self, left: Any, right: Any) -> Any:
+        """(p, q): left' right. Single precision keeps its digits over few rows only."""
+        xp, n_rows = self.place.xp, left.shape[0]
+        if self.place.is_double or n_rows <= _CHUNK:
+            return xp.matmul(left.T, right)
+        n_whole = n_rows // _CHUNK * _CHUNK
+        chunks = [xp.reshape(a[:n_whole, :], (-1, _CHUNK, a.shape[1])) for a in (left, right)]
+        whole = xp.sum(xp.matmul(xp.matrix_transpose(chunks[0]), chunks[1]), axis=0)
+        return whole + xp.matmul(left[n_whole:, :].T, right[n_whole:, :])
+
+    def shares(self, rule: Rule) -> tuple[Any, Any]:
+        """(n, K) shares and (n,) log-sum-exp of the scores under a rule for rows in the frame."""
+        place, xp = self.place, self.place.xp
+        if isinstance(rule, LinearRule):
+            return self._linear_shares(rule)
+        if isinstance(rule, LexicographicRule):
+            first, second = self._scores(rule.first), self._scores(rule.second)
+            found = lexicographic_shares(first, second, rule.margin, xp, axis=1)
+        elif isinstance(rule, GivenLabels):
+            labels = rule.labels[self.index]
+            if labels.ndim == 2:
+                found = place.put(labels)
+            else:
+                found = self._one_hot(place.put_as_is(labels), rule.n_classes)
+        else:
+            raise TypeError(f"{type(rule).__name__} labels no rows on a device.")
+        return found, xp.zeros_like(found[:, 0])
+
+    def _scores(self, rule: LinearRule) -> Any:
+        place = self.place
+        return place.xp.matmul(self.rows, place.put(rule.coef)) + place.put(rule.intercept)
+
+    def _linear_shares(self, rule: LinearRule) -> tuple[Any, Any]:
+        xp, scores = self.place.xp, self._scores(rule)
+        top = xp.max(scores, axis=1)
+        if rule.is_soft:
+            found = xp.exp(scores - top[:, None])
+            total = xp.sum(found, axis=1)
+            return found / total[:, None], top + xp.log(total)
+        if rule.n_classes == 2:
+            is_first = xp.astype(scores[:, 0] - scores[:, 1] >= -rule.tie, self.place.dtype)
+            return xp.stack([is_first, 1 - is_first], axis=1), top
+        return self._one_hot(xp.argmax(scores, axis=1), rule.n_classes), top
+
+    def _one_hot(self, codes: Any, n_classes: int) -> Any:
+        xp, place = self.place.xp, self.place
+        every = xp.arange(n_classes, dtype=codes.dtype, device=place.device)
+        return xp.astype(codes[:, None] == every[None, :], place.dtype)
+
+    def class_sums(self, shares: Any, log_sums: Any) -> list[Any]:
+        """Weights (1, K) and sums (K, d) of the classes, by shares; sum of log-sum-exp (1, 1)."""
+        weights = self._weights()
+        return [
+            self._product(weights, shares),
+            self._product(self._weigh(shares), self.rows),
+            self._product(weights, log_sums[:, None]),
+        ]
+
+    def scatter_about(self, shares: Any, centers: Array) -> Any:
+        """(d, d): scatter about the centers of the classes, by shares."""
+        total = 0
+        for k, center in enumerate(centers):
+            deviations = self.rows - self.place.put(center)
+            weighted = self._weigh(shares[:, k : k + 1]) * deviations
+            total = total + self._product(weighted, deviations)
+        return total
+
+    def boundary_parts(self, shares: Any) -> list[Any]:
+        """Sums of 1, u and u u' by the entries of diag g - g g', for each of ``pairs`` in turn."""
+        xp = self.place.xp
+        parts = []
+        for j, k in pairs(shares.shape[1]):
+            spread = shares[:, k] * (1 - shares[:, k] if j == k else shares[:, j])
+            rows, weights = self.rows, self._weigh(spread[:, None])
+            if not self.place.is_compiled:
+                # Few rows lie between any two classes: most add nothing but rounding.
+                near = xp.nonzero(spread > HARD)[0]
+                rows, weights = xp.take(rows, near, axis=0), xp.take(weights, near, axis=0)
+            parts += self._moments_by(rows, weights)
+        return parts
+
+
+def pairs(n_classes: int) -> list[tuple[int, int]]:
+    """Pairs of classes without the last one, whose share is the rest."""
+    return list(combinations_with_replacement(range(n_classes - 1), 2))
+
+
+def from_parts(weight: Array, sums: Array, squares: Array) -> Array:
+    """(1 + d, 1 + d): sum of (1, u)(1, u)' from those of 1, u and u u'."""
+    sums = sums.ravel()
+    return np.block([[weight.reshape(1, 1), sums[None]], [sums[:, None], squares]])
+
+
+def boundary_scatter(parts: list[Array], n_classes: int) -> Array:
+    """(K - 1, 1 + d, K - 1, 1 + d), as that of ``_core.labelsums``, from a part for each pair."""
+    width = len(parts[0])
+    scatter = np.empty((n_classes - 1, width, n_classes - 1, width))
+    for (j, k), part in zip(pairs(n_classes), parts, strict=True):
+        scatter[k, :, j] = scatter[j, :, k] = part if j == k else -part
+    return scatter
+
+
+# Single precision.
+
+
+def round_origin(frame: Frame) -> Frame:
+    """The frame that single precision can hold: rows less its origin lose no digits."""
+    return replace(frame, origin=frame.origin.astype(np.float32).astype(np.float64))
+
+
+def in_single(
+    label_sums: Callable[..., LabelSums],
+    rule: Rule,
+    frame: Frame,
+    centers: Array | None,
+    *,
+    curvature: bool,
+) -> LabelSums:
+    """Label sums by a function that computes in single precision.
+
+    Rounding errors of scores average out; that of the origin, which is common to all rows, does
+    not, and is corrected here. For the rule see ``lost_to_rounding``.
+    """
+    used = round_origin(frame)
+    offset = (used.origin - frame.origin) / frame.scale
+    if isinstance(rule, LinearRule):
+        rule = replace(rule.moved(offset), tie=_SINGLE * rule.tie)
+    if isinstance(rule, LexicographicRule):
+        first, second = rule.first.moved(offset), rule.second.moved(offset)
+        rule = replace(rule, first=first, second=second)
+    centers = None if centers is None else centers - offset
+    found = label_sums(rule, used, centers, curvature=curvature)
+    bend = found.curvature
+    return replace(
+        found,
+        sums=found.sums + found.counts[:, None] * offset,
+        curvature=None if bend is None else mapped_curvature(bend, offset, np.eye(len(offset))),
+    )
+
+
+def lost_to_rounding(rule: LinearRule, found: LabelSums) -> float:
+    """Change of the sum of log-sum-exp, whose slope is the class sums, by rounding the rule."""
+    coef = rule.coef - rule.coef.astype(np.float32)
+    is_finite = np.isfinite(rule.intercept)
+    intercept = np.where(is_finite, rule.intercept, 0.0)
+    intercept = intercept - intercept.astype(np.float32)
+    return float((coef.T * found.sums).sum() + intercept @ found.counts)

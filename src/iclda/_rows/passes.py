@@ -1,0 +1,200 @@
+"""What passes over rows share: threads that work on blocks in order, and reports of progress."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import cache
+from queue import Full, Queue
+from threading import Event, Thread
+from typing import Any, TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+AHEAD = 2  # results waiting for their turn, per thread; items read before they are needed
+_STOP_CHECK_S = 0.1  # seconds between two checks of the reader whether it is still needed
+_STOP_WAIT_S = 1.0  # seconds that a consumer who stops waits for the reader
+
+
+# Threads.
+
+
+def in_order(
+    function: Callable[[Item], Result], items: Iterable[Item], n_threads: int
+) -> Generator[Result, None, None]:
+    """Results of a function of every item, in the order of the items.
+
+    Sums of them therefore round alike for any number of threads. Only a few results wait at a time.
+    """
+    # BLAS threads within blocks would compete with these for the cores, and blocks are small.
+    with blas_threads().limit(limits=1, user_api="blas"):
+        if n_threads == 1:
+            yield from map(function, items)
+            return
+        waiting: deque[Future[Result]] = deque()
+        with ThreadPoolExecutor(n_threads) as pool:
+            for item in items:
+                waiting.append(pool.submit(function, item))
+                if len(waiting) > AHEAD * n_threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+
+
+def read_ahead(items: Iterator[Item]) -> Generator[Item, None, None]:
+    """The same items, read by another thread while the last ones are being processed.
+
+    An error of the reader is raised here, after the items before it. A consumer that stops early
+    stops the reader, which closes what it has open, without waiting long for a slow one, so
+    that Ctrl-C returns promptly.
+    """
+    queue: Queue[tuple[bool, Any]] = Queue(AHEAD)
+    is_stopped = Event()
+    reader = Thread(target=_read, args=(items, queue, is_stopped), daemon=True)
+    reader.start()
+    try:
+        while True:
+            is_item, value = queue.get()
+            if is_item:
+                yield value
+            elif value is None:
+                return
+            else:
+                raise value
+    finally:
+        is_stopped.set()
+        reader.join(_STOP_WAIT_S)
+
+
+def _read(items: Iterator[Any], queue: Queue[tuple[bool, Any]], is_stopped: Event) -> None:
+    last: tuple[bool, Any] = (False, None)
+    try:
+        for item in items:
+            if not _put(queue, (True, item), is_stopped):
+                break
+            del item  # not held here while the next one is read
+    except BaseException as error:
+        last = (False, error)
+    finally:
+        getattr(items, "close", lambda: None)()
+    _put(queue, last, is_stopped)
+
+
+def _put(queue: Queue[tuple[bool, Any]], message: tuple[bool, Any], is_stopped: Event) -> bool:
+    """Return False if the consumer has stopped."""
+    while not is_stopped.is_set():
+        try:
+            queue.put(message, timeout=_STOP_CHECK_S)
+        except Full:
+            continue
+        return True
+    return False
+
+
+@cache
+def blas_threads() -> Any:
+    """The object whose ``limit`` sets the number of BLAS threads in this process."""
+    from threadpoolctl import ThreadpoolController  # inspects all loaded libraries: once
+
+    return ThreadpoolController()
+
+
+# Progress.
+
+# Index of the pass; rows done; rows in all, None if that is not known yet.
+Callback = Callable[[int, int, "int | None"], None]
+
+
+@dataclass
+class PartOfPass:
+    """One source within a pass. A backend knows its own rows only, and does not count passes."""
+
+    n_pass: int | None  # 0: before the first pass; None: nothing is reported
+    n_before: int = 0  # rows of the sources before it
+    n_after: int | None = 0  # rows of the sources after it; None: not known yet
+    n_done: int = 0  # rows of this one
+
+
+_listeners: ContextVar[tuple[Callback, ...]] = ContextVar("_listeners", default=())
+_part: ContextVar[PartOfPass | None] = ContextVar("_part", default=None)
+
+
+def check_callback(callback: Any) -> None:
+    """Raise TypeError for what cannot be called, before anything is read."""
+    if not callable(callback):
+        raise TypeError(
+            "callback must be a function of the number of the pass, rows done, and all rows or "
+            f"None, got {callback!r}."
+        )
+
+
+@contextmanager
+def listen(callback: Callback) -> Iterator[None]:
+    """Have passes of this thread call ``callback``, beside those of surrounding blocks."""
+    token = _listeners.set((*_listeners.get(), callback))
+    try:
+        yield
+    finally:
+        _listeners.reset(token)
+
+
+@contextmanager
+def report_as(part: PartOfPass) -> Iterator[PartOfPass]:
+    """Report what is read here as this part of a pass."""
+    token = _part.set(part)
+    try:
+        yield part
+    finally:
+        _part.reset(token)
+
+
+def report(n_done: int, n_all: int | None) -> None:
+    """Call all listeners. To be called every few ten thousand rows, in the thread of fit."""
+    part = _part.get() or PartOfPass(0)
+    part.n_done = n_done
+    if part.n_pass is None:
+        return
+    if n_all is not None:
+        n_all = None if part.n_after is None else part.n_before + n_all + part.n_after
+    listeners = _listeners.get()
+    for i, callback in enumerate(listeners):
+        if callback not in listeners[:i]:  # one that listens twice is called once
+            callback(part.n_pass, part.n_before + n_done, n_all)
+
+
+class Passes:
+    """A callback for scikit-learn's ``set_callbacks``: reports progress within its fits.
+
+    Parameters
+    ----------
+    callback : callable
+        As that of ``iclda.rows.progress``. Searches with several processes send it to each of
+        them, so that it must be a function that can be pickled.
+    """
+
+    def __init__(self, callback: Callback) -> None:
+        check_callback(callback)
+        self.callback = callback
+
+    def setup(self, estimator: Any, context: Any) -> None:
+        """Nothing: what is kept here would have to be sent to other processes."""
+
+    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
+        """Listen, in the process and thread of this task."""
+        _listeners.set((*_listeners.get(), self.callback))
+
+    def on_fit_task_end(self, estimator: Any, context: Any) -> None:
+        """Stop listening, unless another task around this one continues."""
+        listeners = list(_listeners.get())
+        if self.callback in listeners:
+            listeners.remove(self.callback)
+        _listeners.set(tuple(listeners))
+
+    def teardown(self, estimator: Any, context: Any) -> None:
+        """Stop listening, even if tasks ended by an error."""
+        _listeners.set(tuple(one for one in _listeners.get() if one != self.callback))
