@@ -1,4 +1,4 @@
-"""Small problems: fits of the core functions on the benchmark sets, as the experiments do them."""
+"""Small problems: fits on the benchmark sets, as the experiments do them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import numpy as np
 from iclda._core.solvers.search import maximize_labeled_likelihood
 from iclda._core.solvers.supervised import labeled_log_likelihood
 from iclda.datasets import BENCHMARKS, Dataset, find_benchmark, load_benchmark
-from iclda.studies.cells import TABLES, Cell
-from iclda.studies.paper.methods import FITS, Training
-from iclda.studies.paper.splits import fold_split, n_labeled_of
+from iclda.studies.paper.fits import CellRows, fit_method, fold_split, n_labeled_of
+from iclda.studies.paper.published import TABLES
+from iclda.studies.store import Cell
 
 from .rows import Note, Row
 from .settings import Settings
@@ -43,12 +43,12 @@ def measure_sets(case: str, settings: Settings, clock: Clock) -> Iterator[Row | 
             yield _row_of_set(case, method, data, 1 if settings.is_quick else _N_SPLITS)
 
 
-def training_of(data: Dataset, fold: int) -> Training:
+def training_of(data: Dataset, fold: int) -> CellRows:
     """Rows of one split of the published tables, with nothing computed from them yet."""
     codes = np.unique(data.y, return_inverse=True)[1]
     cell = Cell(TABLES, data.name, 0, fold)
     split = fold_split(codes, n_labeled_of(data.X.shape[1]), 0, cell)
-    return Training(
+    return CellRows(
         X=data.X[split.labeled],
         codes=codes[split.labeled],
         X_unlabeled=data.X[split.unlabeled],
@@ -65,7 +65,7 @@ def _row_of_set(case: str, method: str, data: Dataset, n_splits: int) -> Row:
         seconds, unit, training = _alone(method, data, fold)
         alone.append(seconds)
         units.append(unit)
-        again = partial(FITS[method], training)
+        again = partial(fit_method, method, training)
         shared.append(statistics.median(seconds_of(again)[0] for _ in range(_N_RUNS)))
         qualities.append(_quality(method, training))
     return Row(
@@ -92,15 +92,15 @@ def _over_splits(qualities: list[dict[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _alone(method: str, data: Dataset, fold: int) -> tuple[float, float, Training]:
+def _alone(method: str, data: Dataset, fold: int) -> tuple[float, float, CellRows]:
     """Seconds of a fit that begins with rows, of X'X, and the problem last fitted."""
-    FITS[method](training_of(data, fold))  # what is loaded and cached on first use
+    fit_method(method, training_of(data, fold))  # what is loaded and cached on first use
     fresh = iter([training_of(data, fold) for _ in range(_N_RUNS)])
-    used: list[Training] = []
+    used: list[CellRows] = []
 
     def fit() -> Any:
         used.append(next(fresh))
-        return FITS[method](used[-1])
+        return fit_method(method, used[-1])
 
     X = training_of(data, fold).X_unlabeled
     units = partial(_products, X)
@@ -116,11 +116,11 @@ def _products(X: Any) -> None:
         X.T @ X
 
 
-def _quality(method: str, training: Training) -> dict[str, Any]:
+def _quality(method: str, training: CellRows) -> dict[str, Any]:
     """Of ICLDA: objective, certificate and passes, found outside the clock."""
     problem = training.problem
     if method != "ICLDA":
-        value = labeled_log_likelihood(FITS[method](training), problem.labeled)
+        value = labeled_log_likelihood(fit_method(method, training), problem.labeled)
         return {"objective": value / problem.labeled.weight}
     found = maximize_labeled_likelihood(problem, tol=1e-6, max_iter=200, n_starts=32, seed=0)
     return {

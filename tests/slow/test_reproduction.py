@@ -5,10 +5,10 @@ import math
 import pytest
 
 from iclda.datasets import BENCHMARKS, find_benchmark
-from iclda.studies.cells import METHODS, TABLES
-from iclda.studies.paper.study import STORE, Study, load_sets, run_study
-from iclda.studies.paper.tables import summarize
-from iclda.studies.store import Store
+from iclda.studies.paper.plan import Study, load_sets, run_study
+from iclda.studies.paper.published import TABLES
+from iclda.studies.paper.tables import summarize_tables
+from iclda.studies.store import STORE, Store
 
 
 @pytest.mark.slow
@@ -16,10 +16,10 @@ from iclda.studies.store import Store
 def test_every_published_cell_is_met(tmp_path):
     names = tuple(BENCHMARKS)
     sets = load_sets(names, None)
-    study = Study(out=tmp_path, tables=names, methods=METHODS, jobs=2, sets=sets)
+    study = Study(out=tmp_path, tables=names, jobs=2, sets=sets)
     run_study(study, lambda *progress: None)
     store = Store(tmp_path / STORE, read_only=True)
-    cells = summarize(store.rows(TABLES))
+    cells = summarize_tables(store.rows(TABLES))
     store.close()
     z = {(c.dataset, c.method, c.measure): c.z for c in cells if c.z is not None}
     assert len(z) == 120

@@ -1,13 +1,16 @@
 """Rows as a run would store them, drawn instead of fitted."""
 
+from dataclasses import replace
+
 import numpy as np
 
-from iclda.studies.cells import CURVES, METHODS, N_FOLDS, TABLES, Row
+from iclda.studies.paper.published import CURVES, METHOD_NAMES, N_FOLDS, TABLES
+from iclda.studies.store import FitResult
 
-ERRORS = dict(zip(METHODS, (0.30, 0.15, 0.26, 0.24, 0.50, 0.28, 0.25), strict=True))
+ERRORS = dict(zip(METHOD_NAMES, (0.30, 0.15, 0.26, 0.24, 0.50, 0.28, 0.25), strict=True))
 
 
-def table_rows(datasets=("WDBC",), methods=METHODS, repeats=4, seed=0, spread=0.02):
+def table_rows(datasets=("WDBC",), methods=METHOD_NAMES, repeats=4, seed=0, spread=0.02):
     rng = np.random.default_rng(seed)
     rows = []
     for dataset in datasets:
@@ -21,12 +24,22 @@ def table_rows(datasets=("WDBC",), methods=METHODS, repeats=4, seed=0, spread=0.
 
 def table_row(dataset, repeat, fold, method, error, nll, n_test=50, failure=None):
     sizes = 60, 500 - n_test - 60, n_test
-    return Row(
-        TABLES, dataset, repeat, fold, method, *sizes, error, nll, nll, 0.01, failure=failure
-    )
+    values = {"error": error, "nll": nll, "nll_labeled": nll} if failure is None else {}
+    key = TABLES, dataset, repeat, fold, method
+    return FitResult(*key, *sizes, values, 0.01, failure=failure)
 
 
-def curve_rows(dataset="Pima", methods=METHODS, sizes=(1, 2, 4, 8), repeats=5, seed=0):
+def replace_values(row, **values):
+    """The same row with other measures; None removes one."""
+    changed = {**row.values, **values}
+    return replace(row, values={name: v for name, v in changed.items() if v is not None})
+
+
+def fail(row, failure="Traceback"):
+    return replace(row, values={}, failure=failure)
+
+
+def curve_rows(dataset="Pima", methods=METHOD_NAMES, sizes=(1, 2, 4, 8), repeats=5, seed=0):
     rng = np.random.default_rng(seed)
     rows = []
     for n_unlabeled in sizes:
@@ -34,13 +47,14 @@ def curve_rows(dataset="Pima", methods=METHODS, sizes=(1, 2, 4, 8), repeats=5, s
             for method in methods:
                 error = ERRORS[method] + 0.02 * rng.normal()
                 nll = 31 + 10 * error
-                numbers = 18, n_unlabeled, 400, error, nll, nll - 1, 0.01
-                rows.append(Row(CURVES, dataset, repeat, n_unlabeled, method, *numbers))
+                values = {"error": error, "nll": nll, "nll_labeled": nll - 1}
+                key = CURVES, dataset, repeat, n_unlabeled, method
+                rows.append(FitResult(*key, 18, n_unlabeled, 400, values, 0.01))
     return rows
 
 
 def toy_panels():
-    from iclda.studies.paper.toy_panels import ToyPanel  # needs iclda[experiments]
+    from iclda.studies.paper.toy import ToyPanel  # needs iclda[experiments]
 
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 2))

@@ -1,14 +1,16 @@
 """Tables and results to compare with, made by hand."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from iclda.methods import find_method
-from iclda.studies.compare.cell_fits import FitResult, write_bins
+from iclda.studies.compare.cell_fits import write_bins
 from iclda.studies.compare.plan import COMPARISON, Contestant
 from iclda.studies.measures import bins_of
+from iclda.studies.store import FitResult
 from iclda.tabular import Source, Table
 
 
@@ -41,9 +43,14 @@ def result(method, repeat, fold, error, *, experiment=COMPARISON, n_test=5, **va
     n_wrong = round(error * n_test)
     codes = (np.arange(n_test) < n_wrong).astype(int)
     bins = write_bins(bins_of(np.tile([1.0, 0.0], (n_test, 1)), codes))
-    given = {"loss": 10 * error, "brier": error, "bins": bins, "n_labeled": 16, **values}
     key = (experiment, "table.csv", repeat, fold, method)
-    return FitResult(*key, error=error, n_test=n_test, **given)
+    measured = {"error": error, "loss": 10 * error, "brier": error, "bins": bins}
+    return FitResult(*key, values=measured, **{"n_labeled": 16, "n_test": n_test, **values})
+
+
+def changed(result, **values):
+    """The result with other values of measures."""
+    return replace(result, values={**result.values, **values})
 
 
 def results(**errors):

@@ -1,33 +1,105 @@
+"""The table of measures, and values of folds and repeats."""
+
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose
 
 from iclda.studies.measures import (
+    COMPARISON,
+    MEASURES,
+    PAPER,
+    Measure,
+    Predictions,
+    arrow,
     bins_of,
     brier_score,
     calibration_error,
+    evaluate,
+    paper_measures,
+    repeat_values,
+    verdict,
+)
+from iclda.studies.store import FitResult
+
+PROBABILITIES = np.array([[0.8, 0.2], [0.4, 0.6], [0.3, 0.7]])
+PREDICTIONS = Predictions(
+    truth=np.array([0, 0, 1]),
+    is_wrong=np.array([False, True, False]),
+    probabilities=PROBABILITIES,
+    log_likelihood=np.array([-1.0, -2.0, -3.0]),
+    log_likelihood_labeled=np.array([-4.0]),
 )
 
 RNG = np.random.default_rng(0)
-PROBABILITIES = RNG.dirichlet([1, 1, 1], 200)
+DRAWN = RNG.dirichlet([1, 1, 1], 200)
 CODES = RNG.integers(3, size=200)
 
 
+def test_names_are_unique_and_every_measure_belongs_to_a_study():
+    assert list(MEASURES) == [measure.name for measure in MEASURES.values()]
+    assert all(set(m.studies) <= {PAPER, COMPARISON} and m.studies for m in MEASURES.values())
+
+
+def test_measures_of_the_paper_have_its_names_and_values():
+    assert list(paper_measures()) == ["error", "nll", "nll_labeled"]
+    found = evaluate(PREDICTIONS, paper_measures())
+    assert found == pytest.approx({"error": 1 / 3, "nll": 2.0, "nll_labeled": 4.0})
+
+
+def test_a_classifier_without_a_density_has_no_loss():
+    bare = Predictions(PREDICTIONS.truth, PREDICTIONS.is_wrong, PROBABILITIES)
+    assert evaluate(bare, paper_measures()) == pytest.approx({"error": 1 / 3})
+
+
+def test_the_brier_score_agrees_with_a_computation_by_hand():
+    # (0.2^2 + 0.6^2 + 0.3^2) / 3
+    assert MEASURES["brier"].function(PREDICTIONS) == pytest.approx(0.49 / 3)
+
+
+def result(repeat, part, value, n_test=10, failure=None):
+    values = {} if value is None else {"error": value}
+    return FitResult("tables", "a", repeat, part, "LDA", 5, 50, n_test, values, failure=failure)
+
+
+def test_repeats_weigh_folds_by_test_rows_and_count_only_if_complete():
+    results = [result(0, 0, 0.1), result(0, 1, 0.4, n_test=20), result(1, 0, 0.2)]
+    results += [result(1, 1, float("nan")), result(2, 0, 0.2), result(2, 1, None, failure="x")]
+    assert repeat_values(results, "error", 2) == {0: pytest.approx(0.3)}
+
+
+@pytest.mark.parametrize(
+    ("lower_is_better", "difference", "found"),
+    [
+        (True, -0.1, ("better", "\N{BLACK DOWN-POINTING TRIANGLE}")),
+        (True, 0.1, ("worse", "\N{BLACK UP-POINTING TRIANGLE}")),
+        (False, 0.1, ("better", "\N{BLACK UP-POINTING TRIANGLE}")),
+        (False, -0.1, ("worse", "\N{BLACK DOWN-POINTING TRIANGLE}")),
+    ],
+)
+def test_verdicts_follow_the_direction_of_a_measure(lower_is_better, difference, found):
+    measure = Measure("m", "m", "M", "a measure", lower_is_better=lower_is_better)
+    said = verdict(difference, 0.01, measure)
+    assert (said, arrow(said, measure)) == found
+    assert verdict(difference, 0.05, measure) == ""
+    assert arrow("", measure) == ""
+
+
 def test_the_brier_score_of_sure_answers_is_the_error():
-    sure = np.eye(3)[PROBABILITIES.argmax(axis=1)]
+    sure = np.eye(3)[DRAWN.argmax(axis=1)]
     assert_allclose(brier_score(sure, CODES), np.mean(sure.argmax(axis=1) != CODES))
 
 
 def test_the_brier_score_of_two_classes_is_the_mean_squared_error_of_one_of_them():
-    share = PROBABILITIES[:, 0]
+    share = DRAWN[:, 0]
     both, codes = np.column_stack([1 - share, share]), CODES % 2
     assert_allclose(brier_score(both, codes), np.mean((share - codes) ** 2))
 
 
 def test_bins_hold_every_row():
-    bins = bins_of(PROBABILITIES, CODES)
+    bins = bins_of(DRAWN, CODES)
     assert bins[:, 0].sum() == 200
-    assert_allclose(bins[:, 1].sum(), PROBABILITIES.max(axis=1).sum())
-    assert bins[:, 2].sum() == (PROBABILITIES.argmax(axis=1) == CODES).sum()
+    assert_allclose(bins[:, 1].sum(), DRAWN.max(axis=1).sum())
+    assert bins[:, 2].sum() == (DRAWN.argmax(axis=1) == CODES).sum()
 
 
 def test_probabilities_that_come_true_as_often_as_they_say_are_calibrated():

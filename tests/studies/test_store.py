@@ -1,14 +1,15 @@
 import sqlite3
 import subprocess
 import sys
-from dataclasses import fields, replace
+from dataclasses import dataclass, field, replace
 
 import pytest
 
-from iclda.studies.cells import TABLES, Cell, Row
-from iclda.studies.store import Store, StoreError
+from iclda.studies.store import Cell, FitResult, Store, StoreError
 
-ROW = Row(TABLES, "a", 0, 0, "LDA", 10, 50, 7, 0.1, 1.5, 1.2, 0.01)
+TABLES = "tables"
+VALUES = {"error": 0.1, "nll": 1.5}
+ROW = FitResult(TABLES, "a", 0, 0, "LDA", 10, 50, 7, VALUES, 0.01)
 
 
 @pytest.fixture
@@ -24,27 +25,12 @@ def store(path):
 
 
 def test_rows_come_back_as_they_were(store, path):
-    failed = replace(ROW, method="ICLDA", error=None, nll=None, failure="Traceback: <b>&\n")
+    failed = replace(ROW, method="ICLDA", values={}, failure="Traceback: <b>&\n")
     store.add([ROW, failed])
     assert store.rows(TABLES) == [failed, ROW]
     store.close()
     again = Store(path)
     assert again.rows(TABLES) == [failed, ROW]
-    again.close()
-
-
-def test_rows_are_added_by_name_to_a_file_whose_columns_have_another_order(store, path):
-    store.close()
-    names = [field.name for field in fields(Row)]
-    connection = sqlite3.connect(path)
-    connection.executescript(
-        f"DROP TABLE rows; CREATE TABLE rows ({', '.join(reversed(names))}, "
-        "PRIMARY KEY (experiment, dataset, repeat, part, method))"
-    )
-    connection.close()
-    again = Store(path)
-    again.add([ROW])
-    assert again.rows(TABLES) == [ROW]
     again.close()
 
 
@@ -111,6 +97,55 @@ def test_a_damaged_store_is_named(store, path):
         Store(path).rows(TABLES)
 
 
+def test_the_store_of_another_study_is_refused(store, path):
+    store.note(kind="comparison")
+    store.close()
+    with pytest.raises(
+        StoreError, match=r"is a store of another study \(comparison\): use another"
+    ):
+        Store(path, kind="paper", read_only=True)
+    Store(path, kind="comparison", read_only=True).close()
+
+
+def make_earlier_store(path):
+    """A store as earlier versions made it: with a column for each measure that they had."""
+    path.parent.mkdir()
+    columns = (
+        "experiment, dataset, repeat, part, method, n_labeled, n_unlabeled, n_test, error, nll"
+    )
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
+    connection.execute(f"CREATE TABLE rows ({columns}, seconds, failure, seed, versions)")
+    values = (TABLES, "a", 0, 0, "LDA", 10, 50, 7, 0.1, 1.5, 0.01, None, 0, "")
+    connection.execute(f"INSERT INTO rows VALUES ({', '.join('?' * len(values))})", values)
+    connection.commit()
+    connection.close()
+
+
+def test_a_store_of_an_earlier_version_is_read_and_takes_new_measures(path):
+    make_earlier_store(path)
+    reader = Store(path, read_only=True)
+    assert reader.rows(TABLES) == [ROW]
+    reader.close()
+    store = Store(path)
+    new = replace(ROW, part=1, values={**VALUES, "brier": 0.05})
+    store.add([new])
+    assert store.rows(TABLES) == [ROW, new]
+    store.close()
+
+
+@dataclass(frozen=True)
+class Settings:
+    seed: int = 0
+    data: dict = field(default_factory=dict)
+
+
+def test_settings_are_read_as_a_dataclass_with_defaults_for_what_is_not_stored(store):
+    assert store.read_settings(Settings) == Settings()
+    store.note(seed=3, unknown_to_this_version=1)
+    assert store.read_settings(Settings) == Settings(seed=3)
+
+
 def test_a_place_where_nothing_can_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="file is a file: name a folder"):
@@ -126,11 +161,10 @@ def test_rows_are_kept_all_or_none(store):
 def test_a_killed_writer_leaves_whole_rows(path):
     script = f"""
 import itertools, pathlib
-from dataclasses import fields, replace
-from iclda.studies.cells import Row
-from iclda.studies.store import Store
+from dataclasses import replace
+from iclda.studies.store import FitResult, Store
 store = Store(pathlib.Path({str(path)!r}))
-row = Row("tables", "a", 0, 0, "LDA", 10, 50, 7, 0.1, 1.5, 1.2, 0.01)
+row = FitResult("tables", "a", 0, 0, "LDA", 10, 50, 7, dict(error=0.1), 0.01)
 for i in itertools.count():
     store.add([replace(row, repeat=i, part=k) for k in range(3)])
     if i == 20:

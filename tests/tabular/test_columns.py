@@ -5,7 +5,13 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from iclda.tabular.columns import kinds_of
+from iclda import SupervisedLDA
+from iclda.methods import find_method
+from iclda.model_files import OWN_TYPES, column_kinds, model_details, save_model
+from iclda.tabular import NumberEncoder, pipeline, preprocessing, read_table
+from iclda.tabular.columns import COLUMN_TYPES, ColumnType, kinds_of
+from iclda.tabular.fit_predict import fit_table, predict_file
+from iclda.tabular.summaries import fit_summary
 
 SERIES = {
     "floats": ([1.5, None], "number"),
@@ -98,3 +104,78 @@ def test_columns_need_names_of_their_own_that_are_text():
         kinds_of(pd.DataFrame(np.zeros((2, 2))))
     with pytest.raises(ValueError, match="'a' stands there twice"):
         kinds_of(pd.DataFrame(np.zeros((2, 2)), columns=["a", "a"]))
+
+
+class DayEncoder(NumberEncoder):
+    """Dates as days."""
+
+    def _kind(self, series):
+        return "date"
+
+    def _numbers(self, X):
+        return ((X - pd.Timestamp(0)) / pd.Timedelta(days=1)).to_numpy(dtype=np.float64)
+
+
+@pytest.fixture
+def dates():
+    """A type of column besides those of the package."""
+    kind = ColumnType(
+        "date",
+        lambda series: series.dtype.kind == "M",
+        step="dates",
+        encoder=DayEncoder(flagged="auto"),
+        arrow="timestamp[s]",
+        dtypes="M",
+        cell="a date",
+        cells="dates",
+        columns="dates",
+    )
+    COLUMN_TYPES.append(kind)
+    yield
+    COLUMN_TYPES.remove(kind)
+
+
+def visits(n=40):
+    days = pd.date_range("2024-01-01", periods=n).strftime("%Y-%m-%d").to_numpy(dtype=object)
+    days[5] = None
+    frame = pd.DataFrame({"visit": days, "age": np.random.default_rng(0).normal(size=n)})
+    classes = np.where(np.arange(n) < n // 2, "new", "old").astype(object)
+    return frame.assign(kind=np.where(np.arange(n) % 2, classes, None))
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_one_row_of_the_table_makes_a_column_type(tmp_path, dates, suffix):
+    data, frame = tmp_path / f"data.{suffix}", visits()
+    if suffix == "csv":
+        frame.to_csv(data, index=False)
+    else:
+        frame.assign(visit=pd.to_datetime(frame["visit"])).to_parquet(data)
+    table = read_table(data, target="kind")
+    model, about = fit_table(table, find_method("supervised"))
+    assert column_kinds(model) == {"visit": "date", "age": "number"}
+    encoded = model[:-1].transform(table.features)
+    assert encoded["visit"].tolist()[:2] == [19723.0, 19724.0]
+    counts = predict_file(model, column_kinds(model), data, tmp_path / "p.csv")
+    assert counts.filled == {"visit": 1}
+    found = pd.read_csv(tmp_path / "p.csv")["class"]
+    assert found.tolist() == model.predict(table.features).tolist()
+    trusted = [f"{DayEncoder.__module__}.{DayEncoder.__qualname__}"]
+    save_model(model, tmp_path / "m.skops", about=about, trusted=trusted)
+    lines = fit_summary(model_details(tmp_path / "m.skops"))
+    assert "It reads 2 columns: 1 of dates, 1 of numbers." in lines
+
+
+def test_cells_that_do_not_fit_a_new_type_are_named_with_their_row(tmp_path, dates):
+    frame = visits()
+    features = frame[["visit", "age"]].assign(visit=pd.to_datetime(frame["visit"]))
+    classes = np.where(np.arange(40) % 2, "new", "old").astype(object)
+    model = pipeline(preprocessing(features), SupervisedLDA()).fit(features, classes)
+    frame.loc[7, "visit"] = "soon"
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    with pytest.raises(ValueError, match="row 9, column 'visit': must hold a date, got 'soon'"):
+        predict_file(model, column_kinds(model), tmp_path / "data.csv", tmp_path / "p.csv")
+
+
+def test_model_files_may_hold_the_encoder_of_every_column_type():
+    encoders = {type(each.encoder) for each in COLUMN_TYPES}
+    assert {f"{each.__module__}.{each.__name__}" for each in encoders} <= OWN_TYPES

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._core.gaussian import Gaussians
+from .._core.problem import Problem
+from .._core.solvers.supervised import fit_labeled
 from .base import LinearGaussianClassifier
 
 
@@ -63,3 +66,6 @@ class SupervisedLDA(LinearGaussianClassifier):
         self.priors = priors
         self.shrinkage = shrinkage
         self.unlabeled = unlabeled
+
+    def _estimate(self, problem: Problem) -> Gaussians:
+        return fit_labeled(problem.frame, problem.labeled, problem.log_priors)[0]

@@ -46,9 +46,9 @@ def fit(
     with words.explained_errors():
         from ..methods import find_method, parse_shrinkage
         from ..model_files import check_can_save, model_details, save_model
+        from ..tabular import read_table
+        from ..tabular.fit_predict import fit_table
         from ..tabular.summaries import fit_summary
-        from ..tabular.table import read_table
-        from ..tabular.table_fit import fit_table
 
         chosen, priors = find_method(method), _priors(prior)
         shrunk = None if shrinkage is None else parse_shrinkage(shrinkage)
@@ -65,7 +65,7 @@ def fit(
                 drop=drop or (),
             )
         with _show_passes("Fitting", quiet):
-            fitted = fit_table(
+            fitted, about = fit_table(
                 table,
                 chosen,
                 missing=missing,
@@ -74,7 +74,7 @@ def fit(
                 seed=seed,
                 command=shlex.join(["iclda", *sys.argv[1:]]),
             )
-        save_model(fitted.model, out, about=words.all_in_options(fitted.about))
+        save_model(fitted, out, about=words.all_in_options(about))
         if not quiet:
             details = model_details(out)
             last = f"Wrote {out}."
@@ -98,8 +98,8 @@ def predict(
     """Predict class and probabilities of every row of a table of any size."""
     with words.explained_errors():
         from ..model_files import column_kinds, load_model
-        from ..tabular.prediction import predict_file
-        from ..tabular.summaries import predicted_summary
+        from ..tabular.fit_predict import predict_file
+        from ..tabular.summaries import prediction_summary
 
         fitted = load_model(model)
         kinds = column_kinds(fitted)
@@ -109,9 +109,9 @@ def predict(
                 "fit it to a data frame, or predict in Python by iclda.load_model."
             )
         with _show_share("Predicting", quiet) as advance:
-            done = predict_file(fitted, kinds, data, out, ids=id or (), advance=advance)
+            counts = predict_file(fitted, kinds, data, out, ids=id or (), advance=advance)
         if not quiet:
-            _print(predicted_summary(done, out))
+            _print(prediction_summary(counts, out))
 
 
 def show(

@@ -48,7 +48,7 @@ def reproduce(
     if not quiet:  # before anything else is imported, which takes seconds
         _announce(out, jobs, repeats, curve_repeats)
     with words.explained_errors(words.RESUMABLE):
-        from ..studies.paper.study import default_curves
+        from ..studies.paper.plan import default_curves
 
         chosen, names = _find_methods(methods), _find_benchmarks(datasets, data, quiet)
         _run_and_draw(
@@ -101,7 +101,8 @@ def curves(
     """Error and loss against the number of unlabeled rows."""
     with words.explained_errors(words.RESUMABLE):
         from ..datasets import BENCHMARKS
-        from ..studies.paper.study import TOYS, choose, default_curves
+        from ..studies.paper.plan import choose, default_curves
+        from ..studies.paper.published import TOYS
 
         if datasets is None:
             names = default_curves(_find_benchmarks(None, data, quiet))
@@ -114,7 +115,7 @@ def curves(
 def toy(seed: words.Seed = 0, out: Out = Path("results"), quiet: words.Quiet = False) -> None:
     """The toy figure: what the unlabeled rows are taken for when they mislead."""
     with words.explained_errors(words.RESUMABLE):
-        from ..studies.paper.redraw import draw_toy_figure
+        from ..studies.paper.report import draw_toy_figure
 
         paths = draw_toy_figure(out, seed)
     if not quiet:
@@ -139,10 +140,12 @@ def report(
 def datasets(data: Data = None, json: words.Json = False) -> None:
     """List the ten sets: shape, license, source, citation, changes."""
     with words.explained_errors(words.RESUMABLE):
-        from ..studies.paper.listing import as_json, as_table
+        from ..studies.paper.plan import describe_sets, list_sets
 
-        columns = shutil.get_terminal_size().columns
-        typer.echo(as_json(data) if json else as_table(data, columns))
+        if json:
+            words.print_json(describe_sets(data), ensure_ascii=False)
+        else:
+            typer.echo(list_sets(data, shutil.get_terminal_size().columns))
 
 
 COMMANDS = (reproduce, tables, curves, toy, report, datasets)
@@ -165,16 +168,18 @@ def _announce(out: Path, jobs: int, repeats: int, curve_repeats: int) -> None:
 
 
 def _find_methods(text: str | None) -> tuple[str, ...]:
-    from ..studies.cells import METHODS
-    from ..studies.paper.study import choose, known_methods
+    from ..studies.paper.plan import choose
+    from ..studies.paper.published import EXTRA_METHODS, METHOD_NAMES
 
-    return METHODS if text is None else choose(words.split_names(text), known_methods(), "method")
+    if text is None:
+        return METHOD_NAMES
+    return choose(words.split_names(text), METHOD_NAMES + EXTRA_METHODS, "method")
 
 
 def _find_benchmarks(text: str | None, data_dir: Path | None, quiet: bool) -> tuple[str, ...]:
     """The sets named, or all that can be loaded, with a line that says how to get the rest."""
     from ..datasets import BENCHMARKS
-    from ..studies.paper.study import choose, split_at_hand
+    from ..studies.paper.plan import choose, split_at_hand
 
     if text is not None:
         return choose(words.split_names(text), list(BENCHMARKS), "data set")
@@ -190,7 +195,7 @@ def _find_benchmarks(text: str | None, data_dir: Path | None, quiet: bool) -> tu
 
 def _run_and_draw(out: Path, quiet: bool, json: bool, **settings: Any) -> None:
     from ..studies.drawing import check_can_report
-    from ..studies.paper.study import Study, load_sets, run_study
+    from ..studies.paper.plan import Study, load_sets, run_study
 
     check_can_report()
     names = (*settings.get("tables", ()), *settings.get("curves", ()))
@@ -203,7 +208,7 @@ def _run_and_draw(out: Path, quiet: bool, json: bool, **settings: Any) -> None:
 
 
 def _draw(out: Path, quiet: bool, json: bool) -> None:
-    from ..studies.paper.redraw import draw_everything
+    from ..studies.paper.report import draw_everything
 
     summary = draw_everything(out)
     if json:

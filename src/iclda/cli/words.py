@@ -95,7 +95,7 @@ def split_names(text: str) -> list[str]:
 
 def check_missing(text: str) -> str:
     """ValueError unless a way to treat empty cells has this name."""
-    from ..tabular.preparation import MISSING
+    from ..tabular.columns import MISSING
 
     if text not in MISSING:
         raise ValueError(f"--missing must be {' or '.join(MISSING)}, got {text!r}.")
@@ -109,10 +109,10 @@ def n_cores() -> int:
     return int(cpu_count())
 
 
-def print_json(value: Any) -> None:
+def print_json(value: Any, *, ensure_ascii: bool = True) -> None:
     import json
 
-    typer.echo(json.dumps(value, indent=2))
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=ensure_ascii))
 
 
 @contextmanager

@@ -117,8 +117,8 @@ def save(figure: Figure, path_without_suffix: Path) -> list[Path]:
 
 
 @styled
-def to_inline_svg(figure: Figure, name: str = "figure", description: str = "") -> str:
-    """An <svg> element for a page: text stays text, ink takes the color of the page's text.
+def to_inline_svg(figure: Figure, name: str = "figure", description: str = "") -> Any:
+    """An <svg> element as markup: text stays text, ink takes the color of the page's text.
 
     ``name`` keeps the ids of several figures on one page apart.
     """
@@ -133,4 +133,4 @@ def to_inline_svg(figure: Figure, name: str = "figure", description: str = "") -
     svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
     svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg, count=1)
     label = f' role="img" aria-label="{escape(description or name)}"'
-    return svg.replace("<svg", "<svg" + label, 1)
+    return require("markupsafe").Markup(svg.replace("<svg", "<svg" + label, 1))

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
+from zlib import crc32
+
+import numpy as np
 
 from .._progress import Advance
-from .cells import Cell
-from .store import Store
+from .store import Cell, FitResult, Store
 
 _CHUNK = 16  # cells a worker takes at a time: half a second of work
 _MOST_DEATHS = 1
 Task = tuple[Cell, Sequence[str]]  # a cell, and the methods still missing in it
 Sets = Mapping[str, Any]  # what cells are computed from, by the name of their data set
+Run = Callable[[Cell, Sets, Sequence[str]], list[FitResult]]  # is sent to other processes
 
 
-@dataclass(frozen=True)
-class Work:
-    """How the rows of a cell are made; both functions are sent to other processes."""
-
-    run: Callable[[Cell, Sets, Sequence[str]], list[Any]]
-    fail: Callable[[Cell, str, str], Any]  # the row of a method whose process was killed
+def rng_of(seed: int, *names: object) -> np.random.Generator:
+    """Random numbers that depend on the seed and the names alone, not on any order of work."""
+    return np.random.default_rng([seed, *(crc32(str(name).encode()) for name in names)])
 
 
 def run_missing(
@@ -31,8 +30,11 @@ def run_missing(
     experiment: str,
     cells: Sequence[Cell],
     methods: Sequence[str],
-    compute: Callable[[Sequence[Task]], Iterator[list[Any]]],
     advance: Advance,
+    *,
+    sets: Sets,
+    run: Run,
+    jobs: int,
 ) -> None:
     """Compute the cells of an experiment that are missing, keeping every row as it comes."""
     missing = store.missing(cells, methods)
@@ -40,7 +42,7 @@ def run_missing(
     advance(experiment, n_done, len(cells), n_failed)
     start = time.time()
     try:
-        for rows in compute(missing):
+        for rows in run_tasks(missing, sets, run, jobs):
             store.add(rows)
             n_done += len({row.cell for row in rows})
             n_failed += sum(row.failure is not None for row in rows)
@@ -50,12 +52,12 @@ def run_missing(
         store.note(**{f"seconds_{experiment}": spent + time.time() - start})
 
 
-def run_tasks(tasks: Sequence[Task], sets: Sets, work: Work, jobs: int) -> Iterator[list[Any]]:
+def run_tasks(tasks: Sequence[Task], sets: Sets, run: Run, jobs: int) -> Iterator[list[FitResult]]:
     """Rows of cells, a few cells at a time, in the order in which they finish."""
     if jobs == 1:
         for cell, methods in tasks:
             with _one_thread().limit(limits=1):
-                rows = work.run(cell, sets, methods)
+                rows = run(cell, sets, methods)
             yield rows
         return
     size = max(1, min(_CHUNK, len(tasks) // (4 * jobs)))
@@ -65,20 +67,20 @@ def run_tasks(tasks: Sequence[Task], sets: Sets, work: Work, jobs: int) -> Itera
         if n_deaths > _MOST_DEATHS:
             # Workers keep dying: find out over whom, a cell at a time, and go on without it.
             number = next(iter(chunks))
-            yield from _run_alone(chunks.pop(number), sets, work)
+            yield from _run_alone(chunks.pop(number), sets, run)
             n_deaths = 0
-        n_deaths += yield from _run_together(chunks, sets, work, jobs)
+        n_deaths += yield from _run_together(chunks, sets, run, jobs)
 
 
 def _run_together(
-    chunks: dict[int, list[Task]], sets: Sets, work: Work, jobs: int
+    chunks: dict[int, list[Task]], sets: Sets, run: Run, jobs: int
 ) -> Generator[list[Any], None, int]:
     """Run chunks side by side, removing those that are done; returns 1 if a worker died."""
     from joblib import Parallel, delayed
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
     tasks = [
-        delayed(_run_chunk)(i, chunk, _needed(chunk, sets), work) for i, chunk in chunks.items()
+        delayed(_run_chunk)(i, chunk, _needed(chunk, sets), run) for i, chunk in chunks.items()
     ]
     try:
         for number, rows in Parallel(n_jobs=jobs, return_as="generator_unordered")(tasks):
@@ -89,19 +91,21 @@ def _run_together(
     return 0
 
 
-def _run_alone(chunk: list[Task], sets: Sets, work: Work) -> Iterator[list[Any]]:
+def _run_alone(chunk: list[Task], sets: Sets, run: Run) -> Iterator[list[FitResult]]:
     """Each cell in a process of its own; if that dies, its fits are stored as failed."""
     for task in chunk:
-        n_deaths = yield from _run_together({0: [task]}, sets, work, jobs=2)
+        n_deaths = yield from _run_together({0: [task]}, sets, run, jobs=2)
         if n_deaths:
             cell, methods = task
             reason = "The process that fitted this cell was killed."
-            yield [work.fail(cell, method, reason) for method in methods]
+            yield [FitResult(**vars(cell), method=method, failure=reason) for method in methods]
 
 
-def _run_chunk(number: int, chunk: Sequence[Task], sets: Sets, work: Work) -> tuple[int, list[Any]]:
+def _run_chunk(
+    number: int, chunk: Sequence[Task], sets: Sets, run: Run
+) -> tuple[int, list[FitResult]]:
     with _one_thread().limit(limits=1):
-        return number, [row for cell, methods in chunk for row in work.run(cell, sets, methods)]
+        return number, [row for cell, methods in chunk for row in run(cell, sets, methods)]
 
 
 def _needed(chunk: Sequence[Task], sets: Sets) -> dict[str, Any]:

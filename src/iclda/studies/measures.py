@@ -1,19 +1,24 @@
 """The measures of a fit: one table, a row a measure. Everything that lists measures reads it.
 
-A new measure is a function, a row of the table and a field of ``Measured``, all of them here:
-stored results, scores, tables, the terminal and the report of a comparison follow.
+A new measure is a function and a row of the table, both of them here: stored results, tables,
+curves, tests, figures, the terminal and the reports of both studies follow.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from math import fsum
 
 import numpy as np
 
 from .._core.types import AnyArray, Array
 from .._statistics import ReliabilityCurve, bin_sums
+from .store import FitResult
 
+LEVEL = 0.05  # of significance
+PAPER, COMPARISON = STUDIES = ("paper", "comparison")
 EDGES = np.linspace(0, 1, 11)  # of the bins of probabilities
 Bins = Array  # (10, 3): rows, sum of their probabilities, and how many of them were right
 ERROR, BRIER, CALIBRATION, LOSS, HIDDEN = "error", "brier", "calibration", "loss", "error_hidden"
@@ -26,18 +31,9 @@ class Predictions:
     truth: AnyArray  # codes of the classes
     is_wrong: AnyArray
     probabilities: Array
-    log_likelihood: Array  # log(prior x density of the class) of every row
+    log_likelihood: Array | None = None  # log(prior x density of the class) of every row
+    log_likelihood_labeled: Array | None = None  # of the labeled training rows
     is_wrong_hidden: AnyArray | None = None  # of training rows whose labels were hidden
-
-
-@dataclass(frozen=True)
-class Measured:
-    """Measures that are stored with every fit; None where a fit has none."""
-
-    error: float | None = None
-    loss: float | None = None
-    brier: float | None = None
-    error_hidden: float | None = None
 
 
 @dataclass(frozen=True)
@@ -47,15 +43,19 @@ class Measure:
     name: str  # in stored results, CSV files and JSON
     heading: str  # of columns
     axis: str  # of figures
-    explanation: str  # in reports
-    legend: str  # on the terminal
+    explanation: str  # in reports of comparisons
+    legend: str = ""  # on the terminal
+    caption: str = ""  # of the paper's tables
     function: Callable[[Predictions], float | None] | None = None
     of_bins: Callable[[Bins], float] | None = None  # for measures of the rows of all folds
     short: str = ""  # heading of narrow columns
+    paper_name: str = ""  # in rows and CSV files of the paper's experiments, if it differs
+    studies: tuple[str, ...] = STUDIES  # that compute it
     decimals: int = 3
     lower_is_better: bool = True
     is_tested: bool = True  # for differences to the baseline
     is_decisive: bool = False  # the recommendation and the choice of variants depend on it
+    is_only_on_curves: bool = False  # of the paper's experiments
 
     @property
     def sign(self) -> int:
@@ -86,6 +86,10 @@ def _hidden_error(predictions: Predictions) -> float | None:
     return None if is_wrong is None else float(np.mean(is_wrong))
 
 
+def _mean_loss(log_likelihood: Array | None) -> float | None:
+    return None if log_likelihood is None else float(-np.mean(log_likelihood))
+
+
 _TABLE = (
     Measure(
         ERROR,
@@ -97,6 +101,7 @@ _TABLE = (
             "repeats in which it was higher than that of the baseline"
         ),
         function=lambda predictions: float(np.mean(predictions.is_wrong)),
+        caption="Share of test rows classified wrongly",
         is_decisive=True,
     ),
     Measure(
@@ -112,6 +117,7 @@ _TABLE = (
             "summed over all classes)"
         ),
         function=lambda predictions: brier_score(predictions.probabilities, predictions.truth),
+        studies=(COMPARISON,),
         is_decisive=True,
     ),
     Measure(
@@ -121,6 +127,7 @@ _TABLE = (
         explanation="mean distance between how sure a method is and how often it is right",
         legend="calibration: how far they are from how often they come true",
         of_bins=calibration_error,
+        studies=(COMPARISON,),
         is_tested=False,
     ),
     Measure(
@@ -133,8 +140,21 @@ _TABLE = (
             "methods on these columns only"
         ),
         legend="loss: minus the log likelihood of a test row with its class",
-        function=lambda predictions: float(-np.mean(predictions.log_likelihood)),
+        function=lambda predictions: _mean_loss(predictions.log_likelihood),
+        caption="Loss: mean over test rows of the negative log joint density",
+        paper_name="nll",
         decimals=2,
+    ),
+    Measure(
+        "loss_labeled",
+        "loss on the labeled rows",
+        "Loss on the labeled rows",
+        explanation="mean over the labeled rows of -log(share of their class x density)",
+        function=lambda predictions: _mean_loss(predictions.log_likelihood_labeled),
+        paper_name="nll_labeled",
+        studies=(PAPER,),
+        decimals=2,
+        is_only_on_curves=True,
     ),
     Measure(
         HIDDEN,
@@ -144,7 +164,49 @@ _TABLE = (
         legend="hidden: error on training rows whose labels were hidden",
         function=_hidden_error,
         short="hidden",
+        studies=(COMPARISON,),
         is_tested=False,
     ),
 )
 MEASURES = {measure.name: measure for measure in _TABLE}
+COMPARED = {name: m for name, m in MEASURES.items() if COMPARISON in m.studies}
+
+
+def paper_measures() -> dict[str, Measure]:
+    """Measures of the paper's experiments by their names in its rows and files."""
+    return {m.paper_name or name: m for name, m in MEASURES.items() if PAPER in m.studies}
+
+
+def evaluate(predictions: Predictions, measures: Mapping[str, Measure]) -> dict[str, float]:
+    """Values of measures; without those that the predictions do not have."""
+    found = {name: m.function(predictions) for name, m in measures.items() if m.function}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def repeat_values(results: Iterable[FitResult], measure: str, n_folds: int) -> dict[int, float]:
+    """Value of every complete repeat, folds weighted by their test rows."""
+    repeats: dict[int, dict[int, tuple[int, float]]] = defaultdict(dict)
+    for result in results:
+        value = result.number(measure)
+        if result.failure is None and value is not None:
+            repeats[result.repeat][result.part] = result.n_test, value
+    return {
+        repeat: fsum(n * value for n, value in folds.values()) / sum(n for n, _ in folds.values())
+        for repeat, folds in sorted(repeats.items())
+        if len(folds) == n_folds
+    }
+
+
+def verdict(difference: float, p: float, measure: Measure) -> str:
+    """``better``, ``worse``, or an empty string for no significant difference."""
+    if not p < LEVEL:
+        return ""
+    return "better" if measure.sign * difference < 0 else "worse"
+
+
+def arrow(verdict: str, measure: Measure) -> str:
+    """A triangle that points to where values are: down for lower ones."""
+    if not verdict:
+        return ""
+    is_lower = (verdict == "better") == measure.lower_is_better
+    return "\N{BLACK DOWN-POINTING TRIANGLE}" if is_lower else "\N{BLACK UP-POINTING TRIANGLE}"

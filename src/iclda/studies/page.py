@@ -62,6 +62,11 @@ def csv_text(header: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
     return buffer.getvalue()
 
 
+def attributes_csv(names: Sequence[str], objects: Iterable[object]) -> str:
+    """Attributes of objects as CSV, one object a line."""
+    return csv_text(names, ([getattr(each, name) for name in names] for each in objects))
+
+
 def to_markdown(table: TextTable) -> str:
     """GitHub's tables; HTML for the underlining, which Markdown lacks."""
     lines = [_markdown_line([_escape_markdown(name) for name in table.header])]

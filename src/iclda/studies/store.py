@@ -1,20 +1,67 @@
-"""Rows in an SQLite file: every row is kept as soon as it is there, whatever happens next."""
+"""Results in an SQLite file: every row is stored as soon as it is there, whatever happens next."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import astuple, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from .._messages import Hint, Text
-from .cells import Cell, Row
 
 _KEY = ("experiment", "dataset", "repeat", "part", "method")
+STORE = "rows.sqlite"  # in the folder of a study
 FORMAT = 1
 _OUT = Hint("out")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, order=True)
+class Cell:
+    """One split of one data set, on which every method is fitted once.
+
+    ``part`` is the fold of a cross-validation, or the number of rows that varies on a curve.
+    """
+
+    experiment: str
+    dataset: str
+    repeat: int
+    part: int
+
+
+@dataclass(frozen=True)
+class FitResult:
+    """One fit, a row of the store: what it was given and how it did, or why it failed.
+
+    ``values`` holds the measures that the fit has, by their names; each is a column of the store.
+    """
+
+    experiment: str
+    dataset: str
+    repeat: int
+    part: int
+    method: str
+    n_labeled: int = 0
+    n_unlabeled: int = 0
+    n_test: int = 0
+    values: Mapping[str, Any] = field(default_factory=dict)
+    seconds: float = 0.0
+    remarks: str = ""  # warnings of the fit, one a line
+    failure: str | None = None  # traceback of a fit that failed
+    seed: int = 0
+    versions: str = ""
+
+    @property
+    def cell(self) -> Cell:
+        return Cell(self.experiment, self.dataset, self.repeat, self.part)
+
+    def number(self, measure: str) -> float | None:
+        """The value of a measure if it is a finite number."""
+        value = self.values.get(measure)
+        return value if value is not None and isfinite(value) else None
 
 
 class StoreError(Exception):
@@ -22,16 +69,21 @@ class StoreError(Exception):
 
 
 class Store:
-    """Rows of one folder. Opening it takes a lock: two runs never write the same rows twice.
+    """Results of one folder. A writer takes a lock: two runs never write the same rows twice.
 
-    ``row_type`` is a dataclass of which experiment, dataset, repeat, part and method are the key.
+    ``kind`` names the study; StoreError if the folder holds another one. Measures that a file of
+    an earlier version has no column for are added when they are first stored.
     """
 
     def __init__(
-        self, path: Path, *, read_only: bool = False, row_type: Callable[..., Any] = Row
+        self,
+        path: Path,
+        *,
+        kind: str | None = None,
+        read_only: bool = False,
     ) -> None:
-        self.path, self._row_type = path, row_type
-        self._columns = [field.name for field in fields(row_type)]  # type: ignore[arg-type]
+        self.path = path
+        self._fields = [each.name for each in fields(FitResult) if each.name != "values"]
         if read_only and not path.exists():
             raise StoreError(
                 Text(
@@ -48,7 +100,7 @@ class Store:
                 self._lock = _lock(path.with_suffix(".lock"))
             self._connection.close()
             self._connection = sqlite3.connect(path, isolation_level=None)
-            self._prepare(read_only=read_only)
+            self._prepare(kind, read_only=read_only)
         except (sqlite3.Error, OSError) as error:
             self.close()
             raise StoreError(_explained(path, error)) from error
@@ -56,19 +108,19 @@ class Store:
             self.close()
             raise
 
-    def _prepare(self, *, read_only: bool) -> None:
-        run = self._connection.execute
+    def _prepare(self, kind: str | None, *, read_only: bool) -> None:
+        run, key = self._connection.execute, ", ".join(_KEY)
         if not read_only:
             run("PRAGMA journal_mode=WAL")
             run("PRAGMA synchronous=NORMAL")
             run("CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
             run(
-                f"CREATE TABLE IF NOT EXISTS rows ({', '.join(self._columns)}, "
-                f"PRIMARY KEY ({', '.join(_KEY)})) WITHOUT ROWID"
+                f"CREATE TABLE IF NOT EXISTS rows ({', '.join(self._fields)}, "
+                f"PRIMARY KEY ({key})) WITHOUT ROWID"
             )
-        run(f"SELECT {', '.join(self._columns)} FROM rows LIMIT 1")
-        found = self.settings().get("format", FORMAT)
-        if found != FORMAT:
+        run(f"SELECT {key}, failure FROM rows LIMIT 1")
+        settings = self.settings()
+        if (found := settings.get("format", FORMAT)) != FORMAT:
             raise StoreError(
                 Text(
                     f"{self.path} has format {found}, and this version reads {FORMAT}: use the "
@@ -77,11 +129,20 @@ class Store:
                     ".",
                 )
             )
+        if kind is not None and (found := settings.get("kind", kind)) != kind:
+            raise StoreError(
+                Text(f"{self.path} is a store of another study ({found}): use another ", _OUT, ".")
+            )
 
     def settings(self) -> dict[str, Any]:
         """What the rows depend on, and notes about the runs that made them."""
         found = self._read("SELECT name, value FROM settings")
         return {name: json.loads(value) for name, value in found}
+
+    def read_settings(self, kind: type[T]) -> T:
+        """Settings as a dataclass; what is not stored has its default."""
+        stored, names = self.settings(), [each.name for each in fields(kind)]  # type: ignore[arg-type]
+        return kind(**{name: stored[name] for name in names if name in stored})
 
     def note(self, **values: Any) -> None:
         """Write settings, replacing those of the same name."""
@@ -114,10 +175,23 @@ class Store:
         return values
 
     def add(self, rows: Iterable[Any]) -> None:
-        """Keep rows, all or none of them."""
-        columns, marks = ", ".join(self._columns), ", ".join("?" * len(self._columns))
-        statement = f"INSERT OR REPLACE INTO rows ({columns}) VALUES ({marks})"
-        self._write(statement, map(astuple, rows))
+        """Store rows, all or none of them."""
+        entries = [{**vars(row), **getattr(row, "values", {})} for row in rows]
+        for entry in entries:
+            entry.pop("values", None)
+        columns = list(dict.fromkeys(name for entry in entries for name in entry))
+        known = self._columns()
+        for column in columns:
+            if column not in known:
+                self._connection.execute(f'ALTER TABLE rows ADD COLUMN "{column}"')
+        names = ", ".join(f'"{column}"' for column in columns)
+        self._write(
+            f"INSERT OR REPLACE INTO rows ({names}) VALUES ({', '.join('?' * len(columns))})",
+            [tuple(entry.get(column) for column in columns) for entry in entries],
+        )
+
+    def _columns(self) -> list[str]:
+        return [name for _, name, *_ in self._read("PRAGMA table_info(rows)")]
 
     def _write(self, statement: str, values: Iterable[tuple[Any, ...]]) -> None:
         try:
@@ -129,9 +203,15 @@ class Store:
 
     def rows(self, experiment: str) -> list[Any]:
         """All rows of an experiment, in the order of their keys."""
-        order = ", ".join(_KEY)
-        query = f"SELECT {', '.join(self._columns)} FROM rows WHERE experiment = ? ORDER BY {order}"
-        return [self._row_type(*values) for values in self._read(query, (experiment,))]
+        columns, order = self._columns(), ", ".join(_KEY)
+        query = f"SELECT * FROM rows WHERE experiment = ? ORDER BY {order}"
+        found = []
+        for entry in self._read(query, (experiment,)):
+            given = dict(zip(columns, entry, strict=True))
+            given = {name: value for name, value in given.items() if value is not None}
+            known = {name: given.pop(name) for name in self._fields if name in given}
+            found.append(FitResult(**known, values=given))
+        return found
 
     def _read(self, query: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         try:

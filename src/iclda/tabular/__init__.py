@@ -1,7 +1,7 @@
-"""People's own tables: CSV and Parquet files in, a scikit-learn pipeline out."""
+"""Tables of users: CSV and Parquet files in, a scikit-learn pipeline out."""
 
+from .columns import pipeline, preprocessing
 from .encoders import CategoryEncoder, NumberEncoder
-from .preparation import pipeline, preprocessing
 from .table import Source, Table, read_table
 
 __all__ = [

@@ -1,21 +1,41 @@
-"""What kind of column each one is; columns that no linear model can learn from are refused."""
+"""Column types in one table: how each is recognized, read and encoded; the pipeline they make.
+
+Columns that no linear model can learn from are refused with the way out.
+"""
 
 from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
 
-from .._core.types import AnyArray
-from .._messages import ColumnError, Hint, Text, message_of
-from .cells import number_in, texts_of
+from .._messages import ColumnError, Hint, ParameterError, Text
+from .encoders import (
+    BOOLEAN,
+    CATEGORY,
+    NUMBER,
+    CategoryEncoder,
+    NumberEncoder,
+    drop_hint,
+    is_boolean,
+    level_name,
+    pool_name,
+    refuse_gaps,
+    texts_of,
+    value_types,
+)
 
-NUMBER, BOOLEAN, CATEGORY = "number", "boolean", "category"
+MISSING = ("impute", "refuse")
 
-_TOLD = 5  # columns that an error describes; of more it gives the number
+_MOST_DESCRIBED = 5  # columns that an error describes; further ones are counted
 _FEW_TEXTS = 20  # so many different texts are categories, however few the rows
 _MONTH = (
     r"(jan(uary)?|feb(ruary)?|mar(ch)?|apr(il)?|may|june?|july?|aug(ust)?|sept?(ember)?|"
@@ -36,35 +56,176 @@ _NUMBER_AS_TEXT = re.compile(
 )
 
 
+@dataclass(frozen=True)
+class ColumnType:
+    """A type of column. A new one is a row of ``COLUMN_TYPES`` and, as a rule, an encoder."""
+
+    name: str  # in model files
+    holds: Callable[[Any], bool]  # whether a pandas column is of this type
+    step: str  # of the ColumnTransformer; types of one step share an encoder
+    encoder: Any  # unfitted, with a parameter ``missing``
+    arrow: str  # Arrow type, as Arrow writes it, of cells of a CSV file for prediction
+    dtypes: str  # kinds of NumPy dtypes that prediction accepts
+    cell: str  # as in "must hold a number"
+    cells: str  # as in "must hold numbers"
+    columns: str  # as in "2 of numbers"
+
+
+def _is_number(series: Any) -> bool:
+    types = value_types(series) - {bool, np.bool_}
+    is_numbers = bool(types) and all(issubclass(kind, (int, float, np.number)) for kind in types)
+    return series.dtype.kind in "iuf" or is_numbers
+
+
+def _is_category(series: Any) -> bool:
+    is_text = series.dtype.kind == "O" and not (is_boolean(series) or _is_number(series))
+    return str(series.dtype) == "category" or (is_text and _reason_against(series) is None)
+
+
+COLUMN_TYPES = [  # the first that holds is taken
+    ColumnType(
+        NUMBER,
+        _is_number,
+        step="numbers",
+        encoder=NumberEncoder(flagged="auto"),
+        arrow="double",
+        dtypes="biuf",
+        cell="a number",
+        cells="numbers",
+        columns="numbers",
+    ),
+    ColumnType(
+        BOOLEAN,
+        is_boolean,
+        step="numbers",
+        encoder=NumberEncoder(flagged="auto"),
+        arrow="bool",
+        dtypes="biuf",
+        cell="true or false",
+        cells="true or false",
+        columns="true or false",
+    ),
+    ColumnType(
+        CATEGORY,
+        _is_category,
+        step="categories",
+        encoder=CategoryEncoder(),
+        arrow="string",
+        dtypes="biufO",
+        cell="UTF-8 text",
+        cells="text",
+        columns="categories",
+    ),
+]
+
+
+def type_named(name: str) -> ColumnType:
+    return next(each for each in COLUMN_TYPES if each.name == name)
+
+
+def preprocessing(features: Any, *, missing: str = "impute") -> ColumnTransformer:
+    """Make an unfitted transformer that turns the columns of a table into numbers.
+
+    Numbers and booleans are kept, and their gaps filled with the median; a column with gaps in at
+    least 1 of 10 rows, and in 10, gets a second one that says where they were. Categories become
+    columns of 0 and 1, one for each but the most frequent; rare ones are pooled, and unknown ones
+    count for nothing. All this is learned by ``fit``, so that it can be done inside a fold. The
+    columns made are called after those of the table: "color = red", "age is empty".
+
+    Parameters
+    ----------
+    features : DataFrame
+        The table, without its target. Kinds and names of columns are taken from it, no number; with
+        ``missing="refuse"`` its gaps are refused.
+    missing : {"impute", "refuse"}, default="impute"
+        Whether gaps are filled or an error.
+
+    Returns
+    -------
+    transformer : ColumnTransformer
+        Takes frames with these columns, in any order, and gives frames of numbers.
+    """
+    if missing not in MISSING:
+        raise ParameterError(
+            Text(Hint("missing"), f" must be one of {', '.join(MISSING)}, got {missing!r}."),
+            parameter="missing",
+            value=missing,
+        )
+    kinds = kinds_of(features)
+    _refuse_clashes(features, kinds)
+    if missing == "refuse":
+        for name in features.columns:
+            refuse_gaps(features[name].isna().to_numpy(dtype=bool), name)
+    if set(kinds.values()) <= {CATEGORY} and not len(
+        CategoryEncoder().fit(features).get_feature_names_out()
+    ):
+        raise ValueError(
+            f"No column tells rows apart: {', '.join(map(repr, list(kinds)[:5]))} hold one value "
+            "each, or none that is common enough. Add columns to learn from."
+        )
+    steps: dict[str, tuple[str, Any, list[str]]] = {}
+    for each in COLUMN_TYPES:
+        encoder = clone(each.encoder).set_params(missing=missing)
+        names = steps.setdefault(each.step, (each.step, encoder, []))[2]
+        names += [name for name, kind in kinds.items() if kind == each.name]
+        names.sort(key=list(kinds).index)
+    encoder = ColumnTransformer(
+        [step for step in steps.values() if step[2]], verbose_feature_names_out=False
+    )
+    return encoder.set_output(transform="pandas")
+
+
+def pipeline(encoder: Any, estimator: Any, *, scale: bool | None = None) -> Pipeline:
+    """Join encoder and classifier to an estimator that takes None for the label of unlabeled rows.
+
+    Parameters
+    ----------
+    encoder : transformer
+        As ``preprocessing`` gives it.
+    estimator : classifier
+        Is cloned; its parameter ``unlabeled`` becomes None, the mark that tables use.
+    scale : bool, default=None
+        Whether columns are divided by their standard deviation. Without shrinkage that changes
+        nothing; None scales where there is shrinkage, which treats all columns alike.
+
+    Returns
+    -------
+    pipeline : Pipeline
+        Unfitted.
+    """
+    estimator = clone(estimator)
+    parameters = estimator.get_params()
+    if "unlabeled" in parameters:
+        estimator.set_params(unlabeled=None)
+    if scale is None:
+        scale = parameters.get("shrinkage") is not None
+    scaler = [("scale", StandardScaler().set_output(transform="pandas"))] if scale else []
+    return Pipeline([("encode", clone(encoder)), *scaler, ("classify", estimator)])
+
+
 def kinds_of(features: Any) -> dict[str, str]:
-    """Kind of every column of a pandas frame, by name.
+    """Name of the type of every column of a pandas frame.
 
     Raises ColumnError that names the columns and the way out for dates, ids, free text, numbers
     mixed with text, and values that are neither number nor text.
     """
     _check_names(features)
     kinds: dict[str, str] = {}
-    problems: dict[str, str] = {}
+    problems: dict[str, Text] = {}
     for name in features.columns:
-        try:
-            kinds[name] = _kind_of(features[name], name)
-        except ColumnError as error:
-            problems[name] = message_of(error)
+        found = next((each for each in COLUMN_TYPES if each.holds(features[name])), None)
+        if found is None:
+            reason = _reason_against(features[name]) or "no values that can be used: "
+            problems[name] = Text(f"Column {name!r} holds {reason}", drop_hint(name), ".")
+        else:
+            kinds[name] = found.name
     if problems:
-        first, *others = list(problems.values())[:_TOLD]
-        n_more = len(problems) - _TOLD
+        first, *others = list(problems.values())[:_MOST_DESCRIBED]
+        n_more = len(problems) - _MOST_DESCRIBED
         more = f" {n_more} more columns cannot be used." if n_more > 0 else ""
         spaced = [part for other in others for part in (" ", other)]
         raise ColumnError(Text(first, *spaced, more), column=next(iter(problems)))
     return kinds
-
-
-def is_boolean(series: Any) -> bool:
-    """Whether a column holds true and false, perhaps with gaps."""
-    if getattr(series.dtype, "kind", "O") != "O":
-        return bool(series.dtype.kind == "b")
-    types = {type(value) for value in series.dropna()}
-    return bool(types) and types <= {bool, np.bool_}
 
 
 def _check_names(features: Any) -> None:
@@ -88,61 +249,49 @@ def _check_names(features: Any) -> None:
         )
 
 
-def _kind_of(series: Any, name: str) -> str:
-    code = getattr(series.dtype, "kind", "O")
-    if str(series.dtype) == "category":
-        return CATEGORY
-    if is_boolean(series):
-        return BOOLEAN
-    if code in "iuf":
-        return NUMBER
-    if code in "mM":
-        raise _of_dates(name, series.dropna().iloc[0])
-    if code == "c":
-        raise _unusable(name, "complex numbers: split it into two columns, or ")
-    return _kind_of_objects(series, name)
+def _reason_against(series: Any) -> str | None:
+    """What a column holds that cannot be learned from, as the middle of a sentence; or None."""
+    if series.dtype.kind == "c":
+        return "complex numbers: split it into two columns, or "
+    present, usable = series.dropna(), (str, bool, int, float, np.generic)
+    odd = next((value for value in present if not isinstance(value, usable)), None)
+    if isinstance(odd, (datetime.date, datetime.time, datetime.timedelta)):
+        return _dates(odd)
+    if odd is not None:
+        return f"values that are neither numbers nor text, for example {odd!r}: "
+    return _reason_against_texts([text for text in texts_of(present) if text is not None])
 
 
-def _kind_of_objects(series: Any, name: str) -> str:
-    present = series.dropna()
-    types = {type(value) for value in present}
-    odd = [value for value in present if not isinstance(value, (str, bool, int, float, np.generic))]
-    if odd and isinstance(odd[0], (datetime.date, datetime.time, datetime.timedelta)):
-        raise _of_dates(name, odd[0])
-    if odd:
-        raise _unusable(name, f"values that are neither numbers nor text, for example {odd[0]!r}: ")
-    if types and all(issubclass(kind, (int, float, np.number)) for kind in types - {bool}):
-        return NUMBER
-    _refuse_text(texts_of(present), name)
-    return CATEGORY
-
-
-def _refuse_text(texts: AnyArray, name: str) -> None:
-    values = [text for text in texts if text is not None]
+def _reason_against_texts(values: Sequence[str]) -> str | None:
     unique = sorted(set(values))
     odd = [value for value in values if number_in(value) is None]
     are_most_numbers = bool(values) and len(odd) <= len(values) / 2
     are_ids = len(unique) > max(_FEW_TEXTS, len(values) / 2) or 2 < len(unique) == len(values)
     if odd and (are_most_numbers or are_ids) and _are_mostly(_NUMBER_AS_TEXT, unique):
-        raise _unusable(
-            name,
+        return (
             f"numbers written as text, for example {odd[0]!r}: write them with digits and a "
-            "decimal point alone, without signs for thousands, money or percent, or ",
+            "decimal point alone, without signs for thousands, money or percent, or "
         )
     if are_most_numbers:
-        raise _unusable(
-            name,
+        return (
             f"numbers, but text in {len(odd)} of {len(values)} rows, for example "
-            f"{(odd or values)[0]!r}: empty these cells if the number is unknown, or ",
+            f"{(odd or values)[0]!r}: empty these cells if the number is unknown, or "
         )
     if _are_mostly(_DATE, unique):
-        raise _of_dates(name, unique[0])
+        return _dates(unique[0])
     if are_ids:
-        raise _unusable(
-            name,
+        return (
             f"{len(unique)} different texts in {len(values)} rows, for example {values[0]!r}: "
-            "nothing can be learned from names, ids or free text, so ",
+            "nothing can be learned from names, ids or free text, so "
         )
+    return None
+
+
+def _dates(example: Any) -> str:
+    return (
+        f"dates or times, for example {example}: turn them into numbers, for example of days since "
+        "the first one, or "
+    )
 
 
 def _are_mostly(pattern: re.Pattern[str], texts: Sequence[str]) -> bool:
@@ -150,19 +299,38 @@ def _are_mostly(pattern: re.Pattern[str], texts: Sequence[str]) -> bool:
     return bool(texts) and n_found >= _MOSTLY * len(texts)
 
 
-def _of_dates(name: str, example: Any) -> ColumnError:
-    return _unusable(
-        name,
-        f"dates or times, for example {example}: turn them into numbers, for example of days since "
-        "the first one, or ",
-    )
+def number_in(text: str) -> float | None:
+    """The number that a cell is read as, if it is read as one."""
+    if "_" in text or text.startswith("+") or not text.isascii():
+        return None  # numbers to Python only
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
-def _unusable(name: str, held: str) -> ColumnError:
-    """The error of a column that holds something else, which ends in dropping the column."""
-    return ColumnError(Text(f"Column {name!r} holds {held}", drop_hint(name), "."), column=name)
+def _refuse_clashes(features: Any, kinds: Mapping[str, str]) -> None:
+    """Refuse columns of which encoders may make features of one name, whatever the rows."""
+    makers: dict[str, str] = {name: name for name, kind in kinds.items() if kind != CATEGORY}
+    for name, kind in kinds.items():
+        for made in _possible_names(features[name], name, kind):
+            other = makers.setdefault(made, name)
+            if other != name:
+                raise ColumnError(
+                    Text(
+                        f"Columns {other!r} and {name!r} would both become a feature named "
+                        f"{made!r}: rename one of them, or ",
+                        drop_hint(other),
+                        ".",
+                    ),
+                    column=other,
+                )
 
 
-def drop_hint(name: str) -> Hint:
-    """Drop a column of the table."""
-    return Hint("drop", name, text=f"drop the column {name!r}", kind="column")
+def _possible_names(series: Any, name: str, kind: str) -> list[str]:
+    """Names of features that a column can become, in whichever rows are fitted."""
+    texts: list[str | None] = []
+    if kind == CATEGORY:
+        known = {text for text in texts_of(series.unique()) if text is not None}
+        texts = [*sorted(known), pool_name(known)]
+    return [level_name(name, text) for text in texts + [None] * bool(series.isna().any())]

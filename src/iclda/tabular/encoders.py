@@ -1,9 +1,11 @@
-"""Columns as numbers: gaps filled, categories as columns of 0 and 1, all under readable names."""
+"""Encoders: columns as numbers, gaps filled, categories as columns of 0 and 1."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Sequence
+from functools import lru_cache, partial
 from typing import Any, Self
 
 import numpy as np
@@ -11,14 +13,20 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
 from .._core.types import AnyArray, Array
+from .._estimators.labels import is_missing
 from .._messages import ColumnError, Hint, Text
-from .cells import text_of, texts_of
-from .columns import BOOLEAN, CATEGORY, NUMBER, drop_hint, is_boolean
-from .requirements import require
+from .._packages import require
+
+NUMBER, BOOLEAN, CATEGORY = "number", "boolean", "category"
+
+# A cell with one of these and nothing else is empty.
+EMPTY_WORDS = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "<NA>", "#N/A", "?")
 
 _SMALLEST, _LARGEST = 1e-150, 1e150  # beyond, sums of squares over- or underflow
 _LEAST_GAPS, _LEAST_SHARE = 10, 0.1  # of a column that gets another one to flag them
 _NEUTRAL = -1  # the code of a value that nothing is known about
+
+require_for_tables = partial(require, use="reading tables", extra="data")
 
 
 class NumberEncoder(TransformerMixin, BaseEstimator):
@@ -41,60 +49,51 @@ class NumberEncoder(TransformerMixin, BaseEstimator):
         """Learn the medians."""
         _check_feature_names(self, X, reset=True)
         self.n_features_in_ = X.shape[1]
-        kinds = {True: BOOLEAN, False: NUMBER}
-        self.column_kinds_ = {name: kinds[is_boolean(X[name])] for name in X.columns}
-        numbers = self._numbers(X)
-        for name, column in zip(X.columns, numbers.T, strict=True):
-            _refuse_extremes(column[~np.isnan(column)], name)
-        is_known = ~np.isnan(numbers)
-        self.medians_ = np.array(
-            [
-                np.median(column[known]) if known.any() else 0.0
-                for column, known in zip(numbers.T, is_known.T, strict=True)
-            ]
-        )
+        self.column_kinds_ = {name: self._kind(X[name]) for name in X.columns}
+        columns = list(zip(X.columns, self._known_or_nan(X).T, strict=True))
+        known = {name: column[~np.isnan(column)] for name, column in columns}
+        for name, numbers in known.items():
+            _refuse_extremes(numbers, name)
+        medians = [np.median(numbers) if len(numbers) else 0.0 for numbers in known.values()]
+        self.medians_ = np.array(medians)
         if self.flagged == "auto":
-            self.flagged_ = _worth_flagging(X.columns, ~is_known)
+            self.flagged_ = _worth_flagging({name: np.isnan(column) for name, column in columns})
         return self
 
     def transform(self, X: Any) -> Array:
         """Numbers without gaps, then the columns that flag gaps."""
         check_is_fitted(self)
         _check_feature_names(self, X, reset=False)
-        numbers = self._numbers(X)
+        numbers = self._known_or_nan(X)
         is_gap = np.isnan(numbers)
-        places = [list(self.feature_names_in_).index(name) for name in self._flagged()]
+        places = [list(self.feature_names_in_).index(name) for name in self._flagged_columns()]
         flags = is_gap[:, places].astype(np.float64)
         return np.column_stack([np.where(is_gap, self.medians_, numbers), flags])
 
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
         """Names of the columns, and "NAME is empty" for flags."""
         check_is_fitted(self)
-        flags = [_level_name(name, "empty", "") for name in self._flagged()]
+        flags = [level_name(name, None) for name in self._flagged_columns()]
         return np.array([*self.feature_names_in_, *flags], dtype=object)
 
-    def _flagged(self) -> Sequence[str]:
+    def _flagged_columns(self) -> Sequence[str]:
         return self.flagged_ if self.flagged == "auto" else self.flagged
 
+    def _kind(self, series: Any) -> str:
+        return BOOLEAN if is_boolean(series) else NUMBER
+
     def _numbers(self, X: Any) -> Array:
-        if all(map(_is_plain, X.dtypes)):
-            numbers = np.ascontiguousarray(X.to_numpy(dtype=np.float64))
-        else:
-            numbers = np.column_stack([_as_numbers(X[name], name) for name in X.columns])
+        """Columns as float64, NaN where there is a gap."""
+        if all(isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in X.dtypes):
+            return np.ascontiguousarray(X.to_numpy(dtype=np.float64))
+        return np.column_stack([_to_numbers(X[name], name) for name in X.columns])
+
+    def _known_or_nan(self, X: Any) -> Array:
+        numbers = self._numbers(X)
         if self.missing == "refuse":
             for name, column in zip(X.columns, numbers.T, strict=True):
                 refuse_gaps(np.isnan(column), name)
         return numbers
-
-
-def _worth_flagging(names: Sequence[str], is_gap: AnyArray) -> list[str]:
-    """Columns with gaps in some share of the rows; of those with the same gaps, the first."""
-    found: dict[bytes, str] = {}
-    for name, column in zip(names, is_gap.T, strict=True):
-        n_gaps = min(column.sum(), (~column).sum())
-        if n_gaps >= max(_LEAST_GAPS, _LEAST_SHARE * len(column)):
-            found.setdefault(np.packbits(column).tobytes(), name)
-    return list(found.values())
 
 
 class CategoryEncoder(TransformerMixin, BaseEstimator):
@@ -118,7 +117,7 @@ class CategoryEncoder(TransformerMixin, BaseEstimator):
         _check_feature_names(self, X, reset=True)
         self.n_features_in_ = X.shape[1]
         self.column_kinds_ = dict.fromkeys(X.columns, CATEGORY)
-        self.codings_ = [_coding(name, texts) for name, texts in self._texts(X)]
+        self.codings_ = [_coding(name, self._texts(X[name], name)) for name in X.columns]
         return self
 
     def transform(self, X: Any) -> Array:
@@ -126,8 +125,8 @@ class CategoryEncoder(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         _check_feature_names(self, X, reset=False)
         parts = [
-            _indicators(coding, texts)
-            for coding, (_, texts) in zip(self.codings_, self._texts(X), strict=True)
+            _indicators(coding, self._texts(X[name], name))
+            for name, coding in zip(X.columns, self.codings_, strict=True)
         ]
         return np.column_stack([np.empty((len(X), 0)), *parts])
 
@@ -146,46 +145,42 @@ class CategoryEncoder(TransformerMixin, BaseEstimator):
         names = [name for coding in self.codings_ for name in coding["names"][1:]]
         return np.array(names, dtype=object)
 
-    def _texts(self, X: Any) -> list[tuple[str, AnyArray]]:
-        columns = [(name, texts_of(X[name].to_numpy(dtype=object))) for name in X.columns]
+    def _texts(self, series: Any, name: str) -> AnyArray:
+        texts = texts_of(series.to_numpy(dtype=object))
         if self.missing == "refuse":
-            for name, texts in columns:
-                refuse_gaps(np.array([text is None for text in texts]), name)
-        return columns
+            refuse_gaps(np.array([text is None for text in texts]), name)
+        return texts
 
 
-def refuse_clashes(features: Any, kinds: Mapping[str, str]) -> None:
-    """ValueError if encoders may make a column whose name another column has, whatever the rows.
-
-    Kinds of columns by name, as ``kinds_of`` gives them.
-    """
-    makers: dict[str, str] = {name: name for name, kind in kinds.items() if kind != CATEGORY}
-    for name, kind in kinds.items():
-        for made in _possible_names(features[name], name, kind):
-            other = makers.setdefault(made, name)
-            if other != name:
-                raise ColumnError(
-                    Text(
-                        f"Columns {other!r} and {name!r} would both become a feature named "
-                        f"{made!r}: rename one of them, or ",
-                        drop_hint(other),
-                        ".",
-                    ),
-                    column=other,
-                )
+def text_of(value: Any, empty: Container[str] = EMPTY_WORDS) -> str | None:
+    """A value as text, without blanks around it; None for an empty cell. 1.0 becomes "1"."""
+    if is_missing(value):
+        return None
+    if isinstance(value, (float, np.floating)):
+        return str(int(value)) if math.isfinite(value) and value == int(value) else str(value)
+    text = str(value).strip()
+    return None if text in empty else text
 
 
-def _possible_names(series: Any, name: str, kind: str) -> list[str]:
-    """Names of features that a column can become, in whichever rows are fitted."""
-    empty = [_level_name(name, "empty", "")] if series.isna().any() else []
-    if kind != CATEGORY:
-        return empty
-    texts = {text for text in texts_of(series.unique()) if text is not None}
-    return [_level_name(name, "=", text) for text in (*sorted(texts), _pool_name(texts))] + empty
+def texts_of(values: Any, empty: Container[str] = EMPTY_WORDS) -> AnyArray:
+    """Text of every value, None for ``empty`` ones, as an array of objects."""
+    convert = lru_cache(maxsize=None, typed=True)(partial(text_of, empty=empty))
+    return np.array([convert(value) for value in values], dtype=object)
+
+
+def value_types(series: Any) -> set[type]:
+    """Types of the values of a column of objects; no type for columns of any other dtype."""
+    is_objects = series.dtype.kind == "O" and str(series.dtype) != "category"
+    return {type(value) for value in series.dropna()} if is_objects else set()
+
+
+def is_boolean(series: Any) -> bool:
+    """Whether a column holds true and false, perhaps with gaps."""
+    types = value_types(series)
+    return series.dtype.kind == "b" or (bool(types) and types <= {bool, np.bool_})
 
 
 def refuse_gaps(is_gap: AnyArray, name: str) -> None:
-    """ValueError that counts the gaps of a column."""
     if is_gap.any():
         raise ColumnError(
             Text(
@@ -200,8 +195,12 @@ def refuse_gaps(is_gap: AnyArray, name: str) -> None:
         )
 
 
+def drop_hint(name: str) -> Hint:
+    return Hint("drop", name, text=f"drop the column {name!r}", kind="column")
+
+
 def _refuse_extremes(numbers: Array, name: str) -> None:
-    """ValueError for a column whose variance is no number that can be computed with."""
+    """Refuse a column whose variance over- or underflows."""
     largest = float(np.abs(numbers).max(initial=0))
     deviation = largest * float(np.std(numbers / largest)) if largest else 0.0
     if largest <= _LARGEST and not 0 < deviation < _SMALLEST:
@@ -220,19 +219,13 @@ def _refuse_extremes(numbers: Array, name: str) -> None:
     )
 
 
-def _is_plain(dtype: Any) -> bool:
-    """Whether NumPy itself turns a column of this type into float64, gaps into NaN."""
-    return isinstance(dtype, np.dtype) and dtype.kind in "biuf"
-
-
-def _as_numbers(series: Any, name: str) -> Array:
-    pandas = require("pandas")
+def _to_numbers(series: Any, name: str) -> Array:
     if series.dtype.kind in "mMc":
         raise ColumnError(
             f"Column {name!r} must hold numbers, got {series.dtype}: turn it into numbers first.",
             column=name,
         )
-    numbers = pandas.to_numeric(series, errors="coerce")
+    numbers = require_for_tables("pandas").to_numeric(series, errors="coerce")
     is_text = numbers.isna() & series.notna()
     if is_text.any():
         raise ColumnError(
@@ -243,9 +236,14 @@ def _as_numbers(series: Any, name: str) -> Array:
     return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
-def _least_rows(n_rows: int) -> int:
-    """Rows that a category needs to have columns of its own."""
-    return max(2, min(5, n_rows // 10), n_rows // 100)
+def _worth_flagging(is_gap: dict[str, AnyArray]) -> list[str]:
+    """Columns with gaps in some share of the rows; of those with the same gaps, the first."""
+    found: dict[bytes, str] = {}
+    for name, column in is_gap.items():
+        n_gaps = min(column.sum(), (~column).sum())
+        if n_gaps >= max(_LEAST_GAPS, _LEAST_SHARE * len(column)):
+            found.setdefault(column.tobytes(), name)
+    return list(found.values())
 
 
 def _coding(name: str, texts: AnyArray) -> dict[str, Any]:
@@ -254,7 +252,7 @@ def _coding(name: str, texts: AnyArray) -> dict[str, Any]:
     Plain lists and dicts, so that a model file needs no type of ours for it.
     """
     counts = Counter(texts.tolist())
-    least = _least_rows(len(texts))
+    least = max(2, min(5, len(texts) // 10), len(texts) // 100)  # rows of a category of its own
     n_empty = counts.pop(None, 0)
     levels = [(count, "=", text) for text, count in counts.items() if count >= least]
     n_rare = sum(count for count in counts.values() if count < least)
@@ -262,17 +260,26 @@ def _coding(name: str, texts: AnyArray) -> dict[str, Any]:
     levels.sort(key=lambda level: (-level[0], level[1], level[2]))
     places = {level[1:]: code for code, level in enumerate(levels)}
     total = max(sum(level[0] for level in levels), 1)
-    pool = _pool_name(counts)
+    texts_by_kind = {"rare": pool_name(counts), "empty": None}
     return {
         "codes": {text: code for (kind, text), code in places.items() if kind == "="},
         "rare": places.get(("rare", ""), _NEUTRAL),
         "empty": places.get(("empty", ""), _NEUTRAL),
-        "names": [_level_name(name, kind, text or pool) for _, kind, text in levels],
+        "names": [level_name(name, texts_by_kind.get(kind, text)) for _, kind, text in levels],
         "shares": [level[0] / total for level in levels],
     }
 
 
-def _pool_name(texts: Container[str]) -> str:
+def _indicators(coding: dict[str, Any], texts: AnyArray) -> Array:
+    codes = {None: coding["empty"], **coding["codes"]}
+    numbers = np.array([codes.get(text, coding["rare"]) for text in texts], dtype=int)
+    shares = np.array(coding["shares"], dtype=np.float64)
+    # The last row stands for codes of -1.
+    table = np.vstack([np.eye(len(shares)), shares[None, :]])
+    return table[numbers][:, 1:]
+
+
+def pool_name(texts: Container[str]) -> str:
     """What rare categories are called together: a text that is none of the column's own."""
     name = "any other"
     while name in texts:
@@ -280,16 +287,6 @@ def _pool_name(texts: Container[str]) -> str:
     return name
 
 
-def _level_name(name: str, kind: str, text: str) -> str:
-    return f"{name} is empty" if kind == "empty" else f"{name} = {text}"
-
-
-def _indicators(coding: dict[str, Any], texts: AnyArray) -> Array:
-    codes = coding["codes"]
-    numbers = np.array(
-        [coding["empty"] if t is None else codes.get(t, coding["rare"]) for t in texts], dtype=int
-    )
-    shares = np.array(coding["shares"], dtype=np.float64)
-    # The last row stands for codes of -1.
-    table = np.vstack([np.eye(len(shares)), shares[None, :]])
-    return table[numbers][:, 1:]
+def level_name(name: str, text: str | None) -> str:
+    """Name of the column of 0 and 1 for a category; None stands for gaps."""
+    return f"{name} is empty" if text is None else f"{name} = {text}"

@@ -1,98 +1,156 @@
-"""Table files: which kind, which columns, and their rows, at once or in blocks of constant size."""
+"""Table files: CSV and Parquet, read at once or in blocks of constant size, written in blocks."""
 
 from __future__ import annotations
 
+import codecs
+import csv
 import gzip
-import hashlib
+import io
 import re
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
+
+import numpy as np
 
 from .._paths import check_readable
-from .dialect import EMPTY_WORDS, Dialect, find_dialect, refuse_open_quote, refuse_repeated_names
-from .requirements import require
+from .columns import COLUMN_TYPES
+from .encoders import EMPTY_WORDS, require_for_tables
+
+WRITTEN_SUFFIXES = (".csv", ".parquet")
 
 _CSV_SUFFIXES, _PARQUET_SUFFIXES = (".csv", ".tsv", ".txt"), (".parquet", ".pq")
 _BLOCK_BYTES, _BATCH_ROWS = 1 << 20, 1 << 14
-_BAD_CELL = re.compile(r"In CSV column #(\d+): Row #(\d+): CSV conversion error to (\w+): (.*)")
-_RAGGED = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
-_KINDS = {"double": "a number", "bool": "true or false", "string": "UTF-8 text"}
+_DELIMITERS = (",", ";", "\t", "|")
+_ZERO_PADDED = re.compile(r"0\d+")
+_COMMA_NUMBER, _POINT_NUMBER = re.compile(r"-?\d+,\d+"), re.compile(r"-?\d+\.\d+")
+
+Append = Callable[[Mapping[str, Any]], None]  # columns by name: arrays of NumPy or Arrow
 
 
-class TableFile(Protocol):
-    """A file with named columns."""
-
-    path: Path
-    columns: tuple[str, ...]
-    first_row: int  # the number of the first row of data, as a person counts
-    zero_padded: tuple[str, ...]  # columns with codes such as 01004, as far as was looked
-    index: tuple[str, ...]  # columns that were the index of a frame
-
-    def read(self, as_text: Sequence[str]) -> Any:
-        """All rows as an Arrow table; the columns named are text as it stands in the file."""
-
-    def batches(self, types: Mapping[str, Any]) -> Iterator[tuple[Any, float]]:
-        """Blocks of rows of some columns in these Arrow types, each with the share read so far."""
-
-
-def open_table(path: Path) -> TableFile:
-    """A file by its suffix; ValueError if it is none that can be read."""
-    path = Path(path)
+def open_table(path: Path) -> CsvReader | ParquetReader:
+    """Open a file by its suffix; ValueError if it cannot be read as a table."""
     check_readable(path)
     suffixes = [suffix.lower() for suffix in path.suffixes]
     is_packed = suffixes[-1:] == [".gz"]
     last = suffixes[-2] if is_packed and len(suffixes) > 1 else "".join(suffixes[-1:])
-    with _explained(path):
+    with _readable(path):
         if last in _CSV_SUFFIXES:
-            return CsvFile(path, is_packed, "\t" if last == ".tsv" else None)
+            return CsvReader(path, is_packed, "\t" if last == ".tsv" else None)
         if last in _PARQUET_SUFFIXES and not is_packed:
-            return ParquetFile(path)
+            return ParquetReader(path)
     raise ValueError(
         f"{path}: tables are read from .csv, .tsv and .txt files (also .gz) and from .parquet "
         f"files, got {''.join(suffixes) or 'no suffix'!r}. Save the table as CSV."
     )
 
 
-def digest_of(path: Path) -> str:
-    """SHA-256 of the bytes of a file."""
-    with Path(path).open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+class TableReader:
+    """A file with named columns."""
+
+    first_row = 1  # of the data, as a person counts
+    zero_padded: tuple[str, ...] = ()  # columns with codes such as 01004, in the rows looked at
+    index: tuple[str, ...] = ()  # columns that were the index of a pandas frame
+
+    def __init__(self, path: Path, columns: Sequence[str], place: str = "") -> None:
+        self.path, self.columns = path, tuple(columns)
+        twice = [name for name, count in Counter(columns).items() if count > 1]
+        if twice:
+            raise ValueError(
+                f"{path}{place}: the column name {twice[0]!r} stands there "
+                f"{self.columns.count(twice[0])} times: give every column a name of its own."
+            )
 
 
-class CsvFile:
-    """Text with a delimiter; the first row names the columns."""
+class ParquetReader(TableReader):
+    """Columns with types, as pandas, polars or Arrow write them; they keep their types."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with self._opened() as file:
+            schema = file.schema_arrow
+        super().__init__(path, schema.names)
+        written = (schema.pandas_metadata or {}).get("index_columns", ())
+        self.index = tuple(name for name in written if name in self.columns)
+
+    def read(self, as_text: Sequence[str]) -> Any:
+        with _readable(self.path), self._opened() as file:
+            return file.read()
+
+    def batches(self, types: Mapping[str, Any]) -> Iterator[tuple[Any, float]]:
+        done = 0
+        with _readable(self.path), self._opened() as file:
+            n_rows = max(file.metadata.num_rows, 1)
+            for batch in file.iter_batches(_BATCH_ROWS, columns=list(types), use_threads=False):
+                done += batch.num_rows
+                yield batch, done / n_rows
+
+    def _opened(self) -> Any:
+        # Buffered: a row group is read page by page, not held as a whole.
+        return require_for_tables("pyarrow.parquet").ParquetFile(
+            self.path, buffer_size=_BLOCK_BYTES, pre_buffer=False
+        )
+
+
+class CsvReader(TableReader):
+    """Text with a delimiter; the first row names the columns.
+
+    Encoding, delimiter and decimal sign are found in the first megabyte of the file.
+    """
 
     first_row = 2
 
     def __init__(self, path: Path, is_packed: bool, delimiter: str | None) -> None:
         self.path, self.is_packed = path, is_packed
         with self._opened() as file:
-            self.dialect: Dialect = find_dialect(path, file, delimiter)
-        self.columns = self.dialect.columns
-        self.zero_padded = self.dialect.zero_padded
-        self.index: tuple[str, ...] = ()
+            start = file.read(_BLOCK_BYTES)
+        if not start.strip():
+            raise ValueError(f"{path} is empty: row 1 must name the columns.")
+        is_utf16 = start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+        self.encoding = "utf-16" if is_utf16 else "utf-8"
+        text = self._decode(start)
+        self.delimiter = delimiter or _commonest_delimiter(text)
+        records = self._parse(text)
+        n_blank = next(index for index, cells in enumerate(records) if cells)
+        names, rows = [cell.strip() for cell in records[n_blank]], records[n_blank + 1 :]
+        if not any(names):
+            raise ValueError(f"{path}, row 1 must name the columns, and is empty.")
+        named = [name or f"(column {number})" for number, name in enumerate(names, 1)]
+        super().__init__(path, named, ", row 1")
+        if len(start) < _BLOCK_BYTES and not any(rows):
+            raise ValueError(f"{path} holds no rows below the names of its columns.")
+        self.n_header_rows = n_blank + 1
+        padded = {
+            name
+            for cells in rows
+            for name, cell in zip(named, cells, strict=False)
+            if _ZERO_PADDED.fullmatch(cell.strip())
+        }
+        self.zero_padded = tuple(name for name in named if name in padded)
+        self.decimal = _decimal_sign(rows, self.delimiter)
+        self.ragged: list[Any] = []  # rows of another length than the first, if any were found
 
     def read(self, as_text: Sequence[str]) -> Any:
-        """All rows; columns are numbers, booleans, dates or text by what all their cells hold."""
-        csv, text = require("pyarrow.csv"), require("pyarrow").string()
-        refuse_open_quote(self.path, self._opened, self.dialect)
-        with _explained(self.path, self.columns), self._streamed() as (file, _):
-            options = self._options(column_types=dict.fromkeys(as_text, text))
-            return csv.read_csv(file, **options)
+        """All rows; columns are numbers, booleans, dates or text by what all their cells hold.
+
+        The columns named are text as it stands in the file.
+        """
+        types = dict.fromkeys(as_text, require_for_tables("pyarrow").string())
+        with self._explained(types) as (file, _):
+            options = self._options(types, self.columns)
+            return require_for_tables("pyarrow.csv").read_csv(file, **options)
 
     def batches(self, types: Mapping[str, Any]) -> Iterator[tuple[Any, float]]:
-        """Blocks of a megabyte of text each; of those, pyarrow reads some tens ahead."""
+        """Blocks of a megabyte of text each; pyarrow reads some tens of them ahead."""
+        csv, options = require_for_tables("pyarrow.csv"), self._options(types, types)
         size, done = max(self.path.stat().st_size, 1), 0
-        refuse_open_quote(self.path, self._opened, self.dialect)
-        with _explained(self.path, self.columns), self._streamed() as (file, raw):
-            options = self._options(include_columns=list(types), column_types=dict(types))
-            with require("pyarrow.csv").open_csv(file, **options) as reader:
-                for batch in reader:
-                    done = raw.tell() if self.is_packed else done + _BLOCK_BYTES
-                    yield batch, min(done / size, 1.0)
+        with self._explained(types) as (file, raw), csv.open_csv(file, **options) as reader:
+            for batch in reader:
+                done = raw.tell() if self.is_packed else done + _BLOCK_BYTES
+                yield batch, min(done / size, 1.0)
 
     def _opened(self) -> Any:
         return gzip.GzipFile(self.path) if self.is_packed else self.path.open("rb")
@@ -102,94 +160,198 @@ class CsvFile:
         """The text and the bytes of the file, as streams of pyarrow.
 
         Its threads read ahead: a file of Python under them would need the interpreter, which may
-        be on its way out after an interruption.
+        be shutting down after an interruption.
         """
-        arrow = require("pyarrow")
+        arrow = require_for_tables("pyarrow")
         with arrow.OSFile(str(self.path)) as raw:
             yield arrow.CompressedInputStream(raw, "gzip") if self.is_packed else raw, raw
 
-    def _options(self, **conversion: Any) -> dict[str, Any]:
-        csv = require("pyarrow.csv")
+    def _options(self, types: Mapping[str, Any], columns: Iterable[str]) -> dict[str, Any]:
+        csv = require_for_tables("pyarrow.csv")
+
+        def note_ragged(row: Any) -> str:
+            self.ragged.append(row)
+            return "error"
+
         return {
             "read_options": csv.ReadOptions(
-                use_threads=False,  # rows are numbered in errors by one thread only
+                use_threads=False,  # ragged rows have numbers with one thread only
                 block_size=_BLOCK_BYTES,
-                encoding=self.dialect.encoding,
+                encoding=self.encoding,
                 column_names=list(self.columns),
-                skip_rows_after_names=self.dialect.n_header_rows,
+                skip_rows_after_names=self.n_header_rows,
             ),
             "parse_options": csv.ParseOptions(
-                delimiter=self.dialect.delimiter,
+                delimiter=self.delimiter,
                 newlines_in_values=True,
                 ignore_empty_lines=len(self.columns) > 1,
+                invalid_row_handler=note_ragged,
             ),
             "convert_options": csv.ConvertOptions(
-                decimal_point=self.dialect.decimal,
+                decimal_point=self.decimal,
                 null_values=list(EMPTY_WORDS),
-                **conversion,
+                column_types=dict(types),
+                include_columns=list(columns),
             ),
         }
 
+    @contextmanager
+    def _explained(self, types: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
+        """The streams; errors of pyarrow become ValueErrors with row, column and value."""
+        self._refuse_open_quote()
+        with _readable(self.path):
+            try:
+                with self._streamed() as streams:
+                    yield streams
+            except require_for_tables("pyarrow").ArrowInvalid:
+                if self.ragged:
+                    row = self.ragged[0]
+                    raise ValueError(
+                        f"{self.path}, row {row.number}: {row.expected_columns} columns are named "
+                        f"in row 1, got {row.actual_columns} cells."
+                    ) from None
+                with self._opened() as file:
+                    if any(len(line) > _BLOCK_BYTES for line in file):
+                        raise ValueError(
+                            f"{self.path}: a row is over a megabyte of text."
+                        ) from None
+                self._refuse_misfits(types)
+                raise
 
-class ParquetFile:
-    """Columns with types, as pandas, polars or Arrow write them."""
+    def _refuse_misfits(self, types: Mapping[str, Any]) -> None:
+        """Read all cells as bytes, and raise a ValueError for the first that does not fit."""
+        arrow, csv = require_for_tables("pyarrow"), require_for_tables("pyarrow.csv")
+        row = self.first_row
+        with self._streamed() as (file, _):
+            options = self._options(dict.fromkeys(types, arrow.binary()), types)
+            for batch in csv.open_csv(file, **options):
+                for name, kind in types.items():
+                    cells = batch.column(name)
+                    if self._has_misfit(cells, kind):
+                        places = range(len(cells))
+                        index = next(k for k in places if self._has_misfit(cells[k : k + 1], kind))
+                        wanted = {each.arrow: each.cell for each in COLUMN_TYPES}[str(kind)]
+                        found = cells[index].as_py().decode(errors="replace")
+                        raise ValueError(
+                            f"{self.path}, row {row + index}, column {name!r}: must hold {wanted}, "
+                            f"got {found!r}."
+                        ) from None
+                row += batch.num_rows
 
-    first_row = 1
+    def _has_misfit(self, cells: Any, kind: Any) -> bool:
+        arrow, compute = require_for_tables("pyarrow"), require_for_tables("pyarrow.compute")
+        try:
+            texts = cells.cast(arrow.string())  # fails if they are not UTF-8
+            if kind != arrow.string():
+                texts = compute.utf8_trim_whitespace(texts)
+                is_known = compute.invert(compute.is_in(texts, arrow.array(EMPTY_WORDS)))
+                compute.replace_substring(texts.filter(is_known), self.decimal, ".").cast(kind)
+        except arrow.ArrowInvalid:
+            return True
+        return False
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def _decode(self, start: bytes) -> str:
+        # A character cut in two by the end of the block is left out; an invalid one is an error.
+        codec = "utf-8-sig" if self.encoding == "utf-8" else self.encoding
+        try:
+            return codecs.getincrementaldecoder(codec)().decode(start)
+        except UnicodeDecodeError as error:
+            raise ValueError(
+                f"{self.path} is no UTF-8 text: byte {error.start} cannot be read. Save it as "
+                "UTF-8 (in a spreadsheet: 'CSV UTF-8')."
+            ) from error
+
+    def _parse(self, text: str) -> list[list[str]]:
+        records: list[list[str]] = []
+        try:
+            records.extend(csv.reader(io.StringIO(text, newline=""), delimiter=self.delimiter))
+        except csv.Error as error:
+            if not any(records):  # faults below the names are reported when all rows are read
+                raise ValueError(f"{self.path} is no CSV file: {error}.") from error
+        return records
+
+    def _refuse_open_quote(self) -> None:
+        """Refuse a quote that is never closed: readers take the rest of the file as one cell.
+
+        Closed quotes come in pairs. Only a file with an odd number of them is parsed here.
+        """
         with self._opened() as file:
-            self.schema = file.schema_arrow
-        self.columns = tuple(self.schema.names)
-        refuse_repeated_names(str(path), self.columns)
-        self.zero_padded: tuple[str, ...] = ()
-        written = (self.schema.pandas_metadata or {}).get("index_columns", ())
-        self.index = tuple(name for name in written if name in self.columns)
-
-    def read(self, as_text: Sequence[str]) -> Any:
-        """All rows; columns have types in the file, and stay what they are."""
-        with _explained(self.path), self._opened() as file:
-            return file.read()
-
-    def batches(self, types: Mapping[str, Any]) -> Iterator[tuple[Any, float]]:
-        """Blocks of rows in the types of the file."""
-        done = 0
-        with _explained(self.path), self._opened() as file:
-            n_rows = max(file.metadata.num_rows, 1)
-            for batch in file.iter_batches(_BATCH_ROWS, columns=list(types), use_threads=False):
-                done += batch.num_rows
-                yield batch, done / n_rows
-
-    def _opened(self) -> Any:
-        # Buffered: a row group is read page by page, not held as a whole.
-        return require("pyarrow.parquet").ParquetFile(
-            self.path, buffer_size=_BLOCK_BYTES, pre_buffer=False
-        )
+            blocks = iter(lambda: file.read(_BLOCK_BYTES), b"")
+            if sum(block.count(b'"') for block in blocks) % 2 == 0:
+                return
+        row = 0
+        with self._opened() as file:
+            text = io.TextIOWrapper(file, encoding=self.encoding, newline="")
+            try:
+                for _ in csv.reader(text, delimiter=self.delimiter, strict=True):
+                    row += 1
+            except csv.Error as error:
+                raise ValueError(
+                    f"{self.path}, row {row + 1}: a cell has a quote that is never closed, or more "
+                    "text after it. Write a quote inside a cell twice, and the whole cell in "
+                    "quotes."
+                ) from error
 
 
 @contextmanager
-def _explained(path: Path, columns: Sequence[str] = ()) -> Iterator[None]:
-    """Errors of readers in the words of the user: file, row and column."""
-    arrow = require("pyarrow")
+def _readable(path: Path) -> Iterator[None]:
+    """Errors of readers as one ValueError that names the file."""
+    arrow = require_for_tables("pyarrow")
     try:
         yield
     except (KeyboardInterrupt, PermissionError):  # pyarrow's own interrupt is an error of it too
         raise
-    except (arrow.ArrowException, EOFError, zlib.error, UnicodeError, OSError) as error:
-        raise ValueError(f"{path}{_reason(str(error), columns)}") from error
+    except UnicodeError as error:
+        raise ValueError(f"{path}: cannot be read as text, save it as UTF-8.") from error
+    except (arrow.ArrowException, EOFError, zlib.error, OSError) as error:
+        first = str(error).splitlines()[0]
+        raise ValueError(
+            f"{path} cannot be read: it is damaged or no such table ({first})."
+        ) from error
 
 
-def _reason(message: str, columns: Sequence[str]) -> str:
-    if match := _BAD_CELL.search(message):
-        column, row, wanted, found = match.groups()
-        found = found.removeprefix("invalid value ")
-        name, kind = columns[int(column)], _KINDS.get(wanted, wanted)
-        return f", row {row}, column {name!r}: must hold {kind}, got {found}."
-    if match := _RAGGED.search(message):
-        row, expected, got = match.groups()
-        return f", row {row}: {expected} columns are named in row 1, got {got} cells."
-    if "straddling" in message:
-        return ": a row is over a megabyte of text."
-    if "utf8" in message.lower() or "decode" in message:
-        return ": cannot be read as text, save it as UTF-8."
-    return f" cannot be read: it is damaged or no such table ({message.splitlines()[0]})."
+def _commonest_delimiter(text: str) -> str:
+    """The delimiter that is commonest in the first line, quoted cells left out."""
+    unquoted = re.sub(r'"[^"]*"', "", text)
+    counts = Counter(unquoted.lstrip().splitlines()[0] if unquoted.strip() else "")
+    return max(_DELIMITERS, key=lambda delimiter: counts[delimiter])
+
+
+def _decimal_sign(records: list[list[str]], delimiter: str) -> str:
+    """A comma, where cells hold numbers with one and none with a point."""
+    if delimiter == ",":
+        return "."
+    cells = {cell.strip() for record in records for cell in record}
+    has_comma = any(_COMMA_NUMBER.fullmatch(cell) for cell in cells)
+    has_point = any(_POINT_NUMBER.fullmatch(cell) for cell in cells)
+    return "," if has_comma and not has_point else "."
+
+
+@contextmanager
+def appending(path: Path, suffix: str, columns: Sequence[str]) -> Iterator[Append]:
+    """A function that appends rows to a new CSV or Parquet file."""
+    pandas, arrow = require_for_tables("pandas"), require_for_tables("pyarrow")
+    with ExitStack() as opened:
+        if suffix.lower() == ".csv":
+            file = opened.enter_context(path.open("x", newline="", encoding="utf-8"))
+
+            def append(rows: Mapping[str, Any]) -> None:
+                frame = pandas.DataFrame({name: _cells(rows[name]) for name in columns})
+                frame.to_csv(file, index=False, header=not file.tell(), lineterminator="\n")
+        else:
+            writers: list[Any] = []  # one, once the first rows have given the types
+
+            def append(rows: Mapping[str, Any]) -> None:
+                table = arrow.table({name: rows[name] for name in columns})
+                if not writers:
+                    parquet = require_for_tables("pyarrow.parquet")
+                    writer = parquet.ParquetWriter(path, table.schema)
+                    writers.append(opened.enter_context(writer))
+                writers[0].write_table(table)
+
+        yield append
+
+
+def _cells(column: Any) -> Any:
+    """An array for pandas; ids with gaps stay what they are instead of becoming floats."""
+    return column if isinstance(column, np.ndarray) else np.array(column.to_pylist(), dtype=object)

@@ -12,7 +12,6 @@ from iclda.methods import Method
 from iclda.model_selection import SemiSupervisedKFold
 from iclda.studies.compare.cell_fits import (
     CellData,
-    FitResult,
     encode,
     fit_cell,
     pooled_bins,
@@ -20,6 +19,7 @@ from iclda.studies.compare.cell_fits import (
 )
 from iclda.studies.compare.plan import Size, Splits, comparison_cells
 from iclda.studies.measures import bins_of
+from iclda.studies.store import FitResult
 from iclda.tabular import pipeline, preprocessing
 
 NAMES = ("supervised", "supervised (shrunk)", "em", "self-learning (shrunk)", "moment", "iclda")
@@ -61,8 +61,8 @@ def test_scores_are_those_of_the_whole_pipeline_in_cross_validation(name):
     scores = cross_validate(
         model, made.features, made.labels, cv=cv, scoring={"accuracy": "accuracy", "loss": loss}
     )
-    assert_allclose([1 - each.error for each in found], scores["test_accuracy"])
-    assert_allclose([each.loss for each in found], scores["test_loss"], rtol=1e-9)
+    assert_allclose([1 - each.values["error"] for each in found], scores["test_accuracy"])
+    assert_allclose([each.values["loss"] for each in found], scores["test_loss"], rtol=1e-9)
 
 
 @pytest.mark.parametrize("made", [table(), make_table()], ids=["mixed", "numbers"])
@@ -113,8 +113,8 @@ def test_hidden_rows_are_scored_apart():
     cell = comparison_cells("t", 1, 4)[0]
     shown = fit_cell(cell, {"t": data(make_table())}, ["supervised"])[0]
     hidden = fit_cell(cell, {"t": data(make_table(), n_labeled=6)}, ["supervised"])[0]
-    assert shown.error_hidden is None
-    assert 0 <= hidden.error_hidden <= 1
+    assert "error_hidden" not in shown.values
+    assert 0 <= hidden.values["error_hidden"] <= 1
     assert (hidden.n_labeled, hidden.n_unlabeled, hidden.n_test) == (6, 40 + 12, 6)
 
 
@@ -133,8 +133,8 @@ def test_a_failed_fit_is_a_result_with_its_traceback_and_the_others_go_on(monkey
     (failure,) = [each for each in found if each.failure is not None]
     assert failure.method == "em"
     assert "no such luck" in failure.failure
-    assert (failure.error, failure.loss) == (None, None)
-    assert all(each.error is not None for each in found if each is not failure)
+    assert failure.values == {}
+    assert all("error" in each.values for each in found if each is not failure)
 
 
 def test_rows_that_cannot_be_encoded_fail_every_fit_of_their_cell():
@@ -193,5 +193,7 @@ def test_results_carry_seed_and_versions():
 def test_bins_are_stored_and_come_back_as_they_were():
     bins = bins_of(np.random.default_rng(0).dirichlet([1, 1, 1], 200), np.arange(200) % 3)
     blank = FitResult("comparison", "t", 0, 0, "em")
-    assert_allclose(pooled_bins([replace(blank, bins=write_bins(bins))]), bins, atol=1e-8)
+    assert_allclose(
+        pooled_bins([replace(blank, values={"bins": write_bins(bins)})]), bins, atol=1e-8
+    )
     assert not pooled_bins([blank]).any()

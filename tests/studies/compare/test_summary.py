@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from tables_of_results import contestants, result, results
+from tables_of_results import changed, contestants, result, results
 
 from iclda._statistics import corrected_t_test, holm
 from iclda.studies.compare.findings import curves_csv
@@ -83,12 +83,12 @@ def test_the_better_supervised_contestant_is_what_others_are_measured_by():
 def test_a_repeat_that_lacks_a_fold_does_not_count():
     lacking = [each for each in BOTH if (each.method, each.repeat, each.part) != ("em", 1, 0)]
     assert summarize_comparison(lacking, TWO, 2).score("em", ERROR).repeats == 2
-    failed = [replace(each, failure="x", error=None) if each.repeat == 1 else each for each in BOTH]
+    failed = [replace(each, failure="x", values={}) if each.repeat == 1 else each for each in BOTH]
     assert summarize_comparison(failed, TWO, 2).score("em", ERROR).repeats == 2
 
 
 def test_a_contestant_whose_fits_all_failed_has_a_score_without_numbers():
-    failed = [replace(e, failure="x", error=None) if e.method == "em" else e for e in BOTH]
+    failed = [replace(e, failure="x", values={}) if e.method == "em" else e for e in BOTH]
     summary = summarize_comparison(failed, TWO, 2)
     assert summary.score("em", ERROR).mean is None
     assert summary.differences == ()
@@ -102,7 +102,7 @@ def test_ties_are_not_worse():
 
 
 def test_an_infinite_loss_costs_the_loss_and_not_the_error():
-    infinite = [replace(each, loss=np.inf) if each.method == "em" else each for each in BOTH]
+    infinite = [changed(each, loss=np.inf) if each.method == "em" else each for each in BOTH]
     summary = summarize_comparison(infinite, TWO, 2)
     assert summary.mean("em", LOSS) is None
     assert summary.mean("em", ERROR) is not None
@@ -116,7 +116,7 @@ def test_calibration_is_that_of_all_folds_of_a_repeat_together():
 
 def test_the_error_on_hidden_rows_is_there_where_labels_were_hidden():
     assert summarize_comparison(BOTH, TWO, 2).score("em", HIDDEN) is None
-    hidden = [replace(each, error_hidden=0.25) for each in BOTH]
+    hidden = [changed(each, error_hidden=0.25) for each in BOTH]
     assert summarize_comparison(hidden, TWO, 2).mean("em", HIDDEN) == 0.25
 
 
@@ -179,8 +179,8 @@ def test_the_comparison_stands_on_a_curve_where_its_number_of_labels_does():
 
 def test_failed_fits_and_infinite_losses_are_left_out():
     rows = curve(UNLABELED, [10], supervised=0.4, em=0.6)
-    rows[0] = replace(rows[0], failure="x", error=None)
-    rows[1] = replace(rows[1], loss=np.inf)
+    rows[0] = replace(rows[0], failure="x", values={})
+    rows[1] = changed(rows[1], loss=np.inf)
     points = curve_points(rows, ["supervised", "em"], "supervised", 2, ALL, is_capped=False)
     counts = {(p.method, p.measure): p.splits for p in points}
     assert counts["supervised", "error"] == 3

@@ -1,9 +1,8 @@
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
-from tables_of_results import contestants, results
+from tables_of_results import changed, contestants, results
 
 from iclda.studies.compare.summary import summarize_comparison
 from iclda.studies.compare.verdict import HELPS, HURTS, SHARPENS, UNCLEAR, UNKNOWN, decide
@@ -17,7 +16,9 @@ def verdict(brier=None, n_tested=50, **errors):
     """The verdict on errors; Brier scores of contestants may differ from these."""
     rows = results(**{name: table.tolist() for name, table in errors.items()})
     for name, change in (brier or {}).items():
-        rows = [replace(r, brier=r.brier + change) if r.method == name else r for r in rows]
+        rows = [
+            changed(r, brier=r.values["brier"] + change) if r.method == name else r for r in rows
+        ]
     names = [name.replace("_shrunk", " (shrunk)").replace("_", "-") for name in errors]
     return decide(summarize_comparison(rows, contestants(*names), 5), n_tested)
 

@@ -1,29 +1,49 @@
-"""From rows to points."""
+"""From rows to points, and from points to figures."""
 
 import csv
-import dataclasses
 import random
 import statistics
+from dataclasses import replace
+from importlib.util import find_spec
 
 import pytest
-from result_rows import curve_rows, table_rows
+from result_rows import curve_rows, fail, replace_values, table_rows
 
+from iclda.studies.drawing import COLORS
 from iclda.studies.paper.curves import (
-    Point,
+    CurvePoint,
     compare_with_published,
-    points_csv,
-    summarize_curves,
+    curve_points,
+    draw_curves,
     write_curves,
 )
-from iclda.studies.paper.published import published_points
+from iclda.studies.paper.published import METHOD_NAMES, published_points
+
+needs_matplotlib = pytest.mark.skipif(
+    find_spec("matplotlib") is None, reason="figures need iclda[experiments]"
+)
+
+
+@pytest.fixture(scope="module")
+def points():
+    return curve_points(curve_rows())
+
+
+@pytest.fixture(scope="module")
+def published():
+    return list(published_points().values())
+
+
+def texts_of(axes):
+    return [text.get_text() for text in axes.texts]
 
 
 def test_a_point_is_mean_and_standard_error_over_repeats():
     rows = curve_rows()
-    values = [r.error for r in rows if (r.method, r.n_unlabeled) == ("ICLDA", 4)]
+    values = [r.values["error"] for r in rows if (r.method, r.n_unlabeled) == ("ICLDA", 4)]
     (point,) = [
         p
-        for p in summarize_curves(rows)
+        for p in curve_points(rows)
         if (p.method, p.n_unlabeled, p.measure) == ("ICLDA", 4, "error")
     ]
     assert point.mean == pytest.approx(statistics.fmean(values))
@@ -33,35 +53,35 @@ def test_a_point_is_mean_and_standard_error_over_repeats():
 
 def test_failed_fits_lower_the_number_of_repeats():
     rows = curve_rows(methods=("LDA",), sizes=(1,))
-    rows[0] = dataclasses.replace(rows[0], error=None, nll=None, nll_labeled=None, failure="x")
-    assert {point.repeats for point in summarize_curves(rows)} == {4}
+    rows[0] = fail(rows[0])
+    assert {point.repeats for point in curve_points(rows)} == {4}
 
 
 def test_points_do_not_depend_on_the_order_of_the_rows_nor_on_other_experiments():
     rows = curve_rows()
     shuffled = random.Random(1).sample(rows, len(rows))
-    assert summarize_curves(shuffled + table_rows()) == summarize_curves(rows)
+    assert curve_points(shuffled + table_rows()) == curve_points(rows)
 
 
 def test_one_repeat_has_no_standard_error_and_no_comparison():
-    points = summarize_curves(curve_rows(repeats=1))
+    points = curve_points(curve_rows(repeats=1))
     assert {point.se for point in points} == {None}
     assert compare_with_published(points) == []
 
 
 def test_the_difference_is_in_combined_standard_errors():
     published = published_points()["Pima", 4, "ICLDA", "error"]
-    point = Point("Pima", 4, "ICLDA", "error", published.mean + 0.1, published.se, 500)
+    point = CurvePoint("Pima", 4, "ICLDA", "error", published.mean + 0.1, published.se, 500)
     (comparison,) = compare_with_published([point])
     assert comparison.z == pytest.approx(0.1 / (2**0.5 * published.se))
 
 
 def test_only_points_of_the_paper_are_compared():
     points = [
-        Point("Pima", 3, "LDA", "error", 0.3, 0.01, 500),
-        Point("Mine", 4, "LDA", "error", 0.3, 0.01, 500),
-        Point("2DGaussian", 4, "EMLDA", "error", 0.3, 0.01, 500),
-        Point("2DGaussian", 4, "EMLDA-as-published", "error", 0.3, 0.01, 500),
+        CurvePoint("Pima", 3, "LDA", "error", 0.3, 0.01, 500),
+        CurvePoint("Mine", 4, "LDA", "error", 0.3, 0.01, 500),
+        CurvePoint("2DGaussian", 4, "EMLDA", "error", 0.3, 0.01, 500),
+        CurvePoint("2DGaussian", 4, "EMLDA-as-published", "error", 0.3, 0.01, 500),
     ]
     (comparison,) = compare_with_published(points)
     assert (comparison.point.method, comparison.published.method) == (
@@ -76,6 +96,38 @@ def test_points_csv_has_the_promised_columns(tmp_path):
     text = (tmp_path / "curves" / "points.csv").read_text(encoding="utf-8")
     lines = list(csv.DictReader(text.splitlines()))
     assert ",".join(lines[0]) == "dataset,n_unlabeled,method,measure,mean,se,repeats"
-    assert len(lines) == len(summarize_curves(rows)) == 7 * 4 * 3
-    assert text == points_csv(summarize_curves(rows))
+    assert len(lines) == len(curve_points(rows)) == 7 * 4 * 3
     assert (tmp_path / "curves" / "comparison.csv").read_text(encoding="utf-8").count("\n") > 1
+
+
+@needs_matplotlib
+def test_curves_show_error_and_loss_with_every_method_named_beside_its_line(points, published):
+    figure = draw_curves(points, published, "Pima")
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["Error", "Loss"]
+    for axes in figure.axes:
+        assert set(texts_of(axes)) == set(METHOD_NAMES)
+        assert axes.get_xscale() == "log"
+
+
+@needs_matplotlib
+def test_published_means_are_open_circles(points, published):
+    axes = draw_curves(points, published, "Pima", ["error"]).axes[0]
+    circles = [line for line in axes.lines if line.get_marker() == "o" and len(line.get_xdata())]
+    assert {line.get_markeredgecolor() for line in circles} == {
+        COLORS[m] for m in ("LDA", "LDAoracle", "MCLDA", "SLLDA", "ICLDA")
+    }
+    assert {line.get_markerfacecolor() for line in circles} == {"none"}
+
+
+@needs_matplotlib
+def test_a_line_far_above_the_others_is_named_with_its_range(published):
+    rows = curve_rows(methods=("LDAoracle", "MCLDA", "SLLDA", "ICLDA"))
+    rows += [replace(replace_values(row, error=9.0), method="LDA") for row in rows]
+    axes = draw_curves(curve_points(rows), published, "Pima", ["error"]).axes[0]
+    assert "\N{UPWARDS ARROW} LDA lies above: 9 to 9" in texts_of(axes)
+    assert axes.get_ylim()[1] < 1
+
+
+@needs_matplotlib
+def test_curves_of_nothing_are_empty_axes():
+    assert len(draw_curves([], [], "Pima").axes) == 2

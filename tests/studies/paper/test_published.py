@@ -1,4 +1,4 @@
-"""The paper's numbers as they stand in the project."""
+"""The paper's numbers as they stand in the project, and its rules for bold and underline."""
 
 import csv
 import os
@@ -6,16 +6,26 @@ import statistics
 from collections import defaultdict
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy import stats
 
-from iclda.studies.cells import MEASURES, METHODS, PUBLISHED_CURVES
 from iclda.studies.paper.published import (
+    METHOD_NAMES,
     PRINTED_FEATURES,
+    PUBLISHED_CURVES,
     PUBLISHED_METHODS,
-    PublishedCell,
+    Contest,
+    MeanOfRepeats,
+    bold,
+    check_published_underlines,
+    contest_of_the_paper,
+    contest_with_runner_up,
     published_cells,
     published_name,
     published_points,
+    table_measures,
+    welch,
     z_score,
 )
 
@@ -29,7 +39,8 @@ def paper():
 
 
 def test_every_set_has_a_cell_for_every_method_and_measure():
-    expected = {(d, m, s) for d in PRINTED_FEATURES for m in PUBLISHED_METHODS for s in MEASURES}
+    measures = table_measures()
+    expected = {(d, m, s) for d in PRINTED_FEATURES for m in PUBLISHED_METHODS for s in measures}
     assert set(published_cells()) == expected
 
 
@@ -40,7 +51,7 @@ def test_cells_are_the_means_and_deviations_of_the_raw_repeats(paper):
             values[line["dataset"], line["method"], line["measure"]].append(float(line["value"]))
     assert set(values) == set(published_cells())
     for key, cell in published_cells().items():
-        assert len(values[key]) == cell.repeats
+        assert len(values[key]) == cell.n
         assert cell.mean == pytest.approx(statistics.fmean(values[key]), abs=0.51e-4)
         assert cell.sd == pytest.approx(statistics.stdev(values[key]), rel=0.51e-3)
 
@@ -65,7 +76,7 @@ def test_the_published_curves_are_those_that_are_run():
 
 
 def test_only_em_as_published_is_compared_with_the_published_em():
-    assert [published_name(m) for m in METHODS] == [
+    assert [published_name(m) for m in METHOD_NAMES] == [
         "LDA",
         "LDAoracle",
         "MCLDA",
@@ -78,8 +89,84 @@ def test_only_em_as_published_is_compared_with_the_published_em():
 
 
 def test_z_is_the_difference_in_standard_errors_of_both_means():
-    cell = PublishedCell("WDBC", "LDA", "error", 0.2, 0.04)
+    cell = MeanOfRepeats(0.2, 0.04, 20)
     # 0.03 / sqrt(0.03^2 / 9 + 0.04^2 / 20) = 0.03 / sqrt(1e-4 + 0.8e-4)
     assert z_score(0.23, 0.03, 9, cell) == pytest.approx(2.2360679775)
     assert z_score(0.23, None, 1, cell) is None
-    assert z_score(0.2, 0.0, 5, PublishedCell("a", "b", "error", 0.2, 0.0)) is None
+    assert z_score(0.2, 0.0, 5, MeanOfRepeats(0.2, 0.0, 20)) is None
+
+
+def test_welch_agrees_with_scipy():
+    rng = np.random.default_rng(3)
+    a, b = rng.normal(0, 1, 20), rng.normal(0.5, 3, 12)
+    summaries = [MeanOfRepeats(x.mean(), x.std(ddof=1), len(x)) for x in (a, b)]
+    assert welch(*summaries) == pytest.approx(stats.ttest_ind(a, b, equal_var=False).pvalue)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "p"),
+    [
+        (MeanOfRepeats(1, 0, 5), MeanOfRepeats(1, 0, 5), 1.0),
+        (MeanOfRepeats(1, 0, 5), MeanOfRepeats(2, 0, 5), 0.0),
+        (MeanOfRepeats(1, 0, 1), MeanOfRepeats(2, 1, 5), 1.0),
+    ],
+)
+def test_welch_answers_where_there_is_no_spread(a, b, p):
+    assert welch(a, b) == p
+
+
+def test_bold_is_better_than_lda_and_never_the_oracle():
+    summaries = {
+        "LDA": MeanOfRepeats(0.3, 0.01, 20),
+        "LDAoracle": MeanOfRepeats(0.1, 0.01, 20),
+        "MCLDA": MeanOfRepeats(0.25, 0.01, 20),
+        "EMLDA": MeanOfRepeats(0.4, 0.01, 20),
+        "SLLDA": MeanOfRepeats(0.299, 0.01, 20),
+    }
+    assert bold(summaries) == {"MCLDA"}
+    assert bold({"MCLDA": MeanOfRepeats(0.1, 0.01, 20)}) == frozenset()
+
+
+def test_the_winner_meets_the_second_best_of_the_four():
+    summaries = {
+        "LDA": MeanOfRepeats(0.1, 0.01, 20),
+        "MCLDA": MeanOfRepeats(0.21, 0.01, 20),
+        "EMLDA": MeanOfRepeats(0.5, 0.01, 20),
+        "EMLDA-as-published": MeanOfRepeats(0.2, 0.01, 20),
+        "ICLDA": MeanOfRepeats(0.2, 0.01, 20),
+    }
+    contest = contest_with_runner_up(summaries)
+    assert (contest.winner, contest.opponent) == ("ICLDA", "MCLDA")
+    assert contest.is_won
+    assert contest_with_runner_up({"ICLDA": MeanOfRepeats(0.2, 0.01, 20)}) is None
+
+
+@pytest.mark.parametrize(
+    ("winner", "opponent"),
+    [("MCLDA", "LDA"), ("EMLDA", "LDAoracle"), ("SLLDA", "MCLDA"), ("ICLDA", "EMLDA")],
+)
+def test_the_paper_took_the_column_two_to_the_left_of_the_winner(winner, opponent):
+    methods = ("LDA", "LDAoracle", "MCLDA", "EMLDA", "SLLDA", "ICLDA")
+    summaries = {m: MeanOfRepeats(0.1 if m == winner else 0.3, 0.01, 20) for m in methods}
+    contest = contest_of_the_paper(summaries)
+    assert (contest.winner, contest.opponent) == (winner, opponent)
+    assert contest_of_the_paper({winner: summaries[winner]}) is None
+
+
+@pytest.mark.parametrize(
+    ("measure", "n_printed", "kept"),
+    [
+        ("error", 8, ["SPECT", "WDBC"]),
+        ("nll", 8, ["BCI", "Ionosphere", "Parkinsons", "Pima", "SPECT", "Transfusion"]),
+    ],
+)
+def test_few_published_underlines_survive_the_true_runner_up(measure, n_printed, kept):
+    checks = check_published_underlines(measure)
+    assert len(checks) == 10
+    assert sum(check.as_published.is_won for check in checks) == n_printed
+    assert [check.dataset for check in checks if check.survives] == kept
+
+
+def test_a_contest_is_won_below_five_percent():
+    assert Contest("a", "b", 0.0499).is_won
+    assert not Contest("a", "b", 0.05).is_won

@@ -5,14 +5,20 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from result_rows import curve_rows, table_row, table_rows, toy_panels
+from result_rows import curve_rows, fail, table_row, table_rows, toy_panels
 
 pytest.importorskip("jinja2", reason="reports need iclda[experiments]")
 
-from iclda.studies.page import duration, p_text
-from iclda.studies.paper.report import ReportContent, render_report, write_report
-from iclda.studies.paper.report.story import and_list, headline, of_all, signed
-from iclda.studies.paper.tables import DatasetFacts, summarize
+from iclda.studies.paper.curves import curve_points
+from iclda.studies.paper.report import (
+    ReportContent,
+    file_name,
+    render_report,
+    write_figures,
+    write_report,
+)
+from iclda.studies.paper.story import signed
+from iclda.studies.paper.tables import DatasetFacts, summarize_tables
 
 
 class Page(HTMLParser):
@@ -46,7 +52,7 @@ class Page(HTMLParser):
 @pytest.fixture(scope="module")
 def html():
     content = ReportContent(
-        rows=table_rows(("WDBC", "Pima")) + curve_rows(),
+        results=table_rows(("WDBC", "Pima")) + curve_rows(),
         datasets=[DatasetFacts("WDBC", 568, 30, 2)],
         toy=toy_panels(),
         seed=2014,
@@ -94,7 +100,7 @@ def test_the_page_says_what_was_run_and_how(html):
 
 def test_the_numbers_on_the_page_are_those_of_the_cells(html):
     text = Page(html).text
-    for cell in summarize(table_rows(("WDBC", "Pima"))):
+    for cell in summarize_tables(table_rows(("WDBC", "Pima"))):
         if cell.measure == "error":
             assert f"{cell.mean:.3f} ± {cell.sd:.3f}" in text
         if cell.z is not None:
@@ -117,7 +123,7 @@ def test_names_and_tracebacks_are_escaped():
 
 def test_failed_fits_are_counted_and_shown():
     rows = table_rows(methods=("LDA", "ICLDA"))
-    rows[1] = dataclasses.replace(rows[1], error=None, nll=None, failure="ValueError: rank")
+    rows[1] = fail(rows[1], "ValueError: rank")
     text = Page(render_report(ReportContent(rows))).text
     assert "1 of 80 fits failed" in text
     assert "ValueError: rank" in text
@@ -144,16 +150,6 @@ def test_the_page_adapts_to_what_was_run(rows, absent, present):
     assert not [words for words in present if words not in page.text]
 
 
-def test_the_headline_claims_no_more_than_the_numbers():
-    assert headline(summarize(table_rows())).startswith("EM was not erratic")
-    assert headline(summarize(table_rows(methods=("LDA", "ICLDA")))).endswith("reproduced")
-    erratic = [
-        dataclasses.replace(row, error=0.45 if row.method == "EMLDA" else row.error)
-        for row in table_rows()
-    ]
-    assert "not erratic" not in headline(summarize(erratic))
-
-
 def test_without_the_emulation_em_is_set_beside_the_printed_number():
     text = Page(render_report(ReportContent(table_rows(methods=("LDA", "EMLDA"))))).text
     assert "The paper prints an error of 0.384 on WDBC" in text
@@ -166,17 +162,15 @@ def test_the_report_is_one_file_and_the_same_every_time(tmp_path):
     assert path.read_text(encoding="utf-8") == render_report(content)
 
 
-def test_words_for_numbers():
-    assert [duration(s) for s in (4.21, 200, 7500)] == ["4.2 s", "3 min 20 s", "2 h 5 min"]
-    assert [signed(v) for v in (0.04, -0.04, -1.25, 2)] == [
-        "0.0",
-        "0.0",
-        "\N{MINUS SIGN}1.2",
-        "+2.0",
-    ]
-    assert [p_text(p) for p in (0.0002, 0.04)] == ["< 0.001", "0.040"]
-    assert [and_list(n) for n in ([], ["a"], ["a", "b", "c"])] == ["", "a", "a, b and c"]
-    assert of_all(0, 10) == "none of 10 data sets"
-    assert of_all(10, 10) == "all 10 data sets"
-    assert of_all(2, 2) == "both data sets"
-    assert of_all(1, 1) == "the one data set run"
+def test_every_figure_is_written(tmp_path):
+    paths = write_figures(
+        tmp_path, summarize_tables(table_rows()), curve_points(curve_rows()), toy=toy_panels()
+    )
+    assert {path.stem for path in paths} == {"curve-Pima", "tables", "toy"}
+    assert {path.suffix for path in paths} == {".svg", ".png", ".pdf"}
+    assert all(path.parent == tmp_path / "figures" for path in paths)
+
+
+def test_names_of_sets_cannot_leave_the_folder():
+    assert file_name("../../etc/x y") == "-..-etc-x-y"
+    assert file_name("..") == "set"

@@ -2,23 +2,27 @@
 
 import csv
 import dataclasses
+import itertools
 import random
 import statistics
+from importlib.util import find_spec
+from math import sqrt
 
 import pytest
-from result_rows import table_row, table_rows
+from result_rows import fail, replace_values, table_row, table_rows
 
-from iclda.studies.cells import METHODS
+from iclda._statistics import holm
 from iclda.studies.page import Entry, TextTable, to_latex, to_markdown
-from iclda.studies.paper.published import published_cells
+from iclda.studies.paper.published import METHOD_NAMES, published_cells
 from iclda.studies.paper.tables import (
     DatasetFacts,
-    cells_csv,
+    compare_with_baseline,
     dataset_table,
+    draw_table_overview,
     find_gaps,
     mark,
-    repeat_values,
-    summarize,
+    repeat_values_by_method,
+    summarize_tables,
     table_files,
     text_table,
     write_tables,
@@ -37,10 +41,6 @@ CELL_COLUMNS = [
 ]
 
 
-def failed(row):
-    return dataclasses.replace(row, error=None, nll=None, nll_labeled=None, failure="Traceback")
-
-
 def cell_of(cells, method, measure="error"):
     return next(c for c in cells if (c.method, c.measure) == (method, measure))
 
@@ -48,14 +48,14 @@ def cell_of(cells, method, measure="error"):
 def test_a_repeat_weighs_its_folds_by_their_test_rows():
     rows = [table_row("A", 0, fold, "LDA", 0.1, 1.0, n_test=10) for fold in range(9)]
     rows.append(table_row("A", 0, 9, "LDA", 0.5, 3.0, n_test=30))
-    assert repeat_values(rows, "error") == {("A", "LDA"): [pytest.approx(24 / 120)]}
-    assert repeat_values(rows, "nll") == {("A", "LDA"): [pytest.approx(1.5)]}
+    assert repeat_values_by_method(rows, "error") == {("A", "LDA"): [pytest.approx(24 / 120)]}
+    assert repeat_values_by_method(rows, "nll") == {("A", "LDA"): [pytest.approx(1.5)]}
 
 
 def test_a_cell_is_mean_and_deviation_over_repeats_beside_the_published_one():
     rows = table_rows(repeats=5)
-    values = repeat_values(rows, "error")["WDBC", "ICLDA"]
-    cell = cell_of(summarize(rows), "ICLDA")
+    values = repeat_values_by_method(rows, "error")["WDBC", "ICLDA"]
+    cell = cell_of(summarize_tables(rows), "ICLDA")
     published = published_cells()["WDBC", "ICLDA", "error"]
     assert (cell.mean, cell.sd) == pytest.approx(
         (statistics.fmean(values), statistics.stdev(values))
@@ -66,20 +66,20 @@ def test_a_cell_is_mean_and_deviation_over_repeats_beside_the_published_one():
 
 
 def test_em_as_published_is_compared_and_em_as_defined_is_not():
-    cells = summarize(table_rows())
+    cells = summarize_tables(table_rows())
     assert cell_of(cells, "EMLDA-as-published").published_mean == 0.3842
     assert cell_of(cells, "EMLDA").published_mean is None
     assert cell_of(cells, "EMLDA").z is None
 
 
 def test_a_set_the_paper_lacks_has_no_published_numbers():
-    assert all(cell.published_mean is None for cell in summarize(table_rows(("Mine",))))
+    assert all(cell.published_mean is None for cell in summarize_tables(table_rows(("Mine",))))
 
 
 def test_a_failed_fit_costs_its_repeat_and_is_said():
     rows = table_rows(methods=("LDA", "ICLDA"))
-    rows[1] = failed(rows[1])
-    cells = summarize(rows)
+    rows[1] = fail(rows[1])
+    cells = summarize_tables(rows)
     assert cell_of(cells, "ICLDA").repeats == 3
     assert cell_of(cells, "LDA").repeats == 4
     (gap,) = find_gaps(rows)
@@ -89,33 +89,32 @@ def test_a_failed_fit_costs_its_repeat_and_is_said():
 
 def test_a_method_that_always_fails_is_empty_and_never_zero():
     rows = [
-        failed(row) if row.method == "ICLDA" else row
-        for row in table_rows(methods=("LDA", "ICLDA"))
+        fail(row) if row.method == "ICLDA" else row for row in table_rows(methods=("LDA", "ICLDA"))
     ]
-    cell = cell_of(summarize(rows), "ICLDA")
+    cell = cell_of(summarize_tables(rows), "ICLDA")
     assert (cell.mean, cell.sd, cell.repeats, cell.z) == (None, None, 0, None)
-    lines = list(csv.DictReader(cells_csv(summarize(rows)).splitlines()))
+    lines = list(csv.DictReader(table_files(rows)["cells.csv"].splitlines()))
     assert [line["mean"] for line in lines if line["method"] == "ICLDA"] == ["", ""]
     assert str(find_gaps(rows)[0]).endswith("0 of 4 repeats are complete, 40 failed fits")
 
 
 def test_a_repeat_under_way_does_not_count_yet():
     rows = table_rows(methods=("LDA",), repeats=2)[:-1]
-    assert cell_of(summarize(rows), "LDA").repeats == 1
-    assert cell_of(summarize(rows), "LDA").sd is None
+    assert cell_of(summarize_tables(rows), "LDA").repeats == 1
+    assert cell_of(summarize_tables(rows), "LDA").sd is None
     assert str(find_gaps(rows)[0]) == "WDBC, LDA: 1 of 2 repeats are complete"
 
 
 def test_a_value_that_is_no_number_does_not_count():
     rows = table_rows(methods=("LDA",), repeats=2)
-    rows[0] = dataclasses.replace(rows[0], nll=float("inf"))
-    assert cell_of(summarize(rows), "LDA", "nll").repeats == 1
-    assert cell_of(summarize(rows), "LDA", "error").repeats == 2
+    rows[0] = replace_values(rows[0], nll=float("inf"))
+    assert cell_of(summarize_tables(rows), "LDA", "nll").repeats == 1
+    assert cell_of(summarize_tables(rows), "LDA", "error").repeats == 2
 
 
 def test_a_measure_that_a_method_does_not_have_is_left_out():
-    rows = [dataclasses.replace(row, nll=None) for row in table_rows(methods=("LabelSpreading",))]
-    assert {cell.measure for cell in summarize(rows)} == {"error"}
+    rows = [replace_values(row, nll=None) for row in table_rows(methods=("LabelSpreading",))]
+    assert {cell.measure for cell in summarize_tables(rows)} == {"error"}
     assert find_gaps(rows) == []
 
 
@@ -127,8 +126,10 @@ def test_tables_do_not_depend_on_the_order_of_the_rows():
 
 def test_rows_of_other_experiments_are_ignored():
     rows = table_rows(methods=("LDA",))
-    others = [dataclasses.replace(row, experiment="curves", error=0.9) for row in rows]
-    assert summarize(rows + others) == summarize(rows)
+    others = [
+        dataclasses.replace(replace_values(row, error=0.9), experiment="curves") for row in rows
+    ]
+    assert summarize_tables(rows + others) == summarize_tables(rows)
 
 
 def test_cells_csv_has_the_promised_columns_and_methods(tmp_path):
@@ -137,16 +138,16 @@ def test_cells_csv_has_the_promised_columns_and_methods(tmp_path):
     with open(tmp_path / "tables" / "cells.csv", encoding="utf-8") as file:
         lines = list(csv.DictReader(file))
     assert list(lines[0]) == CELL_COLUMNS
-    assert {line["method"] for line in lines} == set(METHODS)
+    assert {line["method"] for line in lines} == set(METHOD_NAMES)
     assert {line["measure"] for line in lines} == {"error", "nll"}
-    assert len(lines) == 2 * len(METHODS) * 2
-    cell = cell_of(summarize(rows), "LDA")
+    assert len(lines) == 2 * len(METHOD_NAMES) * 2
+    cell = cell_of(summarize_tables(rows), "LDA")
     line = next(ln for ln in lines if ln["dataset"] == "Pima" and ln["method"] == "LDA")
     assert float(line["mean"]) == pytest.approx(cell.mean, rel=1e-9)
 
 
 def test_marks_follow_the_means():
-    marks = mark(summarize(table_rows(repeats=10)), "error")
+    marks = mark(summarize_tables(table_rows(repeats=10)), "error")
     assert "EMLDA" in marks.bold["WDBC"]
     assert "EMLDA-as-published" not in marks.bold["WDBC"]
     assert "LDAoracle" not in marks.bold["WDBC"]
@@ -184,3 +185,47 @@ def test_latex_and_markdown_escape_what_they_would_read_as_markup():
     assert r"x|y\_1 & \textbf{\underline{$-$1}} \\" in latex
     assert r"\toprule" in latex
     assert r"| x\|y\_1 | **<u>-1</u>** |" in to_markdown(table)
+
+
+def test_methods_are_paired_with_lda_split_by_split():
+    rows = []
+    for repeat, fold in itertools.product(range(2), range(10)):
+        hardness = 0.01 * (fold + 3 * repeat)
+        rows.append(table_row("WDBC", repeat, fold, "LDA", 0.2 + hardness, 1.0))
+        tiny = 1e-4 * (-1) ** fold
+        rows.append(table_row("WDBC", repeat, fold, "ICLDA", 0.19 + hardness + tiny, 1.0))
+        rows.append(table_row("WDBC", repeat, fold, "LDAoracle", 0.1, 1.0))
+    (comparison,) = compare_with_baseline(rows, "error")
+    assert (comparison.method, comparison.n_splits) == ("ICLDA", 20)
+    assert comparison.difference == pytest.approx(-0.01)
+    assert comparison.verdict == "better"
+    # 50 test rows, 450 training rows
+    assert comparison.t == pytest.approx(-0.01 / sqrt((1 / 20 + 1 / 9) * 20 / 19 * 1e-8))
+
+
+def test_splits_that_one_of_the_two_lacks_are_left_out():
+    rows = table_rows(methods=("LDA", "ICLDA"), repeats=2)
+    rows[0] = table_row("WDBC", 0, 0, "LDA", None, None, failure="Traceback")
+    rows[3] = table_row("WDBC", 0, 1, "ICLDA", float("nan"), 1.0)
+    (comparison,) = compare_with_baseline(rows, "error")
+    assert comparison.n_splits == 18
+
+
+def test_holm_spans_the_whole_table():
+    rows = table_rows(("A", "B"), ("LDA", "MCLDA", "SLLDA"))
+    comparisons = compare_with_baseline(rows, "error")
+    assert [(c.dataset, c.method) for c in comparisons] == list(
+        itertools.product("AB", ("MCLDA", "SLLDA"))
+    )
+    assert [c.p_holm for c in comparisons] == holm([c.p for c in comparisons])
+
+
+@pytest.mark.skipif(find_spec("matplotlib") is None, reason="figures need iclda[experiments]")
+def test_the_overview_shows_differences_to_lda():
+    cells = summarize_tables(table_rows(("Pima", "WDBC")))
+    axes = draw_table_overview(cells).axes[0]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["Pima", "WDBC"]
+    means = {(c.dataset, c.method): c.mean for c in cells if c.measure == "error"}
+    (line,) = [line for line in axes.lines if line.get_label() == "ICLDA"]
+    expected = [means[d, "ICLDA"] - means[d, "LDA"] for d in ("Pima", "WDBC")]
+    assert line.get_xdata() == pytest.approx(expected)

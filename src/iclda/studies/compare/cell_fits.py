@@ -19,43 +19,9 @@ from ..._estimators.supervised import SupervisedLDA
 from ..._messages import NoUnlabeledRowsWarning, Text, Words, message_of
 from ..._packages import versions_text
 from ...tabular import pipeline, preprocessing
-from ..cells import Cell
-from ..measures import EDGES, MEASURES, Bins, Measured, Predictions, bins_of
+from ..measures import COMPARED, EDGES, Bins, Predictions, bins_of, evaluate
+from ..store import Cell, FitResult
 from .plan import Contestant, Size, Splits, Take
-
-
-@dataclass(frozen=True)
-class FitKey:
-    """What was fitted.
-
-    In the comparison ``repeat`` and ``part`` are repeat and fold; on a curve, the index of the
-    split and the number of rows that varies.
-    """
-
-    experiment: str
-    dataset: str
-    repeat: int
-    part: int
-    method: str
-
-    @property
-    def cell(self) -> Cell:
-        return Cell(self.experiment, self.dataset, self.repeat, self.part)
-
-
-@dataclass(frozen=True)
-class FitResult(Measured, FitKey):
-    """One fit, a row of the store: what it was given and how it did, or why it failed."""
-
-    n_labeled: int = 0
-    n_unlabeled: int = 0
-    n_test: int = 0
-    bins: str = ""  # test rows by the probability of the predicted class: JSON of ``Bins``
-    seconds: float = 0.0
-    remarks: str = ""  # warnings of the fit, one a line
-    failure: str | None = None  # traceback of a fit that failed
-    seed: int = 0
-    versions: str = ""
 
 
 @dataclass(frozen=True)
@@ -104,12 +70,8 @@ def fit_cell(cell: Cell, sets: Mapping[str, CellData], names: Sequence[str]) -> 
         encoded = encode(data, take)
     except Exception as error:  # whatever it is, the other cells go on
         failure = _traceback(error, data.words)
-        return [failed_fit(cell, each.name, failure) for each in chosen]
+        return [FitResult(**vars(cell), method=each.name, failure=failure) for each in chosen]
     return [_fit(cell, each, take, encoded, data) for each in chosen]
-
-
-def failed_fit(cell: Cell, method: str, failure: str) -> FitResult:
-    return FitResult(**vars(cell), method=method, failure=failure)
 
 
 def encode(data: CellData, take: Take) -> Encoded:
@@ -140,12 +102,12 @@ def _fit(
     cell: Cell, contestant: Contestant, take: Take, encoded: Encoded, data: CellData
 ) -> FitResult:
     start = time.perf_counter()
-    found: dict[str, Any]
+    found: dict[str, Any] = {}
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             model = contestant.classifier(data.seed, encoded.size).fit(encoded.train, encoded.y)
-            found = measure_fit(model, encoded)
+            found["values"] = measure_fit(model, encoded)
         found["remarks"] = _remarks(caught, encoded.names, data.words)
     except Exception as error:  # a failed fit is a row with its traceback, never a crash
         found = {"failure": _traceback(error, data.words)}
@@ -175,8 +137,8 @@ def measure_fit(model: Any, encoded: Encoded) -> dict[str, Any]:
         if hidden is None
         else model.predict(hidden) != classes[encoded.truth_hidden],
     )
-    found = {name: each.function(predictions) for name, each in MEASURES.items() if each.function}
-    return {**found, "bins": write_bins(bins_of(probabilities, encoded.truth))}
+    bins = write_bins(bins_of(probabilities, encoded.truth))
+    return {**evaluate(predictions, COMPARED), "bins": bins}
 
 
 def _remarks(caught: list[warnings.WarningMessage], names: Sequence[str], words: Words) -> str:
@@ -205,6 +167,6 @@ def pooled_bins(results: Iterable[FitResult]) -> Bins:
     """Sum of the bins of several results."""
     bins = np.zeros((len(EDGES) - 1, 3))
     for result in results:
-        for index, sums in json.loads(result.bins or "{}").items():
+        for index, sums in json.loads(result.values.get("bins", "{}")).items():
             bins[int(index)] += sums
     return bins

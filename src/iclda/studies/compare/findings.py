@@ -15,14 +15,12 @@ from ...methods import find_method
 from ...tabular import Source
 from ..measures import LOSS
 from ..page import csv_text
-from ..store import FORMAT, Store, StoreError
-from .cell_fits import FitResult
+from ..store import FORMAT, STORE, FitResult, Store, StoreError
 from .plan import COMPARISON, EXPERIMENTS, LABELED, UNLABELED, Contestant, on_curves
 from .preflight import Remark
 from .summary import ComparisonSummary, CurvePoint, Score, curve_points, summarize_comparison
 from .verdict import Verdict, decide
 
-STORE = "rows.sqlite"
 FILES = {"comparison": "comparison.csv", "curves": "curves.csv", "report": "report.html"}
 KIND = "comparison"
 SHOWN_SETTINGS = ("target", "folds", "repeats", "labeled", "missing", "shrinkage", "seed")
@@ -176,7 +174,7 @@ def is_comparison(out: Path) -> bool:
     if not (out / STORE).exists():
         return False
     try:
-        with closing(Store(out / STORE, read_only=True, row_type=FitResult)) as store:
+        with closing(Store(out / STORE, read_only=True)) as store:
             return bool(store.settings().get("kind") == KIND)
     except StoreError:
         return False
@@ -187,7 +185,7 @@ def read_findings(out: Path, words: Words = str) -> Findings:
 
     Rows that an earlier run made for more repeats or other methods are left out.
     """
-    with closing(Store(out / STORE, read_only=True, row_type=FitResult)) as store:
+    with closing(Store(out / STORE, read_only=True)) as store:
         stored = store.settings()
         results = [result for name in EXPERIMENTS for result in store.rows(name)]
     settings = ComparisonSettings.from_json(stored)

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from ..._messages import Hint, Text, Words, printable
-from ..measures import ERROR, MEASURES
+from ..measures import COMPARED, ERROR
 from ..page import NOTHING
 from .findings import ComparisonSettings, Findings, failures
 from .plan import COMPARISON, MOST_ON_CURVES, SUPERVISED
@@ -84,16 +84,16 @@ def score_lines(summary: ComparisonSummary, width: int = 100, style: Style = _pl
     Measures that do not fit beside the others are left to the report, and named.
     """
     measures = known_measures(summary)
-    removable = [name for name in measures if not MEASURES[name].is_decisive]
+    removable = [name for name in measures if not COMPARED[name].is_decisive]
     unfit = []
-    for name in sorted(removable, key=lambda name: MEASURES[name].is_tested):
+    for name in sorted(removable, key=lambda name: COMPARED[name].is_tested):
         if max(map(len, _table(summary, measures, _plain))) > width:
             measures.remove(name)
-            unfit.append(MEASURES[name].heading)
+            unfit.append(COMPARED[name].heading)
     table = _table(summary, measures, style)
     if not measures:
         return [*table, "", *_wrapped(["No method has numbers: every fit failed."], width)]
-    legend = "; ".join(MEASURES[name].legend for name in measures)
+    legend = "; ".join(COMPARED[name].legend for name in measures)
     left = f" Too wide for {width} columns, but in the report: {', '.join(unfit)}." if unfit else ""
     return [*table, "", *_wrapped([f"Lower is better. {legend}.{left}"], width)]
 
@@ -101,11 +101,11 @@ def score_lines(summary: ComparisonSummary, width: int = 100, style: Style = _pl
 def known_measures(summary: ComparisonSummary) -> list[str]:
     """Measures that any contestant has."""
     known = {score.measure for score in summary.scores if score.mean is not None}
-    return [name for name in MEASURES if name in known]
+    return [name for name in COMPARED if name in known]
 
 
 def _table(summary: ComparisonSummary, measures: Sequence[str], style: Style) -> list[str]:
-    headings = [MEASURES[name].short or MEASURES[name].heading for name in measures]
+    headings = [COMPARED[name].short or COMPARED[name].heading for name in measures]
     rows = [["", *headings, "worse in"]]
     for name in ranked(summary):
         scores = [summary.score(name, measure) for measure in measures]
@@ -138,7 +138,7 @@ def _score_text(score: Score | None) -> str:
 
 def number_text(value: float, measure: str) -> str:
     """A number with the decimals of its measure."""
-    return f"{value:.0e}" if abs(value) >= _LARGE else f"{value:.{MEASURES[measure].decimals}f}"
+    return f"{value:.0e}" if abs(value) >= _LARGE else f"{value:.{COMPARED[measure].decimals}f}"
 
 
 def worse_text(summary: ComparisonSummary, name: str) -> str:

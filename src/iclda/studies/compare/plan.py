@@ -15,8 +15,8 @@ from ..._messages import Hint, ParameterError, Text
 from ...methods import Method, Shrinkage, parse_shrinkage
 from ...model_selection import SemiSupervisedKFold
 from ...model_selection._masking import OrderedSplit, order_split
-from ..cells import Cell
-from ..resampling import rng_of
+from ..engine import rng_of
+from ..store import Cell
 
 SUPERVISED = "supervised"
 COMPARISON, UNLABELED, LABELED = "comparison", "unlabeled", "labeled"

@@ -13,8 +13,8 @@ from scipy import linalg, stats
 from ..._core.types import AnyArray, Array
 from ..._messages import Hint, Text, and_list, plural
 from ...tabular import Table, preprocessing
-from ...tabular.columns import BOOLEAN, CATEGORY, NUMBER, kinds_of
-from ...tabular.requirements import require
+from ...tabular.columns import BOOLEAN, CATEGORY, kinds_of
+from ...tabular.encoders import require_for_tables
 from .plan import Size, Splits
 
 FINE, NOTE, WARNING = "fine", "note", "warning"
@@ -26,7 +26,6 @@ _LEAST_COEFFICIENT, _MOST_EXPLAINING = 1e-6, 3
 _CLOSE = 0.99  # correlation
 _SHIFT_LEVEL, _MOST_SHIFTED = 0.01, 3  # probability that any column is called shifted wrongly
 _NOUNS = {
-    NUMBER: ("number", "numbers"),
     BOOLEAN: ("yes-or-no column", "yes-or-no columns"),
     CATEGORY: ("category", "categories"),
 }
@@ -120,7 +119,7 @@ def _classes(table: Table, splits: Splits) -> Found:
 
 def _columns(table: Table, size: Size) -> Found:
     kinds = Counter(kinds_of(table.features).values())
-    parts = [plural(n, *_NOUNS[kind]) for kind, n in kinds.items()]
+    parts = [plural(n, *_NOUNS.get(kind, (kind,))) for kind, n in kinds.items()]
     n_columns = len(table.features.columns)
     text = f"{parts[0]}." if len(parts) == 1 else f"{n_columns}: {', '.join(parts)}."
     if size.n_features != n_columns:
@@ -339,7 +338,7 @@ def _shifted_columns(labeled: Any, unlabeled: Any) -> list[tuple[str, float, flo
 
 
 def _duplicates(table: Table) -> Found:
-    pd = require("pandas")
+    pd = require_for_tables("pandas")
     keys = pd.util.hash_pandas_object(table.features, index=False).to_numpy()
     labeled, labels = keys[table.is_labeled], table.labels[table.is_labeled].astype(str)
     classes = pd.Series(labels).groupby(labeled).transform("nunique")

@@ -13,7 +13,7 @@ from ..._messages import plural
 from ..._statistics import ReliabilityCurve
 from ...plots import ComparisonDisplay, LearningCurveDisplay, ReliabilityDisplay
 from ..drawing import FAINT, new_figure, require, styled, to_inline_svg
-from ..measures import EDGES, ERROR, LOSS, MEASURES
+from ..measures import COMPARED, EDGES, ERROR, LOSS
 from ..page import NOTHING, Finding, duration, fill, p_text
 from .cell_fits import pooled_bins
 from .findings import SHOWN_SETTINGS, Findings, failures, last_line
@@ -58,7 +58,7 @@ def render(findings: Findings) -> str:
         "rule": RULE,
         "table": _table(findings, measures),
         "methods": list(dict.fromkeys((method.name, method.sentence) for method in methods)),
-        "measures": [(MEASURES[name].heading, MEASURES[name].explanation) for name in measures],
+        "measures": [(COMPARED[name].heading, COMPARED[name].explanation) for name in measures],
         "differences": _difference_figures(findings),
         "curves": _curves(findings),
         "n_curve_splits": settings.curve_splits,
@@ -164,7 +164,7 @@ def _table(findings: Findings, measures: Sequence[str]) -> dict[str, Any]:
     summary, failed = findings.summary, failures(findings.compared)
     titles = {each.name: each.method.title for each in findings.settings.contestants}
     return {
-        "headings": [MEASURES[name].heading for name in measures],
+        "headings": [COMPARED[name].heading for name in measures],
         "rows": [
             {
                 "name": name,
@@ -259,7 +259,7 @@ def _difference_figures(findings: Findings) -> list[Any]:
     for name in DECISIVE:
         if display := differences(findings, name):
             figure = draw(display, 5.8, 1.2 + 0.38 * len(display.differences))
-            description = f"{MEASURES[name].heading} less that of supervised LDA"
+            description = f"{COMPARED[name].heading} less that of supervised LDA"
             figures.append(_svg(figure, f"difference-{name}", description))
     return figures
 
@@ -276,7 +276,7 @@ def _reliability_figure(findings: Findings) -> Any:
 
 
 def _curves(findings: Findings) -> list[dict[str, Any]]:
-    names = {name: measure.heading for name, measure in MEASURES.items()}
+    names = {name: measure.heading for name, measure in COMPARED.items()}
     names[LOSS_DIFFERENCE] = f"loss minus that of {findings.reference}"
     views = []
     for curve, title in _CURVE_TITLES.items():
@@ -337,8 +337,8 @@ def differences(findings: Findings, measure: str) -> ComparisonDisplay | None:
     return ComparisonDisplay(
         differences=paired,
         baseline=summary.baseline or "",
-        score_name=MEASURES[measure].axis,
-        greater_is_better=not MEASURES[measure].lower_is_better,
+        score_name=COMPARED[measure].axis,
+        greater_is_better=not COMPARED[measure].lower_is_better,
         intervals=intervals,
     )
 
@@ -367,7 +367,7 @@ def learning_curve(
         means=means,
         standard_errors=errors,
         varied=VARIED[curve],
-        score_name=f"Loss minus that of {reference}" if is_loss else MEASURES[measure].axis,
+        score_name=f"Loss minus that of {reference}" if is_loss else COMPARED[measure].axis,
     )
 
 

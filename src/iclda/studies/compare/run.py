@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,11 +18,10 @@ from ..._packages import versions
 from ..._progress import Advance
 from ...methods import METHODS, Method, Shrinkage
 from ...tabular import Table
-from ..cells import Cell
-from ..engine import Work, run_missing, run_tasks
-from ..store import Store, StoreError
-from .cell_fits import CellData, FitResult, failed_fit, fit_cell
-from .findings import FILES, STORE, ComparisonSettings
+from ..engine import run_missing
+from ..store import STORE, Cell, Store, StoreError
+from .cell_fits import CellData, fit_cell
+from .findings import FILES, KIND, ComparisonSettings
 from .plan import (
     COMPARISON,
     LABELED,
@@ -210,7 +209,7 @@ def check_plan(plan: ComparisonPlan) -> None:
         if folder.exists() and not folder.is_dir():
             raise _bad(Hint("out", out), f": {folder} is a file, name a folder.")
     if (out / STORE).exists():
-        with closing(Store(out / STORE, read_only=True, row_type=FitResult)) as store:
+        with closing(Store(out / STORE, kind=KIND, read_only=True)) as store:
             _agree(store, plan)
         return
     strange = [name for name in FILES.values() if (out / name).exists()]
@@ -235,7 +234,12 @@ def make_out(plan: ComparisonPlan) -> None:
 
 def _agree(store: Store, plan: ComparisonPlan) -> dict[str, Any]:
     """Settings to store; StoreError if a folder holds another table or other settings."""
-    names = [name for name in store.settings().get("data", {}) if name != plan.name]
+    stored = store.settings()
+    if stored and "kind" not in stored:  # of the paper's experiments, by an earlier version
+        raise StoreError(
+            Text(f"{store.path} is a store of another study: use another ", Hint("out"), ".")
+        )
+    names = [name for name in stored.get("data", {}) if name != plan.name]
     if names:
         raise StoreError(
             Text(
@@ -252,7 +256,7 @@ def _agree(store: Store, plan: ComparisonPlan) -> dict[str, Any]:
 def open_run(plan: ComparisonPlan) -> Iterator[ComparisonRun]:
     """Take the lock of the folder, and store the settings of the run there."""
     settings = plan.settings
-    with closing(Store(plan.out / STORE, row_type=FitResult)) as store:
+    with closing(Store(plan.out / STORE, kind=KIND)) as store:
         agreed = _agree(store, plan)
         commands = dict.fromkeys([*store.settings().get("commands", []), *settings.commands])
         store.note(**{**settings.to_json(), **agreed, "commands": list(commands)})
@@ -291,10 +295,18 @@ class ComparisonRun:
         data = CellData(
             plan.table.features, plan.splits, plan.contestants, plan.missing, plan.seed, plan.words
         )
-        work = Work(fit_cell, failed_fit)
-        compute = partial(run_tasks, sets={plan.name: data}, work=work, jobs=plan.jobs)
 
         def advance_titled(name: str, done: int, total: int, failed: int) -> None:
             advance(_TITLES.get(name, name), done, total, failed)
 
-        run_missing(self.store, experiment, cells, names, compute, advance_titled)
+        sets = {plan.name: data}
+        run_missing(
+            self.store,
+            experiment,
+            cells,
+            names,
+            advance_titled,
+            sets=sets,
+            run=fit_cell,
+            jobs=plan.jobs,
+        )

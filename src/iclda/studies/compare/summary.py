@@ -12,12 +12,13 @@ from scipy import stats
 
 from ..._core.types import Array
 from ..._statistics import corrected_standard_error, corrected_t_test, holm, mean_interval
-from ..measures import BRIER, ERROR, MEASURES
-from ..resampling import LEVEL
-from .cell_fits import FitResult, pooled_bins
+from .. import measures
+from ..measures import BRIER, COMPARED, ERROR, LEVEL, LOSS
+from ..store import FitResult
+from .cell_fits import pooled_bins
 from .plan import COMPARISON, LABELED, SUPERVISED, UNLABELED, Contestant
 
-DECISIVE = tuple(name for name, measure in MEASURES.items() if measure.is_decisive)
+DECISIVE = tuple(name for name, measure in COMPARED.items() if measure.is_decisive)
 LOSS_DIFFERENCE = "loss_difference"  # loss less that of the reference, in the same splits
 CURVE_MEASURES = (ERROR, BRIER, LOSS_DIFFERENCE)
 VARIED = {UNLABELED: "n_unlabeled", LABELED: "n_labeled"}
@@ -53,9 +54,7 @@ class Difference:
     @property
     def verdict(self) -> str:
         """``better``, ``worse``, or an empty string for no clear difference."""
-        if not self.p_holm < LEVEL:
-            return ""
-        return "better" if MEASURES[self.measure].sign * self.difference < 0 else "worse"
+        return measures.verdict(self.difference, self.p_holm, COMPARED[self.measure])
 
 
 @dataclass(frozen=True)
@@ -83,7 +82,7 @@ class ComparisonSummary:
     def rank(self, method: str) -> tuple[float, ...]:
         """Means of the decisive measures, infinite where there are none: the lowest is best."""
         means = {measure: self.mean(method, measure) for measure in DECISIVE}
-        return tuple(inf if v is None else MEASURES[m].sign * v for m, v in means.items())
+        return tuple(inf if v is None else COMPARED[m].sign * v for m, v in means.items())
 
     def verdict(self, method: str, measure: str) -> str:
         """``better`` or ``worse`` than the baseline, or an empty string."""
@@ -105,7 +104,7 @@ def summarize_comparison(
     repeats = {
         (name, measure): _repeat_values(by_method[name], grids[name], measure)
         for name in by_method
-        for measure in MEASURES
+        for measure in COMPARED
     }
     rank = {name: [_rounded_mean(repeats[name, m], m) for m in DECISIVE] for name in by_method}
     best: dict[str, str] = {}
@@ -117,12 +116,12 @@ def summarize_comparison(
     scores = [
         _score(contestant.name, measure, grids, repeats, baseline)
         for contestant in contestants
-        for measure in MEASURES
+        for measure in COMPARED
     ]
     rivals = [contestant.name for contestant in contestants if contestant.method.uses_unlabeled]
     differences = [
         difference
-        for name, measure in MEASURES.items()
+        for name, measure in COMPARED.items()
         if measure.is_tested and baseline
         for difference in _differences(name, rivals, grids, baseline)
     ]
@@ -136,17 +135,19 @@ def overlap(n_folds: int) -> float:
 
 
 def _grid(results: Sequence[FitResult], shape: tuple[int, int]) -> Grid:
-    stored = (name for name, measure in MEASURES.items() if measure.function)
-    grid = {name: np.full(shape, np.nan) for name in (*stored, "n_test")}
+    stored = (name for name, measure in COMPARED.items() if measure.function)
+    grid = {name: np.full(shape, np.nan) for name in stored}
     places = [result.repeat for result in results], [result.part for result in results]
     for name, values in grid.items():
-        values[places] = _numbers([getattr(result, name) for result in results])
-    return grid
+        values[places] = _numbers([result.number(name) for result in results])
+    n_test = np.full(shape, np.nan)
+    n_test[places] = [result.n_test for result in results]
+    return {**grid, "n_test": n_test}
 
 
 def _repeat_values(results: Sequence[FitResult], grid: Grid, measure: str) -> Array:
     """Value of every repeat, folds weighted by their test rows; NaN for an incomplete one."""
-    n_test, of_bins = grid["n_test"], MEASURES[measure].of_bins
+    n_test, of_bins = grid["n_test"], COMPARED[measure].of_bins
     if of_bins is None:
         return (n_test * grid[measure]).sum(axis=1) / n_test.sum(axis=1)
     return np.array(
@@ -160,9 +161,8 @@ def _repeat_values(results: Sequence[FitResult], grid: Grid, measure: str) -> Ar
 
 
 def _numbers(values: Sequence[float | None]) -> Array:
-    """Values as an array, NaN for those that are None or infinite."""
-    numbers = np.array(values, dtype=float)
-    return np.where(np.isfinite(numbers), numbers, np.nan)
+    """Values as an array, NaN for None."""
+    return np.array(values, dtype=float)
 
 
 def _finite(values: Array) -> Array:
@@ -170,7 +170,7 @@ def _finite(values: Array) -> Array:
 
 
 def _rounded_mean(values: Array, measure: str) -> float:
-    known = MEASURES[measure].sign * _finite(values)
+    known = COMPARED[measure].sign * _finite(values)
     return round(float(known.mean()), 12) if known.size else inf
 
 
@@ -194,7 +194,7 @@ def _score(
         return Score(name, measure, None, None, None, 0)
     supervised = repeats[baseline, measure] if baseline else np.full(len(values), np.nan)
     excess = (values - supervised) / np.maximum(1, np.abs(supervised))
-    excess = _finite(MEASURES[measure].sign * excess)
+    excess = _finite(COMPARED[measure].sign * excess)
     grid, splits = grids[name], known  # a measure of pooled rows exists for repeats only
     if measure in grid:
         splits = _weighted(grid[measure], grid["n_test"])
@@ -281,14 +281,14 @@ def curve_points(
 
 
 def _points(curve: str, ours: Sequence[FitResult], theirs: Sequence[FitResult]) -> list[CurvePoint]:
-    losses = {result.cell: result.loss for result in theirs}
+    losses = {result.cell: result.number(LOSS) for result in theirs}
     points = []
     for measure in CURVE_MEASURES:
         if measure == LOSS_DIFFERENCE:
             reference = _numbers([losses.get(result.cell) for result in ours])
-            known = _finite(_numbers([result.loss for result in ours]) - reference)
+            known = _finite(_numbers([result.number(LOSS) for result in ours]) - reference)
         else:
-            known = _finite(_numbers([getattr(result, measure) for result in ours]))
+            known = _finite(_numbers([result.number(measure) for result in ours]))
         if known.size:
             se = corrected_standard_error(known)
             points.append(

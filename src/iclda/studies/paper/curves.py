@@ -1,22 +1,38 @@
-"""From the rows of the learning curves to points, beside the published ones."""
+"""From results of the learning curves to points beside the published ones, as data and figures."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
-from math import fsum, hypot, isfinite, sqrt
+from math import fsum, hypot, sqrt
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from ..cells import CURVES, EXTRA_METHODS, METHODS, Row
-from ..page import csv_text
-from .published import PublishedPoint, published_name, published_points
+import numpy as np
 
-CURVE_MEASURES = ("error", "nll", "nll_labeled")
+from ..drawing import DASHES, color_of, label_ends, new_figure, styled
+from ..measures import paper_measures
+from ..page import attributes_csv, csv_text
+from ..store import FitResult
+from .published import (
+    CURVES,
+    PublishedPoint,
+    method_rank,
+    published_name,
+    published_points,
+    table_measures,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_FAR = 1.5  # a line this many ranges of the others above them is named, not drawn
 
 
 @dataclass(frozen=True)
-class Point:
+class CurvePoint:
     """Mean and standard error over the repeats whose fit succeeded."""
 
     dataset: str
@@ -29,48 +45,48 @@ class Point:
 
 
 @dataclass(frozen=True)
-class PointComparison:
+class PublishedDifference:
     """A point, the published one, and their difference in combined standard errors."""
 
-    point: Point
+    point: CurvePoint
     published: PublishedPoint
     z: float
 
 
-def summarize_curves(rows: Iterable[Row]) -> list[Point]:
+def curve_points(results: Iterable[FitResult]) -> list[CurvePoint]:
     """Points of all curves, by data set, measure, method and number of unlabeled rows."""
+    measures = list(paper_measures())
     values: dict[tuple[str, str, str, int], dict[int, float]] = defaultdict(dict)
-    for row in rows:
-        if row.experiment != CURVES or row.failure is not None:
+    for result in results:
+        if result.experiment != CURVES or result.failure is not None:
             continue
-        for measure in CURVE_MEASURES:
-            value = getattr(row, measure)
-            if value is not None and isfinite(value):
-                values[row.dataset, measure, row.method, row.part][row.repeat] = value
+        for measure in measures:
+            value = result.number(measure)
+            if value is not None:
+                values[result.dataset, measure, result.method, result.part][result.repeat] = value
+
+    def place(key: tuple[str, str, str, int]) -> tuple[Any, ...]:
+        dataset, measure, method, n_unlabeled = key
+        return dataset.casefold(), measures.index(measure), *method_rank(method), n_unlabeled
+
     return [
-        _point(key, [value for _, value in sorted(values[key].items())])
-        for key in sorted(values, key=_place)
+        _point(*key, [v for _, v in sorted(values[key].items())])
+        for key in sorted(values, key=place)
     ]
 
 
-def _place(key: tuple[str, str, str, int]) -> tuple[str, int, int, str, int]:
-    dataset, measure, method, n_unlabeled = key
-    known = METHODS + EXTRA_METHODS
-    rank = known.index(method) if method in known else len(known)
-    return dataset.casefold(), CURVE_MEASURES.index(measure), rank, method, n_unlabeled
-
-
-def _point(key: tuple[str, str, str, int], values: list[float]) -> Point:
-    dataset, measure, method, n_unlabeled = key
+def _point(
+    dataset: str, measure: str, method: str, n_unlabeled: int, values: list[float]
+) -> CurvePoint:
     n = len(values)
     mean = fsum(values) / n
     se = sqrt(fsum((v - mean) ** 2 for v in values) / (n - 1) / n) if n > 1 else None
-    return Point(dataset, n_unlabeled, method, measure, mean, se, n)
+    return CurvePoint(dataset, n_unlabeled, method, measure, mean, se, n)
 
 
-def compare_with_published(points: Iterable[Point]) -> list[PointComparison]:
+def compare_with_published(points: Iterable[CurvePoint]) -> list[PublishedDifference]:
     """The points that the paper has too, each with the difference to it."""
-    comparisons = []
+    differences = []
     for point in points:
         name = published_name(point.method) or ""
         published = published_points().get((point.dataset, point.n_unlabeled, name, point.measure))
@@ -79,41 +95,127 @@ def compare_with_published(points: Iterable[Point]) -> list[PointComparison]:
         error = hypot(point.se, published.se)
         if error > 0:
             z = (point.mean - published.mean) / error
-            comparisons.append(PointComparison(point, published, z))
-    return comparisons
+            differences.append(PublishedDifference(point, published, z))
+    return differences
 
 
-def points_csv(points: Iterable[Point]) -> str:
-    """All points, one a line."""
-    names = [field.name for field in fields(Point)]
-    return csv_text(names, ([getattr(point, name) for name in names] for point in points))
-
-
-def comparison_csv(comparisons: Iterable[PointComparison]) -> str:
-    """All compared points, one a line."""
-    header = ["dataset", "n_unlabeled", "method", "measure", "mean", "se", "repeats"]
-    header += ["published_mean", "published_se", "z"]
-    lines = (
-        [
-            *(getattr(c.point, name) for name in header[:7]),
-            c.published.mean,
-            c.published.se,
-            c.z,
-        ]
-        for c in comparisons
-    )
-    return csv_text(header, lines)
-
-
-def write_curves(out: Path, rows: Iterable[Row]) -> list[Path]:
+def write_curves(out: Path, results: Iterable[FitResult]) -> list[Path]:
     """Write points.csv and comparison.csv under ``out``/curves; the paths written."""
     folder = out / "curves"
     folder.mkdir(parents=True, exist_ok=True)
-    points = summarize_curves(rows)
+    points, names = curve_points(results), [each.name for each in fields(CurvePoint)]
+    compared = (
+        [
+            *(getattr(each.point, name) for name in names),
+            each.published.mean,
+            each.published.se,
+            each.z,
+        ]
+        for each in compare_with_published(points)
+    )
     contents = {
-        "points.csv": points_csv(points),
-        "comparison.csv": comparison_csv(compare_with_published(points)),
+        "points.csv": attributes_csv(names, points),
+        "comparison.csv": csv_text([*names, "published_mean", "published_se", "z"], compared),
     }
     for name, text in contents.items():
         (folder / name).write_text(text, encoding="utf-8")
     return [folder / name for name in contents]
+
+
+@styled
+def draw_curves(
+    points: Iterable[CurvePoint],
+    published: Iterable[PublishedPoint],
+    dataset: str,
+    measures: Sequence[str] | None = None,
+) -> Figure:
+    """Measures of one data set side by side, against the number of unlabeled rows."""
+    measures = table_measures() if measures is None else measures
+    figure, grid = new_figure(4.7 * len(measures), 3.3, 1, len(measures))
+    ours = [point for point in points if point.dataset == dataset]
+    theirs = [point for point in published if point.dataset == dataset]
+    for axes, measure in zip(grid[0], measures, strict=True):
+        _plot_curves(
+            axes,
+            [point for point in ours if point.measure == measure],
+            [point for point in theirs if point.measure == measure],
+        )
+        axes.set_title(paper_measures()[measure].axis)
+        axes.set_xlabel("Unlabeled rows")
+    return figure
+
+
+def _plot_curves(axes: Axes, ours: list[CurvePoint], theirs: list[PublishedPoint]) -> None:
+    methods = dict.fromkeys(point.method for point in ours)
+    lines = {method: [p for p in ours if p.method == method] for method in methods}
+    _set_sizes(axes, sorted({point.n_unlabeled for point in ours}))
+    far = _far_above(lines)
+    for method, line in lines.items():
+        if method not in far:
+            _plot_line(axes, method, line)
+            counterpart = [p for p in theirs if p.method == published_name(method)]
+            _plot_published(axes, method, counterpart)
+    if not lines:
+        return
+    axes.margins(y=0.08)
+    label_ends(axes, {m: line[-1].mean for m, line in lines.items() if m not in far})
+    for place, method in enumerate(far):
+        means = [point.mean for point in lines[method]]
+        axes.text(
+            0.99,
+            0.985 - 0.075 * place,
+            f"\N{UPWARDS ARROW} {method} lies above: {min(means):.3g} to {max(means):.3g}",
+            color=color_of(method),
+            transform=axes.transAxes,
+            ha="right",
+            va="top",
+            fontsize=8.5,
+        )
+
+
+def _set_sizes(axes: Axes, sizes: list[int]) -> None:
+    """Ticks at the sizes drawn, every other one where they are many."""
+    axes.set_xscale("log", base=2)
+    shown = sizes[:: 2 if len(sizes) > 8 else 1]
+    axes.set_xticks(shown, [str(size) for size in shown])
+    axes.set_xticks([], minor=True)
+    axes.margins(x=0.03)
+
+
+def _far_above(lines: dict[str, list[CurvePoint]]) -> list[str]:
+    """Methods so far above the others that drawing them would flatten these to one line."""
+    order = sorted(lines, key=lambda method: min(point.mean for point in lines[method]))
+    if len(order) < 4:
+        return []
+    lowest = min(point.mean for point in lines[order[0]])
+    highest = lowest
+    for rank, method in enumerate(order):
+        means = [point.mean for point in lines[method]]
+        if rank > 2 and min(means) - highest > _FAR * (highest - lowest):
+            return order[rank:]
+        highest = max(highest, *means)
+    return []
+
+
+def _plot_line(axes: Axes, method: str, line: list[CurvePoint]) -> None:
+    sizes = [point.n_unlabeled for point in line]
+    means = np.array([point.mean for point in line])
+    errors = np.array([point.se or 0.0 for point in line])
+    color = color_of(method)
+    width = 2.2 if method == "ICLDA" else 1.4
+    style: Any = DASHES.get(method, "solid")
+    axes.fill_between(sizes, means - errors, means + errors, color=color, alpha=0.18, linewidth=0)
+    axes.plot(sizes, means, color=color, linestyle=style, linewidth=width)
+
+
+def _plot_published(axes: Axes, method: str, line: list[PublishedPoint]) -> None:
+    axes.plot(
+        [point.n_unlabeled for point in line],
+        [point.mean for point in line],
+        linestyle="none",
+        marker="o",
+        markersize=3.4,
+        markerfacecolor="none",
+        markeredgecolor=color_of(method),
+        markeredgewidth=0.8,
+    )

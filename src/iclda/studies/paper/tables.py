@@ -1,24 +1,39 @@
-"""From the rows of the cross-validations to cells, and from cells to the paper's tables."""
+"""From results of the cross-validations to the paper's tables, as data, files and a figure."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from math import fsum, isfinite, sqrt
+from math import fsum, sqrt
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ..cells import EXTRA_METHODS, MEASURES, METHODS, N_FOLDS, TABLES, Row
-from ..page import NOTHING, Entry, TextTable, csv_text, to_latex, to_markdown
-from .published import PRINTED_FEATURES, published_cells, published_name, z_score
-from .significance import Contest, Summary, bold, contest_with_runner_up
+from ..._statistics import corrected_t_test, holm
+from ..drawing import FAINT, INK, color_of, new_figure, styled
+from ..measures import paper_measures, repeat_values, verdict
+from ..page import NOTHING, Entry, TextTable, attributes_csv, csv_text, to_latex, to_markdown
+from ..store import FitResult
+from .fits import n_labeled_of
+from .published import (
+    BASELINE,
+    N_FOLDS,
+    ORACLE,
+    PRINTED_FEATURES,
+    TABLES,
+    Contest,
+    MeanOfRepeats,
+    bold,
+    contest_with_runner_up,
+    method_rank,
+    published_cells,
+    published_name,
+    table_measures,
+    z_score,
+)
 
-MEASURE_NAMES = {"error": "error", "nll": "loss"}
-DECIMALS = {"error": 3, "nll": 2}
-_CAPTIONS = {
-    "error": "Share of test rows classified wrongly",
-    "nll": "Loss: mean over test rows of the negative log joint density",
-}
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -31,14 +46,14 @@ class TableCell:
     mean: float | None
     sd: float | None
     repeats: int
-    published_mean: float | None
-    published_sd: float | None
-    z: float | None
+    published_mean: float | None = None
+    published_sd: float | None = None
+    z: float | None = None
 
 
 @dataclass(frozen=True)
 class Gap:
-    """What a data set and method lack: repeats that count for nothing, and why."""
+    """Repeats that a data set and method lack, and why."""
 
     dataset: str
     method: str
@@ -56,17 +71,10 @@ class Gap:
 
 @dataclass(frozen=True)
 class DatasetFacts:
-    """Size of one data set."""
-
     name: str
     n_rows: int
     n_features: int
     n_classes: int
-
-    @property
-    def n_labeled(self) -> int:
-        """The paper's max(2 x features, 10)."""
-        return max(2 * self.n_features, 10)
 
 
 @dataclass(frozen=True)
@@ -78,43 +86,49 @@ class Marks:
     contests: dict[str, Contest]
 
 
-def repeat_values(rows: Iterable[Row], measure: str) -> dict[tuple[str, str], list[float]]:
-    """By (data set, method): the value of each complete repeat, folds weighted by their rows."""
-    return {
-        key: [
-            fsum(n * value for n, value in folds.values()) / sum(n for n, _ in folds.values())
-            for _, folds in sorted(repeats.items())
-            if len(folds) == N_FOLDS
-        ]
-        for key, repeats in _folds(rows, measure).items()
-    }
+@dataclass(frozen=True)
+class PairedComparison:
+    """A method against LDA on one data set, paired by split; ``p_holm`` is over the table."""
+
+    dataset: str
+    method: str
+    measure: str
+    difference: float  # mean over splits of method - LDA
+    t: float
+    p: float
+    p_holm: float
+    n_splits: int
+
+    @property
+    def verdict(self) -> str:
+        """``better``, ``worse``, or an empty string for no significant difference."""
+        return verdict(self.difference, self.p_holm, paper_measures()[self.measure])
 
 
-def _folds(
-    rows: Iterable[Row], measure: str
-) -> dict[tuple[str, str], dict[int, dict[int, tuple[int, float]]]]:
-    """By (data set, method), repeat and fold: number of test rows and value.
+def repeat_values_by_method(
+    results: Iterable[FitResult], measure: str
+) -> dict[tuple[str, str], list[float]]:
+    """By (data set, method): the value of each complete repeat.
 
     A measure that a method does not have leaves the method out; failed fits do not.
     """
-    found: dict[tuple[str, str], dict[int, dict[int, tuple[int, float]]]] = {}
-    for row in rows:
-        value = getattr(row, measure)
-        if row.experiment != TABLES or (value is None and row.failure is None):
-            continue
-        folds = found.setdefault((row.dataset, row.method), {}).setdefault(row.repeat, {})
-        if row.failure is None and isfinite(value):
-            folds[row.part] = (row.n_test, value)
-    return found
+    found: dict[tuple[str, str], list[FitResult]] = defaultdict(list)
+    for result in results:
+        is_known = measure in result.values or result.failure is not None
+        if result.experiment == TABLES and is_known:
+            found[result.dataset, result.method].append(result)
+    return {
+        key: list(repeat_values(some, measure, N_FOLDS).values()) for key, some in found.items()
+    }
 
 
-def summarize(rows: Sequence[Row]) -> list[TableCell]:
-    """Cells of both measures, by data set and method, beside the published ones."""
+def summarize_tables(results: Sequence[FitResult]) -> list[TableCell]:
+    """Cells of all measures, by data set and method, beside the published ones."""
     return [
         _cell(dataset, method, measure, values)
-        for measure in MEASURES
+        for measure in table_measures()
         for (dataset, method), values in sorted(
-            repeat_values(rows, measure).items(), key=lambda item: _place(*item[0])
+            repeat_values_by_method(results, measure).items(), key=lambda item: _place(*item[0])
         )
     ]
 
@@ -125,46 +139,72 @@ def _cell(dataset: str, method: str, measure: str, values: list[float]) -> Table
     sd = sqrt(fsum((v - fsum(values) / n) ** 2 for v in values) / (n - 1)) if n > 1 else None
     published = published_cells().get((dataset, published_name(method) or "", measure))
     if published is None:
-        return TableCell(dataset, method, measure, mean, sd, n, None, None, None)
+        return TableCell(dataset, method, measure, mean, sd, n)
     z = z_score(mean, sd, n, published) if mean is not None else None
     return TableCell(dataset, method, measure, mean, sd, n, published.mean, published.sd, z)
 
 
 def _place(dataset: str, method: str) -> tuple[str, int, str]:
-    known = METHODS + EXTRA_METHODS
-    return dataset.casefold(), known.index(method) if method in known else len(known), method
+    return dataset.casefold(), *method_rank(method)
 
 
-def find_gaps(rows: Iterable[Row]) -> list[Gap]:
+def find_gaps(results: Iterable[FitResult]) -> list[Gap]:
     """Data sets and methods with repeats that lack a fold, or whose fits failed."""
-    table_rows = [row for row in rows if row.experiment == TABLES]
+    results = [result for result in results if result.experiment == TABLES]
     repeats: dict[str, set[int]] = defaultdict(set)
     failed: dict[tuple[str, str], int] = defaultdict(int)
-    for row in table_rows:
-        repeats[row.dataset].add(row.repeat)
-        failed[row.dataset, row.method] += row.failure is not None
-    gaps = []
-    for measure in MEASURES:
-        for (dataset, method), values in repeat_values(table_rows, measure).items():
-            if len(values) < len(repeats[dataset]):
-                n_failed = failed[dataset, method]
-                gaps.append(Gap(dataset, method, len(values), len(repeats[dataset]), n_failed))
-    return sorted(set(gaps), key=lambda gap: _place(gap.dataset, gap.method))
+    for result in results:
+        repeats[result.dataset].add(result.repeat)
+        failed[result.dataset, result.method] += result.failure is not None
+    gaps = {
+        Gap(dataset, method, len(values), len(repeats[dataset]), failed[dataset, method])
+        for measure in table_measures()
+        for (dataset, method), values in repeat_values_by_method(results, measure).items()
+        if len(values) < len(repeats[dataset])
+    }
+    return sorted(gaps, key=lambda gap: (*_place(gap.dataset, gap.method), gap.n_complete))
 
 
 def mark(cells: Iterable[TableCell], measure: str) -> Marks:
     """Bold and underline by the paper's rule, winners against the true runner-up."""
-    by_dataset: dict[str, dict[str, Summary]] = defaultdict(dict)
+    sign = paper_measures()[measure].sign
+    by_dataset: dict[str, dict[str, MeanOfRepeats]] = defaultdict(dict)
     for cell in cells:
         if cell.measure == measure and cell.mean is not None and cell.sd is not None:
-            by_dataset[cell.dataset][cell.method] = Summary(cell.mean, cell.sd, cell.repeats)
-    contests = {name: contest_with_runner_up(found) for name, found in by_dataset.items()}
+            found = MeanOfRepeats(sign * cell.mean, cell.sd, cell.repeats)
+            by_dataset[cell.dataset][cell.method] = found
+    contests = {name: contest_with_runner_up(means) for name, means in by_dataset.items()}
     held = {name: contest for name, contest in contests.items() if contest is not None}
     return Marks(
-        bold={name: bold(found) for name, found in by_dataset.items()},
+        bold={name: bold(means) for name, means in by_dataset.items()},
         underlined={name: contest.winner for name, contest in held.items() if contest.is_won},
         contests=held,
     )
+
+
+def compare_with_baseline(results: Iterable[FitResult], measure: str) -> list[PairedComparison]:
+    """Every method against LDA on every data set, paired by split, Holm over the table."""
+    splits: dict[tuple[str, str], dict[tuple[int, int], tuple[float, float]]] = defaultdict(dict)
+    for result in results:
+        value = result.number(measure)
+        if result.experiment == TABLES and result.failure is None and value is not None:
+            ratio = result.n_test / (result.n_labeled + result.n_unlabeled)
+            splits[result.dataset, result.method][result.repeat, result.part] = value, ratio
+    tests = []
+    for dataset, method in sorted(splits, key=lambda key: (key[0].casefold(), key[1])):
+        ours, baseline = splits[dataset, method], splits.get((dataset, BASELINE), {})
+        shared = sorted(ours.keys() & baseline.keys())
+        if method in (BASELINE, ORACLE) or len(shared) < 2:
+            continue
+        differences = [ours[split][0] - baseline[split][0] for split in shared]
+        ratio = fsum(ours[split][1] for split in shared) / len(shared)
+        t, p = corrected_t_test(differences, ratio)
+        tests.append((dataset, method, fsum(differences) / len(shared), t, p, len(shared)))
+    adjusted = holm([p for *_, p, _ in tests])
+    return [
+        PairedComparison(dataset, method, measure, difference, t, p, p_holm, n)
+        for (dataset, method, difference, t, p, n), p_holm in zip(tests, adjusted, strict=True)
+    ]
 
 
 def names_of(cells: Iterable[TableCell], measure: str) -> tuple[list[str], list[str]]:
@@ -177,7 +217,7 @@ def names_of(cells: Iterable[TableCell], measure: str) -> tuple[list[str], list[
 
 
 def text_table(cells: Sequence[TableCell], measure: str, gaps: Sequence[Gap] = ()) -> TextTable:
-    """The error table or the loss table, with bold and underline; a dagger marks a gap."""
+    """The table of a measure, with bold and underline; a dagger marks a gap."""
     datasets, methods = names_of(cells, measure)
     found = {(c.dataset, c.method): c for c in cells if c.measure == measure}
     marks, lacking = mark(cells, measure), {(gap.dataset, gap.method) for gap in gaps}
@@ -195,7 +235,7 @@ def text_table(cells: Sequence[TableCell], measure: str, gaps: Sequence[Gap] = (
         )
         for dataset in datasets
     )
-    caption = f"{_CAPTIONS[measure]}: mean ± standard deviation over the repeats."
+    caption = f"{paper_measures()[measure].caption}: mean ± standard deviation over the repeats."
     notes = tuple(f"† {gap}." for gap in gaps if gap.dataset in datasets)
     return TextTable(caption, ("Data set", *methods), body, notes)
 
@@ -203,7 +243,7 @@ def text_table(cells: Sequence[TableCell], measure: str, gaps: Sequence[Gap] = (
 def _text(cell: TableCell | None, is_lacking: bool) -> str:
     if cell is None or cell.mean is None:
         return f"{NOTHING}†" if is_lacking else NOTHING
-    digits = DECIMALS[cell.measure]
+    digits = paper_measures()[cell.measure].decimals
     spread = "" if cell.sd is None else f" ± {cell.sd:.{digits}f}"
     return f"{cell.mean:.{digits}f}{spread}{'†' if is_lacking else ''}"
 
@@ -214,7 +254,7 @@ def dataset_table(datasets: Iterable[DatasetFacts]) -> TextTable:
         (
             Entry(facts.name),
             *(Entry(str(n)) for n in (facts.n_rows, facts.n_features, facts.n_classes)),
-            Entry(str(facts.n_labeled)),
+            Entry(str(n_labeled_of(facts.n_features))),
             Entry(str(PRINTED_FEATURES.get(facts.name, NOTHING))),
         )
         for facts in sorted(datasets, key=lambda facts: facts.name.casefold())
@@ -223,42 +263,35 @@ def dataset_table(datasets: Iterable[DatasetFacts]) -> TextTable:
     return TextTable("Data sets; labeled rows are max(2 x features, 10).", header, body)
 
 
-def cells_csv(cells: Iterable[TableCell]) -> str:
-    """All cells, one a line; an unknown number is an empty field."""
-    names = [field.name for field in fields(TableCell)]
-    return csv_text(names, ([getattr(cell, name) for name in names] for cell in cells))
-
-
-def wide_csv(cells: Sequence[TableCell], measure: str) -> str:
+def _wide_csv(cells: Sequence[TableCell], measure: str) -> str:
     """One line a data set; for each method its mean and its standard deviation."""
     datasets, methods = names_of(cells, measure)
-    found = {(c.dataset, c.method): c for c in cells if c.measure == measure}
+    found = {(c.dataset, c.method): (c.mean, c.sd) for c in cells if c.measure == measure}
     header = ["dataset", *(f"{name}{end}" for name in methods for end in ("", " sd"))]
     lines = (
-        [dataset, *(value for method in methods for value in _pair(found.get((dataset, method))))]
+        [dataset, *(v for method in methods for v in found.get((dataset, method), (None, None)))]
         for dataset in datasets
     )
     return csv_text(header, lines)
 
 
-def _pair(cell: TableCell | None) -> tuple[float | None, float | None]:
-    return (cell.mean, cell.sd) if cell else (None, None)
-
-
-def table_files(rows: Sequence[Row], datasets: Iterable[DatasetFacts] = ()) -> dict[str, str]:
+def table_files(
+    results: Sequence[FitResult], datasets: Iterable[DatasetFacts] = ()
+) -> dict[str, str]:
     """File name to content: cells.csv, and every table as CSV, Markdown and LaTeX."""
-    cells, gaps = summarize(rows), find_gaps(rows)
-    written = {"cells.csv": cells_csv(cells)}
-    for measure, name in MEASURE_NAMES.items():
-        table = text_table(cells, measure, gaps)
+    cells, gaps = summarize_tables(results), find_gaps(results)
+    written = {"cells.csv": attributes_csv([each.name for each in fields(TableCell)], cells)}
+    for measure in table_measures():
+        table, name = text_table(cells, measure, gaps), paper_measures()[measure].name
         if table.body:
-            written[f"{name}.csv"] = wide_csv(cells, measure)
-            written |= _renderings(name, table)
+            written |= {f"{name}.csv": _wide_csv(cells, measure), **_renderings(name, table)}
     facts = dataset_table(datasets)
     if facts.body:
         lines = ([entry.text for entry in row] for row in facts.body)
-        written["datasets.csv"] = csv_text(facts.header, lines)
-        written |= _renderings("datasets", facts)
+        written |= {
+            "datasets.csv": csv_text(facts.header, lines),
+            **_renderings("datasets", facts),
+        }
     return written
 
 
@@ -267,14 +300,58 @@ def _renderings(name: str, table: TextTable) -> Mapping[str, str]:
 
 
 def write_tables(
-    out: Path, rows: Sequence[Row], datasets: Iterable[DatasetFacts] = ()
+    out: Path, results: Sequence[FitResult], datasets: Iterable[DatasetFacts] = ()
 ) -> list[Path]:
     """Write ``table_files`` under ``out``/tables; the paths written."""
     folder = out / "tables"
     folder.mkdir(parents=True, exist_ok=True)
-    paths = []
-    for name, text in table_files(rows, datasets).items():
-        path = folder / name
-        path.write_text(text, encoding="utf-8")
-        paths.append(path)
-    return paths
+    contents = table_files(results, datasets)
+    for name, text in contents.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return [folder / name for name in contents]
+
+
+@styled
+def draw_table_overview(cells: Sequence[TableCell], measure: str = "error") -> Figure:
+    """For each data set, how far each method lies from LDA: left is better."""
+    datasets, methods = names_of(cells, measure)
+    means = {(c.dataset, c.method): c.mean for c in cells if c.measure == measure}
+    shown = [method for method in methods if method != BASELINE]
+    figure, grid = new_figure(5.0, 1.1 + 0.36 * max(len(datasets), 1))
+    axes = grid[0, 0]
+    axes.axvline(0, color=INK, linewidth=0.8)
+    for rank, method in enumerate(shown):
+        shift = 0.5 * (rank / max(len(shown) - 1, 1) - 0.5)  # equal dots do not hide each other
+        pairs = [
+            (place + shift, means.get((name, method)), means.get((name, BASELINE)))
+            for place, name in enumerate(datasets)
+        ]
+        known = [(p, a - b) for p, a, b in pairs if a is not None and b is not None]
+        is_reference = method == ORACLE
+        axes.plot(
+            [gap for _, gap in known],
+            [place for place, _ in known],
+            linestyle="none",
+            marker="|" if is_reference else "o",
+            markersize=8 if is_reference else 5,
+            markeredgewidth=1.6 if is_reference else 1.2,
+            markeredgecolor=color_of(method),
+            markerfacecolor="none" if method == "EMLDA-as-published" else color_of(method),
+            label=method,
+            zorder=3 if method == "ICLDA" else 2,
+        )
+    axes.set_yticks(range(len(datasets)), datasets)
+    axes.set_ylim(max(len(datasets), 1) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    axes.grid(axis="y", color=FAINT, linewidth=0.4, alpha=0.5)
+    axes.set_axisbelow(True)
+    axes.set_xlabel(
+        f"{paper_measures()[measure].axis} minus that of LDA  "
+        "(\N{LEFTWARDS ARROW} better, worse \N{RIGHTWARDS ARROW})"
+    )
+    if shown:
+        figure.legend(
+            loc="outside upper left", ncols=3, frameon=False, handletextpad=0.2, fontsize=8.5
+        )
+    return figure

@@ -2,18 +2,44 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
-from ..._core.gaussian import Gaussians
-from ..._core.labelsums import Rule
 from ..._core.types import AnyArray, Array
-from ..._rows.memory import MemoryRows
 from ...datasets import make_gaussians, make_violated_gaussians
-from ..resampling import rng_of
-from .methods import Training, expectation_maximization, implicit_labels, supervised
-from .toy_panels import ToyPanel
+from ...plots._look import mix
+from ..drawing import COLORS, FAINT, INK, new_figure, styled
+from ..engine import rng_of
+from .fits import make_classifier
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 N_ROWS, N_LABELED, VARIANCE = 1000, 10, 0.6
+UNLABELED = -1
+CLASS_COLORS = (COLORS["MCLDA"], COLORS["EMLDA"])
+ROW_TITLES = ("Class boundary between the clusters", "Class boundary across the clusters")
+
+
+@dataclass(frozen=True)
+class ToyPanel:
+    """One panel of the toy figure: a scatter, or the responsibilities of a method.
+
+    ``y`` holds 0 and 1, and -1 for unlabeled rows; ``boundary`` is (coef, intercept) of the line
+    coef @ x + intercept = 0; ``responsibilities`` is the share of class 1 of every row, labeled
+    rows included, or None for the scatter.
+    """
+
+    title: str
+    X: Array
+    y: AnyArray
+    boundary: tuple[Array, float]
+    responsibilities: Array | None = None
 
 
 def toy_panels(seed: int) -> list[ToyPanel]:
@@ -26,36 +52,90 @@ def toy_panels(seed: int) -> list[ToyPanel]:
 
 
 def _row_of_panels(X: Array, codes: AnyArray, seed: int) -> list[ToyPanel]:
-    training = _training(X, codes, seed)
-    rows = training.rows
-    y = np.concatenate([training.codes, np.full(len(training.X_unlabeled), -1)])
-    rule, model = implicit_labels(training)
-    soft = expectation_maximization(training)
-    fits = {
-        "ICLDA": (model, _shares(rule, training, rows)),
-        "EMLDA": (soft, _shares(soft.score_rule(), training, rows)),
-    }
-    panels = [ToyPanel("Labels and LDA", rows, y, _boundary(supervised(training)))]
-    for title, (fitted, shares) in fits.items():
-        panels.append(ToyPanel(title, rows, y, _boundary(fitted), shares))
-    return panels
-
-
-def _training(X: Array, codes: AnyArray, seed: int) -> Training:
     """Five labeled rows of each class, as in the figure of the paper; all others unlabeled."""
     each = N_LABELED // 2
     labeled = np.concatenate([np.flatnonzero(codes == c)[:each] for c in (0, 1)])
     others = np.setdiff1d(np.arange(len(codes)), labeled)
-    return Training(X[labeled], codes[labeled], X[others], codes[others], 2, seed)
+    rows = X[np.concatenate([labeled, others])]
+    y = np.concatenate([codes[labeled], np.full(len(others), UNLABELED)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fits = {
+            name: make_classifier(name, seed).fit(rows, y) for name in ("LDA", "ICLDA", "EMLDA")
+        }
+    imputed, posterior = fits["ICLDA"].impute(rows)[:, 1], fits["EMLDA"].predict_proba(rows)[:, 1]
+    shares = {"LDA": None, "ICLDA": imputed, "EMLDA": posterior}
+    return [
+        ToyPanel(
+            "Labels and LDA" if name == "LDA" else name,
+            rows,
+            y,
+            (fit.coef_[0], float(fit.intercept_[0])),
+            shares[name],
+        )
+        for name, fit in fits.items()
+    ]
 
 
-def _shares(rule: Rule, training: Training, rows: Array) -> Array:
-    """Share of the second class of every row; labeled rows have the one they were given."""
-    shares = MemoryRows(rows).responsibilities(rule, training.problem.frame)[:, 1]
-    shares[: len(training.codes)] = training.codes
-    return shares
+@styled
+def draw_toy(panels: Sequence[ToyPanel], row_titles: Sequence[str] = ROW_TITLES) -> Figure:
+    """Panels in rows of three; every row of them has a title of its own."""
+    n_rows = max(1, -(-len(panels) // 3))
+    figure, grid = new_figure(8.4, 3.0 * n_rows, n_rows, 3)
+    for axes in grid.flat[len(panels) :]:
+        axes.set_axis_off()
+    for axes, panel in zip(grid.flat, panels, strict=False):
+        _plot_toy(axes, panel)
+        axes.set_title(panel.title)
+    for axes, title in zip(grid[:, 0], row_titles, strict=False):
+        axes.set_ylabel(title)
+    return figure
 
 
-def _boundary(model: Gaussians) -> tuple[Array, float]:
-    coef, intercept = model.linear_scores
-    return coef[1] - coef[0], float(intercept[1] - intercept[0])
+@styled
+def draw_toy_panel(panel: ToyPanel) -> Figure:
+    """One panel without words, for a page that sets them itself."""
+    figure, grid = new_figure(2.8, 2.8)
+    _plot_toy(grid[0, 0], panel)
+    return figure
+
+
+def _plot_toy(axes: Axes, panel: ToyPanel) -> None:
+    is_labeled = np.asarray(panel.y) != UNLABELED
+    rest = np.asarray(panel.X)[~is_labeled]
+    # Thousands of dots as pixels: a tenth of the size, and sharp enough at 200 dots an inch.
+    dots: dict[str, Any] = {"s": 5, "linewidths": 0, "rasterized": True}
+    if panel.responsibilities is None:
+        axes.scatter(rest[:, 0], rest[:, 1], color=FAINT, alpha=0.55, **dots)
+    else:
+        shares = np.asarray(panel.responsibilities)[~is_labeled]
+        colors = mix(np.column_stack([1 - shares, shares]), CLASS_COLORS)
+        axes.scatter(rest[:, 0], rest[:, 1], c=colors, alpha=0.8, **dots)
+    for label, marker in ((0, "o"), (1, "s")):
+        chosen = np.asarray(panel.X)[np.asarray(panel.y) == label]
+        axes.scatter(
+            chosen[:, 0],
+            chosen[:, 1],
+            s=34,
+            marker=marker,
+            color=CLASS_COLORS[label],
+            edgecolor=INK,
+            linewidths=1.0,
+            zorder=3,
+        )
+    reach = 1.05 * float(np.abs(panel.X).max(initial=1.0))
+    axes.set(xlim=(-reach, reach), ylim=(-reach, reach), xticks=[], yticks=[])
+    axes.set_aspect("equal")
+    axes.spines[:].set_visible(False)
+    _plot_boundary(axes, panel.boundary, reach)
+
+
+def _plot_boundary(axes: Axes, boundary: tuple[Array, float], reach: float) -> None:
+    coef, intercept = boundary
+    norm = float(np.hypot(*coef))
+    if norm == 0:
+        return
+    foot = -intercept * coef / norm**2
+    along = 3 * reach * np.array([-coef[1], coef[0]]) / norm
+    ends = np.array([foot - along, foot + along])
+    axes.plot(ends[:, 0], ends[:, 1], color=INK, linewidth=1.4)

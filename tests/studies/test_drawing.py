@@ -1,0 +1,83 @@
+"""Figures: that they are drawn the same every time, and suit a page."""
+
+import itertools
+import sys
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+from result_rows import curve_rows
+
+pytest.importorskip("matplotlib", reason="figures need iclda[experiments]")
+
+import matplotlib
+
+from iclda.studies.drawing import COLORS, INK, require, save, spread, to_inline_svg
+from iclda.studies.paper.curves import curve_points, draw_curves
+from iclda.studies.paper.published import EXTRA_METHODS, METHOD_NAMES, published_points
+
+
+@pytest.fixture(scope="module")
+def points():
+    return curve_points(curve_rows())
+
+
+@pytest.fixture(scope="module")
+def published():
+    return list(published_points().values())
+
+
+def test_every_method_has_a_color_of_its_own():
+    assert set(METHOD_NAMES + EXTRA_METHODS) <= set(COLORS)
+    assert len(set(COLORS.values())) == len(COLORS)
+
+
+def test_labels_keep_their_distance_and_their_order():
+    wanted = [0.5, 0.51, 0.1, 0.52, 0.9]
+    placed = spread(wanted, 0.1)
+    assert np.argsort(placed).tolist() == np.argsort(wanted).tolist()
+    assert min(b - a for a, b in itertools.pairwise(sorted(placed))) >= 0.1 - 1e-12
+    assert (placed[2], placed[4]) == (0.1, 0.9)
+    assert spread([], 0.1) == []
+
+
+@pytest.mark.parametrize("kind", ["svg", "png", "pdf"])
+def test_files_are_the_same_every_time(tmp_path, points, published, kind):
+    first, second = (
+        {p.suffix: p.read_bytes() for p in save(draw_curves(points, published, "Pima"), path)}
+        for path in (tmp_path / "a", tmp_path / "b")
+    )
+    assert first[f".{kind}"] == second[f".{kind}"]
+    assert len(first[f".{kind}"]) > 1000
+
+
+def test_inline_svg_is_well_formed_and_takes_the_color_of_the_page(points, published):
+    svg = to_inline_svg(draw_curves(points, published, "Pima"), "a b", 'say "<b>"')
+    root = ET.fromstring(svg)
+    assert root.get("aria-label") == 'say "<b>"'
+    assert root.get("width") is None
+    assert root.get("viewBox")
+    assert INK not in svg
+    assert "currentColor" in svg
+
+
+def test_inline_svgs_of_one_page_share_no_id(points, published):
+    ids = []
+    for name in ("one", "two"):
+        root = ET.fromstring(to_inline_svg(draw_curves(points, published, "Pima"), name))
+        ids.append({element.get("id") for element in root.iter()} - {None})
+        text = ET.tostring(root, encoding="unicode")
+        assert all(f'"{i}"' in text or f"#{i}" in text for i in ids[-1])
+    assert not ids[0] & ids[1]
+
+
+def test_drawing_leaves_matplotlib_as_it_was(points, published):
+    before = dict(matplotlib.rcParams)
+    draw_curves(points, published, "Pima")
+    assert dict(matplotlib.rcParams) == before
+
+
+def test_a_missing_package_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ImportError, match=r"matplotlib is needed .* 'iclda\[experiments\]'"):
+        require("matplotlib")

@@ -1,0 +1,65 @@
+import os
+import signal
+import sys
+from functools import partial
+
+import numpy as np
+from cloudpickle import register_pickle_by_value
+
+from iclda.studies.engine import run_tasks
+from iclda.studies.paper.fits import CodedSet, run_cell
+from iclda.studies.paper.plan import plan_tables
+
+METHODS = ("LDA", "ICLDA")
+
+
+def coded_set():
+    rng = np.random.default_rng(0)
+    codes = np.arange(80) % 2
+    return CodedSet(rng.standard_normal((80, 2)) + 2 * codes[:, None], codes)
+
+
+SETS = {"set": coded_set()}
+
+
+def values(rows):
+    key = lambda row: (row.dataset, row.repeat, row.part, row.method)  # noqa: E731
+    return [(key(row), row.values) for row in sorted(rows, key=key)]
+
+
+def run(cells, sets=SETS, jobs=1):
+    tasks = [(cell, METHODS) for cell in cells]
+    run_seeded = partial(run_cell, seed=0)
+    return [row for rows in run_tasks(tasks, sets, run_seeded, jobs) for row in rows]
+
+
+def test_rows_do_not_depend_on_jobs_or_order():
+    cells = plan_tables(["set"], 2)
+    expected = values(run(cells, jobs=1))
+    assert values(run(cells[::-1], jobs=1)) == expected
+    assert values(run(cells, jobs=2)) == expected
+
+
+class Deadly(CodedSet):
+    """Rows whose sight kills every process but the one that made them."""
+
+    def __init__(self):
+        super().__init__(SETS["set"].X, SETS["set"].codes)
+        object.__setattr__(self, "maker", os.getpid())
+
+    @property
+    def n_classes(self):
+        if os.getpid() != self.maker:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return 2
+
+
+def test_a_killed_worker_costs_its_own_cells_and_no_others():
+    register_pickle_by_value(sys.modules[__name__])
+    cells = [*plan_tables(["set"], 1), *plan_tables(["deadly"], 1)[:1]]
+    sets = {**SETS, "deadly": Deadly()}
+    rows = run(cells, sets, jobs=2)
+    failed = [row for row in rows if row.failure is not None]
+    assert {row.dataset for row in failed} == {"deadly"}
+    assert "was killed" in failed[0].failure
+    assert values(row for row in rows if row.dataset == "set") == values(run(cells[:-1], jobs=1))
