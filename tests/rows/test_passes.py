@@ -138,7 +138,7 @@ def test_a_bar_that_begins_anew_shows_the_rows_of_its_pass(monkeypatch):
 
     def look(self):
         (task,) = self.tasks
-        shown.append((task.description, task.completed, task.fields["rows"]))
+        shown.append((task.description, task.completed, task.fields["text"]))
 
     monkeypatch.setattr(Progress, "refresh", look)
     with rows.bar():
