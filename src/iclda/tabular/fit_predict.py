@@ -30,8 +30,8 @@ from .._paths import atomic_write, check_writable
 from ..methods import METHODS, Method
 from .columns import COLUMN_TYPES, pipeline, preprocessing, type_named
 from .encoders import require_for_tables
-from .files import WRITTEN_SUFFIXES, TableReader, appending, open_table
-from .table import Table, frame_of, refuse_infinity
+from .table import Table, refuse_infinity, to_pandas_frame
+from .table_files import WRITTEN_SUFFIXES, TableReader, appending, open_table
 
 _FAR = 1e6  # standard deviations: another unit, or a lost decimal point
 _SUPERVISED = Text(
@@ -154,7 +154,7 @@ def predict_file(
             if not batch.num_rows:
                 continue
             rows = arrow.Table.from_batches([batch])
-            frame = frame_of(rows.select(list(kinds)))
+            frame = to_pandas_frame(rows.select(list(kinds)))
             refuse_infinity(frame, file, counts.n_rows)
             _refuse_other_types(frame, kinds, file)
             probabilities = _predict(model, names, frame, counts)
