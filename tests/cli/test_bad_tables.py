@@ -218,8 +218,8 @@ def test_34_other_kinds_of_columns_are_named_with_their_row(model, tmp_path, col
 
 @pytest.mark.parametrize(("name", "row"), [("new.csv", 902), ("new.parquet", 901)])
 def test_20_rows_are_counted_from_the_top_of_the_file(model, tmp_path, monkeypatch, name, row):
-    monkeypatch.setattr("iclda.tabular.files._BLOCK_BYTES", 2000)
-    monkeypatch.setattr("iclda.tabular.files._BATCH_ROWS", 50)
+    monkeypatch.setattr("iclda.tabular.table_files._BLOCK_BYTES", 2000)
+    monkeypatch.setattr("iclda.tabular.table_files._BATCH_ROWS", 50)
     long = pd.concat([flowers()] * 11, ignore_index=True)
     long.loc[900, "q"] = np.inf
     out = ("--out", tmp_path / "p.csv")
