@@ -80,6 +80,10 @@ class StoredSettings:
     seconds_tables: float = 0.0
     seconds_curves: float = 0.0
 
+    @property
+    def seconds(self) -> float:
+        return self.seconds_tables + self.seconds_curves
+
 
 class UnknownNameError(ValueError):
     """A data set or method that does not exist."""
