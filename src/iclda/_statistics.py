@@ -79,7 +79,7 @@ def _ratio(sums: Array, counts: AnyArray) -> Array:
 
 
 def bin_sums(predicted: Array, is_true: AnyArray, edges: Array) -> Array:
-    """(n_bins, 3): rows, sum of their predicted probabilities, and how many of them came true.
+    """(n_bins, 3): rows, sum of their predicted probabilities, and number of them that are true.
 
     A probability on an edge is in the bin below it, as in scikit-learn. Sums of several sets of
     rows can be added.
@@ -102,7 +102,7 @@ class ReliabilityCurve:
     predicted : ndarray of shape (n_bins,)
         Mean predicted probability in every bin; NaN in an empty one.
     observed : ndarray of shape (n_bins,)
-        Share of rows for which it came true; NaN in an empty one.
+        Observed share in every bin; NaN in an empty one.
     """
 
     edges: Array

@@ -199,7 +199,7 @@ def test_more_folds_than_groups_are_refused():
     assert "pass n_splits=3 or less" in message
 
 
-def test_groups_that_cannot_be_dealt_out_are_refused():
+def test_groups_that_leave_a_class_without_training_rows_are_refused():
     # Three classes, each in another two of three groups: two folds always take one class whole.
     y, groups = ["a", "a", "b", "b", "c", "c"], [0, 1, 1, 2, 0, 2]
     message = message_of(SemiSupervisedKFold(2), y, groups)

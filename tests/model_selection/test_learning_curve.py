@@ -286,7 +286,7 @@ def test_fits_that_fail_are_counted_and_the_first_error_shown():
         )
 
 
-def test_warnings_are_told_once_with_the_number_of_fits():
+def test_warnings_are_repeated_once_with_the_number_of_fits():
     with pytest.warns(UserWarning, match="classes") as caught:
         curve_of(SelfLearningLDA(), n_labeled=[3, 4, 30], cv=5)
     messages = [str(warning.message) for warning in caught]

@@ -226,7 +226,7 @@ def test_labels_are_refused_as_the_classifiers_refuse_them(splitter):
 
 @either_splitter
 @pytest.mark.parametrize("y", [[0, 1, 0, 1], [0, 0, 0, 0], [0.5, 1, 2, 3]])
-def test_lengths_are_checked_first_and_told_as_fit_does(splitter, y):
+def test_lengths_are_checked_first_with_the_message_of_fit(splitter, y):
     with pytest.raises(ValueError, match=r"numbers of samples: X has 3 rows, y has 4 labels\."):
         next(splitter().split(np.zeros((3, 1)), y))
 

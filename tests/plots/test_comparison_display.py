@@ -172,7 +172,7 @@ def test_scores_that_do_not_pair_are_refused(scores, baseline, message):
         ComparisonDisplay.from_scores(scores, baseline=baseline)
 
 
-def test_single_differences_are_dots_where_they_can_be_told_apart():
+def test_single_differences_are_dots_where_they_are_distinct():
     display = ComparisonDisplay.from_scores(SCORES)
     marks = [line for line in display.ax_.lines if len(line.get_xdata()) == 20]
     assert len(marks) == 2

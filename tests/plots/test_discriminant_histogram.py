@@ -172,7 +172,7 @@ def test_bins_must_be_some(bins):
         DiscriminantHistogramDisplay.from_predictions([0.1, 0.4, 0.9], [0, 1, -1], bins=bins)
 
 
-def test_a_classifier_without_discriminants_is_told_what_this_display_can_do():
+def test_the_error_for_a_classifier_without_discriminants_names_the_way_out():
     model = LogisticRegression().fit([[0.0], [1.0]], [0, 1])
     with pytest.raises(ValueError, match="pass scores of your own to from_predictions"):
         DiscriminantHistogramDisplay.from_estimator(model, [[0.0], [1.0]])

@@ -1,4 +1,4 @@
-"""Colors that can be told apart."""
+"""Colors that can be distinguished."""
 
 import itertools
 
@@ -82,10 +82,10 @@ def test_the_ink_of_the_supervised_method_follows_the_style(style):
         assert method_styles(["LDA"])["LDA"]["color"] == plt.rcParams["text.color"]
 
 
-def test_strangers_differ_from_methods_and_from_each_other():
+def test_unknown_methods_differ_from_known_ones_and_from_each_other():
     names = [
         *(method.paper_name for method in (*METHODS, *REFERENCES)),
-        *(f"stranger {k}" for k in range(12)),
+        *(f"unknown {k}" for k in range(12)),
     ]
     styles = method_styles(names)
     assert len({(style["color"], style["linestyle"]) for style in styles.values()}) == len(names)

@@ -97,14 +97,13 @@ def semi_supervised_learning_curve(
     n_jobs: int | None = None,
     random_state: Any = None,
 ) -> LearningCurve:
-    """Score a classifier trained on more and more unlabeled, or labeled, rows.
+    """Score a classifier trained on growing numbers of unlabeled, or of labeled, rows.
 
     In every split the training rows are put in random order once. A point takes the first
-    ``n_labeled`` of the labeled rows with their labels and, of all other training rows, the first
+    ``n_labeled`` labeled rows with their labels and, of all other training rows, the first
     ``n_unlabeled`` without: larger numbers add rows to those of smaller ones, and a row whose label
-    is not used is an unlabeled row like any other. Only labeled rows are scored, the same ones at
-    every point. Two classifiers see the same rows if ``random_state`` is the same int, and their
-    scores can be subtracted.
+    is not used is an unlabeled row. Only labeled rows are scored, the same ones at every point. Two
+    classifiers see the same rows if ``random_state`` is the same int: their scores are paired.
 
     Parameters
     ----------
@@ -126,7 +125,7 @@ def semi_supervised_learning_curve(
     scoring : str or callable, default=None
         As for scikit-learn's ``learning_curve``; None takes the classifier's own ``score``.
     min_per_class : int, default=1
-        Number of labeled rows guaranteed to every class, however few are used.
+        Smallest number of labeled rows of every class.
     params : dict, default=None
         Further arguments of ``fit``, cut to the training rows where they have one entry a row. With
         metadata routing on, they go to ``fit`` and to the scorer as these request.
@@ -388,10 +387,9 @@ def _warn_once(fits: list[_Fit]) -> None:
 
 
 def _kind_of(category: type[Warning], message: str) -> Hashable:
-    """Fits warn alike if category, parameters and columns are the same.
+    """Key of a warning: its category, and the parameters and columns that it mentions.
 
-    A category of Python itself, UserWarning for example, without either says nothing: then
-    the text decides.
+    Warnings without these in a category of Python itself, as UserWarning, differ by their text.
     """
     fields = (message.hints, message.columns) if isinstance(message, Text) else ()
     is_specific = any(fields) or category.__module__ != "builtins"

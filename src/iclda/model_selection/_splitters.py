@@ -116,9 +116,6 @@ class SemiSupervisedSplitter(BaseCrossValidator):
 class SemiSupervisedKFold(SemiSupervisedSplitter):
     """K folds of the labeled rows; unlabeled rows train in every split and are never tested.
 
-    One exception: with ``groups``, unlabeled rows of the groups that a split tests do not train in
-    it, unless ``train_on_tested_groups`` is True: they would show what these groups look like.
-
     In every repeat each labeled row is tested exactly once. Folds are stratified: without groups,
     two folds differ by at most one row, in all and in every class, and every fold tests every
     class. The folds depend on the labeled rows and their order alone, so that scores with more or
@@ -126,7 +123,8 @@ class SemiSupervisedKFold(SemiSupervisedSplitter):
 
     With ``groups``, the labeled rows of a group fall into one fold, and classes are spread as
     evenly as whole groups allow: every class is trained on in every split, but a fold may test no
-    row of a rare class.
+    row of a rare class. Unlabeled rows of the groups that a split tests do not train in it: they
+    would show what these groups look like.
 
     Parameters
     ----------
@@ -137,8 +135,7 @@ class SemiSupervisedKFold(SemiSupervisedSplitter):
     unlabeled : object, default=-1
         Marker of unlabeled rows in y, as of the classifier. None or NaN: a missing y.
     train_on_tested_groups : bool, default=False
-        Whether the unlabeled rows of a tested group train. By default they are left out of that
-        split, as rows of a new group would be.
+        Whether the unlabeled rows of a tested group train all the same.
     random_state : int, RandomState instance or None, default=None
         An int makes every call of ``split`` give the same folds.
 
@@ -185,22 +182,20 @@ class SemiSupervisedShuffleSplit(SemiSupervisedSplitter):
     either side. The splits depend on the labeled rows and their order alone.
 
     With ``groups``, whole groups are tested, drawn so that about ``test_size`` of the labeled rows
-    of every class is in them. A group much larger than that is tested only if all are.
-    Unlabeled rows of tested groups do not train in that split, unless ``train_on_tested_groups``
-    is True: they would show what these groups look like.
+    of every class is in them. A group much larger than that is tested only if all are. Unlabeled
+    rows of tested groups do not train in that split: they would show what these groups look like.
 
     Parameters
     ----------
     n_splits : int, default=10
         Number of splits, at least 1.
     test_size : float or int, default=0.2
-        Labeled rows to test: a share of them between 0 and 1, or their number. Whatever the share,
-        at least one row of every class is tested, and one left to train on.
+        Labeled rows to test: a share of them between 0 and 1, or their number. At least one row of
+        every class is tested, and one left to train on.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y, as of the classifier. None or NaN: a missing y.
     train_on_tested_groups : bool, default=False
-        Whether the unlabeled rows of a tested group train. By default they are left out of that
-        split, as rows of a new group would be.
+        Whether the unlabeled rows of a tested group train all the same.
     random_state : int, RandomState instance or None, default=None
         An int makes every call of ``split`` give the same splits.
 

@@ -1,4 +1,4 @@
-"""Pictures of fits, in the style of scikit-learn's displays. Needs the extra ``plots``."""
+"""Figures of fits and scores, in the style of scikit-learn's displays; needs extra ``plots``."""
 
 from ._comparison_display import ComparisonDisplay
 from ._decision_boundary import DecisionBoundaryDisplay

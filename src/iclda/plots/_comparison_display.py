@@ -1,4 +1,4 @@
-"""How much better or worse methods are than the supervised one, repeat by repeat."""
+"""Paired differences of methods to the supervised one."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ class ComparisonDisplay:
     """Mean paired differences of methods to a baseline, one line a method.
 
     The dot is the mean difference, the thick bar one standard error to either side, the thin bar
-    its confidence interval, the faint dots the single differences. On the right: in how many of
-    them the method was worse than the baseline.
+    its confidence interval, the faint dots the single differences. The count on the right is the
+    number of them in which the method was worse than the baseline.
 
     Make one by ``from_scores``, ``from_predictions`` or ``from_estimator``; ``plot`` draws it
     again.
@@ -79,8 +79,8 @@ class ComparisonDisplay:
     unit : str, default="repeats"
         What is paired.
     intervals : dict of tuple, default=None
-        Ends of confidence intervals, by method, where it is known how the differences depend on
-        each other. None: by Student's t, as if they were independent.
+        Ends of confidence intervals, by method, for differences that are not independent. None: by
+        Student's t, for independent ones.
     standard_errors : dict of float, default=None
         Standard errors to go with ``intervals``; None leaves the thick bars out beside them.
 
@@ -122,8 +122,8 @@ class ComparisonDisplay:
         Parameters
         ----------
         scores : dict of array-like of shape (n_repeats,)
-            Scores by method, in the same order of repeats; NaN where a fit failed. Of repeated
-            cross-validation give one mean a repeat: folds of one repeat are not independent.
+            Scores by method, in the same order of repeats; NaN where a fit failed. For repeated
+            cross-validation pass one mean a repeat: folds of one repeat are not independent.
         baseline : str, default=None
             Method the others are compared with; None: the supervised one, or else the first.
         score_name : str, default="score"
@@ -223,7 +223,7 @@ class ComparisonDisplay:
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> Self:
-        """Cross-validate classifiers on the same splits, and draw that.
+        """Cross-validate classifiers on the same splits and draw their scores.
 
         Training sets of different splits overlap, so that differences are not independent: standard
         errors and intervals are those of the corrected resampled t-test of Nadeau and Bengio.

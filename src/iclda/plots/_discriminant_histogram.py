@@ -1,4 +1,4 @@
-"""How rows lie along a discriminant: labeled ones by class, unlabeled ones as they come."""
+"""Histograms of labeled classes and of unlabeled rows along a discriminant."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _CURVE_POINTS = 400
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class DiscriminantHistogramDisplay:
-    """Labeled classes and unlabeled rows along one discriminant, with what the fit expects there.
+    """Labeled classes and unlabeled rows along one discriminant, and their expected numbers.
 
-    Unlabeled rows are counted upwards and labeled ones downwards, on a scale of their own, one
-    class on the other. Curves are the numbers of unlabeled rows that the fit expects of every
-    class: they add up to what the gray bars should look like.
+    Unlabeled rows are counted upwards, labeled ones downwards, stacked by class and on a scale of
+    their own. Curves are the numbers of unlabeled rows that the fit expects of every class: where
+    it is right, they add up to the gray bars.
 
     Make one by ``from_estimator`` or ``from_predictions``; ``plot`` draws it again.
 
@@ -206,7 +206,7 @@ class DiscriminantHistogramDisplay:
         bins : int, sequence or str, default="auto"
             Bins, as for ``numpy.histogram``; "auto" makes 20 to 50 of them.
         curves : bool, default=True
-            Whether to draw what the fit expects.
+            Whether to draw the numbers of rows that the fit expects.
         legend : bool, default=True
             Whether to name the classes beside the axes.
         unlabeled_kw : dict, default=None

@@ -180,7 +180,7 @@ class LearningCurveDisplay:
         random_state: Any = None,
         **kwargs: Any,
     ) -> Self:
-        """Fit and score classifiers on more and more rows, and draw that.
+        """Fit and score classifiers on growing numbers of rows and draw the curves.
 
         Parameters
         ----------

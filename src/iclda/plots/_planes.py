@@ -39,8 +39,7 @@ def _feature_plane(estimator: Any, X: Any, features: Any) -> Plane:
     names = column_names(X)
     if isinstance(features, str) or np.shape(features) != (2,):
         raise ValueError(
-            f'features must be two columns, by number or name, or "discriminants", got '
-            f"{features!r}."
+            f'features must be two columns, by index or name, or "discriminants", got {features!r}.'
         )
     columns = [_column(feature, names) for feature in features]
     if columns[0] == columns[1]:

@@ -1,4 +1,4 @@
-"""Whether probabilities mean what they say."""
+"""Observed against predicted probabilities."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _PREDICTED = "the predicted class"
 class ReliabilityDisplay:
     """Observed against predicted probability, for one or several classifiers.
 
-    On the diagonal probabilities mean what they say. Vertical bars are one standard error, the
-    strip below counts the rows in every bin, and names carry the mean distance from the diagonal,
-    known as expected calibration error.
+    On the diagonal both agree. Vertical bars are one standard error, the strip below counts the
+    rows in every bin, and the legend gives the mean distance from the diagonal, known as expected
+    calibration error.
 
     Make one by ``from_estimator`` or ``from_predictions``; ``plot`` draws it again.
 
@@ -84,8 +84,8 @@ class ReliabilityDisplay:
         y : array-like of shape (n_samples,)
             Their classes; rows with the marker are left out.
         pos_label : object, default=None
-            Class whose probability is drawn. None: of two classes the second, of more the predicted
-            one, whichever it is.
+            Class whose probability is drawn. None: the second of two classes, the predicted one of
+            more.
         n_bins : int, default=10
             Number of bins.
         strategy : {"uniform", "quantile"}, default="uniform"
@@ -146,13 +146,12 @@ class ReliabilityDisplay:
         y_true : array-like of shape (n_samples,)
             Classes of the rows.
         y_prob : array-like of shape (n_samples, n_classes) or (n_samples,), or dict of them
-            Probabilities of the classes; of two classes, those of the second will do. With a dict,
-            those of each name.
+            Probabilities of the classes, or of the second of two; with a dict, those of each name.
         classes : array-like of shape (n_classes,), default=None
             The classes, in the order of the probabilities; None: those in y_true, sorted.
         pos_label : object, default=None
-            Class whose probability is drawn. None: of two classes the second, of more the predicted
-            one, whichever it is.
+            Class whose probability is drawn. None: the second of two classes, the predicted one of
+            more.
         n_bins : int, default=10
             Number of bins.
         strategy : {"uniform", "quantile"}, default="uniform"
@@ -173,9 +172,11 @@ class ReliabilityDisplay:
         curves = {}
         for name, given in by_name(y_prob).items():
             probabilities = _check_probabilities(given, len(truth), classes, name)
-            predicted, is_true = _event(truth, probabilities, classes, code)
+            drawn = probabilities.argmax(axis=1) if code is None else np.full(len(truth), code)
+            predicted = probabilities[np.arange(len(truth)), drawn]
             edges = _edges(predicted, n_bins, strategy)
-            curves[name] = ReliabilityCurve.from_sums(edges, bin_sums(predicted, is_true, edges))
+            sums = bin_sums(predicted, truth == classes[drawn], edges)
+            curves[name] = ReliabilityCurve.from_sums(edges, sums)
         event = _PREDICTED if code is None else f"class {plain_text(classes.tolist()[code])}"
         return cls(curves=curves, event=event).plot(ax=ax, **kwargs)
 
@@ -232,7 +233,7 @@ class ReliabilityDisplay:
         return self.ax_.plot(predicted, observed, **style)[0]
 
     def _draw_legend(self) -> None:
-        """Below the diagonal, where curves are rarest; above it, if one is there, and none here."""
+        """Below the diagonal, or above it if there are points below and none above."""
         x, y = np.concatenate([line.get_xydata() for line in self.lines_.values()]).T
         is_taken = ((x > 0.35) & (y < 0.3)).any() and not ((x < 0.6) & (y > 0.7)).any()
         self.ax_.legend(
@@ -254,17 +255,12 @@ class ReliabilityDisplay:
         ax, is_single = self.ax_, len(self.curves) == 1
         most = max(int(curve.counts.max()) for curve in self.curves.values())
         height = (_COUNTS_TOP - _COUNTS_BOTTOM) / max(most, 1)
+        style: dict[str, Any] = {"fill": is_single, "alpha": 0.5 if is_single else 0.9}
+        style |= {"linewidth": 1.0, "baseline": _COUNTS_BOTTOM}
         for name, curve in self.curves.items():
+            tops = _COUNTS_BOTTOM + height * curve.counts
             color = self.lines_[name].get_color()
-            self.counts_[name] = ax.stairs(
-                _COUNTS_BOTTOM + height * curve.counts,
-                curve.edges,
-                baseline=_COUNTS_BOTTOM,
-                fill=is_single,
-                color=color,
-                alpha=0.5 if is_single else 0.9,
-                linewidth=1.0,
-            )
+            self.counts_[name] = ax.stairs(tops, curve.edges, color=color, **style)
         ax.axhline(_COUNTS_BOTTOM, color=_look.foreground(), linewidth=0.6)
         ax.annotate(
             f"{most:,} rows",
@@ -292,14 +288,10 @@ def _check_probabilities(y_prob: Any, n_rows: int, classes: AnyArray, name: str)
     whose, n_classes = f" of {name!r}" if str(name) else "", len(classes)
     is_second = probabilities.shape == (n_rows,) and n_classes == 2
     if probabilities.shape != (n_rows, n_classes) and not is_second:
-        marker = (
-            " -1 counts as a class here: leave unlabeled rows out."
-            if -1 in classes.tolist()
-            else ""
-        )
+        hint = " -1 counts as a class here: leave unlabeled rows out."
         raise ValueError(
             f"y_prob{whose} must hold {n_rows} rows, as y_true does, of {n_classes} probabilities, "
-            f"one a class; got shape {probabilities.shape}.{marker}"
+            f"one a class; got shape {probabilities.shape}.{hint if -1 in classes.tolist() else ''}"
         )
     is_fine = (probabilities >= 0) & (probabilities <= 1)
     if not is_fine.all():
@@ -309,16 +301,6 @@ def _check_probabilities(y_prob: Any, n_rows: int, classes: AnyArray, name: str)
             f"row {place[0]}."
         )
     return np.column_stack([1 - probabilities, probabilities]) if is_second else probabilities
-
-
-def _event(
-    truth: AnyArray, probabilities: Array, classes: AnyArray, code: int | None
-) -> tuple[Array, AnyArray]:
-    """Predicted probability, and whether it came true, of every row."""
-    if code is not None:
-        return probabilities[:, code], truth == classes[code]
-    top = probabilities.argmax(axis=1)
-    return probabilities[np.arange(len(top)), top], truth == classes[top]
 
 
 def _edges(predicted: Array, n_bins: int, strategy: str) -> Array:
