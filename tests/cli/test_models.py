@@ -20,7 +20,6 @@ from table_files import call, flowers, write
 
 from iclda import SupervisedLDA, load_model, save_model
 from iclda._paths import atomic_write
-from iclda.cli import bars
 
 METHODS = {
     "iclda": "Implicitly constrained LDA",
@@ -100,7 +99,7 @@ def test_a_fit_to_many_rows_shows_its_passes_on_a_terminal(tmp_path):
 def test_where_there_is_no_terminal_passes_are_lines_now_and_then(tmp_path, monkeypatch):
     data, out = many_flowers(tmp_path), tmp_path / "m.skops"
     assert call("fit", data, "--target", "species", "--out", out)[2] == ""
-    monkeypatch.setattr(bars, "_SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr("iclda._progress.SECONDS_BETWEEN_LINES", 0.0)
     _, said, error = call("fit", data, "--target", "species", "--out", out)
     assert "Fitting: pass 1, 30,000 of 30,000 rows\n" in error
     assert "pass 1" not in said

@@ -37,16 +37,6 @@ class Predictions:
 
 
 @dataclass(frozen=True)
-class Measured:
-    """Measures that are stored with every fit; None where a fit has none."""
-
-    error: float | None = None
-    loss: float | None = None
-    brier: float | None = None
-    error_hidden: float | None = None
-
-
-@dataclass(frozen=True)
 class Measure:
     """A measure: how it is computed, compared, and shown."""
 
@@ -74,7 +64,7 @@ class Measure:
 
     @property
     def sign(self) -> int:
-        """Values times this are lower for the better."""
+        """Factor that makes lower values the better ones."""
         return 1 if self.lower_is_better else -1
 
 
@@ -184,6 +174,7 @@ _TABLE = (
     ),
 )
 MEASURES = {measure.name: measure for measure in _TABLE}
+COMPARED = {name: m for name, m in MEASURES.items() if COMPARISON in m.studies}
 
 
 def paper_measures() -> dict[str, Measure]:

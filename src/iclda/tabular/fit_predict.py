@@ -23,7 +23,6 @@ from .files import WRITTEN_SUFFIXES, TableReader, appending, open_table
 from .table import Table, frame_of, refuse_infinity
 
 _FAR = 1e6  # standard deviations: another unit, or a lost decimal point
-_CLASS_COLUMN, _PROBABILITY_PREFIX = "class", "probability_"
 _SUPERVISED = Text(
     "No row is unlabeled, so that this is a supervised fit. Rows with an empty target are "
     "unlabeled; ",
@@ -124,12 +123,10 @@ def predict_file(
     Nothing is written under the name of that file before all rows are done.
     """
     file = open_table(data)
-    _check_out(data, out)
-    _check_columns(file, kinds, ids)
-    arrow = require_for_tables("pyarrow")
     names = [str(name) for name in model.classes_]
-    columns = [*ids, _CLASS_COLUMN, *(_PROBABILITY_PREFIX + name for name in names)]
-    _refuse_repeated(columns)
+    columns = [*ids, "class", *(f"probability_{name}" for name in names)]
+    _check_files(file, out, kinds, ids, columns)
+    arrow = require_for_tables("pyarrow")
     counts = PredictionCounts(tuple(name for name in file.columns if name not in {*kinds, *ids}))
     # A column of the model that is copied too is read once, as what the model takes.
     types = dict.fromkeys(ids, arrow.string()) | {
@@ -183,18 +180,18 @@ def _far_cells(classifier: Any, encoded: Any) -> dict[str, int]:
     return {str(name): int(n) for name, n in zip(encoded.columns, n_far, strict=True) if n}
 
 
-def _check_out(data: Path, out: Path) -> None:
+def _check_files(
+    file: TableReader, out: Path, kinds: Mapping[str, str], ids: Sequence[str], columns: list[str]
+) -> None:
+    """Check before any row is read that the file can be predicted and the predictions written."""
     if out.suffix.lower() not in WRITTEN_SUFFIXES:
         raise ValueError(
             f"{out}: predictions are written to {' or '.join(WRITTEN_SUFFIXES)} files, got "
             f"{out.suffix or 'no suffix'!r}."
         )
     check_writable(out)
-    if out.exists() and out.samefile(data):
+    if out.exists() and out.samefile(file.path):
         raise ValueError(f"{out} is the file that is read: write the predictions to another one.")
-
-
-def _check_columns(file: TableReader, kinds: Mapping[str, str], ids: Sequence[str]) -> None:
     lacking = [name for name in kinds if name not in file.columns]
     if lacking:
         raise ValueError(
@@ -204,9 +201,6 @@ def _check_columns(file: TableReader, kinds: Mapping[str, str], ids: Sequence[st
     for name in ids:
         if name not in file.columns:
             raise ValueError(f"{file.path} has no column {name!r} to keep as an id.")
-
-
-def _refuse_repeated(columns: Sequence[str]) -> None:
     twice = [name for name, count in Counter(columns).items() if count > 1]
     if twice:
         raise ValueError(

@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 
 from ..._packages import versions
+from ..._progress import Advance
 from ...datasets import BENCHMARKS, Dataset, find_benchmark, load_benchmark
-from ..engine import Advance, Work, nothing, run_missing, run_tasks
+from ..engine import run_missing
 from ..store import FORMAT, STORE, Cell, Store
 from .fits import (
     TOY_LABELED,
     TOY_ROWS,
     CodedSet,
     curve_sizes,
-    killed_fit,
     n_labeled_of,
     run_cell,
 )
@@ -157,7 +157,7 @@ def plan_curves(sizes: dict[str, list[int]], repeats: int) -> list[Cell]:
     ]
 
 
-def run_study(study: Study, advance: Advance = nothing) -> None:
+def run_study(study: Study, advance: Advance = lambda *_: None) -> None:
     """Compute the cells that are missing, storing every row as soon as it is there.
 
     Rows depend on seed and cell alone, never on ``jobs`` or the order.
@@ -176,11 +176,13 @@ def run_study(study: Study, advance: Advance = nothing) -> None:
             TABLES: plan_tables(study.tables, study.table_repeats),
             CURVES: plan_curves({n: _sizes(n, sets) for n in study.curves}, study.curve_repeats),
         }
-        work = Work(partial(run_cell, seed=study.seed), killed_fit)
-        compute = partial(run_tasks, sets=sets, work=work, jobs=study.jobs)
+        run, jobs = partial(run_cell, seed=study.seed), study.jobs
         for experiment, cells in planned.items():
             if cells:
-                run_missing(store, experiment, cells, study.methods, compute, advance)
+                methods = study.methods
+                run_missing(
+                    store, experiment, cells, methods, advance, sets=sets, run=run, jobs=jobs
+                )
     finally:
         store.close()
 
