@@ -14,8 +14,7 @@ from iclda.methods import find_method
 from iclda.model_files import OWN_TYPES, column_kinds, model_details, save_model
 from iclda.tabular import NumberEncoder, pipeline, preprocessing, read_table
 from iclda.tabular.columns import COLUMN_TYPES, ColumnType, kinds_of
-from iclda.tabular.fit_predict import fit_table, predict_file
-from iclda.tabular.summaries import fit_summary
+from iclda.tabular.fit_predict import fit_summary, fit_table, predict_file
 
 SERIES = {
     "floats": ([1.5, None], "number"),
@@ -106,7 +105,7 @@ def test_other_frames_are_refused_with_the_way_out():
 def test_columns_need_names_of_their_own_that_are_text():
     with pytest.raises(ValueError, match="Column names must be text, got 0"):
         kinds_of(pd.DataFrame(np.zeros((2, 2))))
-    with pytest.raises(ValueError, match="'a' stands there twice"):
+    with pytest.raises(ValueError, match="'a' occurs twice"):
         kinds_of(pd.DataFrame(np.zeros((2, 2)), columns=["a", "a"]))
 
 

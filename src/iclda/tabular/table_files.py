@@ -60,7 +60,7 @@ class TableReader:
         twice = [name for name, count in Counter(columns).items() if count > 1]
         if twice:
             raise ValueError(
-                f"{path}{place}: the column name {twice[0]!r} stands there "
+                f"{path}{place}: the column name {twice[0]!r} occurs "
                 f"{self.columns.count(twice[0])} times: give every column a name of its own."
             )
 
@@ -232,9 +232,8 @@ class CsvReader(TableReader):
         arrow = require_for_tables("pyarrow")
         for name, cell in zip(self.columns, cells, strict=True):
             try:
-                if name in types and cell.strip() not in EMPTY_WORDS:
-                    number = cell.strip().replace(self.decimal, ".")
-                    arrow.scalar(number).cast(types[name])
+                if name in types and cell not in EMPTY_WORDS:
+                    arrow.scalar(cell.strip().replace(self.decimal, ".")).cast(types[name])
             except (arrow.ArrowInvalid, UnicodeEncodeError) as error:
                 wanted = {each.arrow: each.cell for each in COLUMN_TYPES}[str(types[name])]
                 found = cell.encode(errors="surrogateescape").decode(errors="replace")
