@@ -204,6 +204,7 @@ def test_34_missing_columns_are_named(model, tmp_path):
 
 KINDS = {
     "text for numbers": ({"q": "large"}, "column 'q': must hold a number, got 'large'"),
+    "a blank before NA": ({"q": " NA"}, "row 2, column 'q': must hold a number, got ' NA'"),
     "text for booleans": ({"wild": "maybe"}, "column 'wild': must hold true or false, got 'maybe'"),
     "infinity": ({"q": np.inf}, "row 2, column 'q': holds infinity"),
 }
