@@ -98,17 +98,17 @@ def run_phases(folder: Path, options: list[str]) -> dict[str, float]:
     with phases.timed("imports"):
         from iclda import cli
         from iclda._estimators import base as _base
-        from iclda.studies.compare import findings, measuring, study
+        from iclda.studies.compare import cell_fits, findings, run
         from iclda.studies.store import Store
 
-    phases.around(measuring, "encode", "encoding of folds")
-    phases.around(measuring, "_measured", "measuring of fits")
+    phases.around(cell_fits, "encode", "encoding of folds")
+    phases.around(cell_fits, "measure_fit", "measuring of fits")
     phases.around(
         _base.LinearGaussianClassifier, "fit", lambda model, *_: f"fits: {type(model).__name__}"
     )
-    phases.around(study, "run_cell", "rest of a fold")
-    phases.around(study.Run, "compare", "rest of the comparison")
-    phases.around(study.Run, "add_curves", "rest of the curves")
+    phases.around(run, "fit_cell", "rest of a fold")
+    phases.around(run.ComparisonRun, "compare", "rest of the comparison")
+    phases.around(run.ComparisonRun, "add_curves", "rest of the curves")
     phases.around(Store, "add", "storing")
     phases.around(findings, "write_files", "report")
     files = [f"{folder / 'wine.csv'}", "--out", f"{folder / 'phases'}"]

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from PIL import Image
 
-from iclda.studies.compare.figures import differences, learning_curve
 from iclda.studies.compare.findings import read_findings
-from iclda.studies.compare.results import UNLABELED
-from iclda.studies.compare.summary import ERROR
+from iclda.studies.compare.plan import UNLABELED
+from iclda.studies.compare.report import differences, learning_curve
 from iclda.studies.drawing import new_figure, styled
+from iclda.studies.measures import ERROR
 
 
 @styled

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ._progress import bars
 from ._rows.file_readers import DEFAULT_MEMORY, Reader
 from ._rows.file_tables import open_batches, refuse_repeated
 from ._rows.files import reader_of
@@ -197,32 +198,8 @@ def bar(title: str = "") -> Iterator[None]:
     title : str, default=""
         Text before the bar.
     """
-    try:
-        from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            Progress,
-            SpinnerColumn,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )
-    except ImportError as error:
-        raise ImportError(
-            "rich draws the bar, and is not installed: pip install 'iclda[experiments]'."
-        ) from error
-
-    columns = (
-        SpinnerColumn(finished_text=" "),
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=None),
-        TextColumn("{task.fields[rows]}"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), expand=True) as shown:
-        task = shown.add_task(title, total=None, rows="")
+    with bars() as shown:
+        task = shown.add_task(title, total=None, text="")
         last: tuple[int, int] | None = None
 
         def advance(n_pass: int, n_done: int, n_all: int | None) -> None:
@@ -232,9 +209,9 @@ def bar(title: str = "") -> Iterator[None]:
             if last is None or n_pass != last[0] or n_done < last[1]:  # times are of this pass
                 pass_ = f"{title} pass {n_pass}".lstrip()
                 shown.tasks[0].total = n_all  # the calls below keep a known total
-                shown.reset(task, completed=n_done, description=pass_, rows=shown_rows)
+                shown.reset(task, completed=n_done, description=pass_, text=shown_rows)
             last = n_pass, n_done
-            shown.update(task, completed=n_done, total=n_all, rows=shown_rows)
+            shown.update(task, completed=n_done, total=n_all, text=shown_rows)
 
         try:
             with listen(advance):

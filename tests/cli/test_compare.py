@@ -325,7 +325,7 @@ def test_the_answer_is_printed_before_the_curves_are_computed(done, tmp_path, mo
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("iclda.studies.compare.study.Run.add_curves", interrupt)
+        patch.setattr("iclda.studies.compare.run.ComparisonRun.add_curves", interrupt)
         code, said, error = compare(tmp_path)
     assert code == 130
     assert "Interrupted. What was computed is kept: run the same command to go on." in error

@@ -20,7 +20,6 @@ from table_files import call, flowers, write
 
 from iclda import SupervisedLDA, load_model, save_model
 from iclda._paths import atomic_write
-from iclda.cli import bars
 
 METHODS = {
     "iclda": "Implicitly constrained LDA",
@@ -100,7 +99,7 @@ def test_a_fit_to_many_rows_shows_its_passes_on_a_terminal(tmp_path):
 def test_where_there_is_no_terminal_passes_are_lines_now_and_then(tmp_path, monkeypatch):
     data, out = many_flowers(tmp_path), tmp_path / "m.skops"
     assert call("fit", data, "--target", "species", "--out", out)[2] == ""
-    monkeypatch.setattr(bars, "_SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr("iclda._progress.SECONDS_BETWEEN_LINES", 0.0)
     _, said, error = call("fit", data, "--target", "species", "--out", out)
     assert "Fitting: pass 1, 30,000 of 30,000 rows\n" in error
     assert "pass 1" not in said
@@ -173,7 +172,7 @@ def test_parquet_gives_the_same_predictions_as_csv(model, tmp_path):
 def test_blocks_of_rows_change_nothing(model, tmp_path, monkeypatch):
     data = write(tmp_path, pd.concat([flowers()] * 20), "data.csv")
     call("predict", model, data, "--out", tmp_path / "whole.csv")
-    monkeypatch.setattr("iclda.tabular.files._BLOCK_BYTES", 3000)
+    monkeypatch.setattr("iclda.tabular.table_files._BLOCK_BYTES", 3000)
     call("predict", model, data, "--out", tmp_path / "blocks.csv")
     whole, blocks = (pd.read_csv(tmp_path / f"{name}.csv") for name in ("whole", "blocks"))
     assert whole["class"].tolist() == blocks["class"].tolist()

@@ -11,9 +11,9 @@ from scipy.stats import ttest_rel
 from sklearn.model_selection import cross_validate
 
 from iclda import SelfLearningLDA, SupervisedLDA
+from iclda._statistics import corrected_t_test
 from iclda.model_selection import SemiSupervisedKFold, SemiSupervisedShuffleSplit
 from iclda.plots import ComparisonDisplay
-from iclda.studies.resampling import corrected_t_test
 
 RNG = np.random.default_rng(5)
 SCORES = {

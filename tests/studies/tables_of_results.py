@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 
 from iclda.methods import find_method
-from iclda.studies.cells import Cell
-from iclda.studies.compare.contestants import Contestant
-from iclda.studies.compare.measuring import failed
-from iclda.studies.compare.results import COMPARISON, bins_of, write_bins
+from iclda.studies.compare.cell_fits import write_bins
+from iclda.studies.compare.plan import COMPARISON, Contestant
+from iclda.studies.measures import bins_of
+from iclda.studies.store import FitResult
 from iclda.tabular import Source, Table
 
 
@@ -43,9 +43,14 @@ def result(method, repeat, fold, error, *, experiment=COMPARISON, n_test=5, **va
     n_wrong = round(error * n_test)
     codes = (np.arange(n_test) < n_wrong).astype(int)
     bins = write_bins(bins_of(np.tile([1.0, 0.0], (n_test, 1)), codes))
-    given = {"loss": 10 * error, "brier": error, "bins": bins, "n_labeled": 16, **values}
-    blank = failed(Cell(experiment, "table.csv", repeat, fold), method, None)
-    return replace(blank, error=error, n_test=n_test, **given)
+    key = (experiment, "table.csv", repeat, fold, method)
+    measured = {"error": error, "loss": 10 * error, "brier": error, "bins": bins}
+    return FitResult(*key, values=measured, **{"n_labeled": 16, "n_test": n_test, **values})
+
+
+def changed(result, **values):
+    """The result with other values of measures."""
+    return replace(result, values={**result.values, **values})
 
 
 def results(**errors):

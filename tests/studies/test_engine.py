@@ -6,8 +6,8 @@ from functools import partial
 import numpy as np
 from cloudpickle import register_pickle_by_value
 
-from iclda.studies.engine import Work, run_tasks
-from iclda.studies.paper.fits import CodedSet, killed_fit, run_cell
+from iclda.studies.engine import run_tasks
+from iclda.studies.paper.fits import CodedSet, run_cell
 from iclda.studies.paper.plan import plan_tables
 
 METHODS = ("LDA", "ICLDA")
@@ -29,8 +29,8 @@ def values(rows):
 
 def run(cells, sets=SETS, jobs=1):
     tasks = [(cell, METHODS) for cell in cells]
-    work = Work(partial(run_cell, seed=0), killed_fit)
-    return [row for rows in run_tasks(tasks, sets, work, jobs) for row in rows]
+    run_seeded = partial(run_cell, seed=0)
+    return [row for rows in run_tasks(tasks, sets, run_seeded, jobs) for row in rows]
 
 
 def test_rows_do_not_depend_on_jobs_or_order():

@@ -10,11 +10,11 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from contextvars import Context
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import Any, NamedTuple
-from zlib import crc32
+from typing import Any
 
 import dask.base
 import dask.threaded
@@ -25,14 +25,14 @@ from .._core.moments import Moments
 from .._core.types import AnyArray, Array
 from .._messages import Column, Text
 from .base import (
+    BadColumnError,
     BadRowsError,
     changed_error,
     check_finite,
     check_names,
-    column_names,
-    concatenate,
+    names_of_table,
 )
-from .memory import MemoryRows
+from .memory import MemoryRows, concatenate
 from .passes import blas_threads
 
 _HOLDING_SEED = 0
@@ -72,34 +72,24 @@ class BlockInfo:
         check_finite(rows, self.label, index=positions, where=" of the block")
 
 
-class Look(NamedTuple):
-    """What must be alike in all blocks, and their length."""
+@dataclass(frozen=True)
+class Look:
+    """A block that was read once: what must be alike in all blocks, and what a worker keeps."""
 
     n_rows: int
     n_features: int
-    dtype: str
-    names: int | None  # checksum of the names of its columns; None: it is no table
+    dtype: np.dtype[Any]
+    names: list[str] | None  # of the columns of a table
+    held: Drawn | None = None  # some of its rows in random order
+    rows: AnyArray | None = None  # all of them, if they are kept
 
     @property
     def n_bytes(self) -> int:
-        return self.n_rows * self.n_features * np.dtype(self.dtype).itemsize
-
-
-@dataclass(frozen=True)
-class LookedAt:
-    """A block that was read once, as a worker keeps it."""
-
-    look: Look
-    names: list[str] | None  # of the columns of a table
-    held: Drawn | None  # some of its rows in random order
-    rows: AnyArray | None  # all of them, if they are kept
+        return self.n_rows * self.n_features * self.dtype.itemsize
 
     def __sizeof__(self) -> int:  # by which workers manage their memory
         arrays = [*(self.held or ()), self.rows]
         return sum(array.nbytes for array in arrays if array is not None)
-
-
-Looks = tuple[list[Look], "list[str] | None"]  # of some blocks, and names of their columns
 
 
 @dataclass(frozen=True)
@@ -117,14 +107,14 @@ class Chosen:
         return np.unpackbits(self.bits, count=self.n_rows).astype(bool)
 
 
-def call_unpickled(function: Callable[..., Any], common: bytes, own: bytes, *inputs: Any) -> Any:
+def call_unpickled(function: Callable[..., Any], settings: bytes, info: bytes, *args: Any) -> Any:
     """A function of inputs, with pickled settings, which schedulers do not search for keys."""
-    return function(*inputs, **pickle.loads(common), **pickle.loads(own))
+    return function(*args, info=pickle.loads(info), **pickle.loads(settings))
 
 
 def load(block: Any, info: BlockInfo) -> Any:
     """A block as it is, or what its loader returns."""
-    if isinstance(block, LookedAt):
+    if isinstance(block, Look):
         return block.rows
     if not callable(block):
         return block
@@ -158,17 +148,19 @@ def _checked_array(block: Any, info: BlockInfo) -> AnyArray:
         raise BadRowsError(
             f"{info.label} has {rows.shape[1]} columns, but X of fit has {info.n_features}."
         )
-    found = column_names(block) if info.names is not None and len(rows) > 0 else None
+    found = names_of_table(block) if info.names is not None and len(rows) > 0 else None
     if info.names is not None and found is not None:
         way_out = "Have its loader return the columns in the order of feature_names_in_."
         check_names(found, info.names, info.label, way_out)
     if rows.dtype.kind not in "biuf":
         column = next((k for k, values in enumerate(rows.T) if not _is_numeric(values)), None)
-        where: tuple[str | Column, ...] = () if column is None else (", first in ", Column(column))
+        found_in = f"{info.label} holds {rows.dtype}"
         rule = (
             ": every column must hold real numbers, of a NumPy dtype. Convert it, or leave it out."
         )
-        raise BadRowsError(Text(f"{info.label} holds {rows.dtype}", *where, rule))
+        if column is None:
+            raise BadRowsError(found_in + rule)
+        raise BadColumnError(Text(found_in, ", first in ", Column(column), rule), column=column)
     if info.n_rows not in (None, len(rows)):
         raise changed_error(info.label, f"it has {len(rows)} rows, and had {info.n_rows}")
     return rows
@@ -182,7 +174,7 @@ def _is_numeric(values: AnyArray) -> bool:
     return True
 
 
-def look(block: Any, *, info: BlockInfo, n_held: int, is_kept: bool) -> LookedAt:
+def look(block: Any, *, info: BlockInfo, n_held: int, is_kept: bool) -> Look:
     """Read a block for the first time; keep it, or ``n_held`` of its rows."""
     block = load(block, info)
     rows = _checked_array(block, info)
@@ -192,20 +184,17 @@ def look(block: Any, *, info: BlockInfo, n_held: int, is_kept: bool) -> LookedAt
         # Unsorted: any first few of them are a sample, too.
         index = rng.choice(len(rows), min(n_held, len(rows)), replace=False)
         held = index, rows[index]
-    names = column_names(block)
-    checksum = None if names is None else crc32(repr(names).encode())
-    found = Look(len(rows), rows.shape[1], rows.dtype.str, checksum)
-    return LookedAt(found, names, held, rows if is_kept else None)
+    kept = rows if is_kept else None
+    return Look(len(rows), rows.shape[1], rows.dtype, names_of_table(block), held, kept)
 
 
-def summarize(block: LookedAt, *, info: BlockInfo) -> Looks:
-    return [block.look], block.names if block.look.n_rows > 0 else None
+def strip(look: Look, *, info: BlockInfo) -> list[Look]:
+    """What was seen of one block, without its rows."""
+    return [replace(look, held=None, rows=None)]
 
 
-def join_looks(parts: Sequence[Looks]) -> Looks:
-    """Looks at several blocks, in their order; names can be long: those of the first table."""
-    looks = [one for part, _ in parts for one in part]
-    return looks, next((names for _, names in parts if names is not None), None)
+def join_lists(parts: Sequence[list[Any]]) -> list[Any]:
+    return [result for part in parts for result in part]
 
 
 def sums_of(
@@ -247,14 +236,14 @@ def _members(
     return MemoryRows(rows, weights, is_member, n_threads=n_threads), arguments
 
 
-def take(block: Any, *, info: BlockInfo, positions: AnyArray) -> Drawn:
+def take(block: Any, positions: AnyArray, *, info: BlockInfo) -> Drawn:
     """Rows of one block."""
     rows = read_block(block, info)[positions]
     info.check_finite(rows, positions)
     return info.begin + positions, rows
 
 
-def take_held(looked: LookedAt, chosen: Chosen | None, *, info: BlockInfo, n: int) -> Drawn:
+def take_held(looked: Look, chosen: Chosen | None, n: int, *, info: BlockInfo) -> Drawn:
     """The first ``n`` members among the rows that were kept, in the order of the block."""
     assert looked.held is not None
     positions, rows = looked.held
@@ -368,7 +357,7 @@ class Cluster:
         if isinstance(error, (BadRowsError, UnreadableBlockError)):
             # A copy: the client keeps the original, and with a traceback through here it would
             # keep these futures, and the workers their blocks, as long as it lives.
-            raise type(error)(*error.args) from error
+            raise copy(error) from error
         if isinstance(error, KilledWorker):
             raise RuntimeError(
                 f"{where} could not be read: every worker that tried died, the last one was "
@@ -450,7 +439,7 @@ def _memory_limits(dask_scheduler: Any) -> list[float]:
 
 
 def _state_of(dask_scheduler: Any, keys: Sequence[Any]) -> str:
-    """Which workers work on the keys, or on what these need, in words."""
+    """How many workers work on the keys, or on their dependencies, as a phrase."""
     n_workers = len(dask_scheduler.workers)
     if n_workers == 0:
         return "the cluster has no workers"

@@ -1,4 +1,4 @@
-"""The command line: parses, calls, draws the bar. Nothing heavy is imported before it is needed."""
+"""The command line: parses and calls. Nothing heavy is imported before it is needed."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Semi-supervised linear discriminant analysis: on your own tables, and on the paper's.",
 )
-for part in (compare, models, paper):
-    part.register(app)
+for command in (*compare.COMMANDS, *models.COMMANDS, *paper.COMMANDS):
+    app.command()(command)
 
 
 def main() -> None:

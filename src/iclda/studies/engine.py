@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 from zlib import crc32
 
 import numpy as np
 
-from .._messages import plural
-from .store import Cell, Store
+from .._progress import Advance
+from .store import Cell, FitResult, Store
 
 _CHUNK = 16  # cells a worker takes at a time: half a second of work
 _MOST_DEATHS = 1
-_SECONDS_BETWEEN_LINES = 10.0
 Task = tuple[Cell, Sequence[str]]  # a cell, and the methods still missing in it
 Sets = Mapping[str, Any]  # what cells are computed from, by the name of their data set
-Advance = Callable[[str, int, int, int], None]  # experiment, cells done, cells in all, failed fits
-
-
-@dataclass(frozen=True)
-class Work:
-    """How the rows of a cell are made; both functions are sent to other processes."""
-
-    run: Callable[[Cell, Sets, Sequence[str]], list[Any]]
-    fail: Callable[[Cell, str, str], Any]  # the row of a method whose process was killed
+Run = Callable[[Cell, Sets, Sequence[str]], list[FitResult]]  # is sent to other processes
 
 
 def rng_of(seed: int, *names: object) -> np.random.Generator:
@@ -42,8 +30,11 @@ def run_missing(
     experiment: str,
     cells: Sequence[Cell],
     methods: Sequence[str],
-    compute: Callable[[Sequence[Task]], Iterator[list[Any]]],
     advance: Advance,
+    *,
+    sets: Sets,
+    run: Run,
+    jobs: int,
 ) -> None:
     """Compute the cells of an experiment that are missing, keeping every row as it comes."""
     missing = store.missing(cells, methods)
@@ -51,7 +42,7 @@ def run_missing(
     advance(experiment, n_done, len(cells), n_failed)
     start = time.time()
     try:
-        for rows in compute(missing):
+        for rows in run_tasks(missing, sets, run, jobs):
             store.add(rows)
             n_done += len({row.cell for row in rows})
             n_failed += sum(row.failure is not None for row in rows)
@@ -61,12 +52,12 @@ def run_missing(
         store.note(**{f"seconds_{experiment}": spent + time.time() - start})
 
 
-def run_tasks(tasks: Sequence[Task], sets: Sets, work: Work, jobs: int) -> Iterator[list[Any]]:
+def run_tasks(tasks: Sequence[Task], sets: Sets, run: Run, jobs: int) -> Iterator[list[FitResult]]:
     """Rows of cells, a few cells at a time, in the order in which they finish."""
     if jobs == 1:
         for cell, methods in tasks:
             with _one_thread().limit(limits=1):
-                rows = work.run(cell, sets, methods)
+                rows = run(cell, sets, methods)
             yield rows
         return
     size = max(1, min(_CHUNK, len(tasks) // (4 * jobs)))
@@ -76,20 +67,20 @@ def run_tasks(tasks: Sequence[Task], sets: Sets, work: Work, jobs: int) -> Itera
         if n_deaths > _MOST_DEATHS:
             # Workers keep dying: find out over whom, a cell at a time, and go on without it.
             number = next(iter(chunks))
-            yield from _run_alone(chunks.pop(number), sets, work)
+            yield from _run_alone(chunks.pop(number), sets, run)
             n_deaths = 0
-        n_deaths += yield from _run_together(chunks, sets, work, jobs)
+        n_deaths += yield from _run_together(chunks, sets, run, jobs)
 
 
 def _run_together(
-    chunks: dict[int, list[Task]], sets: Sets, work: Work, jobs: int
+    chunks: dict[int, list[Task]], sets: Sets, run: Run, jobs: int
 ) -> Generator[list[Any], None, int]:
     """Run chunks side by side, removing those that are done; returns 1 if a worker died."""
     from joblib import Parallel, delayed
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
     tasks = [
-        delayed(_run_chunk)(i, chunk, _needed(chunk, sets), work) for i, chunk in chunks.items()
+        delayed(_run_chunk)(i, chunk, _needed(chunk, sets), run) for i, chunk in chunks.items()
     ]
     try:
         for number, rows in Parallel(n_jobs=jobs, return_as="generator_unordered")(tasks):
@@ -100,19 +91,21 @@ def _run_together(
     return 0
 
 
-def _run_alone(chunk: list[Task], sets: Sets, work: Work) -> Iterator[list[Any]]:
+def _run_alone(chunk: list[Task], sets: Sets, run: Run) -> Iterator[list[FitResult]]:
     """Each cell in a process of its own; if that dies, its fits are stored as failed."""
     for task in chunk:
-        n_deaths = yield from _run_together({0: [task]}, sets, work, jobs=2)
+        n_deaths = yield from _run_together({0: [task]}, sets, run, jobs=2)
         if n_deaths:
             cell, methods = task
             reason = "The process that fitted this cell was killed."
-            yield [work.fail(cell, method, reason) for method in methods]
+            yield [FitResult(**vars(cell), method=method, failure=reason) for method in methods]
 
 
-def _run_chunk(number: int, chunk: Sequence[Task], sets: Sets, work: Work) -> tuple[int, list[Any]]:
+def _run_chunk(
+    number: int, chunk: Sequence[Task], sets: Sets, run: Run
+) -> tuple[int, list[FitResult]]:
     with _one_thread().limit(limits=1):
-        return number, [row for cell, methods in chunk for row in work.run(cell, sets, methods)]
+        return number, [row for cell, methods in chunk for row in run(cell, sets, methods)]
 
 
 def _needed(chunk: Sequence[Task], sets: Sets) -> dict[str, Any]:
@@ -130,68 +123,3 @@ def _one_thread() -> Any:
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
-
-
-def nothing(experiment: str, done: int, total: int, failed: int) -> None:
-    """Say nothing."""
-
-
-@contextmanager
-def bars(unit: str = "cells") -> Iterator[Advance]:
-    """A live bar for every experiment, with rate and time to go."""
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        SpinnerColumn,
-        TaskID,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (
-        SpinnerColumn(finished_text="[green]✓"),
-        TextColumn("{task.description:<10}"),
-        BarColumn(bar_width=None),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[note]}"),  # rate or failed fits: 80 columns do not hold both
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), expand=True) as progress:
-        tasks: dict[str, tuple[TaskID, int, float]] = {}
-
-        def advance(experiment: str, done: int, total: int, failed: int) -> None:
-            if experiment not in tasks:
-                task = progress.add_task(experiment, total=total, completed=done, note="")
-                tasks[experiment] = (task, done, time.monotonic())
-            task, first, start = tasks[experiment]
-            seconds = time.monotonic() - start
-            rate = f"{(done - first) / seconds:.1f} {unit}/s" if seconds > 1 else ""
-            note = f"[red]{plural(failed, 'fit')} failed[/red]" if failed else rate
-            progress.update(task, completed=done, note=note)
-
-        yield advance
-
-
-def lines(unit: str = "cells") -> Advance:
-    """A line now and then, for logs and pipes."""
-    last: dict[str, float] = {}
-    starts: dict[str, tuple[float, int]] = {}
-
-    def advance(experiment: str, done: int, total: int, failed: int) -> None:
-        now = time.monotonic()
-        start, first = starts.setdefault(experiment, (now, done))
-        is_due = now - last.get(experiment, -_SECONDS_BETWEEN_LINES) >= _SECONDS_BETWEEN_LINES
-        if not is_due and done < total:
-            return
-        last[experiment] = now
-        rate = (done - first) / (now - start) if now > start else 0.0
-        left = f", {(total - done) / rate:.0f} s left" if rate > 0 and done < total else ""
-        note = f", {plural(failed, 'fit')} failed" if failed else ""
-        sys.stderr.write(f"{experiment}: {done} of {total} {unit}{left}{note}\n")
-
-    return advance

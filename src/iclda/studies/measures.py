@@ -37,16 +37,6 @@ class Predictions:
 
 
 @dataclass(frozen=True)
-class Measured:
-    """Measures that are stored with every fit; None where a fit has none."""
-
-    error: float | None = None
-    loss: float | None = None
-    brier: float | None = None
-    error_hidden: float | None = None
-
-
-@dataclass(frozen=True)
 class Measure:
     """A measure: how it is computed, compared, and shown."""
 
@@ -54,7 +44,7 @@ class Measure:
     heading: str  # of columns
     axis: str  # of figures
     explanation: str  # in reports of comparisons
-    legend: str = ""  # on the terminal
+    legend: str = ""  # on the terminal; made of the explanation if not given, as is the caption
     caption: str = ""  # of the paper's tables
     function: Callable[[Predictions], float | None] | None = None
     of_bins: Callable[[Bins], float] | None = None  # for measures of the rows of all folds
@@ -67,9 +57,14 @@ class Measure:
     is_decisive: bool = False  # the recommendation and the choice of variants depend on it
     is_only_on_curves: bool = False  # of the paper's experiments
 
+    def __post_init__(self) -> None:
+        legend = self.legend or f"{self.short or self.heading}: {self.explanation}"
+        caption = self.caption or self.explanation[0].upper() + self.explanation[1:]
+        self.__dict__.update(legend=legend, caption=caption)  # frozen for all others
+
     @property
     def sign(self) -> int:
-        """Values times this are lower for the better."""
+        """Factor that makes lower values the better ones."""
         return 1 if self.lower_is_better else -1
 
 
@@ -179,6 +174,7 @@ _TABLE = (
     ),
 )
 MEASURES = {measure.name: measure for measure in _TABLE}
+COMPARED = {name: m for name, m in MEASURES.items() if COMPARISON in m.studies}
 
 
 def paper_measures() -> dict[str, Measure]:

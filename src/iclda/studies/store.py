@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from math import isfinite
 from pathlib import Path
@@ -81,11 +81,9 @@ class Store:
         *,
         kind: str | None = None,
         read_only: bool = False,
-        row_type: Callable[..., Any] = FitResult,
     ) -> None:
-        self.path, self._row_type = path, row_type
-        names = [each.name for each in fields(row_type)]  # type: ignore[arg-type]
-        self._fields = [name for name in names if name != "values"]
+        self.path = path
+        self._fields = [each.name for each in fields(FitResult) if each.name != "values"]
         if read_only and not path.exists():
             raise StoreError(
                 Text(
@@ -120,8 +118,7 @@ class Store:
                 f"CREATE TABLE IF NOT EXISTS rows ({', '.join(self._fields)}, "
                 f"PRIMARY KEY ({key})) WITHOUT ROWID"
             )
-        needed = (*_KEY, "failure") if self._row_type is FitResult else self._fields
-        run(f"SELECT {', '.join(needed)} FROM rows LIMIT 1")
+        run(f"SELECT {key}, failure FROM rows LIMIT 1")
         settings = self.settings()
         if (found := settings.get("format", FORMAT)) != FORMAT:
             raise StoreError(
@@ -211,11 +208,9 @@ class Store:
         found = []
         for entry in self._read(query, (experiment,)):
             given = dict(zip(columns, entry, strict=True))
+            given = {name: value for name, value in given.items() if value is not None}
             known = {name: given.pop(name) for name in self._fields if name in given}
-            if self._row_type is FitResult:
-                known = {name: value for name, value in known.items() if value is not None}
-                known["values"] = {name: v for name, v in given.items() if v is not None}
-            found.append(self._row_type(**known))
+            found.append(FitResult(**known, values=given))
         return found
 
     def _read(self, query: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:

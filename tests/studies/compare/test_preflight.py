@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from tables_of_results import make_table, table_of
 
+from iclda.studies.compare.plan import Splits
 from iclda.studies.compare.preflight import FINE, NOTE, WARNING, inspect, preflight
-from iclda.studies.compare.splits import Splits
 
 RNG = np.random.default_rng(0)
 

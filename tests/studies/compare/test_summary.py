@@ -3,19 +3,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from tables_of_results import contestants, result, results
+from tables_of_results import changed, contestants, result, results
 
-from iclda.studies.compare.summary import (
-    BRIER,
-    CALIBRATION,
-    ERROR,
-    HIDDEN,
-    LOSS,
-    overlap,
-    repeat_values,
-    summarize,
-)
-from iclda.studies.resampling import corrected_t_test, holm
+from iclda._statistics import corrected_t_test, holm
+from iclda.studies.compare.findings import curves_csv
+from iclda.studies.compare.plan import LABELED, UNLABELED
+from iclda.studies.compare.summary import curve_points, overlap, summarize_comparison
+from iclda.studies.measures import BRIER, CALIBRATION, ERROR, HIDDEN, LOSS
 
 SUPERVISED = [[0.2, 0.4], [0.4, 0.4], [0.2, 0.2]]
 EM = [[0.2, 0.2], [0.8, 0.6], [0.2, 0.2]]
@@ -24,32 +18,32 @@ TWO = contestants("supervised", "em")
 
 
 def test_means_and_shares_are_over_repeats():
-    outcome = summarize(BOTH, TWO, 2)
-    assert_allclose(outcome.mean("supervised", ERROR), np.mean(SUPERVISED))
-    assert_allclose(outcome.mean("em", ERROR), np.mean(EM))
-    assert outcome.score("em", ERROR).share_worse_than_supervised == 1 / 3
-    assert outcome.score("supervised", ERROR).share_worse_than_supervised == 0
-    assert outcome.score("em", ERROR).repeats == 3
+    summary = summarize_comparison(BOTH, TWO, 2)
+    assert_allclose(summary.mean("supervised", ERROR), np.mean(SUPERVISED))
+    assert_allclose(summary.mean("em", ERROR), np.mean(EM))
+    assert summary.score("em", ERROR).share_worse_than_supervised == 1 / 3
+    assert summary.score("supervised", ERROR).share_worse_than_supervised == 0
+    assert summary.score("em", ERROR).repeats == 3
 
 
 def test_folds_count_by_their_test_rows():
     some = [result("supervised", 0, 0, 0.5, n_test=2), result("supervised", 0, 1, 0.0, n_test=6)]
-    assert_allclose(repeat_values(some, ERROR, 2)[0], 1 / 8)
+    assert_allclose(summarize_comparison(some, TWO, 2).mean("supervised", ERROR), 1 / 8)
 
 
 def test_a_difference_is_that_of_the_means_even_if_folds_differ_in_size():
     sizes = {0: 4, 1: 8}
     uneven = [replace(each, n_test=sizes[each.part]) for each in BOTH]
-    outcome = summarize(uneven, TWO, 2)
-    expected = outcome.mean("em", ERROR) - outcome.mean("supervised", ERROR)
-    assert_allclose(outcome.difference("em", ERROR).difference, expected, atol=1e-12)
+    summary = summarize_comparison(uneven, TWO, 2)
+    expected = summary.mean("em", ERROR) - summary.mean("supervised", ERROR)
+    assert_allclose(summary.difference("em", ERROR).difference, expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("measure", [ERROR, BRIER, LOSS])
 def test_differences_are_tested_as_the_paper_s_tables_are(measure):
     scale = 10 if measure == LOSS else 1
     differences = scale * (np.ravel(EM) - np.ravel(SUPERVISED))
-    found = summarize(BOTH, TWO, 2).difference("em", measure)
+    found = summarize_comparison(BOTH, TWO, 2).difference("em", measure)
     assert_allclose(found.p, corrected_t_test(differences, overlap(2))[1])
     assert_allclose(found.p_holm, found.p)
     assert_allclose((found.low + found.high) / 2, found.difference)
@@ -61,8 +55,8 @@ def test_splits_overlap_by_test_rows_over_training_rows_of_known_label():
 
 
 def test_a_difference_just_as_large_as_the_detectable_one_would_be_significant():
-    outcome = summarize(results(supervised=SUPERVISED, em=EM, moment=SUPERVISED), TWO, 2)
-    found = outcome.difference("em", ERROR)
+    summary = summarize_comparison(results(supervised=SUPERVISED, em=EM, moment=SUPERVISED), TWO, 2)
+    found = summary.difference("em", ERROR)
     errors = np.ravel(EM) - np.ravel(SUPERVISED)
     moved = errors - errors.mean() + found.detectable
     assert_allclose(corrected_t_test(moved, overlap(2))[1], 0.05)
@@ -71,56 +65,131 @@ def test_a_difference_just_as_large_as_the_detectable_one_would_be_significant()
 def test_several_contestants_are_corrected_after_holm():
     rng = np.random.default_rng(0)
     errors = {name: rng.integers(0, 6, (4, 3)) / 5 for name in ("supervised", "em", "iclda")}
-    outcome = summarize(results(**errors), contestants("supervised", "em", "iclda"), 3)
-    found = [each for each in outcome.differences if each.measure == ERROR]
+    summary = summarize_comparison(results(**errors), contestants("supervised", "em", "iclda"), 3)
+    found = [each for each in summary.differences if each.measure == ERROR]
     assert_allclose([each.p_holm for each in found], holm([each.p for each in found]))
 
 
 def test_the_better_supervised_contestant_is_what_others_are_measured_by():
     three = contestants("supervised", "supervised (shrunk)", "em")
     some = results(supervised=EM, supervised_shrunk=SUPERVISED, em=EM)
-    outcome = summarize(some, three, 2)
-    assert outcome.baseline == "supervised (shrunk)"
-    assert outcome.best["supervised"] == "supervised (shrunk)"
-    assert outcome.score("supervised", ERROR).share_worse_than_supervised == 1 / 3
-    assert {each.method for each in outcome.differences} == {"em"}
+    summary = summarize_comparison(some, three, 2)
+    assert summary.baseline == "supervised (shrunk)"
+    assert summary.best["supervised"] == "supervised (shrunk)"
+    assert summary.score("supervised", ERROR).share_worse_than_supervised == 1 / 3
+    assert {each.method for each in summary.differences} == {"em"}
 
 
 def test_a_repeat_that_lacks_a_fold_does_not_count():
     lacking = [each for each in BOTH if (each.method, each.repeat, each.part) != ("em", 1, 0)]
-    assert summarize(lacking, TWO, 2).score("em", ERROR).repeats == 2
-    failed = [replace(each, failure="x", error=None) if each.repeat == 1 else each for each in BOTH]
-    assert summarize(failed, TWO, 2).score("em", ERROR).repeats == 2
+    assert summarize_comparison(lacking, TWO, 2).score("em", ERROR).repeats == 2
+    failed = [replace(each, failure="x", values={}) if each.repeat == 1 else each for each in BOTH]
+    assert summarize_comparison(failed, TWO, 2).score("em", ERROR).repeats == 2
 
 
 def test_a_contestant_whose_fits_all_failed_has_a_score_without_numbers():
-    failed = [replace(e, failure="x", error=None) if e.method == "em" else e for e in BOTH]
-    outcome = summarize(failed, TWO, 2)
-    assert outcome.score("em", ERROR).mean is None
-    assert outcome.differences == ()
-    assert outcome.baseline == "supervised"
+    failed = [replace(e, failure="x", values={}) if e.method == "em" else e for e in BOTH]
+    summary = summarize_comparison(failed, TWO, 2)
+    assert summary.score("em", ERROR).mean is None
+    assert summary.differences == ()
+    assert summary.baseline == "supervised"
 
 
 def test_ties_are_not_worse():
-    same = summarize(results(supervised=SUPERVISED, em=SUPERVISED), TWO, 2)
+    same = summarize_comparison(results(supervised=SUPERVISED, em=SUPERVISED), TWO, 2)
     assert same.score("em", ERROR).share_worse_than_supervised == 0
     assert same.difference("em", ERROR).p == 1
 
 
 def test_an_infinite_loss_costs_the_loss_and_not_the_error():
-    infinite = [replace(each, loss=np.inf) if each.method == "em" else each for each in BOTH]
-    outcome = summarize(infinite, TWO, 2)
-    assert outcome.mean("em", LOSS) is None
-    assert outcome.mean("em", ERROR) is not None
+    infinite = [changed(each, loss=np.inf) if each.method == "em" else each for each in BOTH]
+    summary = summarize_comparison(infinite, TWO, 2)
+    assert summary.mean("em", LOSS) is None
+    assert summary.mean("em", ERROR) is not None
 
 
 def test_calibration_is_that_of_all_folds_of_a_repeat_together():
     """Sure answers are as far off as they are wrong."""
-    outcome = summarize(BOTH, TWO, 2)
-    assert_allclose(outcome.mean("em", CALIBRATION), outcome.mean("em", ERROR))
+    summary = summarize_comparison(BOTH, TWO, 2)
+    assert_allclose(summary.mean("em", CALIBRATION), summary.mean("em", ERROR))
 
 
 def test_the_error_on_hidden_rows_is_there_where_labels_were_hidden():
-    assert summarize(BOTH, TWO, 2).score("em", HIDDEN) is None
-    hidden = [replace(each, error_hidden=0.25) for each in BOTH]
-    assert summarize(hidden, TWO, 2).mean("em", HIDDEN) == 0.25
+    assert summarize_comparison(BOTH, TWO, 2).score("em", HIDDEN) is None
+    hidden = [changed(each, error_hidden=0.25) for each in BOTH]
+    assert summarize_comparison(hidden, TWO, 2).mean("em", HIDDEN) == 0.25
+
+
+ALL = {UNLABELED: 100, LABELED: 16}  # rows that the comparison has
+ERRORS = {"supervised": [[0.4, 0.2]] * 3, "em": [[0.2, 0.2]] * 3}
+COMPARED = [replace(each, n_unlabeled=100) for each in results(**ERRORS)]
+
+
+def curve(experiment, sizes, n_splits=4, **errors):
+    return [
+        result(
+            name, split, size, error, experiment=experiment, n_unlabeled=size, n_labeled=size
+        )
+        for name, error in errors.items()
+        for size in sizes
+        for split in range(n_splits)
+    ]  # fmt: skip
+
+
+def line(points, method, measure):
+    return [(p.size, p.mean) for p in points if (p.method, p.measure) == (method, measure)]
+
+
+def test_a_curve_ends_with_the_same_splits_of_the_comparison():
+    rows = [*COMPARED, *curve(UNLABELED, [10, 30], supervised=0.4, em=0.6)]
+    points = curve_points(rows, ["supervised", "em"], "supervised", 2, ALL, is_capped=False)
+    found = [p for p in points if p.curve == UNLABELED]
+    assert_allclose(line(found, "em", "error"), [(10, 0.6), (30, 0.6), (100, 0.2)])
+    assert_allclose(line(found, "supervised", "error"), [(10, 0.4), (30, 0.4), (100, 0.3)])
+    assert {p.splits for p in found} == {4}
+
+
+def test_the_loss_of_a_curve_is_less_that_of_the_reference_in_the_same_split():
+    rows = curve(UNLABELED, [10], supervised=0.4, em=0.6)
+    points = curve_points(rows, ["supervised", "em"], "supervised", 2, ALL, is_capped=False)
+    assert_allclose(line(points, "em", "loss_difference"), [(10, 2.0)])
+    assert_allclose(line(points, "supervised", "loss_difference"), [(10, 0.0)])
+    assert "loss" not in {point.measure for point in points}
+
+
+def test_labels_vary_with_fewer_unlabeled_rows_where_there_are_too_many():
+    rows = [*COMPARED, *curve(LABELED, [6, 12], supervised=0.4, em=0.6)]
+    both = [
+        curve_points(rows, ["em"], "supervised", 2, ALL, is_capped=is_capped)
+        for is_capped in (True, False)
+    ]
+    capped, whole = (
+        line([p for p in points if p.curve == LABELED], "em", "error") for points in both
+    )
+    assert_allclose(capped, [(6, 0.6), (12, 0.6)])
+    assert_allclose(whole, [(6, 0.6), (12, 0.6), (16, 0.2)])
+
+
+def test_the_comparison_stands_on_a_curve_where_its_number_of_labels_does():
+    rows = [*COMPARED, *curve(LABELED, [6, 30], supervised=0.4, em=0.6)]
+    points = curve_points(rows, ["em"], "supervised", 2, ALL, is_capped=False)
+    found = line([p for p in points if p.curve == LABELED], "em", "error")
+    assert_allclose(found, [(6, 0.6), (16, 0.2), (30, 0.6)])
+
+
+def test_failed_fits_and_infinite_losses_are_left_out():
+    rows = curve(UNLABELED, [10], supervised=0.4, em=0.6)
+    rows[0] = replace(rows[0], failure="x", values={})
+    rows[1] = changed(rows[1], loss=np.inf)
+    points = curve_points(rows, ["supervised", "em"], "supervised", 2, ALL, is_capped=False)
+    counts = {(p.method, p.measure): p.splits for p in points}
+    assert counts["supervised", "error"] == 3
+    assert counts["em", "loss_difference"] == 2
+
+
+def test_points_are_written_one_a_line():
+    rows = curve(UNLABELED, [10], supervised=0.4)
+    points = curve_points(rows, ["supervised"], "supervised", 2, ALL, is_capped=False)
+    lines = curves_csv(points).splitlines()
+    assert lines[0] == "curve,n_labeled,n_unlabeled,method,measure,mean,se,splits"
+    assert lines[1] == "unlabeled,10,10,supervised,error,0.4,0,4"

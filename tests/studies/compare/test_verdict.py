@@ -1,11 +1,10 @@
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
-from tables_of_results import contestants, results
+from tables_of_results import changed, contestants, results
 
-from iclda.studies.compare.summary import summarize
+from iclda.studies.compare.summary import summarize_comparison
 from iclda.studies.compare.verdict import HELPS, HURTS, SHARPENS, UNCLEAR, UNKNOWN, decide
 
 RNG = np.random.default_rng(3)
@@ -17,9 +16,11 @@ def verdict(brier=None, n_tested=50, **errors):
     """The verdict on errors; Brier scores of contestants may differ from these."""
     rows = results(**{name: table.tolist() for name, table in errors.items()})
     for name, change in (brier or {}).items():
-        rows = [replace(r, brier=r.brier + change) if r.method == name else r for r in rows]
+        rows = [
+            changed(r, brier=r.values["brier"] + change) if r.method == name else r for r in rows
+        ]
     names = [name.replace("_shrunk", " (shrunk)").replace("_", "-") for name in errors]
-    return decide(summarize(rows, contestants(*names), 5), n_tested)
+    return decide(summarize_comparison(rows, contestants(*names), 5), n_tested)
 
 
 def test_the_lowest_of_clearly_lower_errors_is_recommended():
@@ -87,13 +88,13 @@ def test_who_was_never_worse_in_likelihood_is_said():
 
 def test_where_labels_were_hidden_the_advice_is_for_as_many_as_were_kept():
     rows = results(supervised=HIGH.tolist(), em=LOW.tolist())
-    found = decide(summarize(rows, contestants("supervised", "em"), 5), 50, n_kept=12)
+    found = decide(summarize_comparison(rows, contestants("supervised", "em"), 5), 50, n_kept=12)
     assert found.sentence.startswith("With 12 labels, use em: it gets")
 
 
 def test_where_labels_were_hidden_labels_are_those_kept_and_nothing_else():
     rows = results(supervised=HIGH.tolist(), em=(np.roll(HIGH, 7, axis=0) - 0.03).tolist())
-    found = decide(summarize(rows, contestants("supervised", "em"), 5), 30, n_kept=12)
+    found = decide(summarize_comparison(rows, contestants("supervised", "em"), 5), 30, n_kept=12)
     assert found.sentence.startswith("With 12 labels, stay with supervised LDA for now: em gets")
     assert "with 30 rows to test on a difference" in found.sentence
     assert re.search(r"about [\d,]+ rows to test on would show it\.", found.sentence)

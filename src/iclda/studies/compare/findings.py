@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,62 +12,122 @@ from typing import Any
 from ..._messages import Words
 from ..._paths import atomic_write
 from ...methods import find_method
+from ...tabular import Source
+from ..measures import LOSS
 from ..page import csv_text
-from ..store import Store, StoreError
-from .contestants import Contestant, on_curves
-from .curves import Point, points_csv, summarize_curves
+from ..store import FORMAT, STORE, FitResult, Store, StoreError
+from .plan import COMPARISON, EXPERIMENTS, LABELED, UNLABELED, Contestant, on_curves
 from .preflight import Remark
-from .results import COMPARISON, EXPERIMENTS, LABELED, UNLABELED, Result
-from .study import FILES, KIND, STORE
-from .summary import LOSS, Outcome, summarize
+from .summary import ComparisonSummary, CurvePoint, Score, curve_points, summarize_comparison
 from .verdict import Verdict, decide
 
-COLUMNS = ("method", "measure", "mean", "se", "share_worse_than_supervised")
+FILES = {"comparison": "comparison.csv", "curves": "curves.csv", "report": "report.html"}
+KIND = "comparison"
+SHOWN_SETTINGS = ("target", "folds", "repeats", "labeled", "missing", "shrinkage", "seed")
+# Settings on which stored rows depend, in the order in which they are compared.
+_AGREED = (
+    *("kind", "format", "iclda", "data", "target", "unlabeled", "drop", "seed", "folds", "labeled"),
+    *("missing", "shrinkage"),
+)
+_SCORE_COLUMNS = tuple(each.name for each in fields(Score) if each.name != "repeats")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparisonSettings:
+    """Settings of a comparison, and facts about its table and its runs that the report shows."""
+
+    kind: str = KIND
+    format: int = FORMAT
+    iclda: str  # version
+    data: Mapping[str, str]  # digest of the table, by its name
+    target: str
+    unlabeled: str = ""  # value that marks unlabeled rows
+    drop: str = ""
+    seed: int
+    folds: int
+    labeled: int | str  # labels kept, or "all"
+    missing: str
+    shrinkage: str
+    repeats: int
+    curve_splits: int
+    remarks: Sequence[Remark]
+    contestants: Sequence[Contestant]
+    sources: Sequence[Source]
+    dropped: Sequence[str] = ()
+    n_labels: int
+    n_rows: int
+    n_used: int  # labels that every split trains on
+    n_unlabeled: int  # rows that every split trains on without a label
+    is_capped: bool  # curves use fewer unlabeled rows
+    is_slow: bool
+    jobs: int
+    versions: Mapping[str, str]
+    machine: str
+    began: str
+    commands: Sequence[str] = ()
+
+    @property
+    def n_kept(self) -> int | None:
+        """Labels kept where others were hidden, else None."""
+        return None if self.labeled == "all" else self.n_used
+
+    @property
+    def agreed(self) -> dict[str, Any]:
+        """Settings on which rows depend."""
+        return {name: getattr(self, name) for name in _AGREED}
+
+    def to_json(self) -> dict[str, Any]:
+        """All settings as values that JSON has."""
+        return {
+            **vars(self),
+            "remarks": [asdict(remark) for remark in self.remarks],
+            "contestants": [(c.name, c.method.name, c.shrinkage) for c in self.contestants],
+            "sources": [asdict(source) for source in self.sources],
+        }
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> ComparisonSettings:
+        """Inverse of ``to_json``; names that are not known are ignored."""
+        known = {each.name: stored[each.name] for each in fields(cls) if each.name in stored}
+        known["remarks"] = [Remark(**remark) for remark in stored["remarks"]]
+        known["sources"] = [Source(**source) for source in stored["sources"]]
+        known["contestants"] = [
+            Contestant(name, find_method(method), shrinkage)
+            for name, method, shrinkage in stored["contestants"]
+        ]
+        return cls(**known)
 
 
 @dataclass(frozen=True)
 class Findings:
     """Rows of a comparison with all that follows from them."""
 
-    settings: dict[str, Any]
-    results: Sequence[Result]
+    settings: ComparisonSettings
+    results: Sequence[FitResult]
+    seconds: float  # of all runs
     words: Words = str
 
     @cached_property
-    def contestants(self) -> tuple[Contestant, ...]:
-        """Who took part."""
-        return tuple(
-            Contestant(name, find_method(method), shrinkage)
-            for name, method, shrinkage in self.settings["contestants"]
-        )
-
-    @cached_property
-    def remarks(self) -> list[Remark]:
-        """The table in words."""
-        return [Remark(**remark) for remark in self.settings["remarks"]]
-
-    @cached_property
-    def outcome(self) -> Outcome:
-        """Scores and differences."""
-        return summarize(self.results, self.contestants, self.settings["folds"])
+    def summary(self) -> ComparisonSummary:
+        return summarize_comparison(self.results, self.settings.contestants, self.settings.folds)
 
     @cached_property
     def verdict(self) -> Verdict:
         """The recommendation; where labels were hidden, for as many labels as were kept."""
-        n_kept = None if self.settings["labeled"] == "all" else self.settings["n_used"]
-        found = decide(self.outcome, self.settings["n_labels"], n_kept)
+        found = decide(self.summary, self.settings.n_labels, self.settings.n_kept)
         return replace(found, sentence=self.words(found.sentence))
 
     @cached_property
-    def points(self) -> list[Point]:
+    def points(self) -> list[CurvePoint]:
         """Learning curves of each method's best variant."""
-        return summarize_curves(
+        settings = self.settings
+        return curve_points(
             self.results,
-            on_curves(self.outcome.best, self.contestants),
+            on_curves(self.summary.best, settings.contestants),
             self.reference,
-            self.settings["folds"],
-            {UNLABELED: self.settings["n_unlabeled"], LABELED: self.settings["n_used"]},
-            is_capped=self.settings["is_capped"],
+            settings.folds,
+            {UNLABELED: settings.n_unlabeled, LABELED: settings.n_used},
+            is_capped=settings.is_capped,
         )
 
     @cached_property
@@ -76,47 +137,35 @@ class Findings:
         Supervised LDA would be a poor one: with few labels its loss is so far off, and varies so
         much, that in differences to it the others look alike.
         """
-        names = on_curves(self.outcome.best, self.contestants)
-        losses = {name: self.outcome.mean(name, LOSS) for name in names}
+        names = on_curves(self.summary.best, self.settings.contestants)
+        losses = {name: self.summary.mean(name, LOSS) for name in names}
         known = {name: loss for name, loss in losses.items() if loss is not None}
         return min(known, key=known.__getitem__, default=None)
 
     @property
     def n_failed(self) -> int:
-        """Fits that failed."""
         return sum(result.failure is not None for result in self.results)
 
     @cached_property
-    def failures(self) -> dict[str, tuple[int, str]]:
-        """By contestant, fits of the comparison that failed, and the last words of the first."""
-        return _failures(r for r in self.results if r.experiment == COMPARISON)
-
-    @cached_property
-    def curve_failures(self) -> dict[str, tuple[int, str]]:
-        """The same of the learning curves."""
-        return _failures(r for r in self.results if r.experiment != COMPARISON)
-
-    @property
-    def seconds(self) -> float:
-        """Time of all runs."""
-        return sum(float(v) for name, v in self.settings.items() if name.startswith("seconds_"))
+    def compared(self) -> list[FitResult]:
+        """Results of the comparison, without those of the learning curves."""
+        return [result for result in self.results if result.experiment == COMPARISON]
 
     def contestant(self, name: str | None) -> Contestant | None:
-        """A contestant by its name."""
-        return next((each for each in self.contestants if each.name == name), None)
+        return next((each for each in self.settings.contestants if each.name == name), None)
 
 
-def _failures(results: Iterable[Result]) -> dict[str, tuple[int, str]]:
+def failures(results: Iterable[FitResult]) -> dict[str, tuple[int, str]]:
+    """By contestant, the number of fits that failed, and the last line of the first traceback."""
     found: dict[str, tuple[int, str]] = {}
     for result in results:
         if result.failure is not None:
-            count, words = found.get(result.method, (0, last_line(result.failure)))
-            found[result.method] = (count + 1, words)
+            count, reason = found.get(result.method, (0, last_line(result.failure)))
+            found[result.method] = (count + 1, reason)
     return found
 
 
 def last_line(traceback: str) -> str:
-    """What a traceback says in the end."""
     return (traceback.strip().splitlines() or [""])[-1]
 
 
@@ -125,32 +174,31 @@ def is_comparison(out: Path) -> bool:
     if not (out / STORE).exists():
         return False
     try:
-        store = Store(out / STORE, read_only=True, row_type=Result)
+        with closing(Store(out / STORE, read_only=True)) as store:
+            return bool(store.settings().get("kind") == KIND)
     except StoreError:
         return False
-    kind = store.settings().get("kind")
-    store.close()
-    return bool(kind == KIND)
 
 
 def read_findings(out: Path, words: Words = str) -> Findings:
-    """All that a folder holds; ``words`` is how its reader is to be spoken to."""
-    store = Store(out / STORE, read_only=True, row_type=Result)
-    try:
-        settings = store.settings()
+    """All that a folder holds; ``words`` words the messages in it for the reader.
+
+    Rows that an earlier run made for more repeats or other methods are left out.
+    """
+    with closing(Store(out / STORE, read_only=True)) as store:
+        stored = store.settings()
         results = [result for name in EXPERIMENTS for result in store.rows(name)]
-    finally:
-        store.close()
-    asked_for = [result for result in results if _is_asked_for(result, settings)]
-    return Findings(settings, asked_for, words)
-
-
-def _is_asked_for(result: Result, settings: dict[str, Any]) -> bool:
-    """Whether a row belongs to the last run: an earlier one may have had more repeats, methods."""
-    names = [name for name, _, _ in settings["contestants"]]
-    is_compared = result.experiment == COMPARISON
-    n_repeats = settings["repeats"] if is_compared else settings["curve_splits"]
-    return result.method in names and result.repeat < n_repeats
+    settings = ComparisonSettings.from_json(stored)
+    names = {contestant.name for contestant in settings.contestants}
+    wanted = [
+        result
+        for result in results
+        if result.method in names
+        and result.repeat
+        < (settings.repeats if result.experiment == COMPARISON else settings.curve_splits)
+    ]
+    seconds = sum(float(v) for name, v in stored.items() if name.startswith("seconds_"))
+    return Findings(settings, wanted, seconds, words)
 
 
 def write_files(out: Path, findings: Findings) -> dict[str, Path]:
@@ -158,8 +206,8 @@ def write_files(out: Path, findings: Findings) -> dict[str, Path]:
     from .report import render
 
     contents = {
-        "comparison": scores_csv(findings.outcome),
-        "curves": points_csv(findings.points),
+        "comparison": scores_csv(findings.summary),
+        "curves": curves_csv(findings.points),
         "report": render(findings),
     }
     paths = {}
@@ -170,12 +218,19 @@ def write_files(out: Path, findings: Findings) -> dict[str, Path]:
     return paths
 
 
-def scores_csv(outcome: Outcome) -> str:
+def scores_csv(summary: ComparisonSummary) -> str:
     """One line a contestant and measure; an unknown number is an empty field."""
-    return csv_text(COLUMNS, ([getattr(s, name) for name in COLUMNS] for s in outcome.scores))
+    rows = ([getattr(score, name) for name in _SCORE_COLUMNS] for score in summary.scores)
+    return csv_text(_SCORE_COLUMNS, rows)
 
 
-def summary(findings: Findings, paths: dict[str, Path]) -> dict[str, Any]:
+def curves_csv(points: Iterable[CurvePoint]) -> str:
+    """One line a point."""
+    names = [each.name for each in fields(CurvePoint)]
+    return csv_text(names, (list(vars(point).values()) for point in points))
+
+
+def json_summary(findings: Findings, paths: Mapping[str, Path]) -> dict[str, Any]:
     """All of it for programs."""
     verdict, chosen = findings.verdict, findings.contestant(findings.verdict.method)
     return {
@@ -187,19 +242,16 @@ def summary(findings: Findings, paths: dict[str, Path]) -> dict[str, Any]:
             "sentence": verdict.sentence,
             "also": verdict.also,
         },
-        "supervised": findings.outcome.baseline,
+        "supervised": findings.summary.baseline,
         "loss_reference": findings.reference,
-        "scores": [asdict(score) for score in findings.outcome.scores],
+        "scores": [asdict(score) for score in findings.summary.scores],
         "differences": [
             {**asdict(difference), "verdict": difference.verdict}
-            for difference in findings.outcome.differences
+            for difference in findings.summary.differences
         ],
         "curves": [asdict(point) for point in findings.points],
-        "preflight": [asdict(remark) for remark in findings.remarks],
-        "settings": {
-            name: findings.settings[name]
-            for name in ("target", "folds", "repeats", "labeled", "missing", "shrinkage", "seed")
-        },
+        "preflight": [asdict(remark) for remark in findings.settings.remarks],
+        "settings": {name: getattr(findings.settings, name) for name in SHOWN_SETTINGS},
         "failed_fits": findings.n_failed,
         "seconds": round(findings.seconds, 3),
     }

@@ -5,67 +5,26 @@ from __future__ import annotations
 import shlex
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
 
 from ..._messages import Hint, Text, Words, printable
+from ..measures import COMPARED, ERROR
 from ..page import NOTHING
-from .contestants import SUPERVISED
+from .findings import ComparisonSettings, Findings, failures
+from .plan import COMPARISON, MOST_ON_CURVES, SUPERVISED
 from .preflight import FINE, NOTE, WARNING, Remark
-from .results import COMPARISON
-from .splits import MOST_ON_CURVES
-from .summary import BRIER, CALIBRATION, ERROR, HIDDEN, LOSS, MEASURES, Outcome, Score
+from .summary import ComparisonSummary, Score
 
-if TYPE_CHECKING:
-    from .findings import Findings
-
-HEADINGS = {
-    ERROR: "error",
-    BRIER: "Brier",
-    CALIBRATION: "calibration",
-    LOSS: "loss",
-    HIDDEN: "error, hidden rows",
-}
-EXPLAINED = {
-    ERROR: "share of test rows that get the wrong class",
-    BRIER: (
-        "how far the probabilities are from the truth: half of the squared differences, summed "
-        "over all classes; 0 is perfect, and if all of them are 0 or 1 it is the error"
-    ),
-    CALIBRATION: "mean distance between how sure a method is and how often it is right",
-    LOSS: (
-        "mean over test rows of -log(share of their class x density of the row in it): how well "
-        "the fitted classes describe new rows. Lower is better; comparable between methods on "
-        "these columns only"
-    ),
-    HIDDEN: "error on the training rows whose labels were hidden",
-}
 MARKS = {FINE: "+", NOTE: "-", WARNING: "!"}
-_SHORT = {HIDDEN: "hidden"}
-_LEGEND = {
-    ERROR: (
-        "error: share of test rows that get a wrong class, with its standard error; worse in: "
-        "repeats in which it was higher than that of the baseline"
-    ),
-    BRIER: (
-        "Brier: how far probabilities are from the truth (half of the squared differences, summed "
-        "over all classes)"
-    ),
-    CALIBRATION: "calibration: how far they are from how often they come true",
-    LOSS: "loss: minus the log likelihood of a test row with its class",
-    HIDDEN: "hidden: error on training rows whose labels were hidden",
-}
-_DECIMALS = {LOSS: 2}
 _LARGE = 1e5
-Style = Callable[[str, str], str]  # a text and what it is, to the text as the terminal shows it
+Style = Callable[[str, str], str]  # a text and its kind, to the text as the terminal shows it
 
 
-def plain(text: str, kind: str) -> str:
-    """No colors."""
+def _plain(text: str, kind: str) -> str:
     return text
 
 
-def preflight_lines(remarks: Sequence[Remark], width: int, style: Style = plain) -> list[str]:
+def preflight_lines(remarks: Sequence[Remark], width: int, style: Style = _plain) -> list[str]:
     """Every remark with its mark and subject, wrapped beside it."""
     column = 2 + max(len(remark.subject) for remark in remarks) + 4
     lines = ["Before comparing"]
@@ -78,179 +37,156 @@ def preflight_lines(remarks: Sequence[Remark], width: int, style: Style = plain)
     return lines
 
 
-def method_lines(settings: Mapping[str, Any], width: int, words: Words = str) -> list[str]:
+def protocol_lines(settings: ComparisonSettings, width: int, words: Words = str) -> list[str]:
     """How the comparison is made."""
-    return ["How", *(line for text in protocol(settings, words) for line in _wrapped(text, width))]
+    return ["How", *_wrapped(protocol(settings, words), width)]
 
 
-def protocol(settings: Mapping[str, Any], words: Words = str) -> list[str]:
+def protocol(settings: ComparisonSettings, words: Words = str) -> list[str]:
     """The comparison in sentences."""
-    folds, repeats = settings["folds"], settings["repeats"]
-    n_labels, n_unlabeled = settings["n_labels"], settings["n_unlabeled"]
     sentences = [
-        f"{repeats} times the {n_labels:,} labeled rows are dealt into {folds} folds, and each "
-        "fold is tested once while the others train."
+        f"{settings.repeats} times the {settings.n_labels:,} labeled rows are dealt into "
+        f"{settings.folds} folds, and each fold is tested once while the others train."
     ]
-    if settings["labeled"] == "all":
+    if settings.n_kept is None:
         sentences[0] += (
-            f" All {n_unlabeled:,} unlabeled rows train every time and are never tested."
+            f" All {settings.n_unlabeled:,} unlabeled rows train every time and are never tested."
         )
     else:
         sentences[0] += (
-            f" Of the rows that train {settings['n_used']:,} keep their labels, drawn anew each "
-            f"time; the labels of the rest are hidden, so that {n_unlabeled:,} rows train without. "
-            "Test rows take no part in training (inductive); the error on hidden rows is that on "
-            "rows trained on without their labels (transductive)."
+            f" Of the rows that train {settings.n_kept:,} keep their labels, drawn anew each "
+            f"time; the labels of the rest are hidden, so that {settings.n_unlabeled:,} rows train "
+            "without. Test rows take no part in training (inductive); the error on hidden rows is "
+            "that on rows trained on without their labels (transductive)."
         )
+    shrinkage = f"{settings.shrinkage.replace(',', ', ')}, as asked for"
+    if settings.shrinkage == "0":
+        shrinkage = Text("none (", Hint("shrinkage"), " changes that)")
+    elif settings.shrinkage == "0,auto":
+        shrinkage = "with few labels for so many columns, methods run without and with it (shrunk)"
     sentences.append(
         "Filling gaps, encoding categories and scaling are learned from the training rows of each "
-        f"fold. Shrinkage: {words(_shrinkage_words(settings['shrinkage']))}."
+        f"fold. Shrinkage: {words(shrinkage)}."
     )
-    if settings["is_slow"]:
+    if settings.is_slow:
         sentences.append(
             "So many classes and columns make iclda slow: it starts once, from the supervised fit, "
             "instead of 32 times."
         )
-    if settings["is_capped"]:
+    if settings.is_capped:
         sentences.append(f"Learning curves use at most {MOST_ON_CURVES:,} unlabeled rows.")
     return sentences
 
 
-def _shrinkage_words(text: str) -> str:
-    if text == "0":
-        return Text("none (", Hint("shrinkage"), " changes that)")
-    if text == "0,auto":
-        return "with few labels for so many columns, methods run without and with it (shrunk)"
-    return f"{text.replace(',', ', ')}, as asked for"
-
-
-def score_lines(outcome: Outcome, width: int = 100, style: Style = plain) -> list[str]:
+def score_lines(summary: ComparisonSummary, width: int = 100, style: Style = _plain) -> list[str]:
     """The table: one line a contestant, best error first within the supervised and the others.
 
     Measures that do not fit beside the others are left to the report, and named.
     """
-    known = {score.measure for score in outcome.scores if score.mean is not None}
-    measures = [measure for measure in MEASURES if measure in known]
+    measures = known_measures(summary)
+    removable = [name for name in measures if not COMPARED[name].is_decisive]
     unfit = []
-    for measure in (CALIBRATION, HIDDEN, LOSS):
-        if max(map(len, _table(outcome, measures, plain))) > width and measure in measures:
-            measures.remove(measure)
-            unfit.append(HEADINGS[measure])
-    table = _table(outcome, measures, style)
+    for name in sorted(removable, key=lambda name: COMPARED[name].is_tested):
+        if max(map(len, _table(summary, measures, _plain))) > width:
+            measures.remove(name)
+            unfit.append(COMPARED[name].heading)
+    table = _table(summary, measures, style)
     if not measures:
-        return [*table, "", *_wrapped("No method has numbers: every fit failed.", width)]
-    legend = "; ".join(_LEGEND[measure] for measure in measures)
+        return [*table, "", *_wrapped(["No method has numbers: every fit failed."], width)]
+    legend = "; ".join(COMPARED[name].legend for name in measures)
     left = f" Too wide for {width} columns, but in the report: {', '.join(unfit)}." if unfit else ""
-    return [*table, "", *_wrapped(f"Lower is better. {legend}.{left}", width)]
+    return [*table, "", *_wrapped([f"Lower is better. {legend}.{left}"], width)]
 
 
-def _table(outcome: Outcome, measures: Sequence[str], style: Style) -> list[str]:
-    header = ["", *(_SHORT.get(measure, HEADINGS[measure]) for measure in measures), "worse in"]
-    body = [[name, *_cells(outcome, name, measures)] for name in ranked(outcome)]
-    widths = [max(len(line[k]) for line in [header, *body]) for k in range(len(header))]
-    lines = [_line(header, widths)]
-    for line in body:
-        verdict = _verdict(outcome, line[0])
-        lines.append(_line(line, widths) + (f"  {style(verdict, verdict)}" if verdict else ""))
+def known_measures(summary: ComparisonSummary) -> list[str]:
+    """Measures that any contestant has."""
+    known = {score.measure for score in summary.scores if score.mean is not None}
+    return [name for name in COMPARED if name in known]
+
+
+def _table(summary: ComparisonSummary, measures: Sequence[str], style: Style) -> list[str]:
+    headings = [COMPARED[name].short or COMPARED[name].heading for name in measures]
+    rows = [["", *headings, "worse in"]]
+    for name in ranked(summary):
+        scores = [summary.score(name, measure) for measure in measures]
+        rows.append([name, *map(_score_text, scores), worse_text(summary, name)])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for name, *rest in rows:
+        padded = [text.rjust(width) for text, width in zip(rest, widths[1:], strict=True)]
+        verdict = summary.verdict(name, ERROR)
+        line = "  " + "  ".join([name.ljust(widths[0]), *padded]).rstrip()
+        lines.append(f"{line}  {style(verdict, verdict)}" if verdict else line)
     return lines
 
 
-def ranked(outcome: Outcome) -> list[str]:
+def ranked(summary: ComparisonSummary) -> list[str]:
     """Contestants: the supervised ones, then the others; each by error, then by Brier score."""
-    names = list(dict.fromkeys(score.method for score in outcome.scores))
-
-    def place(name: str) -> tuple[bool, float, float]:
-        means = [outcome.mean(name, measure) for measure in (ERROR, BRIER)]
-        known = [float("inf") if mean is None else mean for mean in means]
-        return not name.startswith(SUPERVISED), known[0], known[1]
-
-    return sorted(names, key=place)
+    names = dict.fromkeys(score.method for score in summary.scores)
+    return sorted(names, key=lambda name: (not name.startswith(SUPERVISED), summary.rank(name)))
 
 
-def _cells(outcome: Outcome, name: str, measures: Sequence[str]) -> list[str]:
-    cells = [number_text(outcome.score(name, measure)) for measure in measures]
-    return [*cells, worse_text(outcome, name)]
-
-
-def number_text(score: Score | None) -> str:
-    """A mean, with plus or minus its standard error for the error."""
+def _score_text(score: Score | None) -> str:
+    """A mean; that of the error with its standard error."""
     if score is None or score.mean is None:
         return NOTHING
-    text = decimals(score.mean, score.measure)
+    text = number_text(score.mean, score.measure)
     if score.measure == ERROR and score.se is not None:
-        text += f" ± {decimals(score.se, score.measure)}"
+        text += f" ± {number_text(score.se, score.measure)}"
     return text
 
 
-def decimals(value: float, measure: str) -> str:
-    """A number with as many decimals as its measure deserves."""
-    if abs(value) >= _LARGE:
-        return f"{value:.0e}"
-    return f"{value:.{_DECIMALS.get(measure, 3)}f}"
+def number_text(value: float, measure: str) -> str:
+    """A number with the decimals of its measure."""
+    return f"{value:.0e}" if abs(value) >= _LARGE else f"{value:.{COMPARED[measure].decimals}f}"
 
 
-def worse_text(outcome: Outcome, name: str) -> str:
+def worse_text(summary: ComparisonSummary, name: str) -> str:
     """In how many repeats the error was higher than that of the supervised contestant."""
-    score = outcome.score(name, ERROR)
-    if name == outcome.baseline:
+    score = summary.score(name, ERROR)
+    if name == summary.baseline:
         return "baseline"
     if score is None or score.share_worse_than_supervised is None:
         return NOTHING
     return f"{round(score.share_worse_than_supervised * score.repeats)} of {score.repeats}"
 
 
-def _verdict(outcome: Outcome, name: str) -> str:
-    found = outcome.difference(name, ERROR)
-    return found.verdict if found else ""
-
-
-def answer_lines(findings: Findings, width: int, style: Style = plain) -> list[str]:
+def answer_lines(findings: Findings, width: int, style: Style = _plain) -> list[str]:
     """The recommendation, and the command that follows it. No curve is needed for it."""
-    lines = ["Answer"]
-    wrapped = _wrapped(findings.verdict.sentence, width)
-    lines += [style(line, "answer") for line in wrapped]
-    lines += _wrapped(findings.verdict.also, width)
-    lines += [line for text in failure_texts(findings) for line in _wrapped(text, width)]
+    settings, verdict = findings.settings, findings.verdict
+    failed = [
+        f"{name} failed in {count:,} of {settings.folds * settings.repeats:,} splits: {reason}"
+        for name, (count, reason) in failures(findings.compared).items()
+    ]
+    lines = ["Answer", *(style(line, "answer") for line in _wrapped([verdict.sentence], width))]
+    lines += _wrapped([verdict.also, *map(printable, failed)], width)
     command = printable(fit_command(findings))
     return [*lines, "", f"Next: {command}"] if command else lines
 
 
 def curve_lines(findings: Findings, width: int) -> list[str]:
     """Fits of the learning curves that failed, where there are any."""
-    return [line for text in curve_failure_texts(findings) for line in _wrapped(text, width)]
-
-
-def failure_texts(findings: Findings) -> list[str]:
-    """Methods that failed in the comparison, how often, and the first reason."""
-    n_splits = findings.settings["folds"] * findings.settings["repeats"]
-    return [
-        printable(f"{name} failed in {count:,} of {n_splits:,} splits: {words}")
-        for name, (count, words) in findings.failures.items()
+    results = [result for result in findings.results if result.experiment != COMPARISON]
+    n_fits = Counter(result.method for result in results)
+    failed = [
+        f"On the learning curves {name} failed in {count:,} of {n_fits[name]:,} fits: {reason}"
+        for name, (count, reason) in failures(results).items()
     ]
-
-
-def curve_failure_texts(findings: Findings) -> list[str]:
-    """The same for the learning curves."""
-    n_fits = Counter(r.method for r in findings.results if r.experiment != COMPARISON)
-    texts = [
-        f"On the learning curves {name} failed in {count:,} of {n_fits[name]:,} fits: {words}"
-        for name, (count, words) in findings.curve_failures.items()
-    ]
-    return list(map(printable, texts))
+    return _wrapped(map(printable, failed), width)
 
 
 def fit_command(findings: Findings) -> str:
     """The command that fits what is recommended to all rows; none if labels were hidden."""
-    chosen = findings.contestant(findings.verdict.method)
-    if chosen is None or findings.settings["labeled"] != "all":
+    settings, chosen = findings.settings, findings.contestant(findings.verdict.method)
+    if chosen is None or settings.n_kept is not None:
         return ""
-    sources = [source["path"] for source in findings.settings["sources"]]
-    words = ["iclda", "fit", sources[0], "--target", findings.settings["target"]]
-    if findings.settings.get("unlabeled"):
-        words += ["--unlabeled", findings.settings["unlabeled"]]
-    if len(sources) > 1:
-        words += ["--unlabeled-file", sources[1]]
-    for column in findings.settings.get("dropped", ()):
+    paths = [source.path for source in settings.sources]
+    words = ["iclda", "fit", paths[0], "--target", settings.target]
+    if settings.unlabeled:
+        words += ["--unlabeled", settings.unlabeled]
+    if len(paths) > 1:
+        words += ["--unlabeled-file", paths[1]]
+    for column in settings.dropped:
         words += ["--drop", column]
     words += ["--method", chosen.method.name]
     if chosen.shrinkage is not None:
@@ -258,11 +194,6 @@ def fit_command(findings: Findings) -> str:
     return shlex.join(words)
 
 
-def _line(texts: Sequence[str], widths: Sequence[int]) -> str:
-    first = texts[0].ljust(widths[0])
-    rest = (text.rjust(width) for text, width in zip(texts[1:], widths[1:], strict=True))
-    return "  " + "  ".join([first, *rest]).rstrip()
-
-
-def _wrapped(text: str, width: int) -> list[str]:
-    return textwrap.wrap(text, width, initial_indent="  ", subsequent_indent="  ")
+def _wrapped(texts: Iterable[str], width: int) -> list[str]:
+    lines = (textwrap.wrap(text, width - 2) for text in texts)
+    return [f"  {line}" for wrapped in lines for line in wrapped]

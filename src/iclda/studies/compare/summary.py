@@ -1,35 +1,34 @@
-"""From results to scores of contestants, and to paired differences from the supervised one."""
+"""Scores of contestants, paired differences from the supervised one, and learning curves."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from math import fsum, isfinite, sqrt
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import inf, isfinite
 
 import numpy as np
 from scipy import stats
 
-from ..resampling import LEVEL, corrected_t_test, holm
-from .contestants import SUPERVISED, Contestant
-from .results import COMPARISON, N_BINS, Bins, Result, calibration_error, read_bins
+from ..._core.types import Array
+from ..._statistics import corrected_standard_error, corrected_t_test, holm, mean_interval
+from .. import measures
+from ..measures import BRIER, COMPARED, ERROR, LEVEL, LOSS
+from ..store import FitResult
+from .cell_fits import pooled_bins
+from .plan import COMPARISON, LABELED, SUPERVISED, UNLABELED, Contestant
 
-ERROR, BRIER, CALIBRATION, LOSS, HIDDEN = (
-    "error",
-    "brier",
-    "calibration",
-    "loss",
-    "error_hidden",
-)
-MEASURES = (ERROR, BRIER, CALIBRATION, LOSS, HIDDEN)
-_TESTED = (ERROR, BRIER, LOSS)
+DECISIVE = tuple(name for name, measure in COMPARED.items() if measure.is_decisive)
+LOSS_DIFFERENCE = "loss_difference"  # loss less that of the reference, in the same splits
+CURVE_MEASURES = (ERROR, BRIER, LOSS_DIFFERENCE)
+VARIED = {UNLABELED: "n_unlabeled", LABELED: "n_labeled"}
 _TIE = 1e-12
-Values = dict[tuple[int, int], tuple[float, int]]  # by repeat and fold: value, test rows
+Grid = Mapping[str, Array]  # by stored measure, and n_test: (repeats, folds), NaN where missing
 
 
 @dataclass(frozen=True)
 class Score:
-    """A measure of a contestant over its complete repeats; ``se`` knows that splits overlap."""
+    """A measure of a contestant over its complete repeats; ``se`` allows for overlapping splits."""
 
     method: str
     measure: str
@@ -55,207 +54,253 @@ class Difference:
     @property
     def verdict(self) -> str:
         """``better``, ``worse``, or an empty string for no clear difference."""
-        if not self.p_holm < LEVEL:
-            return ""
-        return "better" if self.difference < 0 else "worse"
+        return measures.verdict(self.difference, self.p_holm, COMPARED[self.measure])
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ComparisonSummary:
     """All numbers of a comparison."""
 
     baseline: str | None  # the best supervised contestant
     scores: tuple[Score, ...]
     differences: tuple[Difference, ...]
-    best: Mapping[str, str]  # of every method that has numbers, the contestant that did best
+    best: Mapping[str, str]  # for every method that has numbers, the contestant that did best
+    repeats: Mapping[tuple[str, str], Array] = field(compare=False)  # by contestant and measure
 
-    def score(self, method: str, measure: str) -> Score | None:
-        """The score of a contestant, if it has one."""
+    def score(self, method: str | None, measure: str) -> Score | None:
         found = (s for s in self.scores if (s.method, s.measure) == (method, measure))
         return next(found, None)
 
     def difference(self, method: str, measure: str) -> Difference | None:
-        """The difference of a contestant, if it has one."""
         found = (d for d in self.differences if (d.method, d.measure) == (method, measure))
         return next(found, None)
 
     def mean(self, method: str | None, measure: str) -> float | None:
-        """The mean of a contestant, if it has one."""
-        score = self.score(method, measure) if method else None
+        score = self.score(method, measure)
         return score.mean if score else None
 
+    def rank(self, method: str) -> tuple[float, ...]:
+        """Means of the decisive measures, infinite where there are none: the lowest is best."""
+        means = {measure: self.mean(method, measure) for measure in DECISIVE}
+        return tuple(inf if v is None else COMPARED[m].sign * v for m, v in means.items())
 
-def summarize(
-    results: Iterable[Result], contestants: Sequence[Contestant], n_folds: int
-) -> Outcome:
+    def verdict(self, method: str, measure: str) -> str:
+        """``better`` or ``worse`` than the baseline, or an empty string."""
+        found = self.difference(method, measure)
+        return found.verdict if found else ""
+
+
+def summarize_comparison(
+    results: Iterable[FitResult], contestants: Sequence[Contestant], n_folds: int
+) -> ComparisonSummary:
     """Scores and differences of all contestants in the comparison."""
-    by_method: dict[str, list[Result]] = defaultdict(list)
+    by_method: dict[str, list[FitResult]] = {contestant.name: [] for contestant in contestants}
     for result in results:
-        if result.experiment == COMPARISON and result.failure is None:
+        is_compared = result.experiment == COMPARISON and result.failure is None
+        if is_compared and result.method in by_method:
             by_method[result.method].append(result)
-    names = [contestant.name for contestant in contestants]
-    means = {name: _means(by_method[name], n_folds) for name in names}
-    best = _best_variants(contestants, means)
-    baseline = best.get(SUPERVISED)
-    scores = [
-        _score(name, measure, by_method, baseline, n_folds)
-        for name in names
-        for measure in MEASURES
-    ]
-    rivals = [contestant.name for contestant in contestants if not contestant.is_supervised]
-    differences = [
-        difference
-        for measure in _TESTED
-        for difference in _differences(measure, rivals, baseline, by_method, n_folds)
-    ]
-    shown = tuple(score for score in scores if score.mean is not None or score.measure == ERROR)
-    return Outcome(baseline, shown, tuple(differences), best)
-
-
-def _means(results: Sequence[Result], n_folds: int) -> tuple[float, float]:
-    """Error and Brier score, infinite where there are none: what variants are ranked by."""
-    found = []
-    for measure in (ERROR, BRIER):
-        values = list(repeat_values(results, measure, n_folds).values())
-        found.append(round(fsum(values) / len(values), 12) if values else float("inf"))
-    return found[0], found[1]
-
-
-def _best_variants(
-    contestants: Sequence[Contestant], means: Mapping[str, tuple[float, float]]
-) -> dict[str, str]:
-    """Of every method that has numbers, the lowest error, then the lowest Brier score."""
+    n_repeats = 1 + max((r.repeat for group in by_method.values() for r in group), default=-1)
+    grids = {name: _grid(by_method[name], (n_repeats, n_folds)) for name in by_method}
+    repeats = {
+        (name, measure): _repeat_values(by_method[name], grids[name], measure)
+        for name in by_method
+        for measure in COMPARED
+    }
+    rank = {name: [_rounded_mean(repeats[name, m], m) for m in DECISIVE] for name in by_method}
     best: dict[str, str] = {}
     for contestant in contestants:
-        if means[contestant.name][0] == float("inf"):
-            continue
-        known = best.get(contestant.method.name)
-        if known is None or means[contestant.name] < means[known]:
-            best[contestant.method.name] = contestant.name
-    return best
+        name, method = contestant.name, contestant.method.name
+        if rank[name][0] < inf and (method not in best or rank[name] < rank[best[method]]):
+            best[method] = name
+    baseline = best.get(SUPERVISED)
+    scores = [
+        _score(contestant.name, measure, grids, repeats, baseline)
+        for contestant in contestants
+        for measure in COMPARED
+    ]
+    rivals = [contestant.name for contestant in contestants if contestant.method.uses_unlabeled]
+    differences = [
+        difference
+        for name, measure in COMPARED.items()
+        if measure.is_tested and baseline
+        for difference in _differences(name, rivals, grids, baseline)
+    ]
+    shown = tuple(score for score in scores if score.mean is not None or score.measure == ERROR)
+    return ComparisonSummary(baseline, shown, tuple(differences), best, repeats)
 
 
-def repeat_values(results: Sequence[Result], measure: str, n_folds: int) -> dict[int, float]:
-    """Value of every complete repeat, folds weighted by their test rows."""
-    if measure == CALIBRATION:
-        return _by_repeat(results, n_folds, lambda folds: calibration_error(pooled(folds)))
-    finite = [result for result in results if _is_number(getattr(result, measure))]
-
-    def mean(folds: Sequence[Result]) -> float:
-        total = sum(fold.n_test for fold in folds)
-        return fsum(fold.n_test * getattr(fold, measure) for fold in folds) / total
-
-    return _by_repeat(finite, n_folds, mean)
+def overlap(n_folds: int) -> float:
+    """Test rows over training rows of known label; unlabeled ones are in every training set."""
+    return 1 / (n_folds - 1)
 
 
-def _by_repeat(
-    results: Sequence[Result], n_folds: int, value: Callable[[Sequence[Result]], float]
-) -> dict[int, float]:
-    repeats: dict[int, list[Result]] = defaultdict(list)
-    for result in sorted(results, key=lambda result: (result.repeat, result.part)):
-        repeats[result.repeat].append(result)
-    return {number: value(folds) for number, folds in repeats.items() if len(folds) == n_folds}
+def _grid(results: Sequence[FitResult], shape: tuple[int, int]) -> Grid:
+    stored = (name for name, measure in COMPARED.items() if measure.function)
+    grid = {name: np.full(shape, np.nan) for name in stored}
+    places = [result.repeat for result in results], [result.part for result in results]
+    for name, values in grid.items():
+        values[places] = _numbers([result.number(name) for result in results])
+    n_test = np.full(shape, np.nan)
+    n_test[places] = [result.n_test for result in results]
+    return {**grid, "n_test": n_test}
 
 
-def pooled(results: Iterable[Result]) -> Bins:
-    """Bins of the test rows of several results together."""
-    return sum((read_bins(result.bins) for result in results), np.zeros((N_BINS, 3)))
+def _repeat_values(results: Sequence[FitResult], grid: Grid, measure: str) -> Array:
+    """Value of every repeat, folds weighted by their test rows; NaN for an incomplete one."""
+    n_test, of_bins = grid["n_test"], COMPARED[measure].of_bins
+    if of_bins is None:
+        return (n_test * grid[measure]).sum(axis=1) / n_test.sum(axis=1)
+    return np.array(
+        [
+            of_bins(pooled_bins(result for result in results if result.repeat == repeat))
+            if np.isfinite(n_test[repeat]).all()
+            else np.nan
+            for repeat in range(len(n_test))
+        ]
+    )
 
 
-def _is_number(value: float | None) -> bool:
-    return value is not None and isfinite(value)
+def _numbers(values: Sequence[float | None]) -> Array:
+    """Values as an array, NaN for None."""
+    return np.array(values, dtype=float)
+
+
+def _finite(values: Array) -> Array:
+    return values[np.isfinite(values)]
+
+
+def _rounded_mean(values: Array, measure: str) -> float:
+    known = COMPARED[measure].sign * _finite(values)
+    return round(float(known.mean()), 12) if known.size else inf
+
+
+def _weighted(values: Array, n_test: Array) -> Array:
+    """Finite values of splits times their test rows: the plain mean is then that of all rows."""
+    is_known = np.isfinite(values)
+    weights = n_test[is_known]
+    return values[is_known] * weights / weights.mean() if weights.size else weights
 
 
 def _score(
     name: str,
     measure: str,
-    by_method: Mapping[str, Sequence[Result]],
+    grids: Mapping[str, Grid],
+    repeats: Mapping[tuple[str, str], Array],
     baseline: str | None,
-    n_folds: int,
 ) -> Score:
-    values = repeat_values(by_method[name], measure, n_folds)
-    if not values:
+    values = repeats[name, measure]
+    known = _finite(values)
+    if not known.size:
         return Score(name, measure, None, None, None, 0)
-    supervised = repeat_values(by_method[baseline], measure, n_folds) if baseline else {}
-    shared = values.keys() & supervised.keys()
-    n_worse = sum(values[k] > supervised[k] + _TIE * max(1, abs(supervised[k])) for k in shared)
+    supervised = repeats[baseline, measure] if baseline else np.full(len(values), np.nan)
+    excess = (values - supervised) / np.maximum(1, np.abs(supervised))
+    excess = _finite(COMPARED[measure].sign * excess)
+    grid, splits = grids[name], known  # a measure of pooled rows exists for repeats only
+    if measure in grid:
+        splits = _weighted(grid[measure], grid["n_test"])
+    se = corrected_standard_error(splits, overlap(grid["n_test"].shape[1]))
     return Score(
         name,
         measure,
-        mean=fsum(values.values()) / len(values),
-        se=_standard_error(by_method[name], measure, n_folds, values),
-        share_worse_than_supervised=n_worse / len(shared) if shared else None,
-        repeats=len(values),
+        mean=float(known.mean()),
+        se=se if isfinite(se) else None,
+        share_worse_than_supervised=float((excess > _TIE).mean()) if excess.size else None,
+        repeats=len(known),
     )
 
 
-def _standard_error(
-    results: Sequence[Result], measure: str, n_folds: int, values: Mapping[int, float]
-) -> float | None:
-    """After Nadeau and Bengio, from splits; the calibration error exists for repeats only."""
-    numbers = list(values.values())
-    if measure != CALIBRATION:
-        splits = _split_values(results, measure)
-        numbers = _weighted({split: value for split, (value, _) in splits.items()}, splits)
-    return _corrected_error(numbers, n_folds) if len(numbers) > 1 else None
-
-
-def _corrected_error(numbers: Sequence[float], n_folds: int) -> float:
-    return sqrt((1 / len(numbers) + overlap(n_folds)) * float(np.var(numbers, ddof=1)))
-
-
-def overlap(n_folds: int) -> float:
-    """Test rows over training rows, counting those of known label: unlabeled ones never change."""
-    return 1 / (n_folds - 1)
-
-
-def _split_values(results: Sequence[Result], measure: str) -> Values:
-    """Value and number of test rows of every split that has one."""
-    return {
-        (result.repeat, result.part): (getattr(result, measure), result.n_test)
-        for result in sorted(results, key=lambda result: (result.repeat, result.part))
-        if _is_number(getattr(result, measure))
-    }
-
-
-def _weighted(numbers: Mapping[tuple[int, int], float], splits: Values) -> list[float]:
-    """Numbers of splits times their test rows: their plain mean is then the mean of all rows."""
-    size = fsum(splits[split][1] for split in numbers) / max(len(numbers), 1)
-    return [number * splits[split][1] / size for split, number in numbers.items()]
-
-
 def _differences(
-    measure: str,
-    rivals: Sequence[str],
-    baseline: str | None,
-    by_method: Mapping[str, Sequence[Result]],
-    n_folds: int,
+    measure: str, rivals: Sequence[str], grids: Mapping[str, Grid], baseline: str
 ) -> list[Difference]:
-    supervised = _split_values(by_method[baseline], measure) if baseline else {}
-    paired = {}
-    for name in rivals:
-        ours = _split_values(by_method[name], measure)
-        shared = {s: ours[s][0] - supervised[s][0] for s in ours if s in supervised}
-        if len(shared) > 1:
-            paired[name] = _weighted(shared, ours)
-    tests = {name: corrected_t_test(d, overlap(n_folds)) for name, d in paired.items()}
-    adjusted = dict(zip(tests, holm([p for _, p in tests.values()]), strict=True))
-    return [
-        _difference(name, measure, paired[name], (p, adjusted[name]), n_folds, len(tests))
-        for name, (_, p) in tests.items()
-    ]
+    supervised = grids[baseline][measure]
+    ratio = overlap(supervised.shape[1])
+    paired = {
+        name: _weighted(grids[name][measure] - supervised, grids[name]["n_test"]) for name in rivals
+    }
+    paired = {name: values for name, values in paired.items() if len(values) > 1}
+    p_values = [corrected_t_test(values, ratio)[1] for values in paired.values()]
+    found = []
+    adjusted = holm(p_values)
+    for (name, values), p, p_holm in zip(paired.items(), p_values, adjusted, strict=True):
+        low, high = mean_interval(values, 1 - LEVEL, ratio)
+        quantile = float(stats.t.ppf(1 - LEVEL / 2 / len(paired), len(values) - 1))
+        detectable = quantile * corrected_standard_error(values, ratio)
+        mean = float(values.mean())
+        found.append(Difference(name, measure, mean, low, high, p, p_holm, detectable))
+    return found
 
 
-def _difference(
-    name: str,
-    measure: str,
-    values: Sequence[float],
-    p_values: tuple[float, float],
+@dataclass(frozen=True)
+class CurvePoint:
+    """Mean over the splits of a learning curve."""
+
+    curve: str  # what varies: UNLABELED or LABELED
+    n_labeled: int
+    n_unlabeled: int
+    method: str
+    measure: str
+    mean: float
+    se: float | None  # over splits, as if these were independent
+    splits: int
+
+    @property
+    def size(self) -> int:
+        """The number of rows that varies."""
+        return int(getattr(self, VARIED[self.curve]))
+
+
+def curve_points(
+    results: Sequence[FitResult],
+    methods: Sequence[str],
+    reference: str | None,
     n_folds: int,
-    n_tests: int,
-) -> Difference:
-    n, mean = len(values), fsum(values) / len(values)
-    se = _corrected_error(values, n_folds)
-    reach = float(stats.t.ppf(1 - LEVEL / 2, n - 1)) * se
-    detectable = float(stats.t.ppf(1 - LEVEL / 2 / n_tests, n - 1)) * se
-    return Difference(name, measure, mean, mean - reach, mean + reach, *p_values, detectable)
+    compared: Mapping[str, int],
+    *,
+    is_capped: bool,
+) -> list[CurvePoint]:
+    """Points of both curves, including that of the comparison, which has ``compared`` rows.
+
+    The curve of labeled rows leaves it out where curves use fewer unlabeled rows than there are.
+    """
+    points = []
+    for curve in (UNLABELED, LABELED):
+        n_splits = 1 + max((r.repeat for r in results if r.experiment == curve), default=-1)
+        n_compared = n_splits if curve == UNLABELED or not is_capped else 0
+        groups: dict[tuple[str, int], list[FitResult]] = defaultdict(list)
+        for r in results:
+            if r.failure is None and r.method in methods:
+                if r.experiment == curve:
+                    groups[r.method, r.part].append(r)
+                elif r.experiment == COMPARISON and r.repeat * n_folds + r.part < n_compared:
+                    groups[r.method, compared[curve]].append(r)
+        for method in methods:
+            for size in sorted(size for name, size in groups if name == method):
+                theirs = groups.get((reference or "", size), [])
+                points += _points(curve, groups[method, size], theirs)
+    return points
+
+
+def _points(curve: str, ours: Sequence[FitResult], theirs: Sequence[FitResult]) -> list[CurvePoint]:
+    losses = {result.cell: result.number(LOSS) for result in theirs}
+    points = []
+    for measure in CURVE_MEASURES:
+        if measure == LOSS_DIFFERENCE:
+            reference = _numbers([losses.get(result.cell) for result in ours])
+            known = _finite(_numbers([result.number(LOSS) for result in ours]) - reference)
+        else:
+            known = _finite(_numbers([result.number(measure) for result in ours]))
+        if known.size:
+            se = corrected_standard_error(known)
+            points.append(
+                CurvePoint(
+                    curve,
+                    n_labeled=int(np.median([r.n_labeled for r in ours])),
+                    n_unlabeled=int(np.median([r.n_unlabeled for r in ours])),
+                    method=ours[0].method,
+                    measure=measure,
+                    mean=float(known.mean()),
+                    se=se if isfinite(se) else None,
+                    splits=len(known),
+                )
+            )
+    return points

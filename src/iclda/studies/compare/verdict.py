@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 
 from ..._messages import Hint, Text, and_list
-from .summary import BRIER, ERROR, LOSS, Difference, Outcome
+from ..measures import BRIER, ERROR, LOSS
+from .summary import ComparisonSummary, Difference
 
 RULE = (
     "Each method is compared with supervised LDA split by split, on the same rows. A difference "
@@ -31,11 +33,11 @@ class Verdict:
     also: str = ""
 
 
-def decide(outcome: Outcome, n_tested: int, n_kept: int | None = None) -> Verdict:
+def decide(summary: ComparisonSummary, n_tested: int, n_kept: int | None = None) -> Verdict:
     """Apply the rule; ``n_kept`` labels were kept if others were hidden."""
-    baseline = outcome.baseline
-    rivals = list(dict.fromkeys(d.method for d in outcome.differences if d.measure == ERROR))
-    if baseline is None or outcome.mean(baseline, ERROR) is None:
+    baseline = summary.baseline
+    rivals = list(dict.fromkeys(d.method for d in summary.differences if d.measure == ERROR))
+    if baseline is None or summary.mean(baseline, ERROR) is None:
         return Verdict(
             UNKNOWN,
             None,
@@ -48,88 +50,84 @@ def decide(outcome: Outcome, n_tested: int, n_kept: int | None = None) -> Verdic
         )
     if not rivals:
         return Verdict(UNKNOWN, baseline, "No answer: no method but supervised LDA has numbers.")
-    tested = "labeled rows" if n_kept is None else "rows"  # labels are those kept, where some are
-    kind, method, sentence = _ruled(outcome, rivals, baseline, n_tested, tested)
+    tested = "labeled rows" if n_kept is None else "rows"  # the labels kept are others
+    kind, method, sentence = _apply_rule(summary, rivals, baseline, n_tested, tested)
     if n_kept is not None:
         sentence = f"With {n_kept:,} labels, {sentence[0].lower()}{sentence[1:]}"
-    return Verdict(kind, method, sentence, _likelihood(outcome, rivals))
+    return Verdict(kind, method, sentence, _likelihood(summary, rivals))
 
 
-def _ruled(
-    outcome: Outcome, rivals: Sequence[str], baseline: str, n_tested: int, tested: str
+def _apply_rule(
+    summary: ComparisonSummary, rivals: Sequence[str], baseline: str, n_tested: int, tested: str
 ) -> tuple[str, str, str]:
-    by_error = _best(outcome, rivals, ERROR)
-    if by_error is not None:
-        return HELPS, by_error, _helps(outcome, by_error)
-    unharmed = [name for name in rivals if _verdict(outcome, name, ERROR) != "worse"]
-    by_brier = _best(outcome, unharmed, BRIER)
-    if by_brier is not None:
-        return SHARPENS, by_brier, _sharpens(outcome, by_brier)
-    if all(_is_worse(outcome, name) for name in rivals):
-        return HURTS, baseline, _hurts(outcome, rivals)
-    return UNCLEAR, baseline, _unclear(outcome, rivals, n_tested, tested)
+    if best := _best(summary, rivals, ERROR):
+        return HELPS, best, _helps(summary, best)
+    unharmed = [name for name in rivals if summary.verdict(name, ERROR) != "worse"]
+    if best := _best(summary, unharmed, BRIER):
+        return SHARPENS, best, _sharpens(summary, best)
+    best = min(rivals, key=summary.rank)
+    if all("worse" in {summary.verdict(name, m) for m in (ERROR, BRIER)} for name in rivals):
+        return HURTS, baseline, _hurts(summary, best)
+    return UNCLEAR, baseline, _unclear(summary, best, n_tested, tested)
 
 
-def best_rival(outcome: Outcome, rivals: Sequence[str]) -> str:
-    """The contestant of the lowest error, then of the lowest Brier score."""
-    return min(rivals, key=lambda n: (_mean(outcome, n, ERROR), _mean(outcome, n, BRIER)))
-
-
-def _verdict(outcome: Outcome, name: str, measure: str) -> str:
-    difference = outcome.difference(name, measure)
-    return difference.verdict if difference else ""
-
-
-def _is_worse(outcome: Outcome, name: str) -> bool:
-    return "worse" in (_verdict(outcome, name, ERROR), _verdict(outcome, name, BRIER))
-
-
-def _best(outcome: Outcome, names: Sequence[str], measure: str) -> str | None:
-    """Of those clearly better by a measure, the lowest mean, then the lower Brier score."""
-    better = [name for name in names if _verdict(outcome, name, measure) == "better"]
-    if not better:
-        return None
-    return min(better, key=lambda n: (_mean(outcome, n, measure), _mean(outcome, n, BRIER)))
-
-
-def _mean(outcome: Outcome, name: str | None, measure: str) -> float:
-    mean = outcome.mean(name, measure)
-    return float("inf") if mean is None else mean
-
-
-def _helps(outcome: Outcome, name: str) -> str:
-    found = _difference(outcome, name)
-    return (
-        f"Use {name}: it gets {percent(_mean(outcome, name, ERROR))} of new rows wrong where "
-        f"{supervised_name(outcome)} gets {percent(_mean(outcome, outcome.baseline, ERROR))} "
-        f"({_interval(found)}), and it was worse in {repeats_worse(outcome, name)}."
+def _best(summary: ComparisonSummary, names: Sequence[str], measure: str) -> str | None:
+    """The lowest mean, then the lowest Brier score, among those clearly better by a measure."""
+    better = [name for name in names if summary.verdict(name, measure) == "better"]
+    return min(
+        better, key=lambda n: (_mean(summary, n, measure), _mean(summary, n, BRIER)), default=None
     )
 
 
-def _sharpens(outcome: Outcome, name: str) -> str:
-    ours, theirs = (_mean(outcome, each, BRIER) for each in (name, outcome.baseline))
-    errors = [percent(_mean(outcome, each, ERROR)) for each in (name, outcome.baseline)]
+def _mean(summary: ComparisonSummary, name: str | None, measure: str) -> float:
+    mean = summary.mean(name, measure)
+    return inf if mean is None else mean
+
+
+def _errors(summary: ComparisonSummary, name: str) -> tuple[float, float]:
+    """Errors of a contestant and of the baseline."""
+    return _mean(summary, name, ERROR), _mean(summary, summary.baseline, ERROR)
+
+
+def _helps(summary: ComparisonSummary, name: str) -> str:
+    ours, theirs = map(percent, _errors(summary, name))
+    found = _error_difference(summary, name)
+    fewer = f"{points(-found.difference)} fewer"
+    if found.high <= 0:
+        fewer = f"{share(-found.high)} to {points(-found.low)} fewer, with 95 % confidence"
+    score = summary.score(name, ERROR)
+    worse = "an unknown number of repeats"
+    if score is not None and score.share_worse_than_supervised is not None:
+        n_worse = round(score.share_worse_than_supervised * score.repeats)
+        worse = f"{n_worse or 'none'} of {score.repeats} repeats"
+    return (
+        f"Use {name}: it gets {ours} of new rows wrong where {supervised_name(summary)} gets "
+        f"{theirs} ({fewer}), and it was worse in {worse}."
+    )
+
+
+def _sharpens(summary: ComparisonSummary, name: str) -> str:
+    ours, theirs = (_mean(summary, each, BRIER) for each in (name, summary.baseline))
+    errors = " and ".join(map(percent, _errors(summary, name)))
     return (
         f"Use {name} if you use the probabilities: its Brier score is {ours:.3f}, that of "
-        f"{supervised_name(outcome)} {theirs:.3f}; in the number of rows that get a wrong class "
-        f"there is no clear difference ({errors[0]} and {errors[1]})."
+        f"{supervised_name(summary)} {theirs:.3f}; in the number of rows that get a wrong class "
+        f"there is no clear difference ({errors})."
     )
 
 
-def _hurts(outcome: Outcome, rivals: Sequence[str]) -> str:
-    best = best_rival(outcome, rivals)
+def _hurts(summary: ComparisonSummary, best: str) -> str:
+    ours, theirs = map(percent, _errors(summary, best))
     return (
-        f"Stay with {supervised_name(outcome)}, which gets "
-        f"{percent(_mean(outcome, outcome.baseline, ERROR))} of new rows wrong: every method that "
-        f"uses the unlabeled rows is clearly worse here, the best of them, {best}, with "
-        f"{percent(_mean(outcome, best, ERROR))}."
+        f"Stay with {supervised_name(summary)}, which gets {theirs} of new rows wrong: every "
+        f"method that uses the unlabeled rows is clearly worse here, the best of them, {best}, "
+        f"with {ours}."
     )
 
 
-def _unclear(outcome: Outcome, rivals: Sequence[str], n_tested: int, tested: str) -> str:
-    best = best_rival(outcome, rivals)
-    found, supervised = _difference(outcome, best), supervised_name(outcome)
-    ours, theirs = (_mean(outcome, each, ERROR) for each in (best, outcome.baseline))
+def _unclear(summary: ComparisonSummary, best: str, n_tested: int, tested: str) -> str:
+    found, supervised = _error_difference(summary, best), supervised_name(summary)
+    ours, theirs = _errors(summary, best)
     if ours >= theirs:
         return (
             f"Stay with {supervised}: it gets {percent(theirs)} of new rows wrong, and no method "
@@ -142,24 +140,25 @@ def _unclear(outcome: Outcome, rivals: Sequence[str], n_tested: int, tested: str
         f"Stay with {supervised} for now: {best} gets {percent(ours)} of new rows wrong and "
         f"{supervised} {percent(theirs)}, but with {n_tested:,} {tested} to test on {chance}"
     )
-    needed = n_tested * (found.detectable / found.difference) ** 2 if found.difference else 0.0
-    if needed > _MOST_ROWS * n_tested or not needed:
+    times = (found.detectable / found.difference) ** 2 if found.difference else 0.0
+    if not 0 < times <= _MOST_ROWS:
         return f"{sentence}."
+    needed = int(float(f"{n_tested * times:.1e}"))  # to two digits
     return (
         f"{sentence}; if {best} really is {points(abs(found.difference))} better, about "
-        f"{_rounded(needed)} {tested} to test on would show it."
+        f"{needed:,} {tested} to test on would show it."
     )
 
 
-def _likelihood(outcome: Outcome, rivals: Sequence[str]) -> str:
-    """Who was never worse than supervised LDA in likelihood."""
-    supervised = supervised_name(outcome)
-    best = [name for name in rivals if name in outcome.best.values()]
-    scores = [(name, outcome.score(name, LOSS)) for name in best]
-    never = [name for name, s in scores if s and s.share_worse_than_supervised == 0]
+def _likelihood(summary: ComparisonSummary, rivals: Sequence[str]) -> str:
+    """Which methods were never worse than supervised LDA in likelihood."""
+    supervised = supervised_name(summary)
+    best = [name for name in rivals if name in summary.best.values()]
+    scores = [score for name in best if (score := summary.score(name, LOSS))]
+    never = [score.method for score in scores if score.share_worse_than_supervised == 0]
     if not never:
         return f"In likelihood (loss) every method was worse than {supervised} in some repeat."
-    repeats = max(s.repeats for _, s in scores if s)
+    repeats = max(score.repeats for score in scores)
     verb = "were" if len(never) > 1 else "was"
     return (
         f"In likelihood (loss) {and_list(never)} {verb} never worse than {supervised}, in "
@@ -167,30 +166,15 @@ def _likelihood(outcome: Outcome, rivals: Sequence[str]) -> str:
     )
 
 
-def _difference(outcome: Outcome, name: str) -> Difference:
-    found = outcome.difference(name, ERROR)
+def _error_difference(summary: ComparisonSummary, name: str) -> Difference:
+    found = summary.difference(name, ERROR)
     assert found is not None  # rivals are those that have one
     return found
 
 
-def _interval(found: Difference) -> str:
-    if found.high > 0:
-        return f"{points(-found.difference)} fewer"
-    return f"{share(-found.high)} to {points(-found.low)} fewer, with 95 % confidence"
-
-
-def repeats_worse(outcome: Outcome, name: str) -> str:
-    """In how many repeats the error was higher than that of supervised LDA."""
-    score = outcome.score(name, ERROR)
-    if score is None or score.share_worse_than_supervised is None:
-        return "an unknown number of repeats"
-    n_worse = round(score.share_worse_than_supervised * score.repeats)
-    return f"{n_worse or 'none'} of {score.repeats} repeats"
-
-
-def supervised_name(outcome: Outcome) -> str:
+def supervised_name(summary: ComparisonSummary) -> str:
     """The supervised contestant, as a sentence calls it."""
-    name = outcome.baseline or ""
+    name = summary.baseline or ""
     return f"supervised LDA{name.removeprefix('supervised')}"
 
 
@@ -207,8 +191,3 @@ def points(value: float) -> str:
 def share(value: float) -> str:
     """A share in percent, without the sign for it."""
     return f"{100 * value:.1f}".replace("-", "\N{MINUS SIGN}")
-
-
-def _rounded(number: float) -> str:
-    """Two digits: 23, 230, 2,300."""
-    return f"{int(float(f'{number:.1e}')):,}"

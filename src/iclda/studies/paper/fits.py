@@ -329,8 +329,3 @@ def _predict(model: Any, X: Array, codes: AnyArray, rows: CellRows) -> Predictio
         log_likelihood=joint[np.arange(len(codes)), codes],
         log_likelihood_labeled=labeled[np.arange(len(rows.codes)), rows.codes],
     )
-
-
-def killed_fit(cell: Cell, method: str, failure: str) -> FitResult:
-    """The result of a fit whose process was killed."""
-    return FitResult(**vars(cell), method=method, failure=failure)

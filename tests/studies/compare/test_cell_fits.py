@@ -10,8 +10,16 @@ from iclda import SupervisedLDA
 from iclda._messages import Hint
 from iclda.methods import Method
 from iclda.model_selection import SemiSupervisedKFold
-from iclda.studies.compare.measuring import Data, encode, run_cell
-from iclda.studies.compare.splits import Splits, plan_comparison
+from iclda.studies.compare.cell_fits import (
+    CellData,
+    encode,
+    fit_cell,
+    pooled_bins,
+    write_bins,
+)
+from iclda.studies.compare.plan import Size, Splits, comparison_cells
+from iclda.studies.measures import bins_of
+from iclda.studies.store import FitResult
 from iclda.tabular import pipeline, preprocessing
 
 NAMES = ("supervised", "supervised (shrunk)", "em", "self-learning (shrunk)", "moment", "iclda")
@@ -27,7 +35,7 @@ def table(**columns):
 
 def data(made, n_labeled=None, names=NAMES):
     splits = Splits(made.labels, 4, 2, n_labeled, seed=3)
-    return Data(made.features, splits, contestants(*names), "impute", seed=3)
+    return CellData(made.features, splits, contestants(*names), "impute", seed=3)
 
 
 def bracketed(text):
@@ -44,23 +52,23 @@ def loss(model, features, labels):
 def test_scores_are_those_of_the_whole_pipeline_in_cross_validation(name):
     made = table()
     (contestant,) = contestants(name)
-    cells = plan_comparison("t", 2, 4)
-    found = [run_cell(cell, {"t": data(made)}, [name])[0] for cell in cells]
+    cells = comparison_cells("t", 2, 4)
+    found = [fit_cell(cell, {"t": data(made)}, [name])[0] for cell in cells]
     model = pipeline(
-        preprocessing(made.features), contestant.classifier(3, n_unknowns=9), scale=True
+        preprocessing(made.features), contestant.classifier(3, Size(18, 2, 8)), scale=True
     )
     cv = SemiSupervisedKFold(4, n_repeats=2, unlabeled=None, random_state=3)
     scores = cross_validate(
         model, made.features, made.labels, cv=cv, scoring={"accuracy": "accuracy", "loss": loss}
     )
-    assert_allclose([1 - each.error for each in found], scores["test_accuracy"])
-    assert_allclose([each.loss for each in found], scores["test_loss"], rtol=1e-9)
+    assert_allclose([1 - each.values["error"] for each in found], scores["test_accuracy"])
+    assert_allclose([each.values["loss"] for each in found], scores["test_loss"], rtol=1e-9)
 
 
 @pytest.mark.parametrize("made", [table(), make_table()], ids=["mixed", "numbers"])
 def test_rows_are_encoded_as_the_pipeline_encodes_them(made):
     given = data(made, n_labeled=8)
-    take = given.splits.take(plan_comparison("t", 1, 4)[1])
+    take = given.splits.take(comparison_cells("t", 1, 4)[1])
     encoded = encode(given, take)
     steps = pipeline(preprocessing(made.features), SupervisedLDA(), scale=True)[:-1]
     train = steps.fit_transform(made.features.iloc[take.rows])
@@ -73,7 +81,7 @@ def test_rows_are_encoded_as_the_pipeline_encodes_them(made):
 
 def test_nothing_is_learned_from_test_rows():
     made = table()
-    cell = plan_comparison("t", 1, 4)[1]
+    cell = comparison_cells("t", 1, 4)[1]
     before = data(made)
     take = before.splits.take(cell)
     changed = made.features.copy()
@@ -85,7 +93,7 @@ def test_nothing_is_learned_from_test_rows():
 
 def test_gaps_of_test_rows_do_not_decide_which_columns_are_flagged():
     made = make_table(weight=np.arange(64.0))
-    take = data(made).splits.take(plan_comparison("t", 1, 4)[1])
+    take = data(made).splits.take(comparison_cells("t", 1, 4)[1])
     made.features.loc[take.rows[:8], "weight"] = np.nan
     made.features.loc[take.test, "weight"] = np.nan
     assert made.features["weight"].isna().sum() >= 10
@@ -94,7 +102,7 @@ def test_gaps_of_test_rows_do_not_decide_which_columns_are_flagged():
 
 def test_unlabeled_rows_teach_gaps_scales_and_categories():
     made = table()
-    take = data(made).splits.take(plan_comparison("t", 1, 4)[0])
+    take = data(made).splits.take(comparison_cells("t", 1, 4)[0])
     encoded = encode(data(made), take)
     assert_allclose(encoded.train.mean(axis=0), 0, atol=1e-9)
     assert len(encoded.train) == 18 + 40
@@ -102,11 +110,11 @@ def test_unlabeled_rows_teach_gaps_scales_and_categories():
 
 
 def test_hidden_rows_are_scored_apart():
-    cell = plan_comparison("t", 1, 4)[0]
-    shown = run_cell(cell, {"t": data(make_table())}, ["supervised"])[0]
-    hidden = run_cell(cell, {"t": data(make_table(), n_labeled=6)}, ["supervised"])[0]
-    assert shown.error_hidden is None
-    assert 0 <= hidden.error_hidden <= 1
+    cell = comparison_cells("t", 1, 4)[0]
+    shown = fit_cell(cell, {"t": data(make_table())}, ["supervised"])[0]
+    hidden = fit_cell(cell, {"t": data(make_table(), n_labeled=6)}, ["supervised"])[0]
+    assert "error_hidden" not in shown.values
+    assert 0 <= hidden.values["error_hidden"] <= 1
     assert (hidden.n_labeled, hidden.n_unlabeled, hidden.n_test) == (6, 40 + 12, 6)
 
 
@@ -121,20 +129,20 @@ def test_a_failed_fit_is_a_result_with_its_traceback_and_the_others_go_on(monkey
         "classifier",
         lambda self, **options: (fail if self.name == "em" else good)(self, **options),
     )
-    found = run_cell(plan_comparison("t", 1, 4)[0], {"t": made}, NAMES)
+    found = fit_cell(comparison_cells("t", 1, 4)[0], {"t": made}, NAMES)
     (failure,) = [each for each in found if each.failure is not None]
     assert failure.method == "em"
     assert "no such luck" in failure.failure
-    assert (failure.error, failure.loss) == (None, None)
-    assert all(each.error is not None for each in found if each is not failure)
+    assert failure.values == {}
+    assert all("error" in each.values for each in found if each is not failure)
 
 
 def test_rows_that_cannot_be_encoded_fail_every_fit_of_their_cell():
     made = data(make_table())
-    broken = Data(
+    broken = CellData(
         made.features.assign(when=np.datetime64("2020-01-01")), *list(vars(made).values())[1:]
     )
-    found = run_cell(plan_comparison("t", 1, 4)[0], {"t": broken}, NAMES)
+    found = fit_cell(comparison_cells("t", 1, 4)[0], {"t": broken}, NAMES)
     assert len(found) == len(NAMES)
     assert all("dates or times" in each.failure for each in found)
 
@@ -149,9 +157,9 @@ def test_rows_that_cannot_be_encoded_fail_every_fit_of_their_cell():
 def test_warnings_are_kept_with_the_names_of_columns_in_the_words_asked_for(words, way_out):
     made = make_table(n_labeled=24, n_unlabeled=0, copy=np.arange(24) % 2 * 1.0)
     splits = Splits(made.labels, 4, 1, 8, seed=0)
-    found = run_cell(
-        plan_comparison("t", 1, 4)[0],
-        {"t": Data(made.features, splits, contestants("em"), "impute", 0, words)},
+    found = fit_cell(
+        comparison_cells("t", 1, 4)[0],
+        {"t": CellData(made.features, splits, contestants("em"), "impute", 0, words)},
         ["em"],
     )[0]
     assert found.failure is None
@@ -165,9 +173,9 @@ def test_warnings_are_kept_with_the_names_of_columns_in_the_words_asked_for(word
 def test_failures_end_in_their_message_in_the_words_asked_for(words, way_out):
     made = make_table(n_labeled=8, n_unlabeled=8)
     splits = Splits(made.labels, 4, 1, 2, seed=0)
-    found = run_cell(
-        plan_comparison("t", 1, 4)[0],
-        {"t": Data(made.features, splits, contestants("supervised"), "impute", 0, words)},
+    found = fit_cell(
+        comparison_cells("t", 1, 4)[0],
+        {"t": CellData(made.features, splits, contestants("supervised"), "impute", 0, words)},
         ["supervised"],
     )[0]
     assert found.failure.startswith("Traceback (most recent call last):\n")
@@ -177,6 +185,15 @@ def test_failures_end_in_their_message_in_the_words_asked_for(words, way_out):
 
 
 def test_results_carry_seed_and_versions():
-    found = run_cell(plan_comparison("t", 1, 4)[0], {"t": data(make_table())}, ["supervised"])[0]
+    found = fit_cell(comparison_cells("t", 1, 4)[0], {"t": data(make_table())}, ["supervised"])[0]
     assert found.seed == 3
     assert "scikit-learn" in found.versions
+
+
+def test_bins_are_stored_and_come_back_as_they_were():
+    bins = bins_of(np.random.default_rng(0).dirichlet([1, 1, 1], 200), np.arange(200) % 3)
+    blank = FitResult("comparison", "t", 0, 0, "em")
+    assert_allclose(
+        pooled_bins([replace(blank, values={"bins": write_bins(bins)})]), bins, atol=1e-8
+    )
+    assert not pooled_bins([blank]).any()

@@ -60,7 +60,7 @@ class TableReader:
         twice = [name for name, count in Counter(columns).items() if count > 1]
         if twice:
             raise ValueError(
-                f"{path}{place}: the column name {twice[0]!r} stands there "
+                f"{path}{place}: the column name {twice[0]!r} occurs "
                 f"{self.columns.count(twice[0])} times: give every column a name of its own."
             )
 
@@ -131,7 +131,7 @@ class CsvReader(TableReader):
         }
         self.zero_padded = tuple(name for name in named if name in padded)
         self.decimal = _decimal_sign(rows, self.delimiter)
-        self.ragged: list[Any] = []  # rows of another length than the first, if any were found
+        self.n_rows_read = 0
 
     def read(self, as_text: Sequence[str]) -> Any:
         """All rows; columns are numbers, booleans, dates or text by what all their cells hold.
@@ -139,7 +139,7 @@ class CsvReader(TableReader):
         The columns named are text as it stands in the file.
         """
         types = dict.fromkeys(as_text, require_for_tables("pyarrow").string())
-        with self._explained(types) as (file, _):
+        with self._streamed(types) as (file, _):
             options = self._options(types, self.columns)
             return require_for_tables("pyarrow.csv").read_csv(file, **options)
 
@@ -147,8 +147,10 @@ class CsvReader(TableReader):
         """Blocks of a megabyte of text each; pyarrow reads some tens of them ahead."""
         csv, options = require_for_tables("pyarrow.csv"), self._options(types, types)
         size, done = max(self.path.stat().st_size, 1), 0
-        with self._explained(types) as (file, raw), csv.open_csv(file, **options) as reader:
+        self.n_rows_read = 0
+        with self._streamed(types) as (file, raw), csv.open_csv(file, **options) as reader:
             for batch in reader:
+                self.n_rows_read += batch.num_rows
                 done = raw.tell() if self.is_packed else done + _BLOCK_BYTES
                 yield batch, min(done / size, 1.0)
 
@@ -156,26 +158,31 @@ class CsvReader(TableReader):
         return gzip.GzipFile(self.path) if self.is_packed else self.path.open("rb")
 
     @contextmanager
-    def _streamed(self) -> Iterator[tuple[Any, Any]]:
-        """The text and the bytes of the file, as streams of pyarrow.
+    def _streamed(self, types: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
+        """The text and the bytes of the file, as streams of pyarrow; its errors are explained.
 
         Its threads read ahead: a file of Python under them would need the interpreter, which may
         be shutting down after an interruption.
         """
         arrow = require_for_tables("pyarrow")
-        with arrow.OSFile(str(self.path)) as raw:
-            yield arrow.CompressedInputStream(raw, "gzip") if self.is_packed else raw, raw
+        with _readable(self.path):
+            with self._opened() as file:
+                blocks = iter(lambda: file.read(_BLOCK_BYTES), b"")
+                if sum(block.count(b'"') for block in blocks) % 2:
+                    # Readers take all that follows a quote that is never closed as one cell.
+                    self._refuse_faults({})
+            try:
+                with arrow.OSFile(str(self.path)) as raw:
+                    yield arrow.CompressedInputStream(raw, "gzip") if self.is_packed else raw, raw
+            except arrow.ArrowInvalid:
+                self._refuse_faults(types)
+                raise
 
     def _options(self, types: Mapping[str, Any], columns: Iterable[str]) -> dict[str, Any]:
         csv = require_for_tables("pyarrow.csv")
-
-        def note_ragged(row: Any) -> str:
-            self.ragged.append(row)
-            return "error"
-
         return {
             "read_options": csv.ReadOptions(
-                use_threads=False,  # ragged rows have numbers with one thread only
+                use_threads=False,
                 block_size=_BLOCK_BYTES,
                 encoding=self.encoding,
                 column_names=list(self.columns),
@@ -185,7 +192,6 @@ class CsvReader(TableReader):
                 delimiter=self.delimiter,
                 newlines_in_values=True,
                 ignore_empty_lines=len(self.columns) > 1,
-                invalid_row_handler=note_ragged,
             ),
             "convert_options": csv.ConvertOptions(
                 decimal_point=self.decimal,
@@ -195,60 +201,45 @@ class CsvReader(TableReader):
             ),
         }
 
-    @contextmanager
-    def _explained(self, types: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
-        """The streams; errors of pyarrow become ValueErrors with row, column and value."""
-        self._refuse_open_quote()
-        with _readable(self.path):
+    def _refuse_faults(self, types: Mapping[str, Any]) -> None:
+        """Parse the file anew, and raise a ValueError for the first row or cell at fault.
+
+        Cells are checked in rows that pyarrow has not read already.
+        """
+        with self._opened() as file:
+            if any(len(line) > _BLOCK_BYTES for line in file):
+                raise ValueError(f"{self.path}: a row is over a megabyte of text.")
+        row = 0
+        with self._opened() as file:
+            text = io.TextIOWrapper(file, self.encoding, errors="surrogateescape", newline="")
             try:
-                with self._streamed() as streams:
-                    yield streams
-            except require_for_tables("pyarrow").ArrowInvalid:
-                if self.ragged:
-                    row = self.ragged[0]
-                    raise ValueError(
-                        f"{self.path}, row {row.number}: {row.expected_columns} columns are named "
-                        f"in row 1, got {row.actual_columns} cells."
-                    ) from None
-                with self._opened() as file:
-                    if any(len(line) > _BLOCK_BYTES for line in file):
-                        raise ValueError(
-                            f"{self.path}: a row is over a megabyte of text."
-                        ) from None
-                self._refuse_misfits(types)
-                raise
+                for cells in csv.reader(text, delimiter=self.delimiter, strict=True):
+                    row += 1
+                    if cells and row > self.n_header_rows + self.n_rows_read:
+                        self._check_row(f"{self.path}, row {row}", cells, types)
+            except csv.Error as error:
+                raise ValueError(
+                    f"{self.path}, row {row + 1}: a cell has a quote that is never closed, or more "
+                    "text after it. Write a quote inside a cell twice, and the whole cell in "
+                    "quotes."
+                ) from error
 
-    def _refuse_misfits(self, types: Mapping[str, Any]) -> None:
-        """Read all cells as bytes, and raise a ValueError for the first that does not fit."""
-        arrow, csv = require_for_tables("pyarrow"), require_for_tables("pyarrow.csv")
-        row = self.first_row
-        with self._streamed() as (file, _):
-            options = self._options(dict.fromkeys(types, arrow.binary()), types)
-            for batch in csv.open_csv(file, **options):
-                for name, kind in types.items():
-                    cells = batch.column(name)
-                    if self._has_misfit(cells, kind):
-                        places = range(len(cells))
-                        index = next(k for k in places if self._has_misfit(cells[k : k + 1], kind))
-                        wanted = {each.arrow: each.cell for each in COLUMN_TYPES}[str(kind)]
-                        found = cells[index].as_py().decode(errors="replace")
-                        raise ValueError(
-                            f"{self.path}, row {row + index}, column {name!r}: must hold {wanted}, "
-                            f"got {found!r}."
-                        ) from None
-                row += batch.num_rows
-
-    def _has_misfit(self, cells: Any, kind: Any) -> bool:
-        arrow, compute = require_for_tables("pyarrow"), require_for_tables("pyarrow.compute")
-        try:
-            texts = cells.cast(arrow.string())  # fails if they are not UTF-8
-            if kind != arrow.string():
-                texts = compute.utf8_trim_whitespace(texts)
-                is_known = compute.invert(compute.is_in(texts, arrow.array(EMPTY_WORDS)))
-                compute.replace_substring(texts.filter(is_known), self.decimal, ".").cast(kind)
-        except arrow.ArrowInvalid:
-            return True
-        return False
+    def _check_row(self, place: str, cells: Sequence[str], types: Mapping[str, Any]) -> None:
+        if len(cells) != len(self.columns):
+            raise ValueError(
+                f"{place}: {len(self.columns)} columns are named in row 1, got {len(cells)} cells."
+            )
+        arrow = require_for_tables("pyarrow")
+        for name, cell in zip(self.columns, cells, strict=True):
+            try:
+                if name in types and cell not in EMPTY_WORDS:
+                    arrow.scalar(cell.strip().replace(self.decimal, ".")).cast(types[name])
+            except (arrow.ArrowInvalid, UnicodeEncodeError) as error:
+                wanted = {each.arrow: each.cell for each in COLUMN_TYPES}[str(types[name])]
+                found = cell.encode(errors="surrogateescape").decode(errors="replace")
+                raise ValueError(
+                    f"{place}, column {name!r}: must hold {wanted}, got {found!r}."
+                ) from error
 
     def _decode(self, start: bytes) -> str:
         # A character cut in two by the end of the block is left out; an invalid one is an error.
@@ -269,28 +260,6 @@ class CsvReader(TableReader):
             if not any(records):  # faults below the names are reported when all rows are read
                 raise ValueError(f"{self.path} is no CSV file: {error}.") from error
         return records
-
-    def _refuse_open_quote(self) -> None:
-        """Refuse a quote that is never closed: readers take the rest of the file as one cell.
-
-        Closed quotes come in pairs. Only a file with an odd number of them is parsed here.
-        """
-        with self._opened() as file:
-            blocks = iter(lambda: file.read(_BLOCK_BYTES), b"")
-            if sum(block.count(b'"') for block in blocks) % 2 == 0:
-                return
-        row = 0
-        with self._opened() as file:
-            text = io.TextIOWrapper(file, encoding=self.encoding, newline="")
-            try:
-                for _ in csv.reader(text, delimiter=self.delimiter, strict=True):
-                    row += 1
-            except csv.Error as error:
-                raise ValueError(
-                    f"{self.path}, row {row + 1}: a cell has a quote that is never closed, or more "
-                    "text after it. Write a quote inside a cell twice, and the whole cell in "
-                    "quotes."
-                ) from error
 
 
 @contextmanager

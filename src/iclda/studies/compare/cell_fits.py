@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import time
 import traceback
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -18,28 +19,27 @@ from ..._estimators.supervised import SupervisedLDA
 from ..._messages import NoUnlabeledRowsWarning, Text, Words, message_of
 from ..._packages import versions_text
 from ...tabular import pipeline, preprocessing
-from ..cells import Cell
-from .contestants import Contestant, Size
-from .results import Result, bins_of, brier_of, error_of, write_bins
-from .splits import Splits, Take
+from ..measures import COMPARED, EDGES, Bins, Predictions, bins_of, evaluate
+from ..store import Cell, FitResult
+from .plan import Contestant, Size, Splits, Take
 
 
 @dataclass(frozen=True)
-class Data:
-    """All that cells are computed from."""
+class CellData:
+    """What the cells of a comparison are computed from."""
 
     features: Any
     splits: Splits
     contestants: tuple[Contestant, ...]
     missing: str
     seed: int
-    words: Words = str  # of warnings and errors that are kept
+    words: Words = str  # wording of the warnings and errors that are stored
 
     @cached_property
     def steps(self) -> list[Any]:
         """Unfitted encoder and scaler; kinds of columns are those of the whole file.
 
-        They give arrays: data frames between the steps take longer than a small fit.
+        They return arrays: data frames between the steps take longer than a small fit.
         """
         encoder = preprocessing(self.features, missing=self.missing)
         steps = pipeline(encoder, SupervisedLDA(), scale=True)[:-1]
@@ -48,26 +48,21 @@ class Data:
 
 @dataclass(frozen=True)
 class Encoded:
-    """Rows of a cell as numbers. All that was learned for it was learned from training rows."""
+    """Rows of a cell as numbers, encoded and scaled by what the training rows show."""
 
     names: list[str]
     train: Array
     y: AnyArray
     test: Array
     hidden: Array | None
-    codes: AnyArray  # of the test rows
-    codes_hidden: AnyArray
+    truth: AnyArray  # codes of the test rows
+    truth_hidden: AnyArray
     classes: AnyArray
-
-    @property
-    def size(self) -> Size:
-        """What decides how hard the fit is."""
-        n_labeled = sum(label is not None for label in self.y)
-        return Size(n_labeled, len(self.classes), self.train.shape[1])
+    size: Size
 
 
-def run_cell(cell: Cell, sets: Mapping[str, Data], names: Sequence[str]) -> list[Result]:
-    """Fit the contestants named to the rows of a cell."""
+def fit_cell(cell: Cell, sets: Mapping[str, CellData], names: Sequence[str]) -> list[FitResult]:
+    """Fit the named contestants to the rows of a cell."""
     data = sets[cell.dataset]
     chosen = [contestant for contestant in data.contestants if contestant.name in names]
     try:
@@ -75,15 +70,14 @@ def run_cell(cell: Cell, sets: Mapping[str, Data], names: Sequence[str]) -> list
         encoded = encode(data, take)
     except Exception as error:  # whatever it is, the other cells go on
         failure = _traceback(error, data.words)
-        return [failed(cell, each.name, failure) for each in chosen]
-    results = [_run_fit(cell, each, take, encoded, data) for each in chosen]
-    return [replace(each, seed=data.seed, versions=versions_text()) for each in results]
+        return [FitResult(**vars(cell), method=each.name, failure=failure) for each in chosen]
+    return [_fit(cell, each, take, encoded, data) for each in chosen]
 
 
-def encode(data: Data, take: Take) -> Encoded:
+def encode(data: CellData, take: Take) -> Encoded:
     """Train the steps before the classifier on the training rows, and apply them to all.
 
-    They are those of a pipeline, fitted once for all contestants, on which they do not depend.
+    They do not depend on the contestant: one fit serves all of them.
     """
     labels = data.splits.labels
     encoder, scaler = map(clone, data.steps)
@@ -97,33 +91,54 @@ def encode(data: Data, take: Take) -> Encoded:
         y=y,
         test=scaler.transform(encoder.transform(data.features.iloc[take.test])),
         hidden=train[is_hidden] if is_hidden.any() else None,
-        codes=labels.codes[take.test],
-        codes_hidden=labels.codes[take.hidden],
+        truth=labels.codes[take.test],
+        truth_hidden=labels.codes[take.hidden],
         classes=labels.classes,
+        size=Size(int(take.is_labeled.sum()), len(labels.classes), train.shape[1]),
     )
 
 
-def _run_fit(
-    cell: Cell, contestant: Contestant, take: Take, encoded: Encoded, data: Data
-) -> Result:
+def _fit(
+    cell: Cell, contestant: Contestant, take: Take, encoded: Encoded, data: CellData
+) -> FitResult:
     start = time.perf_counter()
-    blank = failed(cell, contestant.name, None)
+    found: dict[str, Any] = {}
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            model = contestant.classifier(data.seed, encoded.size.n_unknowns)
-            found = _measured(model.fit(encoded.train, encoded.y), encoded)
+            model = contestant.classifier(data.seed, encoded.size).fit(encoded.train, encoded.y)
+            found["values"] = measure_fit(model, encoded)
         found["remarks"] = _remarks(caught, encoded.names, data.words)
     except Exception as error:  # a failed fit is a row with its traceback, never a crash
         found = {"failure": _traceback(error, data.words)}
-    return replace(
-        blank,
-        n_labeled=int(take.is_labeled.sum()),
-        n_unlabeled=int((~take.is_labeled).sum()),
+    return FitResult(
+        **vars(cell),
+        method=contestant.name,
+        n_labeled=encoded.size.n_labeled,
+        n_unlabeled=len(take.rows) - encoded.size.n_labeled,
         n_test=len(take.test),
         seconds=time.perf_counter() - start,
+        seed=data.seed,
+        versions=versions_text(),
         **found,
     )
+
+
+def measure_fit(model: Any, encoded: Encoded) -> dict[str, Any]:
+    """All stored measures of a fitted classifier, and the bins of its probabilities."""
+    classes, hidden = encoded.classes, encoded.hidden
+    truth, probabilities = classes[encoded.truth], model.predict_proba(encoded.test)
+    predictions = Predictions(
+        encoded.truth,
+        is_wrong=model.predict(encoded.test) != truth,
+        probabilities=probabilities,
+        log_likelihood=model.log_likelihood(encoded.test, truth),
+        is_wrong_hidden=None
+        if hidden is None
+        else model.predict(hidden) != classes[encoded.truth_hidden],
+    )
+    bins = write_bins(bins_of(probabilities, encoded.truth))
+    return {**evaluate(predictions, COMPARED), "bins": bins}
 
 
 def _remarks(caught: list[warnings.WarningMessage], names: Sequence[str], words: Words) -> str:
@@ -135,46 +150,23 @@ def _remarks(caught: list[warnings.WarningMessage], names: Sequence[str], words:
 
 
 def _traceback(error: Exception, words: Words) -> str:
-    """The traceback of an error, which ends in its message."""
+    """The traceback of an error, with its message in these words at the end."""
     lines, message = traceback.format_exception(error), message_of(error)
     if isinstance(message, Text):
         lines[-1] = f"{type(error).__name__}: {words(message)}\n"
     return "".join(lines)
 
 
-def _measured(model: Any, encoded: Encoded) -> dict[str, Any]:
-    probabilities = model.predict_proba(encoded.test)
-    truth = encoded.classes[encoded.codes]
-    error_hidden = None
-    if encoded.hidden is not None:
-        hidden_truth = encoded.classes[encoded.codes_hidden]
-        error_hidden = error_of(model.predict(encoded.hidden), hidden_truth)
-    return {
-        "error": error_of(model.predict(encoded.test), truth),
-        "loss": float(-np.mean(model.log_likelihood(encoded.test, truth))),
-        "brier": brier_of(probabilities, encoded.codes),
-        "error_hidden": error_hidden,
-        "bins": write_bins(bins_of(probabilities, encoded.codes)),
-    }
+def write_bins(bins: Bins) -> str:
+    """Bins that hold rows as JSON: index of the bin, then its three sums."""
+    filled = np.flatnonzero(bins[:, 0])
+    return json.dumps({str(k): [round(value, 9) for value in bins[k].tolist()] for k in filled})
 
 
-def failed(cell: Cell, method: str, failure: str | None) -> Result:
-    """The result of a fit that gave none."""
-    return Result(
-        experiment=cell.experiment,
-        dataset=cell.dataset,
-        repeat=cell.repeat,
-        part=cell.part,
-        method=method,
-        n_labeled=0,
-        n_unlabeled=0,
-        n_test=0,
-        error=None,
-        loss=None,
-        brier=None,
-        error_hidden=None,
-        bins="",
-        seconds=0.0,
-        remarks="",
-        failure=failure,
-    )
+def pooled_bins(results: Iterable[FitResult]) -> Bins:
+    """Sum of the bins of several results."""
+    bins = np.zeros((len(EDGES) - 1, 3))
+    for result in results:
+        for index, sums in json.loads(result.values.get("bins", "{}")).items():
+            bins[int(index)] += sums
+    return bins

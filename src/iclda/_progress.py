@@ -1,0 +1,120 @@
+"""Progress on the error stream: bars on a terminal, lines elsewhere, or nothing."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ._messages import plural
+
+SECONDS_BETWEEN_LINES = 10.0
+Advance = Callable[[str, int, int, int], None]  # experiment, cells done, cells in all, failed fits
+
+
+@contextmanager
+def bars() -> Iterator[Any]:
+    """A rich ``Progress``: title, bar, ``text``, time spent and time left of every task."""
+    try:
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            Progress,
+            SpinnerColumn,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
+    except ImportError as error:
+        raise ImportError(
+            "rich draws the bar, and is not installed: pip install 'iclda[experiments]'."
+        ) from error
+
+    columns = (
+        SpinnerColumn(finished_text="[green]✓"),
+        TextColumn("{task.description:<10}", markup=False),
+        BarColumn(bar_width=None),
+        TextColumn("{task.fields[text]}"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), expand=True) as shown:
+        yield shown
+
+
+@contextmanager
+def spinner(title: str, quiet: bool) -> Iterator[None]:
+    """An animation on a terminal, nothing elsewhere."""
+    if quiet or not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(f"{title} ..."):
+        yield
+
+
+@contextmanager
+def show_cells(quiet: bool, unit: str = "cells") -> Iterator[Advance]:
+    """Progress of experiments: a bar for each on a terminal, with rate or number of failed fits."""
+    if quiet:
+        yield show_nothing
+        return
+    if not sys.stderr.isatty():
+        yield cell_lines(unit)
+        return
+    with bars() as shown:
+        tasks: dict[str, tuple[Any, int, float]] = {}
+
+        def advance(experiment: str, done: int, total: int, failed: int) -> None:
+            if experiment not in tasks:
+                task = shown.add_task(experiment, total=total, completed=done, text="")
+                tasks[experiment] = (task, done, time.monotonic())
+            task, first, start = tasks[experiment]
+            seconds = time.monotonic() - start
+            rate = f"{(done - first) / seconds:.1f} {unit}/s" if seconds > 1 else ""
+            # 80 columns do not hold both.
+            note = f"[red]{plural(failed, 'fit')} failed[/red]" if failed else rate
+            shown.update(task, completed=done, text=f"{done}/{total} {note}")
+
+        yield advance
+
+
+def show_nothing(experiment: str, done: int, total: int, failed: int) -> None:
+    """Progress of experiments that is not shown."""
+
+
+def cell_lines(unit: str = "cells") -> Advance:
+    """Progress of experiments for logs and pipes: a line now and then, and at both ends."""
+    last: dict[str, float] = {}
+    starts: dict[str, tuple[float, int]] = {}
+
+    def advance(experiment: str, done: int, total: int, failed: int) -> None:
+        now = time.monotonic()
+        start, first = starts.setdefault(experiment, (now, done))
+        is_due = now - last.get(experiment, -SECONDS_BETWEEN_LINES) >= SECONDS_BETWEEN_LINES
+        if not is_due and done < total:
+            return
+        last[experiment] = now
+        rate = (done - first) / (now - start) if now > start else 0.0
+        left = f", {(total - done) / rate:.0f} s left" if rate > 0 and done < total else ""
+        note = f", {plural(failed, 'fit')} failed" if failed else ""
+        sys.stderr.write(f"{experiment}: {done} of {total} {unit}{left}{note}\n")
+
+    return advance
+
+
+def occasional_lines() -> Callable[[str], None]:
+    """A function that writes a line, unless the last one or the start was a moment ago."""
+    last = time.monotonic()
+
+    def write(line: str) -> None:
+        nonlocal last
+        if time.monotonic() - last >= SECONDS_BETWEEN_LINES:
+            last = time.monotonic()
+            sys.stderr.write(f"{line}\n")
+
+    return write

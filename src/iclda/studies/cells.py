@@ -1,5 +1,0 @@
-"""The cells of a study."""
-
-from .store import Cell
-
-__all__ = ["Cell"]

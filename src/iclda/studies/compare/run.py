@@ -1,0 +1,312 @@
+"""Run a comparison: settings checked against table and folder, missing cells computed and kept."""
+
+from __future__ import annotations
+
+import platform
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..._messages import Hint, ParameterError, Text, Words
+from ..._packages import versions
+from ..._progress import Advance
+from ...methods import METHODS, Method, Shrinkage
+from ...tabular import Table
+from ..engine import run_missing
+from ..store import STORE, Cell, Store, StoreError
+from .cell_fits import CellData, fit_cell
+from .findings import FILES, KIND, ComparisonSettings
+from .plan import (
+    COMPARISON,
+    LABELED,
+    UNLABELED,
+    Contestant,
+    Size,
+    Splits,
+    comparison_cells,
+    curve_cells,
+    default_shrinkages,
+    line_up,
+    on_curves,
+    shrinkage_text,
+)
+from .preflight import Sample, inspect, preflight
+from .summary import summarize_comparison
+
+FOLDS = 10
+_LARGE = 200_000  # cells of a table, above which a fit takes a second or so
+_TITLES = {UNLABELED: "curve of unlabeled rows", LABELED: "curve of labeled rows"}
+
+
+class Pace(NamedTuple):
+    """How much is computed by default: less where a fit takes longer."""
+
+    repeats: int
+    curve_splits: int
+
+
+QUICK, LARGE, SLOW = Pace(10, 10), Pace(5, 10), Pace(2, 5)
+
+
+@dataclass(frozen=True)
+class ComparisonPlan:
+    """What to compare, on which table, into which folder; what is None is chosen by the table."""
+
+    table: Table
+    out: Path
+    methods: tuple[Method, ...] = METHODS
+    shrinkages: tuple[Shrinkage, ...] | None = None
+    repeats: int | None = None
+    folds: int | None = None
+    n_labeled: int | None = None
+    missing: str = "impute"
+    seed: int = 0
+    jobs: int = 1
+    command: str = ""
+    unlabeled: str | None = None  # how the table was read
+    dropped: tuple[str, ...] = ()
+    words: Words = str  # wording of remarks and failures that are stored
+
+    @property
+    def name(self) -> str:
+        """The name of the file."""
+        return Path(self.table.sources[0].path).name
+
+    @cached_property
+    def splits(self) -> Splits:
+        """The folds; ValueError where the labels do not allow them."""
+        n_folds = check_labels(self)
+        most = self.repeats or QUICK.repeats
+        return Splits(self.table.labels, n_folds, most, self.n_labeled, self.seed)
+
+    @cached_property
+    def is_slow(self) -> bool:
+        """Whether a fit that searches takes seconds, however few the rows."""
+        return self.size.is_slow and any(each.is_searched for each in self.methods)
+
+    @property
+    def pace(self) -> Pace:
+        if self.is_slow:
+            return SLOW
+        return LARGE if self.table.features.size > _LARGE else QUICK
+
+    @property
+    def n_repeats(self) -> int:
+        return self.repeats or self.pace.repeats
+
+    @property
+    def n_curve_splits(self) -> int:
+        """Splits of the curves, the first ones of the comparison."""
+        return min(self.pace.curve_splits, self.splits.n_folds * self.n_repeats)
+
+    @cached_property
+    def sample(self) -> Sample:
+        return inspect(self.table, self.missing)
+
+    @cached_property
+    def size(self) -> Size:
+        return Size(self.splits.n_used, len(self.splits.counts), int(self.sample.values.shape[1]))
+
+    @cached_property
+    def contestants(self) -> tuple[Contestant, ...]:
+        return line_up(self.methods, self.shrinkages or default_shrinkages(self.size), self.size)
+
+    @cached_property
+    def settings(self) -> ComparisonSettings:
+        """What is stored beside the rows."""
+        table, splits = self.table, self.splits
+        remarks = preflight(table, self.sample, splits, self.missing)
+        return ComparisonSettings(
+            iclda=versions()["iclda"],
+            data={self.name: table.digest},
+            target=table.target,
+            unlabeled=self.unlabeled or "",
+            drop=", ".join(sorted(self.dropped)),
+            seed=self.seed,
+            folds=splits.n_folds,
+            labeled=self.n_labeled or "all",
+            missing=self.missing,
+            shrinkage=shrinkage_text(self.shrinkages or default_shrinkages(self.size)),
+            repeats=self.n_repeats,
+            curve_splits=self.n_curve_splits,
+            remarks=[replace(remark, text=self.words(remark.text)) for remark in remarks],
+            contestants=self.contestants,
+            sources=table.sources,
+            dropped=self.dropped,
+            n_labels=int(table.is_labeled.sum()),
+            n_rows=len(table.labels),
+            n_used=splits.n_used,
+            n_unlabeled=splits.n_unlabeled,
+            is_capped=splits.is_capped,
+            is_slow=self.is_slow,
+            jobs=self.jobs,
+            versions=versions(),
+            machine=f"{platform.machine()}, {platform.system()}",
+            began=time.strftime("%Y-%m-%d %H:%M"),
+            commands=(self.command,),
+        )
+
+
+def check_labels(plan: ComparisonPlan) -> int:
+    """The number of folds.
+
+    ValueError unless every class can be trained on and tested, and something is unlabeled.
+    """
+    counts = Counter(plan.table.labels[plan.table.is_labeled].tolist())
+    name = min(plan.table.classes, key=counts.__getitem__)
+    count, n_labels = counts[name], counts.total()
+    if count < 2:
+        raise ValueError(
+            f"Class {name!r} has 1 labeled row, and a comparison needs 2 of every class, one to "
+            "train on and one to test: label more rows. `iclda fit` needs one only."
+        )
+    if plan.folds is not None and not 2 <= plan.folds <= count:
+        raise _bad(
+            Hint("folds", plan.folds),
+            f" must lie between 2 and {count}, the number of labeled rows of class {name!r}: "
+            "every fold tests a row of every class.",
+        )
+    n_folds = plan.folds or min(FOLDS, count)
+    if plan.n_labeled is None:
+        if n_labels == len(plan.table.labels):
+            raise ValueError(
+                Text(
+                    f"All {n_labels:,} rows are labeled, so that there is nothing to compare: "
+                    "pass ",
+                    Hint("n_labeled", 30),
+                    ", say, to hide the other labels, ",
+                    Hint("unlabeled", text="unlabeled", kind="any"),
+                    " if a value of the target marks unlabeled rows, or ",
+                    Hint("unlabeled_file"),
+                    ".",
+                )
+            )
+        return n_folds
+    most, least = n_labels - -(-n_labels // n_folds) - 1, len(plan.table.classes)
+    if not least <= plan.n_labeled <= most:
+        raise _bad(
+            Hint("n_labeled", plan.n_labeled),
+            f" must lie between {least}, one label a class, and {most:,}, which leaves labels "
+            f"to hide among the rows that train ({n_labels:,} labels in {n_folds} folds).",
+        )
+    return n_folds
+
+
+def _bad(hint: Hint, problem: str) -> ParameterError:
+    return ParameterError(Text(hint, problem), parameter=hint.parameter, value=hint.value)
+
+
+def check_plan(plan: ComparisonPlan) -> None:
+    """Errors about table, labels or folder, before anything is computed; nothing is written."""
+    out, _ = plan.out, plan.settings
+    for folder in (out, *out.parents):
+        if folder.exists() and not folder.is_dir():
+            raise _bad(Hint("out", out), f": {folder} is a file, name a folder.")
+    if (out / STORE).exists():
+        with closing(Store(out / STORE, kind=KIND, read_only=True)) as store:
+            _agree(store, plan)
+        return
+    strange = [name for name in FILES.values() if (out / name).exists()]
+    if strange:
+        raise _bad(
+            Hint("out", out),
+            f" holds {' and '.join(strange)} that no comparison there has written, for there is no "
+            f"{STORE} beside: name another folder, or move it away.",
+        )
+
+
+def make_out(plan: ComparisonPlan) -> None:
+    """Make the folder; ValueError if it cannot be made or written to."""
+    try:
+        plan.out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=plan.out):
+            pass
+    except OSError as error:
+        problem = f" cannot be written to ({error.strerror}): name another folder."
+        raise _bad(Hint("out", plan.out), problem) from error
+
+
+def _agree(store: Store, plan: ComparisonPlan) -> dict[str, Any]:
+    """Settings to store; StoreError if a folder holds another table or other settings."""
+    stored = store.settings()
+    if stored and "kind" not in stored:  # of the paper's experiments, by an earlier version
+        raise StoreError(
+            Text(f"{store.path} is a store of another study: use another ", Hint("out"), ".")
+        )
+    names = [name for name in stored.get("data", {}) if name != plan.name]
+    if names:
+        raise StoreError(
+            Text(
+                f"{plan.out} holds the comparison of {', '.join(names)}, and this one is of "
+                f"{plan.name}: use another ",
+                Hint("out"),
+                ", or remove the folder.",
+            )
+        )
+    return store.agreed(**plan.settings.agreed)
+
+
+@contextmanager
+def open_run(plan: ComparisonPlan) -> Iterator[ComparisonRun]:
+    """Take the lock of the folder, and store the settings of the run there."""
+    settings = plan.settings
+    with closing(Store(plan.out / STORE, kind=KIND)) as store:
+        agreed = _agree(store, plan)
+        commands = dict.fromkeys([*store.settings().get("commands", []), *settings.commands])
+        store.note(**{**settings.to_json(), **agreed, "commands": list(commands)})
+        yield ComparisonRun(plan, store)
+
+
+@dataclass(frozen=True)
+class ComparisonRun:
+    """A comparison in two parts. The answer needs the first alone, and can be read after it."""
+
+    plan: ComparisonPlan
+    store: Store
+
+    def compare(self, advance: Advance) -> None:
+        """Compute the splits of the comparison that are missing."""
+        plan = self.plan
+        cells = comparison_cells(plan.name, plan.n_repeats, plan.splits.n_folds)
+        self._compute(COMPARISON, cells, [each.name for each in plan.contestants], advance)
+
+    def add_curves(self, advance: Advance) -> None:
+        """Compute what is missing of the curves, with the best variant of each method."""
+        plan, splits = self.plan, self.plan.splits
+        rows = self.store.rows(COMPARISON)
+        summary = summarize_comparison(rows, plan.contestants, splits.n_folds)
+        names = on_curves(summary.best, plan.contestants)
+        sizes = {UNLABELED: splits.unlabeled_sizes(), LABELED: splits.labeled_sizes()}
+        for curve, numbers in sizes.items():
+            if numbers:
+                cells = curve_cells(curve, plan.name, numbers, plan.n_curve_splits)
+                self._compute(curve, cells, names, advance)
+
+    def _compute(
+        self, experiment: str, cells: Sequence[Cell], names: Sequence[str], advance: Advance
+    ) -> None:
+        plan = self.plan
+        data = CellData(
+            plan.table.features, plan.splits, plan.contestants, plan.missing, plan.seed, plan.words
+        )
+
+        def advance_titled(name: str, done: int, total: int, failed: int) -> None:
+            advance(_TITLES.get(name, name), done, total, failed)
+
+        sets = {plan.name: data}
+        run_missing(
+            self.store,
+            experiment,
+            cells,
+            names,
+            advance_titled,
+            sets=sets,
+            run=fit_cell,
+            jobs=plan.jobs,
+        )

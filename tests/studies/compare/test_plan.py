@@ -1,0 +1,190 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from iclda.methods import METHODS, find_method
+from iclda.model_selection import SemiSupervisedKFold
+from iclda.studies.compare.plan import (
+    LABELED,
+    MOST_ON_CURVES,
+    UNLABELED,
+    Size,
+    Splits,
+    comparison_cells,
+    curve_cells,
+    default_shrinkages,
+    line_up,
+    on_curves,
+    parse_shrinkages,
+    shrinkage_text,
+)
+
+MANY, FEW, FEWER = Size(500, 2, 10), Size(30, 2, 10), Size(8, 2, 10)
+SLOW = Size(500, 11, 99)
+Y = np.array((["a"] * 9 + ["b"] * 12 + ["c"] * 6 + [None] * 23), dtype=object)[
+    np.random.default_rng(1).permutation(50)
+]
+IS_LABELED = np.array([label is not None for label in Y])
+SPLITS = Splits(Y, 3, 2, seed=4)
+HIDDEN = Splits(Y, 3, 2, n_labeled=8, seed=4)
+
+
+def names(*arguments):
+    return [contestant.name for contestant in line_up(*arguments)]
+
+
+def test_supervised_comes_first_and_one_shrinkage_needs_no_mention():
+    assert names(METHODS, ["auto"], FEW)[0] == "supervised"
+    assert set(names(METHODS, [0.3], FEW)) == {method.name for method in METHODS}
+
+
+def test_names_tell_several_shrinkages_apart():
+    chosen = [find_method("iclda"), find_method("supervised")]
+    assert names(chosen, [None, "auto", 0.2], FEW) == [
+        "supervised", "supervised (shrunk)", "supervised (0.2)",
+        "iclda", "iclda (shrunk)", "iclda (0.2)",
+    ]  # fmt: skip
+
+
+def test_methods_run_with_and_without_shrinkage_where_labels_are_few():
+    assert default_shrinkages(FEW) == (None, "auto")
+    assert default_shrinkages(MANY) == (None,)
+
+
+def test_fits_that_cannot_do_without_shrinkage_do_not_try():
+    assert "supervised" not in names(METHODS, [None, "auto"], FEWER)
+    assert "moment" not in names(METHODS, [None, "auto"], FEWER)
+    assert {"em", "iclda"} <= set(names(METHODS, [None, "auto"], FEWER))
+    assert "supervised" in names(METHODS, [None], FEWER)
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [("0", (None,)), ("auto", ("auto",)), (" 0, 0.25 ,auto,0", (None, 0.25, "auto"))],
+)
+def test_shrinkages_are_read_as_they_are_written(text, values):
+    assert parse_shrinkages(text) == values
+    assert parse_shrinkages(shrinkage_text(values)) == values
+
+
+@pytest.mark.parametrize("text", ["1", "-0.1", "some", "0.1,nan"])
+def test_what_is_no_shrinkage_is_named(text):
+    with pytest.raises(ValueError, match=rf"^shrinkage must be .* got '{text.split(',')[-1]}'"):
+        parse_shrinkages(text)
+
+
+def test_a_search_over_many_unknowns_starts_once():
+    (contestant,) = line_up([find_method("iclda")], [None], MANY)
+    assert contestant.classifier(0, MANY).n_starts == 32
+    assert contestant.classifier(0, SLOW).n_starts == 1
+    assert contestant.classifier(7, MANY).get_params()["random_state"] == 7
+    assert contestant.classifier(0, MANY).unlabeled is None
+
+
+def test_what_a_method_takes_is_its_own_matter_and_not_that_of_its_name():
+    renamed = [replace(method, name=f"my {method.name}") for method in METHODS]
+    lined_up = line_up(renamed, [None, "auto"], FEWER)
+    assert [c.name for c in lined_up] == [
+        f"my {name}" for name in names(METHODS, [None, "auto"], FEWER)
+    ]
+    assert [c.name for c in lined_up if not c.method.uses_unlabeled] == ["my supervised (shrunk)"]
+    (search,) = [c for c in lined_up if c.name == "my iclda"]
+    assert search.classifier(7, SLOW).get_params()["random_state"] == 7
+    assert search.classifier(0, SLOW).n_starts == 1
+    both = line_up(renamed, [None, "auto"], FEW)
+    assert on_curves({"my moment": "my moment"}, both) == ["my moment (shrunk)"]
+
+
+def test_curves_show_the_best_variants_that_few_labels_do_not_fail():
+    both = line_up(METHODS, [None, "auto"], FEW)
+    best = {"supervised": "supervised", "em": "em", "moment": "moment"}
+    assert on_curves(best, both) == ["supervised", "em", "moment (shrunk)"]
+    assert on_curves(best, line_up(METHODS, [None], FEW)) == ["supervised", "em", "moment"]
+
+
+def takes(splits, cells=None):
+    return [splits.take(cell) for cell in cells or comparison_cells("t", splits.n_repeats, 3)]
+
+
+def test_the_splits_are_those_of_the_semi_supervised_folds():
+    folds = SemiSupervisedKFold(3, n_repeats=2, unlabeled=None, random_state=4)
+    for take, (train, test) in zip(takes(SPLITS), folds.split(Y, Y), strict=True):
+        assert np.array_equal(take.rows, train)
+        assert np.array_equal(take.test, test)
+        assert np.array_equal(take.is_labeled, IS_LABELED[train])
+        assert take.hidden.size == 0
+
+
+def test_unlabeled_rows_always_train_and_are_never_tested():
+    for take in takes(SPLITS) + takes(HIDDEN):
+        assert np.isin(np.flatnonzero(~IS_LABELED), take.rows).all()
+        assert IS_LABELED[take.test].all()
+        assert not np.isin(take.test, take.rows).any()
+
+
+def test_more_repeats_begin_with_the_same_ones():
+    longer = Splits(Y, 3, 5, seed=4)
+    for ours, theirs in zip(SPLITS.tests, longer.tests, strict=False):
+        assert np.array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_hidden_labels_are_those_of_training_rows_and_every_class_keeps_two(seed):
+    splits = Splits(Y, 3, 2, n_labeled=8, seed=seed)
+    for take in takes(splits):
+        kept = Y[take.rows[take.is_labeled]].tolist()
+        assert len(kept) == 8
+        assert min(kept.count(name) for name in "abc") >= 2
+        assert np.array_equal(
+            np.sort(take.hidden), take.rows[~take.is_labeled & IS_LABELED[take.rows]]
+        )
+        assert not np.isin(take.hidden, take.test).any()  # fmt: skip
+
+
+def test_one_label_a_class_is_enough_where_there_are_no_more():
+    assert Splits(Y, 3, 2, n_labeled=4).min_per_class == 1
+    rare = np.array(["a"] * 2 + ["b"] * 8 + [None] * 4, dtype=object)
+    assert Splits(rare, 2, 1).min_per_class == 1
+    assert SPLITS.min_per_class == 2
+
+
+def test_more_unlabeled_rows_are_added_to_fewer_and_nothing_else_changes():
+    cells = curve_cells(UNLABELED, "t", [4, 9, 16], 6)
+    for split in range(6):
+        few, more, most = takes(SPLITS, [cell for cell in cells if cell.repeat == split])
+        assert set(few.rows) < set(more.rows) < set(most.rows)
+        assert [(~take.is_labeled).sum() for take in (few, more, most)] == [4, 9, 16]
+        assert set(few.rows[few.is_labeled]) == set(most.rows[most.is_labeled])
+        assert np.array_equal(few.test, most.test)
+
+
+@pytest.mark.parametrize("splits", [SPLITS, HIDDEN])
+def test_rows_train_unlabeled_where_their_labels_are_not_used(splits):
+    for cell in curve_cells(LABELED, "t", [6, 9], 6):
+        take, whole = splits.take(cell), takes(splits)[cell.repeat]
+        assert take.is_labeled.sum() == cell.part
+        assert np.array_equal(take.rows, whole.rows)
+        assert np.array_equal(take.test, whole.test)
+
+
+def test_sizes_of_curves_leave_out_those_of_the_comparison():
+    assert SPLITS.unlabeled_sizes() == [0, 10, 13, 17]
+    assert SPLITS.labeled_sizes() == [6, 9, 12]
+    assert SPLITS.n_used == 18
+
+
+def test_curves_go_on_beyond_the_labels_kept_while_half_of_the_rows_stay_unlabeled():
+    y = np.array(["a", "b"] * 100, dtype=object)
+    assert Splits(y, 10, 2, n_labeled=20).labeled_sizes() == [4, 7, 12, 33, 55, 90]
+    assert Splits(y, 10, 2, n_labeled=4).labeled_sizes() == [9, 19, 40]
+    assert Splits(y, 10, 2, n_labeled=120).labeled_sizes() == [4, 12, 39]
+
+
+def test_curves_of_many_rows_end_where_more_would_take_long():
+    many = Splits(np.concatenate([Y, np.full(9000, None)]), 3, 2)
+    assert many.is_capped
+    assert many.unlabeled_sizes()[-1] == MOST_ON_CURVES
+    assert many.labeled_sizes()[-1] == many.n_used
+    take = many.take(curve_cells(LABELED, "t", [6], 1)[0])
+    assert (~take.is_labeled).sum() == MOST_ON_CURVES

@@ -1,0 +1,64 @@
+"""Figures of the report: what is drawn, left out and scaled."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from iclda.studies.compare.plan import LABELED
+from iclda.studies.compare.report import draw, learning_curve, undrawn
+from iclda.studies.compare.summary import LOSS_DIFFERENCE, CurvePoint
+
+
+def losses(**means):
+    return [
+        CurvePoint(LABELED, 4 * 2**k, 50, method, LOSS_DIFFERENCE, mean, 0.1, 10)
+        for method, line in means.items()
+        for k, mean in enumerate(line)
+    ]
+
+
+def drawn(points):
+    display = learning_curve(points, LABELED, LOSS_DIFFERENCE, "em")
+    return draw(display, 4.8, 3.2, is_loss=True).axes[0]
+
+
+def heights(axes):
+    """Where lines end, in heights of the axes."""
+    ends = [line.get_xydata()[-1] for line in axes.lines if line.get_label()[0] != "_"]
+    return sorted((axes.transScale + axes.transLimits).transform(ends)[:, 1])
+
+
+def test_methods_are_told_apart_beside_one_that_is_far_off():
+    axes = drawn(losses(supervised=[230.0, 90, 50, 20], em=[0.0] * 4, iclda=[1.5, 1, 0.6, 0.4]))
+    assert np.diff(heights(axes)).min() > 0.15
+    assert axes.get_ylabel() == "Loss minus that of em"
+    names = [label.get_text() for label in axes.texts]
+    assert sorted(names) == ["em", "iclda", "supervised"]
+    assert np.diff(sorted(label.xyann[1] for label in axes.texts)).min() > 0.15
+
+
+def test_differences_below_a_standard_error_are_not_drawn_large():
+    points = losses(supervised=[230.0, 90, 50, 20], em=[0.0] * 4, iclda=[2e-3, -1e-3, 2e-3, 1e-3])
+    top, middle = heights(drawn(points))[-1], heights(drawn(points))[:2]
+    assert np.diff(middle) < 0.02
+    assert top > middle[1] + 0.3
+
+
+def test_differences_of_one_size_are_drawn_on_a_linear_axis():
+    axes = drawn(losses(supervised=[3.0, 2, 1, 0.5], em=[0.0] * 4, iclda=[1.5, 1, 0.6, 0.4]))
+    assert axes.get_yscale() == "linear"
+
+
+def test_a_point_that_would_flatten_the_figure_is_left_out_and_told():
+    points = losses(supervised=[6e12, 20, 3, 2], em=[0.0] * 4, iclda=[2.5, 2, 1, 0.6])
+    assert [(p.method, p.size) for p in undrawn(points, LABELED)] == [("supervised", 4)]
+    low, high = drawn(points).get_ylim()
+    assert -1 < low < 0
+    assert 20 < high < 60
+
+
+def test_bands_of_fits_that_vary_wildly_do_not_flatten_the_figure():
+    points = losses(supervised=[1.0, 2, 1, 0.5], em=[0.0] * 4)
+    points[3] = replace(points[3], se=1e6)
+    low, high = drawn(points).get_ylim()
+    assert -12 < low < high < 12
