@@ -1,18 +1,21 @@
-"""Path following: maximize likelihood + tau x entropy of the labels as tau falls to 0.
+"""Path following: maximize likelihood - tau x divergence of the labels, level by level.
 
-Rows are labeled by softmax(scores' (1, z)). At the maximum for a given tau the scores are the
-gradient of the likelihood over tau, so the gap over all labelings is at most tau log K: letting
-tau fall certifies the point. A Newton step solves (tau - H J) step = gradient - tau scores, H the
-Hessian of the likelihood and J the derivative of the point by the scores. The operator is
-self-adjoint in the inner product of J: conjugate gradients in that product, stopped at the
-boundary of a trust region or where curvature is negative (Steihaug), need products with J and H
+Rows are labeled by softmax(scores' (1, z)). A level maximizes L - tau KL, with KL the
+Kullback-Leibler divergence from the labels of the level before (their scores are the anchor; at
+first 0, when -KL is the entropy up to a constant). This is the proximal point method: at the maximum
+tau (scores - anchor) is the gradient of L. Boundaries harden as the sum of 1 / tau over the
+levels, and where classes tie the gradient falls by a factor tau / (tau + |H J|) a level, even if
+tau is kept. A Newton step solves (tau - H J) step = gradient - tau (scores - anchor), H the Hessian of the
+likelihood and J the derivative of the point by the scores; the first step of a level predicts its
+end. The operator is self-adjoint in the inner product of J: conjugate gradients in that
+product, stopped at a radius or where curvature is negative (Steihaug), need products with J and H
 only. Where unknowns are few the same system is solved by a factor.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import lapack
@@ -24,14 +27,13 @@ from .attainable import AttainableSet, Labeling, gap
 Product = Callable[[Array], Array]
 
 _DENSE = 64  # unknowns up to which systems are solved by a factor
-_FALL = 0.1  # factor of tau from level to level
+_FALL = 0.1  # smallest factor of tau from level to level
 _CENTERED = 1e-2  # a level ends when the predicted ascent is below this share of tau x entropy
 _ACCURACY = 0.1  # of conjugate gradients, over the first residual
 _MOST_PRODUCTS = 200  # in one solve
 _MOST_STEPS = 40  # at one level
 _SUFFICIENT = 0.05  # share of the slope that a step must gain
-_SHORTEST = 1e-6  # step that is tried, in the norm of J
-_TOO_FAR = 0.5  # share of tau x entropy that a prediction may lose
+_SHORTEST = 1e-6  # share of a step that is tried
 _ROUNDING = 1e-13  # of the merit
 _SMALLEST_TAU = 1e-9  # per unit of labeled weight
 
@@ -41,6 +43,7 @@ class State:
     """A labeling: its scores and point, likelihood and gradient there."""
 
     scores: Array
+    anchor: Array  # scores of the level before
     tau: float
     labeling: Labeling
     value: float
@@ -53,11 +56,15 @@ class State:
 
     @property
     def merit(self) -> float:
-        return self.value + self.tau * self.entropy
+        """L - tau KL, up to a constant of the level."""
+        return self.value + self.tau * (self.entropy + float((self.anchor * self.point).sum()))
 
     @property
     def residual(self) -> Array:
-        return self.gradient - self.tau * self.scores
+        return self.gradient - self.tau * (self.scores - self.anchor)
+
+    def next_level(self, tau: float) -> State:
+        return replace(self, anchor=self.scores, tau=tau)
 
 
 @dataclass(frozen=True)
@@ -88,8 +95,11 @@ class _System:
             self._curvature = state.labeling.product
             self._bend = likelihood.hessian_product(state.point)
 
-    def solve(self, right: Array, radius: float = np.inf) -> tuple[Array, float]:
-        """An approximate solution x within a radius, in the norm of J, and right' J x."""
+    def solve(self, right: Array, radius: float = 1.0) -> tuple[Array, float]:
+        """An ascent direction x near the solution, and right' J x.
+
+        Conjugate gradients stop at a radius, in the norm of J.
+        """
         right = right - right[-1]
         if not self._is_dense:
             return self._steihaug(right, radius)
@@ -98,10 +108,8 @@ class _System:
         x = lapack.dgetrs(lower, pivots, flat)[0] if not failed else flat
         slope = float(flat @ (self._matrix @ x))
         if failed or not slope >= 0:
-            x, slope = self._steihaug(flat, 1.0)
-        size = min(1.0, radius)
-        x = np.append(size * x, np.zeros(self._shape[1])).reshape(self._shape)
-        return x, size * slope
+            x, slope = self._steihaug(flat, radius)
+        return np.append(x, np.zeros(self._shape[1])).reshape(self._shape), slope
 
     def _steihaug(self, right: Array, radius: float) -> tuple[Array, float]:
         x, square, slope = np.zeros_like(right), 0.0, 0.0
@@ -117,8 +125,6 @@ class _System:
             size = rho / bend if bend > 1e-14 * self._tau * length else np.inf
             is_last = not square + size * (2 * along + size * length) < radius**2
             if is_last:
-                if np.isinf(radius):
-                    break
                 size = (np.sqrt(along**2 + length * (radius**2 - square)) - along) / length
             x = x + size * direction
             square += size * (2 * along + size * length)
@@ -139,12 +145,13 @@ class Follower:
     likelihood: LabeledLikelihood
     rows: AttainableSet
 
-    def state(self, scores: Array, tau: float) -> State:
+    def state(self, scores: Array, tau: float, anchor: Array | None = None) -> State:
         scores = scores - scores[-1]
+        anchor = np.zeros_like(scores) if anchor is None else anchor - anchor[-1]
         found = self.rows.label(scores)
         value, gradient = self.likelihood.value_and_gradient(found.point)
         entropy = found.log_sum - float((scores * (found.point - self.rows.labeled_point)).sum())
-        return State(scores, tau, found, float(value), gradient - gradient[-1], entropy)
+        return State(scores, anchor, tau, found, float(value), gradient - gradient[-1], entropy)
 
     def gap(self, state: State) -> float:
         return gap(self.rows, state.point, state.gradient)
@@ -164,79 +171,49 @@ class Follower:
         tau reaches ``least``.
         """
         aim = tol if aim is None else min(aim, tol)
-        best, levels, n_iter, fall, share = Path(state, np.inf, 0, True), [], 0, _FALL, _CENTERED
+        best, levels, n_iter = Path(state, np.inf, 0, True), [], 0
+        smallest = max(1.001 * least, _SMALLEST_TAU * self.likelihood.weight)
         while True:
-            state, n_steps, is_bounded = self._center(state, max_iter - n_iter, share)
+            state, n_steps, is_bounded = self._center(state, max_iter - n_iter)
             n_iter += n_steps
+            found = self.gap(state)
             if not is_bounded:
-                return Path(state, self.gap(state), n_iter, False, tuple(levels))
-            cost = state.tau * max(state.entropy, 0.0)
-            smallest = max(1.001 * least, _SMALLEST_TAU * self.likelihood.weight)
-            is_last = n_iter >= max_iter or state.tau <= smallest
-            if cost <= 2.5 * tol or is_last:  # the entropy overestimates the gap two- to threefold
-                found = self.gap(state)
-                has_fallen = found < best.gap
-                if has_fallen:
-                    best = Path(state, found, n_iter, True)
-                if best.gap <= aim or n_iter >= max_iter:
-                    break
-                if found > max(aim, 2 * cost) and share > _ROUNDING:
-                    share *= 1e-3  # labels are few and soft: the ascent says little of the gap
-                    continue
-                if is_last or (best.gap <= tol and not has_fallen):
-                    break
-                if found > tol + 10 * cost:
-                    # Labels hardened before they were right: again from the level before.
-                    if fall > 0.9 or not levels:
-                        break
-                    fall, share = float(np.sqrt(fall)), _CENTERED
-                    state = self._predict(levels[-1], fall)
-                    continue
+                return Path(state, found, n_iter, False, tuple(levels))
             levels.append(state)
-            share = _CENTERED
-            fall = max(_FALL, min(0.5, 0.5 * aim / max(cost, 1e-300))) if fall <= 0.5 else fall
-            state = self._predict(state, max(fall, least / state.tau))
-        return Path(best.state, best.gap, n_iter, True, (*levels, state))
+            has_fallen = found < best.gap
+            if has_fallen:
+                best = Path(state, found, n_iter, True)
+            if best.gap <= aim or n_iter >= max_iter or state.tau <= smallest:
+                break
+            if best.gap <= tol and not has_fallen:
+                break
+            # Where labels harden the gap falls with the square of tau.
+            fall = float(np.clip(np.sqrt(0.3 * aim / found), _FALL, 1))
+            state = state.next_level(max(fall * state.tau, least))
+        return Path(best.state, best.gap, n_iter, True, tuple(levels))
 
     def _noise(self, state: State) -> float:
         return _ROUNDING * (abs(state.merit) + self.likelihood.weight)
 
-    def _center(self, state: State, most: int, share: float) -> tuple[State, int, bool]:
+    def _center(self, state: State, most: int) -> tuple[State, int, bool]:
         """Newton's method at one tau: the state, steps, and whether the likelihood is bounded."""
-        radius = 1.0
+        size = 1.0
         for n_steps in range(1, min(most, _MOST_STEPS) + 1):
             if not smallest_eigenvalue(state.point) > 2 * FLOOR:
                 return state, n_steps, False
-            system, noise = _System(self.likelihood, state), self._noise(state)
+            noise = self._noise(state)
+            direction, slope = _System(self.likelihood, state).solve(state.residual)
+            is_centered = slope <= max(_CENTERED * state.tau * max(state.entropy, 0.0), noise)
+            size = min(1.0, 3 * size)
             while True:
-                direction, slope = system.solve(state.residual, radius)
-                is_centered = slope <= max(share * state.tau * max(state.entropy, 0.0), noise)
-                trial = self.state(state.scores + direction, state.tau)
+                trial = self.state(state.scores + size * direction, state.tau, state.anchor)
                 gained = trial.merit - state.merit + noise
-                if gained >= _SUFFICIENT * slope:
+                if gained >= _SUFFICIENT * size * slope:
                     break
-                radius *= 0.3
-                if radius < _SHORTEST:
+                size *= 0.3
+                if size < _SHORTEST:
                     return state, n_steps, True
             state = trial
-            radius = 3 * radius if gained >= 0.3 * slope else radius
-            if is_centered:
+            if is_centered and size == 1:
                 return state, n_steps, True
         return state, min(most, _MOST_STEPS), True
-
-    def _predict(self, state: State, fall: float) -> State:
-        """Extrapolate the gradient, tau x scores, to a smaller tau.
-
-        On the path the likelihood rises as tau falls: a prediction that lowers it is shortened.
-        """
-        scores = state.scores - state.scores[-1]
-        ahead = _System(self.likelihood, state).solve(scores)[0]
-        slope = scores - state.tau * (ahead - ahead[-1])  # of the gradient by tau
-        for _ in range(8):
-            tau = fall * state.tau
-            predicted = self.state((state.tau * scores + (tau - state.tau) * slope) / tau, tau)
-            loss = state.value - predicted.value
-            if loss <= max(_TOO_FAR * state.tau * state.entropy, self._noise(state)):
-                break
-            fall = float(np.sqrt(fall))
-        return predicted

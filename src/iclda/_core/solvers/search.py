@@ -40,6 +40,7 @@ _DEEPEST = 0.03  # smallest factor of tau between two passes
 _AIM = 0.3  # share of the tolerance that the rows near boundaries are solved to
 _SURE = 0.9  # share of the tolerance at which the gap is measured
 _MOST_READS = 20
+_SIZES = (1.0, 0.3, 0.1, 0.03)  # shares of a step that are tried until the merit rises
 
 
 @dataclass(frozen=True)
@@ -157,7 +158,8 @@ def _in_coordinates_of(target: Problem, path: Path, source: Problem) -> Path:
     """A path with its scores in the coordinates of another problem; points are not changed."""
 
     def moved(state: State) -> State:
-        return replace(state, scores=_moved_scores(state.scores, source, target))
+        scores, anchor = (_moved_scores(a, source, target) for a in (state.scores, state.anchor))
+        return replace(state, scores=scores, anchor=anchor)
 
     return replace(path, state=moved(path.state), levels=tuple(map(moved, path.levels)))
 
@@ -284,17 +286,25 @@ def _follow_on_all_rows(reader: StreamedSet, sampled: Path, tol: float, max_iter
     likelihood = reader.problem.likelihood
     follower = Follower(likelihood, reader)
     begin = _softened(sampled, _SOFT_TAU * likelihood.weight)
-    state, best, n_iter = follower.state(begin.scores, begin.tau), None, 0
+    state, best, n_iter = follower.state(begin.scores, begin.tau, begin.anchor), None, 0
     for _ in range(_MOST_READS):
         local = Follower(likelihood, state.labeling.local_set())
-        deepest = _DEEPEST * state.tau
         path = local.follow(
-            local.state(state.scores, state.tau), tol=_AIM * tol, max_iter=max_iter, least=deepest
+            local.state(state.scores, state.tau, state.anchor),
+            tol=_AIM * tol,
+            max_iter=max_iter,
+            least=_DEEPEST * state.tau,
         )
         n_iter += path.n_iter
-        state = follower.state(path.state.scores, path.state.tau)
+        end = path.state
+        for size in _SIZES:
+            scores = state.scores + size * (end.scores - state.scores)
+            trial = follower.state(scores, end.tau, end.anchor)
+            if trial.merit >= replace(state, tau=end.tau, anchor=end.anchor).merit:
+                break
+        state = trial
         local = Follower(likelihood, state.labeling.local_set())
-        if state.tau * state.entropy <= 2.5 * tol and local.gap(state) <= _SURE * tol:
+        if local.gap(state) <= _SURE * tol:
             found = follower.gap(state)
             if best is None or found < best.gap:
                 best = Path(state, found, n_iter, True, (state,))
