@@ -15,6 +15,7 @@ from .types import AnyArray, Array
 # Largest difference of scores: labels are hard there, and exponentials not yet denormal (slow).
 _LARGEST_LEAD = 300.0
 HARD = 1e-12  # a share this near to 1 is a label
+_FAINT = 1e-3  # a row is near a class with this share, over that of all but the largest class
 _FEW = 6  # scores a row up to which BLAS is faster at rows x classes than at classes x rows
 ROUNDING = 16 * float(np.finfo(np.float64).eps)  # of a score, over the size of its terms
 
@@ -391,6 +392,55 @@ def near_boundary(shares: Array) -> AnyArray:
     if len(shares) == 1:
         return np.flatnonzero(shares[0] * (1 - shares[0]) > HARD)
     return np.flatnonzero(shares.max(axis=0) < 1 - HARD)
+
+
+def near_classes(shares: Any, xp: Any = np) -> tuple[Any, Any]:
+    """The largest class of rows with shares (K, n), and which classes (K, n) they are near to."""
+    rest = 1 - xp.max(shares, axis=0, keepdims=True)
+    return xp.argmax(shares, axis=0), shares >= _FAINT * rest
+
+
+def multiplicities(shares: Any, near: Any, xp: Any = np) -> Any:
+    """How many rows a row near a boundary stands for: see ``near`` of ``Rows.label_sums``."""
+    best, is_near = near_classes(shares, xp)
+    return xp.min(xp.where(is_near, xp.take(near, best, axis=0).T, xp.max(near)), axis=0)
+
+
+def near_rows(shares: Array, index: AnyArray, near: AnyArray) -> tuple[AnyArray, AnyArray]:
+    """Which of rows with these shares and indices to return as near a boundary; multiplicities."""
+    some = np.flatnonzero(index % near.min() == 0)
+    some = some[near_boundary(shares[:, some])]
+    if len(shares) == 1:
+        return some, np.full(len(some), near.min())
+    counts = multiplicities(shares[:, some], near)
+    is_taken = index[some] % counts == 0
+    return some[is_taken], counts[is_taken]
+
+
+def choose_near(shares: Array, n_all: int) -> AnyArray:
+    """The ``near`` for which about as many of all rows come back as a sample of them has.
+
+    ``shares`` (K, n), or (1, n) in the second of two, are those of the sample. Boundaries with few
+    rows keep all of them.
+    """
+    n_held = shares.shape[1]
+    shares = shares[:, near_boundary(shares)]
+    if len(shares) == 1:
+        shares = np.vstack([1 - shares, shares])
+    best, is_near = near_classes(shares)
+    counts = np.array([is_near[:, best == k].sum(axis=1) for k in range(len(shares))])
+    counts = (counts + counts.T) * (n_all / n_held)
+    most, left = np.inf, float(n_held)  # rows between any two classes; rows to be divided
+    between = np.sort(counts[np.triu_indices(len(counts), 1)])
+    for i, count in enumerate(between):
+        most = left / (len(between) - i)
+        if count > most:
+            break
+        left -= count
+    near = 2 ** np.ceil(np.log2(np.maximum(counts / most, 1))).astype(int)
+    np.fill_diagonal(near, 1)
+    np.fill_diagonal(near, near.max())
+    return near
 
 
 def scaled(sums: LabelSums, factor: float) -> LabelSums:

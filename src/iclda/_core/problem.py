@@ -48,11 +48,13 @@ class Rows(Protocol):
         frame: Frame,
         centers: Array | None = None,
         *,
-        near: int = 0,
+        near: AnyArray | None = None,
     ) -> LabelSums:
         """Class weights and sums under a rule; on request scatter about centers.
 
-        ``near`` n > 0: also rows near class boundaries, of every n-th row, with n times its weight.
+        ``near`` (K, K): also rows near class boundaries; of those between classes j and k every
+        n-th one, with n times its weight. n = near[j, k] is a power of two, on the diagonal the
+        largest one.
         """
         ...
 

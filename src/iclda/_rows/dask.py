@@ -36,7 +36,6 @@ from .._core.moments import Moments, no_moments
 from .._core.types import AnyArray, Array
 from .base import (
     BadColumnError,
-    Curvature,
     Request,
     WeightedRows,
     check_names,
@@ -453,11 +452,14 @@ class DaskRows(WeightedRows):
         return no_moments(self.n_features) if found is None else found
 
     def label_sums(
-        self, rule: Rule, frame: Frame, centers: Array | None = None, *, curvature: Curvature = 0
+        self,
+        rule: Rule,
+        frame: Frame,
+        centers: Array | None = None,
+        *,
+        near: AnyArray | None = None,
     ) -> LabelSums:
-        found: LabelSums | None = self._sums(
-            rule=rule, frame=frame, centers=centers, curvature=curvature
-        )
+        found: LabelSums | None = self._sums(rule=rule, frame=frame, centers=centers, near=near)
         return no_label_sums(rule.n_classes, self.n_features) if found is None else found
 
     def _sums(self, **arguments: Any) -> Any:

@@ -18,7 +18,6 @@ from .._core.labelsums import LabelSums, LinearRule, Rule, no_label_sums
 from .._core.moments import Moments, no_moments
 from .._core.types import AnyArray, Array
 from .base import (
-    Curvature,
     Request,
     Result,
     WeightedRows,
@@ -29,7 +28,6 @@ from .base import (
 from .device_sums import (
     DeviceBlock,
     Place,
-    boundary_scatter,
     from_parts,
     in_single,
     is_out_of_memory,
@@ -173,44 +171,54 @@ class ArrayRows(WeightedRows):
         return Moments(weight, mean, total[1:, 1:] - np.outer(total[0, 1:], mean))
 
     def label_sums(
-        self, rule: Rule, frame: Frame, centers: Array | None = None, *, curvature: Curvature = 0
+        self,
+        rule: Rule,
+        frame: Frame,
+        centers: Array | None = None,
+        *,
+        near: AnyArray | None = None,
     ) -> LabelSums:
         if self.n_rows == 0:
             return no_label_sums(rule.n_classes, self.n_features)
-        is_curved = bool(np.any(curvature))
         if isinstance(rule, LinearRule):
             rule = rule.tied_at_rounding()
-            if self._fused is not None and centers is None:
-                moments = self.moments(frame)
-                sums = self._fused.label_sums(rule, frame, moments, curvature=is_curved)
-                if sums is not None:
-                    return sums
-        if self.place.is_double:
-            found = self._label_sums(rule, frame, centers, curvature=is_curved)
-        else:
-            found = in_single(self._label_sums, rule, frame, centers, curvature=is_curved)
-        if not np.isfinite(found.sums).all():
-            self.check_finite()
-        return found
+        found = None
+        if self._fused is not None and centers is None and isinstance(rule, LinearRule):
+            found = self._fused.label_sums(rule, frame, self.moments(frame))
+        if found is None:
+            if self.place.is_double:
+                found = self._label_sums(rule, frame, centers)
+            else:
+                found = in_single(self._label_sums, rule, frame, centers)
+            if not np.isfinite(found.sums).all():
+                self.check_finite()
+        if near is None or not isinstance(rule, LinearRule):
+            return found
+        return replace(found, near=self._near(rule, frame, near))
 
-    def _label_sums(
-        self, rule: Rule, frame: Frame, centers: Array | None, *, curvature: bool
-    ) -> LabelSums:
+    def _near(self, rule: LinearRule, frame: Frame, near: AnyArray) -> tuple[Array, Array]:
+        used = frame if self.place.is_double else round_origin(frame)
+        offset = (used.origin - frame.origin) / frame.scale
+        moved, every, n_rows = rule.moved(offset), int(near.min()), self._X.shape[0]
+
+        def read() -> list[tuple[Array, Array]]:
+            step = every * self._block_rows
+            cuts = (slice(i, min(i + step, n_rows), every) for i in range(0, n_rows, step))
+            return [self._block(index, used).near_boundary(moved, near) for index in cuts]
+
+        rows, weights = map(np.concatenate, zip(*self._with_room(read), strict=True))
+        return rows + offset, weights
+
+    def _label_sums(self, rule: Rule, frame: Frame, centers: Array | None) -> LabelSums:
         def of_block(index: slice) -> list[Any]:
             block = self._block(index, frame)
             shares, log_sums = block.shares(rule)
             sums = block.class_sums(shares, log_sums)
-            if centers is not None:
-                sums.append(block.scatter_about(shares, centers))
-            return sums + (block.boundary_parts(shares) if curvature else [])
+            return sums if centers is None else [*sums, block.scatter_about(shares, centers)]
 
         counts, sums, log_sum, *more = self._add_up(of_block)
-        scatter = None if centers is None else more.pop(0)
-        bend = None
-        if curvature:
-            parts = [from_parts(*more[i : i + 3]) for i in range(0, len(more), 3)]
-            bend = boundary_scatter(parts, rule.n_classes)
-        found = LabelSums(counts[0], sums, float(log_sum[0, 0]), scatter, bend)
+        scatter = more[0] if more else None
+        found = LabelSums(counts[0], sums, float(log_sum[0, 0]), scatter)
         if self.place.is_double or not isinstance(rule, LinearRule):
             return found
         return replace(found, log_sum=found.log_sum + lost_to_rounding(rule, found))

@@ -9,21 +9,21 @@ import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace, device, is_jax_namespace
 
-from .._core.boundary import HARD, mapped_curvature
 from .._core.frame import Frame
 from .._core.labelsums import (
+    HARD,
     GivenLabels,
     LabelSums,
     LexicographicRule,
     LinearRule,
     Rule,
     lexicographic_shares,
+    multiplicities,
 )
 from .._core.types import AnyArray, Array
 
@@ -198,39 +198,32 @@ class DeviceBlock:
             total = total + self._product(weighted, deviations)
         return total
 
-    def boundary_parts(self, shares: Any) -> list[Any]:
-        """Sums of 1, u and u u' by the entries of diag g - g g', for each of ``pairs`` in turn."""
-        xp = self.place.xp
-        parts = []
-        for j, k in pairs(shares.shape[1]):
-            spread = shares[:, k] * (1 - shares[:, k] if j == k else shares[:, j])
-            rows, weights = self.rows, self._weigh(spread[:, None])
-            if not self.place.is_compiled:
-                # Few rows lie between any two classes: most add nothing but rounding.
-                near = xp.nonzero(spread > HARD)[0]
-                rows, weights = xp.take(rows, near, axis=0), xp.take(weights, near, axis=0)
-            parts += self._moments_by(rows, weights)
-        return parts
-
-
-def pairs(n_classes: int) -> list[tuple[int, int]]:
-    """Pairs of classes without the last one, whose share is the rest."""
-    return list(combinations_with_replacement(range(n_classes - 1), 2))
+    def near_boundary(self, rule: Rule, near: AnyArray) -> tuple[Array, Array]:
+        """Rows near class boundaries and their weights, in memory: see ``Rows.label_sums``."""
+        place, xp = self.place, self.place.xp
+        shares, every = self.shares(rule)[0].T, range(self.index.stop)[self.index]
+        counts = multiplicities(shares, place.put_as_is(near), xp)
+        index = place.put_as_is(np.asarray(every, dtype=near.dtype))
+        is_taken = (xp.max(shares, axis=0) < 1 - HARD) & (index % counts == 0)
+        if self.weights is not None:
+            is_taken = is_taken & (self.weights > 0)
+        if place.is_compiled:  # one shape for all numbers of rows up to a power of two
+            taken = np.flatnonzero(to_host(is_taken))
+            n_taken = len(taken)
+            taken = place.put_as_is(np.resize(taken, 1 << n_taken.bit_length() if n_taken else 0))
+        else:
+            taken = xp.nonzero(is_taken)[0]
+            n_taken = taken.shape[0]
+        weights = self._weigh(xp.astype(counts, place.dtype)[:, None])
+        rows, weights = (xp.take(a, taken, axis=0) for a in (self.rows, weights))
+        found = to_host(xp.concat([rows, weights], axis=1))[:n_taken].astype(np.float64)
+        return found[:, :-1], found[:, -1]
 
 
 def from_parts(weight: Array, sums: Array, squares: Array) -> Array:
     """(1 + d, 1 + d): sum of (1, u)(1, u)' from those of 1, u and u u'."""
     sums = sums.ravel()
     return np.block([[weight.reshape(1, 1), sums[None]], [sums[:, None], squares]])
-
-
-def boundary_scatter(parts: list[Array], n_classes: int) -> Array:
-    """(K - 1, 1 + d, K - 1, 1 + d), as that of ``_core.labelsums``, from a part for each pair."""
-    width = len(parts[0])
-    scatter = np.empty((n_classes - 1, width, n_classes - 1, width))
-    for (j, k), part in zip(pairs(n_classes), parts, strict=True):
-        scatter[k, :, j] = scatter[j, :, k] = part if j == k else -part
-    return scatter
 
 
 # Single precision.
@@ -246,8 +239,6 @@ def in_single(
     rule: Rule,
     frame: Frame,
     centers: Array | None,
-    *,
-    curvature: bool,
 ) -> LabelSums:
     """Label sums by a function that computes in single precision.
 
@@ -262,13 +253,8 @@ def in_single(
         first, second = rule.first.moved(offset), rule.second.moved(offset)
         rule = replace(rule, first=first, second=second)
     centers = None if centers is None else centers - offset
-    found = label_sums(rule, used, centers, curvature=curvature)
-    bend = found.curvature
-    return replace(
-        found,
-        sums=found.sums + found.counts[:, None] * offset,
-        curvature=None if bend is None else mapped_curvature(bend, offset, np.eye(len(offset))),
-    )
+    found = label_sums(rule, used, centers)
+    return replace(found, sums=found.sums + found.counts[:, None] * offset)
 
 
 def lost_to_rounding(rule: LinearRule, found: LabelSums) -> float:

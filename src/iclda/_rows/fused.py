@@ -22,12 +22,10 @@ from .._core.moments import Moments
 from .._core.types import Array
 from .base import Result
 from .device_sums import (
-    boundary_scatter,
     from_parts,
     in_single,
     is_out_of_memory,
     lost_to_rounding,
-    pairs,
 )
 from .passes import report_progress
 
@@ -143,31 +141,26 @@ class FusedPasses:
             return None
         return self._attempt(lambda: self._moments(frame, weight))
 
-    def label_sums(
-        self, rule: LinearRule, frame: Frame, moments: Moments, *, curvature: bool
-    ) -> LabelSums | None:
+    def label_sums(self, rule: LinearRule, frame: Frame, moments: Moments) -> LabelSums | None:
         """Label sums; ``moments`` are those of all rows in the frame."""
-        if not self._takes(rule, frame, curvature=curvature):
+        if not self._takes(rule, frame):
             return None
 
-        def label_sums(rule: LinearRule, used: Frame, *_: Any, curvature: bool) -> LabelSums:
+        def label_sums(rule: LinearRule, used: Frame, *_: Any) -> LabelSums:
             if rule.n_classes > 2:
-                return self._many_classes(rule, used, curvature=curvature)
+                return self._many_classes(rule, used)
             mean = moments.mean - (used.origin - frame.origin) / frame.scale
             total = moments.weight * np.concatenate([[1.0], mean])
-            return self._two_classes(rule, used, total, curvature=curvature)
+            return self._two_classes(rule, used, total)
 
-        return self._attempt(lambda: in_single(label_sums, rule, frame, None, curvature=curvature))
+        return self._attempt(lambda: in_single(label_sums, rule, frame, None))
 
-    def _takes(self, rule: LinearRule, frame: Frame, *, curvature: bool) -> bool:
+    def _takes(self, rule: LinearRule, frame: Frame) -> bool:
         if not np.isfinite(rule.intercept).all() or rule.n_classes > _MOST_CLASSES:
             return False
         if np.abs(np.log2(frame.scale)).max() > np.log2(_LARGEST_SCALE):
             return False
-        if curvature and not rule.is_soft:
-            return False
-        is_narrow = self._n_features <= _WIDEST_SQUARE
-        return is_narrow or (rule.n_classes == 2 and not curvature)
+        return self._n_features <= _WIDEST_SQUARE or rule.n_classes == 2
 
     def _attempt(self, read: Callable[[], Result]) -> Result | None:
         """The result of a pass; None, with a warning, if its kernel cannot be built or run."""
@@ -197,14 +190,11 @@ class FusedPasses:
         self._launch("moments", cut, *in_frame, sums, squares)
         return self._assembled(weight, _total(sums), _total(squares))
 
-    def _two_classes(
-        self, rule: LinearRule, frame: Frame, total: Array, *, curvature: bool
-    ) -> LabelSums:
+    def _two_classes(self, rule: LinearRule, frame: Frame, total: Array) -> LabelSums:
         """``total``: weight and sum of all rows, of which the second class gets the rest."""
         d = self._n_features
-        cut = cut_squares(d) if curvature else cut_rows(d, self._X)
-        sums = self._zeros(cut, 3 + 2 * cut.width)
-        squares = self._zeros(cut, cut.width, cut.width) if curvature else sums
+        cut = cut_rows(d, self._X)
+        sums = self._zeros(cut, 2 + cut.width)
         lead, intercept = rule.coef[:, 0] - rule.coef[:, 1], rule.intercept[0] - rule.intercept[1]
         single = float(np.float32(intercept))
         self._launch(
@@ -212,25 +202,19 @@ class FusedPasses:
             cut,
             *self._put(frame.origin, 1 / frame.scale, lead),
             sums,
-            squares,
             scalars=(single, rule.tie),
             IS_SOFT=rule.is_soft,
-            CURVATURE=curvature,
         )
-        count, log_sum, spread, *of_rows = _total(sums)
+        count, log_sum, *of_rows = _total(sums)
         first = np.array([count, *of_rows[:d]])
         second_rule = np.concatenate([rule.intercept[1:], rule.coef[:, 1]])
         # See lost_to_rounding: here it is the lead that was rounded.
         lost = np.concatenate([[intercept - single], lead - lead.astype(np.float32)])
         by_class = np.array([first, total - first])
-        bend = None
-        if curvature:
-            part = self._assembled(spread, np.array(of_rows[cut.width :]), _total(squares))
-            bend = boundary_scatter([part], 2)
         log_sum += second_rule @ total + lost @ first
-        return LabelSums(by_class[:, 0], by_class[:, 1:], float(log_sum), curvature=bend)
+        return LabelSums(by_class[:, 0], by_class[:, 1:], float(log_sum))
 
-    def _many_classes(self, rule: LinearRule, frame: Frame, *, curvature: bool) -> LabelSums:
+    def _many_classes(self, rule: LinearRule, frame: Frame) -> LabelSums:
         d, n_classes = rule.coef.shape
         padded = padded_to(n_classes)
         cut = cut_classes(d)
@@ -240,19 +224,7 @@ class FusedPasses:
         self._launch("many_classes", cut, *arrays, sums, counts, IS_SOFT=rule.is_soft, **settings)
         log_sum, *weights = _total(counts)[: 1 + n_classes]
         found = LabelSums(np.array(weights), _total(sums)[:n_classes, :d], float(log_sum))
-        found = replace(found, log_sum=found.log_sum + lost_to_rounding(rule, found))
-        if not curvature:
-            return found
-        parts = [self._spread(arrays, pair, settings) for pair in pairs(n_classes)]
-        return replace(found, curvature=boundary_scatter(parts, n_classes))
-
-    def _spread(self, arrays: list[Any], pair: tuple[int, int], settings: dict[str, int]) -> Array:
-        """(1 + d, 1 + d): scatter of (1, u) by the product of the shares of two classes."""
-        cut = cut_squares(self._n_features)
-        sums, squares = self._zeros(cut, 1 + cut.width), self._zeros(cut, cut.width, cut.width)
-        self._launch("spread_between", cut, *arrays, sums, squares, scalars=pair, **settings)
-        weight, *of_rows = _total(sums)
-        return self._assembled(weight, np.array(of_rows), _total(squares))
+        return replace(found, log_sum=found.log_sum + lost_to_rounding(rule, found))
 
     def _assembled(self, weight: float, sums: Array, squares: Array) -> Array:
         d = self._n_features

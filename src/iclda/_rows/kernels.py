@@ -91,8 +91,7 @@ def two_classes(
     ORIGIN,
     INVERSE,
     COEF,  # (d,): how far the first class is ahead
-    SUMS,  # (programs, 3 + 2 WIDTH) float64: count, log-sum-exp, spread; sums of u by the first two
-    SQUARES,  # (programs, WIDTH, WIDTH) float64, zeros: of u u' by spread
+    SUMS,  # (programs, 2 + WIDTH) float64: count, log-sum-exp, sum of u
     n_rows,
     n_chunks,
     intercept,
@@ -105,27 +104,18 @@ def two_classes(
     STAGES: tl.constexpr,
     HAS_WEIGHTS: tl.constexpr,
     IS_SOFT: tl.constexpr,
-    CURVATURE: tl.constexpr,
 ):
-    """Weight and sum of the rows of the first class; on request scatter by g (1 - g) too."""
+    """Weight and sum of the rows of the first class."""
     program = tl.program_id(0).to(tl.int64)
     cols, is_col, origin, inverse = _columns(ORIGIN, INVERSE, FEATURES, WIDTH)
     coef = tl.load(COEF + cols, mask=is_col, other=0.0)
     all_sums = tl.zeros((WIDTH,), tl.float64)
     all_counts = tl.zeros((TILE,), tl.float64)
     all_logs = tl.zeros((TILE,), tl.float64)
-    if CURVATURE:
-        into = SQUARES + program * (WIDTH * WIDTH) + cols[:, None] * WIDTH + cols[None, :]
-        all_spreads = tl.zeros((TILE,), tl.float64)
-        all_spread_sums = tl.zeros((WIDTH,), tl.float64)
     for chunk in range(program, n_chunks, tl.num_programs(0)):
         sums = tl.zeros((TILE, WIDTH), tl.float32)
         counts = tl.zeros((TILE,), tl.float32)
         logs = tl.zeros((TILE,), tl.float32)
-        if CURVATURE:
-            spreads = tl.zeros((TILE,), tl.float32)
-            spread_sums = tl.zeros((TILE, WIDTH), tl.float32)
-            squares = tl.zeros((WIDTH, WIDTH), tl.float32)
         for t in tl.range(0, TILES, num_stages=STAGES):
             start = (chunk * TILES + t) * TILE
             x, weight = _tile(X, WEIGHTS, start, n_rows, cols, is_col, STRIDE, TILE, HAS_WEIGHTS)
@@ -142,27 +132,13 @@ def two_classes(
             sums += u * share[:, None]
             counts += share
             logs += top * weight
-            if CURVATURE:
-                spread = behind * larger * larger * weight
-                root = tl.sqrt(spread)
-                spreads += spread
-                spread_sums += u * spread[:, None]
-                u *= root[:, None]  # one operand instead of two
-                squares += tl.dot(tl.trans(u), u, input_precision="ieee")
         all_sums += tl.sum(sums.to(tl.float64), axis=0)
         all_counts += counts.to(tl.float64)
         all_logs += logs.to(tl.float64)
-        if CURVATURE:
-            all_spreads += spreads.to(tl.float64)
-            all_spread_sums += tl.sum(spread_sums.to(tl.float64), axis=0)
-            tl.store(into, tl.load(into) + squares.to(tl.float64))
-    out = SUMS + program * (3 + 2 * WIDTH)
+    out = SUMS + program * (2 + WIDTH)
     tl.store(out, tl.sum(all_counts, axis=0))
     tl.store(out + 1, tl.sum(all_logs, axis=0))
-    tl.store(out + 3 + cols, all_sums)
-    if CURVATURE:
-        tl.store(out + 2, tl.sum(all_spreads, axis=0))
-        tl.store(out + 3 + WIDTH + cols, all_spread_sums)
+    tl.store(out + 2 + cols, all_sums)
 
 
 @triton.jit
@@ -239,61 +215,3 @@ def many_classes(
     out = COUNTS + program * (1 + PADDED)
     tl.store(out, tl.sum(all_logs, axis=0))
     tl.store(out + 1 + classes, all_counts)
-
-
-@triton.jit(do_not_specialize=["n_rows", "n_chunks", "one", "other"])
-def spread_between(
-    X,
-    WEIGHTS,
-    ORIGIN,
-    INVERSE,
-    COEF,  # (d, K)
-    INTERCEPT,  # (K,)
-    SUMS,  # (programs, 1 + WIDTH) float64: of 1 and u by spread
-    SQUARES,  # (programs, WIDTH, WIDTH) float64, zeros: of u u' by spread
-    n_rows,
-    n_chunks,
-    one,
-    other,
-    FEATURES: tl.constexpr,
-    STRIDE: tl.constexpr,
-    WIDTH: tl.constexpr,
-    CLASSES: tl.constexpr,
-    PADDED: tl.constexpr,
-    TILE: tl.constexpr,
-    TILES: tl.constexpr,
-    STAGES: tl.constexpr,
-    HAS_WEIGHTS: tl.constexpr,
-):
-    """Scatter of (1, u) by the product of the soft shares of two classes; of one by g (1 - g)."""
-    program = tl.program_id(0).to(tl.int64)
-    cols, is_col, origin, inverse = _columns(ORIGIN, INVERSE, FEATURES, WIDTH)
-    coef, intercept, classes = _rule(COEF, INTERCEPT, cols, is_col, CLASSES, PADDED)
-    into = SQUARES + program * (WIDTH * WIDTH) + cols[:, None] * WIDTH + cols[None, :]
-    all_spreads = tl.zeros((TILE,), tl.float64)
-    all_sums = tl.zeros((WIDTH,), tl.float64)
-    for chunk in range(program, n_chunks, tl.num_programs(0)):
-        spreads = tl.zeros((TILE,), tl.float32)
-        sums = tl.zeros((TILE, WIDTH), tl.float32)
-        squares = tl.zeros((WIDTH, WIDTH), tl.float32)
-        for t in tl.range(0, TILES, num_stages=STAGES):
-            start = (chunk * TILES + t) * TILE
-            x, weight = _tile(X, WEIGHTS, start, n_rows, cols, is_col, STRIDE, TILE, HAS_WEIGHTS)
-            u = (x.to(tl.float32) - origin[None, :]) * inverse[None, :]
-            scores = tl.dot(u, coef, input_precision="ieee") + intercept[None, :]
-            shares, _ = _softmax(scores, tl.max(scores, axis=1))
-            share = tl.sum(tl.where((classes == one)[None, :], shares, 0.0), axis=1)
-            # one == other: the class against all others.
-            is_rest = (classes == other) != (one == other)
-            rest = tl.sum(tl.where(is_rest[None, :], shares, 0.0), axis=1)
-            spread = share * rest * weight
-            spreads += spread
-            sums += u * spread[:, None]
-            u *= tl.sqrt(spread)[:, None]
-            squares += tl.dot(tl.trans(u), u, input_precision="ieee")
-        all_spreads += spreads.to(tl.float64)
-        all_sums += tl.sum(sums.to(tl.float64), axis=0)
-        tl.store(into, tl.load(into) + squares.to(tl.float64))
-    out = SUMS + program * (1 + WIDTH)
-    tl.store(out, tl.sum(all_spreads, axis=0))
-    tl.store(out + 1 + cols, all_sums)

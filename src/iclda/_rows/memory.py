@@ -27,7 +27,7 @@ from .._core.labelsums import (
     Rule,
     Tally,
     fold,
-    near_boundary,
+    near_rows,
     no_label_sums,
     scaled,
     unfolded,
@@ -170,7 +170,12 @@ class BlockRows(WeightedRows):
         return self._add_up(of_blocks) or no_moments(self.n_features)
 
     def label_sums(
-        self, rule: Rule, frame: Frame, centers: Array | None = None, *, near: int = 0
+        self,
+        rule: Rule,
+        frame: Frame,
+        centers: Array | None = None,
+        *,
+        near: AnyArray | None = None,
     ) -> LabelSums:
         # One read a pass: fold the frame into the rule rather than shift and scale every row.
         # Labels come from the folded rule whenever there is one: ties must fall the same way with
@@ -187,15 +192,17 @@ class BlockRows(WeightedRows):
             for rows, weights, index in blocks:
                 used = rows if sums_raw else frame.apply(rows)
                 shares = tally.add(rows if is_folded else used, used, weights, index)
-                if near:
-                    close = _close_rows(shares, index, near)
-                    counts = np.ones(len(close)) if weights is None else weights[close]
-                    found.append((used[close], near * counts))
+                if near is not None:
+                    if isinstance(index, slice):
+                        index = np.arange(index.start, index.stop)
+                    close, counts = near_rows(shares, index, near)
+                    each = counts if weights is None else counts * weights[close]
+                    found.append((used[close], each.astype(np.float64)))
             sums = tally.sums()
-            if not near:
+            if near is None:
                 return sums
-            gathered, weights_near = map(np.concatenate, zip(*found, strict=True))
-            return replace(sums, near=(gathered, weights_near))
+            gathered, each = map(np.concatenate, zip(*found, strict=True))
+            return replace(sums, near=(gathered, each))
 
         total = self._add_up(of_blocks, is_compiled=kind is not Tally)
         if total is None:
@@ -296,7 +303,12 @@ class ChainedRows:
         return sum(found, no_moments(self.n_features)).scaled(self._factor)
 
     def label_sums(
-        self, rule: Rule, frame: Frame, centers: Array | None = None, *, near: int = 0
+        self,
+        rule: Rule,
+        frame: Frame,
+        centers: Array | None = None,
+        *,
+        near: AnyArray | None = None,
     ) -> LabelSums:
         found = self._pass(lambda part: part.label_sums(rule, frame, centers, near=near))
         return scaled(sum(found, no_label_sums(rule.n_classes, self.n_features)), self._factor)
@@ -333,15 +345,6 @@ class ChainedRows:
         with report_as(PartOfPass(None)):
             shares = [part.responsibilities(rule, frame) for part in self._parts]
         return np.concatenate(shares) if shares else np.zeros((0, rule.n_classes))
-
-
-def _close_rows(shares: Array, index: slice | AnyArray, every: int) -> AnyArray:
-    """Which rows of a block are near a boundary, of every n-th of all rows, whatever the blocks."""
-    if isinstance(index, slice):
-        some = np.arange(-index.start % every, index.stop - index.start, every)
-    else:
-        some = np.flatnonzero(index % every == 0)
-    return np.asarray(some[near_boundary(shares[:, some])])
 
 
 def rows_per_block(n_features: int) -> int:

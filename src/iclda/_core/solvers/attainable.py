@@ -16,6 +16,7 @@ import numpy as np
 from ..labelsums import (
     ROUNDING,
     LabelSums,
+    choose_near,
     label,
     near_boundary,
     second_of_two,
@@ -240,19 +241,15 @@ class StreamedSet:
 
     def label(self, scores: Array) -> Labeling:
         assert self.held is not None
-        n_held, n_all = len(self.held.z), self.problem.unlabeled.n_rows
-        n_near = len(near_boundary(self.held.shares(scores)))
-        # Every n-th row near a boundary, so that about as many come back as are held.
-        surplus = n_all / n_held * max(n_near, 1) / n_held
-        every = 2 ** max(0, int(np.ceil(np.log2(surplus))))
-        sums = self._read(scores, is_soft=True, near=every)
+        near = choose_near(self.held.shares(scores), self.problem.unlabeled.n_rows)
+        sums = self._read(scores, is_soft=True, near=near)
         point, weight = self.problem.point_of(sums.counts, sums.sums), self.problem.moments.weight
         assert sums.near is not None
         rows, weights = sums.near
         z = np.ones((len(rows), scores.shape[1]))
         z[:, 1:] = self.problem.whitening.points(rows)
-        near = InMemorySet(z, weights / weight, self.labeled_point)
-        return Labeling(point, sums.log_sum / weight, z, near.weights, near.shares(scores))
+        held = InMemorySet(z, weights / weight, self.labeled_point)
+        return Labeling(point, sums.log_sum / weight, z, held.weights, held.shares(scores))
 
     def soft_point(self, scores: Array) -> tuple[Array, float]:
         sums = self._read(scores, is_soft=True)
@@ -266,7 +263,7 @@ class StreamedSet:
     def support(self, direction: Array) -> float:
         return self._read(direction, is_soft=False).log_sum / self.problem.moments.weight
 
-    def _read(self, scores: Array, *, is_soft: bool, near: int = 0) -> LabelSums:
+    def _read(self, scores: Array, *, is_soft: bool, near: AnyArray | None = None) -> LabelSums:
         self.n_passes += 1
         rule = self.problem.rule_of(scores, is_soft=is_soft)
         return self.problem.unlabeled.label_sums(rule, self.problem.frame, near=near)

@@ -1,15 +1,18 @@
 """Path following: maximize likelihood - tau x divergence of the labels, level by level.
 
 Rows are labeled by softmax(scores' (1, z)). A level maximizes L - tau KL, with KL the
-Kullback-Leibler divergence from the labels of the level before (their scores are the anchor; at
-first 0, when -KL is the entropy up to a constant). This is the proximal point method: at the maximum
-tau (scores - anchor) is the gradient of L. Boundaries harden as the sum of 1 / tau over the
-levels, and where classes tie the gradient falls by a factor tau / (tau + |H J|) a level, even if
-tau is kept. A Newton step solves (tau - H J) step = gradient - tau (scores - anchor), H the Hessian of the
-likelihood and J the derivative of the point by the scores; the first step of a level predicts its
-end. The operator is self-adjoint in the inner product of J: conjugate gradients in that
-product, stopped at a radius or where curvature is negative (Steihaug), need products with J and H
-only. Where unknowns are few the same system is solved by a factor.
+Kullback-Leibler divergence of the labels from those of the level before, whose scores are the
+anchor; at first it is 0, and -KL is the entropy up to a constant. This is the proximal point
+method: at the maximum tau (scores - anchor) is the gradient of L. Boundaries harden as the sum of
+1 / tau over the levels, and where classes tie the gradient falls by a factor tau / (tau + |H J|) a
+level, even if tau is kept.
+
+A Newton step solves (tau - H J) step = gradient - tau (scores - anchor), with H the Hessian of L
+and J the derivative of the point by the scores. The operator is self-adjoint in the inner product
+of J: conjugate gradients in that product, stopped at a radius or where curvature is negative
+(Steihaug), need products with J and H only. Where unknowns are few the same system is solved by a
+factor. The first step of a level starts at the anchor, and predicts the end of the level: along
+boundaries that harden J times the gradient is almost 0, so that it adds gradient / tau.
 """
 
 from __future__ import annotations
@@ -171,7 +174,8 @@ class Follower:
         tau reaches ``least``.
         """
         aim = tol if aim is None else min(aim, tol)
-        best, levels, n_iter = Path(state, np.inf, 0, True), [], 0
+        best, n_iter = Path(state, np.inf, 0, True), 0
+        levels: list[State] = []
         smallest = max(1.001 * least, _SMALLEST_TAU * self.likelihood.weight)
         while True:
             state, n_steps, is_bounded = self._center(state, max_iter - n_iter)
