@@ -394,53 +394,76 @@ def near_boundary(shares: Array) -> AnyArray:
     return np.flatnonzero(shares.max(axis=0) < 1 - HARD)
 
 
-def near_classes(shares: Any, xp: Any = np) -> tuple[Any, Any]:
+@dataclass(frozen=True)
+class Near:
+    """Which rows near class boundaries to return: those that scores / softening do not label hard.
+
+    Of rows between classes j and k every n-th one is returned, with n times its weight. n =
+    every[j, k] is a power of two, on the diagonal the largest one.
+    """
+
+    every: AnyArray  # (K, K)
+    softening: float = 1.0
+
+    @property
+    def smallest(self) -> int:
+        return int(self.every.min())
+
+    def softened(self, rule: LinearRule) -> LinearRule:
+        coef, intercept = rule.coef / self.softening, rule.intercept / self.softening
+        return LinearRule(coef, intercept, is_soft=True)
+
+    def rows(self, shares: Array, index: AnyArray) -> tuple[AnyArray, AnyArray]:
+        """Which of rows with these shares and indices to return, and their multiplicities."""
+        some = np.flatnonzero(index % self.smallest == 0)
+        some = some[near_boundary(shares[:, some])]
+        if len(shares) == 1:
+            return some, np.full(len(some), self.smallest)
+        counts = multiplicities(shares[:, some], self.every)
+        is_taken = index[some] % counts == 0
+        return some[is_taken], counts[is_taken]
+
+
+def _near_classes(shares: Any, xp: Any = np) -> tuple[Any, Any]:
     """The largest class of rows with shares (K, n), and which classes (K, n) they are near to."""
     rest = 1 - xp.max(shares, axis=0, keepdims=True)
     return xp.argmax(shares, axis=0), shares >= _FAINT * rest
 
 
-def multiplicities(shares: Any, near: Any, xp: Any = np) -> Any:
-    """How many rows a row near a boundary stands for: see ``near`` of ``Rows.label_sums``."""
-    best, is_near = near_classes(shares, xp)
-    return xp.min(xp.where(is_near, xp.take(near, best, axis=0).T, xp.max(near)), axis=0)
+def multiplicities(shares: Any, every: Any, xp: Any = np) -> Any:
+    """How many rows one near a boundary stands for; ``every`` as in ``Near``."""
+    best, is_near = _near_classes(shares, xp)
+    return xp.min(xp.where(is_near, xp.take(every, best, axis=0).T, xp.max(every)), axis=0)
 
 
-def near_rows(shares: Array, index: AnyArray, near: AnyArray) -> tuple[AnyArray, AnyArray]:
-    """Which of rows with these shares and indices to return as near a boundary; multiplicities."""
-    some = np.flatnonzero(index % near.min() == 0)
-    some = some[near_boundary(shares[:, some])]
-    if len(shares) == 1:
-        return some, np.full(len(some), near.min())
-    counts = multiplicities(shares[:, some], near)
-    is_taken = index[some] % counts == 0
-    return some[is_taken], counts[is_taken]
+def choose_near(scores: Array, n_all: int, least: int) -> Near:
+    """Which of all rows to return, given the scores (K, n) of a sample of them.
 
-
-def choose_near(shares: Array, n_all: int) -> AnyArray:
-    """The ``near`` for which about as many of all rows come back as a sample of them has.
-
-    ``shares`` (K, n), or (1, n) in the second of two, are those of the sample. Boundaries with few
+    About ``least`` rows or more, if there are, and no more than in the sample. Boundaries with few
     rows keep all of them.
     """
-    n_held = shares.shape[1]
-    shares = shares[:, near_boundary(shares)]
-    if len(shares) == 1:
-        shares = np.vstack([1 - shares, shares])
-    best, is_near = near_classes(shares)
-    counts = np.array([is_near[:, best == k].sum(axis=1) for k in range(len(shares))])
-    counts = (counts + counts.T) * (n_all / n_held)
+    n_classes, n_held = scores.shape
+    share = n_all / n_held
+    shares, softening = soften(scores), 1.0
+    if len(near_boundary(shares)) * share < least:
+        leads = np.ptp(np.partition(scores, -2, axis=0)[-2:], axis=0)
+        lead = np.partition(leads, kth := min(n_held - 1, int(least / share)))[kth]
+        softening = max(1.0, float(lead) / -np.log(HARD))
+        shares = soften(scores / softening)
+    best, is_near = _near_classes(shares[:, near_boundary(shares)])
+    counts = share * np.array([is_near[:, best == k].sum(axis=1) for k in range(n_classes)])
+    counts = counts + counts.T
     most, left = np.inf, float(n_held)  # rows between any two classes; rows to be divided
-    between = np.sort(counts[np.triu_indices(len(counts), 1)])
+    between = np.sort(counts[np.triu_indices(n_classes, 1)])
     for i, count in enumerate(between):
         most = left / (len(between) - i)
         if count > most:
             break
         left -= count
-    near = 2 ** np.ceil(np.log2(np.maximum(counts / most, 1))).astype(int)
-    np.fill_diagonal(near, 1)
-    np.fill_diagonal(near, near.max())
-    return near
+    every = 2 ** np.ceil(np.log2(np.maximum(counts / most, 1))).astype(int)
+    np.fill_diagonal(every, 1)
+    np.fill_diagonal(every, every.max())
+    return Near(every, softening)
 
 
 def scaled(sums: LabelSums, factor: float) -> LabelSums:

@@ -13,7 +13,7 @@ import numpy as np
 
 from .frame import Frame, mean_variance_in_frame
 from .gaussian import Gaussians, gaussians
-from .labelsums import ROUNDING, GivenLabels, LabelSums, LinearRule, Rule, within_scatter
+from .labelsums import ROUNDING, GivenLabels, LabelSums, LinearRule, Near, Rule, within_scatter
 from .likelihood import LabeledLikelihood, PreciseMeans, precise_means, smallest_eigenvalue
 from .moments import Moments
 from .types import AnyArray, Array
@@ -48,13 +48,11 @@ class Rows(Protocol):
         frame: Frame,
         centers: Array | None = None,
         *,
-        near: AnyArray | None = None,
+        near: Near | None = None,
     ) -> LabelSums:
         """Class weights and sums under a rule; on request scatter about centers.
 
-        ``near`` (K, K): also rows near class boundaries; of those between classes j and k every
-        n-th one, with n times its weight. n = near[j, k] is a power of two, on the diagonal the
-        largest one.
+        With ``near`` also rows near class boundaries, for a linear rule.
         """
         ...
 

@@ -31,7 +31,7 @@ except ImportError as error:
     ) from error
 
 from .._core.frame import Frame
-from .._core.labelsums import LabelSums, Rule, no_label_sums
+from .._core.labelsums import LabelSums, Near, Rule, no_label_sums
 from .._core.moments import Moments, no_moments
 from .._core.types import AnyArray, Array
 from .base import (
@@ -457,7 +457,7 @@ class DaskRows(WeightedRows):
         frame: Frame,
         centers: Array | None = None,
         *,
-        near: AnyArray | None = None,
+        near: Near | None = None,
     ) -> LabelSums:
         found: LabelSums | None = self._sums(rule=rule, frame=frame, centers=centers, near=near)
         return no_label_sums(rule.n_classes, self.n_features) if found is None else found

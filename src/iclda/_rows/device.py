@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .._core.frame import Frame
-from .._core.labelsums import LabelSums, LinearRule, Rule, no_label_sums
+from .._core.labelsums import LabelSums, LinearRule, Near, Rule, no_label_sums
 from .._core.moments import Moments, no_moments
 from .._core.types import AnyArray, Array
 from .base import (
@@ -176,7 +176,7 @@ class ArrayRows(WeightedRows):
         frame: Frame,
         centers: Array | None = None,
         *,
-        near: AnyArray | None = None,
+        near: Near | None = None,
     ) -> LabelSums:
         if self.n_rows == 0:
             return no_label_sums(rule.n_classes, self.n_features)
@@ -196,15 +196,15 @@ class ArrayRows(WeightedRows):
             return found
         return replace(found, near=self._near(rule, frame, near))
 
-    def _near(self, rule: LinearRule, frame: Frame, near: AnyArray) -> tuple[Array, Array]:
+    def _near(self, rule: LinearRule, frame: Frame, near: Near) -> tuple[Array, Array]:
         used = frame if self.place.is_double else round_origin(frame)
         offset = (used.origin - frame.origin) / frame.scale
-        moved, every, n_rows = rule.moved(offset), int(near.min()), self._X.shape[0]
+        moved, every, n_rows = near.softened(rule.moved(offset)), near.smallest, self._X.shape[0]
 
         def read() -> list[tuple[Array, Array]]:
             step = every * self._block_rows
             cuts = (slice(i, min(i + step, n_rows), every) for i in range(0, n_rows, step))
-            return [self._block(index, used).near_boundary(moved, near) for index in cuts]
+            return [self._block(index, used).near_boundary(moved, near.every) for index in cuts]
 
         rows, weights = map(np.concatenate, zip(*self._with_room(read), strict=True))
         return rows + offset, weights

@@ -198,12 +198,12 @@ class DeviceBlock:
             total = total + self._product(weighted, deviations)
         return total
 
-    def near_boundary(self, rule: Rule, near: AnyArray) -> tuple[Array, Array]:
-        """Rows near class boundaries and their weights, in memory: see ``Rows.label_sums``."""
+    def near_boundary(self, rule: LinearRule, every: AnyArray) -> tuple[Array, Array]:
+        """Rows near class boundaries and their weights, in memory: see ``Near``."""
         place, xp = self.place, self.place.xp
-        shares, every = self.shares(rule)[0].T, range(self.index.stop)[self.index]
-        counts = multiplicities(shares, place.put_as_is(near), xp)
-        index = place.put_as_is(np.asarray(every, dtype=near.dtype))
+        shares = self.shares(rule)[0].T
+        counts = multiplicities(shares, place.put_as_is(every), xp)
+        index = place.put_as_is(np.arange(self.index.stop, dtype=every.dtype)[self.index])
         is_taken = (xp.max(shares, axis=0) < 1 - HARD) & (index % counts == 0)
         if self.weights is not None:
             is_taken = is_taken & (self.weights > 0)

@@ -24,10 +24,10 @@ from .._core.labelsums import (
     AllButFirst,
     LabelSums,
     LinearRule,
+    Near,
     Rule,
     Tally,
     fold,
-    near_rows,
     no_label_sums,
     scaled,
     unfolded,
@@ -175,7 +175,7 @@ class BlockRows(WeightedRows):
         frame: Frame,
         centers: Array | None = None,
         *,
-        near: AnyArray | None = None,
+        near: Near | None = None,
     ) -> LabelSums:
         # One read a pass: fold the frame into the rule rather than shift and scale every row.
         # Labels come from the folded rule whenever there is one: ties must fall the same way with
@@ -184,6 +184,9 @@ class BlockRows(WeightedRows):
         sums_raw = is_folded and centers is None
         if sums_raw and isinstance(folded, LinearRule):
             folded = folded.knowing(self._total)
+        wider = None
+        if near is not None and near.softening > 1 and isinstance(rule, LinearRule):
+            wider = fold(near.softened(rule), frame)[0]
         used_rule, kind = self._tally_of(folded)
 
         def of_blocks(blocks: Iterable[Block]) -> LabelSums:
@@ -195,7 +198,9 @@ class BlockRows(WeightedRows):
                 if near is not None:
                     if isinstance(index, slice):
                         index = np.arange(index.start, index.stop)
-                    close, counts = near_rows(shares, index, near)
+                    if wider is not None:
+                        shares = wider.shares(rows if is_folded else used, index)[0]
+                    close, counts = near.rows(shares, index)
                     each = counts if weights is None else counts * weights[close]
                     found.append((used[close], each.astype(np.float64)))
             sums = tally.sums()
@@ -308,7 +313,7 @@ class ChainedRows:
         frame: Frame,
         centers: Array | None = None,
         *,
-        near: AnyArray | None = None,
+        near: Near | None = None,
     ) -> LabelSums:
         found = self._pass(lambda part: part.label_sums(rule, frame, centers, near=near))
         return scaled(sum(found, no_label_sums(rule.n_classes, self.n_features)), self._factor)

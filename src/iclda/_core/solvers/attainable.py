@@ -16,6 +16,7 @@ import numpy as np
 from ..labelsums import (
     ROUNDING,
     LabelSums,
+    Near,
     choose_near,
     label,
     near_boundary,
@@ -27,6 +28,7 @@ from ..problem import Problem
 from ..types import AnyArray, Array
 
 AT_ONCE = 4096  # rows of a sample that are whitened at once
+_ENOUGH = 10  # rows for each unknown that a pass over all rows returns
 _GATHERED = 0.6  # share of rows near a boundary below which they are copied
 
 
@@ -72,8 +74,8 @@ class Labeling:
         return np.asarray(change @ z)
 
     def local_set(self) -> InMemorySet:
-        """The set of the rows near a boundary, all others labeled as they are."""
-        z, weights, shares = self.near
+        """The set of the rows held, all others labeled as they are."""
+        z, weights, shares = self._all
         sums = (shares * weights) @ z
         if len(shares) == 1:
             sums = np.vstack([weights @ z - sums[0], sums])
@@ -241,7 +243,8 @@ class StreamedSet:
 
     def label(self, scores: Array) -> Labeling:
         assert self.held is not None
-        near = choose_near(self.held.shares(scores), self.problem.unlabeled.n_rows)
+        least = _ENOUGH * scores[:-1].size
+        near = choose_near(scores @ self.held.z.T, self.problem.unlabeled.n_rows, least)
         sums = self._read(scores, is_soft=True, near=near)
         point, weight = self.problem.point_of(sums.counts, sums.sums), self.problem.moments.weight
         assert sums.near is not None
@@ -263,7 +266,7 @@ class StreamedSet:
     def support(self, direction: Array) -> float:
         return self._read(direction, is_soft=False).log_sum / self.problem.moments.weight
 
-    def _read(self, scores: Array, *, is_soft: bool, near: AnyArray | None = None) -> LabelSums:
+    def _read(self, scores: Array, *, is_soft: bool, near: Near | None = None) -> LabelSums:
         self.n_passes += 1
         rule = self.problem.rule_of(scores, is_soft=is_soft)
         return self.problem.unlabeled.label_sums(rule, self.problem.frame, near=near)

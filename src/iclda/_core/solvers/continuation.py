@@ -118,9 +118,9 @@ class _System:
         x, square, slope = np.zeros_like(right), 0.0, 0.0
         residual, curved = right, self._curvature(right)
         rho = float((residual * curved).sum())
-        direction, moved, least = residual, curved, _ACCURACY**2 * rho
+        direction, moved, first = residual, curved, rho
         for _ in range(_MOST_PRODUCTS):
-            if not rho > max(least, 0.0):
+            if rho <= _ACCURACY**2 * min(first, self._tau**2 * square):
                 break
             image = self._tau * direction - self._bend(moved)
             bend, length = float((moved * image).sum()), float((direction * moved).sum())
@@ -132,13 +132,14 @@ class _System:
             x = x + size * direction
             square += size * (2 * along + size * length)
             slope += size * float((right * moved).sum())
-            residual = residual - size * image
             if is_last:
-                break
+                return x, slope
+            residual = residual - size * image
             curved = self._curvature(residual)
             last, rho = rho, float((residual * curved).sum())
             direction, moved = residual + rho / last * direction, curved + rho / last * moved
-        return x, slope
+        # What is left lies where J is almost 0, and the operator is tau.
+        return x + residual / self._tau, slope + float((right * curved).sum()) / self._tau
 
 
 @dataclass(frozen=True)
