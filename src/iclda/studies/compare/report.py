@@ -11,8 +11,9 @@ import numpy as np
 from ..._core.types import Array
 from ..._messages import plural
 from ..._statistics import ReliabilityCurve
+from ...methods import FAINT
 from ...plots import ComparisonDisplay, LearningCurveDisplay, ReliabilityDisplay
-from ..drawing import FAINT, new_figure, require, styled, to_inline_svg
+from ..drawing import new_figure, require, styled, to_inline_svg
 from ..measures import COMPARED, EDGES, ERROR, LOSS
 from ..page import NOTHING, Finding, duration, fill, p_text
 from .cell_fits import pooled_bins

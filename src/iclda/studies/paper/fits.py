@@ -26,7 +26,7 @@ from ..._rows.memory import MemoryRows
 from ...datasets import make_gaussians, make_violated_gaussians
 from ...methods import known_method
 from ..engine import rng_of
-from ..measures import Predictions, evaluate, paper_measures
+from ..measures import Predictions, compute_measures, paper_measures
 from ..store import Cell, FitResult
 from .published import CURVES, GAUSSIAN, N_FOLDS, ORACLE, TABLES, VIOLATED
 
@@ -300,7 +300,7 @@ def _run_fit(
     try:
         model = fit_method(method, rows)
         predictions = _predict(model, data.X[split.test], data.codes[split.test], rows)
-        values = evaluate(predictions, paper_measures())
+        values = compute_measures(predictions, paper_measures())
     except Exception:  # a failed fit is a row with its traceback: never a zero, never a crash
         failure = traceback.format_exc()
     return FitResult(

@@ -166,7 +166,9 @@ def run_study(study: Study, advance: Advance = lambda *_: None) -> None:
     store = Store(study.out / STORE, kind=KIND)
     try:
         hashes = {name: data.sha256 for name, data in loaded.items()}
-        store.agree(format=FORMAT, seed=study.seed, iclda=versions()["iclda"], data=hashes)
+        store.agree(
+            kind=KIND, format=FORMAT, seed=study.seed, iclda=versions()["iclda"], data=hashes
+        )
         _note_run(store, study, loaded)
         sets = {
             name: CodedSet(data.X, np.unique(data.y, return_inverse=True)[1])

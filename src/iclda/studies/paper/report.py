@@ -13,7 +13,13 @@ from ..drawing import COLORS, save, to_inline_svg
 from ..measures import arrow, paper_measures
 from ..page import duration, fill, p_text
 from ..store import STORE, FitResult, Store, differs
-from .curves import CurvePoint, compare_with_published, curve_points, draw_curves, write_curves
+from .curves import (
+    ReproducedPoint,
+    compare_with_published,
+    draw_curves,
+    summarize_curves,
+    write_curves,
+)
 from .plan import KIND, StoredSettings
 from .published import (
     BASELINE,
@@ -77,7 +83,7 @@ def draw_everything(out: Path) -> dict[str, Any]:
     finally:
         store.close()
     results, panels = [*table_results, *curve_results], toy_panels(settings.seed)
-    cells, points = summarize_tables(table_results), curve_points(curve_results)
+    cells, points = summarize_tables(table_results), summarize_curves(curve_results)
     write_tables(out, table_results, dataset_facts(table_results, settings))
     write_curves(out, points)
     write_figures(out, cells, points, panels)
@@ -150,7 +156,7 @@ def _notes(results: Sequence[FitResult], settings: StoredSettings) -> list[str]:
 def write_figures(
     out: Path,
     cells: Sequence[TableCell] = (),
-    points: Sequence[CurvePoint] = (),
+    points: Sequence[ReproducedPoint] = (),
     toy: Sequence[ToyPanel] = (),
 ) -> list[Path]:
     """Every figure there is something to draw for, under ``out``/figures; the paths written."""
@@ -176,7 +182,7 @@ def render_report(
 ) -> str:
     """The page as text. Every name and message in it is escaped."""
     settings = settings or StoredSettings()
-    cells, points, gaps = summarize_tables(results), curve_points(results), find_gaps(results)
+    cells, points, gaps = summarize_tables(results), summarize_curves(results), find_gaps(results)
     differences = compare_with_published(points)
     comparisons = {m: compare_with_baseline(results, m) for m in table_measures()}
     failed = [result for result in results if result.failure is not None]
@@ -240,7 +246,7 @@ def _place(r: FitResult) -> str:
 def _summary(
     results: Sequence[FitResult],
     cells: Sequence[TableCell],
-    points: Sequence[CurvePoint],
+    points: Sequence[ReproducedPoint],
     toy: Sequence[ToyPanel],
     settings: StoredSettings,
 ) -> str:
@@ -270,7 +276,7 @@ def _toy_view(panels: Sequence[ToyPanel]) -> list[dict[str, Any]]:
     ]
 
 
-def _curve_figures(dataset: str, points: Sequence[CurvePoint]) -> list[Any]:
+def _curve_figures(dataset: str, points: Sequence[ReproducedPoint]) -> list[Any]:
     measures = {p.measure for p in points if p.dataset == dataset}.intersection(table_measures())
     return [
         to_inline_svg(

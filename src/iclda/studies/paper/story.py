@@ -193,16 +193,11 @@ def _verdicts(comparisons: Sequence[PairedComparison]) -> str:
     return f"Paired by split and corrected, it is {losses}, and significantly better on {gains}."
 
 
-def compared_cells(cells: Iterable[TableCell]) -> list[tuple[float, TableCell]]:
-    """Cells with a published counterpart, the largest difference first."""
-    compared = [(cell.z, cell) for cell in cells if cell.z is not None]
-    return sorted(compared, key=lambda pair: -abs(pair[0]))
-
-
 def _agreement_finding(cells: Sequence[TableCell]) -> Finding | None:
-    compared = compared_cells(cells)
-    if not compared:
+    known = [(cell.z, cell) for cell in cells if cell.z is not None]
+    if not known:
         return None
+    compared = sorted(known, key=lambda pair: -abs(pair[0]))
     inside = sum(abs(z) <= AGREES for z, _ in compared)
     extremes = "; ".join(
         f"{cell.dataset} {cell.method} {heading(cell.measure)} {signed(z)}"

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..._statistics import corrected_t_test, holm
-from ..drawing import FAINT, INK, color_of, new_figure, styled
+from ...methods import FAINT, INK
+from ...plots._look import color_of
+from ..drawing import new_figure, styled
 from ..measures import paper_measures, repeat_values, verdict
 from ..page import NOTHING, Entry, TextTable, attributes_csv, csv_text, to_latex, to_markdown
 from ..store import FitResult
