@@ -42,15 +42,14 @@ from .story import (
     underline_sentence,
 )
 from .tables import (
-    DatasetFacts,
     PairedComparison,
     TableCell,
+    arrange,
     compare_with_baseline,
     dataset_table,
     draw_table_overview,
     find_gaps,
     mark,
-    names_of,
     summarize_tables,
     write_tables,
 )
@@ -84,7 +83,7 @@ def draw_everything(out: Path) -> dict[str, Any]:
         store.close()
     results, panels = [*table_results, *curve_results], toy_panels(settings.seed)
     cells, points = summarize_tables(table_results), summarize_curves(curve_results)
-    write_tables(out, table_results, dataset_facts(table_results, settings))
+    write_tables(out, table_results, _shapes(table_results, settings))
     write_curves(out, points)
     write_figures(out, cells, points, panels)
     path = out / "report.html"
@@ -128,11 +127,11 @@ def _rename_own(results: list[FitResult], settings: StoredSettings) -> list[FitR
     return [replace(each, dataset=names[each.dataset]) for each in results]
 
 
-def dataset_facts(results: Sequence[FitResult], settings: StoredSettings) -> list[DatasetFacts]:
+def _shapes(results: Sequence[FitResult], settings: StoredSettings) -> dict[str, list[int]]:
     """Shapes of the sets in the tables."""
     names = {result.dataset for result in results if result.experiment == TABLES}
     shapes = {_shown_name(name, settings): shape for name, shape in settings.shapes.items()}
-    return [DatasetFacts(name, *shape) for name, shape in shapes.items() if name in names]
+    return {name: shape for name, shape in shapes.items() if name in names}
 
 
 def _notes(results: Sequence[FitResult], settings: StoredSettings) -> list[str]:
@@ -229,7 +228,7 @@ def render_report(
             for measure in table_measures()
             if is_published and (checks := check_published_underlines(measure))
         ],
-        "datasets": dataset_table(dataset_facts(results, settings)),
+        "datasets": dataset_table(_shapes(results, settings)),
         "run": _run_view(settings),
         "failures": [{"place": _place(r), "traceback": r.failure} for r in failed[:_MOST_FAILURES]],
         "n_failed": len(failed),
@@ -291,13 +290,13 @@ def _curve_figures(dataset: str, points: Sequence[ReproducedPoint]) -> list[Any]
 def _table_view(
     cells: Sequence[TableCell], measure: str, comparisons: Sequence[PairedComparison]
 ) -> dict[str, Any]:
-    datasets, methods = names_of(cells, measure)
+    datasets, methods, found = arrange(cells, measure)
     return {
         "name": measure,
         "measure": paper_measures()[measure],
         "datasets": datasets,
         "methods": methods,
-        "cells": {(c.dataset, c.method): c for c in cells if c.measure == measure},
+        "cells": found,
         "marks": mark(cells, measure),
         "verdicts": {(c.dataset, c.method): c.verdict for c in comparisons},
         "comparisons": comparisons,
