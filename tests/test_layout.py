@@ -1,4 +1,4 @@
-"""Tests mirror src: every module has its test module, or a reason why not; one word, one meaning."""
+"""Tests mirror src: every module has its test module, or a reason why not; names are unique."""
 
 import ast
 from collections import defaultdict
@@ -29,6 +29,7 @@ ELSEWHERE = {
     "model_selection/_stratified.py": "test_splitters and test_group_splits",
     "plots/_planes.py": "test_decision_boundary and test_discriminant_histogram",
     "plots/_shown_rows.py": "test_displays",
+    "rows.py": "tests/rows/test_rows, beside the fixtures of rows",
     "tabular/fit_predict.py": "tests/cli/test_models and test_bad_tables",
     "tabular/table_files.py": "tests/tabular/test_table and tests/cli/test_bad_tables",
 }
