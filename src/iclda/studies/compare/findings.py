@@ -14,7 +14,7 @@ from ..._paths import atomic_write
 from ...methods import find_method
 from ...tabular import Source
 from ..measures import LOSS
-from ..page import csv_text
+from ..page import attributes_csv
 from ..store import FORMAT, STORE, FitResult, Store, StoreError
 from .plan import COMPARISON, EXPERIMENTS, LABELED, UNLABELED, Contestant, on_curves
 from .preflight import Remark
@@ -220,14 +220,12 @@ def write_files(out: Path, findings: Findings) -> dict[str, Path]:
 
 def scores_csv(summary: ComparisonSummary) -> str:
     """One line a contestant and measure; an unknown number is an empty field."""
-    rows = ([getattr(score, name) for name in _SCORE_COLUMNS] for score in summary.scores)
-    return csv_text(_SCORE_COLUMNS, rows)
+    return attributes_csv(_SCORE_COLUMNS, summary.scores)
 
 
 def curves_csv(points: Iterable[CurvePoint]) -> str:
     """One line a point."""
-    names = [each.name for each in fields(CurvePoint)]
-    return csv_text(names, (list(vars(point).values()) for point in points))
+    return attributes_csv([each.name for each in fields(CurvePoint)], points)
 
 
 def json_summary(findings: Findings, paths: Mapping[str, Path]) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from ..._core.types import Array
 from ..._messages import plural
 from ..._statistics import ReliabilityCurve
 from ...plots import ComparisonDisplay, LearningCurveDisplay, ReliabilityDisplay
-from ..drawing import FAINT, new_figure, require, styled, to_inline_svg
-from ..measures import COMPARED, EDGES, ERROR, LOSS
+from ..drawing import FAINT, new_figure, styled, to_inline_svg
+from ..measures import COMPARED, EDGES, ERROR, LOSS, arrow
 from ..page import NOTHING, Finding, duration, fill, p_text
 from .cell_fits import pooled_bins
 from .findings import SHOWN_SETTINGS, Findings, failures, last_line
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _CURVE_TITLES = {UNLABELED: "More unlabeled rows", LABELED: "More labeled rows"}
-_ARROWS = {"better": "\N{BLACK DOWN-POINTING TRIANGLE}", "worse": "\N{BLACK UP-POINTING TRIANGLE}"}
 _MOST_REMARKS, _MOST_FAILURES = 12, 20
 _WIDE = 10  # times the typical difference in loss: a larger one is drawn on a logarithmic axis,
 _DRAWABLE = 1000  # and one that exceeds the median so many times is left out
@@ -187,7 +186,7 @@ def _cell(findings: Findings, name: str, measure: str) -> dict[str, str]:
         "mean": _number(measure, score.mean if score else None),
         "spread": _number(measure, score.se if score else None, ""),
         "verdict": verdict,
-        "arrow": _ARROWS.get(verdict, ""),
+        "arrow": arrow(verdict, COMPARED[measure]),
         "p": p_text(found.p_holm) if found else "",
     }
 
@@ -250,17 +249,13 @@ def draw(display: Any, width: float, height: float, *, is_loss: bool = False) ->
     return figure
 
 
-def _svg(figure: Figure, name: str, description: str) -> Any:
-    return require("markupsafe").Markup(to_inline_svg(figure, name, description))
-
-
 def _difference_figures(findings: Findings) -> list[Any]:
     figures = []
     for name in DECISIVE:
         if display := differences(findings, name):
             figure = draw(display, 5.8, 1.2 + 0.38 * len(display.differences))
             description = f"{COMPARED[name].heading} less that of supervised LDA"
-            figures.append(_svg(figure, f"difference-{name}", description))
+            figures.append(to_inline_svg(figure, f"difference-{name}", description))
     return figures
 
 
@@ -272,7 +267,7 @@ def _reliability_figure(findings: Findings) -> Any:
     if not curves:
         return None
     figure = draw(ReliabilityDisplay(curves=curves), 4.6, 4.4)
-    return _svg(figure, "reliability", "How sure, and how often right")
+    return to_inline_svg(figure, "reliability", "How sure, and how often right")
 
 
 def _curves(findings: Findings) -> list[dict[str, Any]]:
@@ -281,7 +276,7 @@ def _curves(findings: Findings) -> list[dict[str, Any]]:
     views = []
     for curve, title in _CURVE_TITLES.items():
         figures = [
-            _svg(
+            to_inline_svg(
                 draw(display, 4.8, 3.2, is_loss=name == LOSS_DIFFERENCE),
                 f"curve-{curve}-{name}",
                 f"{names[name]}: {title.lower()}",
