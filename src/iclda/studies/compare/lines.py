@@ -148,9 +148,9 @@ def worse_text(summary: ComparisonSummary, name: str) -> str:
     score = summary.score(name, ERROR)
     if name == summary.baseline:
         return "baseline"
-    if score is None or score.share_worse_than_supervised is None:
+    if score is None or score.n_worse is None:
         return NOTHING
-    return f"{round(score.share_worse_than_supervised * score.repeats)} of {score.repeats}"
+    return f"{score.n_worse} of {score.repeats}"
 
 
 def answer_lines(findings: Findings, width: int, style: Style = _plain) -> list[str]:

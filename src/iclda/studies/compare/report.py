@@ -113,11 +113,11 @@ def _cards(findings: Findings) -> list[Finding]:
                 f"{clear.get(difference.verdict, 'no clear difference')}.",
             )
         )
-    worse = worse_text(summary, name)
-    if " of " in worse:
+    score = summary.score(name, ERROR)
+    if score is not None and score.n_worse is not None:
         cards.append(
             Finding(
-                worse,
+                f"{score.n_worse} of {score.repeats}",
                 f"repeats in which {name} was worse",
                 "A repeat deals the labeled rows into folds anew. Worse: a higher error than "
                 f"{supervised} over all folds.",
@@ -134,15 +134,14 @@ def _cards(findings: Findings) -> list[Finding]:
             )
         )
     loss, loss_supervised = (summary.score(each, LOSS) for each in (name, summary.baseline))
-    if loss and loss_supervised and loss.share_worse_than_supervised is not None:
-        n_lower = round((1 - loss.share_worse_than_supervised) * loss.repeats)
+    if loss and loss_supervised and loss.n_worse is not None:
         cards.append(
             Finding(
-                f"{n_lower} of {loss.repeats}",
+                f"{loss.repeats - loss.n_worse} of {loss.repeats}",
                 f"repeats in which {name} describes new rows better",
                 f"Loss {_number(LOSS, loss.mean)} where supervised LDA has "
-                f"{_number(LOSS, loss_supervised.mean)}: "
-                "lower means that new rows of each class lie where the fitted class says they do.",
+                f"{_number(LOSS, loss_supervised.mean)}: lower means that new rows of each class "
+                "lie where the fitted class says they do.",
             )
         )
     return cards

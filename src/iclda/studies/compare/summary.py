@@ -37,6 +37,12 @@ class Score:
     share_worse_than_supervised: float | None
     repeats: int
 
+    @property
+    def n_worse(self) -> int | None:
+        """Repeats in which the contestant was worse than the supervised one."""
+        share = self.share_worse_than_supervised
+        return None if share is None else round(share * self.repeats)
+
 
 @dataclass(frozen=True)
 class Difference:
