@@ -24,7 +24,7 @@ NUMERICAL = [
     "core",
     "rows/test_device.py",
     "rows/test_backends.py",
-    "rows/test_chain.py",
+    "rows/test_memory_chain.py",
     "rows/test_loops.py",
     "rows/test_fused.py",
     "rows/test_memory.py",

@@ -361,7 +361,7 @@ def test_two_columns_of_one_name(tmp_path):
         for command in ("fit", "compare"):
             code, said, error = call(command, path, "--target", "species", "--out", out, "--quiet")
             assert (code, said, error.count("\n")) == (2, "", 1)
-            assert "the column name 'p' stands there 2 times" in error
+            assert "the column name 'p' occurs 2 times" in error
     assert not out.exists()
 
 

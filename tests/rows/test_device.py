@@ -157,14 +157,14 @@ def test_labeled_rows_come_to_memory_for_automatic_shrinkage():
 
 def room_for(most_rows, monkeypatch):
     """Let the device run out of memory for larger blocks."""
-    whole = device.BlockPasses._block
+    whole = device.ArrayRows._block
 
     def limited(self, index, frame):
         if index.stop - index.start > most_rows:
             raise MemoryError("no room")
         return whole(self, index, frame)
 
-    monkeypatch.setattr(device.BlockPasses, "_block", limited)
+    monkeypatch.setattr(device.ArrayRows, "_block", limited)
 
 
 def test_blocks_get_smaller_when_the_device_runs_out_of_memory(monkeypatch):

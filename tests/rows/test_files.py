@@ -107,7 +107,7 @@ def drawn(n_kept, cuts, seed=0):
     reservoir = Reservoir(n_kept, 1, np.int64, seed)
     for part in np.split(np.arange(1000), cuts):
         reservoir.add(part[:, None], part)
-    return reservoir.drawn()
+    return reservoir.sample()
 
 
 @pytest.mark.parametrize("n_kept", [1, 60, 999, 1000, 5000])

@@ -106,7 +106,7 @@ def test_other_frames_are_refused_with_the_way_out():
 def test_columns_need_names_of_their_own_that_are_text():
     with pytest.raises(ValueError, match="Column names must be text, got 0"):
         kinds_of(pd.DataFrame(np.zeros((2, 2))))
-    with pytest.raises(ValueError, match="'a' stands there twice"):
+    with pytest.raises(ValueError, match="'a' occurs twice"):
         kinds_of(pd.DataFrame(np.zeros((2, 2)), columns=["a", "a"]))
 
 

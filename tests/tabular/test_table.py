@@ -254,7 +254,9 @@ def test_empty_columns_are_left_out_with_a_note(tmp_path):
 
 def test_text_that_never_varies_is_noted(tmp_path):
     table = read(tmp_path, "x,c,class\n1.5,p,a\n5,p,b\n")
-    assert table.notes == ("Column 'c' holds one value in all rows, and tells nothing.",)
+    assert table.notes == (
+        "Column 'c' holds one value in all rows: nothing can be learned from it.",
+    )
 
 
 def test_columns_can_be_dropped(tmp_path):
@@ -281,7 +283,7 @@ REFUSED = {
     "open quote at the end": (b'x,class\n1,a\n2,b\n3,"c', "row 4: a cell has a quote"),
     "long row": (b"x,class\n1,a\n2," + b"b" * 3_000_000 + b"\n", "a row is over a megabyte"),
     "nameless": (b",\n1,2\n", "row 1 must name the columns"),
-    "name twice": (b"x,x,class\n1,2,a\n", "the column name 'x' stands there 2 times"),
+    "name twice": (b"x,x,class\n1,2,a\n", "the column name 'x' occurs 2 times"),
     "no such column": (b"x,clas\n1,a\n", "no column 'class'. Did you mean 'clas'?"),
     "short row": (b"x,class\n1,a\n2\n", "row 3: 2 columns are named in row 1, got 1 cells"),
     "more cells": (b"x,class\n1,a\n2,b,c\n", "row 3: 2 columns are named in row 1, got 3 cells"),
@@ -323,9 +325,7 @@ def test_other_suffixes_and_folders_are_refused(tmp_path):
 def test_a_parquet_file_with_a_name_twice_is_refused(tmp_path):
     columns = [pa.array([1.0, 2.0]), pa.array([3.0, 4.0]), pa.array(["a", "b"])]
     pq.write_table(pa.table(columns, names=["x", "x", "class"]), tmp_path / "data.parquet")
-    with pytest.raises(
-        ValueError, match=r"data\.parquet: the column name 'x' stands there 2 times"
-    ):
+    with pytest.raises(ValueError, match=r"data\.parquet: the column name 'x' occurs 2 times"):
         read_table(tmp_path / "data.parquet", target="class")
 
 

@@ -15,7 +15,7 @@ from .._core.problem import WITHIN_TOLERANCE, Problem
 from .._core.solvers import Outcome
 from .._core.types import AnyArray, Array
 from .._messages import Column, Hint, Text, plural
-from .inputs import column_of
+from .._rows.base import column_of
 from .labels import Labels
 
 _SHIFT_PROBABILITY = 1e-6

@@ -19,14 +19,12 @@ from sklearn.utils.validation import _get_feature_names, validate_data
 
 from .._core.problem import Rows
 from .._core.types import AnyArray, Array
-from .._messages import Column, ColumnError, Hint, Text
 from .._rows.backends import Backend, backend_of
-from .._rows.base import Request, WeightedRows, concatenate
+from .._rows.base import Request, WeightedRows, check_finite, concatenate
 from .._rows.memory import MemoryRows
 from .._rows.passes import PartOfPass, report_as
 from .predictions import Numbers, composed
 
-_CHECKED_ROWS = 8192
 _SMALLEST_WEIGHT, _LARGEST_WEIGHT = 1e-100, 1e100  # products of weights stay finite
 _DATES = (date, time, timedelta, np.datetime64, np.timedelta64)
 # Tables that are not read yet, and what reads them.
@@ -37,11 +35,6 @@ _UNREAD = {
     ("pyarrow", "Scanner"): "to_table()",
     ("pyarrow", "ParquetFile"): "read()",
 }
-
-_IMPUTE = Hint(
-    "missing", text="Impute missing values (sklearn.impute) or drop these rows", kind="rows"
-)
-_REPLACE = "Replace infinity or values too large for float64, or drop these rows"
 
 
 @dataclass(frozen=True)
@@ -241,37 +234,6 @@ class NamedRows:
     def column_names(self) -> list[str]:
         """Names in the order of the columns."""
         return self._names
-
-
-def check_finite(array: AnyArray, name: str, feature_names: AnyArray | None = None) -> None:
-    """ValueError that names the first row and column with NaN or infinity."""
-    if array.dtype.kind != "f":
-        return
-    for start in range(0, len(array), _CHECKED_ROWS):
-        block = array[start : start + _CHECKED_ROWS]
-        with np.errstate(over="ignore", invalid="ignore"):
-            if np.isfinite(block.sum(dtype=np.float64)):
-                continue
-        is_finite = np.isfinite(block)
-        if not is_finite.all():
-            row, column = np.argwhere(~is_finite)[0]
-            found = "NaN" if np.isnan(block[row, column]) else "infinity"
-            where = column_of(int(column), feature_names)
-            raise ColumnError(
-                Text(
-                    f"Input {name} contains {found}, first in row {start + row}, ",
-                    where,
-                    ". ",
-                    _IMPUTE if found == "NaN" else _REPLACE,
-                    ".",
-                ),
-                column=where.label,
-            )
-
-
-def column_of(column: int, feature_names: AnyArray | None) -> Column:
-    """A column as messages call it."""
-    return Column(column, None if feature_names is None else str(feature_names[column]))
 
 
 def check_weights(weights: Any, n_rows: int, name: str) -> Array | None:

@@ -17,8 +17,9 @@ from .._core.solvers.supervised import ledoit_wolf
 from .._core.types import AnyArray, Array
 from .._messages import ColumnError, Hint, ParameterError, Text
 from .._rows.backends import in_memory, is_device_array
+from .._rows.base import column_of
 from .._rows.memory import ChainedRows, MemoryRows
-from .inputs import Source, check_is_read, check_weights, column_of
+from .inputs import Source, check_is_read, check_weights
 from .labels import Labels, encode_labels, resolve_priors
 
 _PILOT_ROWS = 4096

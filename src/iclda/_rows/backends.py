@@ -56,8 +56,8 @@ class Backend(Protocol):
         - NaN and infinity raise a ValueError that names row or block, and column, when they are
           first read. Rows that a fit does not read (unlabeled ones, in ``SupervisedLDA``) are
           checked only if the backend has ``check_finite``.
-        - A pass calls ``passes.report`` after every few ten thousand rows, in the thread of the
-          caller, who counts the passes.
+        - A pass calls ``passes.report_progress`` after every few ten thousand rows, in the thread
+          of the caller, who counts the passes.
         - If the number of rows is found by reading, ``n_rows`` may be an upper bound until the
           first pass, but it is 0 once a sample found nothing; ``count()`` is exact.
         """

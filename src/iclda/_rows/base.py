@@ -41,8 +41,8 @@ from .._core.moments import (
 )
 from .._core.problem import Rows
 from .._core.types import AnyArray, Array
-from .._messages import Column, Text, message_of
-from .passes import in_order, report
+from .._messages import Column, ColumnError, Hint, Text, message_of
+from .passes import in_order, report_progress
 
 Block = tuple[AnyArray, "Array | None", "slice | AnyArray"]  # rows, weights, indices of the rows
 Curvature = int | AnyArray
@@ -57,6 +57,11 @@ GROUP = 8  # blocks of a slab, added up by one thread before their sum joins the
 # Entries of all rows from which on it pays to load numba, which takes about half a second.
 MANY = 2**24
 _MOST_CLASSES = 1024  # whose number to the power of 64 is finite
+
+_IMPUTE = Hint(
+    "missing", text="Impute missing values (sklearn.impute) or drop these rows", kind="rows"
+)
+_REPLACE = "Replace infinity or values too large for its dtype, or drop these rows"
 
 
 @dataclass(frozen=True)
@@ -82,7 +87,7 @@ class Request:
 # Checks.
 
 
-class BadRowsError(ValueError):
+class BadRowsError(ColumnError):
     """Rows that are not what they must be."""
 
     def with_names(self, names: Sequence[str] | None) -> BadRowsError:
@@ -90,7 +95,13 @@ class BadRowsError(ValueError):
         message = message_of(self)
         if names is None or not isinstance(message, Text):
             return self
-        return BadRowsError(message.with_names(names))
+        message = message.with_names(names)
+        return BadRowsError(message, column=message.columns[0].label if message.columns else None)
+
+
+def column_of(column: int, names: Sequence[str] | AnyArray | None) -> Column:
+    """A column, for messages."""
+    return Column(column, None if names is None else str(names[column]))
 
 
 def check_finite(
@@ -105,33 +116,28 @@ def check_finite(
     if rows.dtype.kind != "f":
         return
     for start in range(0, len(rows), _CHECKED_ROWS):
-        is_finite = np.isfinite(rows[start : start + _CHECKED_ROWS])
+        block = rows[start : start + _CHECKED_ROWS]
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(block.sum(dtype=np.float64)):
+                continue
+        is_finite = np.isfinite(block)
         if not is_finite.all():
             row, column = (int(i) for i in np.argwhere(~is_finite)[0])
-            found = "NaN" if np.isnan(rows[start + row, column]) else "infinity"
+            found = "NaN" if np.isnan(block[row, column]) else "infinity"
             at = start + row if index is None else int(index[start + row])
-            raise not_finite_error(found, name, at, column, names, where=where)
+            raise not_finite_error(found, name, at, column_of(column, names), where=where)
 
 
 def not_finite_error(
-    found: str,
-    name: str,
-    row: int,
-    column: int,
-    names: Sequence[str] | AnyArray | None = None,
-    *,
-    where: str = "",
+    found: str, name: str, row: int, column: Column, *, where: str = ""
 ) -> BadRowsError:
     """The error for NaN, infinity and missing values, with row, column and the way out."""
-    way_out = "Impute missing values (sklearn.impute)"
-    if found == "infinity":
-        way_out = "Replace infinity or values too large for its dtype"
-    place = Column(int(column), None if names is None else str(names[column]))
     begin = f"Input {name} contains {found}, first in row {row}, "
-    return BadRowsError(Text(begin, place, f"{where}. {way_out}, or drop these rows."))
+    way_out = _REPLACE if found == "infinity" else _IMPUTE
+    return BadRowsError(Text(begin, column, f"{where}. ", way_out, "."), column=column.label)
 
 
-def column_names(table: Any) -> list[str] | None:
+def names_of_table(table: Any) -> list[str] | None:
     """Names of the columns of a table; None for an array, and for columns without names."""
     names = getattr(getattr(table, "schema", None), "names", None)  # pyarrow
     if not isinstance(names, list):
@@ -325,7 +331,7 @@ class BlockRows(WeightedRows):
             closing(in_order(with_stop, slabs, self._n_threads)) as results,
         ):
             for n_done, result in results:
-                report(n_done, n_all)
+                report_progress(n_done, n_all)
                 yield result
 
     def _add_up(
@@ -358,14 +364,11 @@ class BlockRows(WeightedRows):
             found.append(slab.rows[index[low:high] - slab.start])
         return np.concatenate(found)
 
-    def _is_summed_from_zero(self, frame: Frame) -> bool:
-        """Whether rows are many and near enough to zero to be summed without a copy."""
-        is_long = self._n_all is None or self._n_all > self._block_rows
-        rows = self._first_rows() if is_long and self._weights is None else None
-        return rows is not None and is_near_zero(np.asarray(rows, dtype=np.float64), frame)
-
     def moments(self, frame: Frame) -> Moments:
-        if self._is_summed_from_zero(frame):
+        is_long = self._n_all is None or self._n_all > self._block_rows
+        first = self._first_rows() if is_long and self._weights is None else None
+        # Many rows near zero are summed without a copy.
+        if first is not None and is_near_zero(np.asarray(first, dtype=np.float64), frame):
             sums = self._add_up(lambda blocks: sum_in_order(sums_from_zero(a) for a, *_ in blocks))
             moments = None if sums is None else sums.moments(frame)
             if moments is not None:

@@ -40,7 +40,7 @@ from .base import (
     Request,
     WeightedRows,
     check_names,
-    column_names,
+    names_of_table,
     sum_in_order,
 )
 from .dask_workers import (
@@ -53,17 +53,17 @@ from .dask_workers import (
     apply_to_block,
     call_unpickled,
     join_drawn,
-    join_looks,
+    join_lists,
     look,
     read_block,
     shares_of,
-    summarize,
+    strip,
     sums_of,
     take,
     take_held,
     workers_of,
 )
-from .passes import report
+from .passes import report_progress
 
 _FAN_IN = 8  # results that one task puts together
 # Rows kept of blocks that are not kept themselves: several times a sample, of all blocks together.
@@ -127,7 +127,7 @@ def open_rows(
         _kind_of(X, request.name)
         X = DaskSource(X)
     workers = workers_of(X.client, X.retries, X.timeout)
-    if not _is_open(X, workers, request):
+    if not (X.blocks is not None and X.blocks.is_open_for(workers, request)):
         blocks = _blocks_of(X.source, request)
         blocks.open(workers, request.name, X.persist)
         X.blocks = blocks
@@ -136,16 +136,6 @@ def open_rows(
     rows = DaskRows(X.blocks, weights, is_member, request.n_threads)
     rows.source = X
     return rows
-
-
-def _is_open(source: DaskSource, workers: Workers, request: Request) -> bool:
-    """Whether its blocks were read, and their names, if found by reading, compared with these."""
-    blocks = source.blocks
-    if blocks is None or not blocks.is_alive(workers):
-        return False
-    names = _plain_names(request.feature_names)
-    is_compared = names in (None, blocks.expected, _plain_names(blocks.feature_names))
-    return is_compared or not isinstance(source.source, list)
 
 
 def apply_to_rows(X: Any, function: Callable[[Any], Any], request: Request) -> Any:
@@ -214,7 +204,7 @@ def _check_columns(source: Any, kind: str, request: Request) -> list[str] | None
     """Names of the columns of an array or dataframe, which must be those of the fit."""
     if kind == "array":
         _check_array(source, request.name)
-    names = None if kind == "array" else column_names(source)
+    names = None if kind == "array" else names_of_table(source)
     _check_features(source.shape[1], names, request)
     return names
 
@@ -238,7 +228,7 @@ def _blocks_of(source: Any, request: Request) -> DaskBlocks:
         graph = {key: task for part in graphs for key, task in part.items()}
         inputs = [one.key if isinstance(one, Delayed) else one for one in source]
         names = _plain_names(request.feature_names)
-        return DaskBlocks(inputs, graph, request.n_features, expected=names)
+        return DaskBlocks(inputs, graph, request.n_features, expected=names, are_loaded=True)
     names_found = _check_columns(source, kind, request)
     found = DaskBlocks([], {}, source.shape[1], names_found)
     if kind == "array" and not np.isnan(source.shape[0]):
@@ -249,7 +239,7 @@ def _blocks_of(source: Any, request: Request) -> DaskBlocks:
         if all(isinstance(one, sys.modules["distributed"].Future) for one in blocks):
             found.inputs, found.is_kept = blocks, True  # the user has persisted them
             return found
-    # Of a dataframe with operations on it, dask.optimize gives keys that name other rows.
+    # For a dataframe with operations on it, dask.optimize returns keys of other rows.
     best = source.optimize() if hasattr(source, "optimize") else dask.optimize(source)[0]
     found.inputs = list(flatten(best.__dask_keys__()))
     found.graph = dict(best.__dask_graph__())
@@ -294,6 +284,7 @@ class DaskBlocks:
     feature_names: Sequence[str] | None = None
     n_bytes: float | None = None
     expected: tuple[str, ...] | None = None  # names of the fit, to compare blocks with
+    are_loaded: bool = False  # by loaders, which give names only when read
     is_kept: bool = False  # the inputs are futures of the workers
     # Once open:
     workers: Any = None
@@ -311,11 +302,15 @@ class DaskBlocks:
         """Index of the first row of every block, then the number of all rows."""
         return np.array([0, *accumulate(info.n_rows or 0 for info in self.infos)])
 
-    def is_alive(self, workers: Workers) -> bool:
-        """Whether these workers still have what they were to keep."""
+    def is_open_for(self, workers: Workers, request: Request) -> bool:
+        """Whether these workers have what they were to keep, of columns compared with the fit's."""
         kept = [*self.inputs, *self.looked]
         is_lost = any(getattr(one, "status", None) in _LOST for one in kept)
-        return self.workers.client is workers.client and not is_lost
+        if is_lost or self.workers.client is not workers.client:
+            return False
+        names = _plain_names(request.feature_names)
+        found = None, self.expected, _plain_names(self.feature_names)
+        return names in found or not self.are_loaded
 
     def open(self, workers: Workers, name: str, persist: bool | None) -> None:
         """Read every block once, and have the workers keep it if there is room."""
@@ -330,11 +325,12 @@ class DaskBlocks:
             is_kept = workers.has_room(self.n_bytes)
         self._look(is_kept=is_kept and not self.is_kept)
         seen = {i: (one,) for i, one in enumerate(self.looked)}
-        looks, names = self.run(summarize, join_looks, seen)
+        looks = self.run(strip, join_lists, seen)
         _warn_of_small_blocks(looks, name)
         self.n_features = self._check_alike(looks, name)
-        if all(one.names is not None or one.n_rows == 0 for one in looks):
-            self.feature_names = names or self.feature_names or self.expected
+        names = [one.names for one in looks if one.n_rows > 0]
+        if None not in names:
+            self.feature_names = next(iter(names), None) or self.feature_names or self.expected
         begins = accumulate((one.n_rows for one in looks), initial=0)
         self.infos = [
             BlockInfo(name, i, self.n_features, one.n_rows, begin)
@@ -349,7 +345,7 @@ class DaskBlocks:
         is_held = not (is_kept or self.is_kept)
         self.n_held = max(_LEAST_HELD, _HELD_ROWS // n_blocks) if is_held else 0
         blocks = {i: (block,) for i, block in enumerate(self.inputs)}
-        tasks = self._tasks(look, blocks, {"n_held": self.n_held, "is_kept": is_kept})
+        tasks = self._tasks(look, blocks, n_held=self.n_held, is_kept=is_kept)
         with self._naming_columns():
             self.looked = self.workers.keep({**self.graph, **tasks}, list(tasks))
         if is_kept:
@@ -367,9 +363,9 @@ class DaskBlocks:
             one, label = looks[i], self.infos[i].label
             if (one.n_features, one.dtype) != (first.n_features, first.dtype):
                 raise ValueError(
-                    f"{label} has {one.n_features} columns of {np.dtype(one.dtype)}, and block "
-                    f"{filled[0]} has {first.n_features} of {np.dtype(first.dtype)}: give all "
-                    "blocks the same columns and dtype."
+                    f"{label} has {one.n_features} columns of {one.dtype}, and block {filled[0]} "
+                    f"has {first.n_features} of {first.dtype}: give all blocks the same columns "
+                    "and dtype."
                 )
             if one.names != first.names and None not in (one.names, first.names):
                 raise ValueError(
@@ -383,14 +379,10 @@ class DaskBlocks:
         function: Callable[..., Any],
         join: Callable[[Sequence[Any]], Any],
         inputs: Inputs,
-        settings: Mapping[str, Any] | None = None,
-        own: Mapping[int, dict[str, Any]] | None = None,
+        **settings: Any,
     ) -> Any:
-        """One pass: a task for every block, and results put together in the order of the blocks.
-
-        ``settings`` are those of all blocks, ``own`` those of one.
-        """
-        tasks = self._tasks(function, inputs, settings, own)
+        """One pass: a task for every block, and results put together in the order of the blocks."""
+        tasks = self._tasks(function, inputs, **settings)
         tree, total = _tree(join, list(tasks))
         infos = [self.infos[i] for i in inputs]
         n_all, n_done = sum(info.n_rows or 0 for info in infos), 0
@@ -398,26 +390,19 @@ class DaskBlocks:
         def on_done(k: int) -> None:
             nonlocal n_done
             n_done += infos[k].n_rows or 0
-            report(n_done, n_all or None)
+            report_progress(n_done, n_all or None)
 
         graph = {**self.graph, **tasks, **tree}
         with self._naming_columns():
             return self.workers.run(graph, list(tasks), total, lambda k: infos[k].label, on_done)
 
-    def _tasks(
-        self,
-        function: Callable[..., Any],
-        inputs: Inputs,
-        settings: Mapping[str, Any] | None = None,
-        own: Mapping[int, dict[str, Any]] | None = None,
-    ) -> Graph:
+    def _tasks(self, function: Callable[..., Any], inputs: Inputs, **settings: Any) -> Graph:
         name = f"{function.__name__}-{uuid4().hex}"
-        common = pickle.dumps(settings or {})  # once for all blocks
-        graph = {}
-        for i, values in inputs.items():
-            mine = pickle.dumps({"info": self.infos[i], **({} if own is None else own[i])})
-            graph[name, i] = (call_unpickled, function, common, mine, *values)
-        return graph
+        common = pickle.dumps(settings)  # once for all blocks
+        return {
+            (name, i): (call_unpickled, function, common, pickle.dumps(self.infos[i]), *values)
+            for i, values in inputs.items()
+        }
 
     @contextmanager
     def _naming_columns(self) -> Iterator[None]:
@@ -456,10 +441,6 @@ def _warn_of_small_blocks(looks: Sequence[Look], name: str) -> None:
         )
 
 
-def _join_lists(parts: Sequence[list[Any]]) -> list[Any]:
-    return [result for part in parts for result in part]
-
-
 class DaskRows(WeightedRows):
     """All rows of a source, or those that ``is_member`` marks."""
 
@@ -487,14 +468,15 @@ class DaskRows(WeightedRows):
         """Sums over all blocks; None if there are no rows."""
         if not self._inputs:
             return None
-        settings = {"n_threads": self._n_threads, "arguments": arguments}
-        return self._blocks.run(sums_of, sum_in_order, self._inputs, settings)
+        run, n_threads = self._blocks.run, self._n_threads
+        return run(sums_of, sum_in_order, self._inputs, n_threads=n_threads, arguments=arguments)
 
     def responsibilities(self, rule: Rule, frame: Frame) -> Array:
         if self.n_rows == 0:
             return np.zeros((0, rule.n_classes))
-        settings = {"arguments": {"rule": rule, "frame": frame}}
-        return np.concatenate(self._blocks.run(shares_of, _join_lists, self._inputs, settings))
+        arguments = {"rule": rule, "frame": frame}
+        parts = self._blocks.run(shares_of, join_lists, self._inputs, arguments=arguments)
+        return np.concatenate(parts)
 
     def _draw(self, n: int, seed: int) -> tuple[AnyArray, AnyArray]:
         if self.n_rows == 0:
@@ -506,14 +488,13 @@ class DaskRows(WeightedRows):
 
     def _take(self, index: AnyArray) -> Drawn:
         """The rows with these indices."""
-        offsets = self._blocks.offsets
-        own = {
-            i: {"positions": index[begin:end] - offsets[i]}
+        offsets, blocks = self._blocks.offsets, self._blocks.inputs
+        inputs = {
+            i: (blocks[i], index[begin:end] - offsets[i])
             for i, (begin, end) in enumerate(pairwise(np.searchsorted(index, offsets).tolist()))
             if begin < end
         }
-        blocks = {i: (self._blocks.inputs[i],) for i in own}
-        drawn: Drawn = self._blocks.run(take, join_drawn, blocks, own=own)
+        drawn: Drawn = self._blocks.run(take, join_drawn, inputs)
         return drawn
 
     def _take_held(self, index: AnyArray) -> Drawn | None:
@@ -524,9 +505,9 @@ class DaskRows(WeightedRows):
         counts = np.diff(np.searchsorted(index, self._blocks.offsets))
         if counts.max() > self._blocks.n_held:
             return None
-        own = {i: {"n": counts[i]} for i in np.flatnonzero(counts).tolist()}
-        held = {i: (self._blocks.looked[i], self._chosen[i]) for i in own}
-        drawn: Drawn = self._blocks.run(take_held, join_drawn, held, own=own)
+        looked, chosen = self._blocks.looked, self._chosen
+        inputs = {i: (looked[i], chosen[i], n) for i, n in enumerate(counts.tolist()) if n > 0}
+        drawn: Drawn = self._blocks.run(take_held, join_drawn, inputs)
         return drawn if len(drawn[0]) == len(index) else None
 
     @cached_property

@@ -13,8 +13,7 @@ from contextvars import Context
 from dataclasses import dataclass, replace
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import Any, NamedTuple
-from zlib import crc32
+from typing import Any
 
 import dask.base
 import dask.threaded
@@ -29,8 +28,8 @@ from .base import (
     changed_error,
     check_finite,
     check_names,
-    column_names,
     concatenate,
+    names_of_table,
 )
 from .memory import MemoryRows
 from .passes import blas_threads
@@ -72,34 +71,24 @@ class BlockInfo:
         check_finite(rows, self.label, index=positions, where=" of the block")
 
 
-class Look(NamedTuple):
-    """What must be alike in all blocks, and their length."""
+@dataclass(frozen=True)
+class Look:
+    """A block that was read once: what must be alike in all blocks, and what a worker keeps."""
 
     n_rows: int
     n_features: int
-    dtype: str
-    names: int | None  # checksum of the names of its columns; None: it is no table
+    dtype: np.dtype[Any]
+    names: list[str] | None  # of the columns of a table
+    held: Drawn | None = None  # some of its rows in random order
+    rows: AnyArray | None = None  # all of them, if they are kept
 
     @property
     def n_bytes(self) -> int:
-        return self.n_rows * self.n_features * np.dtype(self.dtype).itemsize
-
-
-@dataclass(frozen=True)
-class LookedAt:
-    """A block that was read once, as a worker keeps it."""
-
-    look: Look
-    names: list[str] | None  # of the columns of a table
-    held: Drawn | None  # some of its rows in random order
-    rows: AnyArray | None  # all of them, if they are kept
+        return self.n_rows * self.n_features * self.dtype.itemsize
 
     def __sizeof__(self) -> int:  # by which workers manage their memory
         arrays = [*(self.held or ()), self.rows]
         return sum(array.nbytes for array in arrays if array is not None)
-
-
-Looks = tuple[list[Look], "list[str] | None"]  # of some blocks, and names of their columns
 
 
 @dataclass(frozen=True)
@@ -117,14 +106,14 @@ class Chosen:
         return np.unpackbits(self.bits, count=self.n_rows).astype(bool)
 
 
-def call_unpickled(function: Callable[..., Any], common: bytes, own: bytes, *inputs: Any) -> Any:
+def call_unpickled(function: Callable[..., Any], settings: bytes, info: bytes, *args: Any) -> Any:
     """A function of inputs, with pickled settings, which schedulers do not search for keys."""
-    return function(*inputs, **pickle.loads(common), **pickle.loads(own))
+    return function(*args, info=pickle.loads(info), **pickle.loads(settings))
 
 
 def load(block: Any, info: BlockInfo) -> Any:
     """A block as it is, or what its loader returns."""
-    if isinstance(block, LookedAt):
+    if isinstance(block, Look):
         return block.rows
     if not callable(block):
         return block
@@ -158,7 +147,7 @@ def _checked_array(block: Any, info: BlockInfo) -> AnyArray:
         raise BadRowsError(
             f"{info.label} has {rows.shape[1]} columns, but X of fit has {info.n_features}."
         )
-    found = column_names(block) if info.names is not None and len(rows) > 0 else None
+    found = names_of_table(block) if info.names is not None and len(rows) > 0 else None
     if info.names is not None and found is not None:
         way_out = "Have its loader return the columns in the order of feature_names_in_."
         check_names(found, info.names, info.label, way_out)
@@ -182,7 +171,7 @@ def _is_numeric(values: AnyArray) -> bool:
     return True
 
 
-def look(block: Any, *, info: BlockInfo, n_held: int, is_kept: bool) -> LookedAt:
+def look(block: Any, *, info: BlockInfo, n_held: int, is_kept: bool) -> Look:
     """Read a block for the first time; keep it, or ``n_held`` of its rows."""
     block = load(block, info)
     rows = _checked_array(block, info)
@@ -192,20 +181,17 @@ def look(block: Any, *, info: BlockInfo, n_held: int, is_kept: bool) -> LookedAt
         # Unsorted: any first few of them are a sample, too.
         index = rng.choice(len(rows), min(n_held, len(rows)), replace=False)
         held = index, rows[index]
-    names = column_names(block)
-    checksum = None if names is None else crc32(repr(names).encode())
-    found = Look(len(rows), rows.shape[1], rows.dtype.str, checksum)
-    return LookedAt(found, names, held, rows if is_kept else None)
+    kept = rows if is_kept else None
+    return Look(len(rows), rows.shape[1], rows.dtype, names_of_table(block), held, kept)
 
 
-def summarize(block: LookedAt, *, info: BlockInfo) -> Looks:
-    return [block.look], block.names if block.look.n_rows > 0 else None
+def strip(look: Look, *, info: BlockInfo) -> list[Look]:
+    """What was seen of one block, without its rows."""
+    return [replace(look, held=None, rows=None)]
 
 
-def join_looks(parts: Sequence[Looks]) -> Looks:
-    """Looks at several blocks, in their order; names can be long: those of the first table."""
-    looks = [one for part, _ in parts for one in part]
-    return looks, next((names for _, names in parts if names is not None), None)
+def join_lists(parts: Sequence[list[Any]]) -> list[Any]:
+    return [result for part in parts for result in part]
 
 
 def sums_of(
@@ -247,14 +233,14 @@ def _members(
     return MemoryRows(rows, weights, is_member, n_threads=n_threads), arguments
 
 
-def take(block: Any, *, info: BlockInfo, positions: AnyArray) -> Drawn:
+def take(block: Any, positions: AnyArray, *, info: BlockInfo) -> Drawn:
     """Rows of one block."""
     rows = read_block(block, info)[positions]
     info.check_finite(rows, positions)
     return info.begin + positions, rows
 
 
-def take_held(looked: LookedAt, chosen: Chosen | None, *, info: BlockInfo, n: int) -> Drawn:
+def take_held(looked: Look, chosen: Chosen | None, n: int, *, info: BlockInfo) -> Drawn:
     """The first ``n`` members among the rows that were kept, in the order of the block."""
     assert looked.held is not None
     positions, rows = looked.held
@@ -450,7 +436,7 @@ def _memory_limits(dask_scheduler: Any) -> list[float]:
 
 
 def _state_of(dask_scheduler: Any, keys: Sequence[Any]) -> str:
-    """Which workers work on the keys, or on what these need, in words."""
+    """How many workers work on the keys, or on their dependencies, as a phrase."""
     n_workers = len(dask_scheduler.workers)
     if n_workers == 0:
         return "the cluster has no workers"

@@ -7,7 +7,7 @@ float64, and the rows of a sample come back.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +17,15 @@ from .._core.frame import Frame
 from .._core.labelsums import LabelSums, LinearRule, Rule, no_label_sums
 from .._core.moments import Moments, no_moments
 from .._core.types import AnyArray, Array
-from .base import Curvature, Request, Result, WeightedRows, check_finite, not_finite_error
+from .base import (
+    Curvature,
+    Request,
+    Result,
+    WeightedRows,
+    check_finite,
+    column_of,
+    not_finite_error,
+)
 from .device_sums import (
     DeviceBlock,
     Place,
@@ -31,8 +39,9 @@ from .device_sums import (
     to_host,
 )
 from .fused import FusedPasses, can_fuse
-from .passes import report
+from .passes import report_progress
 
+_CPU = ("cpu", "TFRT_CPU", "CPU_DEVICE")
 _BLOCK_ENTRIES = 2**20, 2**24  # on the CPU, on another device
 _SMALLEST_BLOCK = 1024
 _SHRINK = 8  # by how much blocks get smaller when the device runs out of memory
@@ -89,116 +98,11 @@ def apply_to_rows(X: Any, function: Callable[[Any], Any], request: Request) -> A
     return rows.place.xp.concat(results, axis=0)
 
 
-@dataclass
-class BlockPasses:
-    """Passes block by block, in double precision, or in single where the device has no other."""
-
-    X: Any
-    weights: Any  # on the device, or None
-    place: Place
-    name: str
-    block_rows: int
-
-    def moments_from_one(self, frame: Frame) -> Array:
-        """(1 + d, 1 + d): weighted sum of (1, u)(1, u)'."""
-        used = frame if self.place.is_double else round_origin(frame)
-        sums = self._add_up(lambda index: self._block(index, used).moments())
-        shift = np.eye(1 + len(frame.origin))  # from (1, u) in one frame to (1, u) in another
-        shift[1:, 0] = (used.origin - frame.origin) / frame.scale
-        return np.asarray(shift @ from_parts(*sums) @ shift.T)
-
-    def label_sums(
-        self, rule: Rule, frame: Frame, centers: Array | None, *, curvature: bool
-    ) -> LabelSums:
-        if self.place.is_double:
-            return self._label_sums(rule, frame, centers, curvature=curvature)
-        return in_single(self._label_sums, rule, frame, centers, curvature=curvature)
-
-    def _label_sums(
-        self, rule: Rule, frame: Frame, centers: Array | None, *, curvature: bool
-    ) -> LabelSums:
-        def of_block(index: slice) -> list[Any]:
-            block = self._block(index, frame)
-            shares, log_sums = block.shares(rule)
-            sums = block.class_sums(shares, log_sums)
-            if centers is not None:
-                sums.append(block.scatter_about(shares, centers))
-            return sums + (block.boundary_parts(shares) if curvature else [])
-
-        counts, sums, log_sum, *more = self._add_up(of_block)
-        scatter = None if centers is None else more.pop(0)
-        bend = None
-        if curvature:
-            parts = [from_parts(*more[i : i + 3]) for i in range(0, len(more), 3)]
-            bend = boundary_scatter(parts, rule.n_classes)
-        found = LabelSums(counts[0], sums, float(log_sum[0, 0]), scatter, bend)
-        if self.place.is_double or not isinstance(rule, LinearRule):
-            return found
-        return replace(found, log_sum=found.log_sum + lost_to_rounding(rule, found))
-
-    def shares(self, rule: Rule, frame: Frame) -> Array:
-        """(n, K): shares of every row."""
-        found = self.of_blocks(lambda index: to_host(self._block(index, frame).shares(rule)[0]))
-        return np.concatenate(found).astype(np.float64)
-
-    def of_blocks(self, function: Callable[[slice], Result]) -> list[Result]:
-        """Results of a function of the row indices of every block."""
-        return self._with_room(lambda: [function(index) for index in self._cuts()])
-
-    def _add_up(self, of_block: Callable[[slice], list[Any]]) -> list[Array]:
-        """Sums of all blocks; added up on the device if it has the digits."""
-
-        def read() -> list[Any]:
-            total: list[Any] = []
-            for index in self._cuts():
-                sums = of_block(index)
-                if not self.place.is_double:
-                    sums = [to_host(part).astype(np.float64) for part in sums]
-                total = [a + b for a, b in zip(total, sums, strict=True)] if total else sums
-            return total
-
-        return [to_host(part) for part in self._with_room(read)]
-
-    def _with_room(self, read: Callable[[], Result]) -> Result:
-        """The result of a pass, with smaller blocks if the device runs out of memory."""
-        while True:
-            try:
-                with self.place.exactly():
-                    return read()
-            except Exception as error:
-                if not is_out_of_memory(error):
-                    raise
-                if self.block_rows <= _SMALLEST_BLOCK:
-                    n_rows, d = self.X.shape
-                    raise MemoryError(
-                        f"The device {self.place.device} has no room for a block of "
-                        f"{self.block_rows} rows beside the {n_rows} x {d} array {self.name}: free "
-                        "memory there, pass fewer rows, or pass them in main memory."
-                    ) from error
-            self.block_rows = max(_SMALLEST_BLOCK, self.block_rows // _SHRINK)
-
-    def _cuts(self) -> Iterator[slice]:
-        n_rows = self.X.shape[0]
-        for start in range(0, n_rows, self.block_rows):
-            stop = min(start + self.block_rows, n_rows)
-            yield slice(start, stop)
-            report(stop, n_rows)
-
-    def floating(self, index: slice) -> Any:
-        """Rows of a block in the dtype of the sums."""
-        return self.place.xp.astype(self.X[index, :], self.place.dtype)
-
-    def _block(self, index: slice, frame: Frame) -> DeviceBlock:
-        place = self.place
-        u = (self.floating(index) - place.put(frame.origin)) / place.put(frame.scale)
-        weights = self.weights
-        if weights is not None:
-            weights = place.xp.astype(weights[index], place.dtype)
-        return DeviceBlock(place, u, weights, index)
-
-
 class ArrayRows(WeightedRows):
-    """All rows of a device array, or those that ``is_member`` marks."""
+    """All rows of a device array, or those that ``is_member`` marks.
+
+    Blocks are in double precision, or in single where the device has no other.
+    """
 
     def __init__(
         self,
@@ -213,13 +117,9 @@ class ArrayRows(WeightedRows):
         super().__init__(int(X.shape[0]), int(X.shape[1]), weights, is_member)
         self.place: Place = place_of(X)
         self._X, self._name, self._names = X, name, names
-        entries = _BLOCK_ENTRIES[0 if self.place.is_cpu else 1]
+        entries = _BLOCK_ENTRIES[0 if str(self.place.device).startswith(_CPU) else 1]
         self._block_rows = block_rows or max(_SMALLEST_BLOCK, entries // X.shape[1])
         self._known: tuple[Frame, Moments] | None = None
-
-    @cached_property
-    def _blocks(self) -> BlockPasses:
-        return BlockPasses(self._X, self._device_weights, self.place, self._name, self._block_rows)
 
     @cached_property
     def _fused(self) -> FusedPasses | None:
@@ -227,7 +127,7 @@ class ArrayRows(WeightedRows):
 
     @cached_property
     def _device_weights(self) -> Any:
-        """Weights on the device; rows that are no members have weight 0."""
+        """Weights on the device, or None; rows that are no members have weight 0."""
         is_single = can_fuse(self._X)
         weights: AnyArray | None = self._weights
         if self._is_member is not None:
@@ -238,6 +138,8 @@ class ArrayRows(WeightedRows):
         if weights.dtype != bool:
             weights = weights.astype(np.float32 if is_single else self.place.host_dtype)
         return self.place.xp.astype(self.place.put_as_is(weights), dtype)
+
+    # Sums.
 
     def moments(self, frame: Frame) -> Moments:
         if self.n_rows == 0:
@@ -262,7 +164,11 @@ class ArrayRows(WeightedRows):
         weight = self._total_weight()
         total = None if self._fused is None else self._fused.moments_from_one(frame, weight)
         if total is None:
-            total = self._blocks.moments_from_one(frame)
+            used = frame if self.place.is_double else round_origin(frame)
+            sums = self._add_up(lambda index: self._block(index, used).moments())
+            shift = np.eye(1 + self.n_features)  # from (1, u) in one frame to (1, u) in the other
+            shift[1:, 0] = (used.origin - frame.origin) / frame.scale
+            total = shift @ from_parts(*sums) @ shift.T
         mean = total[0, 1:] / weight
         return Moments(weight, mean, total[1:, 1:] - np.outer(total[0, 1:], mean))
 
@@ -279,10 +185,40 @@ class ArrayRows(WeightedRows):
                 sums = self._fused.label_sums(rule, frame, moments, curvature=is_curved)
                 if sums is not None:
                     return sums
-        found = self._blocks.label_sums(rule, frame, centers, curvature=is_curved)
+        if self.place.is_double:
+            found = self._label_sums(rule, frame, centers, curvature=is_curved)
+        else:
+            found = in_single(self._label_sums, rule, frame, centers, curvature=is_curved)
         if not np.isfinite(found.sums).all():
             self.check_finite()
         return found
+
+    def _label_sums(
+        self, rule: Rule, frame: Frame, centers: Array | None, *, curvature: bool
+    ) -> LabelSums:
+        def of_block(index: slice) -> list[Any]:
+            block = self._block(index, frame)
+            shares, log_sums = block.shares(rule)
+            sums = block.class_sums(shares, log_sums)
+            if centers is not None:
+                sums.append(block.scatter_about(shares, centers))
+            return sums + (block.boundary_parts(shares) if curvature else [])
+
+        counts, sums, log_sum, *more = self._add_up(of_block)
+        scatter = None if centers is None else more.pop(0)
+        bend = None
+        if curvature:
+            parts = [from_parts(*more[i : i + 3]) for i in range(0, len(more), 3)]
+            bend = boundary_scatter(parts, rule.n_classes)
+        found = LabelSums(counts[0], sums, float(log_sum[0, 0]), scatter, bend)
+        if self.place.is_double or not isinstance(rule, LinearRule):
+            return found
+        return replace(found, log_sum=found.log_sum + lost_to_rounding(rule, found))
+
+    def responsibilities(self, rule: Rule, frame: Frame) -> Array:
+        found = self._of_blocks(lambda index: to_host(self._block(index, frame).shares(rule)[0]))
+        shares = np.concatenate(found).astype(np.float64)
+        return shares if self._is_member is None else shares[self._is_member]
 
     def _rows_at(self, index: AnyArray) -> Array:
         taken = self.place.xp.take(self._X, self.place.put_as_is(index), axis=0)
@@ -290,31 +226,85 @@ class ArrayRows(WeightedRows):
         check_finite(rows, self._name, self._names, index=index)
         return rows
 
-    def responsibilities(self, rule: Rule, frame: Frame) -> Array:
-        shares = self._blocks.shares(rule, frame)
-        return shares if self._is_member is None else shares[self._is_member]
-
     def apply(self, function: Callable[[Any], Any]) -> list[Any]:
         """Results of a function of blocks of rows, which must be finite."""
         xp = self.place.xp
 
         def of_block(index: slice) -> Any:
-            rows = self._blocks.floating(index)
+            rows = self._floating(index)
             if not bool(xp.all(xp.isfinite(rows))):
                 self.check_finite()
             return function(rows)
 
-        return self._blocks.of_blocks(of_block)
+        return self._of_blocks(of_block)
 
     def check_finite(self) -> None:
         xp = self.place.xp
 
         def of_block(index: slice) -> None:
-            rows = self._blocks.floating(index)
+            rows = self._floating(index)
             bad = ~xp.isfinite(rows)
             if bool(xp.any(bad)):
                 row, column = (int(to_host(part)[0]) for part in xp.nonzero(bad))
                 found = "NaN" if bool(xp.isnan(rows[row, column])) else "infinity"
-                raise not_finite_error(found, self._name, index.start + row, column, self._names)
+                where = column_of(column, self._names)
+                raise not_finite_error(found, self._name, index.start + row, where)
 
-        self._blocks.of_blocks(of_block)
+        self._of_blocks(of_block)
+
+    # Passes block by block.
+
+    def _add_up(self, of_block: Callable[[slice], list[Any]]) -> list[Array]:
+        """Sums of all blocks; added up on the device if it has the digits."""
+
+        def read() -> list[Any]:
+            total: list[Any] = []
+            for index in self._cuts():
+                sums = of_block(index)
+                if not self.place.is_double:
+                    sums = [to_host(part).astype(np.float64) for part in sums]
+                total = [a + b for a, b in zip(total, sums, strict=True)] if total else sums
+            return total
+
+        return [to_host(part) for part in self._with_room(read)]
+
+    def _of_blocks(self, function: Callable[[slice], Result]) -> list[Result]:
+        """Results of a function of the row indices of every block."""
+        return self._with_room(lambda: [function(index) for index in self._cuts()])
+
+    def _with_room(self, read: Callable[[], Result]) -> Result:
+        """The result of a pass, with smaller blocks if the device runs out of memory."""
+        while True:
+            try:
+                with self.place.exactly():
+                    return read()
+            except Exception as error:
+                if not is_out_of_memory(error):
+                    raise
+                if self._block_rows <= _SMALLEST_BLOCK:
+                    n_rows, d = self._X.shape
+                    raise MemoryError(
+                        f"The device {self.place.device} has no room for a block of "
+                        f"{self._block_rows} rows beside the {n_rows} x {d} array {self._name}: "
+                        "free memory there, pass fewer rows, or pass them in main memory."
+                    ) from error
+            self._block_rows = max(_SMALLEST_BLOCK, self._block_rows // _SHRINK)
+
+    def _cuts(self) -> Iterator[slice]:
+        n_rows = self._X.shape[0]
+        for start in range(0, n_rows, self._block_rows):
+            stop = min(start + self._block_rows, n_rows)
+            yield slice(start, stop)
+            report_progress(stop, n_rows)
+
+    def _floating(self, index: slice) -> Any:
+        """Rows of a block in the dtype of the sums."""
+        return self.place.xp.astype(self._X[index, :], self.place.dtype)
+
+    def _block(self, index: slice, frame: Frame) -> DeviceBlock:
+        place = self.place
+        u = (self._floating(index) - place.put(frame.origin)) / place.put(frame.scale)
+        weights = self._device_weights
+        if weights is not None:
+            weights = place.xp.astype(weights[index], place.dtype)
+        return DeviceBlock(place, u, weights, index)

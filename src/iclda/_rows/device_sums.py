@@ -27,31 +27,22 @@ from .._core.labelsums import (
 )
 from .._core.types import AnyArray, Array
 
-_CPU = ("cpu", "TFRT_CPU", "CPU_DEVICE")
 _SINGLE = float(np.finfo(np.float32).eps / np.finfo(np.float64).eps)
 _CHUNK = 512  # rows of one product where there is no double precision
 
 
 @dataclass(frozen=True)
 class Place:
-    """A namespace of array functions, a device, and the dtype that sums are formed in."""
+    """A namespace of array functions, a device, and the precision that sums are formed in."""
 
     xp: Any
     device: Any
-    dtype: Any  # float64 where the device has it
+    is_double: bool  # whether the device has double precision
+    is_compiled: bool  # every new shape of an array costs a compilation, as with JAX
 
     @property
-    def is_double(self) -> bool:
-        return bool(self.dtype == self.xp.float64)
-
-    @property
-    def is_cpu(self) -> bool:
-        return str(self.device).startswith(_CPU)
-
-    @property
-    def is_compiled(self) -> bool:
-        """Whether every new shape of an array costs a compilation, as with JAX."""
-        return bool(is_jax_namespace(self.xp))
+    def dtype(self) -> Any:
+        return self.xp.float64 if self.is_double else self.xp.float32
 
     @property
     def host_dtype(self) -> type[np.floating[Any]]:
@@ -81,7 +72,7 @@ def place_of(X: Any) -> Place:
     if not str(where).startswith("mps"):  # torch lists float64 there, and then refuses it
         dtypes = xp.__array_namespace_info__().dtypes(device=where, kind="real floating")
         has_double = "float64" in dtypes
-    return Place(xp, where, xp.float64 if has_double else xp.float32)
+    return Place(xp, where, has_double, bool(is_jax_namespace(xp)))
 
 
 def to_host(array: Any) -> AnyArray:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from io import RawIOBase
@@ -138,7 +137,7 @@ class _ArrayParts(Reader):
     """Rows of several arrays of equal width and dtype, one after the other."""
 
     def _parts(self) -> list[tuple[str, int, Read]]:
-        """Of each array the file, for messages, the number of rows, and what reads them."""
+        """File name, for messages, number of rows, and reading function of each array."""
         raise NotImplementedError
 
     def spread(self, n: int) -> AnyArray:
@@ -290,17 +289,13 @@ class Batches(Reader):
         self._n_first = length(first)  # rows of the first batch, if it was read
         self.n_rows = n_rows
 
-    def with_names(self, names: Sequence[str]) -> Batches:
-        """The same rows: arrays whose columns have these names, or these columns of tables."""
-        raise NotImplementedError
-
     def _read_of(self, batch: Any, where: str, begin: int) -> Read:
         raise NotImplementedError
 
     def chunks(self, n_rows: int, wanted: AnyArray | None = None) -> Iterator[Chunk]:
         begin = 0
-        batches = make_batches(lambda: self._factory(self.feature_names, n_rows), self.name)
-        for i, batch in enumerate(each_batch(batches, self.name)):
+        iterator = _new_iterator(lambda: self._factory(self.feature_names, n_rows), self.name)
+        for i, batch in enumerate(_each_batch(iterator, self.name)):
             if length(batch) == 0:
                 continue
             chunk = Chunk(
@@ -320,15 +315,12 @@ def length(batch: Any) -> int:
     return int(batch.num_rows if hasattr(batch, "num_rows") else len(batch))
 
 
-def make_batches(make: Callable[[], Iterable[Any]], name: str) -> Iterable[Any]:
+def _new_iterator(make: Callable[[], Iterable[Any]], name: str) -> Iterator[Any]:
     try:
-        return make()
+        batches = make()
     except Exception as error:
         error.add_note(f"Raised by the factory of batches that was passed for {name}.")
         raise
-
-
-def iterator_of(batches: Any, name: str) -> Iterator[Any]:
     try:
         return iter(batches)
     except TypeError:
@@ -338,9 +330,8 @@ def iterator_of(batches: Any, name: str) -> Iterator[Any]:
         ) from None
 
 
-def each_batch(batches: Iterable[Any], name: str) -> Iterator[Any]:
+def _each_batch(iterator: Iterator[Any], name: str) -> Iterator[Any]:
     """All batches, checked for their type; closed when the consumer stops."""
-    iterator = iterator_of(batches, name)
     try:
         for i in count():
             try:
@@ -369,15 +360,15 @@ def _check_batch(batch: Any, where: str) -> None:
 
 def first_batch(make: Callable[[], Iterable[Any]], name: str) -> Any:
     """The first batch that holds rows, None if none does; an error if it comes only once."""
-    one, other = (iterator_of(make_batches(make, name), name) for _ in range(2))
+    one, other = _new_iterator(make, name), _new_iterator(make, name)
     if one is other:
         raise TypeError(
             f"{name} can be read only once: its factory returned the same iterator twice. Every "
             "call must return a new one that starts from the first row."
         )
     first, again = (
-        next((batch for batch in each_batch(batches, name) if length(batch) > 0), None)
-        for batches in (one, other)
+        next((batch for batch in _each_batch(iterator, name) if length(batch) > 0), None)
+        for iterator in (one, other)
     )
     if first is not None and (again is None or _beginning(first) != _beginning(again)):
         raise ValueError(
@@ -403,16 +394,6 @@ class ArrayBatches(Batches):
         super().__init__(factory, name, first, n_rows)
         array = _array(first, f"{name}: batch 0")
         self.n_features, self._dtype = int(array.shape[1]), array.dtype
-
-    def with_names(self, names: Sequence[str]) -> ArrayBatches:
-        if len(names) != self.n_features:
-            raise ValueError(
-                f"{self.name}: batches have {self.n_features} columns, but {len(names)} names "
-                "were given."
-            )
-        other = copy(self)
-        other.feature_names = [str(one) for one in names]
-        return other
 
     def select(self, names: Sequence[str]) -> ArrayBatches:
         """The same rows; ValueError if their columns have other names, or another order."""

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from .._core.types import AnyArray
-from .base import column_names, not_finite_error
+from .base import column_of, names_of_table, not_finite_error
 from .file_readers import ArrayBatches, Batches, Chunk, Factory, Read, Reader, first_batch, length
 
 Dtypes = Mapping[str, "np.dtype[Any] | None"]  # of columns by name; None: no real numbers
@@ -61,7 +61,7 @@ def _table_dtypes(table: Any, where: str) -> Dtypes | None:
     """Names and dtypes of columns; None for an array, and for columns without names."""
     if hasattr(table, "num_rows"):
         return _arrow_dtypes(table.schema, where)
-    names = column_names(table)
+    names = names_of_table(table)
     if names is None:
         return None
     refuse_repeated(names, where)
@@ -90,7 +90,7 @@ def _read_columns(table: Any, names: Sequence[str], where: str, begin: int) -> R
         is_missing = _is_missing(column)
         if is_missing is not None:
             row = begin + int(np.argmax(is_missing))
-            raise not_finite_error("a missing value", where, row, j, names)
+            raise not_finite_error("a missing value", where, row, column_of(j, names))
         columns.append(_values(column))
     return partial(_copy_columns, columns)
 
@@ -289,9 +289,6 @@ class TableBatches(_TableReader, Batches):
     def count(self) -> int:
         return super().count() if self._count is None else int(self._count())
 
-    def with_names(self, names: Sequence[str]) -> TableBatches:
-        return self.select(names)  # type: ignore[return-value]
-
     def _read_of(self, batch: Any, where: str, begin: int) -> Read:
         place = f"{self.name}: {where} (from row {begin} on)"
         dtypes = _table_dtypes(batch, place)
@@ -324,10 +321,17 @@ def open_batches(
             "there are in all, or None, and they are counted."
         )
     kind = ArrayBatches if _table_dtypes(first, name) is None else TableBatches
-    reader: Batches = kind(lambda names, size: make(), name, first, n_rows)
+    reader: Reader = kind(lambda names, size: make(), name, first, n_rows)
     reader.n_rows_by = "" if n_rows is None else f" (n_rows={n_rows} of iclda.rows.from_batches)"
-    if feature_names is not None:
-        reader = reader.with_names(feature_names)
+    if feature_names is not None and kind is TableBatches:
+        reader = reader.select(feature_names)
+    elif feature_names is not None:
+        if len(feature_names) != reader.n_features:
+            raise ValueError(
+                f"{name}: batches have {reader.n_features} columns, but {len(feature_names)} names "
+                "were given."
+            )
+        reader.feature_names = list(feature_names)
     if n_features not in (None, reader.n_features):
         raise ValueError(
             f"{name}: batches have {reader.n_features} columns, but n_features={n_features}."

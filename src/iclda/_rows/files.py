@@ -224,7 +224,7 @@ class Reservoir:
         if self._n_held > _SLACK * self._n_kept:
             self._shrink()
 
-    def drawn(self) -> tuple[AnyArray, AnyArray]:
+    def sample(self) -> tuple[AnyArray, AnyArray]:
         """Rows and their indices."""
         self._shrink()
         _, index, rows = self._held[0]
@@ -300,15 +300,15 @@ class FileRows(BlockRows):
     def _first_slabs(self) -> Iterator[Slab]:
         least, most = _KEPT_ROWS
         n_kept = min(most, max(least, _KEPT_ENTRIES // (1 + self.n_features)))
-        sample = Reservoir(n_kept, self.n_features, self._reader.find_dtype(), seed=0)
+        reservoir = Reservoir(n_kept, self.n_features, self._reader.find_dtype(), seed=0)
         n_members = 0
         for slab in self._checked_slabs():
             inside = self._members_within(slab.start, slab.stop)
             index = slab.start + np.arange(len(slab.rows))[inside]
-            sample.add(slab.rows[inside], index)
+            reservoir.add(slab.rows[inside], index)
             n_members += len(index)
             yield slab
-        self._n_rows, self._kept = n_members, sample.drawn()
+        self._n_rows, self._kept = n_members, reservoir.sample()
 
     def _check_length(self, n_read: int, *, is_end: bool) -> None:
         """Raise ValueError if rows differ in number from labels, weights or an earlier pass."""

@@ -2,7 +2,7 @@
 
 They apply where torch and Triton are installed, the rows are on a GPU in single or half precision,
 and there are not too many columns or classes. All other sums, and all after a kernel that could not
-be built, are formed block by block (``device.BlockPasses``).
+be built, are formed block by block (``device``).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .device_sums import (
     lost_to_rounding,
     pairs,
 )
-from .passes import report
+from .passes import report_progress
 
 _CHUNK_ROWS = 2048  # added up in single precision
 _WIDEST = 1024  # columns of a tile
@@ -187,7 +187,7 @@ class FusedPasses:
                 stacklevel=2,
             )
             return None
-        report(self._X.shape[0], self._X.shape[0])
+        report_progress(self._X.shape[0], self._X.shape[0])
         return found
 
     def _moments(self, frame: Frame, weight: float) -> Array:
@@ -195,7 +195,7 @@ class FusedPasses:
         sums, squares = self._zeros(cut, cut.width), self._zeros(cut, cut.width, cut.width)
         in_frame = self._put(frame.origin, 1 / frame.scale, dtype=np.float64)
         self._launch("moments", cut, *in_frame, sums, squares)
-        return self._assembled(weight, _added(sums), _added(squares))
+        return self._assembled(weight, _total(sums), _total(squares))
 
     def _two_classes(
         self, rule: LinearRule, frame: Frame, total: Array, *, curvature: bool
@@ -217,7 +217,7 @@ class FusedPasses:
             IS_SOFT=rule.is_soft,
             CURVATURE=curvature,
         )
-        count, log_sum, spread, *of_rows = _added(sums)
+        count, log_sum, spread, *of_rows = _total(sums)
         first = np.array([count, *of_rows[:d]])
         second_rule = np.concatenate([rule.intercept[1:], rule.coef[:, 1]])
         # See lost_to_rounding: here it is the lead that was rounded.
@@ -225,7 +225,7 @@ class FusedPasses:
         by_class = np.array([first, total - first])
         bend = None
         if curvature:
-            part = self._assembled(spread, np.array(of_rows[cut.width :]), _added(squares))
+            part = self._assembled(spread, np.array(of_rows[cut.width :]), _total(squares))
             bend = boundary_scatter([part], 2)
         log_sum += second_rule @ total + lost @ first
         return LabelSums(by_class[:, 0], by_class[:, 1:], float(log_sum), curvature=bend)
@@ -238,8 +238,8 @@ class FusedPasses:
         arrays = self._put(frame.origin, 1 / frame.scale, rule.coef, rule.intercept)
         settings = {"CLASSES": n_classes, "PADDED": padded}
         self._launch("many_classes", cut, *arrays, sums, counts, IS_SOFT=rule.is_soft, **settings)
-        log_sum, *weights = _added(counts)[: 1 + n_classes]
-        found = LabelSums(np.array(weights), _added(sums)[:n_classes, :d], float(log_sum))
+        log_sum, *weights = _total(counts)[: 1 + n_classes]
+        found = LabelSums(np.array(weights), _total(sums)[:n_classes, :d], float(log_sum))
         found = replace(found, log_sum=found.log_sum + lost_to_rounding(rule, found))
         if not curvature:
             return found
@@ -251,8 +251,8 @@ class FusedPasses:
         cut = cut_squares(self._n_features)
         sums, squares = self._zeros(cut, 1 + cut.width), self._zeros(cut, cut.width, cut.width)
         self._launch("spread_between", cut, *arrays, sums, squares, scalars=pair, **settings)
-        weight, *of_rows = _added(sums)
-        return self._assembled(weight, np.array(of_rows), _added(squares))
+        weight, *of_rows = _total(sums)
+        return self._assembled(weight, np.array(of_rows), _total(squares))
 
     def _assembled(self, weight: float, sums: Array, squares: Array) -> Array:
         d = self._n_features
@@ -300,7 +300,7 @@ class FusedPasses:
         return [torch.asarray(a.astype(dtype), device=self._X.device) for a in arrays]
 
 
-def _added(parts: Any) -> Array:
+def _total(parts: Any) -> Array:
     """Sums of all programs, in memory."""
     found: Array = parts.sum(dim=0).cpu().numpy()
     return found

@@ -283,7 +283,7 @@ def spread_between(
             scores = tl.dot(u, coef, input_precision="ieee") + intercept[None, :]
             shares, _ = _softmax(scores, tl.max(scores, axis=1))
             share = tl.sum(tl.where((classes == one)[None, :], shares, 0.0), axis=1)
-            # Of a class and itself: of the class and all others.
+            # one == other: the class against all others.
             is_rest = (classes == other) != (one == other)
             rest = tl.sum(tl.where(is_rest[None, :], shares, 0.0), axis=1)
             spread = share * rest * weight

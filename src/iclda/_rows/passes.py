@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
@@ -55,7 +55,27 @@ def read_ahead(items: Iterator[Item]) -> Generator[Item, None, None]:
     """
     queue: Queue[tuple[bool, Any]] = Queue(AHEAD)
     is_stopped = Event()
-    reader = Thread(target=_read, args=(items, queue, is_stopped), daemon=True)
+
+    def put(is_item: bool, value: Any) -> None:
+        while not is_stopped.is_set():
+            with suppress(Full):
+                return queue.put((is_item, value), timeout=_STOP_CHECK_S)
+
+    def read() -> None:
+        error = None
+        try:
+            for item in items:
+                put(True, item)
+                if is_stopped.is_set():
+                    break
+                del item  # not held here while the next one is read
+        except BaseException as raised:
+            error = raised
+        finally:
+            getattr(items, "close", lambda: None)()
+        put(False, error)
+
+    reader = Thread(target=read, daemon=True)
     reader.start()
     try:
         while True:
@@ -69,31 +89,6 @@ def read_ahead(items: Iterator[Item]) -> Generator[Item, None, None]:
     finally:
         is_stopped.set()
         reader.join(_STOP_WAIT_S)
-
-
-def _read(items: Iterator[Any], queue: Queue[tuple[bool, Any]], is_stopped: Event) -> None:
-    last: tuple[bool, Any] = (False, None)
-    try:
-        for item in items:
-            if not _put(queue, (True, item), is_stopped):
-                break
-            del item  # not held here while the next one is read
-    except BaseException as error:
-        last = (False, error)
-    finally:
-        getattr(items, "close", lambda: None)()
-    _put(queue, last, is_stopped)
-
-
-def _put(queue: Queue[tuple[bool, Any]], message: tuple[bool, Any], is_stopped: Event) -> bool:
-    """Return False if the consumer has stopped."""
-    while not is_stopped.is_set():
-        try:
-            queue.put(message, timeout=_STOP_CHECK_S)
-        except Full:
-            continue
-        return True
-    return False
 
 
 @cache
@@ -153,7 +148,7 @@ def report_as(part: PartOfPass) -> Iterator[PartOfPass]:
         _part.reset(token)
 
 
-def report(n_done: int, n_all: int | None) -> None:
+def report_progress(n_done: int, n_all: int | None) -> None:
     """Call all listeners. To be called every few ten thousand rows, in the thread of fit."""
     part = _part.get() or PartOfPass(0)
     part.n_done = n_done

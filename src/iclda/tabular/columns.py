@@ -244,7 +244,7 @@ def _check_names(features: Any) -> None:
     twice = features.columns[features.columns.duplicated()]
     if len(twice):
         raise ColumnError(
-            f"The column name {twice[0]!r} stands there twice: rename one of them.",
+            f"The column name {twice[0]!r} occurs twice: rename one of them.",
             column=twice[0],
         )
 

@@ -60,7 +60,7 @@ class TableReader:
         twice = [name for name, count in Counter(columns).items() if count > 1]
         if twice:
             raise ValueError(
-                f"{path}{place}: the column name {twice[0]!r} stands there "
+                f"{path}{place}: the column name {twice[0]!r} occurs "
                 f"{self.columns.count(twice[0])} times: give every column a name of its own."
             )
 

@@ -45,7 +45,7 @@ def fit_table(
     seed: int = 0,
     command: str = "",
 ) -> tuple[Pipeline, dict[str, Any]]:
-    """Fit a method to all rows of a table: the pipeline, and what is stored and said about it."""
+    """Fit a method to all rows of a table: the pipeline, and what is stored about it."""
     # Wrong priors are refused before anything is computed.
     resolve_priors(priors, np.array(table.classes, dtype=object), None)
     start = time.perf_counter()

@@ -1,4 +1,4 @@
-"""What was fitted and how it went, in words for people who do not know the method."""
+"""What was fitted and how it went, in words for readers who do not know the method."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def fit_summary(details: Mapping[str, Any]) -> list[str]:
 
 
 def show_summary(details: Mapping[str, Any]) -> list[str]:
-    """All that a model file tells."""
+    """Everything that a model file says about its model."""
     about = _about(details)
     settings = ", ".join(f"{name}={value!r}" for name, value in details["parameters"].items())
     versions = ", ".join(f"{name} {number}" for name, number in details["versions"].items())
@@ -148,8 +148,8 @@ def _method_lines(details: Mapping[str, Any], about: Mapping[str, Any]) -> list[
     if about:
         lines.append(
             f"{about['n_agreeing']:,} of {sum(about['labeled'].values()):,} labeled rows get "
-            "their own class. It learned from these rows: `iclda compare` tells how often it errs "
-            "on new ones."
+            "their own class. It learned from these rows: `iclda compare` estimates how often it "
+            "errs on new ones."
         )
     return lines
 

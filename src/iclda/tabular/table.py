@@ -237,10 +237,10 @@ def _stack(first: Any, second: Any, paths: Sequence[Path]) -> Any:
                 ),
                 column=name,
             )
-        if len(known) == 1:
-            dtype = _WITH_GAPS.get(known[0].dtype.kind, known[0].dtype)
+        if len(known) < 2:
+            dtype = _WITH_GAPS.get(known[0].dtype.kind, known[0].dtype) if known else object
             parts = [
-                part if part is known[0] else pandas.Series([None] * len(part), dtype=dtype)
+                part if part.notna().any() else pandas.Series([None] * len(part), dtype=dtype)
                 for part in parts
             ]
         columns[name] = pandas.concat(parts, ignore_index=True)
@@ -305,7 +305,7 @@ def _without_empty_columns(features: Any, path: Path) -> tuple[Any, list[str]]:
     notes = [f"Column {name!r} is empty in all rows: it was left out." for name in empty]
     features = features.drop(columns=empty)
     notes += [
-        f"Column {name!r} holds one value in all rows, and tells nothing."
+        f"Column {name!r} holds one value in all rows: nothing can be learned from it."
         for name, series in features.items()
         # Classifiers warn of constant numbers; lists and structs are refused later.
         if series.dtype.kind == "O"

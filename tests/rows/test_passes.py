@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from iclda import ImplicitlyConstrainedLDA, MomentConstrainedLDA, SupervisedLDA, rows
-from iclda._rows.passes import PartOfPass, report, report_as
+from iclda._rows.passes import PartOfPass, report_as, report_progress
 from problems import SEMI_SUPERVISED
 
 RNG = np.random.default_rng(78)
@@ -142,11 +142,11 @@ def test_a_bar_that_begins_anew_shows_the_rows_of_its_pass(monkeypatch):
 
     monkeypatch.setattr(Progress, "refresh", look)
     with rows.bar():
-        report(50, 100)
+        report_progress(50, 100)
         with report_as(PartOfPass(1)):
-            report(100, None)
+            report_progress(100, None)
         with report_as(PartOfPass(2)):
-            report(20, 100)
+            report_progress(20, 100)
     assert ("pass 2", 20, "20 of 100 rows") in shown
     assert all(rows.startswith(f"{done}") for title, done, rows in shown if title)
 
