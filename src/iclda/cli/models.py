@@ -118,7 +118,7 @@ def show(
     model: Model,
     json: Annotated[bool, typer.Option("--json", help="Print it for programs.")] = False,
 ) -> None:
-    """Tell what a model file holds, how it was fitted and how that went."""
+    """Show what a model file holds, how it was fitted and how that went."""
     with words.explained_errors():
         from ..model_files import model_details
         from ..tabular.summaries import show_summary

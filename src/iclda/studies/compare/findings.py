@@ -18,7 +18,13 @@ from ..page import attributes_csv
 from ..store import FORMAT, STORE, FitResult, Store, StoreError
 from .plan import COMPARISON, EXPERIMENTS, LABELED, UNLABELED, Contestant, on_curves
 from .preflight import Remark
-from .summary import ComparisonSummary, CurvePoint, Score, curve_points, summarize_comparison
+from .summary import (
+    ComparisonSummary,
+    Score,
+    SplitCurvePoint,
+    split_curve_points,
+    summarize_comparison,
+)
 from .verdict import Verdict, decide
 
 FILES = {"comparison": "comparison.csv", "curves": "curves.csv", "report": "report.html"}
@@ -118,10 +124,10 @@ class Findings:
         return replace(found, sentence=self.words(found.sentence))
 
     @cached_property
-    def points(self) -> list[CurvePoint]:
+    def points(self) -> list[SplitCurvePoint]:
         """Learning curves of each method's best variant."""
         settings = self.settings
-        return curve_points(
+        return split_curve_points(
             self.results,
             on_curves(self.summary.best, settings.contestants),
             self.reference,
@@ -223,9 +229,9 @@ def scores_csv(summary: ComparisonSummary) -> str:
     return attributes_csv(_SCORE_COLUMNS, summary.scores)
 
 
-def curves_csv(points: Iterable[CurvePoint]) -> str:
+def curves_csv(points: Iterable[SplitCurvePoint]) -> str:
     """One line a point."""
-    return attributes_csv([each.name for each in fields(CurvePoint)], points)
+    return attributes_csv([each.name for each in fields(SplitCurvePoint)], points)
 
 
 def json_summary(findings: Findings, paths: Mapping[str, Path]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from .cell_fits import pooled_bins
 from .findings import SHOWN_SETTINGS, Findings, failures, last_line
 from .lines import fit_command, known_measures, number_text, protocol, ranked, worse_text
 from .plan import LABELED, UNLABELED
-from .summary import CURVE_MEASURES, DECISIVE, LOSS_DIFFERENCE, VARIED, CurvePoint
+from .summary import CURVE_MEASURES, DECISIVE, LOSS_DIFFERENCE, VARIED, SplitCurvePoint
 from .verdict import HELPS, HURTS, RULE, SHARPENS, UNKNOWN, percent, points, share, supervised_name
 
 if TYPE_CHECKING:
@@ -338,14 +338,14 @@ def differences(findings: Findings, measure: str) -> ComparisonDisplay | None:
 
 
 def learning_curve(
-    points: Sequence[CurvePoint], curve: str, measure: str, reference: str | None = None
+    points: Sequence[SplitCurvePoint], curve: str, measure: str, reference: str | None = None
 ) -> LearningCurveDisplay | None:
     """One measure against the number of unlabeled, or of labeled, rows.
 
     A loss is that above the one of ``reference``. None if there are no two points to connect.
     """
     left_out = undrawn(points, curve) if measure == LOSS_DIFFERENCE else []
-    lines: dict[str, list[CurvePoint]] = {}
+    lines: dict[str, list[SplitCurvePoint]] = {}
     for point in points:
         if (point.curve, point.measure) == (curve, measure) and point not in left_out:
             lines.setdefault(point.method, []).append(point)
@@ -365,7 +365,7 @@ def learning_curve(
     )
 
 
-def undrawn(points: Sequence[CurvePoint], curve: str) -> list[CurvePoint]:
+def undrawn(points: Sequence[SplitCurvePoint], curve: str) -> list[SplitCurvePoint]:
     """Points so far off in loss that the others could not be told apart beside them."""
     shown = [point for point in points if (point.curve, point.measure) == (curve, LOSS_DIFFERENCE)]
     most = _DRAWABLE * _median_size(np.array([point.mean for point in shown]))
