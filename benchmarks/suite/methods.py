@@ -14,7 +14,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 
 import iclda
-from iclda._rows import base
+from iclda._rows import memory
 
 from .data import Data, Matrix, Size, make_data
 from .rows import MARKED, Row
@@ -88,16 +88,16 @@ def fits_of(methods: tuple[str, ...], data: Data) -> dict[str, Callable[[], Any]
 @contextmanager
 def with_loops(*, are_compiled: bool) -> Iterator[None]:
     """Fits with compiled loops whatever their size, or as if numba were not installed."""
-    kept, base.MANY = base.MANY, 0 if are_compiled else float("inf")
+    kept, memory.MANY = memory.MANY, 0 if are_compiled else float("inf")
     try:
         yield
     finally:
-        base.MANY = kept
+        memory.MANY = kept
 
 
 def has_loops() -> bool:
     """Whether there is numba to compile them."""
-    return base.compiled_loops() is not None
+    return memory.compiled_loops() is not None
 
 
 def warm_up() -> None:

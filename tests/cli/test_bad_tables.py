@@ -204,6 +204,7 @@ def test_34_missing_columns_are_named(model, tmp_path):
 
 KINDS = {
     "text for numbers": ({"q": "large"}, "column 'q': must hold a number, got 'large'"),
+    "a blank before NA": ({"q": " NA"}, "row 2, column 'q': must hold a number, got ' NA'"),
     "text for booleans": ({"wild": "maybe"}, "column 'wild': must hold true or false, got 'maybe'"),
     "infinity": ({"q": np.inf}, "row 2, column 'q': holds infinity"),
 }
@@ -218,8 +219,8 @@ def test_34_other_kinds_of_columns_are_named_with_their_row(model, tmp_path, col
 
 @pytest.mark.parametrize(("name", "row"), [("new.csv", 902), ("new.parquet", 901)])
 def test_20_rows_are_counted_from_the_top_of_the_file(model, tmp_path, monkeypatch, name, row):
-    monkeypatch.setattr("iclda.tabular.files._BLOCK_BYTES", 2000)
-    monkeypatch.setattr("iclda.tabular.files._BATCH_ROWS", 50)
+    monkeypatch.setattr("iclda.tabular.table_files._BLOCK_BYTES", 2000)
+    monkeypatch.setattr("iclda.tabular.table_files._BATCH_ROWS", 50)
     long = pd.concat([flowers()] * 11, ignore_index=True)
     long.loc[900, "q"] = np.inf
     out = ("--out", tmp_path / "p.csv")

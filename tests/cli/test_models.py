@@ -172,7 +172,7 @@ def test_parquet_gives_the_same_predictions_as_csv(model, tmp_path):
 def test_blocks_of_rows_change_nothing(model, tmp_path, monkeypatch):
     data = write(tmp_path, pd.concat([flowers()] * 20), "data.csv")
     call("predict", model, data, "--out", tmp_path / "whole.csv")
-    monkeypatch.setattr("iclda.tabular.files._BLOCK_BYTES", 3000)
+    monkeypatch.setattr("iclda.tabular.table_files._BLOCK_BYTES", 3000)
     call("predict", model, data, "--out", tmp_path / "blocks.csv")
     whole, blocks = (pd.read_csv(tmp_path / f"{name}.csv") for name in ("whole", "blocks"))
     assert whole["class"].tolist() == blocks["class"].tolist()

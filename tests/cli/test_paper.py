@@ -228,7 +228,7 @@ def test_reproduce_first_says_what_it_writes_and_how_long_it_takes(finished, tmp
 def test_the_estimated_time_follows_cores_and_repeats(
     settings, expected, tmp_path, monkeypatch, capsys
 ):
-    monkeypatch.setattr(paper, "n_cores", lambda: 2)
+    monkeypatch.setattr(paper.words, "n_cores", lambda: 2)
     paper._announce(tmp_path / "new", *settings)
     assert expected in capsys.readouterr().err
 

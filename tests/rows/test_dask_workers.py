@@ -244,7 +244,7 @@ def test_a_column_of_text_in_a_dataframe_is_named():
 
 
 def test_rows_in_memory_are_no_source_of_a_cluster():
-    with pytest.raises(TypeError, match=r"or a list of loaders, got ndarray\..*from_array"):
+    with pytest.raises(TypeError, match=r"or of a list of loaders, got ndarray\..*from_array"):
         from_dask(ROWS)
 
 

@@ -9,10 +9,10 @@ from iclda import ExpectationMaximizationLDA, ImplicitlyConstrainedLDA, SelfLear
 from iclda._core.frame import frame_of
 from iclda._core.labelsums import AllButFirst, LinearRule, Tally
 from iclda._core.moments import sums_from_zero
-from iclda._rows import base
-from iclda._rows.base import Request, rows_per_block
+from iclda._rows import memory
+from iclda._rows.base import Request
 from iclda._rows.files import open_rows
-from iclda._rows.memory import MemoryRows
+from iclda._rows.memory import MemoryRows, rows_per_block
 
 pytest.importorskip("numba", reason="the extra fast is not installed")
 CompiledTally = pytest.importorskip("iclda._rows.loops").CompiledTally
@@ -95,7 +95,7 @@ def test_cuts_into_blocks_change_no_bit(is_soft, n_features, n_classes):
 
 @pytest.fixture
 def _few_are_many(monkeypatch):
-    monkeypatch.setattr(base, "MANY", 0)
+    monkeypatch.setattr(memory, "MANY", 0)
 
 
 @pytest.mark.usefixtures("_few_are_many")
@@ -129,7 +129,7 @@ def test_fits_do_not_depend_on_whether_loops_are_compiled(kind, n_classes, monke
         CompiledTally, "add", lambda self, *args: (used.append(1), original(self, *args))[1]
     )
     for many in (0, np.inf):
-        monkeypatch.setattr(base, "MANY", many)
+        monkeypatch.setattr(memory, "MANY", many)
         models.append(kind().fit(X[:20], y[:20], X_unlabeled=X[20:]))
         assert bool(used) == (many == 0)
         used.clear()
@@ -147,12 +147,12 @@ def test_fits_do_not_depend_on_whether_loops_are_compiled(kind, n_classes, monke
 )
 def test_without_numba_nothing_is_missing(without):
     script = without + (
-        "import numpy as np, iclda, iclda._rows.base as base\n"
-        "base.MANY = 0\n"
+        "import numpy as np, iclda, iclda._rows.memory as memory\n"
+        "memory.MANY = 0\n"
         "X = np.random.default_rng(0).normal(size=(30_000, 3)); X[::2] += 1\n"
         "y = np.arange(20) % 2\n"
         "iclda.ImplicitlyConstrainedLDA().fit(X[:20], y, X_unlabeled=X[20:])\n"
-        "assert base.compiled_loops() is None\n"
+        "assert memory.compiled_loops() is None\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
 
@@ -183,9 +183,9 @@ def test_numba_that_cannot_load_what_it_kept_is_left_out_with_a_warning(monkeypa
 
     monkeypatch.setattr("iclda._rows.loops.run_once", fail)
     X, y = RNG.standard_normal((30_000, 3)), np.arange(20) % 2
-    base.compiled_loops.cache_clear()
+    memory.compiled_loops.cache_clear()
     try:
         with pytest.warns(RuntimeWarning, match=r"No space left.*NumPy does the work.*\.nbi"):
             SelfLearningLDA().fit(X[:20], y, X_unlabeled=X[20:])
     finally:
-        base.compiled_loops.cache_clear()
+        memory.compiled_loops.cache_clear()

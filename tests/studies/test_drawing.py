@@ -14,17 +14,12 @@ import matplotlib
 
 from iclda.studies.drawing import COLORS, INK, require, save, spread, to_inline_svg
 from iclda.studies.paper.curves import curve_points, draw_curves
-from iclda.studies.paper.published import EXTRA_METHODS, METHOD_NAMES, published_points
+from iclda.studies.paper.published import EXTRA_METHODS, METHOD_NAMES
 
 
 @pytest.fixture(scope="module")
 def points():
     return curve_points(curve_rows())
-
-
-@pytest.fixture(scope="module")
-def published():
-    return list(published_points().values())
 
 
 def test_every_method_has_a_color_of_its_own():
@@ -42,17 +37,17 @@ def test_labels_keep_their_distance_and_their_order():
 
 
 @pytest.mark.parametrize("kind", ["svg", "png", "pdf"])
-def test_files_are_the_same_every_time(tmp_path, points, published, kind):
+def test_files_are_the_same_every_time(tmp_path, points, kind):
     first, second = (
-        {p.suffix: p.read_bytes() for p in save(draw_curves(points, published, "Pima"), path)}
+        {p.suffix: p.read_bytes() for p in save(draw_curves(points, "Pima"), path)}
         for path in (tmp_path / "a", tmp_path / "b")
     )
     assert first[f".{kind}"] == second[f".{kind}"]
     assert len(first[f".{kind}"]) > 1000
 
 
-def test_inline_svg_is_well_formed_and_takes_the_color_of_the_page(points, published):
-    svg = to_inline_svg(draw_curves(points, published, "Pima"), "a b", 'say "<b>"')
+def test_inline_svg_is_well_formed_and_takes_the_color_of_the_page(points):
+    svg = to_inline_svg(draw_curves(points, "Pima"), "a b", 'say "<b>"')
     root = ET.fromstring(svg)
     assert root.get("aria-label") == 'say "<b>"'
     assert root.get("width") is None
@@ -61,19 +56,19 @@ def test_inline_svg_is_well_formed_and_takes_the_color_of_the_page(points, publi
     assert "currentColor" in svg
 
 
-def test_inline_svgs_of_one_page_share_no_id(points, published):
+def test_inline_svgs_of_one_page_share_no_id(points):
     ids = []
     for name in ("one", "two"):
-        root = ET.fromstring(to_inline_svg(draw_curves(points, published, "Pima"), name))
+        root = ET.fromstring(to_inline_svg(draw_curves(points, "Pima"), name))
         ids.append({element.get("id") for element in root.iter()} - {None})
         text = ET.tostring(root, encoding="unicode")
         assert all(f'"{i}"' in text or f"#{i}" in text for i in ids[-1])
     assert not ids[0] & ids[1]
 
 
-def test_drawing_leaves_matplotlib_as_it_was(points, published):
+def test_drawing_leaves_matplotlib_as_it_was(points):
     before = dict(matplotlib.rcParams)
-    draw_curves(points, published, "Pima")
+    draw_curves(points, "Pima")
     assert dict(matplotlib.rcParams) == before
 
 

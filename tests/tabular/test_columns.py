@@ -14,8 +14,7 @@ from iclda.methods import find_method
 from iclda.model_files import OWN_TYPES, column_kinds, model_details, save_model
 from iclda.tabular import NumberEncoder, pipeline, preprocessing, read_table
 from iclda.tabular.columns import COLUMN_TYPES, ColumnType, kinds_of
-from iclda.tabular.fit_predict import fit_table, predict_file
-from iclda.tabular.summaries import fit_summary
+from iclda.tabular.fit_predict import fit_summary, fit_table, predict_file
 
 SERIES = {
     "floats": ([1.5, None], "number"),

@@ -286,6 +286,7 @@ REFUSED = {
     "name twice": (b"x,x,class\n1,2,a\n", "the column name 'x' occurs 2 times"),
     "no such column": (b"x,clas\n1,a\n", "no column 'class'. Did you mean 'clas'?"),
     "short row": (b"x,class\n1,a\n2\n", "row 3: 2 columns are named in row 1, got 1 cells"),
+    "short row after blank ones": (b"x,class\n1,a\n\n\n2\n", "row 5: 2 columns are named in row 1"),
     "more cells": (b"x,class\n1,a\n2,b,c\n", "row 3: 2 columns are named in row 1, got 3 cells"),
     "latin-1": (b"x,class\n1,\xe9\n2,b\n", "is no UTF-8 text: byte 10 cannot be read"),
     "latin-1 far down": (

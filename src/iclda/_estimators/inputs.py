@@ -20,8 +20,8 @@ from sklearn.utils.validation import _get_feature_names, validate_data
 from .._core.problem import Rows
 from .._core.types import AnyArray, Array
 from .._rows.backends import Backend, backend_of
-from .._rows.base import Request, WeightedRows, check_finite, concatenate
-from .._rows.memory import MemoryRows
+from .._rows.base import Request, WeightedRows, check_finite
+from .._rows.memory import MemoryRows, concatenate
 from .._rows.passes import PartOfPass, report_as
 from .predictions import Numbers, composed
 

@@ -41,7 +41,6 @@ from .base import (
     WeightedRows,
     check_names,
     names_of_table,
-    sum_in_order,
 )
 from .dask_workers import (
     BlockInfo,
@@ -63,6 +62,7 @@ from .dask_workers import (
     take_held,
     workers_of,
 )
+from .memory import sum_in_order
 from .passes import report_progress
 
 _FAN_IN = 8  # results that one task puts together
@@ -89,20 +89,13 @@ class DaskSource:
 
     def __repr__(self) -> str:
         n_blocks = "" if not isinstance(self.source, list) else f"{len(self.source)} "
-        return f"<rows of {n_blocks}{_kind_of(self.source, 'source')}>"
+        return f"<rows of {n_blocks}{_collection_kind(self.source, 'source')}>"
 
     def __post_init__(self) -> None:
-        if isinstance(self.source, (list, tuple)):
+        if isinstance(self.source, tuple):
             self.source = list(self.source)
+        if _collection_kind(self.source, "source") == "loaders":
             _check_loaders(self.source)
-        elif not hasattr(self.source, "to_delayed") and not isinstance(self.source, Delayed):
-            raise TypeError(
-                "source must be a Dask array, a Dask dataframe, or a list of loaders, got "
-                f"{type(self.source).__name__}. Rows in memory are passed to a classifier as they "
-                "are; dask.array.from_array cuts them into blocks for the workers of a cluster."
-            )
-        else:
-            _kind_of(self.source, "source")
         if not isinstance(self.retries, (int, np.integer)) or self.retries < 0:
             raise ValueError(f"retries must be an integer, 0 or more, got {self.retries!r}.")
         timeout = self.timeout
@@ -124,7 +117,7 @@ def open_rows(
 ) -> DaskRows:
     """Rows of a Dask array or dataframe, or of loaders. Blocks are looked at the first time."""
     if not isinstance(X, DaskSource):
-        _kind_of(X, request.name)
+        _collection_kind(X, request.name)
         X = DaskSource(X)
     workers = workers_of(X.client, X.retries, X.timeout)
     if not (X.blocks is not None and X.blocks.is_open_for(workers, request)):
@@ -153,7 +146,7 @@ def apply_to_rows(X: Any, function: Callable[[Any], Any], request: Request) -> A
 # What the user passes.
 
 
-def _kind_of(source: Any, name: str) -> str:
+def _collection_kind(source: Any, name: str) -> str:
     """Array, dataframe or loaders; TypeError for anything else, with what it must be."""
     if isinstance(source, list):
         return "loaders"
@@ -168,8 +161,9 @@ def _kind_of(source: Any, name: str) -> str:
                 f"{name}.to_frame(), a dataframe of one column."
             )
     raise TypeError(
-        f"{name} must be a Dask array, a Dask dataframe, or iclda.rows.from_dask(...) of one of "
-        f"them or of a list of loaders, got {type(source).__name__}."
+        f"{name} must be a Dask array, a Dask dataframe, or iclda.rows.from_dask of one of them or "
+        f"of a list of loaders, got {type(source).__name__}. Rows in memory are passed to a "
+        "classifier as they are; dask.array.from_array cuts them into blocks for a cluster."
     )
 
 
@@ -222,7 +216,7 @@ def _plain_names(names: AnyArray | Sequence[str] | None) -> tuple[str, ...] | No
 
 def _blocks_of(source: Any, request: Request) -> DaskBlocks:
     """The blocks of a source, whose columns must be those of the fit."""
-    kind = _kind_of(source, request.name)
+    kind = _collection_kind(source, request.name)
     if kind == "loaders":
         graphs = [dict(one.__dask_graph__()) for one in source if isinstance(one, Delayed)]
         graph = {key: task for part in graphs for key, task in part.items()}
@@ -250,7 +244,7 @@ def _array_of(source: Any, request: Request) -> Any:
     """A Dask array of the rows, not read."""
     import dask.array
 
-    kind, n_features = _kind_of(source, request.name), request.n_features
+    kind, n_features = _collection_kind(source, request.name), request.n_features
     assert n_features is not None
     if kind != "loaders":
         _check_columns(source, kind, request)

@@ -28,10 +28,9 @@ from .base import (
     changed_error,
     check_finite,
     check_names,
-    concatenate,
     names_of_table,
 )
-from .memory import MemoryRows
+from .memory import MemoryRows, concatenate
 from .passes import blas_threads
 
 _HOLDING_SEED = 0

@@ -18,9 +18,10 @@ import numpy as np
 
 from .._core.types import AnyArray, Array
 from .backends import is_path, kind_of
-from .base import GROUP, BlockRows, Request, Slab, changed_error, check_finite, check_names
+from .base import Request, changed_error, check_finite, check_names
 from .file_readers import Chunk, MappedArray, NumpyFiles, Reader
 from .file_tables import ParquetFiles, dataset_reader, query_reader, shorten, table_reader
+from .memory import GROUP, BlockRows, Slab
 from .passes import AHEAD, read_ahead
 
 _FORMATS: dict[str, type[NumpyFiles | ParquetFiles]] = {

@@ -1,19 +1,246 @@
-"""Rows of a NumPy array, read in blocks that fit into the cache; several sources as one."""
+"""Rows that come as NumPy arrays, summed in blocks that fit into the cache.
+
+``BlockRows`` has the sums, for rows of any source; ``MemoryRows`` are those of an array,
+``ChainedRows`` those of several sources.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import nullcontext
+import warnings
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing, nullcontext
+from dataclasses import dataclass, replace
+from functools import cache, reduce
+from importlib.util import find_spec
+from itertools import chain
+from operator import add
+from types import ModuleType
+from typing import Any, TypeVar
 
 import numpy as np
 
+from .._core.boundary import BoundaryRows
 from .._core.frame import Frame
-from .._core.labelsums import LabelSums, Rule, no_label_sums, scaled
-from .._core.moments import Moments, no_moments
+from .._core.labelsums import (
+    AllButFirst,
+    LabelSums,
+    LinearRule,
+    Rule,
+    Tally,
+    fold,
+    no_label_sums,
+    scaled,
+    unfolded,
+)
+from .._core.moments import (
+    Moments,
+    SumsFromZero,
+    is_near_zero,
+    moments_of_block,
+    no_moments,
+    sums_from_zero,
+)
 from .._core.problem import Rows
 from .._core.types import AnyArray, Array
-from .base import Block, BlockRows, Curvature, Result, Slab
-from .passes import PartOfPass, report_as
+from .base import Curvature, Result, WeightedRows
+from .passes import PartOfPass, in_order, report_as, report_progress
+
+Block = tuple[AnyArray, "Array | None", "slice | AnyArray"]  # rows, weights, indices of the rows
+Sum = TypeVar("Sum", Moments, SumsFromZero, LabelSums, "_Labeled")
+
+_BLOCK_ROWS = (512, 8192)
+_BLOCK_ENTRIES = 2**17  # float64: half the second-level cache of a core
+_BLOCK_MULTIPLE = 64  # compiled loops give the same sums for any cut into such blocks
+GROUP = 8  # blocks of a slab, added up by one thread before their sum joins the others
+# Entries of all rows from which on it pays to load numba, which takes about half a second.
+MANY = 2**24
+_MOST_CLASSES = 1024  # whose number to the power of 64 is finite
+
+
+@dataclass(frozen=True)
+class Slab:
+    """Consecutive rows in memory, the first of them at index ``start``."""
+
+    start: int
+    rows: AnyArray
+    label: str = ""  # for messages
+
+    @property
+    def stop(self) -> int:
+        return self.start + len(self.rows)
+
+
+@dataclass(frozen=True)
+class _Labeled:
+    """Label sums of some blocks, and their rows near a boundary on request."""
+
+    sums: LabelSums
+    between: BoundaryRows | None
+
+    def __add__(self, other: _Labeled) -> _Labeled:
+        if self.between is not None and other.between is not None:
+            self.between.join(other.between)
+        return _Labeled(self.sums + other.sums, self.between)
+
+
+class BlockRows(WeightedRows):
+    """Sums of rows that come as NumPy arrays, which ``_slabs`` of a backend supplies.
+
+    Slabs of ``_slab_rows`` rows, the last one of the rest, give the same sums to the last bit for
+    any backend and any number of threads.
+    """
+
+    _total: SumsFromZero | None = None  # of all rows, once they were summed from zero
+    _has_contiguous_rows = True  # entries of a row are adjacent in memory
+    _n_read: int | None = None  # rows of the last pass
+    _can_skip_blocks = False  # compiled loops may take a slab as one block: it is not copied
+
+    def __init__(
+        self,
+        n_all: int | None,
+        n_features: int,
+        weights: Array | None = None,
+        is_member: AnyArray | None = None,
+        *,
+        block_rows: int | None = None,
+        n_threads: int = 1,
+    ) -> None:
+        super().__init__(n_all, n_features, weights, is_member)
+        self._n_all = n_all
+        self._block_rows = block_rows or rows_per_block(n_features)
+        self._slab_rows = GROUP * self._block_rows
+        self._n_threads = n_threads
+
+    def _slabs(self, *, is_listed: bool = False) -> Generator[Slab, None, None]:
+        """All rows, members or not, in order. ``is_listed``: for results of rows, not for sums."""
+        raise NotImplementedError
+
+    def _first_rows(self) -> AnyArray | None:
+        """Some rows, to see whether all are near zero; None if none were read yet."""
+        return None
+
+    def _pass(
+        self, of_slab: Callable[[Slab], Result], *, is_listed: bool = False
+    ) -> Iterator[Result]:
+        """Results of a function of all slabs, in order."""
+
+        def with_stop(slab: Slab) -> tuple[int, Result]:
+            return slab.stop, of_slab(slab)
+
+        n_all = self._n_read if self._n_all is None else self._n_all
+        with (
+            closing(self._slabs(is_listed=is_listed)) as slabs,
+            closing(in_order(with_stop, slabs, self._n_threads)) as results,
+        ):
+            for n_done, result in results:
+                report_progress(n_done, n_all)
+                yield result
+
+    def _add_up(
+        self, of_blocks: Callable[[Iterable[Block]], Sum], *, is_compiled: bool = False
+    ) -> Sum | None:
+        """Sum of a function of the blocks of each slab; None if there are no rows."""
+        if self._n_rows == 0:
+            return None
+        sums = self._pass(lambda slab: of_blocks(self._blocks(slab, is_compiled=is_compiled)))
+        first = next(sums, None)
+        return None if first is None else sum_in_order(chain([first], sums))
+
+    def _blocks(self, slab: Slab, *, is_compiled: bool = False) -> Iterator[Block]:
+        """Members of a slab, block by block. Compiled loops tile blocks that exceed the cache."""
+        n_rows = len(slab.rows)
+        step = n_rows if is_compiled and self._can_skip_blocks else self._block_rows
+        for low in range(0, n_rows, step):
+            begin, end = slab.start + low, slab.start + min(low + step, n_rows)
+            inside = self._members_within(begin, end)
+            index = slice(begin, end) if isinstance(inside, slice) else begin + inside
+            rows = slab.rows[low : low + step][inside]
+            if rows.dtype != np.float64:
+                rows = rows.astype(np.float64)
+            yield rows, None if self._weights is None else self._weights[index], index
+
+    def _rows_at(self, index: AnyArray) -> AnyArray:
+        found = [np.zeros((0, self.n_features))]
+        for slab in self._slabs(is_listed=True):
+            low, high = np.searchsorted(index, [slab.start, slab.stop])
+            found.append(slab.rows[index[low:high] - slab.start])
+        return np.concatenate(found)
+
+    def moments(self, frame: Frame) -> Moments:
+        is_long = self._n_all is None or self._n_all > self._block_rows
+        first = self._first_rows() if is_long and self._weights is None else None
+        # Many rows near zero are summed without a copy.
+        if first is not None and is_near_zero(np.asarray(first, dtype=np.float64), frame):
+            sums = self._add_up(lambda blocks: sum_in_order(sums_from_zero(a) for a, *_ in blocks))
+            moments = None if sums is None else sums.moments(frame)
+            if moments is not None:
+                self._total = sums
+                return moments
+
+        def of_blocks(blocks: Iterable[Block]) -> Moments:
+            return sum_in_order(moments_of_block(frame.apply(rows), w) for rows, w, _ in blocks)
+
+        return self._add_up(of_blocks) or no_moments(self.n_features)
+
+    def label_sums(
+        self, rule: Rule, frame: Frame, centers: Array | None = None, *, curvature: Curvature = 0
+    ) -> LabelSums:
+        # One read a pass: fold the frame into the rule rather than shift and scale every row.
+        # Labels come from the folded rule whenever there is one: ties must fall the same way with
+        # and without scatter.
+        folded, is_folded = fold(rule, frame)
+        sums_raw = is_folded and centers is None
+        if sums_raw and isinstance(folded, LinearRule):
+            folded = folded.knowing(self._total)
+        used_rule, kind = self._tally_of(folded)
+
+        def of_blocks(blocks: Iterable[Block]) -> _Labeled:
+            between = BoundaryRows(curvature, rule.n_classes) if np.any(curvature) else None
+            tally = kind(used_rule, self.n_features, centers)
+            for rows, weights, index in blocks:
+                used = rows if sums_raw else frame.apply(rows)
+                shares = tally.add(rows if is_folded else used, used, weights, index)
+                if between is not None:
+                    between.add(used, weights, shares)
+            return _Labeled(tally.sums(), between)
+
+        found = self._add_up(of_blocks, is_compiled=kind is not Tally)
+        if found is None:
+            return no_label_sums(rule.n_classes, self.n_features)
+        total = found.sums
+        if found.between is not None:
+            total = replace(total, curvature=found.between.scatter())
+        return unfolded(used_rule.completed(total), frame) if sums_raw else rule.completed(total)
+
+    def _tally_of(self, rule: Rule) -> tuple[Rule, type[Tally]]:
+        """Compiled loops label many rows, where numba is installed (extra ``fast``)."""
+        is_linear = isinstance(rule, AllButFirst) and rule.n_classes <= _MOST_CLASSES
+        is_many = self._has_contiguous_rows and self.n_rows * self.n_features >= MANY
+        loops = compiled_loops() if is_linear and is_many else None
+        if loops is None:
+            return rule, Tally
+        assert isinstance(rule, AllButFirst)
+        return replace(rule, may_be_by_lead=False), loops.CompiledTally
+
+    def responsibilities(self, rule: Rule, frame: Frame) -> Array:
+        rule, is_folded = fold(rule, frame)
+
+        def of_block(block: Block) -> Array:
+            rows, _, index = block
+            return rule.shares(rows if is_folded else frame.apply(rows), index)[0].T
+
+        return self._of_members(of_block)
+
+    def apply(self, function: Callable[[AnyArray], AnyArray]) -> AnyArray:
+        """Results of a function of the rows of blocks, for all members, in their order."""
+        return self._of_members(lambda block: function(block[0]))
+
+    def _of_members(self, of_block: Callable[[Block], AnyArray]) -> AnyArray:
+        none = of_block((np.zeros((0, self.n_features)), None, slice(0, 0)))
+        results = self._pass(
+            lambda slab: [of_block(block) for block in self._blocks(slab)], is_listed=True
+        )
+        return concatenate(chain([none], chain.from_iterable(results)), self._n_rows)
 
 
 class MemoryRows(BlockRows):
@@ -116,3 +343,56 @@ class ChainedRows:
         with report_as(PartOfPass(None)):
             shares = [part.responsibilities(rule, frame) for part in self._parts]
         return np.concatenate(shares) if shares else np.zeros((0, rule.n_classes))
+
+
+def rows_per_block(n_features: int) -> int:
+    """Rows of a block that fits into the cache."""
+    least, most = _BLOCK_ROWS
+    fitting = _BLOCK_ENTRIES // max(1, n_features)
+    return int(min(most, max(least, fitting))) // _BLOCK_MULTIPLE * _BLOCK_MULTIPLE
+
+
+@cache
+def compiled_loops() -> ModuleType | None:
+    """The module ``loops``, ready to run; None without numba, or if that cannot compile."""
+    if find_spec("numba") is None:
+        return None
+    try:
+        from . import loops
+
+        if not loops.is_compiled():
+            return None
+        loops.run_once()
+    except Exception as error:  # numba reads and writes files of its own
+        warnings.warn(
+            f"numba is installed and cannot be used ({error!r}): NumPy does the work, more slowly. "
+            "Deleting what numba keeps may help: files *.nbi and *.nbc in NUMBA_CACHE_DIR, where "
+            f"that is set, else in __pycache__ beside {__file__}.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        return None
+    return loops
+
+
+def sum_in_order(parts: Iterable[Sum]) -> Sum:
+    """Sum of all parts, at least one, in their order."""
+    return reduce(add, parts)
+
+
+def concatenate(results: Iterable[Any], n_rows: int | None = None) -> AnyArray:
+    """Results of blocks, at least one, after each other, in dtype and byte order of the first.
+
+    If the number of rows is known beforehand, none is held twice.
+    """
+    if n_rows is None:
+        results = list(results)
+        n_rows = sum(map(len, results))
+    parts = iter(results)
+    first = next(parts)
+    found = np.empty((n_rows, *first.shape[1:]), first.dtype)
+    n_done = 0
+    for part in chain([first], parts):
+        found[n_done : n_done + len(part)] = part
+        n_done += len(part)
+    return found

@@ -47,8 +47,7 @@ def fit(
         from ..methods import find_method, parse_shrinkage
         from ..model_files import check_can_save, model_details, save_model
         from ..tabular import read_table
-        from ..tabular.fit_predict import fit_table
-        from ..tabular.summaries import fit_summary
+        from ..tabular.fit_predict import fit_summary, fit_table
 
         chosen, priors = find_method(method), _priors(prior)
         shrunk = None if shrinkage is None else parse_shrinkage(shrinkage)
@@ -98,8 +97,7 @@ def predict(
     """Predict class and probabilities of every row of a table of any size."""
     with words.explained_errors():
         from ..model_files import column_kinds, load_model
-        from ..tabular.fit_predict import predict_file
-        from ..tabular.summaries import prediction_summary
+        from ..tabular.fit_predict import predict_file, prediction_summary
 
         fitted = load_model(model)
         kinds = column_kinds(fitted)
@@ -121,7 +119,7 @@ def show(
     """Show what a model file holds, how it was fitted and how that went."""
     with words.explained_errors():
         from ..model_files import model_details
-        from ..tabular.summaries import show_summary
+        from ..tabular.fit_predict import show_summary
 
         details = model_details(model)
         if json:

@@ -197,11 +197,9 @@ def _find_benchmarks(text: str | None, data_dir: Path | None, quiet: bool) -> tu
 
 def _run_and_draw(out: Path, quiet: bool, json: bool, **settings: Any) -> None:
     from ..studies.drawing import check_can_report
-    from ..studies.paper.plan import Study, load_sets, run_study
+    from ..studies.paper.plan import Study, run_study
 
     check_can_report()
-    names = (*settings.get("tables", ()), *settings.get("curves", ()))
-    settings["sets"] = load_sets(names, settings["data_dir"])
     settings["jobs"] = settings["jobs"] or words.n_cores()
     study = Study(out=out, command=shlex.join(["iclda", *sys.argv[1:]]), **settings)
     with show_cells(quiet) as advance:

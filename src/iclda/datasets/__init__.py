@@ -1,7 +1,7 @@
 """Toy problems, and the benchmark sets of the paper with their sources and licenses."""
 
 from .benchmarks import BENCHMARKS, Benchmark, Dataset, find_benchmark, load_benchmark
-from .toy import make_gaussians, make_violated_gaussians
+from .gaussians import make_gaussians, make_violated_gaussians
 
 __all__ = [
     "BENCHMARKS",

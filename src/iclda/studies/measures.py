@@ -44,7 +44,7 @@ class Measure:
     heading: str  # of columns
     axis: str  # of figures
     explanation: str  # in reports of comparisons
-    legend: str = ""  # on the terminal
+    legend: str = ""  # on the terminal; made of the explanation if not given, as is the caption
     caption: str = ""  # of the paper's tables
     function: Callable[[Predictions], float | None] | None = None
     of_bins: Callable[[Bins], float] | None = None  # for measures of the rows of all folds
@@ -56,6 +56,11 @@ class Measure:
     is_tested: bool = True  # for differences to the baseline
     is_decisive: bool = False  # the recommendation and the choice of variants depend on it
     is_only_on_curves: bool = False  # of the paper's experiments
+
+    def __post_init__(self) -> None:
+        legend = self.legend or f"{self.short or self.heading}: {self.explanation}"
+        caption = self.caption or self.explanation[0].upper() + self.explanation[1:]
+        self.__dict__.update(legend=legend, caption=caption)  # frozen for all others
 
     @property
     def sign(self) -> int:

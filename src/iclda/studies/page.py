@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
@@ -126,7 +126,12 @@ def escape_latex(text: str) -> str:
     return "".join(_LATEX.get(character, character) for character in text)
 
 
-def fill(template: str, view: Mapping[str, Any], package: str) -> str:
+def fill(
+    template: str,
+    view: Mapping[str, Any],
+    package: str,
+    filters: Mapping[str, Callable[..., Any]] | None = None,
+) -> str:
     """A template of a package, filled in; it can extend ``page.html.j2`` of this one."""
     jinja2 = require("jinja2")
 
@@ -141,6 +146,7 @@ def fill(template: str, view: Mapping[str, Any], package: str) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters.update(filters or {})
     text: str = environment.get_template(template).render(view)
     return text
 

@@ -19,7 +19,7 @@ from .._core.types import AnyArray
 from .._messages import ColumnError, Hint, Text, plural, quoted_list
 from .columns import number_in
 from .encoders import EMPTY_WORDS, require_for_tables, texts_of
-from .files import TableReader, open_table
+from .table_files import TableReader, open_table
 
 _MOST_NAMES = 12
 _SURELY_CLASSES = 50
@@ -126,7 +126,7 @@ def read_table(
     if not rows.num_rows:
         raise ValueError(f"{path} holds no rows below the names of its columns.")
     labels = _labels_of(rows[target], file.path, target, unlabeled)
-    features = frame_of(rows.drop_columns([target, *dict.fromkeys(drop)]))
+    features = to_pandas_frame(rows.drop_columns([target, *dict.fromkeys(drop)]))
     refuse_infinity(features, file)
     notes = _notes_on_marks(labels, target)
     features, more_notes = _without_row_numbers(features, file)
@@ -160,7 +160,7 @@ def _read_unlabeled(path: Path, features: Any, first: Path) -> Any:
             ),
             column=lacking[0],
         )
-    frame = frame_of(file.read(as_text=[]).select(list(features.columns)))
+    frame = to_pandas_frame(file.read(as_text=[]).select(list(features.columns)))
     if frame.empty:
         raise ValueError(f"{path} holds no rows below the names of its columns.")
     refuse_infinity(frame, file)
@@ -180,7 +180,7 @@ def _require_columns(file: TableReader, names: Sequence[str]) -> None:
             )
 
 
-def frame_of(rows: Any) -> Any:
+def to_pandas_frame(rows: Any) -> Any:
     """A pandas frame of an Arrow table: numbers, booleans, dates, or text with gaps."""
     pandas = require_for_tables("pandas")
     columns = {name: _series(rows[name]) for name in rows.column_names}

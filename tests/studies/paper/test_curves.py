@@ -29,11 +29,6 @@ def points():
     return curve_points(curve_rows())
 
 
-@pytest.fixture(scope="module")
-def published():
-    return list(published_points().values())
-
-
 def texts_of(axes):
     return [text.get_text() for text in axes.texts]
 
@@ -92,7 +87,7 @@ def test_only_points_of_the_paper_are_compared():
 
 def test_points_csv_has_the_promised_columns(tmp_path):
     rows = curve_rows()
-    write_curves(tmp_path, rows)
+    write_curves(tmp_path, curve_points(rows))
     text = (tmp_path / "curves" / "points.csv").read_text(encoding="utf-8")
     lines = list(csv.DictReader(text.splitlines()))
     assert ",".join(lines[0]) == "dataset,n_unlabeled,method,measure,mean,se,repeats"
@@ -101,8 +96,8 @@ def test_points_csv_has_the_promised_columns(tmp_path):
 
 
 @needs_matplotlib
-def test_curves_show_error_and_loss_with_every_method_named_beside_its_line(points, published):
-    figure = draw_curves(points, published, "Pima")
+def test_curves_show_error_and_loss_with_every_method_named_beside_its_line(points):
+    figure = draw_curves(points, "Pima")
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["Error", "Loss"]
     for axes in figure.axes:
         assert set(texts_of(axes)) == set(METHOD_NAMES)
@@ -110,8 +105,8 @@ def test_curves_show_error_and_loss_with_every_method_named_beside_its_line(poin
 
 
 @needs_matplotlib
-def test_published_means_are_open_circles(points, published):
-    axes = draw_curves(points, published, "Pima", ["error"]).axes[0]
+def test_published_means_are_open_circles(points):
+    axes = draw_curves(points, "Pima", ["error"]).axes[0]
     circles = [line for line in axes.lines if line.get_marker() == "o" and len(line.get_xdata())]
     assert {line.get_markeredgecolor() for line in circles} == {
         COLORS[m] for m in ("LDA", "LDAoracle", "MCLDA", "SLLDA", "ICLDA")
@@ -120,14 +115,14 @@ def test_published_means_are_open_circles(points, published):
 
 
 @needs_matplotlib
-def test_a_line_far_above_the_others_is_named_with_its_range(published):
+def test_a_line_far_above_the_others_is_named_with_its_range():
     rows = curve_rows(methods=("LDAoracle", "MCLDA", "SLLDA", "ICLDA"))
     rows += [replace(replace_values(row, error=9.0), method="LDA") for row in rows]
-    axes = draw_curves(curve_points(rows), published, "Pima", ["error"]).axes[0]
+    axes = draw_curves(curve_points(rows), "Pima", ["error"]).axes[0]
     assert "\N{UPWARDS ARROW} LDA lies above: 9 to 9" in texts_of(axes)
     assert axes.get_ylim()[1] < 1
 
 
 @needs_matplotlib
 def test_curves_of_nothing_are_empty_axes():
-    assert len(draw_curves([], [], "Pima").axes) == 2
+    assert len(draw_curves([], "Pima").axes) == 2

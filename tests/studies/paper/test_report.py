@@ -10,15 +10,12 @@ from result_rows import curve_rows, fail, table_row, table_rows, toy_panels
 pytest.importorskip("jinja2", reason="reports need iclda[experiments]")
 
 from iclda.studies.paper.curves import curve_points
-from iclda.studies.paper.report import (
-    ReportContent,
-    file_name,
-    render_report,
-    write_figures,
-    write_report,
-)
+from iclda.studies.paper.plan import StoredSettings
+from iclda.studies.paper.report import draw_everything, file_name, render_report, write_figures
 from iclda.studies.paper.story import signed
-from iclda.studies.paper.tables import DatasetFacts, summarize_tables
+from iclda.studies.paper.tables import summarize_tables
+from iclda.studies.paper.toy import toy_panels as fitted_panels
+from iclda.studies.store import STORE, Store
 
 
 class Page(HTMLParser):
@@ -51,19 +48,17 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def html():
-    content = ReportContent(
-        results=table_rows(("WDBC", "Pima")) + curve_rows(),
-        datasets=[DatasetFacts("WDBC", 568, 30, 2)],
-        toy=toy_panels(),
+    settings = StoredSettings(
         seed=2014,
-        command="iclda reproduce --out <here>",
-        settings={"repeats": 4},
+        commands=["iclda reproduce --out <here>"],
+        shapes={"WDBC": [568, 30, 2]},
         versions={"numpy": "2.4"},
-        data_hashes={"WDBC": "abc123"},
-        seconds=83.0,
-        notes=["Eight sets are not at hand."],
+        data={"WDBC": "abc123"},
+        seconds_tables=80.0,
+        seconds_curves=3.0,
     )
-    return render_report(content)
+    rows = table_rows(("WDBC", "Pima")) + curve_rows()
+    return render_report(rows, settings, toy_panels())
 
 
 def test_the_page_is_well_formed_and_its_ids_are_unique(html):
@@ -91,7 +86,7 @@ def test_the_page_says_what_was_run_and_how(html):
         "iclda reproduce --out <here>",
         "2014",
         "abc123",
-        "Eight sets are not at hand.",
+        "Not the paper's data: WDBC.",
         "None of 700.",
         "2 of its 8 underlines survive (SPECT and WDBC).",
     ):
@@ -112,9 +107,8 @@ def test_names_and_tracebacks_are_escaped():
     rows = table_rows((evil,), methods=("LDA", "ICLDA")) + curve_rows()
     rows = [*rows, table_row(evil, 9, 0, evil, None, None, failure=evil)]
     rows += [dataclasses.replace(row, dataset=evil) for row in curve_rows()]
-    html = render_report(
-        ReportContent(rows, [DatasetFacts(evil, 9, 2, 2)], command=evil, settings={evil: evil})
-    )
+    settings = StoredSettings(commands=[evil], shapes={evil: [9, 2, 2]}, origins={evil: evil})
+    html = render_report(rows, settings)
     assert "<script" not in html
     page = Page(html)
     assert page.open == []
@@ -124,7 +118,7 @@ def test_names_and_tracebacks_are_escaped():
 def test_failed_fits_are_counted_and_shown():
     rows = table_rows(methods=("LDA", "ICLDA"))
     rows[1] = fail(rows[1], "ValueError: rank")
-    text = Page(render_report(ReportContent(rows))).text
+    text = Page(render_report(rows)).text
     assert "1 of 80 fits failed" in text
     assert "ValueError: rank" in text
     assert "WDBC, ICLDA: 3 of 4 repeats are complete, 1 failed fit." in text
@@ -144,22 +138,25 @@ def test_failed_fits_are_counted_and_shown():
     ids=["nothing", "own set", "two methods", "no baseline", "one repeat", "curves", "own curve"],
 )
 def test_the_page_adapts_to_what_was_run(rows, absent, present):
-    page = Page(render_report(ReportContent(rows)))
+    page = Page(render_report(rows))
     assert page.open == []
     assert not [words for words in absent if words in page.text]
     assert not [words for words in present if words not in page.text]
 
 
 def test_without_the_emulation_em_is_set_beside_the_printed_number():
-    text = Page(render_report(ReportContent(table_rows(methods=("LDA", "EMLDA"))))).text
+    text = Page(render_report(table_rows(methods=("LDA", "EMLDA")))).text
     assert "The paper prints an error of 0.384 on WDBC" in text
 
 
 def test_the_report_is_one_file_and_the_same_every_time(tmp_path):
-    content = ReportContent(table_rows() + curve_rows(), toy=toy_panels())
-    path = write_report(tmp_path / "new", content)
-    assert path == tmp_path / "new" / "report.html"
-    assert path.read_text(encoding="utf-8") == render_report(content)
+    store = Store(tmp_path / STORE)
+    store.add(table_rows() + curve_rows())
+    stored = [*store.rows("tables"), *store.rows("curves")]
+    store.close()
+    path = tmp_path / "report.html"
+    assert draw_everything(tmp_path)["report"] == str(path)
+    assert path.read_text(encoding="utf-8") == render_report(stored, toy=fitted_panels(0))
 
 
 def test_every_figure_is_written(tmp_path):

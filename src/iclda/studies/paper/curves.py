@@ -99,11 +99,11 @@ def compare_with_published(points: Iterable[CurvePoint]) -> list[PublishedDiffer
     return differences
 
 
-def write_curves(out: Path, results: Iterable[FitResult]) -> list[Path]:
+def write_curves(out: Path, points: Sequence[CurvePoint]) -> list[Path]:
     """Write points.csv and comparison.csv under ``out``/curves; the paths written."""
     folder = out / "curves"
     folder.mkdir(parents=True, exist_ok=True)
-    points, names = curve_points(results), [each.name for each in fields(CurvePoint)]
+    names = [each.name for each in fields(CurvePoint)]
     compared = (
         [
             *(getattr(each.point, name) for name in names),
@@ -124,16 +124,13 @@ def write_curves(out: Path, results: Iterable[FitResult]) -> list[Path]:
 
 @styled
 def draw_curves(
-    points: Iterable[CurvePoint],
-    published: Iterable[PublishedPoint],
-    dataset: str,
-    measures: Sequence[str] | None = None,
+    points: Iterable[CurvePoint], dataset: str, measures: Sequence[str] | None = None
 ) -> Figure:
     """Measures of one data set side by side, against the number of unlabeled rows."""
     measures = table_measures() if measures is None else measures
     figure, grid = new_figure(4.7 * len(measures), 3.3, 1, len(measures))
     ours = [point for point in points if point.dataset == dataset]
-    theirs = [point for point in published if point.dataset == dataset]
+    theirs = [point for point in published_points().values() if point.dataset == dataset]
     for axes, measure in zip(grid[0], measures, strict=True):
         _plot_curves(
             axes,

@@ -61,7 +61,6 @@ class Study:
     jobs: int = 1
     data_dir: Path | None = None
     command: str = ""
-    sets: dict[str, Dataset] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -79,6 +78,10 @@ class StoredSettings:
     began: str = "unknown"
     seconds_tables: float = 0.0
     seconds_curves: float = 0.0
+
+    @property
+    def seconds(self) -> float:
+        return self.seconds_tables + self.seconds_curves
 
 
 class UnknownNameError(ValueError):
@@ -154,19 +157,20 @@ def plan_curves(sizes: dict[str, list[int]], repeats: int) -> list[Cell]:
     ]
 
 
-def run_study(study: Study, advance: Advance) -> None:
+def run_study(study: Study, advance: Advance = lambda *_: None) -> None:
     """Compute the cells that are missing, storing every row as soon as it is there.
 
     Rows depend on seed and cell alone, never on ``jobs`` or the order.
     """
+    loaded = load_sets((*study.tables, *study.curves), study.data_dir)
     store = Store(study.out / STORE, kind=KIND)
     try:
-        hashes = {name: data.sha256 for name, data in study.sets.items()}
+        hashes = {name: data.sha256 for name, data in loaded.items()}
         store.agree(format=FORMAT, seed=study.seed, iclda=versions()["iclda"], data=hashes)
-        _note_run(store, study)
+        _note_run(store, study, loaded)
         sets = {
             name: CodedSet(data.X, np.unique(data.y, return_inverse=True)[1])
-            for name, data in study.sets.items()
+            for name, data in loaded.items()
         }
         planned = {
             TABLES: plan_tables(study.tables, study.table_repeats),
@@ -183,8 +187,8 @@ def run_study(study: Study, advance: Advance) -> None:
         store.close()
 
 
-def _note_run(store: Store, study: Study) -> None:
-    known, sets = store.read_settings(StoredSettings), study.sets
+def _note_run(store: Store, study: Study, sets: dict[str, Dataset]) -> None:
+    known = store.read_settings(StoredSettings)
     shapes = {name: [*data.X.shape, len(np.unique(data.y))] for name, data in sets.items()}
     store.note(
         commands=list(dict.fromkeys([*known.commands, study.command])),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +11,9 @@ from ..._messages import plural
 from ...datasets import BENCHMARKS
 from ..drawing import COLORS, save, to_inline_svg
 from ..measures import arrow, paper_measures
-from ..page import NOTHING, duration, fill, p_text
+from ..page import duration, fill, p_text
 from ..store import STORE, FitResult, Store, differs
-from .curves import (
-    CurvePoint,
-    PublishedDifference,
-    compare_with_published,
-    curve_points,
-    draw_curves,
-    write_curves,
-)
+from .curves import CurvePoint, compare_with_published, curve_points, draw_curves, write_curves
 from .plan import KIND, StoredSettings
 from .published import (
     BASELINE,
@@ -29,17 +22,14 @@ from .published import (
     METHOD_NAMES,
     TABLES,
     VIOLATED,
-    PublishedPoint,
     check_published_underlines,
-    published_points,
     table_measures,
 )
 from .story import (
     AGREES,
     comparison_sentence,
-    extreme_point,
+    curve_sentence,
     findings,
-    heading,
     headline,
     number,
     signed,
@@ -47,7 +37,6 @@ from .story import (
 )
 from .tables import (
     DatasetFacts,
-    Gap,
     PairedComparison,
     TableCell,
     compare_with_baseline,
@@ -74,22 +63,6 @@ _SUBTITLES = {
 _MOST_FAILURES = 20
 
 
-@dataclass(frozen=True)
-class ReportContent:
-    """What a report is made of; every part but the results may be left out."""
-
-    results: Sequence[FitResult]
-    datasets: Sequence[DatasetFacts] = ()
-    toy: Sequence[ToyPanel] = ()
-    seed: int | None = None
-    command: str = ""
-    settings: Mapping[str, object] = field(default_factory=dict)
-    versions: Mapping[str, str] = field(default_factory=dict)
-    data_hashes: Mapping[str, str] = field(default_factory=dict)
-    seconds: float | None = None
-    notes: Sequence[str] = ()
-
-
 def draw_everything(out: Path) -> dict[str, Any]:
     """Write everything that follows from the results of a folder; a summary for programs.
 
@@ -103,37 +76,20 @@ def draw_everything(out: Path) -> dict[str, Any]:
         )
     finally:
         store.close()
-    results = [*table_results, *curve_results]
-    facts, panels = _facts(table_results, settings), toy_panels(settings.seed)
+    results, panels = [*table_results, *curve_results], toy_panels(settings.seed)
     cells, points = summarize_tables(table_results), curve_points(curve_results)
-    seconds = settings.seconds_tables + settings.seconds_curves
-    write_tables(out, table_results, facts)
-    write_curves(out, curve_results)
-    write_figures(out, cells, points, list(published_points().values()), panels)
-    content = ReportContent(
-        results=results,
-        datasets=facts,
-        toy=panels,
-        seed=settings.seed,
-        command="; ".join(settings.commands),
-        settings={
-            "processes": settings.jobs,
-            "machine": settings.machine,
-            "last run began": settings.began,
-            **{f"{name} from": origin for name, origin in settings.origins.items()},
-        },
-        versions=settings.versions,
-        data_hashes=settings.data,
-        seconds=seconds,
-        notes=_notes(results, settings),
-    )
+    write_tables(out, table_results, dataset_facts(table_results, settings))
+    write_curves(out, points)
+    write_figures(out, cells, points, panels)
+    path = out / "report.html"
+    path.write_text(render_report(results, settings, panels), encoding="utf-8")
     return {
-        "report": str(write_report(out, content)),
+        "report": str(path),
         "cells": [vars(cell) for cell in cells],
         "points": [vars(point) for point in points],
         "incomplete": [str(gap) for gap in find_gaps(table_results)],
         "failed_fits": sum(result.failure is not None for result in results),
-        "seconds": seconds,
+        "seconds": settings.seconds,
     }
 
 
@@ -155,27 +111,25 @@ def _is_own(name: str, settings: StoredSettings) -> bool:
 
 
 def _shown_name(name: str, settings: StoredSettings) -> str:
-    """The user's own sets are shown under other names than the paper's: nothing is published."""
+    """Of the user's own sets other than that of the paper's: nothing published is compared."""
     return f"{name} (own data)" if _is_own(name, settings) else name
 
 
 def _rename_own(results: list[FitResult], settings: StoredSettings) -> list[FitResult]:
     names = {name: _shown_name(name, settings) for name in {each.dataset for each in results}}
-    return [
-        each if names[each.dataset] == each.dataset else replace(each, dataset=names[each.dataset])
-        for each in results
-    ]
+    if all(name == shown for name, shown in names.items()):
+        return results
+    return [replace(each, dataset=names[each.dataset]) for each in results]
 
 
-def _facts(results: list[FitResult], settings: StoredSettings) -> list[DatasetFacts]:
-    names = {result.dataset for result in results}
-    facts = (
-        DatasetFacts(_shown_name(name, settings), *shape) for name, shape in settings.shapes.items()
-    )
-    return [each for each in facts if each.name in names]
+def dataset_facts(results: Sequence[FitResult], settings: StoredSettings) -> list[DatasetFacts]:
+    """Shapes of the sets in the tables."""
+    names = {result.dataset for result in results if result.experiment == TABLES}
+    shapes = {_shown_name(name, settings): shape for name, shape in settings.shapes.items()}
+    return [DatasetFacts(name, *shape) for name, shape in shapes.items() if name in names]
 
 
-def _notes(results: list[FitResult], settings: StoredSettings) -> list[str]:
+def _notes(results: Sequence[FitResult], settings: StoredSettings) -> list[str]:
     """What a reader should know before the numbers."""
     own = sorted(name for name in settings.data if _is_own(name, settings))
     notes = []
@@ -186,11 +140,8 @@ def _notes(results: list[FitResult], settings: StoredSettings) -> list[str]:
     made_by = {result.versions for result in results if result.versions}
     if len(made_by) > 1:
         notes.append(f"Rows were made with different versions: {'; '.join(sorted(made_by))}.")
-    left_out = sum(
-        result.experiment == CURVES and (result.failure is not None or result.number("nll") is None)
-        for result in results
-        if result.method in METHOD_NAMES
-    )
+    on_curves = [r for r in results if r.experiment == CURVES and r.method in METHOD_NAMES]
+    left_out = sum(r.failure is not None or r.number("nll") is None for r in on_curves)
     if left_out:
         notes.append(f"{left_out} fits on curves failed or gave no finite loss and are left out.")
     return notes
@@ -200,14 +151,12 @@ def write_figures(
     out: Path,
     cells: Sequence[TableCell] = (),
     points: Sequence[CurvePoint] = (),
-    published: Sequence[PublishedPoint] = (),
     toy: Sequence[ToyPanel] = (),
 ) -> list[Path]:
     """Every figure there is something to draw for, under ``out``/figures; the paths written."""
     folder, paths = out / "figures", []
     for dataset in dict.fromkeys(point.dataset for point in points):
-        figure = draw_curves(points, published, dataset)
-        paths += save(figure, folder / f"curve-{file_name(dataset)}")
+        paths += save(draw_curves(points, dataset), folder / f"curve-{file_name(dataset)}")
     if cells:
         paths += save(draw_table_overview(cells), folder / "tables")
     if toy:
@@ -220,227 +169,150 @@ def file_name(dataset: str) -> str:
     return "".join(c if c.isalnum() or c in "-." else "-" for c in dataset).strip(".") or "set"
 
 
-def write_report(out: Path, content: ReportContent) -> Path:
-    """Write ``out``/report.html; its path."""
-    out.mkdir(parents=True, exist_ok=True)
-    path = out / "report.html"
-    path.write_text(render_report(content), encoding="utf-8")
-    return path
-
-
-def render_report(content: ReportContent) -> str:
+def render_report(
+    results: Sequence[FitResult],
+    settings: StoredSettings | None = None,
+    toy: Sequence[ToyPanel] = (),
+) -> str:
     """The page as text. Every name and message in it is escaped."""
-    return fill("report.html.j2", _view(content), __package__)
-
-
-def _view(content: ReportContent) -> dict[str, Any]:
-    results = content.results
+    settings = settings or StoredSettings()
     cells, points, gaps = summarize_tables(results), curve_points(results), find_gaps(results)
-    compared = compare_with_published(points)
-    by_measure = {m: compare_with_baseline(results, m) for m in table_measures()}
+    differences = compare_with_published(points)
+    comparisons = {m: compare_with_baseline(results, m) for m in table_measures()}
     failed = [result for result in results if result.failure is not None]
+    methods = {cell.method for cell in cells}
     is_published = any(cell.published_mean is not None for cell in cells)
-    return {
+    overview = None
+    if BASELINE in methods and methods & (set(COLORS) - {BASELINE}):
+        description = "Error of each method minus that of LDA, by set"
+        overview = to_inline_svg(draw_table_overview(cells), "overview", description)
+    view = {
         "headline": headline(cells),
-        "findings": findings(cells, [c for some in by_measure.values() for c in some], compared),
-        "summary": _summary(content, cells, points),
-        "notes": content.notes,
-        "toy": _toy_view(content.toy),
-        "n_toy_labels": int((content.toy[0].y != UNLABELED).sum()) if content.toy else 0,
+        "findings": findings(
+            cells, [c for some in comparisons.values() for c in some], differences
+        ),
+        "summary": _summary(results, cells, points, toy, settings),
+        "notes": _notes(results, settings),
+        "toy": _toy_view(toy),
+        "n_toy_labels": int((toy[0].y != UNLABELED).sum()) if toy else 0,
         "curves": [
-            _curve_view(name, points, compared)
+            {
+                "title": _CURVE_TITLES.get(name, name),
+                "figures": _curve_figures(name, points),
+                "sentence": curve_sentence([d for d in differences if d.point.dataset == name]),
+            }
             for name in dict.fromkeys(point.dataset for point in points)
         ],
-        "overview": _overview(cells),
+        "overview": overview,
         "tables": [
-            _measure_view(cells, measure, comparisons, gaps)
-            for measure, comparisons in by_measure.items()
+            _table_view(cells, measure, comparisons[measure])
+            for measure in table_measures()
             if any(cell.measure == measure for cell in cells)
         ],
+        "lacking": {(gap.dataset, gap.method): str(gap) for gap in gaps},
         "gaps": [str(gap) for gap in gaps],
-        "underlines": _underline_views(cells) if is_published else [],
-        "datasets": dataset_table(content.datasets),
-        "run": _run_view(content),
-        "failures": [
+        "subtitles": _SUBTITLES,
+        "agrees": AGREES,
+        "underlines": [
             {
-                "place": f"{r.experiment}, {r.dataset}, repeat {r.repeat}, part {r.part}, "
-                f"{r.method}",
-                "traceback": r.failure,
+                "name": paper_measures()[measure].heading,
+                "checks": checks,
+                "contests": mark(cells, measure).contests,
+                "sentence": underline_sentence(checks),
             }
-            for r in failed[:_MOST_FAILURES]
+            for measure in table_measures()
+            if is_published and (checks := check_published_underlines(measure))
         ],
+        "datasets": dataset_table(dataset_facts(results, settings)),
+        "run": _run_view(settings),
+        "failures": [{"place": _place(r), "traceback": r.failure} for r in failed[:_MOST_FAILURES]],
         "n_failed": len(failed),
         "n_fits": len(results),
     }
+    filters: dict[str, Any] = {"arrow": arrow, "number": number, "p_text": p_text, "signed": signed}
+    return fill("report.html.j2", view, __package__, filters)
+
+
+def _place(r: FitResult) -> str:
+    return f"{r.experiment}, {r.dataset}, repeat {r.repeat}, part {r.part}, {r.method}"
 
 
 def _summary(
-    content: ReportContent, cells: Sequence[TableCell], points: Sequence[CurvePoint]
+    results: Sequence[FitResult],
+    cells: Sequence[TableCell],
+    points: Sequence[CurvePoint],
+    toy: Sequence[ToyPanel],
+    settings: StoredSettings,
 ) -> str:
     """One line under the headline: what this page is made of."""
     parts = []
     if cells:
-        repeats = max(cell.repeats for cell in cells)
-        sets = len({cell.dataset for cell in cells})
+        sets, repeats = len({cell.dataset for cell in cells}), max(cell.repeats for cell in cells)
         parts.append(f"{plural(sets, 'data set')} with {plural(repeats, 'repeat')} of 10 folds")
     if points:
-        repeats = max(point.repeats for point in points)
-        count = len({point.dataset for point in points})
-        parts.append(f"{plural(count, 'learning curve')} with {plural(repeats, 'repeat')}")
-    if content.toy:
+        sets, repeats = len({p.dataset for p in points}), max(p.repeats for p in points)
+        parts.append(f"{plural(sets, 'learning curve')} with {plural(repeats, 'repeat')}")
+    if toy:
         parts.append("the toy figure")
-    fits = f"{plural(len(content.results), 'fit')}" if content.results else ""
-    time = f"in {duration(content.seconds)}" if content.seconds is not None else ""
-    return " · ".join(filter(None, [*parts, " ".join(filter(None, [fits, time]))]))
+    fits = f"{plural(len(results), 'fit')} " if results else ""
+    return " · ".join([*parts, f"{fits}in {duration(settings.seconds)}"])
 
 
 def _toy_view(panels: Sequence[ToyPanel]) -> list[dict[str, Any]]:
-    rows = [panels[start : start + 3] for start in range(0, len(panels), 3)]
+    figures = [
+        (panel.title, to_inline_svg(draw_toy_panel(panel), f"toy-{k // 3}-{k % 3}", panel.title))
+        for k, panel in enumerate(panels)
+    ]
     return [
-        {
-            "title": ROW_TITLES[rank] if rank < len(ROW_TITLES) else "",
-            "panels": [
-                (
-                    panel.title,
-                    to_inline_svg(draw_toy_panel(panel), f"toy-{rank}-{place}", panel.title),
-                )
-                for place, panel in enumerate(row)
-            ],
-        }
-        for rank, row in enumerate(rows)
+        {"title": title, "panels": figures[3 * row : 3 * row + 3]}
+        for row, title in enumerate(ROW_TITLES)
+        if figures[3 * row :]
     ]
 
 
-def _curve_view(
-    dataset: str, points: Sequence[CurvePoint], compared: Sequence[PublishedDifference]
-) -> dict[str, Any]:
-    published = list(published_points().values())
-    ours = [c for c in compared if c.point.dataset == dataset]
-    sentence = "The paper shows no curve of this set."
-    if ours:
-        sentence = f"{plural(len(ours), 'point')} compared. Furthest apart: {extreme_point(ours)}."
+def _curve_figures(dataset: str, points: Sequence[CurvePoint]) -> list[Any]:
     measures = {p.measure for p in points if p.dataset == dataset}.intersection(table_measures())
-    figures = [
+    return [
         to_inline_svg(
-            draw_curves(points, published, dataset, [measure]),
+            draw_curves(points, dataset, [measure]),
             f"curve-{dataset}-{measure}",
             f"{paper_measures()[measure].axis} on {dataset} against the number of unlabeled rows",
         )
         for measure in sorted(measures)
     ]
-    return {"title": _CURVE_TITLES.get(dataset, dataset), "figures": figures, "sentence": sentence}
 
 
-def _overview(cells: Sequence[TableCell]) -> Any:
-    methods = {cell.method for cell in cells}
-    if BASELINE not in methods or not methods & (set(COLORS) - {BASELINE}):
-        return None
-    return to_inline_svg(
-        draw_table_overview(cells), "overview", "Error of each method minus that of LDA, by set"
-    )
-
-
-def _measure_view(
-    cells: Sequence[TableCell],
-    measure: str,
-    comparisons: Sequence[PairedComparison],
-    gaps: Sequence[Gap],
+def _table_view(
+    cells: Sequence[TableCell], measure: str, comparisons: Sequence[PairedComparison]
 ) -> dict[str, Any]:
-    """The table of a measure."""
     datasets, methods = names_of(cells, measure)
-    found = {(c.dataset, c.method): c for c in cells if c.measure == measure}
-    verdicts = {(c.dataset, c.method): c.verdict for c in comparisons}
-    lacking = {(gap.dataset, gap.method): str(gap) for gap in gaps}
-    marks, shown = mark(cells, measure), paper_measures()[measure]
-
-    def cell_view(dataset: str, method: str) -> dict[str, Any]:
-        key, verdict = (dataset, method), verdicts.get((dataset, method), "")
-        return {
-            **_number_views(found.get(key)),
-            "is_bold": method in marks.bold.get(dataset, ()),
-            "is_underlined": marks.underlined.get(dataset) == method,
-            "verdict": verdict,
-            "arrow": arrow(verdict, shown),
-            "gap": lacking.get(key, ""),
-        }
-
     return {
-        "name": heading(measure),
-        "heading": shown.axis,
-        "methods": [
-            (method.removesuffix("-as-published"), _SUBTITLES.get(method, "")) for method in methods
-        ],
-        "rows": [(name, [cell_view(name, method) for method in methods]) for name in datasets],
+        "name": measure,
+        "measure": paper_measures()[measure],
+        "datasets": datasets,
+        "methods": methods,
+        "cells": {(c.dataset, c.method): c for c in cells if c.measure == measure},
+        "marks": mark(cells, measure),
+        "verdicts": {(c.dataset, c.method): c.verdict for c in comparisons},
+        "comparisons": comparisons,
         "sentence": comparison_sentence(comparisons),
-        "comparisons": [
-            {
-                "dataset": c.dataset,
-                "method": c.method,
-                "difference": signed(c.difference, shown.decimals + 1),
-                "t": signed(c.t, 2),
-                "p": p_text(c.p),
-                "p_holm": p_text(c.p_holm),
-                "verdict": c.verdict or NOTHING,
-            }
-            for c in comparisons
-        ],
     }
 
 
-def _number_views(cell: TableCell | None) -> dict[str, Any]:
-    """Mean, standard deviation and published mean of a cell as texts."""
-    if cell is None or cell.mean is None:
-        return {"mean": NOTHING, "spread": "", "published": "", "z": "", "is_extreme": False}
-    published = cell.published_mean
-    return {
-        "mean": number(cell.mean, cell.measure),
-        "spread": "" if cell.sd is None else number(cell.sd, cell.measure),
-        "published": "" if published is None else number(published, cell.measure),
-        "z": "" if cell.z is None else signed(cell.z),
-        "is_extreme": cell.z is not None and abs(cell.z) > AGREES,
-    }
-
-
-def _underline_views(cells: Sequence[TableCell]) -> list[dict[str, Any]]:
-    """The paper's underlining, checked, beside that of this run."""
-    views = []
-    for measure in table_measures():
-        checks, ours = check_published_underlines(measure), mark(cells, measure).contests
-        rows = []
-        for check in checks:
-            wrong, right = check.as_published, check.against_runner_up
-            ending = "stays" if right.is_won else "falls"
-            run = ours.get(check.dataset)
-            rows.append(
-                {
-                    "dataset": check.dataset,
-                    "winner": right.winner,
-                    "opponent": wrong.opponent,
-                    "p_wrong": p_text(wrong.p),
-                    "runner_up": right.opponent,
-                    "p_right": p_text(right.p),
-                    "fate": ending if wrong.is_won else "not underlined",
-                    "run": f"{run.winner} over {run.opponent}" if run else NOTHING,
-                    "run_p": p_text(run.p) if run else "",
-                    "is_won": bool(run and run.is_won),
-                }
-            )
-        if rows:
-            sentence = underline_sentence(checks)
-            views.append({"name": heading(measure), "rows": rows, "sentence": sentence})
-    return views
-
-
-def _run_view(content: ReportContent) -> list[tuple[str, list[tuple[str, str]]]]:
+def _run_view(settings: StoredSettings) -> list[tuple[str, list[tuple[str, Any]]]]:
     """Groups of names and values: how to run the same again."""
-    first = [("Command", content.command)] if content.command else []
-    if content.seed is not None:
-        first.append(("Seed", str(content.seed)))
-    if content.seconds is not None:
-        first.append(("Time", duration(content.seconds)))
-    groups = [
-        ("Run", first + [(str(name), str(value)) for name, value in content.settings.items()]),
-        ("Versions", [(str(name), str(value)) for name, value in content.versions.items()]),
-        ("Data (SHA-256)", [(str(n), str(v)) for n, v in content.data_hashes.items()]),
+    run = [
+        ("Command", "; ".join(settings.commands)),
+        ("Seed", settings.seed),
+        ("Time", duration(settings.seconds)),
+        ("processes", settings.jobs),
+        ("machine", settings.machine),
+        ("last run began", settings.began),
+        *((f"{name} from", origin) for name, origin in settings.origins.items()),
     ]
-    return [(title, pairs) for title, pairs in groups if pairs]
+    groups: dict[str, list[tuple[str, Any]]] = {
+        "Run": run if settings.commands else run[1:],
+        "Versions": list(settings.versions.items()),
+        "Data (SHA-256)": list(settings.data.items()),
+    }
+    return [(title, pairs) for title, pairs in groups.items() if pairs]

@@ -245,6 +245,13 @@ def extreme_point(points: Sequence[PublishedDifference]) -> str:
     )
 
 
+def curve_sentence(points: Sequence[PublishedDifference]) -> str:
+    """How one curve compares with the published one."""
+    if not points:
+        return "The paper shows no curve of this set."
+    return f"{plural(len(points), 'point')} compared. Furthest apart: {extreme_point(points)}."
+
+
 def underline_sentence(checks: Sequence[UnderlineCheck]) -> str:
     """How many underlines of one published table survive the right comparison."""
     printed = [check for check in checks if check.as_published.is_won]

@@ -232,9 +232,8 @@ class CsvReader(TableReader):
         arrow = require_for_tables("pyarrow")
         for name, cell in zip(self.columns, cells, strict=True):
             try:
-                if name in types and cell.strip() not in EMPTY_WORDS:
-                    number = cell.strip().replace(self.decimal, ".")
-                    arrow.scalar(number).cast(types[name])
+                if name in types and cell not in EMPTY_WORDS:
+                    arrow.scalar(cell.strip().replace(self.decimal, ".")).cast(types[name])
             except (arrow.ArrowInvalid, UnicodeEncodeError) as error:
                 wanted = {each.arrow: each.cell for each in COLUMN_TYPES}[str(types[name])]
                 found = cell.encode(errors="surrogateescape").decode(errors="replace")
