@@ -27,7 +27,7 @@ from dask_blocks import (
     stored_frame,
     with_entry,
 )
-from iclda import MomentConstrainedLDA
+from iclda import ColumnError, MomentConstrainedLDA
 from iclda._rows.dask_workers import _state_of
 from iclda.rows import from_dask
 from problems import draw_sample
@@ -359,3 +359,13 @@ def test_without_dask_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "dask.delayed", None)
     with pytest.raises(ImportError, match=r"iclda\[dask\]"):
         import_module("iclda._rows.dask")
+
+
+def test_the_error_of_a_bad_block_has_the_column_as_a_field():
+    with pytest.raises(ColumnError) as raised:
+        fit(from_dask([lambda: ROWS, lambda: with_entry(np.nan)[20_000:]]), MomentConstrainedLDA)
+    assert raised.value.column == 2
+    frame = dask.dataframe.from_pandas(frame_of(with_entry(np.nan)), npartitions=3)
+    with pytest.raises(ColumnError) as raised:
+        MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=frame)
+    assert raised.value.column == "c"

@@ -45,16 +45,19 @@ class Request:
 # Checks.
 
 
-class BadRowsError(ColumnError):
+class BadRowsError(ValueError):
     """Rows that are not what they must be."""
 
-    def with_names(self, names: Sequence[str] | None) -> BadRowsError:
+
+class BadColumnError(BadRowsError, ColumnError):
+    """Rows with a column that cannot be used."""
+
+    def with_names(self, names: Sequence[str]) -> BadColumnError:
         """The same, with the name of the column: the workers of Dask know its index only."""
         message = message_of(self)
-        if names is None or not isinstance(message, Text):
-            return self
+        assert isinstance(message, Text)
         message = message.with_names(names)
-        return BadRowsError(message, column=message.columns[0].label if message.columns else None)
+        return BadColumnError(message, column=message.columns[0].label)
 
 
 def column_of(column: int, names: Sequence[str] | AnyArray | None) -> Column:
@@ -88,11 +91,11 @@ def check_finite(
 
 def not_finite_error(
     found: str, name: str, row: int, column: Column, *, where: str = ""
-) -> BadRowsError:
+) -> BadColumnError:
     """The error for NaN, infinity and missing values, with row, column and the way out."""
     begin = f"Input {name} contains {found}, first in row {row}, "
     way_out = _REPLACE if found == "infinity" else _IMPUTE
-    return BadRowsError(Text(begin, column, f"{where}. ", way_out, "."), column=column.label)
+    return BadColumnError(Text(begin, column, f"{where}. ", way_out, "."), column=column.label)
 
 
 def names_of_table(table: Any) -> list[str] | None:

@@ -35,7 +35,7 @@ from .._core.labelsums import LabelSums, Rule, no_label_sums
 from .._core.moments import Moments, no_moments
 from .._core.types import AnyArray, Array
 from .base import (
-    BadRowsError,
+    BadColumnError,
     Curvature,
     Request,
     WeightedRows,
@@ -402,7 +402,9 @@ class DaskBlocks:
     def _naming_columns(self) -> Iterator[None]:
         try:
             yield
-        except BadRowsError as error:
+        except BadColumnError as error:
+            if self.feature_names is None:
+                raise
             raise error.with_names(self.feature_names) from None
 
 

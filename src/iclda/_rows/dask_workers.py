@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from contextvars import Context
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from queue import Empty, SimpleQueue
@@ -24,6 +25,7 @@ from .._core.moments import Moments
 from .._core.types import AnyArray, Array
 from .._messages import Column, Text
 from .base import (
+    BadColumnError,
     BadRowsError,
     changed_error,
     check_finite,
@@ -152,11 +154,13 @@ def _checked_array(block: Any, info: BlockInfo) -> AnyArray:
         check_names(found, info.names, info.label, way_out)
     if rows.dtype.kind not in "biuf":
         column = next((k for k, values in enumerate(rows.T) if not _is_numeric(values)), None)
-        where: tuple[str | Column, ...] = () if column is None else (", first in ", Column(column))
+        found_in = f"{info.label} holds {rows.dtype}"
         rule = (
             ": every column must hold real numbers, of a NumPy dtype. Convert it, or leave it out."
         )
-        raise BadRowsError(Text(f"{info.label} holds {rows.dtype}", *where, rule))
+        if column is None:
+            raise BadRowsError(found_in + rule)
+        raise BadColumnError(Text(found_in, ", first in ", Column(column), rule), column=column)
     if info.n_rows not in (None, len(rows)):
         raise changed_error(info.label, f"it has {len(rows)} rows, and had {info.n_rows}")
     return rows
@@ -353,7 +357,7 @@ class Cluster:
         if isinstance(error, (BadRowsError, UnreadableBlockError)):
             # A copy: the client keeps the original, and with a traceback through here it would
             # keep these futures, and the workers their blocks, as long as it lives.
-            raise type(error)(*error.args) from error
+            raise copy(error) from error
         if isinstance(error, KilledWorker):
             raise RuntimeError(
                 f"{where} could not be read: every worker that tried died, the last one was "
