@@ -162,19 +162,6 @@ class CellRows:
         return replace(self.problem, labeled=labeled)
 
 
-class _GivenSeed(np.random.RandomState):
-    """A random state from which a classifier draws this seed, that of the experiments, for its
-    starts: an integer as ``random_state`` is the seed of another seed.
-    """
-
-    def __init__(self, seed: int) -> None:
-        super().__init__(seed)
-        self._given = seed
-
-    def randint(self, *args: Any, **kwargs: Any) -> Any:
-        return self._given
-
-
 class PublishedEMLDA(ExpectationMaximizationLDA):
     """EMLDA with the two faults of the code behind the published numbers; for comparison only.
 
@@ -220,9 +207,7 @@ def make_classifier(method: str, seed: int) -> Any:
     found = known_method("LDA" if method == ORACLE else method)
     if found is None:
         raise KeyError(method)
-    classifier = found.classifier()
-    if found.is_searched:
-        classifier.set_params(random_state=_GivenSeed(seed))
+    classifier = found.classifier(seed=seed)
     return classifier.set_params(variant="symmetric") if method == "MCLDA" else classifier
 
 
