@@ -1,4 +1,4 @@
-"""Results in an SQLite file: every row is stored as soon as it is there, whatever happens next."""
+"""Results in an SQLite file, where every row is stored as soon as it is computed."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Store:
             self._prepare(kind, read_only=read_only)
         except (sqlite3.Error, OSError) as error:
             self.close()
-            raise StoreError(_explained(path, error)) from error
+            raise StoreError(_explain(path, error)) from error
         except StoreError:
             self.close()
             raise
@@ -132,7 +132,7 @@ class Store:
             )
 
     def settings(self) -> dict[str, Any]:
-        """What the rows depend on, and notes about the runs that made them."""
+        """Settings that the rows depend on, and notes about the runs that made them."""
         found = self._read("SELECT name, value FROM settings")
         return {name: json.loads(value) for name, value in found}
 
@@ -148,9 +148,9 @@ class Store:
 
     def agree(self, **values: Any) -> None:
         """Write settings on which rows depend, or refuse if rows were made with others."""
-        self.note(**self.agreed(**values))
+        self.note(**self.merge_settings(**values))
 
-    def agreed(self, **values: Any) -> dict[str, Any]:
+    def merge_settings(self, **values: Any) -> dict[str, Any]:
         """Settings joined with those that rows were made with; StoreError if they differ."""
         stored = self.settings()
         for name, value in values.items():
@@ -166,7 +166,7 @@ class Store:
                     )
                 values[name] = {**stored[name], **value}
             elif name in stored and stored[name] != value:
-                raise differs(self.path.parent, name, stored[name], value)
+                raise other_setting(self.path.parent, name, stored[name], value)
         return values
 
     def add(self, rows: Iterable[FitResult]) -> None:
@@ -192,7 +192,7 @@ class Store:
                 self._connection.execute("BEGIN")
                 self._connection.executemany(statement, values)
         except sqlite3.Error as error:
-            raise StoreError(_explained(self.path, error)) from error
+            raise StoreError(_explain(self.path, error)) from error
 
     def rows(self, experiment: str) -> list[FitResult]:
         """All rows of an experiment, in the order of their keys."""
@@ -210,7 +210,7 @@ class Store:
         try:
             return self._connection.execute(query, values).fetchall()
         except sqlite3.Error as error:
-            raise StoreError(_explained(self.path, error)) from error
+            raise StoreError(_explain(self.path, error)) from error
 
     def missing(
         self, cells: Sequence[Cell], methods: Sequence[str]
@@ -245,7 +245,7 @@ def _lock(path: Path) -> Any:
     return file
 
 
-def differs(folder: Path, name: str, stored: Any, asked: Any) -> StoreError:
+def other_setting(folder: Path, name: str, stored: Any, asked: Any) -> StoreError:
     """The error of a folder whose rows were made with another value of a parameter."""
     return _error(
         f"{folder} holds rows made with {name} {stored}, and this run asks for {name} {asked}: "
@@ -257,7 +257,7 @@ def differs(folder: Path, name: str, stored: Any, asked: Any) -> StoreError:
     )
 
 
-def _explained(path: Path, error: Exception) -> str:
+def _explain(path: Path, error: Exception) -> str:
     code = getattr(error, "sqlite_errorcode", None)
     if code == sqlite3.SQLITE_ERROR:  # our statements are fixed: a table or column is missing
         return Text(

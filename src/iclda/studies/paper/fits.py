@@ -245,7 +245,7 @@ def run_cell(
         seed=seed,
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about fits of the past, which nobody can change
+        warnings.simplefilter("ignore")  # of fits; failures are stored
         return [_run_fit(cell, method, data, split, rows) for method in methods]
 
 

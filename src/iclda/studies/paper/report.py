@@ -12,7 +12,7 @@ from ...datasets import BENCHMARKS
 from ..drawing import COLORS, save, to_inline_svg
 from ..measures import arrow, paper_measures
 from ..page import duration, fill, p_text
-from ..store import STORE, FitResult, Store, differs
+from ..store import STORE, FitResult, Store, other_setting
 from . import curves, story, tables, toy
 from .plan import KIND, StoredSettings
 from .published import (
@@ -76,7 +76,7 @@ def draw_toy_figure(out: Path, seed: int) -> list[Path]:
         stored = store.settings().get("seed", seed)
         store.close()
         if stored != seed:
-            raise differs(out, "seed", stored, seed)
+            raise other_setting(out, "seed", stored, seed)
     return save(toy.draw_toy(toy.toy_panels(seed)), out / "figures" / "toy")
 
 
@@ -87,7 +87,7 @@ def _is_own(name: str, settings: StoredSettings) -> bool:
 
 
 def _shown_name(name: str, settings: StoredSettings) -> str:
-    """Of the user's own sets other than that of the paper's: nothing published is compared."""
+    """The name, marked if the set is the user's own: nothing published is compared with it."""
     return f"{name} (own data)" if _is_own(name, settings) else name
 
 
@@ -106,7 +106,7 @@ def _shapes(results: Sequence[FitResult], settings: StoredSettings) -> dict[str,
 
 
 def _notes(results: Sequence[FitResult], settings: StoredSettings) -> list[str]:
-    """What a reader should know before the numbers."""
+    """Remarks above the numbers."""
     own = sorted(name for name in settings.data if _is_own(name, settings))
     notes = []
     if own:
