@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from iclda.studies.drawing import COLORS, FAINT, INK, new_figure, spread, styled
+from iclda.methods import FAINT, INK
+from iclda.plots._look import spread
+from iclda.studies.drawing import COLORS, new_figure, styled
 
 from .given import RSSL_SECONDS
 from .rows import Row, median

@@ -12,8 +12,8 @@ COLORS = {"_estimators": "#dbeafe", "_rows": "#dcfce7", "_core": "#fef3c7", "use
 STEPS = [
     (0, 0, "user", "ImplicitlyConstrainedLDA().fit(X, y)", "", ""),
     (0, 1, "_estimators", "base", "fit: the steps on the right, from top to bottom", ""),
-    (1, 1, "_estimators", "inputs", "checks or opens X, notes its features", "Source"),
-    (2, 1, "_rows", "open, memory", "arrays, files, a device, Dask: blocks and sums", "Rows"),
+    (1, 1, "_estimators", "inputs", "checks or opens X, notes its features", "RowSource"),
+    (2, 1, "_rows", "backends, memory", "arrays, files, a device, Dask: blocks and sums", "Rows"),
     (1, 2, "_estimators", "training", "prepare: checks y, weights and priors", "FitInputs"),
     (2, 2, "_estimators", "labels", "classes, codes and unlabeled rows from y", "Labels"),
     (1, 3, "_core", "problem", "labeled rows in summary, moments of all", "Problem"),

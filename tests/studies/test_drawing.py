@@ -12,14 +12,16 @@ pytest.importorskip("matplotlib", reason="figures need iclda[experiments]")
 
 import matplotlib
 
-from iclda.studies.drawing import COLORS, INK, require, save, spread, to_inline_svg
-from iclda.studies.paper.curves import curve_points, draw_curves
+from iclda.methods import INK
+from iclda.plots._look import spread
+from iclda.studies.drawing import COLORS, require, save, to_inline_svg
+from iclda.studies.paper.curves import draw_curves, summarize_curves
 from iclda.studies.paper.published import EXTRA_METHODS, METHOD_NAMES
 
 
 @pytest.fixture(scope="module")
 def points():
-    return curve_points(curve_rows())
+    return summarize_curves(curve_rows())
 
 
 def test_every_method_has_a_color_of_its_own():

@@ -14,7 +14,7 @@ from iclda.studies.measures import (
     bins_of,
     brier_score,
     calibration_error,
-    evaluate,
+    compute_measures,
     paper_measures,
     repeat_values,
     verdict,
@@ -42,13 +42,13 @@ def test_names_are_unique_and_every_measure_belongs_to_a_study():
 
 def test_measures_of_the_paper_have_its_names_and_values():
     assert list(paper_measures()) == ["error", "nll", "nll_labeled"]
-    found = evaluate(PREDICTIONS, paper_measures())
+    found = compute_measures(PREDICTIONS, paper_measures())
     assert found == pytest.approx({"error": 1 / 3, "nll": 2.0, "nll_labeled": 4.0})
 
 
 def test_a_classifier_without_a_density_has_no_loss():
     bare = Predictions(PREDICTIONS.truth, PREDICTIONS.is_wrong, PROBABILITIES)
-    assert evaluate(bare, paper_measures()) == pytest.approx({"error": 1 / 3})
+    assert compute_measures(bare, paper_measures()) == pytest.approx({"error": 1 / 3})
 
 
 def test_the_brier_score_agrees_with_a_computation_by_hand():

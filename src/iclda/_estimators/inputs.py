@@ -38,7 +38,7 @@ _UNREAD = {
 
 
 @dataclass(frozen=True)
-class Source:
+class RowSource:
     """One argument of ``fit``: an array in memory, or what a backend reads."""
 
     X: Any
@@ -95,7 +95,7 @@ class RowReader:
 
     def _open(
         self, X: Any, *, name: str = "X", reset: bool = False, is_summed_later: bool = False
-    ) -> Source:
+    ) -> RowSource:
         """X checked as far as is possible without reading it."""
         backend, opened = backend_of(X), None
         if backend is None:
@@ -106,7 +106,7 @@ class RowReader:
             X = X if opened.source is None else opened.source  # opened once, read many times
             self._note_features(opened, name=name, reset=reset)
         names, threads = self._feature_names, self._n_threads
-        return Source(X, name, backend, self.n_features_in_, names, threads, opened)
+        return RowSource(X, name, backend, self.n_features_in_, names, threads, opened)
 
     def _request(self, name: str, n_threads: int = 1) -> Request:
         return Request(name, self.n_features_in_, self._feature_names, n_threads)

@@ -19,7 +19,7 @@ from .._messages import ColumnError, Hint, ParameterError, Text
 from .._rows.backends import in_memory, is_device_array
 from .._rows.base import column_of
 from .._rows.memory import ChainedRows, MemoryRows
-from .inputs import Source, check_is_read, check_weights
+from .inputs import RowSource, check_is_read, check_weights
 from .labels import Labels, encode_labels, resolve_priors
 
 _PILOT_ROWS = 4096
@@ -30,7 +30,7 @@ _LARGEST_AUTO = 0.99  # a shrinkage of 1 would leave nothing to learn
 class LabeledRows:
     """The labeled rows of X: in memory, or on their device if they are many."""
 
-    source: Source
+    source: RowSource
     X: AnyArray | None  # None: on the device
     codes: AnyArray
     weights: Array | None
@@ -53,7 +53,7 @@ class LabeledRows:
         return self.X[index], codes, weights
 
 
-def _labeled_rows(source: Source, labels: Labels, weights: Array | None) -> LabeledRows:
+def _labeled_rows(source: RowSource, labels: Labels, weights: Array | None) -> LabeledRows:
     kept, codes = labels.is_labeled, labels.codes
     if is_device_array(source.X) and kept.sum() > _PILOT_ROWS:
         return LabeledRows(source, None, codes, weights, kept)
@@ -120,10 +120,10 @@ class FitSettings:
 
 
 def prepare(
-    source: Source,
+    source: RowSource,
     y: Any,
     sample_weight: Any,
-    further: Source | None,
+    further: RowSource | None,
     sample_weight_unlabeled: Any,
     settings: FitSettings,
 ) -> FitInputs:
@@ -177,7 +177,7 @@ def prepare(
 class _UnlabeledPart:
     """Unlabeled rows of one argument of ``fit``: all, or those that are marked."""
 
-    source: Source
+    source: RowSource
     weights: Array | None
     is_marked: AnyArray | None = None
 

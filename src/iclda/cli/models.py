@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from .._messages import printable
+from .._messages import Hint, Text, printable
 from .._progress import bars, occasional_lines, spinner
 from . import words
 
@@ -53,7 +53,7 @@ def fit(
         shrunk = None if shrinkage is None else parse_shrinkage(shrinkage)
         words.check_missing(missing)
         if out.suffix != ".skops":
-            raise ValueError(f"--out must name a .skops file, got {str(out)!r}.")
+            raise ValueError(Text(Hint("out"), f" must name a .skops file, got {str(out)!r}."))
         check_can_save(out)
         with spinner("Reading", quiet):
             table = read_table(
@@ -116,7 +116,7 @@ def show(
     model: Model,
     json: Annotated[bool, typer.Option("--json", help="Print it for programs.")] = False,
 ) -> None:
-    """Tell what a model file holds, how it was fitted and how that went."""
+    """Show what a model file holds, how it was fitted and how that went."""
     with words.explained_errors():
         from ..model_files import model_details
         from ..tabular.fit_predict import show_summary
@@ -170,13 +170,15 @@ def _priors(given: Sequence[str] | None) -> dict[str, float] | None:
     for text in given or ():
         name, equals, share = text.rpartition("=")
         if equals and name in priors:
-            raise ValueError(f"--prior names class {name!r} twice: pass one share for each class.")
+            problem = f" names class {name!r} twice: pass one share for each class."
+            raise ValueError(Text(Hint("priors"), problem))
         try:
             priors[name] = float(share)
         except ValueError:
             equals = ""
         if not equals:
-            raise ValueError(f"--prior must be CLASS=SHARE, for example yes=0.3, got {text!r}.")
+            problem = f" must be CLASS=SHARE, for example yes=0.3, got {text!r}."
+            raise ValueError(Text(Hint("priors"), problem))
     return priors or None
 
 

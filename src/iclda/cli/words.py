@@ -6,12 +6,11 @@ import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-if TYPE_CHECKING:
-    from .._messages import Hint
+from .._messages import Hint, Text, message_of
 
 USAGE_ERROR, INTERRUPTED = 2, 130
 RESUMABLE = "What was computed is kept: run the same command to go on."
@@ -60,8 +59,6 @@ _PHRASES = {
 
 def in_options(message: str) -> str:
     """A message that names options for parameters."""
-    from .._messages import Hint, Text
-
     if not isinstance(message, Text):
         return message
     return "".join(option(part) if isinstance(part, Hint) else str(part) for part in message.parts)
@@ -98,7 +95,7 @@ def check_missing(text: str) -> str:
     from ..tabular.columns import MISSING
 
     if text not in MISSING:
-        raise ValueError(f"--missing must be {' or '.join(MISSING)}, got {text!r}.")
+        raise ValueError(Text(Hint("missing"), f" must be {' or '.join(MISSING)}, got {text!r}."))
     return text
 
 
@@ -127,7 +124,6 @@ def explained_errors(after_interruption: str = "Nothing was written.") -> Iterat
         raise
     except Exception as error:
         # Imported here because at the start it would delay every command.
-        from .._messages import message_of
         from ..studies.store import StoreError
 
         if not isinstance(error, (StoreError, ValueError, OSError, ImportError)):

@@ -5,35 +5,20 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from .. import _packages
-from ..methods import FAINT, INK, METHODS, REFERENCES
+from ..methods import INK, METHODS, REFERENCES
 from ..plots import _look
-from ..plots._look import color_of, spread
+from ..plots._look import color_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = [
-    "COLORS",
-    "DASHES",
-    "FAINT",
-    "INK",
-    "check_can_report",
-    "color_of",
-    "label_ends",
-    "new_figure",
-    "require",
-    "save",
-    "spread",
-    "styled",
-    "to_inline_svg",
-]
 
 COLORS = {method.paper_name: method.color for method in (*METHODS, *REFERENCES)}
 DASHES = {method.paper_name: method.dashes for method in (*METHODS, *REFERENCES)}
@@ -41,6 +26,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _USE, _EXTRA = "figures and reports", "experiments"
+require = partial(_packages.require, use=_USE, extra=_EXTRA)
 _LABEL_STEP = 0.072  # one line of text, in heights of the axes of a curve
 _STYLE: dict[str, Any] = {
     "axes.edgecolor": INK,
@@ -69,11 +55,6 @@ _STYLE: dict[str, Any] = {
 }
 
 
-def require(module: str) -> Any:
-    """The module, or an ImportError that names the extra of the experiments."""
-    return _packages.require(module, _USE, _EXTRA)
-
-
 def check_can_report() -> None:
     """ImportError before anything is computed, if what is computed could not be shown."""
     _packages.check_installed(("jinja2", "markupsafe", "matplotlib"), _USE, _EXTRA)
@@ -97,7 +78,7 @@ def new_figure(width: float, height: float, n_rows: int = 1, n_columns: int = 1)
     return figure, figure.subplots(n_rows, n_columns, squeeze=False)
 
 
-def label_ends(axes: Axes, ends: dict[str, float]) -> None:
+def label_methods(axes: Axes, ends: dict[str, float]) -> None:
     """Names of methods in their colors right of the axes, next to the ends of their lines."""
     _look.label_ends(axes, ends, {method: color_of(method) for method in ends}, _LABEL_STEP)
 

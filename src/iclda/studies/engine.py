@@ -1,4 +1,4 @@
-"""Compute cells side by side and keep their rows: whatever they hold, whoever shows them."""
+"""Compute the cells of a study side by side and store their rows."""
 
 from __future__ import annotations
 
@@ -65,9 +65,8 @@ def run_tasks(tasks: Sequence[Task], sets: Sets, run: Run, jobs: int) -> Iterato
     n_deaths = 0
     while chunks:
         if n_deaths > _MOST_DEATHS:
-            # Workers keep dying: find out over whom, a cell at a time, and go on without it.
-            number = next(iter(chunks))
-            yield from _run_alone(chunks.pop(number), sets, run)
+            # Workers keep dying: run a cell at a time to find the one that kills them, and skip it.
+            yield from _run_alone(chunks.pop(next(iter(chunks))), sets, run)
             n_deaths = 0
         n_deaths += yield from _run_together(chunks, sets, run, jobs)
 
@@ -83,8 +82,8 @@ def _run_together(
         delayed(_run_chunk)(i, chunk, _needed(chunk, sets), run) for i, chunk in chunks.items()
     ]
     try:
-        for number, rows in Parallel(n_jobs=jobs, return_as="generator_unordered")(tasks):
-            del chunks[number]
+        for index, rows in Parallel(n_jobs=jobs, return_as="generator_unordered")(tasks):
+            del chunks[index]
             yield rows
     except TerminatedWorkerError:
         return 1
@@ -102,10 +101,10 @@ def _run_alone(chunk: list[Task], sets: Sets, run: Run) -> Iterator[list[FitResu
 
 
 def _run_chunk(
-    number: int, chunk: Sequence[Task], sets: Sets, run: Run
+    index: int, chunk: Sequence[Task], sets: Sets, run: Run
 ) -> tuple[int, list[FitResult]]:
     with _one_thread().limit(limits=1):
-        return number, [row for cell, methods in chunk for row in run(cell, sets, methods)]
+        return index, [row for cell, methods in chunk for row in run(cell, sets, methods)]
 
 
 def _needed(chunk: Sequence[Task], sets: Sets) -> dict[str, Any]:

@@ -182,7 +182,7 @@ def paper_measures() -> dict[str, Measure]:
     return {m.paper_name or name: m for name, m in MEASURES.items() if PAPER in m.studies}
 
 
-def evaluate(predictions: Predictions, measures: Mapping[str, Measure]) -> dict[str, float]:
+def compute_measures(predictions: Predictions, measures: Mapping[str, Measure]) -> dict[str, float]:
     """Values of measures; without those that the predictions do not have."""
     found = {name: m.function(predictions) for name, m in measures.items() if m.function}
     return {name: value for name, value in found.items() if value is not None}

@@ -1,4 +1,4 @@
-"""Results in an SQLite file: every row is stored as soon as it is there, whatever happens next."""
+"""Results in an SQLite file, where every row is stored as soon as it is computed."""
 
 from __future__ import annotations
 
@@ -64,8 +64,15 @@ class FitResult:
         return value if value is not None and isfinite(value) else None
 
 
+_FIELDS = [each.name for each in fields(FitResult) if each.name != "values"]
+
+
 class StoreError(Exception):
     """A store that cannot be used, with the way out."""
+
+
+def _error(*parts: str | Hint) -> StoreError:
+    return StoreError(Text(*parts))
 
 
 class Store:
@@ -75,35 +82,25 @@ class Store:
     an earlier version has no column for are added when they are first stored.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        *,
-        kind: str | None = None,
-        read_only: bool = False,
-    ) -> None:
+    def __init__(self, path: Path, *, kind: str | None = None, read_only: bool = False) -> None:
         self.path = path
-        self._fields = [each.name for each in fields(FitResult) if each.name != "values"]
-        if read_only and not path.exists():
-            raise StoreError(
-                Text(
-                    f"{path} does not exist: run an experiment with ",
-                    Hint("out", path.parent),
-                    " first.",
-                )
-            )
         self._lock: Any = None
-        self._connection = sqlite3.connect(":memory:")
+        self._connection: Any = None
+        if read_only and not path.exists():
+            raise _error(
+                f"{path} does not exist: run an experiment with ",
+                Hint("out", path.parent),
+                " first.",
+            )
         try:
             if not read_only:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 self._lock = _lock(path.with_suffix(".lock"))
-            self._connection.close()
             self._connection = sqlite3.connect(path, isolation_level=None)
             self._prepare(kind, read_only=read_only)
         except (sqlite3.Error, OSError) as error:
             self.close()
-            raise StoreError(_explained(path, error)) from error
+            raise StoreError(_explain(path, error)) from error
         except StoreError:
             self.close()
             raise
@@ -115,27 +112,27 @@ class Store:
             run("PRAGMA synchronous=NORMAL")
             run("CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
             run(
-                f"CREATE TABLE IF NOT EXISTS rows ({', '.join(self._fields)}, "
+                f"CREATE TABLE IF NOT EXISTS rows ({', '.join(_FIELDS)}, "
                 f"PRIMARY KEY ({key})) WITHOUT ROWID"
             )
         run(f"SELECT {key}, failure FROM rows LIMIT 1")
         settings = self.settings()
         if (found := settings.get("format", FORMAT)) != FORMAT:
-            raise StoreError(
-                Text(
-                    f"{self.path} has format {found}, and this version reads {FORMAT}: use the "
-                    "version of iclda that wrote it, or another ",
-                    _OUT,
-                    ".",
-                )
+            raise _error(
+                f"{self.path} has format {found}, and this version reads {FORMAT}: use the version "
+                "of iclda that wrote it, or another ",
+                _OUT,
+                ".",
             )
-        if kind is not None and (found := settings.get("kind", kind)) != kind:
-            raise StoreError(
-                Text(f"{self.path} is a store of another study ({found}): use another ", _OUT, ".")
+        # The experiments of the paper did not always store their kind.
+        found = settings.get("kind", "paper" if settings else kind)
+        if kind is not None and found != kind:
+            raise _error(
+                f"{self.path} is a store of another study ({found}): use another ", _OUT, "."
             )
 
     def settings(self) -> dict[str, Any]:
-        """What the rows depend on, and notes about the runs that made them."""
+        """Settings that the rows depend on, and notes about the runs that made them."""
         found = self._read("SELECT name, value FROM settings")
         return {name: json.loads(value) for name, value in found}
 
@@ -151,9 +148,9 @@ class Store:
 
     def agree(self, **values: Any) -> None:
         """Write settings on which rows depend, or refuse if rows were made with others."""
-        self.note(**self.agreed(**values))
+        self.note(**self.merge_settings(**values))
 
-    def agreed(self, **values: Any) -> dict[str, Any]:
+    def merge_settings(self, **values: Any) -> dict[str, Any]:
         """Settings joined with those that rows were made with; StoreError if they differ."""
         stored = self.settings()
         for name, value in values.items():
@@ -161,29 +158,25 @@ class Store:
                 both = value.keys() & stored[name].keys()
                 changed = sorted(key for key in both if value[key] != stored[name][key])
                 if changed:
-                    raise StoreError(
-                        Text(
-                            f"{self.path.parent} holds rows of other data for "
-                            f"{', '.join(changed)}: use another ",
-                            _OUT,
-                            ", or remove the folder.",
-                        )
+                    raise _error(
+                        f"{self.path.parent} holds rows of other data for {', '.join(changed)}: "
+                        "use another ",
+                        _OUT,
+                        ", or remove the folder.",
                     )
                 values[name] = {**stored[name], **value}
             elif name in stored and stored[name] != value:
-                raise differs(self.path.parent, name, stored[name], value)
+                raise other_setting(self.path.parent, name, stored[name], value)
         return values
 
-    def add(self, rows: Iterable[Any]) -> None:
+    def add(self, rows: Iterable[FitResult]) -> None:
         """Store rows, all or none of them."""
-        entries = [{**vars(row), **getattr(row, "values", {})} for row in rows]
-        for entry in entries:
-            entry.pop("values", None)
-        columns = list(dict.fromkeys(name for entry in entries for name in entry))
+        entries = [{**{name: getattr(row, name) for name in _FIELDS}, **row.values} for row in rows]
+        columns = list(dict.fromkeys((*_FIELDS, *(name for entry in entries for name in entry))))
         known = self._columns()
         for column in columns:
             if column not in known:
-                self._connection.execute(f'ALTER TABLE rows ADD COLUMN "{column}"')
+                self._read(f'ALTER TABLE rows ADD COLUMN "{column}"')
         names = ", ".join(f'"{column}"' for column in columns)
         self._write(
             f"INSERT OR REPLACE INTO rows ({names}) VALUES ({', '.join('?' * len(columns))})",
@@ -199,9 +192,9 @@ class Store:
                 self._connection.execute("BEGIN")
                 self._connection.executemany(statement, values)
         except sqlite3.Error as error:
-            raise StoreError(_explained(self.path, error)) from error
+            raise StoreError(_explain(self.path, error)) from error
 
-    def rows(self, experiment: str) -> list[Any]:
+    def rows(self, experiment: str) -> list[FitResult]:
         """All rows of an experiment, in the order of their keys."""
         columns, order = self._columns(), ", ".join(_KEY)
         query = f"SELECT * FROM rows WHERE experiment = ? ORDER BY {order}"
@@ -209,7 +202,7 @@ class Store:
         for entry in self._read(query, (experiment,)):
             given = dict(zip(columns, entry, strict=True))
             given = {name: value for name, value in given.items() if value is not None}
-            known = {name: given.pop(name) for name in self._fields if name in given}
+            known = {name: given.pop(name) for name in _FIELDS if name in given}
             found.append(FitResult(**known, values=given))
         return found
 
@@ -217,7 +210,7 @@ class Store:
         try:
             return self._connection.execute(query, values).fetchall()
         except sqlite3.Error as error:
-            raise StoreError(_explained(self.path, error)) from error
+            raise StoreError(_explain(self.path, error)) from error
 
     def missing(
         self, cells: Sequence[Cell], methods: Sequence[str]
@@ -230,9 +223,9 @@ class Store:
 
     def close(self) -> None:
         """Give up the file and the lock."""
-        self._connection.close()
-        if self._lock is not None:
-            self._lock.close()
+        for held in (self._connection, self._lock):
+            if held is not None:
+                held.close()
 
 
 def _lock(path: Path) -> Any:
@@ -246,29 +239,25 @@ def _lock(path: Path) -> Any:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         file.close()
-        raise StoreError(
-            Text(
-                f"Another run is writing to {path.parent}: wait for it, or use another ", _OUT, "."
-            )
+        raise _error(
+            f"Another run is writing to {path.parent}: wait for it, or use another ", _OUT, "."
         ) from None
     return file
 
 
-def differs(folder: Path, name: str, stored: Any, asked: Any) -> StoreError:
+def other_setting(folder: Path, name: str, stored: Any, asked: Any) -> StoreError:
     """The error of a folder whose rows were made with another value of a parameter."""
-    return StoreError(
-        Text(
-            f"{folder} holds rows made with {name} {stored}, and this run asks for {name} {asked}: "
-            "use another ",
-            _OUT,
-            ", or ",
-            Hint(name, stored),
-            ".",
-        )
+    return _error(
+        f"{folder} holds rows made with {name} {stored}, and this run asks for {name} {asked}: "
+        "use another ",
+        _OUT,
+        ", or ",
+        Hint(name, stored),
+        ".",
     )
 
 
-def _explained(path: Path, error: Exception) -> str:
+def _explain(path: Path, error: Exception) -> str:
     code = getattr(error, "sqlite_errorcode", None)
     if code == sqlite3.SQLITE_ERROR:  # our statements are fixed: a table or column is missing
         return Text(

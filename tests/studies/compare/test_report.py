@@ -6,12 +6,12 @@ import numpy as np
 
 from iclda.studies.compare.plan import LABELED
 from iclda.studies.compare.report import draw, learning_curve, undrawn
-from iclda.studies.compare.summary import LOSS_DIFFERENCE, CurvePoint
+from iclda.studies.compare.summary import LOSS_DIFFERENCE, SplitCurvePoint
 
 
 def losses(**means):
     return [
-        CurvePoint(LABELED, 4 * 2**k, 50, method, LOSS_DIFFERENCE, mean, 0.1, 10)
+        SplitCurvePoint(LABELED, 4 * 2**k, 50, method, LOSS_DIFFERENCE, mean, 0.1, 10)
         for method, line in means.items()
         for k, mean in enumerate(line)
     ]

@@ -11,7 +11,7 @@ from tables_of_results import make_table, table_of
 
 pytest.importorskip("jinja2", reason="reports need iclda[experiments]")
 
-from iclda._progress import cell_lines, show_nothing
+from iclda._progress import show_nothing
 from iclda.methods import find_method
 from iclda.studies.compare.findings import (
     curves_csv,
@@ -206,11 +206,6 @@ def test_the_convention_of_the_brier_score_is_said(done):
     said = "half of the squared differences, summed over all classes"
     assert said in " ".join(map(str.strip, score_lines(findings.summary, 100)))
     assert said in paths["report"].read_text()
-
-
-def test_lines_of_progress_say_that_fits_failed(capsys):
-    cell_lines("splits")("comparison", 10, 10, 19)
-    assert capsys.readouterr().err == "comparison: 10 of 10 splits, 19 fits failed\n"
 
 
 def test_the_number_of_processes_changes_no_number(done, tmp_path):

@@ -8,7 +8,7 @@ from tables_of_results import changed, contestants, result, results
 from iclda._statistics import corrected_t_test, holm
 from iclda.studies.compare.findings import curves_csv
 from iclda.studies.compare.plan import LABELED, UNLABELED
-from iclda.studies.compare.summary import curve_points, overlap, summarize_comparison
+from iclda.studies.compare.summary import overlap, split_curve_points, summarize_comparison
 from iclda.studies.measures import BRIER, CALIBRATION, ERROR, HIDDEN, LOSS
 
 SUPERVISED = [[0.2, 0.4], [0.4, 0.4], [0.2, 0.2]]
@@ -142,7 +142,7 @@ def line(points, method, measure):
 
 def test_a_curve_ends_with_the_same_splits_of_the_comparison():
     rows = [*COMPARED, *curve(UNLABELED, [10, 30], supervised=0.4, em=0.6)]
-    points = curve_points(rows, ["supervised", "em"], "supervised", 2, ALL, is_capped=False)
+    points = split_curve_points(rows, ["supervised", "em"], "supervised", 2, ALL, is_capped=False)
     found = [p for p in points if p.curve == UNLABELED]
     assert_allclose(line(found, "em", "error"), [(10, 0.6), (30, 0.6), (100, 0.2)])
     assert_allclose(line(found, "supervised", "error"), [(10, 0.4), (30, 0.4), (100, 0.3)])
@@ -151,7 +151,7 @@ def test_a_curve_ends_with_the_same_splits_of_the_comparison():
 
 def test_the_loss_of_a_curve_is_less_that_of_the_reference_in_the_same_split():
     rows = curve(UNLABELED, [10], supervised=0.4, em=0.6)
-    points = curve_points(rows, ["supervised", "em"], "supervised", 2, ALL, is_capped=False)
+    points = split_curve_points(rows, ["supervised", "em"], "supervised", 2, ALL, is_capped=False)
     assert_allclose(line(points, "em", "loss_difference"), [(10, 2.0)])
     assert_allclose(line(points, "supervised", "loss_difference"), [(10, 0.0)])
     assert "loss" not in {point.measure for point in points}
@@ -160,7 +160,7 @@ def test_the_loss_of_a_curve_is_less_that_of_the_reference_in_the_same_split():
 def test_labels_vary_with_fewer_unlabeled_rows_where_there_are_too_many():
     rows = [*COMPARED, *curve(LABELED, [6, 12], supervised=0.4, em=0.6)]
     both = [
-        curve_points(rows, ["em"], "supervised", 2, ALL, is_capped=is_capped)
+        split_curve_points(rows, ["em"], "supervised", 2, ALL, is_capped=is_capped)
         for is_capped in (True, False)
     ]
     capped, whole = (
@@ -172,7 +172,7 @@ def test_labels_vary_with_fewer_unlabeled_rows_where_there_are_too_many():
 
 def test_the_comparison_stands_on_a_curve_where_its_number_of_labels_does():
     rows = [*COMPARED, *curve(LABELED, [6, 30], supervised=0.4, em=0.6)]
-    points = curve_points(rows, ["em"], "supervised", 2, ALL, is_capped=False)
+    points = split_curve_points(rows, ["em"], "supervised", 2, ALL, is_capped=False)
     found = line([p for p in points if p.curve == LABELED], "em", "error")
     assert_allclose(found, [(6, 0.6), (16, 0.2), (30, 0.6)])
 
@@ -181,7 +181,7 @@ def test_failed_fits_and_infinite_losses_are_left_out():
     rows = curve(UNLABELED, [10], supervised=0.4, em=0.6)
     rows[0] = replace(rows[0], failure="x", values={})
     rows[1] = changed(rows[1], loss=np.inf)
-    points = curve_points(rows, ["supervised", "em"], "supervised", 2, ALL, is_capped=False)
+    points = split_curve_points(rows, ["supervised", "em"], "supervised", 2, ALL, is_capped=False)
     counts = {(p.method, p.measure): p.splits for p in points}
     assert counts["supervised", "error"] == 3
     assert counts["em", "loss_difference"] == 2
@@ -189,7 +189,7 @@ def test_failed_fits_and_infinite_losses_are_left_out():
 
 def test_points_are_written_one_a_line():
     rows = curve(UNLABELED, [10], supervised=0.4)
-    points = curve_points(rows, ["supervised"], "supervised", 2, ALL, is_capped=False)
+    points = split_curve_points(rows, ["supervised"], "supervised", 2, ALL, is_capped=False)
     lines = curves_csv(points).splitlines()
     assert lines[0] == "curve,n_labeled,n_unlabeled,method,measure,mean,se,splits"
     assert lines[1] == "unlabeled,10,10,supervised,error,0.4,0,4"

@@ -11,10 +11,10 @@ from result_rows import curve_rows, fail, replace_values, table_rows
 
 from iclda.studies.drawing import COLORS
 from iclda.studies.paper.curves import (
-    CurvePoint,
+    ReproducedPoint,
     compare_with_published,
-    curve_points,
     draw_curves,
+    summarize_curves,
     write_curves,
 )
 from iclda.studies.paper.published import METHOD_NAMES, published_points
@@ -26,7 +26,7 @@ needs_matplotlib = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def points():
-    return curve_points(curve_rows())
+    return summarize_curves(curve_rows())
 
 
 def texts_of(axes):
@@ -38,7 +38,7 @@ def test_a_point_is_mean_and_standard_error_over_repeats():
     values = [r.values["error"] for r in rows if (r.method, r.n_unlabeled) == ("ICLDA", 4)]
     (point,) = [
         p
-        for p in curve_points(rows)
+        for p in summarize_curves(rows)
         if (p.method, p.n_unlabeled, p.measure) == ("ICLDA", 4, "error")
     ]
     assert point.mean == pytest.approx(statistics.fmean(values))
@@ -49,34 +49,34 @@ def test_a_point_is_mean_and_standard_error_over_repeats():
 def test_failed_fits_lower_the_number_of_repeats():
     rows = curve_rows(methods=("LDA",), sizes=(1,))
     rows[0] = fail(rows[0])
-    assert {point.repeats for point in curve_points(rows)} == {4}
+    assert {point.repeats for point in summarize_curves(rows)} == {4}
 
 
 def test_points_do_not_depend_on_the_order_of_the_rows_nor_on_other_experiments():
     rows = curve_rows()
     shuffled = random.Random(1).sample(rows, len(rows))
-    assert curve_points(shuffled + table_rows()) == curve_points(rows)
+    assert summarize_curves(shuffled + table_rows()) == summarize_curves(rows)
 
 
 def test_one_repeat_has_no_standard_error_and_no_comparison():
-    points = curve_points(curve_rows(repeats=1))
+    points = summarize_curves(curve_rows(repeats=1))
     assert {point.se for point in points} == {None}
     assert compare_with_published(points) == []
 
 
 def test_the_difference_is_in_combined_standard_errors():
     published = published_points()["Pima", 4, "ICLDA", "error"]
-    point = CurvePoint("Pima", 4, "ICLDA", "error", published.mean + 0.1, published.se, 500)
+    point = ReproducedPoint("Pima", 4, "ICLDA", "error", published.mean + 0.1, published.se, 500)
     (comparison,) = compare_with_published([point])
     assert comparison.z == pytest.approx(0.1 / (2**0.5 * published.se))
 
 
 def test_only_points_of_the_paper_are_compared():
     points = [
-        CurvePoint("Pima", 3, "LDA", "error", 0.3, 0.01, 500),
-        CurvePoint("Mine", 4, "LDA", "error", 0.3, 0.01, 500),
-        CurvePoint("2DGaussian", 4, "EMLDA", "error", 0.3, 0.01, 500),
-        CurvePoint("2DGaussian", 4, "EMLDA-as-published", "error", 0.3, 0.01, 500),
+        ReproducedPoint("Pima", 3, "LDA", "error", 0.3, 0.01, 500),
+        ReproducedPoint("Mine", 4, "LDA", "error", 0.3, 0.01, 500),
+        ReproducedPoint("2DGaussian", 4, "EMLDA", "error", 0.3, 0.01, 500),
+        ReproducedPoint("2DGaussian", 4, "EMLDA-as-published", "error", 0.3, 0.01, 500),
     ]
     (comparison,) = compare_with_published(points)
     assert (comparison.point.method, comparison.published.method) == (
@@ -87,11 +87,11 @@ def test_only_points_of_the_paper_are_compared():
 
 def test_points_csv_has_the_promised_columns(tmp_path):
     rows = curve_rows()
-    write_curves(tmp_path, curve_points(rows))
+    write_curves(tmp_path, summarize_curves(rows))
     text = (tmp_path / "curves" / "points.csv").read_text(encoding="utf-8")
     lines = list(csv.DictReader(text.splitlines()))
     assert ",".join(lines[0]) == "dataset,n_unlabeled,method,measure,mean,se,repeats"
-    assert len(lines) == len(curve_points(rows)) == 7 * 4 * 3
+    assert len(lines) == len(summarize_curves(rows)) == 7 * 4 * 3
     assert (tmp_path / "curves" / "comparison.csv").read_text(encoding="utf-8").count("\n") > 1
 
 
@@ -118,7 +118,7 @@ def test_published_means_are_open_circles(points):
 def test_a_line_far_above_the_others_is_named_with_its_range():
     rows = curve_rows(methods=("LDAoracle", "MCLDA", "SLLDA", "ICLDA"))
     rows += [replace(replace_values(row, error=9.0), method="LDA") for row in rows]
-    axes = draw_curves(curve_points(rows), "Pima", ["error"]).axes[0]
+    axes = draw_curves(summarize_curves(rows), "Pima", ["error"]).axes[0]
     assert "\N{UPWARDS ARROW} LDA lies above: 9 to 9" in texts_of(axes)
     assert axes.get_ylim()[1] < 1
 

@@ -9,7 +9,7 @@ from result_rows import curve_rows, fail, table_row, table_rows, toy_panels
 
 pytest.importorskip("jinja2", reason="reports need iclda[experiments]")
 
-from iclda.studies.paper.curves import curve_points
+from iclda.studies.paper.curves import summarize_curves
 from iclda.studies.paper.plan import StoredSettings
 from iclda.studies.paper.report import draw_everything, file_name, render_report, write_figures
 from iclda.studies.paper.story import signed
@@ -156,12 +156,15 @@ def test_the_report_is_one_file_and_the_same_every_time(tmp_path):
     store.close()
     path = tmp_path / "report.html"
     assert draw_everything(tmp_path)["report"] == str(path)
-    assert path.read_text(encoding="utf-8") == render_report(stored, toy=fitted_panels(0))
+    assert path.read_text(encoding="utf-8") == render_report(stored, panels=fitted_panels(0))
 
 
 def test_every_figure_is_written(tmp_path):
     paths = write_figures(
-        tmp_path, summarize_tables(table_rows()), curve_points(curve_rows()), toy=toy_panels()
+        tmp_path,
+        summarize_tables(table_rows()),
+        summarize_curves(curve_rows()),
+        panels=toy_panels(),
     )
     assert {path.stem for path in paths} == {"curve-Pima", "tables", "toy"}
     assert {path.suffix for path in paths} == {".svg", ".png", ".pdf"}

@@ -15,7 +15,6 @@ from iclda._statistics import holm
 from iclda.studies.page import Entry, TextTable, to_latex, to_markdown
 from iclda.studies.paper.published import METHOD_NAMES, published_cells
 from iclda.studies.paper.tables import (
-    DatasetFacts,
     compare_with_baseline,
     dataset_table,
     draw_table_overview,
@@ -155,7 +154,7 @@ def test_marks_follow_the_means():
 
 
 def test_every_table_is_written_as_csv_markdown_and_latex(tmp_path):
-    paths = write_tables(tmp_path, table_rows(), [DatasetFacts("WDBC", 568, 30, 2)])
+    paths = write_tables(tmp_path, table_rows(), {"WDBC": [568, 30, 2]})
     names = {path.name for path in paths}
     assert names == {"cells.csv"} | {
         f"{table}.{suffix}"
@@ -170,8 +169,8 @@ def test_no_rows_give_an_empty_cells_file_and_no_tables():
 
 
 def test_the_dataset_table_shows_what_the_paper_printed():
-    facts = [DatasetFacts("Mine", 99, 2, 3), DatasetFacts("Haberman", 305, 3, 2)]
-    texts = [[entry.text for entry in row] for row in dataset_table(facts).body]
+    shapes = {"Mine": [99, 2, 3], "Haberman": [305, 3, 2]}
+    texts = [[entry.text for entry in row] for row in dataset_table(shapes).body]
     assert texts == [
         ["Haberman", "305", "3", "2", "10", "4"],
         ["Mine", "99", "2", "3", "10", "\N{EN DASH}"],

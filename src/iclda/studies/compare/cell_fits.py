@@ -19,7 +19,7 @@ from ..._estimators.supervised import SupervisedLDA
 from ..._messages import NoUnlabeledRowsWarning, Text, Words, message_of
 from ..._packages import versions_text
 from ...tabular import pipeline, preprocessing
-from ..measures import COMPARED, EDGES, Bins, Predictions, bins_of, evaluate
+from ..measures import COMPARED, EDGES, Bins, Predictions, bins_of, compute_measures
 from ..store import Cell, FitResult
 from .plan import Contestant, Size, Splits, Take
 
@@ -138,7 +138,7 @@ def measure_fit(model: Any, encoded: Encoded) -> dict[str, Any]:
         else model.predict(hidden) != classes[encoded.truth_hidden],
     )
     bins = write_bins(bins_of(probabilities, encoded.truth))
-    return {**evaluate(predictions, COMPARED), "bins": bins}
+    return {**compute_measures(predictions, COMPARED), "bins": bins}
 
 
 def _remarks(caught: list[warnings.WarningMessage], names: Sequence[str], words: Words) -> str:

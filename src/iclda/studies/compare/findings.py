@@ -14,11 +14,17 @@ from ..._paths import atomic_write
 from ...methods import find_method
 from ...tabular import Source
 from ..measures import LOSS
-from ..page import csv_text
+from ..page import attributes_csv
 from ..store import FORMAT, STORE, FitResult, Store, StoreError
 from .plan import COMPARISON, EXPERIMENTS, LABELED, UNLABELED, Contestant, on_curves
 from .preflight import Remark
-from .summary import ComparisonSummary, CurvePoint, Score, curve_points, summarize_comparison
+from .summary import (
+    ComparisonSummary,
+    Score,
+    SplitCurvePoint,
+    split_curve_points,
+    summarize_comparison,
+)
 from .verdict import Verdict, decide
 
 FILES = {"comparison": "comparison.csv", "curves": "curves.csv", "report": "report.html"}
@@ -118,10 +124,10 @@ class Findings:
         return replace(found, sentence=self.words(found.sentence))
 
     @cached_property
-    def points(self) -> list[CurvePoint]:
+    def points(self) -> list[SplitCurvePoint]:
         """Learning curves of each method's best variant."""
         settings = self.settings
-        return curve_points(
+        return split_curve_points(
             self.results,
             on_curves(self.summary.best, settings.contestants),
             self.reference,
@@ -220,14 +226,12 @@ def write_files(out: Path, findings: Findings) -> dict[str, Path]:
 
 def scores_csv(summary: ComparisonSummary) -> str:
     """One line a contestant and measure; an unknown number is an empty field."""
-    rows = ([getattr(score, name) for name in _SCORE_COLUMNS] for score in summary.scores)
-    return csv_text(_SCORE_COLUMNS, rows)
+    return attributes_csv(_SCORE_COLUMNS, summary.scores)
 
 
-def curves_csv(points: Iterable[CurvePoint]) -> str:
+def curves_csv(points: Iterable[SplitCurvePoint]) -> str:
     """One line a point."""
-    names = [each.name for each in fields(CurvePoint)]
-    return csv_text(names, (list(vars(point).values()) for point in points))
+    return attributes_csv([each.name for each in fields(SplitCurvePoint)], points)
 
 
 def json_summary(findings: Findings, paths: Mapping[str, Path]) -> dict[str, Any]:

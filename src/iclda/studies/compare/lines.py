@@ -7,7 +7,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
-from ..._messages import Hint, Text, Words, printable
+from ..._messages import Hint, Text, Words, and_list, printable
 from ..measures import COMPARED, ERROR
 from ..page import NOTHING
 from .findings import ComparisonSettings, Findings, failures
@@ -95,7 +95,9 @@ def score_lines(summary: ComparisonSummary, width: int = 100, style: Style = _pl
         return [*table, "", *_wrapped(["No method has numbers: every fit failed."], width)]
     legend = "; ".join(COMPARED[name].legend for name in measures)
     left = f" Too wide for {width} columns, but in the report: {', '.join(unfit)}." if unfit else ""
-    return [*table, "", *_wrapped([f"Lower is better. {legend}.{left}"], width)]
+    higher = [COMPARED[name].heading for name in measures if not COMPARED[name].lower_is_better]
+    better = f"Lower is better{f', but for {and_list(higher)}' if higher else ''}."
+    return [*table, "", *_wrapped([f"{better} {legend}.{left}"], width)]
 
 
 def known_measures(summary: ComparisonSummary) -> list[str]:
@@ -146,9 +148,9 @@ def worse_text(summary: ComparisonSummary, name: str) -> str:
     score = summary.score(name, ERROR)
     if name == summary.baseline:
         return "baseline"
-    if score is None or score.share_worse_than_supervised is None:
+    if score is None or score.n_worse is None:
         return NOTHING
-    return f"{round(score.share_worse_than_supervised * score.repeats)} of {score.repeats}"
+    return f"{score.n_worse} of {score.repeats}"
 
 
 def answer_lines(findings: Findings, width: int, style: Style = _plain) -> list[str]:

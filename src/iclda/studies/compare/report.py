@@ -11,22 +11,22 @@ import numpy as np
 from ..._core.types import Array
 from ..._messages import plural
 from ..._statistics import ReliabilityCurve
+from ...methods import FAINT
 from ...plots import ComparisonDisplay, LearningCurveDisplay, ReliabilityDisplay
-from ..drawing import FAINT, new_figure, require, styled, to_inline_svg
-from ..measures import COMPARED, EDGES, ERROR, LOSS
+from ..drawing import new_figure, styled, to_inline_svg
+from ..measures import COMPARED, EDGES, ERROR, LOSS, arrow
 from ..page import NOTHING, Finding, duration, fill, p_text
 from .cell_fits import pooled_bins
 from .findings import SHOWN_SETTINGS, Findings, failures, last_line
 from .lines import fit_command, known_measures, number_text, protocol, ranked, worse_text
 from .plan import LABELED, UNLABELED
-from .summary import CURVE_MEASURES, DECISIVE, LOSS_DIFFERENCE, VARIED, CurvePoint
+from .summary import CURVE_MEASURES, DECISIVE, LOSS_DIFFERENCE, VARIED, SplitCurvePoint
 from .verdict import HELPS, HURTS, RULE, SHARPENS, UNKNOWN, percent, points, share, supervised_name
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _CURVE_TITLES = {UNLABELED: "More unlabeled rows", LABELED: "More labeled rows"}
-_ARROWS = {"better": "\N{BLACK DOWN-POINTING TRIANGLE}", "worse": "\N{BLACK UP-POINTING TRIANGLE}"}
 _MOST_REMARKS, _MOST_FAILURES = 12, 20
 _WIDE = 10  # times the typical difference in loss: a larger one is drawn on a logarithmic axis,
 _DRAWABLE = 1000  # and one that exceeds the median so many times is left out
@@ -114,11 +114,11 @@ def _cards(findings: Findings) -> list[Finding]:
                 f"{clear.get(difference.verdict, 'no clear difference')}.",
             )
         )
-    worse = worse_text(summary, name)
-    if " of " in worse:
+    score = summary.score(name, ERROR)
+    if score is not None and score.n_worse is not None:
         cards.append(
             Finding(
-                worse,
+                f"{score.n_worse} of {score.repeats}",
                 f"repeats in which {name} was worse",
                 "A repeat deals the labeled rows into folds anew. Worse: a higher error than "
                 f"{supervised} over all folds.",
@@ -135,15 +135,14 @@ def _cards(findings: Findings) -> list[Finding]:
             )
         )
     loss, loss_supervised = (summary.score(each, LOSS) for each in (name, summary.baseline))
-    if loss and loss_supervised and loss.share_worse_than_supervised is not None:
-        n_lower = round((1 - loss.share_worse_than_supervised) * loss.repeats)
+    if loss and loss_supervised and loss.n_worse is not None:
         cards.append(
             Finding(
-                f"{n_lower} of {loss.repeats}",
+                f"{loss.repeats - loss.n_worse} of {loss.repeats}",
                 f"repeats in which {name} describes new rows better",
                 f"Loss {_number(LOSS, loss.mean)} where supervised LDA has "
-                f"{_number(LOSS, loss_supervised.mean)}: "
-                "lower means that new rows of each class lie where the fitted class says they do.",
+                f"{_number(LOSS, loss_supervised.mean)}: lower means that new rows of each class "
+                "lie where the fitted class says they do.",
             )
         )
     return cards
@@ -187,7 +186,7 @@ def _cell(findings: Findings, name: str, measure: str) -> dict[str, str]:
         "mean": _number(measure, score.mean if score else None),
         "spread": _number(measure, score.se if score else None, ""),
         "verdict": verdict,
-        "arrow": _ARROWS.get(verdict, ""),
+        "arrow": arrow(verdict, COMPARED[measure]),
         "p": p_text(found.p_holm) if found else "",
     }
 
@@ -250,17 +249,13 @@ def draw(display: Any, width: float, height: float, *, is_loss: bool = False) ->
     return figure
 
 
-def _svg(figure: Figure, name: str, description: str) -> Any:
-    return require("markupsafe").Markup(to_inline_svg(figure, name, description))
-
-
 def _difference_figures(findings: Findings) -> list[Any]:
     figures = []
     for name in DECISIVE:
         if display := differences(findings, name):
             figure = draw(display, 5.8, 1.2 + 0.38 * len(display.differences))
             description = f"{COMPARED[name].heading} less that of supervised LDA"
-            figures.append(_svg(figure, f"difference-{name}", description))
+            figures.append(to_inline_svg(figure, f"difference-{name}", description))
     return figures
 
 
@@ -272,7 +267,7 @@ def _reliability_figure(findings: Findings) -> Any:
     if not curves:
         return None
     figure = draw(ReliabilityDisplay(curves=curves), 4.6, 4.4)
-    return _svg(figure, "reliability", "How sure, and how often right")
+    return to_inline_svg(figure, "reliability", "How sure, and how often right")
 
 
 def _curves(findings: Findings) -> list[dict[str, Any]]:
@@ -281,7 +276,7 @@ def _curves(findings: Findings) -> list[dict[str, Any]]:
     views = []
     for curve, title in _CURVE_TITLES.items():
         figures = [
-            _svg(
+            to_inline_svg(
                 draw(display, 4.8, 3.2, is_loss=name == LOSS_DIFFERENCE),
                 f"curve-{curve}-{name}",
                 f"{names[name]}: {title.lower()}",
@@ -344,14 +339,14 @@ def differences(findings: Findings, measure: str) -> ComparisonDisplay | None:
 
 
 def learning_curve(
-    points: Sequence[CurvePoint], curve: str, measure: str, reference: str | None = None
+    points: Sequence[SplitCurvePoint], curve: str, measure: str, reference: str | None = None
 ) -> LearningCurveDisplay | None:
     """One measure against the number of unlabeled, or of labeled, rows.
 
     A loss is that above the one of ``reference``. None if there are no two points to connect.
     """
     left_out = undrawn(points, curve) if measure == LOSS_DIFFERENCE else []
-    lines: dict[str, list[CurvePoint]] = {}
+    lines: dict[str, list[SplitCurvePoint]] = {}
     for point in points:
         if (point.curve, point.measure) == (curve, measure) and point not in left_out:
             lines.setdefault(point.method, []).append(point)
@@ -371,7 +366,7 @@ def learning_curve(
     )
 
 
-def undrawn(points: Sequence[CurvePoint], curve: str) -> list[CurvePoint]:
+def undrawn(points: Sequence[SplitCurvePoint], curve: str) -> list[SplitCurvePoint]:
     """Points so far off in loss that the others could not be told apart beside them."""
     shown = [point for point in points if (point.curve, point.measure) == (curve, LOSS_DIFFERENCE)]
     most = _DRAWABLE * _median_size(np.array([point.mean for point in shown]))

@@ -249,7 +249,7 @@ def _agree(store: Store, plan: ComparisonPlan) -> dict[str, Any]:
                 ", or remove the folder.",
             )
         )
-    return store.agreed(**plan.settings.agreed)
+    return store.merge_settings(**plan.settings.agreed)
 
 
 @contextmanager

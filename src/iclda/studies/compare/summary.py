@@ -37,6 +37,12 @@ class Score:
     share_worse_than_supervised: float | None
     repeats: int
 
+    @property
+    def n_worse(self) -> int | None:
+        """Repeats in which the contestant was worse than the supervised one."""
+        share = self.share_worse_than_supervised
+        return None if share is None else round(share * self.repeats)
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -231,7 +237,7 @@ def _differences(
 
 
 @dataclass(frozen=True)
-class CurvePoint:
+class SplitCurvePoint:
     """Mean over the splits of a learning curve."""
 
     curve: str  # what varies: UNLABELED or LABELED
@@ -249,7 +255,7 @@ class CurvePoint:
         return int(getattr(self, VARIED[self.curve]))
 
 
-def curve_points(
+def split_curve_points(
     results: Sequence[FitResult],
     methods: Sequence[str],
     reference: str | None,
@@ -257,7 +263,7 @@ def curve_points(
     compared: Mapping[str, int],
     *,
     is_capped: bool,
-) -> list[CurvePoint]:
+) -> list[SplitCurvePoint]:
     """Points of both curves, including that of the comparison, which has ``compared`` rows.
 
     The curve of labeled rows leaves it out where curves use fewer unlabeled rows than there are.
@@ -280,7 +286,9 @@ def curve_points(
     return points
 
 
-def _points(curve: str, ours: Sequence[FitResult], theirs: Sequence[FitResult]) -> list[CurvePoint]:
+def _points(
+    curve: str, ours: Sequence[FitResult], theirs: Sequence[FitResult]
+) -> list[SplitCurvePoint]:
     losses = {result.cell: result.number(LOSS) for result in theirs}
     points = []
     for measure in CURVE_MEASURES:
@@ -292,7 +300,7 @@ def _points(curve: str, ours: Sequence[FitResult], theirs: Sequence[FitResult]) 
         if known.size:
             se = corrected_standard_error(known)
             points.append(
-                CurvePoint(
+                SplitCurvePoint(
                     curve,
                     n_labeled=int(np.median([r.n_labeled for r in ours])),
                     n_unlabeled=int(np.median([r.n_unlabeled for r in ours])),

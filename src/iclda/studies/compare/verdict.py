@@ -97,9 +97,8 @@ def _helps(summary: ComparisonSummary, name: str) -> str:
         fewer = f"{share(-found.high)} to {points(-found.low)} fewer, with 95 % confidence"
     score = summary.score(name, ERROR)
     worse = "an unknown number of repeats"
-    if score is not None and score.share_worse_than_supervised is not None:
-        n_worse = round(score.share_worse_than_supervised * score.repeats)
-        worse = f"{n_worse or 'none'} of {score.repeats} repeats"
+    if score is not None and score.n_worse is not None:
+        worse = f"{score.n_worse or 'none'} of {score.repeats} repeats"
     return (
         f"Use {name}: it gets {ours} of new rows wrong where {supervised_name(summary)} gets "
         f"{theirs} ({fewer}), and it was worse in {worse}."

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..drawing import DASHES, color_of, label_ends, new_figure, styled
+from ...plots._look import color_of
+from ..drawing import DASHES, label_methods, new_figure, styled
 from ..measures import paper_measures
 from ..page import attributes_csv, csv_text
 from ..store import FitResult
@@ -32,7 +33,7 @@ _FAR = 1.5  # a line this many ranges of the others above them is named, not dra
 
 
 @dataclass(frozen=True)
-class CurvePoint:
+class ReproducedPoint:
     """Mean and standard error over the repeats whose fit succeeded."""
 
     dataset: str
@@ -48,12 +49,12 @@ class CurvePoint:
 class PublishedDifference:
     """A point, the published one, and their difference in combined standard errors."""
 
-    point: CurvePoint
+    point: ReproducedPoint
     published: PublishedPoint
     z: float
 
 
-def curve_points(results: Iterable[FitResult]) -> list[CurvePoint]:
+def summarize_curves(results: Iterable[FitResult]) -> list[ReproducedPoint]:
     """Points of all curves, by data set, measure, method and number of unlabeled rows."""
     measures = list(paper_measures())
     values: dict[tuple[str, str, str, int], dict[int, float]] = defaultdict(dict)
@@ -77,14 +78,14 @@ def curve_points(results: Iterable[FitResult]) -> list[CurvePoint]:
 
 def _point(
     dataset: str, measure: str, method: str, n_unlabeled: int, values: list[float]
-) -> CurvePoint:
+) -> ReproducedPoint:
     n = len(values)
     mean = fsum(values) / n
     se = sqrt(fsum((v - mean) ** 2 for v in values) / (n - 1) / n) if n > 1 else None
-    return CurvePoint(dataset, n_unlabeled, method, measure, mean, se, n)
+    return ReproducedPoint(dataset, n_unlabeled, method, measure, mean, se, n)
 
 
-def compare_with_published(points: Iterable[CurvePoint]) -> list[PublishedDifference]:
+def compare_with_published(points: Iterable[ReproducedPoint]) -> list[PublishedDifference]:
     """The points that the paper has too, each with the difference to it."""
     differences = []
     for point in points:
@@ -99,11 +100,11 @@ def compare_with_published(points: Iterable[CurvePoint]) -> list[PublishedDiffer
     return differences
 
 
-def write_curves(out: Path, points: Sequence[CurvePoint]) -> list[Path]:
+def write_curves(out: Path, points: Sequence[ReproducedPoint]) -> list[Path]:
     """Write points.csv and comparison.csv under ``out``/curves; the paths written."""
     folder = out / "curves"
     folder.mkdir(parents=True, exist_ok=True)
-    names = [each.name for each in fields(CurvePoint)]
+    names = [each.name for each in fields(ReproducedPoint)]
     compared = (
         [
             *(getattr(each.point, name) for name in names),
@@ -124,7 +125,7 @@ def write_curves(out: Path, points: Sequence[CurvePoint]) -> list[Path]:
 
 @styled
 def draw_curves(
-    points: Iterable[CurvePoint], dataset: str, measures: Sequence[str] | None = None
+    points: Iterable[ReproducedPoint], dataset: str, measures: Sequence[str] | None = None
 ) -> Figure:
     """Measures of one data set side by side, against the number of unlabeled rows."""
     measures = table_measures() if measures is None else measures
@@ -142,20 +143,23 @@ def draw_curves(
     return figure
 
 
-def _plot_curves(axes: Axes, ours: list[CurvePoint], theirs: list[PublishedPoint]) -> None:
+def _plot_curves(axes: Axes, ours: list[ReproducedPoint], theirs: list[PublishedPoint]) -> None:
     methods = dict.fromkeys(point.method for point in ours)
     lines = {method: [p for p in ours if p.method == method] for method in methods}
-    _set_sizes(axes, sorted({point.n_unlabeled for point in ours}))
+    sizes = sorted({point.n_unlabeled for point in ours})
+    shown = sizes[:: 2 if len(sizes) > 8 else 1]
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(shown, [str(size) for size in shown])
+    axes.set_xticks([], minor=True)
+    axes.margins(x=0.03)
     far = _far_above(lines)
     for method, line in lines.items():
         if method not in far:
-            _plot_line(axes, method, line)
-            counterpart = [p for p in theirs if p.method == published_name(method)]
-            _plot_published(axes, method, counterpart)
+            _plot_line(axes, line, [p for p in theirs if p.method == published_name(method)])
     if not lines:
         return
     axes.margins(y=0.08)
-    label_ends(axes, {m: line[-1].mean for m, line in lines.items() if m not in far})
+    label_methods(axes, {m: line[-1].mean for m, line in lines.items() if m not in far})
     for place, method in enumerate(far):
         means = [point.mean for point in lines[method]]
         axes.text(
@@ -170,16 +174,7 @@ def _plot_curves(axes: Axes, ours: list[CurvePoint], theirs: list[PublishedPoint
         )
 
 
-def _set_sizes(axes: Axes, sizes: list[int]) -> None:
-    """Ticks at the sizes drawn, every other one where they are many."""
-    axes.set_xscale("log", base=2)
-    shown = sizes[:: 2 if len(sizes) > 8 else 1]
-    axes.set_xticks(shown, [str(size) for size in shown])
-    axes.set_xticks([], minor=True)
-    axes.margins(x=0.03)
-
-
-def _far_above(lines: dict[str, list[CurvePoint]]) -> list[str]:
+def _far_above(lines: dict[str, list[ReproducedPoint]]) -> list[str]:
     """Methods so far above the others that drawing them would flatten these to one line."""
     order = sorted(lines, key=lambda method: min(point.mean for point in lines[method]))
     if len(order) < 4:
@@ -194,8 +189,9 @@ def _far_above(lines: dict[str, list[CurvePoint]]) -> list[str]:
     return []
 
 
-def _plot_line(axes: Axes, method: str, line: list[CurvePoint]) -> None:
-    sizes = [point.n_unlabeled for point in line]
+def _plot_line(axes: Axes, line: list[ReproducedPoint], published: list[PublishedPoint]) -> None:
+    """Means with a band of one standard error, and published means as open circles."""
+    method, sizes = line[0].method, [point.n_unlabeled for point in line]
     means = np.array([point.mean for point in line])
     errors = np.array([point.se or 0.0 for point in line])
     color = color_of(method)
@@ -203,16 +199,13 @@ def _plot_line(axes: Axes, method: str, line: list[CurvePoint]) -> None:
     style: Any = DASHES.get(method, "solid")
     axes.fill_between(sizes, means - errors, means + errors, color=color, alpha=0.18, linewidth=0)
     axes.plot(sizes, means, color=color, linestyle=style, linewidth=width)
-
-
-def _plot_published(axes: Axes, method: str, line: list[PublishedPoint]) -> None:
     axes.plot(
-        [point.n_unlabeled for point in line],
-        [point.mean for point in line],
+        [point.n_unlabeled for point in published],
+        [point.mean for point in published],
         linestyle="none",
         marker="o",
         markersize=3.4,
         markerfacecolor="none",
-        markeredgecolor=color_of(method),
+        markeredgecolor=color,
         markeredgewidth=0.8,
     )

@@ -5,12 +5,16 @@ from __future__ import annotations
 import time
 import traceback
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 
 from ..._core.frame import frame_of
 from ..._core.gaussian import Gaussians
@@ -20,13 +24,13 @@ from ..._core.problem import Problem, summarize_labeled
 from ..._core.solvers.alternate import start_scores
 from ..._core.solvers.attainable import hold_all
 from ..._core.types import AnyArray, Array
-from ..._estimators.base import LinearGaussianClassifier
+from ..._estimators.expectation_maximization import ExpectationMaximizationLDA
 from ..._packages import versions_text
 from ..._rows.memory import MemoryRows
 from ...datasets import make_gaussians, make_violated_gaussians
 from ...methods import known_method
 from ..engine import rng_of
-from ..measures import Predictions, evaluate, paper_measures
+from ..measures import Predictions, compute_measures, paper_measures
 from ..store import Cell, FitResult
 from .published import CURVES, GAUSSIAN, N_FOLDS, ORACLE, TABLES, VIOLATED
 
@@ -158,38 +162,12 @@ class CellRows:
         return replace(self.problem, labeled=labeled)
 
 
-class _GivenSeed(np.random.RandomState):
-    """A random state from which a classifier draws this seed, that of the experiments, for its
-    starts: an integer as ``random_state`` is the seed of another seed.
-    """
-
-    def __init__(self, seed: int) -> None:
-        super().__init__(seed)
-        self._given = seed
-
-    def randint(self, *args: Any, **kwargs: Any) -> Any:
-        return self._given
-
-
-class PublishedEMLDA(LinearGaussianClassifier):
+class PublishedEMLDA(ExpectationMaximizationLDA):
     """EMLDA with the two faults of the code behind the published numbers; for comparison only.
 
     In every E step after the first it subtracted the feature means from the unlabeled rows a
     second time, and throughout it dropped the factor 1/2 in the exponent of the density.
     """
-
-    def __init__(
-        self,
-        *,
-        priors: Any = None,
-        shrinkage: Any = None,
-        unlabeled: Any = -1,
-        max_iter: int = 100,
-    ) -> None:
-        self.priors = priors
-        self.shrinkage = shrinkage
-        self.unlabeled = unlabeled
-        self.max_iter = max_iter
 
     def _estimate(self, problem: Problem) -> Gaussians:
         means = problem.frame.restore(problem.moments.mean) / problem.frame.scale
@@ -213,23 +191,11 @@ def _without_half(scores: Array, log_priors: Array) -> Array:
     return doubled
 
 
-def _self_training() -> Any:
-    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-    from sklearn.semi_supervised import SelfTrainingClassifier
-
-    return SelfTrainingClassifier(LinearDiscriminantAnalysis())
-
-
-def _label_spreading() -> Any:
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-    from sklearn.semi_supervised import LabelSpreading
-
-    return make_pipeline(StandardScaler(), LabelSpreading(kernel="knn"))
-
-
 # They have no density, and so an error but no loss.
-_OF_SKLEARN = {"SelfTraining": _self_training, "LabelSpreading": _label_spreading}
+_OF_SKLEARN: dict[str, Callable[[], Any]] = {
+    "SelfTraining": lambda: SelfTrainingClassifier(LinearDiscriminantAnalysis()),
+    "LabelSpreading": lambda: make_pipeline(StandardScaler(), LabelSpreading(kernel="knn")),
+}
 
 
 def make_classifier(method: str, seed: int) -> Any:
@@ -237,13 +203,11 @@ def make_classifier(method: str, seed: int) -> Any:
     if method in _OF_SKLEARN:
         return _OF_SKLEARN[method]()
     if method == "EMLDA-as-published":
-        return PublishedEMLDA()
+        return PublishedEMLDA(max_iter=100)
     found = known_method("LDA" if method == ORACLE else method)
     if found is None:
         raise KeyError(method)
-    classifier = found.classifier()
-    if found.is_searched:
-        classifier.set_params(random_state=_GivenSeed(seed))
+    classifier = found.classifier(seed=seed)
     return classifier.set_params(variant="symmetric") if method == "MCLDA" else classifier
 
 
@@ -281,7 +245,7 @@ def run_cell(
         seed=seed,
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about fits of the past, which nobody can change
+        warnings.simplefilter("ignore")  # of fits; failures are stored
         return [_run_fit(cell, method, data, split, rows) for method in methods]
 
 
@@ -300,7 +264,7 @@ def _run_fit(
     try:
         model = fit_method(method, rows)
         predictions = _predict(model, data.X[split.test], data.codes[split.test], rows)
-        values = evaluate(predictions, paper_measures())
+        values = compute_measures(predictions, paper_measures())
     except Exception:  # a failed fit is a row with its traceback: never a zero, never a crash
         failure = traceback.format_exc()
     return FitResult(

@@ -65,7 +65,7 @@ class Study:
 
 @dataclass(frozen=True)
 class StoredSettings:
-    """What a folder tells about its runs besides their rows; stored as JSON, a name a line."""
+    """Settings of the runs of a folder, stored as JSON by their names beside the rows."""
 
     seed: int = 0
     data: dict[str, str] = field(default_factory=dict)  # SHA-256 by set
@@ -84,20 +84,14 @@ class StoredSettings:
         return self.seconds_tables + self.seconds_curves
 
 
-class UnknownNameError(ValueError):
-    """A data set or method that does not exist."""
-
-
 def choose(given: Sequence[str], known: Sequence[str], what: str) -> tuple[str, ...]:
     """Names as they are spelled here, whatever their case; an error lists what there is."""
     if not given:
-        raise UnknownNameError(f"No {what} is named. There are: {', '.join(known)}.")
+        raise ValueError(f"No {what} is named. There are: {', '.join(known)}.")
     spelled = {name.casefold(): name for name in known}
     unknown = [name for name in given if name.casefold() not in spelled]
     if unknown:
-        raise UnknownNameError(
-            f"Unknown {what} {', '.join(unknown)}. There are: {', '.join(known)}."
-        )
+        raise ValueError(f"Unknown {what} {', '.join(unknown)}. There are: {', '.join(known)}.")
     return tuple(dict.fromkeys(spelled[name.casefold()] for name in given))
 
 
@@ -158,7 +152,7 @@ def plan_curves(sizes: dict[str, list[int]], repeats: int) -> list[Cell]:
 
 
 def run_study(study: Study, advance: Advance = lambda *_: None) -> None:
-    """Compute the cells that are missing, storing every row as soon as it is there.
+    """Compute the cells that are missing, storing every row as soon as it is computed.
 
     Rows depend on seed and cell alone, never on ``jobs`` or the order.
     """
@@ -166,7 +160,9 @@ def run_study(study: Study, advance: Advance = lambda *_: None) -> None:
     store = Store(study.out / STORE, kind=KIND)
     try:
         hashes = {name: data.sha256 for name, data in loaded.items()}
-        store.agree(format=FORMAT, seed=study.seed, iclda=versions()["iclda"], data=hashes)
+        store.agree(
+            kind=KIND, format=FORMAT, seed=study.seed, iclda=versions()["iclda"], data=hashes
+        )
         _note_run(store, study, loaded)
         sets = {
             name: CodedSet(data.X, np.unique(data.y, return_inverse=True)[1])

@@ -12,8 +12,8 @@ from ...datasets import BENCHMARKS
 from ..drawing import COLORS, save, to_inline_svg
 from ..measures import arrow, paper_measures
 from ..page import duration, fill, p_text
-from ..store import STORE, FitResult, Store, differs
-from .curves import CurvePoint, compare_with_published, curve_points, draw_curves, write_curves
+from ..store import STORE, FitResult, Store, other_setting
+from . import curves, story, tables, toy
 from .plan import KIND, StoredSettings
 from .published import (
     BASELINE,
@@ -25,30 +25,6 @@ from .published import (
     check_published_underlines,
     table_measures,
 )
-from .story import (
-    AGREES,
-    comparison_sentence,
-    curve_sentence,
-    findings,
-    headline,
-    number,
-    signed,
-    underline_sentence,
-)
-from .tables import (
-    DatasetFacts,
-    PairedComparison,
-    TableCell,
-    compare_with_baseline,
-    dataset_table,
-    draw_table_overview,
-    find_gaps,
-    mark,
-    names_of,
-    summarize_tables,
-    write_tables,
-)
-from .toy import ROW_TITLES, UNLABELED, ToyPanel, draw_toy, draw_toy_panel, toy_panels
 
 _CURVE_TITLES = {
     GAUSSIAN: "Two Gaussians, one for each class",
@@ -76,10 +52,10 @@ def draw_everything(out: Path) -> dict[str, Any]:
         )
     finally:
         store.close()
-    results, panels = [*table_results, *curve_results], toy_panels(settings.seed)
-    cells, points = summarize_tables(table_results), curve_points(curve_results)
-    write_tables(out, table_results, dataset_facts(table_results, settings))
-    write_curves(out, points)
+    results, panels = [*table_results, *curve_results], toy.toy_panels(settings.seed)
+    cells, points = tables.summarize_tables(table_results), curves.summarize_curves(curve_results)
+    tables.write_tables(out, table_results, _shapes(table_results, settings))
+    curves.write_curves(out, points)
     write_figures(out, cells, points, panels)
     path = out / "report.html"
     path.write_text(render_report(results, settings, panels), encoding="utf-8")
@@ -87,7 +63,7 @@ def draw_everything(out: Path) -> dict[str, Any]:
         "report": str(path),
         "cells": [vars(cell) for cell in cells],
         "points": [vars(point) for point in points],
-        "incomplete": [str(gap) for gap in find_gaps(table_results)],
+        "incomplete": [str(gap) for gap in tables.find_gaps(table_results)],
         "failed_fits": sum(result.failure is not None for result in results),
         "seconds": settings.seconds,
     }
@@ -100,8 +76,8 @@ def draw_toy_figure(out: Path, seed: int) -> list[Path]:
         stored = store.settings().get("seed", seed)
         store.close()
         if stored != seed:
-            raise differs(out, "seed", stored, seed)
-    return save(draw_toy(toy_panels(seed)), out / "figures" / "toy")
+            raise other_setting(out, "seed", stored, seed)
+    return save(toy.draw_toy(toy.toy_panels(seed)), out / "figures" / "toy")
 
 
 def _is_own(name: str, settings: StoredSettings) -> bool:
@@ -111,7 +87,7 @@ def _is_own(name: str, settings: StoredSettings) -> bool:
 
 
 def _shown_name(name: str, settings: StoredSettings) -> str:
-    """Of the user's own sets other than that of the paper's: nothing published is compared."""
+    """The name, marked if the set is the user's own: nothing published is compared with it."""
     return f"{name} (own data)" if _is_own(name, settings) else name
 
 
@@ -122,15 +98,15 @@ def _rename_own(results: list[FitResult], settings: StoredSettings) -> list[FitR
     return [replace(each, dataset=names[each.dataset]) for each in results]
 
 
-def dataset_facts(results: Sequence[FitResult], settings: StoredSettings) -> list[DatasetFacts]:
+def _shapes(results: Sequence[FitResult], settings: StoredSettings) -> dict[str, list[int]]:
     """Shapes of the sets in the tables."""
     names = {result.dataset for result in results if result.experiment == TABLES}
     shapes = {_shown_name(name, settings): shape for name, shape in settings.shapes.items()}
-    return [DatasetFacts(name, *shape) for name, shape in shapes.items() if name in names]
+    return {name: shape for name, shape in shapes.items() if name in names}
 
 
 def _notes(results: Sequence[FitResult], settings: StoredSettings) -> list[str]:
-    """What a reader should know before the numbers."""
+    """Remarks above the numbers."""
     own = sorted(name for name in settings.data if _is_own(name, settings))
     notes = []
     if own:
@@ -149,18 +125,18 @@ def _notes(results: Sequence[FitResult], settings: StoredSettings) -> list[str]:
 
 def write_figures(
     out: Path,
-    cells: Sequence[TableCell] = (),
-    points: Sequence[CurvePoint] = (),
-    toy: Sequence[ToyPanel] = (),
+    cells: Sequence[tables.TableCell] = (),
+    points: Sequence[curves.ReproducedPoint] = (),
+    panels: Sequence[toy.ToyPanel] = (),
 ) -> list[Path]:
     """Every figure there is something to draw for, under ``out``/figures; the paths written."""
     folder, paths = out / "figures", []
     for dataset in dict.fromkeys(point.dataset for point in points):
-        paths += save(draw_curves(points, dataset), folder / f"curve-{file_name(dataset)}")
+        paths += save(curves.draw_curves(points, dataset), folder / f"curve-{file_name(dataset)}")
     if cells:
-        paths += save(draw_table_overview(cells), folder / "tables")
-    if toy:
-        paths += save(draw_toy(toy), folder / "toy")
+        paths += save(tables.draw_table_overview(cells), folder / "tables")
+    if panels:
+        paths += save(toy.draw_toy(panels), folder / "toy")
     return paths
 
 
@@ -172,34 +148,40 @@ def file_name(dataset: str) -> str:
 def render_report(
     results: Sequence[FitResult],
     settings: StoredSettings | None = None,
-    toy: Sequence[ToyPanel] = (),
+    panels: Sequence[toy.ToyPanel] = (),
 ) -> str:
     """The page as text. Every name and message in it is escaped."""
     settings = settings or StoredSettings()
-    cells, points, gaps = summarize_tables(results), curve_points(results), find_gaps(results)
-    differences = compare_with_published(points)
-    comparisons = {m: compare_with_baseline(results, m) for m in table_measures()}
+    cells, points, gaps = (
+        tables.summarize_tables(results),
+        curves.summarize_curves(results),
+        tables.find_gaps(results),
+    )
+    differences = curves.compare_with_published(points)
+    comparisons = {m: tables.compare_with_baseline(results, m) for m in table_measures()}
     failed = [result for result in results if result.failure is not None]
     methods = {cell.method for cell in cells}
     is_published = any(cell.published_mean is not None for cell in cells)
     overview = None
     if BASELINE in methods and methods & (set(COLORS) - {BASELINE}):
         description = "Error of each method minus that of LDA, by set"
-        overview = to_inline_svg(draw_table_overview(cells), "overview", description)
+        overview = to_inline_svg(tables.draw_table_overview(cells), "overview", description)
     view = {
-        "headline": headline(cells),
-        "findings": findings(
+        "headline": story.headline(cells),
+        "findings": story.findings(
             cells, [c for some in comparisons.values() for c in some], differences
         ),
-        "summary": _summary(results, cells, points, toy, settings),
+        "summary": _summary(results, cells, points, panels, settings),
         "notes": _notes(results, settings),
-        "toy": _toy_view(toy),
-        "n_toy_labels": int((toy[0].y != UNLABELED).sum()) if toy else 0,
+        "toy": _toy_view(panels),
+        "n_toy_labels": int((panels[0].y != toy.UNLABELED).sum()) if panels else 0,
         "curves": [
             {
                 "title": _CURVE_TITLES.get(name, name),
                 "figures": _curve_figures(name, points),
-                "sentence": curve_sentence([d for d in differences if d.point.dataset == name]),
+                "sentence": story.curve_sentence(
+                    [d for d in differences if d.point.dataset == name]
+                ),
             }
             for name in dict.fromkeys(point.dataset for point in points)
         ],
@@ -212,24 +194,29 @@ def render_report(
         "lacking": {(gap.dataset, gap.method): str(gap) for gap in gaps},
         "gaps": [str(gap) for gap in gaps],
         "subtitles": _SUBTITLES,
-        "agrees": AGREES,
+        "agrees": story.AGREES,
         "underlines": [
             {
                 "name": paper_measures()[measure].heading,
                 "checks": checks,
-                "contests": mark(cells, measure).contests,
-                "sentence": underline_sentence(checks),
+                "contests": tables.mark(cells, measure).contests,
+                "sentence": story.underline_sentence(checks),
             }
             for measure in table_measures()
             if is_published and (checks := check_published_underlines(measure))
         ],
-        "datasets": dataset_table(dataset_facts(results, settings)),
+        "datasets": tables.dataset_table(_shapes(results, settings)),
         "run": _run_view(settings),
         "failures": [{"place": _place(r), "traceback": r.failure} for r in failed[:_MOST_FAILURES]],
         "n_failed": len(failed),
         "n_fits": len(results),
     }
-    filters: dict[str, Any] = {"arrow": arrow, "number": number, "p_text": p_text, "signed": signed}
+    filters: dict[str, Any] = {
+        "arrow": arrow,
+        "number": story.number,
+        "p_text": p_text,
+        "signed": story.signed,
+    }
     return fill("report.html.j2", view, __package__, filters)
 
 
@@ -239,12 +226,12 @@ def _place(r: FitResult) -> str:
 
 def _summary(
     results: Sequence[FitResult],
-    cells: Sequence[TableCell],
-    points: Sequence[CurvePoint],
-    toy: Sequence[ToyPanel],
+    cells: Sequence[tables.TableCell],
+    points: Sequence[curves.ReproducedPoint],
+    panels: Sequence[toy.ToyPanel],
     settings: StoredSettings,
 ) -> str:
-    """One line under the headline: what this page is made of."""
+    """One line under the story.headline: what this page is made of."""
     parts = []
     if cells:
         sets, repeats = len({cell.dataset for cell in cells}), max(cell.repeats for cell in cells)
@@ -252,29 +239,32 @@ def _summary(
     if points:
         sets, repeats = len({p.dataset for p in points}), max(p.repeats for p in points)
         parts.append(f"{plural(sets, 'learning curve')} with {plural(repeats, 'repeat')}")
-    if toy:
+    if panels:
         parts.append("the toy figure")
     fits = f"{plural(len(results), 'fit')} " if results else ""
     return " · ".join([*parts, f"{fits}in {duration(settings.seconds)}"])
 
 
-def _toy_view(panels: Sequence[ToyPanel]) -> list[dict[str, Any]]:
+def _toy_view(panels: Sequence[toy.ToyPanel]) -> list[dict[str, Any]]:
     figures = [
-        (panel.title, to_inline_svg(draw_toy_panel(panel), f"toy-{k // 3}-{k % 3}", panel.title))
+        (
+            panel.title,
+            to_inline_svg(toy.draw_toy_panel(panel), f"toy-{k // 3}-{k % 3}", panel.title),
+        )
         for k, panel in enumerate(panels)
     ]
     return [
         {"title": title, "panels": figures[3 * row : 3 * row + 3]}
-        for row, title in enumerate(ROW_TITLES)
+        for row, title in enumerate(toy.ROW_TITLES)
         if figures[3 * row :]
     ]
 
 
-def _curve_figures(dataset: str, points: Sequence[CurvePoint]) -> list[Any]:
+def _curve_figures(dataset: str, points: Sequence[curves.ReproducedPoint]) -> list[Any]:
     measures = {p.measure for p in points if p.dataset == dataset}.intersection(table_measures())
     return [
         to_inline_svg(
-            draw_curves(points, dataset, [measure]),
+            curves.draw_curves(points, dataset, [measure]),
             f"curve-{dataset}-{measure}",
             f"{paper_measures()[measure].axis} on {dataset} against the number of unlabeled rows",
         )
@@ -283,19 +273,19 @@ def _curve_figures(dataset: str, points: Sequence[CurvePoint]) -> list[Any]:
 
 
 def _table_view(
-    cells: Sequence[TableCell], measure: str, comparisons: Sequence[PairedComparison]
+    cells: Sequence[tables.TableCell], measure: str, comparisons: Sequence[tables.PairedComparison]
 ) -> dict[str, Any]:
-    datasets, methods = names_of(cells, measure)
+    datasets, methods, found = tables.arrange(cells, measure)
     return {
         "name": measure,
         "measure": paper_measures()[measure],
         "datasets": datasets,
         "methods": methods,
-        "cells": {(c.dataset, c.method): c for c in cells if c.measure == measure},
-        "marks": mark(cells, measure),
+        "cells": found,
+        "marks": tables.mark(cells, measure),
         "verdicts": {(c.dataset, c.method): c.verdict for c in comparisons},
         "comparisons": comparisons,
-        "sentence": comparison_sentence(comparisons),
+        "sentence": story.comparison_sentence(comparisons),
     }
 
 

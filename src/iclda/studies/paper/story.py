@@ -193,16 +193,11 @@ def _verdicts(comparisons: Sequence[PairedComparison]) -> str:
     return f"Paired by split and corrected, it is {losses}, and significantly better on {gains}."
 
 
-def compared_cells(cells: Iterable[TableCell]) -> list[tuple[float, TableCell]]:
-    """Cells with a published counterpart, the largest difference first."""
-    compared = [(cell.z, cell) for cell in cells if cell.z is not None]
-    return sorted(compared, key=lambda pair: -abs(pair[0]))
-
-
 def _agreement_finding(cells: Sequence[TableCell]) -> Finding | None:
-    compared = compared_cells(cells)
-    if not compared:
+    known = [(cell.z, cell) for cell in cells if cell.z is not None]
+    if not known:
         return None
+    compared = sorted(known, key=lambda pair: -abs(pair[0]))
     inside = sum(abs(z) <= AGREES for z, _ in compared)
     extremes = "; ".join(
         f"{cell.dataset} {cell.method} {heading(cell.measure)} {signed(z)}"
@@ -221,7 +216,8 @@ def _curve_finding(points: Sequence[PublishedDifference]) -> Finding | None:
     inside = sum(abs(c.z) <= CURVE_AGREES for c in points)
     worst = max(points, key=lambda c: abs(c.z)).point.dataset
     text = f"Largest difference: {worst}, {extreme_point(points)}."
-    if _are_oracle_errors([c for c in points if abs(c.z) > CURVE_AGREES]):
+    far = [c.point for c in points if abs(c.z) > CURVE_AGREES]
+    if {(p.dataset, p.method, p.measure) for p in far} == {(GAUSSIAN, "LDAoracle", "error")}:
         text += (
             " All that differ are errors of the oracle on two Gaussians, where the published ones "
             f"fall below the best possible error, {_BEST_GAUSSIAN_ERROR:.4f}: that curve seems to "
@@ -229,11 +225,6 @@ def _curve_finding(points: Sequence[PublishedDifference]) -> Finding | None:
         )
     title = f"curve points agree with the paper (within {CURVE_AGREES:g} standard errors)"
     return Finding(f"{inside} of {len(points)}", title, text)
-
-
-def _are_oracle_errors(far: Sequence[PublishedDifference]) -> bool:
-    found = {(c.point.dataset, c.point.method, c.point.measure) for c in far}
-    return found == {(GAUSSIAN, "LDAoracle", "error")}
 
 
 def extreme_point(points: Sequence[PublishedDifference]) -> str:

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..._statistics import corrected_t_test, holm
-from ..drawing import FAINT, INK, color_of, new_figure, styled
+from ...methods import FAINT, INK
+from ...plots._look import color_of
+from ..drawing import new_figure, styled
 from ..measures import paper_measures, repeat_values, verdict
 from ..page import NOTHING, Entry, TextTable, attributes_csv, csv_text, to_latex, to_markdown
 from ..store import FitResult
@@ -34,6 +36,8 @@ from .published import (
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+Shapes = Mapping[str, Sequence[int]]  # rows, features and classes by data set
 
 
 @dataclass(frozen=True)
@@ -67,14 +71,6 @@ class Gap:
             f"{self.dataset}, {self.method}: {self.n_complete} of {self.n_repeats} repeats are "
             f"complete{failed if self.n_failed else ''}"
         )
-
-
-@dataclass(frozen=True)
-class DatasetFacts:
-    name: str
-    n_rows: int
-    n_features: int
-    n_classes: int
 
 
 @dataclass(frozen=True)
@@ -207,19 +203,18 @@ def compare_with_baseline(results: Iterable[FitResult], measure: str) -> list[Pa
     ]
 
 
-def names_of(cells: Iterable[TableCell], measure: str) -> tuple[list[str], list[str]]:
-    """Data sets and methods of a measure, in the order of the tables."""
-    places = sorted(
-        (*_place(c.dataset, c.method), c.dataset) for c in cells if c.measure == measure
-    )
-    methods = sorted({place[1:3] for place in places})
-    return list(dict.fromkeys(place[3] for place in places)), [name for _, name in methods]
+def arrange(
+    cells: Iterable[TableCell], measure: str
+) -> tuple[list[str], list[str], dict[tuple[str, str], TableCell]]:
+    """Data sets and methods in the order of the tables, and the cells of a measure by both."""
+    found = {(c.dataset, c.method): c for c in cells if c.measure == measure}
+    datasets = sorted({dataset for dataset, _ in found}, key=lambda name: (name.casefold(), name))
+    return datasets, sorted({method for _, method in found}, key=method_rank), found
 
 
 def text_table(cells: Sequence[TableCell], measure: str, gaps: Sequence[Gap] = ()) -> TextTable:
     """The table of a measure, with bold and underline; a dagger marks a gap."""
-    datasets, methods = names_of(cells, measure)
-    found = {(c.dataset, c.method): c for c in cells if c.measure == measure}
+    datasets, methods, found = arrange(cells, measure)
     marks, lacking = mark(cells, measure), {(gap.dataset, gap.method) for gap in gaps}
     body = tuple(
         (
@@ -248,16 +243,19 @@ def _text(cell: TableCell | None, is_lacking: bool) -> str:
     return f"{cell.mean:.{digits}f}{spread}{'†' if is_lacking else ''}"
 
 
-def dataset_table(datasets: Iterable[DatasetFacts]) -> TextTable:
+def dataset_table(shapes: Shapes) -> TextTable:
     """The paper's Table I, with the number of features it printed beside the true one."""
     body = tuple(
-        (
-            Entry(facts.name),
-            *(Entry(str(n)) for n in (facts.n_rows, facts.n_features, facts.n_classes)),
-            Entry(str(n_labeled_of(facts.n_features))),
-            Entry(str(PRINTED_FEATURES.get(facts.name, NOTHING))),
+        tuple(
+            Entry(str(each))
+            for each in (
+                name,
+                *shapes[name],
+                n_labeled_of(shapes[name][1]),
+                PRINTED_FEATURES.get(name, NOTHING),
+            )
         )
-        for facts in sorted(datasets, key=lambda facts: facts.name.casefold())
+        for name in sorted(shapes, key=str.casefold)
     )
     header = ("Data set", "Rows", "Features", "Classes", "Labeled rows", "Features as printed")
     return TextTable("Data sets; labeled rows are max(2 x features, 10).", header, body)
@@ -265,8 +263,8 @@ def dataset_table(datasets: Iterable[DatasetFacts]) -> TextTable:
 
 def _wide_csv(cells: Sequence[TableCell], measure: str) -> str:
     """One line a data set; for each method its mean and its standard deviation."""
-    datasets, methods = names_of(cells, measure)
-    found = {(c.dataset, c.method): (c.mean, c.sd) for c in cells if c.measure == measure}
+    datasets, methods, cell = arrange(cells, measure)
+    found = {key: (each.mean, each.sd) for key, each in cell.items()}
     header = ["dataset", *(f"{name}{end}" for name in methods for end in ("", " sd"))]
     lines = (
         [dataset, *(v for method in methods for v in found.get((dataset, method), (None, None)))]
@@ -275,9 +273,7 @@ def _wide_csv(cells: Sequence[TableCell], measure: str) -> str:
     return csv_text(header, lines)
 
 
-def table_files(
-    results: Sequence[FitResult], datasets: Iterable[DatasetFacts] = ()
-) -> dict[str, str]:
+def table_files(results: Sequence[FitResult], shapes: Shapes | None = None) -> dict[str, str]:
     """File name to content: cells.csv, and every table as CSV, Markdown and LaTeX."""
     cells, gaps = summarize_tables(results), find_gaps(results)
     written = {"cells.csv": attributes_csv([each.name for each in fields(TableCell)], cells)}
@@ -285,7 +281,7 @@ def table_files(
         table, name = text_table(cells, measure, gaps), paper_measures()[measure].name
         if table.body:
             written |= {f"{name}.csv": _wide_csv(cells, measure), **_renderings(name, table)}
-    facts = dataset_table(datasets)
+    facts = dataset_table(shapes or {})
     if facts.body:
         lines = ([entry.text for entry in row] for row in facts.body)
         written |= {
@@ -300,12 +296,12 @@ def _renderings(name: str, table: TextTable) -> Mapping[str, str]:
 
 
 def write_tables(
-    out: Path, results: Sequence[FitResult], datasets: Iterable[DatasetFacts] = ()
+    out: Path, results: Sequence[FitResult], shapes: Shapes | None = None
 ) -> list[Path]:
     """Write ``table_files`` under ``out``/tables; the paths written."""
     folder = out / "tables"
     folder.mkdir(parents=True, exist_ok=True)
-    contents = table_files(results, datasets)
+    contents = table_files(results, shapes)
     for name, text in contents.items():
         (folder / name).write_text(text, encoding="utf-8")
     return [folder / name for name in contents]
@@ -314,8 +310,8 @@ def write_tables(
 @styled
 def draw_table_overview(cells: Sequence[TableCell], measure: str = "error") -> Figure:
     """For each data set, how far each method lies from LDA: left is better."""
-    datasets, methods = names_of(cells, measure)
-    means = {(c.dataset, c.method): c.mean for c in cells if c.measure == measure}
+    datasets, methods, found = arrange(cells, measure)
+    means = {key: cell.mean for key, cell in found.items()}
     shown = [method for method in methods if method != BASELINE]
     figure, grid = new_figure(5.0, 1.1 + 0.36 * max(len(datasets), 1))
     axes = grid[0, 0]

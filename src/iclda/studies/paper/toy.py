@@ -11,8 +11,9 @@ import numpy as np
 
 from ..._core.types import AnyArray, Array
 from ...datasets import make_gaussians, make_violated_gaussians
+from ...methods import FAINT, INK
 from ...plots._look import mix
-from ..drawing import COLORS, FAINT, INK, new_figure, styled
+from ..drawing import COLORS, new_figure, styled
 from ..engine import rng_of
 from .fits import make_classifier
 

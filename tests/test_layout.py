@@ -1,0 +1,66 @@
+"""Tests mirror src: every module has its test module, or a reason why not; names are unique."""
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "iclda"
+MODULES = sorted(
+    str(path.relative_to(SOURCE)) for path in SOURCE.rglob("*.py") if path.name != "__init__.py"
+)
+# Modules without a test module of the same name, and where they are tested.
+ELSEWHERE = {
+    "__main__.py": "one line; tests/cli run it",
+    "_core/boundary.py": "through its users, attainable and the rows",
+    "_core/problem.py": "what every solver is given: tests/core/solvers",
+    "_core/solvers/continuation.py": "through the search",
+    "_core/types.py": "names of types",
+    "_estimators/base.py": "test_common, test_sklearn_integration, and every classifier",
+    "_estimators/predictions.py": "test_supervised, test_containers and tests/rows/test_backends",
+    "_packages.py": "test_model_files and the tests of missing extras",
+    "_paths.py": "test_model_files and tests/cli/test_models",
+    "_rows/base.py": "tests/rows/test_backends, through every source",
+    "_rows/device_sums.py": "tests/rows/test_device",
+    "_rows/kernels.py": "tests/rows/test_fused; it needs Triton",
+    "methods.py": "tests/studies/compare/test_plan, tests/plots/test_look, test_contributing",
+    "model_selection/_stratified.py": "test_splitters and test_group_splits",
+    "plots/_planes.py": "test_decision_boundary and test_discriminant_histogram",
+    "plots/_shown_rows.py": "test_displays",
+    "rows.py": "tests/rows/test_rows, beside the fixtures of rows",
+    "studies/compare/findings.py": "test_run, from a table to files",
+    "studies/compare/lines.py": "test_run, from a table to lines",
+    "studies/page.py": "the tests of tables, story and report of the paper",
+    "studies/paper/plan.py": "tests/cli/test_paper and tests/studies/test_engine",
+    "tabular/fit_predict.py": "tests/cli/test_models and test_bad_tables",
+    "tabular/table_files.py": "tests/tabular/test_table and tests/cli/test_bad_tables",
+}
+# Names that modules of one kind have in common on purpose.
+COMMON = {"open_rows", "apply_to_rows"}
+
+
+def pair_of(module):
+    """tests/rows/test_files.py of _rows/files.py."""
+    *folders, name = (part.lstrip("_") for part in Path(module).parts)
+    return Path("tests", *folders, f"test_{name}")
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_module_has_a_test_module_or_a_reason_why_not(module):
+    assert (ROOT / pair_of(module)).exists() != (module in ELSEWHERE)
+
+
+def test_reasons_are_those_of_modules_that_exist():
+    assert set(ELSEWHERE) <= set(MODULES)
+
+
+def test_no_two_modules_define_classes_or_functions_of_the_same_name():
+    homes = defaultdict(list)
+    for module in MODULES:
+        for node in ast.parse((SOURCE / module).read_text()).body:
+            is_named = isinstance(node, ast.ClassDef | ast.FunctionDef)
+            if is_named and not node.name.startswith("_"):
+                homes[node.name].append(module)
+    assert not {n: h for n, h in homes.items() if len(h) > 1 and n not in COMMON}

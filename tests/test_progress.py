@@ -1,0 +1,49 @@
+"""How far a run is: bars on a terminal, lines elsewhere, nothing where quiet is asked for."""
+
+import sys
+
+import pytest
+
+from iclda._progress import cell_lines, occasional_lines, show_cells, spinner
+
+
+def test_lines_of_progress_say_that_fits_failed(capsys):
+    cell_lines("splits")("comparison", 10, 10, 19)
+    assert capsys.readouterr().err == "comparison: 10 of 10 splits, 19 fits failed\n"
+
+
+def test_lines_come_at_both_ends_and_not_too_often_in_between(capsys):
+    advance = cell_lines()
+    for done in range(6):
+        advance("tables", done, 5, 0)
+    assert capsys.readouterr().err == "tables: 0 of 5 cells\ntables: 5 of 5 cells\n"
+
+
+def test_a_line_soon_after_the_start_is_left_out(capsys, monkeypatch):
+    occasional_lines()("too soon")
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr("iclda._progress.SECONDS_BETWEEN_LINES", 0.0)
+    occasional_lines()("in time")
+    assert capsys.readouterr().err == "in time\n"
+
+
+def test_a_bar_on_a_terminal_counts_cells_and_failed_fits(capsys, monkeypatch):
+    pytest.importorskip("rich", reason="bars need iclda[experiments]")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "100")
+    with show_cells(quiet=False, unit="splits") as advance:
+        advance("comparison", 3, 10, 2)
+        advance("curve of labeled rows", 4, 4, 0)
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "3/10" in shown.err
+    assert "2 fits failed" in shown.err
+    assert "curve of labeled rows" in shown.err
+    assert "4/4" in shown.err
+
+
+def test_quiet_shows_nothing(capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with spinner("Reading", quiet=True), show_cells(quiet=True) as advance:
+        advance("tables", 1, 2, 0)
+    assert capsys.readouterr().err == ""
