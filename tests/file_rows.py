@@ -8,7 +8,7 @@ from backends import opened
 from iclda import MomentConstrainedLDA
 from iclda._core.frame import frame_of
 from iclda._core.labelsums import LinearRule
-from problems import draw_sample
+from problems import draw_sample, near_all
 
 RNG = np.random.default_rng(77)
 NAMES = ["x0", "x1", "x2"]
@@ -36,7 +36,7 @@ def assert_identical(found, expected):
 def sums(source, **settings):
     read = opened(source, **settings)
     read.sample(4096, 0)  # as every fit does first
-    return read.moments(FRAME), read.label_sums(SOFT, FRAME, curvature=True)
+    return read.moments(FRAME), read.label_sums(SOFT, FRAME, **near_all(SOFT))
 
 
 FRAMED = pd.DataFrame(SAMPLE.X, columns=NAMES)

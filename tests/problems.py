@@ -17,7 +17,7 @@ from iclda import (
     SupervisedLDA,
 )
 from iclda._core.frame import frame_of
-from iclda._core.labelsums import GivenLabels
+from iclda._core.labelsums import GivenLabels, LinearRule, Near
 from iclda._core.problem import Problem, summarize_labeled
 from iclda._rows.memory import MemoryRows
 
@@ -93,6 +93,13 @@ def small_sample(number):
         separation=(0.3, 1.0, 3.0, 8.0)[number // 6 % 4],
         freedom=(None, 2)[number // 24 % 2],
     )
+
+
+def near_all(rule, n=1):
+    """Options of ``label_sums``: with the rows near boundaries, every n-th of them."""
+    if not isinstance(rule, LinearRule) or not rule.is_soft:
+        return {}
+    return {"near": Near(np.full((rule.n_classes, rule.n_classes), n))}
 
 
 def problem_of(sample, *, log_priors=None, shrinkage=0.0, weights=None, block_rows=None):

@@ -14,9 +14,7 @@ MODULES = sorted(
 # Modules without a test module of the same name, and where they are tested.
 ELSEWHERE = {
     "__main__.py": "one line; tests/cli run it",
-    "_core/boundary.py": "through its users, attainable and the rows",
     "_core/problem.py": "what every solver is given: tests/core/solvers",
-    "_core/solvers/continuation.py": "through the search",
     "_core/types.py": "names of types",
     "_estimators/base.py": "test_common, test_sklearn_integration, and every classifier",
     "_estimators/predictions.py": "test_supervised, test_containers and tests/rows/test_backends",

@@ -87,6 +87,25 @@ def test_the_hessian_is_that_of_finite_differences(sample, problem):
     np.testing.assert_array_equal(hessian, hessian.T)
 
 
+def test_products_with_the_hessian_are_derivatives_of_the_gradient(sample, problem):
+    likelihood, point = problem.likelihood, point_of_shares(problem, shares_of(sample))
+    product = likelihood.hessian_product(point)
+    directions = np.random.default_rng(6).standard_normal((3, *point.shape))
+    directions -= directions.mean(axis=1, keepdims=True)
+
+    def gradient(at):
+        found = likelihood.value_and_gradient(at)[1]
+        return found - found[-1]
+
+    for direction, found in zip(directions, product(directions), strict=True):
+        expected = fourth_order(lambda t, v=direction: gradient(point + t * v), 1e-4)
+        atol = 1e-7 * np.abs(expected).max()
+        np.testing.assert_allclose(found - found[-1], expected, rtol=1e-6, atol=atol)
+        np.testing.assert_allclose(product(direction), found, rtol=1e-12)
+        free = likelihood.hessian(point) @ direction[:-1].ravel()
+        np.testing.assert_allclose(free, (found - found[-1])[:-1].ravel(), rtol=1e-8, atol=atol)
+
+
 def test_the_value_is_the_log_likelihood_in_the_users_units(sample):
     shares = shares_of(sample)
     likelihood = problem_of(sample).likelihood

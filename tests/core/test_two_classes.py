@@ -32,7 +32,15 @@ def test_two_classes_are_what_the_formulas_for_any_number_say(likelihood_points)
         np.testing.assert_allclose(
             gradient[0] - gradient[1], expected[0] - expected[1], rtol=1e-9, atol=1e-10
         )
-        np.testing.assert_allclose(likelihood.hessian(point), parts.hessian(), rtol=1e-9, atol=1e-8)
+        direction = np.random.default_rng(5).standard_normal(point.shape)
+        direction -= direction.mean(axis=0)
+        found = likelihood.hessian_product(point)(direction)
+        expected = parts.change_of_gradient(direction)
+        np.testing.assert_allclose(
+            found[0] - found[1], expected[0] - expected[1], rtol=1e-9, atol=1e-8
+        )
+        along = (likelihood.hessian(point) @ direction[0]).ravel()
+        np.testing.assert_allclose(along, found[0] - found[1], rtol=1e-9, atol=1e-8)
 
 
 @pytest.mark.parametrize("n_points", [1, 4, 9])

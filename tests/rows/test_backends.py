@@ -10,7 +10,7 @@ from iclda._core.frame import frame_of
 from iclda._core.labelsums import LinearRule
 from iclda._rows.backends import in_memory
 from iclda._rows.memory import MemoryRows
-from problems import ALL, SEMI_SUPERVISED, draw_sample
+from problems import ALL, SEMI_SUPERVISED, draw_sample, near_all
 
 RNG = np.random.default_rng(66)
 N_ROWS, N_FEATURES = 700, 3
@@ -53,7 +53,7 @@ def test_sums_are_those_in_memory(make, dtype, is_weighted, is_member, tmp_path)
     assert (rows.n_rows, rows.n_features) == (expected.n_rows, N_FEATURES)
     for rule in RULES.values():
         centers = RNG.standard_normal((rule.n_classes, N_FEATURES))
-        for options in ({}, {"centers": centers}, {"curvature": True}):
+        for options in ({}, {"centers": centers}, near_all(rule)):
             found = rows.label_sums(rule, FRAME, **options)
             assert_equal_fields(found, expected.label_sums(rule, FRAME, **options))
 

@@ -16,11 +16,11 @@ from iclda._core.labelsums import GivenLabels, LinearRule
 from iclda._rows import device, fused
 from iclda._rows.base import Request
 from iclda._rows.device import ArrayRows
-from iclda._rows.device_sums import is_out_of_memory, place_of, to_host
+from iclda._rows.device_sums import DeviceBlock, is_out_of_memory, place_of, to_host
 from iclda._rows.memory import MemoryRows
 from iclda._rows.passes import PartOfPass, report_as
 from iclda.rows import progress
-from problems import ALL, SEMI_SUPERVISED, draw_sample
+from problems import ALL, SEMI_SUPERVISED, draw_sample, near_all
 
 RNG = np.random.default_rng(31)
 X = (RNG.standard_normal((3000, 3)) * [1, 10, 100] + 5).astype(np.float32)
@@ -60,7 +60,7 @@ def test_block_size_changes_nothing_beyond_rounding(block_rows, name):
     rows = ArrayRows(on("device1", arguments[0]), *arguments[1:], block_rows=block_rows)
     assert_equal_sums(rows.moments(FRAME), expected.moments(FRAME), 1e-11)
     centers = RNG.standard_normal((rule.n_classes, 3))
-    for options in ({}, {"centers": centers}, {"curvature": True}):
+    for options in ({}, {"centers": centers}, near_all(rule)):
         found = rows.label_sums(rule, FRAME, **options)
         assert_equal_sums(found, expected.label_sums(rule, FRAME, **options), 1e-11)
     shares = rows.responsibilities(rule, FRAME)
@@ -74,7 +74,7 @@ def test_single_precision_alone_keeps_six_digits_of_the_sums(name):
     assert not rows.place.is_double
     assert_equal_sums(rows.moments(FRAME), expected.moments(FRAME), 1e-6)
     centers = RNG.standard_normal((rule.n_classes, 3))
-    for options in ({}, {"centers": centers}, {"curvature": True}):
+    for options in ({}, {"centers": centers}, near_all(rule)):
         found = rows.label_sums(rule, FRAME, **options)
         assert_equal_sums(found, expected.label_sums(rule, FRAME, **options), 1e-6)
 
@@ -131,11 +131,32 @@ def brought(monkeypatch):
     return n_rows
 
 
+@pytest.fixture
+def brought_near(monkeypatch):
+    """Numbers of rows near boundaries, which come after their weights."""
+    n_rows = []
+
+    def near_boundary(*arguments):
+        found = DeviceBlock.near_boundary(*arguments)
+        n_rows.append(len(found))
+        return found
+
+    monkeypatch.setattr(
+        device, "DeviceBlock", type("_", (DeviceBlock,), {"near_boundary": near_boundary})
+    )
+    return n_rows
+
+
 @pytest.mark.parametrize("classifier", SEMI_SUPERVISED.values(), ids=SEMI_SUPERVISED)
-def test_no_rows_leave_the_device_but_those_of_pilot_and_sample(classifier, brought):
+def test_no_rows_leave_the_device_but_those_of_pilot_sample_and_boundaries(
+    classifier, brought, brought_near
+):
     rows = np.concatenate([LARGE.X_unlabeled, LARGE.X_unlabeled])
     classifier().fit(LARGE.X, LARGE.y, X_unlabeled=on("device1", rows))
     assert 4096 <= sum(brought) < 4096 + 20_000 + 1000 < len(rows) / 1.9
+    is_searched = classifier is ImplicitlyConstrainedLDA
+    assert is_searched == bool(brought_near)
+    assert max(brought_near, default=0) <= 20_000
 
 
 @pytest.mark.parametrize("classifier", ALL.values(), ids=ALL)

@@ -15,12 +15,13 @@ from iclda._rows import backends as dispatch
 from iclda._rows.file_tables import ParquetFiles
 from iclda._rows.files import FileRows, Reservoir
 from iclda._rows.memory import MemoryRows
+from problems import near_all
 
 
 def test_sums_of_a_file_are_bit_for_bit_those_in_memory(folder):
     memory = MemoryRows(X)
     for found, name in zip(sums(folder / "rows.npy"), ("moments", "label_sums"), strict=True):
-        options = {} if name == "moments" else {"rule": SOFT, "curvature": True}
+        options = {} if name == "moments" else {"rule": SOFT, **near_all(SOFT)}
         assert_identical(found, getattr(memory, name)(frame=FRAME, **options))
 
 

@@ -20,7 +20,7 @@ from iclda._core.labelsums import LinearRule
 from iclda._rows import fused
 from iclda._rows.device import ArrayRows
 from iclda._rows.memory import MemoryRows
-from problems import draw_sample
+from problems import draw_sample, near_all
 
 torch = pytest.importorskip("torch")
 
@@ -62,17 +62,13 @@ def _moments(X, weights, origin, inverse, sums, squares, *_, **settings):
     squares[0, :d, :d] = (u.T * weights) @ u
 
 
-def _two_classes(
-    X, weights, origin, inverse, coef, sums, squares, n, m, intercept, tie, IS_SOFT, CURVATURE, **_
-):
-    u, d, width = (X - origin) * inverse, X.shape[1], (sums.shape[1] - 3) // 2
+def _two_classes(X, weights, origin, inverse, coef, sums, n, m, intercept, tie, IS_SOFT, **_):
+    u, d = (X - origin) * inverse, X.shape[1]
     lead = u @ coef + intercept
     share = torch.sigmoid(lead) if IS_SOFT else (lead >= -tie).float()
     logs = torch.nn.functional.softplus(lead) if IS_SOFT else lead.clamp(min=0)
     sums[0, 0], sums[0, 1] = (share * weights).double().sum(), (logs * weights).double().sum()
-    sums[0, 3 : 3 + d] = (share * weights).double() @ u.double()
-    if CURVATURE:
-        _spread(u, share * (1 - share) * weights, sums[0, 2:3], sums[0, 3 + width :], squares)
+    sums[0, 2 : 2 + d] = (share * weights).double() @ u.double()
 
 
 def _many_classes(X, weights, origin, inverse, coef, intercept, sums, counts, *_, IS_SOFT, **__):
@@ -87,22 +83,6 @@ def _many_classes(X, weights, origin, inverse, coef, intercept, sums, counts, *_
     counts[0, 0], counts[0, 1 : 1 + k] = (logs * weights).double().sum(), shares.sum(axis=0)
 
 
-def _spread_between(
-    X, weights, origin, inverse, coef, intercept, sums, squares, n, m, one, other, **_
-):
-    u = (X - origin) * inverse
-    shares = torch.softmax(u @ coef + intercept, 1)
-    rest = 1 - shares[:, one] if one == other else shares[:, other]
-    _spread(u, shares[:, one] * rest * weights, sums[0, :1], sums[0, 1:], squares)
-
-
-def _spread(u, spread, weight, sums, squares):
-    d, spread, u = u.shape[1], spread.double(), u.double()
-    weight[0] = spread.sum()
-    sums[:d] = spread @ u
-    squares[0, :d, :d] = (u.T * spread) @ u
-
-
 @pytest.fixture(params=["replaced", "interpreted"] if IS_INTERPRETED else ["replaced"])
 def kernels(request, monkeypatch):
     """Kernels that take tensors of the CPU."""
@@ -111,7 +91,7 @@ def kernels(request, monkeypatch):
         return None
     module = ModuleType("iclda._rows.kernels")
     module.moments, module.two_classes = Kernel(_moments), Kernel(_two_classes)
-    module.many_classes, module.spread_between = Kernel(_many_classes), Kernel(_spread_between)
+    module.many_classes = Kernel(_many_classes)
     monkeypatch.setitem(sys.modules, "iclda._rows.kernels", module)
     monkeypatch.setattr("iclda._rows.kernels", module, raising=False)
     monkeypatch.setattr(fused, "_has_kernels", lambda: True)
@@ -135,9 +115,9 @@ def test_sums_by_kernels_are_those_in_memory(name, is_weighted, is_member):
     expected = MemoryRows(X, weights, is_member)
     assert rows._fused is not None
     assert_equal_sums(rows.moments(FRAME), expected.moments(FRAME), 1e-7)
-    for curvature in (False, True) if rule.n_classes < 20 else (False,):
-        found = rows.label_sums(rule, FRAME, curvature=curvature)
-        assert_equal_sums(found, expected.label_sums(rule, FRAME, curvature=curvature))
+    for options in ({}, near_all(rule)):
+        found = rows.label_sums(rule, FRAME, **options)
+        assert_equal_sums(found, expected.label_sums(rule, FRAME, **options))
 
 
 def test_moments_by_kernels_are_those_of_double_precision(kernels):

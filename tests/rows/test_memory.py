@@ -1,9 +1,12 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from iclda._core.frame import frame_of
-from iclda._core.labelsums import GivenLabels, LinearRule
+from iclda._core.labelsums import GivenLabels, LinearRule, Near, soften
 from iclda._rows.memory import MemoryRows
+from problems import near_all
 
 RNG = np.random.default_rng(21)
 X = RNG.standard_normal((100, 3)) * [1, 10, 100] + 5
@@ -37,8 +40,8 @@ def test_block_size_changes_nothing_beyond_rounding(block_rows, is_member):
                 blocked.label_sums(rule, FRAME, centers), whole.label_sums(rule, FRAME, centers)
             )
         assert_equal_fields(
-            blocked.label_sums(rule, FRAME, curvature=True),
-            whole.label_sums(rule, FRAME, curvature=True),
+            blocked.label_sums(rule, FRAME, **near_all(rule)),
+            whole.label_sums(rule, FRAME, **near_all(rule)),
         )
         found = blocked.responsibilities(rule, FRAME)
         np.testing.assert_allclose(found, whole.responsibilities(rule, FRAME), rtol=1e-12)
@@ -141,13 +144,65 @@ def test_rows_that_move_away_from_zero_after_the_first_keep_their_digits():
     assert_equal_fields(many, few, rtol=1e-11)
 
 
-@pytest.mark.parametrize("n", [2, 5])
-def test_every_few_th_row_near_a_boundary_tells_the_curvature(n):
+NEAR_RULES = {
+    n_classes: LinearRule(60 * RNG.standard_normal((3, n_classes)), np.zeros(n_classes), True)
+    for n_classes in (2, 4)
+}
+
+
+@pytest.mark.parametrize("rule", NEAR_RULES.values(), ids=NEAR_RULES)
+def test_rows_near_a_boundary_are_those_whose_labels_are_not_hard(rule):
+    rows, weights = RNG.standard_normal((5_000, 3)), RNG.uniform(0.5, 2, 5_000)
+    frame = frame_of(rows)
+    for known in (None, weights):
+        memory = MemoryRows(rows, known, block_rows=64)
+        is_near = memory.responsibilities(rule, frame).max(axis=1) < 1 - 1e-12
+        assert 0.05 < is_near.mean() < 0.95
+        near = memory.label_sums(rule, frame, **near_all(rule)).near
+        np.testing.assert_allclose(near[:, 1:], frame.apply(rows)[is_near], rtol=1e-12)
+        expected = np.ones(len(rows)) if known is None else weights
+        np.testing.assert_array_equal(near[:, 0], expected[is_near])
+
+
+@pytest.mark.parametrize("n", [2, 8])
+@pytest.mark.parametrize("rule", NEAR_RULES.values(), ids=NEAR_RULES)
+def test_every_nth_row_near_a_boundary_stands_for_n(rule, n):
     rows = RNG.standard_normal((20_000, 3))
-    frame, rule = frame_of(rows), RULES["soft"]
-    whole = MemoryRows(rows).label_sums(rule, frame, curvature=1).curvature
-    thinned = MemoryRows(rows).label_sums(rule, frame, curvature=n).curvature
-    assert np.linalg.norm(thinned - whole) < 0.1 * np.linalg.norm(whole)
+    frame = frame_of(rows)
+    whole, thinned = (
+        MemoryRows(rows).label_sums(rule, frame, **near_all(rule, k)).near for k in (1, n)
+    )
+    assert len(thinned) < 1.2 * len(whole) / n
+    assert (thinned[:, 0] == n).all()
+    found, expected = (a[:, 0] @ a[:, 1:] ** 2 for a in (thinned, whole))
+    np.testing.assert_allclose(found, expected, rtol=0.15)
+
+
+def test_boundaries_may_be_thinned_each_on_its_own():
+    rows = RNG.standard_normal((20_000, 3))
+    frame, rule = frame_of(rows), NEAR_RULES[4]
+    every = np.full((4, 4), 16)
+    every[0, 1] = every[1, 0] = 1
+    near = MemoryRows(rows).label_sums(rule, frame, near=Near(every)).near
+    shares = soften(rule.scores(near[:, 1:]))
+    first, second = np.argsort(shares, axis=0)[:-3:-1]
+    is_between = (np.minimum(first, second) == 0) & (np.maximum(first, second) == 1)
+    assert (near[is_between, 0] == 1).all()
+    assert set(near[:, 0]) == {1.0, 16.0}
+    total = MemoryRows(rows).label_sums(rule, frame, **near_all(rule)).near[:, 0].sum()
+    np.testing.assert_allclose(near[:, 0].sum(), total, rtol=0.1)
+
+
+@pytest.mark.parametrize("rule", NEAR_RULES.values(), ids=NEAR_RULES)
+def test_softened_rules_return_rows_further_from_a_boundary(rule):
+    rows = RNG.standard_normal((5_000, 3))
+    frame = frame_of(rows)
+    wide = replace(near_all(rule)["near"], softening=4.0)
+    softer = LinearRule(rule.coef / 4, rule.intercept / 4, is_soft=True)
+    found = MemoryRows(rows).label_sums(rule, frame, near=wide)
+    expected = MemoryRows(rows).label_sums(softer, frame, **near_all(softer))
+    np.testing.assert_array_equal(found.near, expected.near)
+    np.testing.assert_array_equal(found.sums, MemoryRows(rows).label_sums(rule, frame).sums)
 
 
 @pytest.mark.parametrize("is_soft", [False, True])
@@ -161,8 +216,8 @@ def test_classes_are_summed_alike_once_the_sum_of_all_rows_is_known(is_soft, n_c
     knowing, ignorant = (MemoryRows(rows, block_rows=64) for _ in range(2))
     knowing.moments(frame)
     assert knowing._total is not None
-    for n in (0, 1, 4) if is_soft else (0,):
-        found, expected = (a.label_sums(rule, frame, curvature=n) for a in (knowing, ignorant))
+    for options in ({}, near_all(rule), near_all(rule, 4)):
+        found, expected = (a.label_sums(rule, frame, **options) for a in (knowing, ignorant))
         assert_equal_fields(found, expected, rtol=1e-11)
     centers = RNG.standard_normal((n_classes, 3))
     scatter = [a.label_sums(rule, frame, centers) for a in (knowing, ignorant)]

@@ -9,6 +9,7 @@ from iclda._core.frame import frame_of
 from iclda._core.labelsums import LinearRule
 from iclda._rows.memory import MemoryRows
 from iclda._rows.passes import in_order, read_ahead
+from problems import near_all
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 5])
@@ -95,10 +96,11 @@ def test_moments_are_the_same_to_the_bit_for_any_number_of_threads(columns):
 @pytest.mark.parametrize("name", RULES)
 def test_label_sums_are_the_same_to_the_bit_for_any_number_of_threads(name):
     frame = frame_of(X)
+    rule = RULES[name]
     first, *others = (
-        MemoryRows(X, block_rows=16, n_threads=n).label_sums(RULES[name], frame, curvature=1)
+        MemoryRows(X, block_rows=16, n_threads=n).label_sums(rule, frame, **near_all(rule))
         for n in (1, 2, 3)
     )
     for other in others:
-        for field in ("counts", "sums", "log_sum", "curvature"):
+        for field in ("counts", "sums", "log_sum", "near"):
             np.testing.assert_array_equal(getattr(first, field), getattr(other, field))

@@ -355,15 +355,15 @@ class LabelSums:
     """Per class: weight and sum of rows; over all rows: sum of log-sum-exp; more on request.
 
     ``scatter`` (d, d) is about ``centers`` (K, d): every row counts with its distance from the
-    center of each class, times its share in it. ``near`` are rows near class boundaries, and their
-    weights.
+    center of each class, times its share in it. ``near`` (n, 1 + d) are rows near class
+    boundaries, after their weights.
     """
 
     counts: Array
     sums: Array
     log_sum: float
     scatter: Array | None = None
-    near: tuple[Array, Array] | None = None
+    near: Array | None = None
 
     def __add__(self, other: LabelSums) -> LabelSums:
         return LabelSums(
@@ -371,7 +371,7 @@ class LabelSums:
             self.sums + other.sums,
             self.log_sum + other.log_sum,
             other.scatter if self.scatter is None else self.scatter + _or_zero(other.scatter),
-            _joined(self.near, other.near),
+            other.near if self.near is None else _stacked(self.near, other.near),
         )
 
 
@@ -379,12 +379,13 @@ def _or_zero(array: Array | None) -> Array | float:
     return 0.0 if array is None else array
 
 
-def _joined(
-    one: tuple[Array, Array] | None, other: tuple[Array, Array] | None
-) -> tuple[Array, Array] | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return np.concatenate([one[0], other[0]]), np.concatenate([one[1], other[1]])
+def _stacked(one: Array, other: Array | None) -> Array:
+    return one if other is None else np.concatenate([one, other])
+
+
+def with_weights(rows: AnyArray, weights: Array) -> Array:
+    """(n, 1 + d): rows after their weights."""
+    return np.column_stack([weights, rows])
 
 
 def near_boundary(shares: Array) -> AnyArray:
@@ -436,11 +437,10 @@ def multiplicities(shares: Any, every: Any, xp: Any = np) -> Any:
     return xp.min(xp.where(is_near, xp.take(every, best, axis=0).T, xp.max(every)), axis=0)
 
 
-def choose_near(scores: Array, n_all: int, least: int) -> Near:
+def choose_near(scores: Array, n_all: int, least: int, most: int) -> Near:
     """Which of all rows to return, given the scores (K, n) of a sample of them.
 
-    About ``least`` rows or more, if there are, and no more than in the sample. Boundaries with few
-    rows keep all of them.
+    About ``least`` to ``most`` rows, if there are. Boundaries with few rows keep all of them.
     """
     n_classes, n_held = scores.shape
     share = n_all / n_held
@@ -451,16 +451,18 @@ def choose_near(scores: Array, n_all: int, least: int) -> Near:
         softening = max(1.0, float(lead) / -np.log(HARD))
         shares = soften(scores / softening)
     best, is_near = _near_classes(shares[:, near_boundary(shares)])
-    counts = share * np.array([is_near[:, best == k].sum(axis=1) for k in range(n_classes)])
+    is_near[best, np.arange(len(best))] = False
+    between = is_near / np.count_nonzero(is_near, axis=0)  # one row is divided among its pairs
+    counts = share * np.array([between[:, best == k].sum(axis=1) for k in range(n_classes)])
     counts = counts + counts.T
-    most, left = np.inf, float(n_held)  # rows between any two classes; rows to be divided
-    between = np.sort(counts[np.triu_indices(n_classes, 1)])
-    for i, count in enumerate(between):
-        most = left / (len(between) - i)
-        if count > most:
+    level, left = np.inf, float(most)  # rows between any two classes; rows to be divided
+    ascending = np.sort(counts[np.triu_indices(n_classes, 1)])
+    for i, count in enumerate(ascending):
+        level = left / (len(ascending) - i)
+        if count > level:
             break
         left -= count
-    every = 2 ** np.ceil(np.log2(np.maximum(counts / most, 1))).astype(int)
+    every = 2 ** np.ceil(np.log2(np.maximum(counts / level, 1))).astype(int)
     np.fill_diagonal(every, 1)
     np.fill_diagonal(every, every.max())
     return Near(every, softening)
@@ -473,7 +475,7 @@ def scaled(sums: LabelSums, factor: float) -> LabelSums:
         sums.sums * factor,
         sums.log_sum * factor,
         None if sums.scatter is None else sums.scatter * factor,
-        None if sums.near is None else (sums.near[0], sums.near[1] * factor),
+        None if sums.near is None else with_weights(sums.near[:, 1:], sums.near[:, 0] * factor),
     )
 
 
@@ -525,7 +527,9 @@ def _scatter_about(rows: AnyArray, shares: Array, centers: Array) -> Array:
 def unfolded(sums: LabelSums, frame: Frame) -> LabelSums:
     """Label sums of rows in the user's units, turned into frame coordinates."""
     in_frame = (sums.sums - sums.counts[:, None] * frame.origin) / frame.scale
-    near = None if sums.near is None else (frame.apply(sums.near[0]), sums.near[1])
+    near = sums.near
+    if near is not None:
+        near = with_weights(frame.apply(near[:, 1:]), near[:, 0])
     return replace(sums, sums=in_frame, near=near)
 
 

@@ -196,18 +196,17 @@ class ArrayRows(WeightedRows):
             return found
         return replace(found, near=self._near(rule, frame, near))
 
-    def _near(self, rule: LinearRule, frame: Frame, near: Near) -> tuple[Array, Array]:
+    def _near(self, rule: LinearRule, frame: Frame, near: Near) -> Array:
         used = frame if self.place.is_double else round_origin(frame)
         offset = (used.origin - frame.origin) / frame.scale
         moved, every, n_rows = near.softened(rule.moved(offset)), near.smallest, self._X.shape[0]
 
-        def read() -> list[tuple[Array, Array]]:
+        def read() -> list[Array]:
             step = every * self._block_rows
             cuts = (slice(i, min(i + step, n_rows), every) for i in range(0, n_rows, step))
             return [self._block(index, used).near_boundary(moved, near.every) for index in cuts]
 
-        rows, weights = map(np.concatenate, zip(*self._with_room(read), strict=True))
-        return rows + offset, weights
+        return np.concatenate(self._with_room(read)) + np.concatenate([[0.0], offset])
 
     def _label_sums(self, rule: Rule, frame: Frame, centers: Array | None) -> LabelSums:
         def of_block(index: slice) -> list[Any]:

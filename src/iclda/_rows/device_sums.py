@@ -198,26 +198,27 @@ class DeviceBlock:
             total = total + self._product(weighted, deviations)
         return total
 
-    def near_boundary(self, rule: LinearRule, every: AnyArray) -> tuple[Array, Array]:
-        """Rows near class boundaries and their weights, in memory: see ``Near``."""
+    def near_boundary(self, rule: LinearRule, every: AnyArray) -> Array:
+        """Rows near class boundaries, after their weights, in memory: see ``Near``."""
         place, xp = self.place, self.place.xp
-        shares = self.shares(rule)[0].T
-        counts = multiplicities(shares, place.put_as_is(every), xp)
-        index = place.put_as_is(np.arange(self.index.stop, dtype=every.dtype)[self.index])
-        is_taken = (xp.max(shares, axis=0) < 1 - HARD) & (index % counts == 0)
+        shares = self.shares(rule)[0]
+        best = self._one_hot(xp.argmax(shares, axis=1), rule.n_classes)
+        counts = multiplicities(shares.T, place.put_as_is(every), xp)
+        start, stop, step = self.index.indices(self.index.stop)
+        index = place.put_as_is(np.arange(start, stop, step, dtype=every.dtype))
+        is_taken = (xp.sum(shares * (1 - best), axis=1) > HARD) & (index % counts == 0)
         if self.weights is not None:
             is_taken = is_taken & (self.weights > 0)
         if place.is_compiled:  # one shape for all numbers of rows up to a power of two
-            taken = np.flatnonzero(to_host(is_taken))
-            n_taken = len(taken)
-            taken = place.put_as_is(np.resize(taken, 1 << n_taken.bit_length() if n_taken else 0))
+            on_host = np.flatnonzero(to_host(is_taken))
+            n_taken = len(on_host)
+            taken = place.put_as_is(np.resize(on_host, 1 << n_taken.bit_length()))
         else:
             taken = xp.nonzero(is_taken)[0]
             n_taken = taken.shape[0]
         weights = self._weigh(xp.astype(counts, place.dtype)[:, None])
-        rows, weights = (xp.take(a, taken, axis=0) for a in (self.rows, weights))
-        found = to_host(xp.concat([rows, weights], axis=1))[:n_taken].astype(np.float64)
-        return found[:, :-1], found[:, -1]
+        found = xp.concat([xp.take(a, taken, axis=0) for a in (weights, self.rows)], axis=1)
+        return to_host(found)[:n_taken].astype(np.float64)
 
 
 def from_parts(weight: Array, sums: Array, squares: Array) -> Array:

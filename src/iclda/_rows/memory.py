@@ -31,6 +31,7 @@ from .._core.labelsums import (
     no_label_sums,
     scaled,
     unfolded,
+    with_weights,
 )
 from .._core.moments import (
     Moments,
@@ -190,7 +191,7 @@ class BlockRows(WeightedRows):
         used_rule, kind = self._tally_of(folded)
 
         def of_blocks(blocks: Iterable[Block]) -> LabelSums:
-            found: list[tuple[Array, Array]] = []
+            found: list[Array] = []
             tally = kind(used_rule, self.n_features, centers)
             for rows, weights, index in blocks:
                 used = rows if sums_raw else frame.apply(rows)
@@ -202,12 +203,9 @@ class BlockRows(WeightedRows):
                         shares = wider.shares(rows if is_folded else used, index)[0]
                     close, counts = near.rows(shares, index)
                     each = counts if weights is None else counts * weights[close]
-                    found.append((used[close], each.astype(np.float64)))
+                    found.append(with_weights(used[close], each))
             sums = tally.sums()
-            if near is None:
-                return sums
-            gathered, each = map(np.concatenate, zip(*found, strict=True))
-            return replace(sums, near=(gathered, each))
+            return replace(sums, near=np.concatenate(found)) if found else sums
 
         total = self._add_up(of_blocks, is_compiled=kind is not Tally)
         if total is None:

@@ -1,11 +1,8 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from iclda._core.labelsums import GivenLabels
-from iclda._core.solvers.attainable import StreamedSet, gap, hold
-from iclda._rows.memory import MemoryRows
+from iclda._core.solvers.attainable import Labeling, StreamedSet, gap, hold
 from problems import problem_of, random_shares
 
 
@@ -65,77 +62,72 @@ def test_no_labeling_lies_further_in_a_direction_than_the_support(sample, proble
     np.testing.assert_allclose((direction * (hard - problem.labeled_point)).sum(), reach, rtol=1e-9)
 
 
-def test_the_curvature_is_the_derivative_of_the_soft_point(problem, held):
-    scores = scores_of(problem) / 3
-    width = scores.shape[1]
-    columns = []
-    for i in range((len(scores) - 1) * width):
-        step = np.zeros_like(scores)
-        step[i // width, i % width] = 1e-5
-        change = held.soft_point(scores + step)[0] - held.soft_point(scores - step)[0]
-        columns.append(change[:-1].ravel() / 2e-5)
-    curvature = held.curvature(scores)
-    np.testing.assert_allclose(curvature, np.array(columns).T, rtol=1e-6, atol=1e-9)
+def derivative(held, scores, step):
+    change = held.soft_point(scores + 1e-5 * step)[0] - held.soft_point(scores - 1e-5 * step)[0]
+    return change / 2e-5
 
 
-def test_rows_read_anew_give_the_curvature_of_rows_held(problem, held):
-    scores = scores_of(problem) / 3
-    expected = held.curvature(scores)
-    exact = StreamedSet(problem).curvature(scores)
-    np.testing.assert_allclose(exact, expected, rtol=1e-9, atol=1e-10)
-    # Beside a sample it serves to predict: rows that hardly count are left out.
-    found = StreamedSet(problem, held).curvature(scores)
-    np.testing.assert_allclose(found, expected, atol=1e-3 * np.abs(expected).max())
+def test_products_with_j_are_derivatives_of_the_soft_point(problem, held):
+    scores, step = scores_of(problem) / 3, scores_of(problem, 5)
+    found = held.label(scores).product(step)
+    np.testing.assert_allclose(found, derivative(held, scores, step), rtol=1e-6, atol=1e-8)
 
 
-def test_the_curvature_is_the_sum_of_that_between_any_two_classes(problem, held):
-    scores = scores_of(problem) / 3
-    every = ~np.eye(len(scores), dtype=bool)
-    first = np.zeros_like(every)
-    first[0, 1] = first[1, 0] = True
-    whole = held.curvature(scores)
-    if len(scores) == 2:
-        np.testing.assert_allclose(held.curvature(scores, first), whole)
-        return
-    parts = held.curvature(scores, first) + held.curvature(scores, every & ~first)
-    np.testing.assert_allclose(parts, whole, atol=1e-3 * np.abs(whole).max())
-    assert np.abs(held.curvature(scores, first)).max() > 0
+def test_the_matrix_gives_the_same_products(problem, held):
+    labeling = held.label(scores_of(problem) / 3)
+    step = scores_of(problem, 5)
+    step[-1] = 0
+    found = labeling.matrix() @ step[:-1].ravel()
+    np.testing.assert_allclose(found, labeling.product(step)[:-1].ravel(), rtol=1e-10, atol=1e-12)
 
 
-class AnswersInFull(MemoryRows):
-    """Rows that tell the curvature between all classes, whichever are asked for."""
+def test_scores_common_to_all_classes_change_nothing(problem, held):
+    common = np.broadcast_to(scores_of(problem, 5)[0], problem.labeled_point.shape)
+    product = held.label(scores_of(problem) / 3).product(common)
+    np.testing.assert_allclose(product, 0, atol=1e-12)
 
-    def label_sums(self, rule, frame, centers=None, *, curvature=0):
-        return super().label_sums(rule, frame, centers, curvature=int(np.any(curvature)))
+
+def test_rows_far_from_a_boundary_may_be_left_out(problem, held):
+    labeling, step = held.label(100 * scores_of(problem)), scores_of(problem, 5)
+    assert len(labeling.near[0]) < 0.6 * len(held.z)
+    whole = Labeling(labeling.point, labeling.log_sum, *labeling._all)
+    whole.near = labeling._all
+    np.testing.assert_allclose(labeling.product(step), whole.product(step), atol=1e-10)
 
 
-def test_what_rows_tell_unasked_does_not_count_twice(sample, monkeypatch):
-    problem = problem_of(sample)
-    held = hold(problem, sample.X_unlabeled, np.ones(len(sample.X_unlabeled)))
-    scores = scores_of(problem) / 3
-    # Between some classes the sample knows enough, between others it does not.
-    counts = held.n_between(scores)
-    enough = np.median(counts[np.triu_indices(len(counts), 1)]) / scores.shape[1]
-    monkeypatch.setattr("iclda._core.solvers.attainable._ENOUGH_NEAR", enough)
-    generous = replace(problem, unlabeled=AnswersInFull(sample.X_unlabeled))
-    found = StreamedSet(generous, held).curvature(scores)
-    expected = held.curvature(scores)
-    np.testing.assert_allclose(found, expected, atol=1e-3 * np.abs(expected).max())
+def test_rows_read_anew_give_the_labeling_of_rows_held(problem, held):
+    for scale in (1 / 3, 10):
+        scores, step = scale * scores_of(problem), scores_of(problem, 5)
+        expected, found = held.label(scores), StreamedSet(problem, held).label(scores)
+        np.testing.assert_allclose(found.point, expected.point, rtol=1e-11, atol=1e-12)
+        np.testing.assert_allclose(found.log_sum, expected.log_sum, rtol=1e-11)
+        product = expected.product(step)
+        np.testing.assert_allclose(found.product(step), product, rtol=1e-9, atol=1e-10)
+
+
+def test_the_set_of_rows_near_boundaries_agrees_where_it_was_made_and_near_by(problem, held):
+    scores, step = 3 * scores_of(problem), scores_of(problem, 5)
+    labeling = StreamedSet(problem, held).label(scores)
+    local = labeling.local_set()
+    np.testing.assert_allclose(local.soft_point(scores)[0], labeling.point, rtol=1e-11, atol=1e-12)
+    near_by = scores + 0.1 * step
+    found, expected = local.soft_point(near_by)[0], held.soft_point(near_by)[0]
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-10)
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_gap_is_never_negative_and_zero_at_the_furthest_point(problem, held, seed):
     scores, direction = scores_of(problem, seed), scores_of(problem, seed + 10)
     point = held.soft_point(scores)[0]
-    assert gap(held, point, direction, problem.labeled_point) > 0
+    assert gap(held, point, direction) > 0
     furthest = held.soft_point(1e9 * direction)[0]
-    assert gap(held, furthest, direction, problem.labeled_point) == pytest.approx(0, abs=1e-11)
+    assert gap(held, furthest, direction) == pytest.approx(0, abs=1e-11)
 
 
 def test_the_gap_bounds_what_any_labeling_gains_to_first_order(sample, problem, held):
     point = held.soft_point(scores_of(problem))[0]
     gradient = problem.likelihood.value_and_gradient(point)[1]
-    promised = gap(held, point, gradient, problem.labeled_point)
+    promised = gap(held, point, gradient)
     rng = np.random.default_rng(0)
     for _ in range(20):
         shares = random_shares(rng, len(sample.X_unlabeled), sample.n_classes, sharpness=5)

@@ -28,7 +28,7 @@ from ..problem import Problem
 from ..types import AnyArray, Array
 
 AT_ONCE = 4096  # rows of a sample that are whitened at once
-_ENOUGH = 10  # rows for each unknown that a pass over all rows returns
+ENOUGH = 10  # rows for each unknown that a pass over all rows returns
 _GATHERED = 0.6  # share of rows near a boundary below which they are copied
 
 
@@ -40,10 +40,19 @@ class Labeling:
     """
 
     def __init__(
-        self, point: Array, log_sum: float, z: Array, weights: Array, shares: Array
+        self,
+        point: Array,
+        log_sum: float,
+        z: Array,
+        weights: Array,
+        shares: Array,
+        is_thinned: bool = False,
     ) -> None:
-        """``shares`` (K, n), or (1, n) in the second of two classes."""
-        self.point, self.log_sum = point, log_sum
+        """``shares`` (K, n), or (1, n) in the second of two classes.
+
+        ``is_thinned``: rows near boundaries stand for others.
+        """
+        self.point, self.log_sum, self.is_thinned = point, log_sum, is_thinned
         self._all = z, weights, shares
 
     @cached_property
@@ -235,7 +244,11 @@ class StreamedSet:
 
     problem: Problem
     held: InMemorySet | None = None  # a sample; None: no derivatives are needed
+    n_near: int = 0  # rows near boundaries that a pass returns, at most
     n_passes: int = 0
+
+    def __post_init__(self) -> None:
+        self.n_near = self.n_near or (0 if self.held is None else len(self.held.z))
 
     @property
     def labeled_point(self) -> Array:
@@ -243,16 +256,16 @@ class StreamedSet:
 
     def label(self, scores: Array) -> Labeling:
         assert self.held is not None
-        least = _ENOUGH * scores[:-1].size
-        near = choose_near(scores @ self.held.z.T, self.problem.unlabeled.n_rows, least)
+        least, n_all = ENOUGH * scores[:-1].size, self.problem.unlabeled.n_rows
+        near = choose_near(scores @ self.held.z.T, n_all, least, self.n_near)
         sums = self._read(scores, is_soft=True, near=near)
         point, weight = self.problem.point_of(sums.counts, sums.sums), self.problem.moments.weight
         assert sums.near is not None
-        rows, weights = sums.near
-        z = np.ones((len(rows), scores.shape[1]))
-        z[:, 1:] = self.problem.whitening.points(rows)
-        held = InMemorySet(z, weights / weight, self.labeled_point)
-        return Labeling(point, sums.log_sum / weight, z, held.weights, held.shares(scores))
+        z = np.ones((len(sums.near), scores.shape[1]))
+        z[:, 1:] = self.problem.whitening.points(sums.near[:, 1:])
+        held = InMemorySet(z, sums.near[:, 0] / weight, self.labeled_point)
+        shares, is_thinned = held.shares(scores), bool(near.every.max() > 1)
+        return Labeling(point, sums.log_sum / weight, z, held.weights, shares, is_thinned)
 
     def soft_point(self, scores: Array) -> tuple[Array, float]:
         sums = self._read(scores, is_soft=True)

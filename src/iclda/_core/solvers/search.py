@@ -14,11 +14,12 @@ from operator import add
 import numpy as np
 
 from ..labelsums import LexicographicRule, LinearRule
+from ..likelihood import LabeledLikelihood
 from ..moments import moments_of_block
 from ..problem import Problem
 from ..types import Array
 from . import Outcome
-from .attainable import AT_ONCE, InMemorySet, StreamedSet, hold
+from .attainable import AT_ONCE, ENOUGH, InMemorySet, StreamedSet, hold
 from .continuation import Follower, Path, State
 from .finish import Limit, finish
 from .starts import Climbers, climb, evaluate, separate_hills, starting_scores
@@ -287,30 +288,56 @@ def _follow_on_all_rows(reader: StreamedSet, sampled: Path, tol: float, max_iter
     follower = Follower(likelihood, reader)
     begin = _softened(sampled, _SOFT_TAU * likelihood.weight)
     state, best, n_iter = follower.state(begin.scores, begin.tau, begin.anchor), None, 0
+    most = _HELD_ENTRIES // begin.scores.shape[1]
     for _ in range(_MOST_READS):
-        local = Follower(likelihood, state.labeling.local_set())
-        path = local.follow(
-            local.state(state.scores, state.tau, state.anchor),
-            tol=_AIM * tol,
-            max_iter=max_iter,
-            least=_DEEPEST * state.tau,
-        )
+        path = _follow_near_boundaries(likelihood, state, _AIM * tol, max_iter)
         n_iter += path.n_iter
-        end = path.state
-        for size in _SIZES:
-            scores = state.scores + size * (end.scores - state.scores)
-            trial = follower.state(scores, end.tau, end.anchor)
-            if trial.merit >= replace(state, tau=end.tau, anchor=end.anchor).merit:
-                break
-        state = trial
-        local = Follower(likelihood, state.labeling.local_set())
-        if local.gap(state) <= _SURE * tol:
+        was_right, state = _step(follower, state, path)
+        if not was_right:
+            reader.n_near = max(reader.n_near, min(4 * reader.n_near, most))
+        if _local_gap(likelihood, state) <= _SURE * tol:
             found = follower.gap(state)
             if best is None or found < best.gap:
                 best = Path(state, found, n_iter, True, (state,))
             if found <= tol:
                 return best
     return best or Path(state, follower.gap(state), n_iter, True, (state,))
+
+
+def _follow_near_boundaries(
+    likelihood: LabeledLikelihood, state: State, tol: float, max_iter: int
+) -> Path:
+    """Follow the path on the rows that the last pass returned."""
+    labeling, deepest = state.labeling, _DEEPEST
+    if labeling.is_thinned:  # no further than enough rows for each unknown are soft
+        enough = ENOUGH * state.scores[:-1].size
+        deepest = max(deepest, min(0.5, enough / max(1, len(labeling.near[0]))))
+    local, least = Follower(likelihood, labeling.local_set()), deepest * state.tau
+    begin = local.state(state.scores, state.tau, state.anchor)
+    return local.follow(begin, tol=tol, max_iter=max_iter, least=least)
+
+
+def _local_gap(likelihood: LabeledLikelihood, state: State) -> float:
+    """The gap if no row beyond those that the last pass returned changes its label."""
+    return Follower(likelihood, state.labeling.local_set()).gap(state)
+
+
+def _step(follower: Follower, state: State, path: Path) -> tuple[bool, State]:
+    """Where the path on the rows near boundaries leads on all rows, and whether it was right.
+
+    Along a path the likelihood rises and the gap falls. If neither is so on all rows, tau is kept,
+    and the step to the first level is shortened until the merit rises.
+    """
+    likelihood, end, first = follower.likelihood, path.state, path.levels[0]
+    trial = follower.state(end.scores, end.tau, end.anchor)
+    if trial.value >= state.value or _local_gap(likelihood, trial) < _local_gap(likelihood, state):
+        return True, trial
+    for size in _SIZES[end is first :]:
+        scores = state.scores + size * (first.scores - state.scores)
+        trial = follower.state(scores, first.tau, first.anchor)
+        if trial.merit >= state.merit:
+            break
+    return False, trial
 
 
 def _softened(path: Path, tau: float) -> State:

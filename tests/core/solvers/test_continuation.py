@@ -1,0 +1,139 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from iclda._core.solvers import Outcome, continuation, search
+from iclda._core.solvers.attainable import hold_all
+from iclda._core.solvers.continuation import Follower, _System
+from iclda._core.solvers.search import maximize_labeled_likelihood
+from problems import climb, draw_sample, problem_of, soft_maxima
+
+OPTIONS = {"tol": 1e-6, "max_iter": 200, "n_starts": 32, "seed": 0}
+
+
+def draw(n_classes, n_unlabeled, n_features=3, separation=1.0, seed=5):
+    return draw_sample(
+        [seed, n_classes, n_unlabeled],
+        n_classes=n_classes,
+        n_features=n_features,
+        n_labeled=8 * n_classes,
+        n_unlabeled=n_unlabeled,
+        separation=separation,
+    )
+
+
+def read(monkeypatch, sample, *, n_held=200, can_hold_all=False, **options):
+    """The solution when few rows are held and all others are read."""
+    monkeypatch.setattr(search, "_HELD_ROWS", n_held)
+    monkeypatch.setattr(search, "_SCREENED_ROWS", n_held // 2)
+    n_entries = (len(sample.X_unlabeled) if can_hold_all else n_held) * (1 + sample.X.shape[1])
+    monkeypatch.setattr(search, "_HELD_ENTRIES", n_entries)
+    problem = problem_of(sample, block_rows=64)
+    return problem, maximize_labeled_likelihood(problem, **{**OPTIONS, **options})
+
+
+@pytest.mark.parametrize("separation", [0.3, 1.0, 3.0])
+@pytest.mark.parametrize("n_unlabeled", [300, 1000, 3000])
+def test_passes_reach_what_a_dense_optimization_over_all_labels_does(
+    monkeypatch, n_unlabeled, separation
+):
+    sample = draw(2, n_unlabeled, separation=separation)
+    problem, found = read(monkeypatch, sample)
+    assert problem.unlabeled._total is not None  # of two classes one is what the other leaves
+    assert found.outcome is Outcome.CONVERGED
+    rule = found.rule
+    shares = problem.unlabeled.responsibilities(rule, problem.frame)
+    assert climb(sample, shares) <= found.objective + 1e-6
+    assert soft_maxima(sample, 2).max() <= found.objective + 1e-6
+
+
+def follower_of(sample):
+    problem = problem_of(sample)
+    return problem, Follower(problem.likelihood, hold_all(problem))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_conjugate_gradients_and_a_factor_solve_the_same_system(monkeypatch, n_classes):
+    problem, follower = follower_of(draw(n_classes, 400))
+    scores = 3 * np.random.default_rng(0).standard_normal(problem.labeled_point.shape)
+    anchor, tau = 0.5 * scores, 100 * problem.likelihood.weight  # where the system is definite
+    state = follower.state(scores, tau, anchor)
+    exact, slope = _System(problem.likelihood, state).solve(state.residual)
+    monkeypatch.setattr(continuation, "_DENSE", 0)
+    monkeypatch.setattr(continuation, "_ACCURACY", 1e-9)
+    found, other = _System(problem.likelihood, state).solve(state.residual, radius=np.inf)
+    np.testing.assert_allclose(found - found[-1], exact, rtol=1e-6, atol=1e-8 * np.abs(exact).max())
+    assert other == pytest.approx(slope, rel=1e-6)
+
+
+@pytest.mark.parametrize("tau", [1e-4, 1e-2, 1.0])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_dense", [0, 64], ids=["products", "factor"])
+def test_every_direction_raises_the_merit(monkeypatch, n_classes, tau, n_dense):
+    monkeypatch.setattr(continuation, "_DENSE", n_dense)
+    problem, follower = follower_of(draw(n_classes, 400))
+    rng = np.random.default_rng(1)
+    for _ in range(5):
+        scores, anchor = rng.standard_normal((2, *problem.labeled_point.shape))
+        state = follower.state(scores, tau * problem.likelihood.weight, anchor)
+        direction, slope = _System(problem.likelihood, state).solve(state.residual)
+        assert slope > 0
+        size = 1e-5 / max(1, np.abs(direction).max())
+        ends = [
+            follower.state(scores + a * direction, state.tau, anchor).merit for a in (size, -size)
+        ]
+        assert (ends[0] - ends[1]) / (2 * size) == pytest.approx(slope, rel=1e-3, abs=1e-6)
+
+
+def test_a_level_ends_where_its_scores_move_by_the_gradient_over_tau():
+    problem, follower = follower_of(draw(3, 400))
+    anchor = np.random.default_rng(2).standard_normal(problem.labeled_point.shape)
+    tau = 0.1 * problem.likelihood.weight
+    state = follower.state(anchor, tau, anchor)
+    for _ in range(3):
+        state = follower._center(state, 100)[0]
+    moved = state.tau * (state.scores - state.anchor)
+    np.testing.assert_allclose(moved, state.gradient, atol=1e-5 * np.abs(state.gradient).max())
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_unlabeled", [40, 2000])
+def test_products_alone_reach_the_maximum_of_the_factor(monkeypatch, n_classes, n_unlabeled):
+    sample = draw(n_classes, n_unlabeled)
+    expected = maximize_labeled_likelihood(problem_of(sample), **OPTIONS)
+    monkeypatch.setattr(continuation, "_DENSE", 0)
+    found = maximize_labeled_likelihood(problem_of(sample), **OPTIONS)
+    assert found.outcome is expected.outcome is Outcome.CONVERGED
+    assert found.objective == pytest.approx(expected.objective, abs=1e-7)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("can_hold_all", [False, True], ids=["few rows", "more rows"])
+def test_a_wrong_step_is_made_up_for(monkeypatch, n_classes, can_hold_all):
+    sample = draw(n_classes, 2000)
+    expected = maximize_labeled_likelihood(problem_of(sample), **OPTIONS)
+    follow, wrong = Follower.follow, []
+
+    def wrong_once(self, state, **options):
+        path = follow(self, state, **options)
+        if wrong or not options.get("least"):
+            return path
+        wrong.append(path)
+        away = state.scores - 3 * (path.state.scores - state.scores)
+        return replace(path, state=replace(path.state, scores=away))
+
+    monkeypatch.setattr(Follower, "follow", wrong_once)
+    found = read(monkeypatch, sample, can_hold_all=can_hold_all)[1]
+    assert wrong
+    assert found.outcome is Outcome.CONVERGED
+    assert found.objective == pytest.approx(expected.objective, abs=2e-6)
+    assert found.n_passes <= (15 if can_hold_all else 60)
+
+
+@pytest.mark.parametrize(("n_classes", "most"), [(2, 7), (3, 9)])
+def test_few_reads_of_many_rows_are_enough(n_classes, most):
+    sample = draw(n_classes, 60_000, n_features=8, seed=2)
+    found = maximize_labeled_likelihood(problem_of(sample), **OPTIONS)
+    assert found.outcome is Outcome.CONVERGED
+    assert found.n_passes <= most
