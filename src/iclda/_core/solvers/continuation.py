@@ -98,23 +98,34 @@ class _System:
             self._curvature = state.labeling.product
             self._bend = likelihood.hessian_product(state.point)
 
-    def solve(self, right: Array, radius: float = 1.0) -> tuple[Array, float]:
+    def solve(
+        self, right: Array, *, radius: float = 1.0, may_be_saddle: bool = False
+    ) -> tuple[Array, float]:
         """An ascent direction x near the solution, and right' J x.
 
-        Conjugate gradients stop at a radius, in the norm of J.
+        Conjugate gradients stop at a radius, in the norm of J. They replace a factor where the
+        operator is seen not to be positive definite, or may not be.
         """
         right = right - right[-1]
         if not self._is_dense:
-            return self._steihaug(right, radius)
+            return self._steihaug(right, radius)[:2]
         flat = right[:-1].ravel()
-        lower, pivots, failed = self._factor
-        x = lapack.dgetrs(lower, pivots, flat)[0] if not failed else flat
-        slope = float(flat @ (self._matrix @ x))
-        if failed or not slope >= 0:
-            x, slope = self._steihaug(flat, radius)
+        factor, pivots, failed = self._factor
+        # All eigenvalues are real, and tau where J is 0: the sign of their product.
+        n_negative = np.count_nonzero(factor.diagonal() < 0)
+        n_swapped = np.count_nonzero(pivots != np.arange(len(pivots)))
+        is_definite = not failed and (n_negative + n_swapped) % 2 == 0
+        if may_be_saddle or not is_definite:
+            x, slope, is_definite = self._steihaug(flat, radius)
+        if is_definite and not failed:
+            x = lapack.dgetrs(factor, pivots, flat)[0]
+            slope = float(flat @ (self._matrix @ x))
+            if not slope >= 0:
+                x, slope, _ = self._steihaug(flat, radius)
         return np.append(x, np.zeros(self._shape[1])).reshape(self._shape), slope
 
-    def _steihaug(self, right: Array, radius: float) -> tuple[Array, float]:
+    def _steihaug(self, right: Array, radius: float) -> tuple[Array, float, bool]:
+        """The direction, right' J x, and whether no negative curvature was met."""
         x, square, slope = np.zeros_like(right), 0.0, 0.0
         residual, curved = right, self._curvature(right)
         rho = float((residual * curved).sum())
@@ -124,6 +135,8 @@ class _System:
                 break
             image = self._tau * direction - self._bend(moved)
             bend, length = float((moved * image).sum()), float((direction * moved).sum())
+            if not length > 0:
+                break
             along = float((x * moved).sum())
             size = rho / bend if bend > 1e-14 * self._tau * length else np.inf
             is_last = not square + size * (2 * along + size * length) < radius**2
@@ -133,13 +146,14 @@ class _System:
             square += size * (2 * along + size * length)
             slope += size * float((right * moved).sum())
             if is_last:
-                return x, slope
+                return x, slope, bend > 0
             residual = residual - size * image
             curved = self._curvature(residual)
             last, rho = rho, float((residual * curved).sum())
             direction, moved = residual + rho / last * direction, curved + rho / last * moved
         # What is left lies where J is almost 0, and the operator is tau.
-        return x + residual / self._tau, slope + float((right * curved).sum()) / self._tau
+        x, slope = x + residual / self._tau, slope + float((right * curved).sum()) / self._tau
+        return x, slope, True
 
 
 @dataclass(frozen=True)
@@ -207,9 +221,10 @@ class Follower:
             if not smallest_eigenvalue(state.point) > 2 * FLOOR:
                 return state, n_steps, False
             noise = self._noise(state)
-            direction, slope = _System(self.likelihood, state).solve(state.residual)
+            system = _System(self.likelihood, state)
+            direction, slope = system.solve(state.residual, may_be_saddle=size < 1)
             is_centered = slope <= max(_CENTERED * state.tau * max(state.entropy, 0.0), noise)
-            size = min(1.0, 3 * size)
+            size = 1.0
             while True:
                 trial = self.state(state.scores + size * direction, state.tau, state.anchor)
                 gained = trial.merit - state.merit + noise

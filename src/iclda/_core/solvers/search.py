@@ -35,13 +35,12 @@ _MOST_DRAWS = 4
 _RARE_HILLS = 1 / 8  # hills per start below which no more starts are drawn
 _FIRST_TAU = (0.01, 0.3)  # shares of the spread of the gradient over rows
 _SOFT_TAU = 0.02  # per unit of labeled weight: first tau on all rows
-_KNOWN_TAUS = (np.inf, 0.1)  # the same, on a sample after a smaller one
 _NOISE = 1e-12  # of the likelihood: rounding between a limit and the path to it
 _DEEPEST = 0.03  # smallest factor of tau between two passes
 _AIM = 0.3  # share of the tolerance that the rows near boundaries are solved to
-_SURE = 0.9  # share of the tolerance at which the gap is measured
 _MOST_READS = 20
 _SIZES = (1.0, 0.3, 0.1, 0.03)  # shares of a step that are tried until the merit rises
+_MOST_FINISHED = 512  # unknowns up to which a limit is sought: its systems are dense
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,8 @@ def maximize_labeled_likelihood(
     n_passes = 1  # for the moments
     rule: LinearRule | LexicographicRule
     is_certified = best.is_bounded and best.gap <= enough
-    limit = _limit(sample, best) if is_all and is_certified else None
+    is_small = best.state.scores[:-1].size <= _MOST_FINISHED
+    limit = _limit(sample, best) if is_all and is_certified and is_small else None
     if not is_all and best.is_bounded:
         moved = _in_coordinates_of(problem, best, sample.problem)
         rows, weights = sample.rows, sample.weights
@@ -190,15 +190,9 @@ def _screen(sample: _Sample, effort: _Effort, n_starts: int, seed: int) -> list[
     best = max(path.state.value for path in found)
     noise = 5 * sample.problem.likelihood.weight / np.sqrt(len(screened.rows))
     finalists = [path for path in found if path.state.value >= best - noise][:_MOST_FINALISTS]
-    paths: list[Path] = []
-    for soft in _KNOWN_TAUS:  # from the softest labels or, if that fails, from harder ones
-        tau = soft * sample.problem.likelihood.weight
-        scores = np.array([_softened(path, tau).scores for path in finalists])
-        again = _restarted(sample, screened, scores)
-        paths += [_follow_start(sample, again[[i]], effort) for i in range(len(again))]
-        if _is_settled(_better(paths), -np.inf, effort.tol):
-            break
-    return paths
+    softest = np.array([path.levels[0].scores for path in finalists])
+    again = _restarted(sample, screened, softest)
+    return [_follow_start(sample, again[[i]], effort) for i in range(len(again))]
 
 
 def _restarted(sample: _Sample, screened: _Sample, scores: Array) -> Climbers:
@@ -240,12 +234,6 @@ def _finished(follower: Follower, found: list[Path], effort: _Effort) -> list[Pa
             path = replace(end, n_iter=path.n_iter + end.n_iter)
         done.append(path)
     return done
-
-
-def _is_settled(path: Path | None, least: float, tol: float) -> bool:
-    if path is None:
-        return False
-    return not path.is_bounded or (path.gap <= tol and path.state.value + path.gap >= least)
 
 
 def _better(paths: list[Path]) -> Path:
@@ -295,7 +283,7 @@ def _follow_on_all_rows(reader: StreamedSet, sampled: Path, tol: float, max_iter
         was_right, state = _step(follower, state, path)
         if not was_right:
             reader.n_near = max(reader.n_near, min(4 * reader.n_near, most))
-        if _local_gap(likelihood, state) <= _SURE * tol:
+        if _local_gap(likelihood, state) <= tol:
             found = follower.gap(state)
             if best is None or found < best.gap:
                 best = Path(state, found, n_iter, True, (state,))
