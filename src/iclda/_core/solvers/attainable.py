@@ -28,7 +28,7 @@ from ..problem import Problem
 from ..types import AnyArray, Array
 
 AT_ONCE = 4096  # rows of a sample that are whitened at once
-ENOUGH = 10  # rows for each unknown that a pass over all rows returns
+_ENOUGH = 10  # rows for each unknown that a pass over all rows returns
 _GATHERED = 0.6  # share of rows near a boundary below which they are copied
 
 
@@ -244,11 +244,17 @@ class StreamedSet:
 
     problem: Problem
     held: InMemorySet | None = None  # a sample; None: no derivatives are needed
-    n_near: int = 0  # rows near boundaries that a pass returns, at most
     n_passes: int = 0
 
     def __post_init__(self) -> None:
-        self.n_near = self.n_near or (0 if self.held is None else len(self.held.z))
+        # Rows near boundaries that a pass returns, at least and at most.
+        self._least = _ENOUGH * self.labeled_point[:-1].size
+        self._most = 0 if self.held is None else len(self.held.z)
+
+    def return_more(self, most: int) -> None:
+        """More rows near boundaries from the next pass on."""
+        self._most = max(self._most, min(4 * self._most, most))
+        self._least = min(4 * self._least, self._most)
 
     @property
     def labeled_point(self) -> Array:
@@ -256,8 +262,8 @@ class StreamedSet:
 
     def label(self, scores: Array) -> Labeling:
         assert self.held is not None
-        least, n_all = ENOUGH * scores[:-1].size, self.problem.unlabeled.n_rows
-        near = choose_near(scores @ self.held.z.T, n_all, least, self.n_near)
+        n_all = self.problem.unlabeled.n_rows
+        near = choose_near(scores @ self.held.z.T, n_all, self._least, self._most)
         sums = self._read(scores, is_soft=True, near=near)
         point, weight = self.problem.point_of(sums.counts, sums.sums), self.problem.moments.weight
         assert sums.near is not None

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from enum import Enum, auto
 
 import numpy as np
 from scipy.linalg import lapack
@@ -34,7 +35,8 @@ _FALL = 0.1  # smallest factor of tau from level to level
 _CENTERED = 1e-2  # a level ends when the predicted ascent is below this share of tau x entropy
 _ACCURACY = 0.1  # of conjugate gradients, over the first residual
 _MOST_PRODUCTS = 200  # in one solve
-_MOST_STEPS = 40  # at one level
+_MOST_STEPS, _MOST_FIRST_STEPS = 15, 40  # at one level, at the first one
+_SLOWEST = 0.7  # factor of tau above which a level is not repeated with a larger one
 _SUFFICIENT = 0.05  # share of the slope that a step must gain
 _SHORTEST = 1e-6  # share of a step that is tried
 _ROUNDING = 1e-13  # of the merit
@@ -79,6 +81,14 @@ class Path:
     n_iter: int
     is_bounded: bool
     levels: tuple[State, ...] = ()
+
+
+class _End(Enum):
+    """How Newton's method at one level ended."""
+
+    CENTERED = auto()
+    UNFINISHED = auto()
+    UNBOUNDED = auto()
 
 
 class _System:
@@ -189,37 +199,42 @@ class Follower:
         tau reaches ``least``.
         """
         aim = tol if aim is None else min(aim, tol)
-        best, n_iter = Path(state, np.inf, 0, True), 0
+        best, n_iter, slowest = Path(state, np.inf, 0, True), 0, _FALL
         levels: list[State] = []
         smallest = max(1.001 * least, _SMALLEST_TAU * self.likelihood.weight)
         while True:
-            state, n_steps, is_bounded = self._center(state, max_iter - n_iter)
+            most = min(max_iter - n_iter, _MOST_STEPS if levels else _MOST_FIRST_STEPS)
+            state, n_steps, end = self._center(state, most)
             n_iter += n_steps
             found = self.gap(state)
-            if not is_bounded:
-                return Path(state, found, n_iter, False, tuple(levels))
-            levels.append(state)
+            if end is _End.UNBOUNDED:
+                return Path(state, found, n_iter, False, (*levels, state))
             has_fallen = found < best.gap
             if has_fallen:
                 best = Path(state, found, n_iter, True)
-            if best.gap <= aim or n_iter >= max_iter or state.tau <= smallest:
-                break
-            if best.gap <= tol and not has_fallen:
+            is_last = best.gap <= aim or n_iter >= max_iter or state.tau <= smallest
+            if not is_last and end is _End.UNFINISHED and levels and slowest < _SLOWEST:
+                # Labels harden faster than boundaries move: again from the level before.
+                slowest = float(np.sqrt(slowest))
+                state = levels[-1].next_level(slowest * levels[-1].tau)
+                continue
+            levels.append(state)
+            if is_last or (best.gap <= tol and not has_fallen):
                 break
             # Where labels harden the gap falls with the square of tau.
-            fall = float(np.clip(np.sqrt(0.3 * aim / found), _FALL, 1))
+            fall = float(np.clip(np.sqrt(0.3 * aim / found), slowest, 1))
             state = state.next_level(max(fall * state.tau, least))
         return Path(best.state, best.gap, n_iter, True, tuple(levels))
 
     def _noise(self, state: State) -> float:
         return _ROUNDING * (abs(state.merit) + self.likelihood.weight)
 
-    def _center(self, state: State, most: int) -> tuple[State, int, bool]:
-        """Newton's method at one tau: the state, steps, and whether the likelihood is bounded."""
+    def _center(self, state: State, most: int) -> tuple[State, int, _End]:
+        """Newton's method at one level: the state, the number of steps, and how it ended."""
         size = 1.0
-        for n_steps in range(1, min(most, _MOST_STEPS) + 1):
+        for n_steps in range(1, most + 1):
             if not smallest_eigenvalue(state.point) > 2 * FLOOR:
-                return state, n_steps, False
+                return state, n_steps, _End.UNBOUNDED
             noise = self._noise(state)
             system = _System(self.likelihood, state)
             direction, slope = system.solve(state.residual, may_be_saddle=size < 1)
@@ -232,8 +247,8 @@ class Follower:
                     break
                 size *= 0.3
                 if size < _SHORTEST:
-                    return state, n_steps, True
+                    return state, n_steps, _End.CENTERED
             state = trial
             if is_centered and size == 1:
-                return state, n_steps, True
-        return state, min(most, _MOST_STEPS), True
+                return state, n_steps, _End.CENTERED
+        return state, most, _End.UNFINISHED

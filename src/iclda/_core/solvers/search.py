@@ -19,7 +19,7 @@ from ..moments import moments_of_block
 from ..problem import Problem
 from ..types import Array
 from . import Outcome
-from .attainable import AT_ONCE, ENOUGH, InMemorySet, StreamedSet, hold
+from .attainable import AT_ONCE, InMemorySet, StreamedSet, hold
 from .continuation import Follower, Path, State
 from .finish import Limit, finish
 from .starts import Climbers, climb, evaluate, separate_hills, starting_scores
@@ -37,6 +37,7 @@ _FIRST_TAU = (0.01, 0.3)  # shares of the spread of the gradient over rows
 _SOFT_TAU = 0.02  # per unit of labeled weight: first tau on all rows
 _NOISE = 1e-12  # of the likelihood: rounding between a limit and the path to it
 _DEEPEST = 0.03  # smallest factor of tau between two passes
+_SOFT_ROWS = 10  # near boundaries, for each unknown, that thinned rows are followed down to
 _AIM = 0.3  # share of the tolerance that the rows near boundaries are solved to
 _MOST_READS = 20
 _SIZES = (1.0, 0.3, 0.1, 0.03)  # shares of a step that are tried until the merit rises
@@ -281,14 +282,17 @@ def _follow_on_all_rows(reader: StreamedSet, sampled: Path, tol: float, max_iter
         path = _follow_near_boundaries(likelihood, state, _AIM * tol, max_iter)
         n_iter += path.n_iter
         was_right, state = _step(follower, state, path)
-        if not was_right:
-            reader.n_near = max(reader.n_near, min(4 * reader.n_near, most))
         if _local_gap(likelihood, state) <= tol:
             found = follower.gap(state)
             if best is None or found < best.gap:
                 best = Path(state, found, n_iter, True, (state,))
             if found <= tol:
                 return best
+            was_right = False  # rows further away have to change their labels
+        if not was_right:
+            reader.return_more(most)
+            if not len(state.labeling.near[0]):
+                state = follower.state(state.scores, state.tau, state.anchor)
     return best or Path(state, follower.gap(state), n_iter, True, (state,))
 
 
@@ -298,7 +302,7 @@ def _follow_near_boundaries(
     """Follow the path on the rows that the last pass returned."""
     labeling, deepest = state.labeling, _DEEPEST
     if labeling.is_thinned:  # no further than enough rows for each unknown are soft
-        enough = ENOUGH * state.scores[:-1].size
+        enough = _SOFT_ROWS * state.scores[:-1].size
         deepest = max(deepest, min(0.5, enough / max(1, len(labeling.near[0]))))
     local, least = Follower(likelihood, labeling.local_set()), deepest * state.tau
     begin = local.state(state.scores, state.tau, state.anchor)
