@@ -92,7 +92,7 @@ def test_a_level_ends_where_its_scores_move_by_the_gradient_over_tau():
     tau = 0.1 * problem.likelihood.weight
     state = follower.state(anchor, tau, anchor)
     for _ in range(3):
-        state = follower._center(state, 100)[0]
+        state = follower._center(state, 100, 1e-9)[0]
     moved = state.tau * (state.scores - state.anchor)
     np.testing.assert_allclose(moved, state.gradient, atol=1e-5 * np.abs(state.gradient).max())
 
@@ -121,7 +121,7 @@ def test_a_wrong_step_is_made_up_for(monkeypatch, n_classes, can_hold_all):
             return path
         wrong.append(path)
         away = state.scores - 3 * (path.state.scores - state.scores)
-        return replace(path, state=replace(path.state, scores=away))
+        return replace(path, levels=(path.levels[0], replace(path.state, scores=away)))
 
     monkeypatch.setattr(Follower, "follow", wrong_once)
     found = read(monkeypatch, sample, can_hold_all=can_hold_all)[1]

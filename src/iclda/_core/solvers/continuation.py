@@ -32,7 +32,9 @@ Product = Callable[[Array], Array]
 
 _DENSE = 64  # unknowns up to which systems are solved by a factor
 _FALL = 0.1  # smallest factor of tau from level to level
-_CENTERED = 1e-2  # a level ends when the predicted ascent is below this share of tau x entropy
+# A level ends when the predicted ascent is below a share of tau x entropy; if the gap is not below
+# that of the level before, the share is reduced.
+_CENTERED, _MOST_CENTERED = 1e-2, 1e-8
 _ACCURACY = 0.1  # of conjugate gradients, over the first residual
 _MOST_PRODUCTS = 200  # in one solve
 _MOST_STEPS, _MOST_FIRST_STEPS = 15, 40  # at one level, at the first one
@@ -199,12 +201,12 @@ class Follower:
         tau reaches ``least``.
         """
         aim = tol if aim is None else min(aim, tol)
-        best, n_iter, slowest = Path(state, np.inf, 0, True), 0, _FALL
+        best, n_iter, slowest, share = Path(state, np.inf, 0, True), 0, _FALL, _CENTERED
         levels: list[State] = []
         smallest = max(1.001 * least, _SMALLEST_TAU * self.likelihood.weight)
         while True:
             most = min(max_iter - n_iter, _MOST_STEPS if levels else _MOST_FIRST_STEPS)
-            state, n_steps, end = self._center(state, most)
+            state, n_steps, end = self._center(state, most, share)
             n_iter += n_steps
             found = self.gap(state)
             if end is _End.UNBOUNDED:
@@ -218,6 +220,9 @@ class Follower:
                 slowest = float(np.sqrt(slowest))
                 state = levels[-1].next_level(slowest * levels[-1].tau)
                 continue
+            if not is_last and not has_fallen and share > _MOST_CENTERED:
+                share *= 1e-3  # where classes tie the ascent is of the order of the squared gap
+                continue
             levels.append(state)
             if is_last or (best.gap <= tol and not has_fallen):
                 break
@@ -229,7 +234,7 @@ class Follower:
     def _noise(self, state: State) -> float:
         return _ROUNDING * (abs(state.merit) + self.likelihood.weight)
 
-    def _center(self, state: State, most: int) -> tuple[State, int, _End]:
+    def _center(self, state: State, most: int, share: float) -> tuple[State, int, _End]:
         """Newton's method at one level: the state, the number of steps, and how it ended."""
         size = 1.0
         for n_steps in range(1, most + 1):
@@ -238,7 +243,7 @@ class Follower:
             noise = self._noise(state)
             system = _System(self.likelihood, state)
             direction, slope = system.solve(state.residual, may_be_saddle=size < 1)
-            is_centered = slope <= max(_CENTERED * state.tau * max(state.entropy, 0.0), noise)
+            is_centered = slope <= max(share * state.tau * max(state.entropy, 0.0), noise)
             size = 1.0
             while True:
                 trial = self.state(state.scores + size * direction, state.tau, state.anchor)

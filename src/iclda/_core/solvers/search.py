@@ -320,7 +320,7 @@ def _step(follower: Follower, state: State, path: Path) -> tuple[bool, State]:
     Along a path the likelihood rises and the gap falls. If neither is so on all rows, tau is kept,
     and the step to the first level is shortened until the merit rises.
     """
-    likelihood, end, first = follower.likelihood, path.state, path.levels[0]
+    likelihood, end, first = follower.likelihood, path.levels[-1], path.levels[0]
     trial = follower.state(end.scores, end.tau, end.anchor)
     if trial.value >= state.value or _local_gap(likelihood, trial) < _local_gap(likelihood, state):
         return True, trial
