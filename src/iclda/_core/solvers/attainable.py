@@ -28,7 +28,7 @@ from ..problem import Problem
 from ..types import AnyArray, Array
 
 AT_ONCE = 4096  # rows of a sample that are whitened at once
-_ENOUGH = 10  # rows for each unknown that a pass over all rows returns
+ENOUGH = 10  # rows near boundaries for each unknown, with which a path is followed
 _GATHERED = 0.6  # share of rows near a boundary below which they are copied
 
 
@@ -248,7 +248,7 @@ class StreamedSet:
 
     def __post_init__(self) -> None:
         # Rows near boundaries that a pass returns, at least and at most.
-        self._least = _ENOUGH * self.labeled_point[:-1].size
+        self._least = ENOUGH * self.labeled_point[:-1].size
         self._most = 0 if self.held is None else len(self.held.z)
 
     def return_more(self, most: int) -> None:

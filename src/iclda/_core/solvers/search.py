@@ -14,32 +14,31 @@ from operator import add
 import numpy as np
 
 from ..labelsums import LexicographicRule, LinearRule
-from ..likelihood import LabeledLikelihood
+from ..likelihood import FLOOR, LabeledLikelihood, smallest_eigenvalue
 from ..moments import moments_of_block
 from ..problem import Problem
 from ..types import Array
 from . import Outcome
-from .attainable import AT_ONCE, InMemorySet, StreamedSet, hold
+from .attainable import AT_ONCE, ENOUGH, InMemorySet, StreamedSet, hold
 from .continuation import Follower, Path, State
 from .finish import Limit, finish
 from .starts import Climbers, climb, evaluate, separate_hills, starting_scores
 
-_SCREENED_ROWS = 2_000
-_HELD_ROWS = 20_000
-_HELD_ENTRIES = 2_000_000
+_SCREENED_ROWS = 2_000  # on which starts are compared
+_HELD_ROWS = 20_000  # in memory
+_HELD_ENTRIES = 2_000_000  # numbers of these rows: 16 MB
 # With all rows in memory this gap is reached whatever the tolerance: it costs next to nothing.
 _HELD_GAP = 1e-9
-_MOST_CANDIDATES, _MOST_FINALISTS = 12, 3
+_MOST_CANDIDATES, _MOST_FINALISTS = 12, 3  # hills followed on few rows, on the rows held
 _ROUGH = 1e-3  # gap per unit of labeled weight at which starts are compared
-_MOST_DRAWS = 4
+_MOST_DRAWS = 4  # of starts
 _RARE_HILLS = 1 / 8  # hills per start below which no more starts are drawn
 _FIRST_TAU = (0.01, 0.3)  # shares of the spread of the gradient over rows
 _SOFT_TAU = 0.02  # per unit of labeled weight: first tau on all rows
 _NOISE = 1e-12  # of the likelihood: rounding between a limit and the path to it
 _DEEPEST = 0.03  # smallest factor of tau between two passes
-_SOFT_ROWS = 10  # near boundaries, for each unknown, that thinned rows are followed down to
 _AIM = 0.3  # share of the tolerance that the rows near boundaries are solved to
-_MOST_READS = 20
+_MOST_READS = 20  # steps on all rows
 _SIZES = (1.0, 0.3, 0.1, 0.03)  # shares of a step that are tried until the merit rises
 _MOST_FINISHED = 512  # unknowns up to which a limit is sought: its systems are dense
 
@@ -282,6 +281,8 @@ def _follow_on_all_rows(reader: StreamedSet, sampled: Path, tol: float, max_iter
         path = _follow_near_boundaries(likelihood, state, _AIM * tol, max_iter)
         n_iter += path.n_iter
         was_right, state = _step(follower, state, path)
+        if not smallest_eigenvalue(state.point) > 2 * FLOOR:
+            return Path(state, follower.gap(state), n_iter, False, (state,))
         if _local_gap(likelihood, state) <= tol:
             found = follower.gap(state)
             if best is None or found < best.gap:
@@ -302,7 +303,7 @@ def _follow_near_boundaries(
     """Follow the path on the rows that the last pass returned."""
     labeling, deepest = state.labeling, _DEEPEST
     if labeling.is_thinned:  # no further than enough rows for each unknown are soft
-        enough = _SOFT_ROWS * state.scores[:-1].size
+        enough = ENOUGH * state.scores[:-1].size
         deepest = max(deepest, min(0.5, enough / max(1, len(labeling.near[0]))))
     local, least = Follower(likelihood, labeling.local_set()), deepest * state.tau
     begin = local.state(state.scores, state.tau, state.anchor)
