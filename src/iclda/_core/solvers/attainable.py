@@ -293,5 +293,5 @@ class StreamedSet:
 
 def gap(rows: AttainableSet, point: Array, gradient: Array) -> float:
     """max over the set of gradient'(v - point): zero at a stationary point, never negative."""
-    reached = float((gradient * (point - rows.labeled_point)).sum())
+    reached = float(np.vdot(gradient, point - rows.labeled_point))
     return max(0.0, rows.support(gradient) - reached)

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum, auto
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import lapack
@@ -30,7 +31,7 @@ from .attainable import AttainableSet, Labeling, gap
 
 Product = Callable[[Array], Array]
 
-_DENSE = 64  # unknowns up to which systems are solved by a factor
+_DENSE = 128  # unknowns up to which systems are solved by a factor
 _FALL = 0.1  # smallest factor of tau from level to level
 # A level ends when the predicted ascent is below a share of tau x entropy; if the gap is not below
 # that of the level before, the share is reduced.
@@ -40,7 +41,7 @@ _MOST_PRODUCTS = 200  # in one solve
 _MOST_STEPS, _MOST_FIRST_STEPS = 15, 40  # at one level, at the first one
 _SLOWEST = 0.7  # factor of tau above which a level is not repeated with a larger one
 _SUFFICIENT = 0.05  # share of the slope that a step must gain
-_SHORTEST = 1e-6  # share of a step that is tried
+_SHORT, _SHORTEST = 0.2, 1e-6  # share of a step after which a saddle is suspected; that is tried
 _ROUNDING = 1e-13  # of the merit
 _SMALLEST_TAU = 1e-9  # per unit of labeled weight
 
@@ -61,10 +62,10 @@ class State:
     def point(self) -> Array:
         return self.labeling.point
 
-    @property
+    @cached_property
     def merit(self) -> float:
         """L - tau KL, up to a constant of the level."""
-        return self.value + self.tau * (self.entropy + float((self.anchor * self.point).sum()))
+        return self.value + self.tau * (self.entropy + float(np.vdot(self.anchor, self.point)))
 
     @property
     def residual(self) -> Array:
@@ -140,31 +141,31 @@ class _System:
         """The direction, right' J x, and whether no negative curvature was met."""
         x, square, slope = np.zeros_like(right), 0.0, 0.0
         residual, curved = right, self._curvature(right)
-        rho = float((residual * curved).sum())
+        rho = float(np.vdot(residual, curved))
         direction, moved, first = residual, curved, rho
         for _ in range(_MOST_PRODUCTS):
             if rho <= _ACCURACY**2 * min(first, self._tau**2 * square):
                 break
             image = self._tau * direction - self._bend(moved)
-            bend, length = float((moved * image).sum()), float((direction * moved).sum())
+            bend, length = float(np.vdot(moved, image)), float(np.vdot(direction, moved))
             if not length > 0:
                 break
-            along = float((x * moved).sum())
+            along = float(np.vdot(x, moved))
             size = rho / bend if bend > 1e-14 * self._tau * length else np.inf
             is_last = not square + size * (2 * along + size * length) < radius**2
             if is_last:
                 size = (np.sqrt(along**2 + length * (radius**2 - square)) - along) / length
             x = x + size * direction
             square += size * (2 * along + size * length)
-            slope += size * float((right * moved).sum())
+            slope += size * float(np.vdot(right, moved))
             if is_last:
                 return x, slope, bend > 0
             residual = residual - size * image
             curved = self._curvature(residual)
-            last, rho = rho, float((residual * curved).sum())
+            last, rho = rho, float(np.vdot(residual, curved))
             direction, moved = residual + rho / last * direction, curved + rho / last * moved
         # What is left lies where J is almost 0, and the operator is tau.
-        x, slope = x + residual / self._tau, slope + float((right * curved).sum()) / self._tau
+        x, slope = x + residual / self._tau, slope + float(np.vdot(right, curved)) / self._tau
         return x, slope, True
 
 
@@ -180,7 +181,7 @@ class Follower:
         anchor = np.zeros_like(scores) if anchor is None else anchor - anchor[-1]
         found = self.rows.label(scores)
         value, gradient = self.likelihood.value_and_gradient(found.point)
-        entropy = found.log_sum - float((scores * (found.point - self.rows.labeled_point)).sum())
+        entropy = found.log_sum - float(np.vdot(scores, found.point - self.rows.labeled_point))
         return State(scores, anchor, tau, found, float(value), gradient - gradient[-1], entropy)
 
     def gap(self, state: State) -> float:
@@ -242,7 +243,7 @@ class Follower:
                 return state, n_steps, _End.UNBOUNDED
             noise = self._noise(state)
             system = _System(self.likelihood, state)
-            direction, slope = system.solve(state.residual, may_be_saddle=size < 1)
+            direction, slope = system.solve(state.residual, may_be_saddle=size < _SHORT)
             is_centered = slope <= max(share * state.tau * max(state.entropy, 0.0), noise)
             size = 1.0
             while True:
