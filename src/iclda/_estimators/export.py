@@ -154,7 +154,7 @@ def _nodes(onnx: Any, element: int, *, is_binary: bool) -> list[Any]:
 
 
 def _metadata(classifier: LinearGaussianClassifier) -> dict[str, str]:
-    """What a reader of the file wants to know; lists as JSON."""
+    """Classifier, classes, version and feature names; lists as JSON."""
     metadata = {
         "classifier": type(classifier).__name__,
         "classes": json.dumps(classifier.classes_.tolist(), default=str),
