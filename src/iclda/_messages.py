@@ -21,7 +21,7 @@ class Hint:
     parameter: str
     value: Any = None
     text: str | None = None
-    kind: str = ""  # tells apart the phrases in which a parameter occurs
+    kind: str = ""  # the phrase in which the parameter occurs, if there are several
 
     def __str__(self) -> str:
         if self.text is not None:

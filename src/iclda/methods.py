@@ -60,7 +60,7 @@ METHODS = (
         "ExpectationMaximizationLDA",
         "expectation_maximization",
         "LDA by expectation maximization",
-        "It makes all rows as likely as it can, the labeled ones with their class and the "
+        "It maximizes the likelihood of all rows, the labeled ones with their class and the "
         "unlabeled ones without.",
         color="#d55e00",
     ),
@@ -71,7 +71,7 @@ METHODS = (
         "self_learning",
         "self-learning LDA",
         "It labels the unlabeled rows itself, learns from them, and repeats that until the labels "
-        "stand still.",
+        "no longer change.",
         color="#009e73",
     ),
     Method(

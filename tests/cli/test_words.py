@@ -21,26 +21,12 @@ LIBRARY = [
     for path in sorted(SOURCE.rglob("*.py"))
     if path.relative_to(SOURCE).parts[0] not in ("cli", "__main__.py")
 ]
-COMPLETE_COMMANDS = {"fit_command"}  # functions that write commands for people to run
-
-
-def nodes(path):
-    """All nodes of a module but those of functions that write complete commands."""
-    left = [ast.parse(path.read_text())]
-    while left:
-        node = left.pop()
-        yield node
-        left += [
-            child
-            for child in ast.iter_child_nodes(node)
-            if getattr(child, "name", None) not in COMPLETE_COMMANDS
-        ]
 
 
 def hints():
     """Parameter and kind of every hint that the library writes out."""
     for path in LIBRARY:
-        for node in nodes(path):
+        for node in ast.walk(ast.parse(path.read_text())):
             is_hint = isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Hint"
             if is_hint and isinstance(node.args[0], ast.Constant):
                 kinds = [word.value.value for word in node.keywords if word.arg == "kind"]
@@ -56,7 +42,7 @@ def test_no_string_of_the_library_names_an_option():
     found = [
         f"{path.relative_to(SOURCE)}: {node.value}"
         for path in LIBRARY
-        for node in nodes(path)
+        for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Constant)
         and isinstance(node.value, str)
         and re.search(r"(?<![\w-])--[a-z]", node.value)

@@ -129,7 +129,7 @@ class LinearGaussianClassifier(
         """Set what needs the rows and the finished fit."""
 
     def _estimate(self, problem: Problem) -> Gaussians:
-        """Fit a problem that has unlabeled rows."""
+        """Fit a prepared problem, as ``fit`` does after its checks."""
         raise NotImplementedError
 
     def _note_supervised(self, model: Gaussians, data: FitInputs) -> None:

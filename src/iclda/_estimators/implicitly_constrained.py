@@ -161,8 +161,8 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
         return model
 
     def _seed(self) -> int:
-        if self.random_state is None or isinstance(self.random_state, Integral):
-            return int(self.random_state or 0)
+        if self.random_state is None:
+            return 0
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def _finish(self, data: FitInputs) -> None:

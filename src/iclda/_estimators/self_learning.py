@@ -17,7 +17,7 @@ from .training import FitInputs
 class SelfLearningLDA(LinearGaussianClassifier):
     """Label all unlabeled rows by the current fit, refit on everything, repeat.
 
-    It stops when the labels stand still. Labels may change back: none is frozen.
+    It stops when no label changes. Labels may change back: none is frozen.
 
     Parameters
     ----------

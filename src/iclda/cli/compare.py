@@ -13,6 +13,7 @@ import typer
 
 from .._messages import printable
 from .._progress import show_cells, spinner
+from ..methods import METHODS
 from . import words
 
 if TYPE_CHECKING:
@@ -30,11 +31,12 @@ _COLORS: dict[str, dict[str, Any]] = {
     "answer": {"bold": True},
 }
 
+_SEMI_SUPERVISED = ", ".join(method.name for method in METHODS if method.uses_unlabeled)
 Methods = Annotated[
     str | None,
     typer.Option(
         metavar="NAMES",
-        help="iclda, em, self-learning, moment; supervised always takes part. Default: all.",
+        help=f"{_SEMI_SUPERVISED}; supervised always takes part. Default: all.",
     ),
 ]
 

@@ -15,8 +15,10 @@ import typer
 
 from .._messages import Hint, Text, printable
 from .._progress import bars, occasional_lines, spinner
+from ..methods import METHODS
 from . import words
 
+_NAMES = [method.name for method in METHODS]
 Shrinkage = Annotated[
     str | None, typer.Option(metavar="NUMBER", help="From 0 to below 1, or auto. Default: none.")
 ]
@@ -27,7 +29,7 @@ def fit(
     data: words.TableFile,
     target: words.Target,
     method: Annotated[
-        str, typer.Option(help="iclda, em, self-learning, moment or supervised.")
+        str, typer.Option(help=f"{', '.join(_NAMES[:-1])} or {_NAMES[-1]}.")
     ] = "iclda",
     out: Annotated[Path, typer.Option(help="Model file to write.")] = Path("model.skops"),
     unlabeled: words.Unlabeled = None,

@@ -160,7 +160,7 @@ def preprocessing(features: Any, *, missing: str = "impute") -> ColumnTransforme
         CategoryEncoder().fit(features).get_feature_names_out()
     ):
         raise ValueError(
-            f"No column tells rows apart: {', '.join(map(repr, list(kinds)[:5]))} hold one value "
+            f"All columns are constant: {', '.join(map(repr, list(kinds)[:5]))} hold one value "
             "each, or none that is common enough. Add columns to learn from."
         )
     steps: dict[str, tuple[str, Any, list[str]]] = {}

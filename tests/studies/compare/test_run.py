@@ -12,6 +12,7 @@ from tables_of_results import make_table, table_of
 pytest.importorskip("jinja2", reason="reports need iclda[experiments]")
 
 from iclda._progress import show_nothing
+from iclda.cli.words import in_options
 from iclda.methods import find_method
 from iclda.studies.compare.findings import (
     curves_csv,
@@ -130,7 +131,7 @@ def test_the_words_name_every_contestant_and_the_next_step(done):
     left_out = "Too wide for 60 columns, but in the report: calibration"
     assert left_out in " ".join(map(str.strip, score_lines(findings.summary, width=60)))
     assert "Too wide" not in " ".join(table)
-    answer = "\n".join(answer_lines(findings, 80))
+    answer = "\n".join(answer_lines(replace(findings, words=in_options), 80))
     assert "Next: iclda fit data/table.csv --target class --method" in answer
     assert max(map(len, answer.splitlines()[:-1])) <= 80
 
@@ -273,7 +274,7 @@ def test_the_command_to_fit_repeats_how_the_table_was_read(done):
     findings, _ = done
     sources = [Source(path, "0" * 64, 9) for path in ("my data.csv", "more.csv")]
     settings = replace(findings.settings, unlabeled="?", dropped=["a b"], sources=sources)
-    command = fit_command(replace(findings, settings=settings))
+    command = fit_command(replace(findings, settings=settings, words=in_options))
     assert command.startswith(
         "iclda fit 'my data.csv' --target class --unlabeled '?' --unlabeled-file more.csv "
         "--drop 'a b' --method "

@@ -183,17 +183,17 @@ def fit_command(findings: Findings) -> str:
     if chosen is None or settings.n_kept is not None:
         return ""
     paths = [source.path for source in settings.sources]
-    words = ["iclda", "fit", paths[0], "--target", settings.target]
-    if settings.unlabeled:
-        words += ["--unlabeled", settings.unlabeled]
-    if len(paths) > 1:
-        words += ["--unlabeled-file", paths[1]]
-    for column in settings.dropped:
-        words += ["--drop", column]
-    words += ["--method", chosen.method.name]
-    if chosen.shrinkage is not None:
-        words += ["--shrinkage", str(chosen.shrinkage)]
-    return shlex.join(words)
+    parameters = {
+        "target": settings.target,
+        "unlabeled": settings.unlabeled or None,
+        "unlabeled_file": paths[1] if len(paths) > 1 else None,
+        "drop": list(settings.dropped) or None,
+        "method": chosen.method.name,
+        "shrinkage": chosen.shrinkage,
+    }
+    hints = [Hint(name, value) for name, value in parameters.items() if value is not None]
+    parts = [part for hint in hints for part in (" ", hint)]
+    return findings.words(Text("iclda fit ", shlex.quote(str(paths[0])), *parts))
 
 
 def _wrapped(texts: Iterable[str], width: int) -> list[str]:

@@ -307,7 +307,7 @@ def _shift(sample: Sample) -> Found:
         return
     shifted = _shifted_columns(sample.labeled, sample.unlabeled)
     if not shifted:
-        yield FINE, "labeled and unlabeled rows look alike, as far as the labels can tell."
+        yield FINE, "labeled and unlabeled rows look alike in every column."
         return
     means = "; ".join(
         f"{name!r}, on average {labeled:.4g} with a label and {unlabeled:.4g} without"

@@ -20,7 +20,7 @@ from .published import (
 from .tables import PairedComparison, TableCell
 
 AGREES, CURVE_AGREES = 3.0, 4.0  # standard errors
-_CLEAR = 0.05  # a difference in error that nobody needs a test for
+_CLEAR = 0.05  # a difference in error that counts without a test
 _N_EXTREMES = 5
 _BEST_GAUSSIAN_ERROR = NormalDist().cdf(-math.sqrt(2 / 0.8))  # means at (1, 1), (-1, -1)
 
@@ -221,7 +221,7 @@ def _curve_finding(points: Sequence[PublishedDifference]) -> Finding | None:
         text += (
             " All that differ are errors of the oracle on two Gaussians, where the published ones "
             f"fall below the best possible error, {_BEST_GAUSSIAN_ERROR:.4f}: that curve seems to "
-            "stand on one sample, whose luck its standard errors leave out."
+            "rest on one sample, whose sampling error their standard errors do not include."
         )
     title = f"curve points agree with the paper (within {CURVE_AGREES:g} standard errors)"
     return Finding(f"{inside} of {len(points)}", title, text)
