@@ -318,12 +318,14 @@ def _local_gap(likelihood: LabeledLikelihood, state: State) -> float:
 def _step(follower: Follower, state: State, path: Path) -> tuple[bool, State]:
     """Where the path on the rows near boundaries leads on all rows, and whether it was right.
 
-    Along a path the likelihood rises and the gap falls. If neither is so on all rows, tau is kept,
-    and the step to the first level is shortened until the merit rises.
+    Along a path the likelihood rises and the gap falls. If on all rows the likelihood falls, by
+    more than the gap that is left or without a smaller gap, tau is kept, and the step to the first
+    level is shortened until the merit rises.
     """
     likelihood, end, first = follower.likelihood, path.levels[-1], path.levels[0]
     trial = follower.state(end.scores, end.tau, end.anchor)
-    if trial.value >= state.value or _local_gap(likelihood, trial) < _local_gap(likelihood, state):
+    loss, left = state.value - trial.value, _local_gap(likelihood, trial)
+    if loss <= 0 or loss < left < _local_gap(likelihood, state):
         return True, trial
     for size in _SIZES[end is first :]:
         scores = state.scores + size * (first.scores - state.scores)
