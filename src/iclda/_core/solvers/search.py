@@ -274,9 +274,9 @@ def _follow_on_all_rows(reader: StreamedSet, sampled: Path, tol: float, max_iter
     """
     likelihood = reader.problem.likelihood
     follower = Follower(likelihood, reader)
-    begin = _softened(sampled, _SOFT_TAU * likelihood.weight)
-    state, best, n_iter = follower.state(begin.scores, begin.tau, begin.anchor), None, 0
-    most = _HELD_ENTRIES // begin.scores.shape[1]
+    scores, tau = _softened(sampled, _SOFT_TAU * likelihood.weight)
+    state, best, n_iter = follower.state(scores, tau), None, 0
+    most = _HELD_ENTRIES // scores.shape[1]
     for _ in range(_MOST_READS):
         path = _follow_near_boundaries(likelihood, state, _AIM * tol, max_iter)
         n_iter += path.n_iter
@@ -335,10 +335,13 @@ def _step(follower: Follower, state: State, path: Path) -> tuple[bool, State]:
     return False, trial
 
 
-def _softened(path: Path, tau: float) -> State:
-    """The last level of a path at ``tau`` or above, or the first one."""
-    levels = path.levels or (path.state,)
-    return next((level for level in reversed(levels) if level.tau >= tau), levels[0])
+def _softened(path: Path, least: float) -> tuple[Array, float]:
+    """Scores of the last level of a path at ``least`` or above, and tau for the anchor 0.
+
+    Without an anchor the errors of a sample at earlier levels are forgotten.
+    """
+    levels = [level for level in path.levels if level.tau >= least] or [path.levels[0]]
+    return levels[-1].scores, 1 / sum(1 / level.tau for level in levels)
 
 
 def _count_maxima(problem: Problem, paths: list[Path]) -> int:
