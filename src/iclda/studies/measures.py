@@ -6,16 +6,13 @@ curves, tests, figures, the terminal and the reports of both studies follow.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import fsum
 
 import numpy as np
 
 from .._core.types import AnyArray, Array
 from .._statistics import ReliabilityCurve, bin_sums
-from .store import FitResult
 
 LEVEL = 0.05  # of significance
 PAPER, COMPARISON = STUDIES = ("paper", "comparison")
@@ -186,20 +183,6 @@ def compute_measures(predictions: Predictions, measures: Mapping[str, Measure]) 
     """Values of measures; without those that the predictions do not have."""
     found = {name: m.function(predictions) for name, m in measures.items() if m.function}
     return {name: value for name, value in found.items() if value is not None}
-
-
-def repeat_values(results: Iterable[FitResult], measure: str, n_folds: int) -> dict[int, float]:
-    """Value of every complete repeat, folds weighted by their test rows."""
-    repeats: dict[int, dict[int, tuple[int, float]]] = defaultdict(dict)
-    for result in results:
-        value = result.number(measure)
-        if result.failure is None and value is not None:
-            repeats[result.repeat][result.part] = result.n_test, value
-    return {
-        repeat: fsum(n * value for n, value in folds.values()) / sum(n for n, _ in folds.values())
-        for repeat, folds in sorted(repeats.items())
-        if len(folds) == n_folds
-    }
 
 
 def verdict(difference: float, p: float, measure: Measure) -> str:

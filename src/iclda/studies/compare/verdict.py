@@ -8,6 +8,7 @@ from math import inf
 
 from ..._messages import Hint, Text, and_list
 from ..measures import BRIER, ERROR, LOSS
+from ..page import with_minus
 from .summary import ComparisonSummary, Difference
 
 RULE = (
@@ -189,4 +190,4 @@ def points(value: float) -> str:
 
 def share(value: float) -> str:
     """A share in percent, without the sign for it."""
-    return f"{100 * value:.1f}".replace("-", "\N{MINUS SIGN}")
+    return with_minus(f"{100 * value:.1f}")
