@@ -147,7 +147,8 @@ def preprocessing(features: Any, *, missing: str = "impute") -> ColumnTransforme
     """
     if missing not in MISSING:
         raise ParameterError(
-            Text(Hint("missing"), f" must be one of {', '.join(MISSING)}, got {missing!r}."),
+            Hint("missing"),
+            f" must be one of {', '.join(MISSING)}, got {missing!r}.",
             parameter="missing",
             value=missing,
         )
@@ -313,24 +314,17 @@ def _refuse_clashes(features: Any, kinds: Mapping[str, str]) -> None:
     """Refuse columns of which encoders may make features of one name, whatever the rows."""
     makers: dict[str, str] = {name: name for name, kind in kinds.items() if kind != CATEGORY}
     for name, kind in kinds.items():
-        for made in _possible_names(features[name], name, kind):
+        texts: list[str | None] = [None] * bool(features[name].isna().any())
+        if kind == CATEGORY:
+            known = {text for text in texts_of(features[name].unique()) if text is not None}
+            texts = [*sorted(known), pool_name(known), *texts]
+        for made in (level_name(name, text) for text in texts):
             other = makers.setdefault(made, name)
             if other != name:
                 raise ColumnError(
-                    Text(
-                        f"Columns {other!r} and {name!r} would both become a feature named "
-                        f"{made!r}: rename one of them, or ",
-                        drop_hint(other),
-                        ".",
-                    ),
+                    f"Columns {other!r} and {name!r} would both become a feature named {made!r}: "
+                    "rename one of them, or ",
+                    drop_hint(other),
+                    ".",
                     column=other,
                 )
-
-
-def _possible_names(series: Any, name: str, kind: str) -> list[str]:
-    """Names of features that a column can become, in whichever rows are fitted."""
-    texts: list[str | None] = []
-    if kind == CATEGORY:
-        known = {text for text in texts_of(series.unique()) if text is not None}
-        texts = [*sorted(known), pool_name(known)]
-    return [level_name(name, text) for text in texts + [None] * bool(series.isna().any())]
