@@ -58,7 +58,11 @@ def semi_supervised_scorer(
             f"scoring must be the name of a scorer or a function of estimator, X and y, got "
             f"{scoring!r}. For several scores pass a dict of scorers made one by one."
         )
-    return SemiSupervisedScorer(scoring, getattr(scoring, "__name__", repr(scoring)), unlabeled)
+    return SemiSupervisedScorer(scoring, name_of_scoring(scoring), unlabeled)
+
+
+def name_of_scoring(scoring: Any) -> str:
+    return scoring if isinstance(scoring, str) else getattr(scoring, "__name__", repr(scoring))
 
 
 class SemiSupervisedScorer:
