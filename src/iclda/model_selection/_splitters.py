@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from math import ceil
 from numbers import Real
 from typing import Any, ClassVar
@@ -347,27 +348,23 @@ def _find_labeled_groups(groups: Any, labels: Labels) -> LabeledGroups:
 
 def _fold_of_groups(groups: LabeledGroups, n_folds: int, rng: np.random.RandomState) -> AnyArray:
     """Fold of every group. Every fold gets one; classes are spread as evenly as groups allow."""
-    counts, n_groups = groups.counts, len(groups.names)
+    n_groups = len(groups.names)
     if n_groups < n_folds:
         raise ValueError(
             f"n_splits={n_folds} folds need at least {n_folds} groups with labeled rows, got "
             f"{n_groups}: pass n_splits={n_groups} or less, or label rows of more groups."
         )
-
-    def assign(attempt: int) -> tuple[AnyArray, AnyArray]:
-        folds = _assign_groups(counts, n_folds, rng, large_first=attempt == 0)
-        return folds, np.array([counts[folds == fold].sum(axis=0) for fold in range(n_folds)])
-
+    assign = partial(_assign_groups, groups.counts, n_folds, rng)
     return _best(assign, groups, f"n_splits={n_folds} folds", "another n_splits")
 
 
 def _assign_groups(
-    counts: AnyArray, n_folds: int, rng: np.random.RandomState, *, large_first: bool
-) -> AnyArray:
+    counts: AnyArray, n_folds: int, rng: np.random.RandomState, attempt: int
+) -> tuple[AnyArray, AnyArray]:
     """Each group goes to the fold that has least of its classes, then fewest rows."""
     shares = counts / counts.sum(axis=0)
     order = rng.permutation(len(counts))
-    if large_first:  # the small ones then level out what these leave uneven
+    if attempt == 0:  # large ones first: the small ones then level out what these leave uneven
         order = order[np.argsort(-counts[order].sum(axis=1), kind="stable")]
     loads, sizes = np.zeros((n_folds, counts.shape[1])), np.zeros(n_folds)
     folds = np.empty(len(counts), dtype=int)
@@ -377,22 +374,19 @@ def _assign_groups(
         folds[group] = fold
         loads[fold] += shares[group]
         sizes[fold] += counts[group].sum()
-    return folds
+    return folds, np.array([counts[folds == fold].sum(axis=0) for fold in range(n_folds)])
 
 
 def _tested_groups(groups: LabeledGroups, test_size: float, rng: np.random.RandomState) -> AnyArray:
     """Groups with about a share of the labeled rows of every class."""
-    counts = groups.counts
-    share = _n_tested(test_size, counts.sum(axis=0)) / int(counts.sum())
-
-    def draw(_: int) -> tuple[AnyArray, AnyArray]:
-        is_tested = _draw_groups(counts, share, rng)
-        return is_tested, counts[is_tested].sum(axis=0)[None]
-
+    share = _n_tested(test_size, groups.counts.sum(axis=0)) / int(groups.counts.sum())
+    draw = partial(_draw_groups, groups.counts, share, rng)
     return _best(draw, groups, f"test_size={test_size}", "a smaller test_size")
 
 
-def _draw_groups(counts: AnyArray, share: float, rng: np.random.RandomState) -> AnyArray:
+def _draw_groups(
+    counts: AnyArray, share: float, rng: np.random.RandomState, attempt: int
+) -> tuple[AnyArray, AnyArray]:
     """In random order each group that brings the classes closer to the share; at least one."""
     shares = counts / counts.sum(axis=0)
     order = rng.permutation(len(counts))
@@ -405,7 +399,7 @@ def _draw_groups(counts: AnyArray, share: float, rng: np.random.RandomState) -> 
             lacking = rest
     if not is_tested.any():  # every group is too large: one of those that are least so
         is_tested[order[np.square(shares[order] - share).sum(axis=1).round(9).argmin()]] = True
-    return is_tested
+    return is_tested, counts[is_tested].sum(axis=0)[None]
 
 
 def _best(

@@ -42,18 +42,14 @@ def shown_rows(estimator: Any, X: Any, y: Any, X_unlabeled: Any, unlabeled: Any)
         codes, _ = encode_classes(y, estimator.classes_, unlabeled, estimator)
     if X_unlabeled is not None:
         parts.append(check_is_read(X_unlabeled, "X_unlabeled"))
-        _check_same_columns(*parts)
+        columns, others = map(column_names, parts)
+        are_named = all(hasattr(part, "columns") for part in parts)
+        if (columns != others) if are_named else (len(columns) != len(others)):
+            raise ValueError(
+                f"X_unlabeled must have the columns of X in their order, {columns}, got {others}."
+            )
         codes = np.r_[codes, np.full(_num_samples(parts[1]), UNLABELED)]
     return ShownRows(parts, codes, np.asarray(estimator.classes_))
-
-
-def _check_same_columns(X: Any, X_unlabeled: Any) -> None:
-    columns, others = column_names(X), column_names(X_unlabeled)
-    is_named = hasattr(X, "columns") and hasattr(X_unlabeled, "columns")
-    if (columns != others) if is_named else (len(columns) != len(others)):
-        raise ValueError(
-            f"X_unlabeled must have the columns of X in their order, {columns}, got {others}."
-        )
 
 
 def encode_classes(
