@@ -10,8 +10,6 @@ import numpy as np
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from .._core.frame import Frame
-from .._core.gaussian import Gaussians
-from .._core.types import AnyArray, Array
 from .._packages import require
 from .diagnosis import warn
 
@@ -37,21 +35,15 @@ def to_sklearn(classifier: LinearGaussianClassifier) -> LinearDiscriminantAnalys
         setattr(exported, name, getattr(classifier, name).copy())
     exported.xbar_ = frame.restore(model.center)
     exported.scalings_ = model.discriminants(n_components) / frame.scale[:, None]
-    exported.explained_variance_ratio_ = _separation_shares(model, n_components)
+    weights = model.class_weights
+    points = (model.means - model.center) @ model.discriminants(n_components)
+    variances = weights @ (points - weights @ points) ** 2  # between class means
+    exported.explained_variance_ratio_ = variances / (variances.sum() or 1.0)
     exported._max_components = exported._n_features_out = n_components
     exported.n_features_in_ = classifier.n_features_in_
     if hasattr(classifier, "feature_names_in_"):
         exported.feature_names_in_ = classifier.feature_names_in_.copy()
     return exported
-
-
-def _separation_shares(model: Gaussians, n_components: int) -> Array:
-    """(n_components,): share of each discriminant in the variance between class means."""
-    weights = model.class_weights
-    points = (model.means - model.center) @ model.discriminants(n_components)
-    variances = weights @ (points - weights @ points) ** 2
-    total = variances.sum()
-    return np.asarray(variances / total if total > 0 else variances)
 
 
 def _warn_of_far_rows(frame: Frame) -> None:
@@ -68,18 +60,36 @@ def _warn_of_far_rows(frame: Frame) -> None:
 
 def to_onnx(classifier: LinearGaussianClassifier, dtype: Any) -> Any:
     onnx = require("onnx", "to_onnx", "onnx")
-    helper, element = onnx.helper, _element_type(onnx, dtype)
-    labels = _label_tensor(onnx, classifier.classes_)
-    n_classes = len(classifier.classes_)
+    helper, known = onnx.helper, {np.dtype(np.float32): "FLOAT", np.dtype(np.float64): "DOUBLE"}
+    try:
+        element = int(getattr(onnx.TensorProto, known[np.dtype(dtype)]))
+    except (KeyError, TypeError):
+        raise ValueError(
+            f'dtype must be "float32" or "float64", the type of the rows, got {dtype!r}.'
+        ) from None
+    frame, rule = classifier._gaussians_.frame, classifier._discriminant_rule()
+    classes, is_binary = classifier.classes_, len(classifier.classes_) == 2
+    if classes.dtype.kind in "OUS":
+        texts = [c if isinstance(c, bytes) else str(c).encode() for c in classes.tolist()]
+        labels = helper.make_tensor("classes", onnx.TensorProto.STRING, [len(texts)], texts)
+    else:
+        labels = onnx.numpy_helper.from_array(np.ascontiguousarray(classes), "classes")
+    constants = {
+        "origin": frame.origin,
+        "scale": frame.scale,
+        "coef": np.ascontiguousarray(rule.coef),
+        "intercept": rule.intercept,
+        **({"zero": np.zeros(1)} if is_binary else {}),
+    }
     graph = helper.make_graph(
-        _nodes(onnx, element, is_binary=n_classes == 2),
+        _nodes(onnx, element, is_binary=is_binary),
         type(classifier).__name__,
         [helper.make_tensor_value_info("X", element, ["n", classifier.n_features_in_])],
         [
             helper.make_tensor_value_info("label", labels.data_type, ["n"]),
-            helper.make_tensor_value_info("probabilities", element, ["n", n_classes]),
+            helper.make_tensor_value_info("probabilities", element, ["n", len(classes)]),
         ],
-        [*_constants(onnx, classifier), labels],
+        [*(onnx.numpy_helper.from_array(a, name) for name, a in constants.items()), labels],
     )
     model = helper.make_model(
         graph,
@@ -89,41 +99,15 @@ def to_onnx(classifier: LinearGaussianClassifier, dtype: Any) -> Any:
         opset_imports=[helper.make_opsetid("", _OPSET)],
         doc_string="Rows in; most probable class and probabilities of all classes out.",
     )
-    helper.set_model_props(model, _metadata(classifier))
-    return model
-
-
-def _element_type(onnx: Any, dtype: Any) -> int:
-    """ONNX's number of a type of rows."""
-    known = {np.dtype(np.float32): "FLOAT", np.dtype(np.float64): "DOUBLE"}
-    try:
-        name = known[np.dtype(dtype)]
-    except (KeyError, TypeError):
-        raise ValueError(
-            f'dtype must be "float32" or "float64", the type of the rows, got {dtype!r}.'
-        ) from None
-    return int(getattr(onnx.TensorProto, name))
-
-
-def _constants(onnx: Any, classifier: LinearGaussianClassifier) -> list[Any]:
-    frame, rule = classifier._gaussians_.frame, classifier._discriminant_rule()
-    constants = {
-        "origin": frame.origin,
-        "scale": frame.scale,
-        "coef": np.ascontiguousarray(rule.coef),
-        "intercept": rule.intercept,
+    metadata = {
+        "classifier": type(classifier).__name__,
+        "classes": json.dumps(classes.tolist(), default=str),
+        "iclda_version": version("iclda"),
     }
-    if len(classifier.classes_) == 2:
-        constants["zero"] = np.zeros(1)
-    return [onnx.numpy_helper.from_array(value, name) for name, value in constants.items()]
-
-
-def _label_tensor(onnx: Any, classes: AnyArray) -> Any:
-    """The classes as a tensor of their own type; text as ONNX's strings."""
-    if classes.dtype.kind in "OUS":
-        texts = [c if isinstance(c, bytes) else str(c).encode() for c in classes.tolist()]
-        return onnx.helper.make_tensor("classes", onnx.TensorProto.STRING, [len(texts)], texts)
-    return onnx.numpy_helper.from_array(np.ascontiguousarray(classes), "classes")
+    if hasattr(classifier, "feature_names_in_"):
+        metadata["feature_names"] = json.dumps(classifier.feature_names_in_.tolist())
+    helper.set_model_props(model, metadata)
+    return model
 
 
 def _nodes(onnx: Any, element: int, *, is_binary: bool) -> list[Any]:
@@ -151,15 +135,3 @@ def _nodes(onnx: Any, element: int, *, is_binary: bool) -> list[Any]:
         node("Softmax", ["scores"], ["shares"], axis=1),
         node("Cast", ["shares"], ["probabilities"], to=element),
     ]
-
-
-def _metadata(classifier: LinearGaussianClassifier) -> dict[str, str]:
-    """Classifier, classes, version and feature names; lists as JSON."""
-    metadata = {
-        "classifier": type(classifier).__name__,
-        "classes": json.dumps(classifier.classes_.tolist(), default=str),
-        "iclda_version": version("iclda"),
-    }
-    if hasattr(classifier, "feature_names_in_"):
-        metadata["feature_names"] = json.dumps(classifier.feature_names_in_.tolist())
-    return metadata

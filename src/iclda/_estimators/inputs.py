@@ -19,7 +19,7 @@ from sklearn.utils.validation import _get_feature_names, validate_data
 
 from .._core.problem import Rows
 from .._core.types import AnyArray, Array
-from .._rows.backends import Backend, backend_of
+from .._rows.backends import Backend, backend_of, is_device_array
 from .._rows.base import Request, WeightedRows, check_finite
 from .._rows.memory import MemoryRows, concatenate
 from .._rows.passes import PartOfPass, report_as
@@ -53,6 +53,10 @@ class RowSource:
     def n_rows(self) -> int:
         """Exact number of rows, which some backends have to read to count."""
         return len(self.X) if self.opened is None else self.opened.count()
+
+    @property
+    def is_at_hand(self) -> bool:
+        return self.backend is None or is_device_array(self.X)
 
     def rows(self, weights: Array | None = None, is_member: AnyArray | None = None) -> Rows:
         """All rows, or those that ``is_member`` marks."""

@@ -143,8 +143,11 @@ def prepare(
         n_further = 0 if given is None else further.n_rows
         weights_unlabeled = check_weights(given, n_further, "sample_weight_unlabeled")
         parts.append(_UnlabeledPart(further, weights_unlabeled))
-    if not settings.uses_unlabeled:
-        _check_ignored(parts)
+    if not settings.uses_unlabeled:  # NaN and infinity are errors, as in scikit-learn
+        for part in parts:
+            is_there = part.is_marked is None or part.is_marked.any()
+            if is_there and part.source.backend is not None:  # in memory they were looked at
+                part.source.check_finite()
     unlabeled = ChainedRows(
         [part.rows for part in parts], source.n_features, settings.unlabeled_weight
     )
@@ -159,13 +162,17 @@ def prepare(
 
     if not all(np.isfinite(rows).all() for rows in pilot):
         find_non_finite()
+    # Rows of weight 0 too, unless it takes more than a look into memory to list them.
+    every = [part.source.rows(None, part.is_marked) for part in parts if part.source.is_at_hand]
     with np.errstate(divide="ignore"):
         log_priors = None if priors is None else np.log(priors)
     return FitInputs(
         labels=labels,
         labeled_part=labeled,
         unlabeled=unlabeled,
-        every_unlabeled=_every_row(parts, source.n_features),
+        every_unlabeled=(
+            ChainedRows(every, source.n_features) if len(every) == len(parts) else None
+        ),
         log_priors=log_priors,
         frame=frame_of(np.concatenate(pilot)),
         feature_names=source.feature_names,
@@ -189,21 +196,6 @@ class _UnlabeledPart:
             is_counted = self.weights > 0
             is_member = is_counted if is_member is None else is_member & is_counted
         return self.source.rows(self.weights, is_member)
-
-
-def _check_ignored(parts: list[_UnlabeledPart]) -> None:
-    """ValueError for NaN and infinity in rows that the fit ignores, as in scikit-learn."""
-    for part in parts:
-        is_there = part.is_marked is None or part.is_marked.any()
-        if is_there and part.source.backend is not None:  # in memory they were looked at
-            part.source.check_finite()
-
-
-def _every_row(parts: list[_UnlabeledPart], n_features: int) -> Rows | None:
-    """Rows of weight 0 too; None if it takes more than a look into memory to list them."""
-    if not all(part.source.backend is None or is_device_array(part.source.X) for part in parts):
-        return None
-    return ChainedRows([part.source.rows(None, part.is_marked) for part in parts], n_features)
 
 
 def check_spread(inputs: FitInputs, variances: Array) -> None:
