@@ -13,7 +13,7 @@ import io
 import json
 import warnings
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -385,7 +385,7 @@ def _refuse_untrusted(
     path: Path, archive: bytes, trusted: Iterable[str] = (), *, is_saved: bool = False
 ) -> None:
     """Raise a ValueError that lists the types and nodes of an archive that are not allowed."""
-    named = set(_named_types(path, archive))
+    named = _named_types(path, archive)
     extra = frozenset(trusted)
     types = sorted({name for name, _ in named} - OWN_TYPES - _SKLEARN_TYPES - _PLAIN_TYPES - extra)
     if types and is_saved:
@@ -413,19 +413,19 @@ def _refuse_untrusted(
         )
 
 
-def _named_types(path: Path, archive: bytes) -> Iterator[tuple[str, str]]:
+def _named_types(path: Path, archive: bytes) -> set[tuple[str, str]]:
     """Every type that an archive names, with the node by which skops would build it."""
+    found = set()
+
+    def note(state: dict[str, Any]) -> dict[str, Any]:
+        if "__class__" in state or "__loader__" in state:
+            name = f"{state.get('__module__')}.{state.get('__class__')}"
+            found.add((name, str(state.get("__loader__"))))
+        return state
+
     try:
         with zipfile.ZipFile(io.BytesIO(archive)) as file:
-            pending: list[Any] = [json.loads(file.read(_SCHEMA))]
+            json.loads(file.read(_SCHEMA), object_hook=note)
     except (KeyError, ValueError, RecursionError) as error:
         raise ValueError(f"{path} is no model file of iclda ({error}).") from error
-    while pending:
-        state = pending.pop()
-        if isinstance(state, dict):
-            if "__class__" in state or "__loader__" in state:
-                name = f"{state.get('__module__')}.{state.get('__class__')}"
-                yield name, str(state.get("__loader__"))
-            pending.extend(state.values())
-        elif isinstance(state, list):
-            pending.extend(state)
+    return found

@@ -209,11 +209,7 @@ def pipeline(encoder: Any, estimator: Any, *, scale: bool | None = None) -> Pipe
 
 
 def kinds_of(features: Any) -> dict[str, str]:
-    """Name of the type of every column of a pandas frame.
-
-    Raises ColumnError that names the columns and the way out for dates, ids, free text, numbers
-    mixed with text, and values that are neither number nor text.
-    """
+    """Name of the type of every column; ColumnError, with the way out, for those without one."""
     _check_names(features)
     kinds: dict[str, str] = {}
     problems: dict[str, Text] = {}
