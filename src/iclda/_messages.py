@@ -73,27 +73,25 @@ class Text(str):
 
     def with_names(self, names: Sequence[str]) -> Text:
         """The same message with the names of columns, for X without names."""
-        return Text(
-            *(
-                replace(part, name=names[part.number]) if isinstance(part, Column) else part
-                for part in self.parts
-            )
+        named = (
+            replace(p, name=names[p.number]) if isinstance(p, Column) else p for p in self.parts
         )
+        return Text(*named)
 
 
 class ParameterError(ValueError):
     """A parameter has a value that it must not have: ``parameter``, ``value``."""
 
-    def __init__(self, message: str, *, parameter: str | None = None, value: Any = None) -> None:
-        super().__init__(message)
+    def __init__(self, *parts: str | Hint, parameter: str | None = None, value: Any = None) -> None:
+        super().__init__(parts[0] if len(parts) == 1 else Text(*parts))
         self.parameter, self.value = parameter, value
 
 
 class ColumnError(ValueError):
     """A column holds what cannot be computed with: ``column``, its name, or its number in X."""
 
-    def __init__(self, message: str, *, column: str | int | None = None) -> None:
-        super().__init__(message)
+    def __init__(self, *parts: str | Hint | Column, column: str | int | None = None) -> None:
+        super().__init__(parts[0] if len(parts) == 1 else Text(*parts))
         self.column = column
 
 

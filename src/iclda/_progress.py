@@ -18,30 +18,22 @@ Advance = Callable[[str, int, int, int], None]  # experiment, cells done, cells 
 def bars() -> Iterator[Any]:
     """A rich ``Progress``: title, bar, ``text``, time spent and time left of every task."""
     try:
-        from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            Progress,
-            SpinnerColumn,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )
+        from rich import console, progress
     except ImportError as error:
         raise ImportError(
             "rich draws the bar, and is not installed: pip install 'iclda[experiments]'."
         ) from error
-
     columns = (
-        SpinnerColumn(finished_text="[green]✓"),
-        TextColumn("{task.description:<10}", markup=False),
-        BarColumn(bar_width=None),
-        TextColumn("{task.fields[text]}"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
+        progress.SpinnerColumn(finished_text="[green]✓"),
+        progress.TextColumn("{task.description:<10}", markup=False),
+        progress.BarColumn(bar_width=None),
+        progress.TextColumn("{task.fields[text]}"),
+        progress.TimeElapsedColumn(),
+        progress.TextColumn("left"),
+        progress.TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), expand=True) as shown:
+    screen = console.Console(stderr=True)
+    with progress.Progress(*columns, console=screen, expand=True) as shown:
         yield shown
 
 

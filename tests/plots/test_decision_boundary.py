@@ -80,7 +80,7 @@ def test_probabilities_along_the_discriminants_are_those_of_the_rows(fitted):
     f = fitted(3, 5)
     display = draw(f.model, f.X, f.y, **COARSE)
     # Two discriminants say all there is to know of three classes.
-    from iclda.plots._planes import plane_of
+    from iclda.plots._shown_rows import plane_of
 
     plane = plane_of(f.model, f.X, None)
     assert_allclose(

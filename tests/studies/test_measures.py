@@ -16,10 +16,8 @@ from iclda.studies.measures import (
     calibration_error,
     compute_measures,
     paper_measures,
-    repeat_values,
     verdict,
 )
-from iclda.studies.store import FitResult
 
 PROBABILITIES = np.array([[0.8, 0.2], [0.4, 0.6], [0.3, 0.7]])
 PREDICTIONS = Predictions(
@@ -54,17 +52,6 @@ def test_a_classifier_without_a_density_has_no_loss():
 def test_the_brier_score_agrees_with_a_computation_by_hand():
     # (0.2^2 + 0.6^2 + 0.3^2) / 3
     assert MEASURES["brier"].function(PREDICTIONS) == pytest.approx(0.49 / 3)
-
-
-def result(repeat, part, value, n_test=10, failure=None):
-    values = {} if value is None else {"error": value}
-    return FitResult("tables", "a", repeat, part, "LDA", 5, 50, n_test, values, failure=failure)
-
-
-def test_repeats_weigh_folds_by_test_rows_and_count_only_if_complete():
-    results = [result(0, 0, 0.1), result(0, 1, 0.4, n_test=20), result(1, 0, 0.2)]
-    results += [result(1, 1, float("nan")), result(2, 0, 0.2), result(2, 1, None, failure="x")]
-    assert repeat_values(results, "error", 2) == {0: pytest.approx(0.3)}
 
 
 @pytest.mark.parametrize(

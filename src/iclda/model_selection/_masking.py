@@ -41,19 +41,14 @@ def marker_of(estimator: Any, unlabeled: Any = Marker.OF_ESTIMATOR) -> Any:
     if not found:
         return _COMMON_MARKER
     for other in found[1:]:
-        if not _is_same(found[0], other):
+        is_same = is_missing(found[0]) and is_missing(other)
+        if not is_same and (is_missing(found[0]) or is_missing(other) or found[0] != other):
             raise ValueError(
                 f"{type(estimator).__name__} holds classifiers with different markers, "
                 f"unlabeled={plain(found[0])!r} and unlabeled={plain(other)!r}: give them the same "
                 "one, or pass unlabeled= to say which is meant."
             )
     return found[0]
-
-
-def _is_same(marker: Any, other: Any) -> bool:
-    if is_missing(marker) or is_missing(other):
-        return is_missing(marker) and is_missing(other)
-    return bool(marker == other)
 
 
 def is_whole(value: Any) -> bool:
@@ -110,7 +105,21 @@ def mask_labels(
     array(['?', 'cat', 'dog', '?'], dtype='<U3')
     """
     labels = encode_labels(y, unlabeled)
-    _check_labeled_count(labels, n_labeled, min_per_class)
+    check_count("min_per_class", min_per_class, 1)
+    check_count("n_labeled", n_labeled, 1)
+    counts = np.bincount(labels.codes[labels.is_labeled])
+    rarest = int(counts.argmin())
+    if counts[rarest] < min_per_class:
+        raise ValueError(
+            f"min_per_class={min_per_class}, but class {plain(labels.classes[rarest])!r} has "
+            f"{counts[rarest]} labeled rows: pass min_per_class={counts[rarest]} or less."
+        )
+    least, most = min_per_class * len(counts), int(counts.sum())
+    if not least <= n_labeled <= most:
+        raise ValueError(
+            f"n_labeled={n_labeled} must lie between {least} (min_per_class={min_per_class} of "
+            f"each of {len(counts)} classes) and {most}, the number of labeled rows."
+        )
     order = labeling_order(labels.codes, min_per_class, check_random_state(random_state))
     is_kept = np.zeros(len(labels.codes), dtype=bool)
     is_kept[order[:n_labeled]] = True
@@ -127,29 +136,18 @@ def labeling_order(codes: AnyArray, min_per_class: int, rng: np.random.RandomSta
     return order[np.argsort(rank_in_class >= min_per_class, kind="stable")]
 
 
-def _check_labeled_count(labels: Labels, n_labeled: Any, min_per_class: Any) -> None:
-    check_count("min_per_class", min_per_class, 1)
-    check_count("n_labeled", n_labeled, 1)
-    counts = np.bincount(labels.codes[labels.is_labeled])
-    rarest = int(counts.argmin())
-    if counts[rarest] < min_per_class:
-        raise ValueError(
-            f"min_per_class={min_per_class}, but class {plain(labels.classes[rarest])!r} has "
-            f"{counts[rarest]} labeled rows: pass min_per_class={counts[rarest]} or less."
-        )
-    least, most = min_per_class * len(counts), int(counts.sum())
-    if not least <= n_labeled <= most:
-        raise ValueError(
-            f"n_labeled={n_labeled} must lie between {least} (min_per_class={min_per_class} of "
-            f"each of {len(counts)} classes) and {most}, the number of labeled rows."
-        )
-
-
 def write_marker(y: Any, is_kept: AnyArray, unlabeled: Any) -> AnyArray:
-    """y where it is kept, and the marker elsewhere; only labeled rows can be kept."""
+    """y where it is kept, and the marker elsewhere; only labeled rows can be kept.
+
+    The dtype is the narrowest that holds both unchanged; objects if there is none.
+    """
     present, is_marker = split_marker(y, unlabeled)
-    marker = storable(unlabeled)
-    masked = np.full(len(is_kept), marker, dtype=_dtype_with(present, marker))
+    marker, dtype = storable(unlabeled), np.dtype(object)
+    if (present.dtype.kind in "US") == isinstance(marker, (str, bytes)):
+        common = np.result_type(present.dtype, np.min_scalar_type(marker))
+        is_lossless = (present.astype(common).astype(present.dtype) == present).all()
+        dtype = common if is_lossless else dtype
+    masked = np.full(len(is_kept), marker, dtype=dtype)
     masked[is_kept] = present[is_kept[~is_marker]]
     return masked
 
@@ -157,16 +155,6 @@ def write_marker(y: Any, is_kept: AnyArray, unlabeled: Any) -> AnyArray:
 def storable(marker: Any) -> Any:
     """The marker, with None for pandas.NA, which no array can be compared with."""
     return None if type(marker).__name__ == "NAType" else marker
-
-
-def _dtype_with(present: AnyArray, marker: Any) -> np.dtype[Any]:
-    """The narrowest dtype that holds values and marker unchanged; objects if there is none."""
-    is_text = present.dtype.kind in "US"
-    if is_text != isinstance(marker, (str, bytes)):
-        return np.dtype(object)
-    dtype = np.result_type(present.dtype, np.min_scalar_type(marker))
-    is_lossless = (present.astype(dtype).astype(present.dtype) == present).all()
-    return dtype if is_lossless else np.dtype(object)
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,11 @@ def semi_supervised_scorer(
             f"scoring must be the name of a scorer or a function of estimator, X and y, got "
             f"{scoring!r}. For several scores pass a dict of scorers made one by one."
         )
-    return SemiSupervisedScorer(scoring, getattr(scoring, "__name__", repr(scoring)), unlabeled)
+    return SemiSupervisedScorer(scoring, name_of_scoring(scoring), unlabeled)
+
+
+def name_of_scoring(scoring: Any) -> str:
+    return scoring if isinstance(scoring, str) else getattr(scoring, "__name__", repr(scoring))
 
 
 class SemiSupervisedScorer:
@@ -156,10 +160,9 @@ def rows_of_params(params: Mapping[str, Any], rows: AnyArray, n_rows: int) -> di
     """The given rows of what has one entry for each of ``n_rows`` rows; anything else as it is."""
 
     def has_rows(value: Any) -> bool:
-        if hasattr(value, "shape"):
-            return bool(value.shape) and value.shape[0] == n_rows
         is_list = hasattr(value, "__len__") and not isinstance(value, (str, Mapping))
-        return is_list and len(value) == n_rows
+        shape: Any = getattr(value, "shape", (len(value),) if is_list else ())
+        return bool(shape) and shape[0] == n_rows
 
     return {
         name: _safe_indexing(value, rows) if has_rows(value) else value

@@ -329,7 +329,9 @@ class ComparisonDisplay:
         self.methods_ = sorted(self.differences_, key=lambda k: sign * self.differences_[k].mean)
         ax.axvline(0, color=foreground(), linewidth=0.8, zorder=1)
         styles = _look.method_styles(self.methods_)
-        dots = any(map(_are_distinct, self.differences.values())) if dots is None else dots
+        if dots is None:
+            kinds = [(len(values), len(np.unique(values))) for values in self.differences.values()]
+            dots = any(n <= _MANY and n_distinct > 3 for n, n_distinct in kinds)
         for place, name in enumerate(self.methods_):
             if dots:
                 self._draw_dots(place, name)
@@ -378,10 +380,6 @@ class ComparisonDisplay:
         directions = f"\N{LEFTWARDS ARROW} {left}, {right} \N{RIGHTWARDS ARROW}"
         name, baseline = _look.readable(self.score_name), plain_text(self.baseline)
         ax.set_xlabel(f"{name} minus that of {baseline}   ({directions})")
-
-
-def _are_distinct(values: Array) -> bool:
-    return len(values) <= _MANY and len(np.unique(values)) > 3
 
 
 def _pair(scores: Mapping[str, Any], baseline: str | None) -> tuple[str, dict[str, Array]]:

@@ -13,8 +13,7 @@ from ..model_selection._masking import check_count
 from ..model_selection._scorers import final_step
 from . import _look
 from ._look import FAINT, class_color, foreground, plain_text
-from ._planes import log_probabilities_of, plane_of
-from ._shown_rows import ShownRows, encode_classes, shown_rows
+from ._shown_rows import ShownRows, encode_classes, log_probabilities_of, plane_of, shown_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

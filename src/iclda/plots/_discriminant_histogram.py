@@ -13,8 +13,7 @@ from .._estimators.labels import UNLABELED
 from ..model_selection._scorers import final_step
 from . import _look
 from ._look import FAINT, class_color, foreground, plain_text
-from ._planes import class_points_of
-from ._shown_rows import encode_classes, shown_rows
+from ._shown_rows import class_points_of, encode_classes, shown_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

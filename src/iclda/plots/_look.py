@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -89,17 +90,13 @@ def method_styles(methods: Iterable[str]) -> dict[str, dict[str, Any]]:
     names = [str(method) for method in methods]
     taken = {known.color for known in map(known_method, names) if known}
     free = [color for color in _OTHER_COLORS if color not in taken] or list(_OTHER_COLORS)
+    others = ((color, dashes) for dashes in cycle(_OTHER_DASHES) for color in free)
     styles: dict[str, dict[str, Any]] = {}
-    n_unknown = 0
     for name in names:
-        if known := known_method(name):
-            # Ink takes the color of the text of the current style, to be visible on a dark ground.
-            color = foreground() if known.color == INK else known.color
-            styles[name] = {"color": color, "linestyle": known.dashes}
-        else:
-            dashes = _OTHER_DASHES[n_unknown // len(free) % len(_OTHER_DASHES)]
-            styles[name] = {"color": free[n_unknown % len(free)], "linestyle": dashes}
-            n_unknown += 1
+        known = known_method(name)
+        color, dashes = (known.color, known.dashes) if known else next(others)
+        # Ink takes the color of the text of the current style, to be visible on a dark ground.
+        styles[name] = {"color": foreground() if color == INK else color, "linestyle": dashes}
     return styles
 
 

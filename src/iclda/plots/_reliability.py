@@ -168,7 +168,11 @@ class ReliabilityDisplay:
         """
         truth = np.asarray(y_true)
         classes = np.unique(truth) if classes is None else np.asarray(classes)
-        code = _code_of(pos_label, classes)
+        known = classes.tolist()
+        if pos_label is not None and pos_label not in known:
+            raise ValueError(f"pos_label must be one of the classes {known}, got {pos_label!r}.")
+        code = 1 if len(known) == 2 else None
+        code = code if pos_label is None else known.index(pos_label)
         curves = {}
         for name, given in by_name(y_prob).items():
             probabilities = _check_probabilities(given, len(truth), classes, name)
@@ -177,7 +181,7 @@ class ReliabilityDisplay:
             edges = _edges(predicted, n_bins, strategy)
             sums = bin_sums(predicted, truth == classes[drawn], edges)
             curves[name] = ReliabilityCurve.from_sums(edges, sums)
-        event = _PREDICTED if code is None else f"class {plain_text(classes.tolist()[code])}"
+        event = _PREDICTED if code is None else f"class {plain_text(known[code])}"
         return cls(curves=curves, event=event).plot(ax=ax, **kwargs)
 
     def plot(
@@ -271,16 +275,6 @@ class ReliabilityDisplay:
             fontsize=LABEL_SIZE - 1,
             annotation_clip=False,
         )
-
-
-def _code_of(pos_label: Any, classes: AnyArray) -> int | None:
-    """Index of the class whose probability is drawn; None for the predicted one."""
-    known = classes.tolist()
-    if pos_label is None:
-        return 1 if len(known) == 2 else None
-    if pos_label not in known:
-        raise ValueError(f"pos_label must be one of the classes {known}, got {pos_label!r}.")
-    return known.index(pos_label)
 
 
 def _check_probabilities(y_prob: Any, n_rows: int, classes: AnyArray, name: str) -> Array:

@@ -29,29 +29,19 @@ _USE, _EXTRA = "figures and reports", "experiments"
 require = partial(_packages.require, use=_USE, extra=_EXTRA)
 _LABEL_STEP = 0.072  # one line of text, in heights of the axes of a curve
 _STYLE: dict[str, Any] = {
-    "axes.edgecolor": INK,
-    "axes.labelcolor": INK,
-    "axes.linewidth": 0.6,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
+    **dict.fromkeys(("axes.edgecolor", "axes.labelcolor", "axes.titlecolor"), INK),
+    **dict.fromkeys(("text.color", "xtick.color", "ytick.color"), INK),
+    **dict.fromkeys(("axes.linewidth", "xtick.major.width", "ytick.major.width"), 0.6),
+    **dict.fromkeys(("axes.spines.right", "axes.spines.top"), False),
+    **dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), "none"),
+    **dict.fromkeys(("xtick.labelsize", "ytick.labelsize"), 8.5),
     "axes.titlelocation": "left",
     "axes.titlesize": 10,
-    "axes.titlecolor": INK,
-    "figure.facecolor": "none",
-    "axes.facecolor": "none",
-    "savefig.facecolor": "none",
     "font.family": "DejaVu Sans",
     "font.size": 9,
     "lines.linewidth": 1.5,
     "lines.solid_capstyle": "round",
     "svg.hashsalt": "iclda",
-    "text.color": INK,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "xtick.labelsize": 8.5,
-    "ytick.labelsize": 8.5,
 }
 
 
@@ -88,13 +78,12 @@ def save(figure: Figure, path_without_suffix: Path) -> list[Path]:
     """Write SVG, PNG and PDF, the same bytes every time; the paths written."""
     path = Path(path_without_suffix)
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Files stand on their own: a white ground, unlike the figures inside a page.
-    shared: dict[str, Any] = {"facecolor": "white", "dpi": 200}
-    paths = [path.with_name(f"{path.name}.{suffix}") for suffix in ("svg", "png", "pdf")]
-    figure.savefig(paths[0], metadata={"Date": None}, **shared)
-    figure.savefig(paths[1], metadata={"Software": None}, **shared)
-    figure.savefig(paths[2], metadata={"CreationDate": None}, **shared)
-    return paths
+    varying = {"svg": "Date", "png": "Software", "pdf": "CreationDate"}
+    paths = {path.with_name(f"{path.name}.{suffix}"): key for suffix, key in varying.items()}
+    for file, key in paths.items():
+        # Files stand on their own: a white ground, unlike the figures inside a page.
+        figure.savefig(file, metadata={key: None}, facecolor="white", dpi=200)
+    return list(paths)
 
 
 @styled
@@ -111,7 +100,7 @@ def to_inline_svg(figure: Figure, name: str = "figure", description: str = "") -
     prefix = re.sub(r"[^A-Za-z0-9]+", "-", name)
     svg = re.sub(r'\bid="', f'id="{prefix}-', svg)
     svg = re.sub(r"(url\(|href=\")#", rf"\g<1>#{prefix}-", svg)
-    svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
-    svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg, count=1)
+    for size in ("height", "width"):
+        svg = re.sub(rf'(<svg[^>]*?) {size}="[^"]*"', r"\1", svg, count=1)
     label = f' role="img" aria-label="{escape(description or name)}"'
     return require("markupsafe").Markup(svg.replace("<svg", "<svg" + label, 1))

@@ -55,10 +55,7 @@ def run_missing(
 def run_tasks(tasks: Sequence[Task], sets: Sets, run: Run, jobs: int) -> Iterator[list[FitResult]]:
     """Rows of cells, a few cells at a time, in the order in which they finish."""
     if jobs == 1:
-        for cell, methods in tasks:
-            with _one_thread().limit(limits=1):
-                rows = run(cell, sets, methods)
-            yield rows
+        yield from (_run_chunk(0, [task], sets, run)[1] for task in tasks)
         return
     size = max(1, min(_CHUNK, len(tasks) // (4 * jobs)))
     chunks = {i: list(tasks[i : i + size]) for i in range(0, len(tasks), size)}
@@ -78,9 +75,10 @@ def _run_together(
     from joblib import Parallel, delayed
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-    tasks = [
-        delayed(_run_chunk)(i, chunk, _needed(chunk, sets), run) for i, chunk in chunks.items()
-    ]
+    tasks = []
+    for index, chunk in chunks.items():
+        needed = {cell.dataset: sets[cell.dataset] for cell, _ in chunk if cell.dataset in sets}
+        tasks.append(delayed(_run_chunk)(index, chunk, needed, run))
     try:
         for index, rows in Parallel(n_jobs=jobs, return_as="generator_unordered")(tasks):
             del chunks[index]
@@ -92,10 +90,8 @@ def _run_together(
 
 def _run_alone(chunk: list[Task], sets: Sets, run: Run) -> Iterator[list[FitResult]]:
     """Each cell in a process of its own; if that dies, its fits are stored as failed."""
-    for task in chunk:
-        n_deaths = yield from _run_together({0: [task]}, sets, run, jobs=2)
-        if n_deaths:
-            cell, methods = task
+    for cell, methods in chunk:
+        if (yield from _run_together({0: [(cell, methods)]}, sets, run, jobs=2)):
             reason = "The process that fitted this cell was killed."
             yield [FitResult(**vars(cell), method=method, failure=reason) for method in methods]
 
@@ -105,12 +101,6 @@ def _run_chunk(
 ) -> tuple[int, list[FitResult]]:
     with _one_thread().limit(limits=1):
         return index, [row for cell, methods in chunk for row in run(cell, sets, methods)]
-
-
-def _needed(chunk: Sequence[Task], sets: Sets) -> dict[str, Any]:
-    """The sets of a chunk: what is not sent need not be copied."""
-    names = {cell.dataset for cell, _ in chunk}
-    return {name: data for name, data in sets.items() if name in names}
 
 
 @cache

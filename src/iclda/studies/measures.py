@@ -6,16 +6,13 @@ curves, tests, figures, the terminal and the reports of both studies follow.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import fsum
 
 import numpy as np
 
 from .._core.types import AnyArray, Array
 from .._statistics import ReliabilityCurve, bin_sums
-from .store import FitResult
 
 LEVEL = 0.05  # of significance
 PAPER, COMPARISON = STUDIES = ("paper", "comparison")
@@ -86,13 +83,8 @@ def calibration_error(bins: Bins) -> float:
     return ReliabilityCurve.from_sums(EDGES, bins).calibration_error
 
 
-def _hidden_error(predictions: Predictions) -> float | None:
-    is_wrong = predictions.is_wrong_hidden
-    return None if is_wrong is None else float(np.mean(is_wrong))
-
-
-def _mean_loss(log_likelihood: Array | None) -> float | None:
-    return None if log_likelihood is None else float(-np.mean(log_likelihood))
+def _mean(values: AnyArray | None, sign: int = 1) -> float | None:
+    return None if values is None else sign * float(np.mean(values))
 
 
 _TABLE = (
@@ -105,7 +97,7 @@ _TABLE = (
             "error: share of test rows that get a wrong class, with its standard error; worse in: "
             "repeats in which it was higher than that of the baseline"
         ),
-        function=lambda predictions: float(np.mean(predictions.is_wrong)),
+        function=lambda predictions: _mean(predictions.is_wrong),
         caption="Share of test rows classified wrongly",
         is_decisive=True,
     ),
@@ -145,7 +137,7 @@ _TABLE = (
             "methods on these columns only"
         ),
         legend="loss: minus the log likelihood of a test row with its class",
-        function=lambda predictions: _mean_loss(predictions.log_likelihood),
+        function=lambda predictions: _mean(predictions.log_likelihood, -1),
         caption="Loss: mean over test rows of the negative log joint density",
         paper_name="nll",
         decimals=2,
@@ -155,7 +147,7 @@ _TABLE = (
         "loss on the labeled rows",
         "Loss on the labeled rows",
         explanation="mean over the labeled rows of -log(share of their class x density)",
-        function=lambda predictions: _mean_loss(predictions.log_likelihood_labeled),
+        function=lambda predictions: _mean(predictions.log_likelihood_labeled, -1),
         paper_name="nll_labeled",
         studies=(PAPER,),
         decimals=2,
@@ -167,7 +159,7 @@ _TABLE = (
         "Error on hidden rows",
         explanation="error on the training rows whose labels were hidden",
         legend="hidden: error on training rows whose labels were hidden",
-        function=_hidden_error,
+        function=lambda predictions: _mean(predictions.is_wrong_hidden),
         short="hidden",
         studies=(COMPARISON,),
         is_tested=False,
@@ -186,20 +178,6 @@ def compute_measures(predictions: Predictions, measures: Mapping[str, Measure]) 
     """Values of measures; without those that the predictions do not have."""
     found = {name: m.function(predictions) for name, m in measures.items() if m.function}
     return {name: value for name, value in found.items() if value is not None}
-
-
-def repeat_values(results: Iterable[FitResult], measure: str, n_folds: int) -> dict[int, float]:
-    """Value of every complete repeat, folds weighted by their test rows."""
-    repeats: dict[int, dict[int, tuple[int, float]]] = defaultdict(dict)
-    for result in results:
-        value = result.number(measure)
-        if result.failure is None and value is not None:
-            repeats[result.repeat][result.part] = result.n_test, value
-    return {
-        repeat: fsum(n * value for n, value in folds.values()) / sum(n for n, _ in folds.values())
-        for repeat, folds in sorted(repeats.items())
-        if len(folds) == n_folds
-    }
 
 
 def verdict(difference: float, p: float, measure: Measure) -> str:

@@ -8,11 +8,16 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
+from .._paths import atomic_write
 from .drawing import require
+from .measures import arrow
+from .store import FitResult
 
 NOTHING = "\N{EN DASH}"  # stands where there is no number
+_MOST_FAILURES = 20  # on a page
 _LATEX = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -41,6 +46,11 @@ class Entry:
     is_bold: bool = False
     is_underlined: bool = False
 
+    def format(self, escape: Callable[[str], str], underlined: str, bold: str) -> str:
+        text = escape(self.text)
+        text = underlined % text if self.is_underlined else text
+        return bold % text if self.is_bold else text
+
 
 @dataclass(frozen=True)
 class TextTable:
@@ -67,31 +77,40 @@ def attributes_csv(names: Sequence[str], objects: Iterable[object]) -> str:
     return csv_text(names, ([getattr(each, name) for name in names] for each in objects))
 
 
+def write_texts(folder: Path, contents: Mapping[str, str]) -> list[Path]:
+    """Write files of a folder, by name; the paths written."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in contents.items():
+        with atomic_write(folder / name) as unfinished:
+            unfinished.write_text(text, encoding="utf-8")
+    return [folder / name for name in contents]
+
+
 def to_markdown(table: TextTable) -> str:
     """GitHub's tables; HTML for the underlining, which Markdown lacks."""
-    lines = [_markdown_line([_escape_markdown(name) for name in table.header])]
-    lines.append(_markdown_line(["---"] + ["---:"] * (len(table.header) - 1)))
-    lines += [_markdown_line([_markdown_entry(entry) for entry in row]) for row in table.body]
-    paragraphs = [_escape_markdown(table.caption), "\n".join(lines)]
-    return "\n\n".join(paragraphs + [_escape_markdown(note) for note in table.notes]) + "\n"
 
+    def escape(text: str) -> str:
+        return re.sub(r"([\\|*_<`\[])", r"\\\1", " ".join(text.split()))
 
-def _markdown_line(texts: list[str]) -> str:
-    return "| " + " | ".join(texts) + " |"
-
-
-def _markdown_entry(entry: Entry) -> str:
-    text = _escape_markdown(entry.text)
-    text = f"<u>{text}</u>" if entry.is_underlined else text
-    return f"**{text}**" if entry.is_bold else text
-
-
-def _escape_markdown(text: str) -> str:
-    return re.sub(r"([\\|*_<`\[])", r"\\\1", " ".join(text.split()))
+    rows = [
+        [escape(name) for name in table.header],
+        ["---"] + ["---:"] * (len(table.header) - 1),
+        *([entry.format(escape, "<u>%s</u>", "**%s**") for entry in row] for row in table.body),
+    ]
+    lines = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    return "\n\n".join([escape(table.caption), lines, *map(escape, table.notes)]) + "\n"
 
 
 def to_latex(table: TextTable, label: str) -> str:
     """A floating table for the booktabs package."""
+
+    def number(text: str) -> str:
+        return re.sub("^-", "$-$", escape_latex(text))
+
+    body = [
+        [entry.format(number, r"\underline{%s}", r"\textbf{%s}") for entry in row]
+        for row in table.body
+    ]
     lines = [
         r"\begin{table}",
         r"\centering",
@@ -99,26 +118,14 @@ def to_latex(table: TextTable, label: str) -> str:
         rf"\label{{{label}}}",
         rf"\begin{{tabular}}{{l{'r' * (len(table.header) - 1)}}}",
         r"\toprule",
-        _latex_line([escape_latex(name) for name in table.header]),
+        rf"{' & '.join(map(escape_latex, table.header))} \\",
         r"\midrule",
-        *(_latex_line([_latex_entry(entry) for entry in row]) for row in table.body),
+        *(rf"{' & '.join(row)} \\" for row in body),
         r"\bottomrule",
         r"\end{tabular}",
         r"\end{table}",
     ]
     return "\n".join(lines) + "\n"
-
-
-def _latex_line(texts: list[str]) -> str:
-    return " & ".join(texts) + r" \\"
-
-
-def _latex_entry(entry: Entry) -> str:
-    text = escape_latex(entry.text)
-    if text.startswith("-"):
-        text = "$-$" + text[1:]
-    text = rf"\underline{{{text}}}" if entry.is_underlined else text
-    return rf"\textbf{{{text}}}" if entry.is_bold else text
 
 
 def escape_latex(text: str) -> str:
@@ -130,9 +137,10 @@ def fill(
     template: str,
     view: Mapping[str, Any],
     package: str,
-    filters: Mapping[str, Callable[..., Any]] | None = None,
+    results: Sequence[FitResult],
+    **filters: Callable[..., Any],
 ) -> str:
-    """A template of a package, filled in; it can extend ``page.html.j2`` of this one."""
+    """A template of a package that extends ``page.html.j2`` of this one, filled in."""
     jinja2 = require("jinja2")
 
     def load(name: str) -> str:
@@ -146,9 +154,23 @@ def fill(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(filters or {})
-    text: str = environment.get_template(template).render(view)
+    environment.filters.update(arrow=arrow, p_text=p_text, signed=signed, **filters)
+    failed = [result for result in results if result.failure is not None]
+    text: str = environment.get_template(template).render(
+        view, failures=failed[:_MOST_FAILURES], n_failed=len(failed), n_fits=len(results)
+    )
     return text
+
+
+def with_minus(number: str) -> str:
+    """A number with a proper minus sign."""
+    return number.replace("-", "\N{MINUS SIGN}")
+
+
+def signed(value: float, decimals: int = 1) -> str:
+    """A value with its sign, and a proper minus sign; zero has none."""
+    text = f"{value:+.{decimals}f}"
+    return with_minus(text) if text.strip("+-0.") else text[1:]
 
 
 def p_text(p: float) -> str:

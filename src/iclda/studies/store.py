@@ -87,11 +87,8 @@ class Store:
         self._lock: Any = None
         self._connection: Any = None
         if read_only and not path.exists():
-            raise _error(
-                f"{path} does not exist: run an experiment with ",
-                Hint("out", path.parent),
-                " first.",
-            )
+            out = Hint("out", path.parent)
+            raise _error(f"{path} does not exist: run an experiment with ", out, " first.")
         try:
             if not read_only:
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -118,18 +115,15 @@ class Store:
         run(f"SELECT {key}, failure FROM rows LIMIT 1")
         settings = self.settings()
         if (found := settings.get("format", FORMAT)) != FORMAT:
+            problem = f"{self.path} has format {found}, and this version reads {FORMAT}"
             raise _error(
-                f"{self.path} has format {found}, and this version reads {FORMAT}: use the version "
-                "of iclda that wrote it, or another ",
-                _OUT,
-                ".",
+                f"{problem}: use the version of iclda that wrote it, or another ", _OUT, "."
             )
         # The experiments of the paper did not always store their kind.
         found = settings.get("kind", "paper" if settings else kind)
         if kind is not None and found != kind:
-            raise _error(
-                f"{self.path} is a store of another study ({found}): use another ", _OUT, "."
-            )
+            problem = f"{self.path} is a store of another study ({found})"
+            raise _error(f"{problem}: use another ", _OUT, ".")
 
     def settings(self) -> dict[str, Any]:
         """Settings that the rows depend on, and notes about the runs that made them."""
@@ -158,12 +152,9 @@ class Store:
                 both = value.keys() & stored[name].keys()
                 changed = sorted(key for key in both if value[key] != stored[name][key])
                 if changed:
-                    raise _error(
-                        f"{self.path.parent} holds rows of other data for {', '.join(changed)}: "
-                        "use another ",
-                        _OUT,
-                        ", or remove the folder.",
-                    )
+                    problem = f"{self.path.parent} holds rows of other data for "
+                    way_out = ": use another ", _OUT, ", or remove the folder."
+                    raise _error(problem, ", ".join(changed), *way_out)
                 values[name] = {**stored[name], **value}
             elif name in stored and stored[name] != value:
                 raise other_setting(self.path.parent, name, stored[name], value)
@@ -239,34 +230,25 @@ def _lock(path: Path) -> Any:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         file.close()
-        raise _error(
-            f"Another run is writing to {path.parent}: wait for it, or use another ", _OUT, "."
-        ) from None
+        problem = f"Another run is writing to {path.parent}: wait for it, or use another "
+        raise _error(problem, _OUT, ".") from None
     return file
 
 
 def other_setting(folder: Path, name: str, stored: Any, asked: Any) -> StoreError:
     """The error of a folder whose rows were made with another value of a parameter."""
-    return _error(
-        f"{folder} holds rows made with {name} {stored}, and this run asks for {name} {asked}: "
-        "use another ",
-        _OUT,
-        ", or ",
-        Hint(name, stored),
-        ".",
-    )
+    problem = f"{folder} holds rows made with {name} {stored}, and this run asks for {name} {asked}"
+    return _error(f"{problem}: use another ", _OUT, ", or ", Hint(name, stored), ".")
 
 
 def _explain(path: Path, error: Exception) -> str:
     code = getattr(error, "sqlite_errorcode", None)
     if code == sqlite3.SQLITE_ERROR:  # our statements are fixed: a table or column is missing
-        return Text(
-            f"{path} is no store of this version of iclda ({error}): use another ", _OUT, "."
-        )
+        problem = f"{path} is no store of this version of iclda ({error})"
+        return Text(f"{problem}: use another ", _OUT, ".")
     if code == sqlite3.SQLITE_NOTADB:
-        return Text(
-            f"{path} is no store of iclda, or it is damaged: use another ", _OUT, ", or remove it."
-        )
+        problem = f"{path} is no store of iclda, or it is damaged"
+        return Text(f"{problem}: use another ", _OUT, ", or remove it.")
     if code is not None and code & 0xFF == sqlite3.SQLITE_CORRUPT:  # the rest says where
         return f"{path} is damaged: restore it from a copy, or remove it and run again."
     if isinstance(error, FileExistsError):

@@ -49,6 +49,10 @@ _DATE = re.compile(
     r"|\d\d?:\d\d(:\d\d(\.\d+)?)?( ?[ap]\.?m\.?)?",
     re.IGNORECASE,
 )
+_DATES = (
+    "dates or times, for example {}: turn them into numbers, for example of days since the first "
+    "one, or "
+)
 _MOSTLY = 0.9  # of the texts of a column, to call it after them: some cells are odd
 _NUMBER_AS_TEXT = re.compile(
     r"[-+]?[$€£¥]? ?[-+]?(\d{1,3}([., '’\u00a0\u202f]\d{3})+([.,]\d+)?|\d+([.,]\d+)?)"
@@ -147,7 +151,8 @@ def preprocessing(features: Any, *, missing: str = "impute") -> ColumnTransforme
     """
     if missing not in MISSING:
         raise ParameterError(
-            Text(Hint("missing"), f" must be one of {', '.join(MISSING)}, got {missing!r}."),
+            Hint("missing"),
+            f" must be one of {', '.join(MISSING)}, got {missing!r}.",
             parameter="missing",
             value=missing,
         )
@@ -204,11 +209,7 @@ def pipeline(encoder: Any, estimator: Any, *, scale: bool | None = None) -> Pipe
 
 
 def kinds_of(features: Any) -> dict[str, str]:
-    """Name of the type of every column of a pandas frame.
-
-    Raises ColumnError that names the columns and the way out for dates, ids, free text, numbers
-    mixed with text, and values that are neither number nor text.
-    """
+    """Name of the type of every column; ColumnError, with the way out, for those without one."""
     _check_names(features)
     kinds: dict[str, str] = {}
     problems: dict[str, Text] = {}
@@ -256,7 +257,7 @@ def _reason_against(series: Any) -> str | None:
     present, usable = series.dropna(), (str, bool, int, float, np.generic)
     odd = next((value for value in present if not isinstance(value, usable)), None)
     if isinstance(odd, (datetime.date, datetime.time, datetime.timedelta)):
-        return _dates(odd)
+        return _DATES.format(odd)
     if odd is not None:
         return f"values that are neither numbers nor text, for example {odd!r}: "
     return _reason_against_texts([text for text in texts_of(present) if text is not None])
@@ -278,20 +279,13 @@ def _reason_against_texts(values: Sequence[str]) -> str | None:
             f"{(odd or values)[0]!r}: empty these cells if the number is unknown, or "
         )
     if _are_mostly(_DATE, unique):
-        return _dates(unique[0])
+        return _DATES.format(unique[0])
     if are_ids:
         return (
             f"{len(unique)} different texts in {len(values)} rows, for example {values[0]!r}: "
             "nothing can be learned from names, ids or free text, so "
         )
     return None
-
-
-def _dates(example: Any) -> str:
-    return (
-        f"dates or times, for example {example}: turn them into numbers, for example of days since "
-        "the first one, or "
-    )
 
 
 def _are_mostly(pattern: re.Pattern[str], texts: Sequence[str]) -> bool:
@@ -313,24 +307,17 @@ def _refuse_clashes(features: Any, kinds: Mapping[str, str]) -> None:
     """Refuse columns of which encoders may make features of one name, whatever the rows."""
     makers: dict[str, str] = {name: name for name, kind in kinds.items() if kind != CATEGORY}
     for name, kind in kinds.items():
-        for made in _possible_names(features[name], name, kind):
+        texts: list[str | None] = [None] * bool(features[name].isna().any())
+        if kind == CATEGORY:
+            known = {text for text in texts_of(features[name].unique()) if text is not None}
+            texts = [*sorted(known), pool_name(known), *texts]
+        for made in (level_name(name, text) for text in texts):
             other = makers.setdefault(made, name)
             if other != name:
                 raise ColumnError(
-                    Text(
-                        f"Columns {other!r} and {name!r} would both become a feature named "
-                        f"{made!r}: rename one of them, or ",
-                        drop_hint(other),
-                        ".",
-                    ),
+                    f"Columns {other!r} and {name!r} would both become a feature named {made!r}: "
+                    "rename one of them, or ",
+                    drop_hint(other),
+                    ".",
                     column=other,
                 )
-
-
-def _possible_names(series: Any, name: str, kind: str) -> list[str]:
-    """Names of features that a column can become, in whichever rows are fitted."""
-    texts: list[str | None] = []
-    if kind == CATEGORY:
-        known = {text for text in texts_of(series.unique()) if text is not None}
-        texts = [*sorted(known), pool_name(known)]
-    return [level_name(name, text) for text in texts + [None] * bool(series.isna().any())]

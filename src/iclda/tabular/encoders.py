@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
 from .._core.types import AnyArray, Array
 from .._estimators.labels import is_missing
-from .._messages import ColumnError, Hint, Text
+from .._messages import ColumnError, Hint
 from .._packages import require
 
 NUMBER, BOOLEAN, CATEGORY = "number", "boolean", "category"
@@ -183,14 +183,12 @@ def is_boolean(series: Any) -> bool:
 def refuse_gaps(is_gap: AnyArray, name: str) -> None:
     if is_gap.any():
         raise ColumnError(
-            Text(
-                f"Column {name!r} is empty in {is_gap.sum()} of {len(is_gap)} rows, and empty "
-                "cells are to be refused: fill them in, ",
-                Hint("drop", text="drop the rows or the column", kind="rows or column"),
-                ", or pass ",
-                Hint("missing", "impute"),
-                ".",
-            ),
+            f"Column {name!r} is empty in {is_gap.sum()} of {len(is_gap)} rows, and empty cells "
+            "are to be refused: fill them in, ",
+            Hint("drop", text="drop the rows or the column", kind="rows or column"),
+            ", or pass ",
+            Hint("missing", "impute"),
+            ".",
             column=name,
         )
 
@@ -207,14 +205,12 @@ def _refuse_extremes(numbers: Array, name: str) -> None:
         return
     power = f"{largest:.0e}".split("e")[1]
     raise ColumnError(
-        Text(
-            f"Column {name!r} holds numbers up to {largest:.3g} in size, with a standard deviation "
-            f"of {deviation:.3g}, and nothing above {_LARGEST:g} or that varies by less than "
-            f"{_SMALLEST:g} can be computed with: rescale the column, for example divide it by "
-            f"1e{power}, or ",
-            drop_hint(name),
-            ".",
-        ),
+        f"Column {name!r} holds numbers up to {largest:.3g} in size, with a standard deviation of "
+        f"{deviation:.3g}, and nothing above {_LARGEST:g} or that varies by less than "
+        f"{_SMALLEST:g} can be computed with: rescale the column, for example divide it by "
+        f"1e{power}, or ",
+        drop_hint(name),
+        ".",
         column=name,
     )
 

@@ -86,7 +86,7 @@ def fit_table(
         "seconds": round(time.perf_counter() - start, 3),
         "empty_cells": _gaps(table.features),
         "notes": list(table.notes),
-        "warnings": [*_single_labels(Counter(labels)), *dict.fromkeys(map(_words_of, caught))],
+        "warnings": _warnings_of([record.message for record in caught], Counter(labels)),
     }
     return model, about
 
@@ -95,23 +95,18 @@ def _gaps(features: Any) -> dict[str, int]:
     return {name: int(n) for name, n in features.isna().sum().items() if n}
 
 
-def _single_labels(counts: Counter[str]) -> list[str]:
-    """Warn of classes with one label among others with more; of all, the classifiers warn."""
-    single = sorted(name for name, count in counts.items() if count == 1)
-    if not single or len(single) == len(counts):
-        return []
-    names = ", ".join(map(repr, single))
-    return [
-        f"{f'Class {names} has' if len(single) == 1 else f'The classes {names} have'} one "
-        "labeled row only, which may not be typical: label more rows if you can."
+def _warnings_of(caught: Sequence[Any], counts: Counter[str]) -> list[str]:
+    """Warnings of a fit, each once; first, one of classes with a single label among others."""
+    texts = [
+        _SUPERVISED if isinstance(w, NoUnlabeledRowsWarning) else message_of(w) for w in caught
     ]
-
-
-def _words_of(caught: warnings.WarningMessage) -> str:
-    warning = caught.message
-    if isinstance(warning, NoUnlabeledRowsWarning):
-        return _SUPERVISED
-    return message_of(warning) if isinstance(warning, Warning) else warning
+    single = sorted(name for name, count in counts.items() if count == 1)
+    if single and len(single) < len(counts):  # the classifiers warn if all classes have one
+        names = ", ".join(map(repr, single))
+        have = f"Class {names} has" if len(single) == 1 else f"The classes {names} have"
+        advice = "which may not be typical: label more rows if you can."
+        texts.insert(0, f"{have} one labeled row only, {advice}")
+    return list(dict.fromkeys(texts))
 
 
 @dataclass
@@ -169,14 +164,13 @@ def predict_file(
 
 def _predict(model: Any, names: Sequence[str], frame: Any, counts: PredictionCounts) -> Any:
     """Probabilities of the classes of some rows, which are counted."""
-    before, classifier = None, model
-    if isinstance(model, Pipeline):
-        before, classifier = (model[:-1] if len(model) > 1 else None), model[-1]
-    encoded = frame if before is None else before.transform(frame)
+    is_pipeline = isinstance(model, Pipeline) and len(model) > 1
+    encoded = model[:-1].transform(frame) if is_pipeline else frame
+    classifier = model[-1] if isinstance(model, Pipeline) else model
     probabilities = classifier.predict_proba(encoded)
     counts.n_rows += len(frame)
     counts.filled.update(_gaps(frame))
-    for _, encoder, columns in [] if before is None else getattr(before[0], "transformers_", ()):
+    for _, encoder, columns in getattr(model[0], "transformers_", ()) if is_pipeline else ():
         if hasattr(encoder, "count_unknown"):
             counts.unknown.update(encoder.count_unknown(frame[list(columns)]))
     counts.far.update(_far_cells(classifier, encoded))
@@ -244,10 +238,18 @@ def _refuse_other_types(frame: Any, kinds: Mapping[str, str], file: TableReader)
 def fit_summary(details: Mapping[str, Any]) -> list[str]:
     """Rows, classes, method and diagnosis of a model, one paragraph a line."""
     about = _about(details)
+    names = [str(name) for name in details["classes"]]
+    width = max(len("class"), *map(len, names))
+    shares = details["priors"] or [float("nan")] * len(names)
+    labeled = {name: f"{n:,}" for name, n in about.get("labeled", {}).items()}
     return [
         *_rows_lines(details, about),
         "",
-        *_class_lines(details, about.get("labeled", {})),
+        f"  {'class'.ljust(width)}  labeled rows  share in the model",
+        *(
+            f"  {name.ljust(width)}  {labeled.get(name, '-'):>12}  {share:>18.1%}"
+            for name, share in zip(names, shares, strict=True)
+        ),
         "",
         *_method_lines(details, about),
         *(f"Note: {text}" for text in about.get("notes", ())),
@@ -287,7 +289,7 @@ def prediction_summary(counts: PredictionCounts, out: Any) -> list[str]:
             names = f"the column {counts.ignored[0]!r}"
         lines.append(f"Ignored {names} that the model does not use.")
     if counts.filled:
-        lines.append(_filled_line(counts.filled))
+        lines.append(f"Empty cells were filled in: {_ranked(counts.filled)}.")
     if counts.unknown:
         lines.append(
             "Cells with a category that the fit did not see, or too rarely to learn from: "
@@ -329,6 +331,7 @@ def _rows_lines(details: Mapping[str, Any], about: Mapping[str, Any]) -> list[st
     if not about:
         return [f"{title}, {details['n_features']} features."]
     n_labeled, n_unlabeled = sum(about["labeled"].values()), about["n_unlabeled"]
+    filled = about["empty_cells"]
     rows = f"{n_labeled:,} labeled and {n_unlabeled:,} unlabeled rows"
     if name == "SupervisedLDA":
         rows = f"{n_labeled:,} labeled rows; {n_unlabeled:,} unlabeled rows were not used"
@@ -340,23 +343,8 @@ def _rows_lines(details: Mapping[str, Any], about: Mapping[str, Any]) -> list[st
     return [
         f"{title} for {about['target']!r}, fitted to {rows}.",
         f"It reads {plural(kinds.total(), 'column')}{held}.",
-        *([_filled_line(about["empty_cells"])] if about["empty_cells"] else []),
+        *([f"Empty cells were filled in: {_ranked(filled)}."] if filled else []),
     ]
-
-
-def _filled_line(counts: Mapping[str, int]) -> str:
-    return f"Empty cells were filled in: {_ranked(counts)}."
-
-
-def _class_lines(details: Mapping[str, Any], labeled: Mapping[str, int]) -> list[str]:
-    names = [str(name) for name in details["classes"]]
-    width = max(len("class"), *map(len, names))
-    shares = details["priors"] or [float("nan")] * len(names)
-    lines = [f"  {'class'.ljust(width)}  labeled rows  share in the model"]
-    for name, share in zip(names, shares, strict=True):
-        count = f"{labeled[name]:,}" if name in labeled else "-"
-        lines.append(f"  {name.ljust(width)}  {count:>12}  {share:>18.1%}")
-    return lines
 
 
 def _method_lines(details: Mapping[str, Any], about: Mapping[str, Any]) -> list[str]:

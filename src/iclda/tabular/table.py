@@ -128,9 +128,8 @@ def read_table(
     labels = _labels_of(rows[target], file.path, target, unlabeled)
     features = to_pandas_frame(rows.drop_columns([target, *dict.fromkeys(drop)]))
     refuse_infinity(features, file)
-    notes = _notes_on_marks(labels, target)
-    features, more_notes = _without_row_numbers(features, file)
-    notes += more_notes
+    features, notes = _without_row_numbers(features, file)
+    notes = _notes_on_marks(labels, target) + notes
     sources = [_source(path, features)]
     if unlabeled_file is not None:
         more = _read_unlabeled(Path(unlabeled_file), features, file.path)
@@ -152,12 +151,10 @@ def _read_unlabeled(path: Path, features: Any, first: Path) -> Any:
     lacking = [name for name in features.columns if name not in file.columns]
     if lacking:
         raise ColumnError(
-            Text(
-                f"{path} lacks {quoted_list(lacking, _MOST_NAMES)} of {first}: the unlabeled rows "
-                "need the same columns, in any order. Leave a column out of both by ",
-                Hint("drop"),
-                ".",
-            ),
+            f"{path} lacks {quoted_list(lacking, _MOST_NAMES)} of {first}: the unlabeled rows need "
+            "the same columns, in any order. Leave a column out of both by ",
+            Hint("drop"),
+            ".",
             column=lacking[0],
         )
     frame = to_pandas_frame(file.read(as_text=[]).select(list(features.columns)))
@@ -229,20 +226,16 @@ def _stack(first: Any, second: Any, paths: Sequence[Path]) -> Any:
         held = [_HELD.get(part.dtype.kind, "numbers") for part in known]
         if len(set(held)) > 1:
             raise ColumnError(
-                Text(
-                    f"Column {name!r} holds {held[0]} in {paths[0]} and {held[1]} in {paths[1]}, "
-                    f"for example {second[name].dropna().iloc[0]!r}. Mend it, or leave it out by ",
-                    Hint("drop", [name]),
-                    ".",
-                ),
+                f"Column {name!r} holds {held[0]} in {paths[0]} and {held[1]} in {paths[1]}, for "
+                f"example {second[name].dropna().iloc[0]!r}. Mend it, or leave it out by ",
+                Hint("drop", [name]),
+                ".",
                 column=name,
             )
         if len(known) < 2:
             dtype = _WITH_GAPS.get(known[0].dtype.kind, known[0].dtype) if known else object
-            parts = [
-                part if part.notna().any() else pandas.Series([None] * len(part), dtype=dtype)
-                for part in parts
-            ]
+            gaps = [pandas.Series([None] * len(part), dtype=dtype) for part in parts]
+            parts = [p if p.notna().any() else gap for p, gap in zip(parts, gaps, strict=True)]
         columns[name] = pandas.concat(parts, ignore_index=True)
     return pandas.DataFrame(columns)
 
@@ -254,7 +247,8 @@ def _without_row_numbers(features: Any, file: TableReader) -> tuple[Any, list[st
     for name, series in features.items():
         if series.dtype.kind not in "iuf":
             continue
-        numbers_rows = _numbers_rows(series)
+        numbers = series.to_numpy() if series.dtype.kind in "iu" else np.empty(0)
+        numbers_rows = len(numbers) > 2 and (np.diff(numbers.astype(np.int64)) == 1).all()
         if numbers_rows and _NAMELESS.fullmatch(name):
             notes.append(f"Column {name!r} has no name and numbers the rows: it was left out.")
             nameless.append(name)
@@ -281,12 +275,6 @@ def _without_row_numbers(features: Any, file: TableReader) -> tuple[Any, list[st
             if applies
         ]
     return features.drop(columns=nameless), notes
-
-
-def _numbers_rows(series: Any) -> bool:
-    if series.dtype.kind not in "iu" or len(series) < 3:
-        return False
-    return bool((np.diff(series.to_numpy().astype(np.int64)) == 1).all())
 
 
 def _is_too_long(series: Any) -> bool:

@@ -11,6 +11,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -123,13 +124,11 @@ class CsvReader(TableReader):
         if len(start) < _BLOCK_BYTES and not any(rows):
             raise ValueError(f"{path} holds no rows below the names of its columns.")
         self.n_header_rows = n_blank + 1
-        padded = {
+        self.zero_padded = tuple(
             name
-            for cells in rows
-            for name, cell in zip(named, cells, strict=False)
-            if _ZERO_PADDED.fullmatch(cell.strip())
-        }
-        self.zero_padded = tuple(name for name in named if name in padded)
+            for name, cells in zip(named, zip_longest(*rows, fillvalue=""), strict=False)
+            if any(_ZERO_PADDED.fullmatch(cell.strip()) for cell in cells)
+        )
         self.decimal = _decimal_sign(rows, self.delimiter)
         self.n_rows_read = 0
 

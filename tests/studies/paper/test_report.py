@@ -9,10 +9,10 @@ from result_rows import curve_rows, fail, table_row, table_rows, toy_panels
 
 pytest.importorskip("jinja2", reason="reports need iclda[experiments]")
 
+from iclda.studies.page import signed
 from iclda.studies.paper.curves import summarize_curves
 from iclda.studies.paper.plan import StoredSettings
 from iclda.studies.paper.report import draw_everything, file_name, render_report, write_figures
-from iclda.studies.paper.story import signed
 from iclda.studies.paper.tables import summarize_tables
 from iclda.studies.paper.toy import toy_panels as fitted_panels
 from iclda.studies.store import STORE, Store

@@ -3,8 +3,8 @@
 from result_rows import replace_values, table_rows
 
 from iclda._messages import and_list
-from iclda.studies.page import duration, p_text
-from iclda.studies.paper.story import headline, of_all, signed
+from iclda.studies.page import duration, p_text, signed
+from iclda.studies.paper.story import headline, of_all
 from iclda.studies.paper.tables import summarize_tables
 
 

@@ -51,6 +51,14 @@ def test_a_repeat_weighs_its_folds_by_their_test_rows():
     assert repeat_values_by_method(rows, "nll") == {("A", "LDA"): [pytest.approx(1.5)]}
 
 
+def test_a_repeat_counts_only_if_every_fold_has_a_finite_value():
+    rows = [table_row("A", k, fold, "LDA", 0.2, 1.0) for k in range(4) for fold in range(9)]
+    rows.append(table_row("A", 0, 9, "LDA", 0.2, 1.0))
+    rows.append(table_row("A", 1, 9, "LDA", float("nan"), 1.0))
+    rows.append(table_row("A", 2, 9, "LDA", 0.2, 1.0, failure="x"))
+    assert repeat_values_by_method(rows, "error") == {("A", "LDA"): [pytest.approx(0.2)]}
+
+
 def test_a_cell_is_mean_and_deviation_over_repeats_beside_the_published_one():
     rows = table_rows(repeats=5)
     values = repeat_values_by_method(rows, "error")["WDBC", "ICLDA"]

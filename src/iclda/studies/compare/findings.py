@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from ..._messages import Words
-from ..._paths import atomic_write
 from ...methods import find_method
 from ...tabular import Source
 from ..measures import LOSS
-from ..page import attributes_csv
+from ..page import attributes_csv, write_texts
 from ..store import FORMAT, STORE, FitResult, Store, StoreError
 from .plan import COMPARISON, EXPERIMENTS, LABELED, UNLABELED, Contestant, on_curves
 from .preflight import Remark
@@ -211,17 +210,9 @@ def write_files(out: Path, findings: Findings) -> dict[str, Path]:
     """Write comparison.csv, curves.csv and report.html; the paths written."""
     from .report import render
 
-    contents = {
-        "comparison": scores_csv(findings.summary),
-        "curves": curves_csv(findings.points),
-        "report": render(findings),
-    }
-    paths = {}
-    for name, text in contents.items():
-        paths[name] = out / FILES[name]
-        with atomic_write(paths[name]) as unfinished:
-            unfinished.write_text(text, encoding="utf-8")
-    return paths
+    texts = scores_csv(findings.summary), curves_csv(findings.points), render(findings)
+    paths = write_texts(out, dict(zip(FILES.values(), texts, strict=True)))
+    return dict(zip(FILES, paths, strict=True))
 
 
 def scores_csv(summary: ComparisonSummary) -> str:

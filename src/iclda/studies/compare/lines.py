@@ -13,7 +13,7 @@ from ..page import NOTHING
 from .findings import ComparisonSettings, Findings, failures
 from .plan import COMPARISON, MOST_ON_CURVES, SUPERVISED
 from .preflight import FINE, NOTE, WARNING, Remark
-from .summary import ComparisonSummary, Score
+from .summary import ComparisonSummary
 
 MARKS = {FINE: "+", NOTE: "-", WARNING: "!"}
 _LARGE = 1e5
@@ -110,8 +110,12 @@ def _table(summary: ComparisonSummary, measures: Sequence[str], style: Style) ->
     headings = [COMPARED[name].short or COMPARED[name].heading for name in measures]
     rows = [["", *headings, "worse in"]]
     for name in ranked(summary):
-        scores = [summary.score(name, measure) for measure in measures]
-        rows.append([name, *map(_score_text, scores), worse_text(summary, name)])
+        means = {measure: summary.mean(name, measure) for measure in measures}
+        texts = {m: NOTHING if v is None else number_text(v, m) for m, v in means.items()}
+        score = summary.score(name, ERROR)
+        if ERROR in texts and score is not None and score.se is not None:
+            texts[ERROR] += f" ± {number_text(score.se, ERROR)}"
+        rows.append([name, *texts.values(), worse_text(summary, name)])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
     for name, *rest in rows:
@@ -126,16 +130,6 @@ def ranked(summary: ComparisonSummary) -> list[str]:
     """Contestants: the supervised ones, then the others; each by error, then by Brier score."""
     names = dict.fromkeys(score.method for score in summary.scores)
     return sorted(names, key=lambda name: (not name.startswith(SUPERVISED), summary.rank(name)))
-
-
-def _score_text(score: Score | None) -> str:
-    """A mean; that of the error with its standard error."""
-    if score is None or score.mean is None:
-        return NOTHING
-    text = number_text(score.mean, score.measure)
-    if score.measure == ERROR and score.se is not None:
-        text += f" ± {number_text(score.se, score.measure)}"
-    return text
 
 
 def number_text(value: float, measure: str) -> str:

@@ -105,18 +105,15 @@ def line_up(
     """
     is_marked = len(shrinkages) > 1
     ordered = sorted(methods, key=lambda method: method.uses_unlabeled)
+    marks = {
+        s: "" if s is None else " (shrunk)" if s == "auto" else f" ({s:g})" for s in shrinkages
+    }
     return tuple(
-        Contestant(_name(method, shrinkage, is_marked), method, shrinkage)
+        Contestant(f"{method.name}{marks[shrinkage] if is_marked else ''}", method, shrinkage)
         for method in ordered
         for shrinkage in shrinkages
         if not (is_marked and shrinkage is None and size.is_degenerate and method.rests_on_labels)
     )
-
-
-def _name(method: Method, shrinkage: Shrinkage, is_marked: bool) -> str:
-    if shrinkage is None or not is_marked:
-        return method.name
-    return f"{method.name} (shrunk)" if shrinkage == "auto" else f"{method.name} ({shrinkage:g})"
 
 
 def on_curves(best: Mapping[str, str], contestants: Sequence[Contestant]) -> list[str]:
@@ -212,15 +209,14 @@ class Splits:
 
     def take(self, cell: Cell) -> Take:
         """The rows of a cell."""
-        if cell.experiment == COMPARISON:
-            part = self.part(cell.repeat * self.n_folds + cell.part)
-            rows, is_labeled = part.take(self.n_labeled, None)
-        else:
-            is_varied = cell.experiment == UNLABELED
-            part = self.part(cell.repeat)
-            rows, is_labeled = part.take(
-                *((self.n_labeled, cell.part) if is_varied else (cell.part, MOST_ON_CURVES))
-            )
+        is_compared = cell.experiment == COMPARISON
+        part = self.part(cell.repeat * self.n_folds + cell.part if is_compared else cell.repeat)
+        sizes = {
+            COMPARISON: (self.n_labeled, None),
+            UNLABELED: (self.n_labeled, cell.part),
+            LABELED: (cell.part, MOST_ON_CURVES),
+        }
+        rows, is_labeled = part.take(*sizes[cell.experiment])
         hidden = rows[~is_labeled & self.labels.is_labeled[rows]]
         return Take(rows, is_labeled, part.test, hidden)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,8 +14,8 @@ from ..._statistics import ReliabilityCurve
 from ...methods import FAINT
 from ...plots import ComparisonDisplay, LearningCurveDisplay, ReliabilityDisplay
 from ..drawing import new_figure, styled, to_inline_svg
-from ..measures import COMPARED, EDGES, ERROR, LOSS, arrow
-from ..page import NOTHING, Finding, duration, fill, p_text
+from ..measures import COMPARED, EDGES, ERROR, LOSS
+from ..page import NOTHING, Finding, duration, fill, with_minus
 from .cell_fits import pooled_bins
 from .findings import SHOWN_SETTINGS, Findings, failures, last_line
 from .lines import fit_command, known_measures, number_text, protocol, ranked, worse_text
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _CURVE_TITLES = {UNLABELED: "More unlabeled rows", LABELED: "More labeled rows"}
-_MOST_REMARKS, _MOST_FAILURES = 12, 20
+_MOST_REMARKS = 12
 _WIDE = 10  # times the typical difference in loss: a larger one is drawn on a logarithmic axis,
 _DRAWABLE = 1000  # and one that exceeds the median so many times is left out
 
@@ -35,7 +35,6 @@ _DRAWABLE = 1000  # and one that exceeds the median so many times is left out
 def render(findings: Findings) -> str:
     """The page as text. Every name in it is escaped."""
     settings, verdict = findings.settings, findings.verdict
-    measures = known_measures(findings.summary)
     methods = [contestant.method for contestant in settings.contestants]
     view = {
         "headline": _headline(findings),
@@ -49,16 +48,20 @@ def render(findings: Findings) -> str:
             ]
         ),
         "notes": [],
-        "findings": _cards(findings),
+        "findings": list(_cards(findings)),
         "source": ", ".join(source.path for source in settings.sources),
         "target": settings.target,
         "fit_command": fit_command(findings),
         "remarks": settings.remarks,
         "protocol": protocol(settings, findings.words),
         "rule": RULE,
-        "table": _table(findings, measures),
+        "chosen": verdict.method,
+        "names": ranked(findings.summary),
+        "titles": {each.name: each.method.title for each in settings.contestants},
+        "scores": findings.summary,
+        "failed": failures(findings.compared),
         "methods": list(dict.fromkeys((method.name, method.sentence) for method in methods)),
-        "measures": [(COMPARED[name].heading, COMPARED[name].explanation) for name in measures],
+        "measures": {name: COMPARED[name] for name in known_measures(findings.summary)},
         "differences": _difference_figures(findings),
         "curves": _curves(findings),
         "n_curve_splits": settings.curve_splits,
@@ -66,11 +69,9 @@ def render(findings: Findings) -> str:
         "reliability": _reliability_figure(findings),
         "said": _fit_remarks(findings),
         "run": _run(findings),
-        "failures": _failures(findings),
-        "n_failed": findings.n_failed,
-        "n_fits": len(findings.results),
     }
-    return fill("comparison.html.j2", view, __package__)
+    filters: dict[str, Any] = {"last_line": last_line, "number": _number, "worse_text": worse_text}
+    return fill("comparison.html.j2", view, __package__, findings.results, **filters)
 
 
 def _headline(findings: Findings) -> str:
@@ -95,57 +96,48 @@ def _rival(findings: Findings) -> str | None:
     return min(known, key=summary.rank, default=None)
 
 
-def _cards(findings: Findings) -> list[Finding]:
+def _cards(findings: Findings) -> Iterator[Finding]:
     """Numbers to remember: error, repeats that were worse, confidence, loss."""
     name, summary = _rival(findings), findings.summary
     if name is None or summary.baseline is None:
-        return []
-    supervised, cards = supervised_name(summary), []
+        return
+    supervised = supervised_name(summary)
     error, difference = summary.mean(name, ERROR), summary.difference(name, ERROR)
     error_supervised = summary.mean(summary.baseline, ERROR)
     if error is not None and error_supervised is not None and difference is not None:
         clear = {"better": "clearly lower", "worse": "clearly higher"}
-        cards.append(
-            Finding(
-                f"{percent(error_supervised)} \N{RIGHTWARDS ARROW} {percent(error)}",
-                f"of new rows wrong: supervised LDA, and {name}",
-                f"The difference is {points(difference.difference)} ({share(difference.low)} to "
-                f"{share(difference.high)} with 95 % confidence): "
-                f"{clear.get(difference.verdict, 'no clear difference')}.",
-            )
+        yield Finding(
+            f"{percent(error_supervised)} \N{RIGHTWARDS ARROW} {percent(error)}",
+            f"of new rows wrong: supervised LDA, and {name}",
+            f"The difference is {points(difference.difference)} ({share(difference.low)} to "
+            f"{share(difference.high)} with 95 % confidence): "
+            f"{clear.get(difference.verdict, 'no clear difference')}.",
         )
     score = summary.score(name, ERROR)
     if score is not None and score.n_worse is not None:
-        cards.append(
-            Finding(
-                f"{score.n_worse} of {score.repeats}",
-                f"repeats in which {name} was worse",
-                "A repeat deals the labeled rows into folds anew. Worse: a higher error than "
-                f"{supervised} over all folds.",
-            )
+        yield Finding(
+            f"{score.n_worse} of {score.repeats}",
+            f"repeats in which {name} was worse",
+            "A repeat deals the labeled rows into folds anew. Worse: a higher error than "
+            f"{supervised} over all folds.",
         )
     ours, theirs = (_confidence(findings, each) for each in (name, summary.baseline))
     if ours is not None:
         sure, right = map(percent, theirs or (0.0, 0.0))
-        cards.append(
-            Finding(
-                f"{percent(ours[0])} / {percent(ours[1])}",
-                f"how sure {name} is, and how often right",
-                f"S{supervised[1:]} is {sure} sure on average, and right in {right}.",
-            )
+        yield Finding(
+            f"{percent(ours[0])} / {percent(ours[1])}",
+            f"how sure {name} is, and how often right",
+            f"S{supervised[1:]} is {sure} sure on average, and right in {right}.",
         )
     loss, loss_supervised = (summary.score(each, LOSS) for each in (name, summary.baseline))
     if loss and loss_supervised and loss.n_worse is not None:
-        cards.append(
-            Finding(
-                f"{loss.repeats - loss.n_worse} of {loss.repeats}",
-                f"repeats in which {name} describes new rows better",
-                f"Loss {_number(LOSS, loss.mean)} where supervised LDA has "
-                f"{_number(LOSS, loss_supervised.mean)}: lower means that new rows of each class "
-                "lie where the fitted class says they do.",
-            )
+        yield Finding(
+            f"{loss.repeats - loss.n_worse} of {loss.repeats}",
+            f"repeats in which {name} describes new rows better",
+            f"Loss {_number(loss.mean, LOSS)} where supervised LDA has "
+            f"{_number(loss_supervised.mean, LOSS)}: lower means that new rows of each class "
+            "lie where the fitted class says they do.",
         )
-    return cards
 
 
 def _bins(findings: Findings, name: str) -> Array:
@@ -158,45 +150,8 @@ def _confidence(findings: Findings, name: str) -> tuple[float, float] | None:
     return (float(sure / n_rows), float(right / n_rows)) if n_rows else None
 
 
-def _table(findings: Findings, measures: Sequence[str]) -> dict[str, Any]:
-    """One row a contestant, one column a measure."""
-    summary, failed = findings.summary, failures(findings.compared)
-    titles = {each.name: each.method.title for each in findings.settings.contestants}
-    return {
-        "headings": [COMPARED[name].heading for name in measures],
-        "rows": [
-            {
-                "name": name,
-                "title": titles[name],
-                "is_chosen": name == findings.verdict.method,
-                "cells": [_cell(findings, name, measure) for measure in measures],
-                "worse": worse_text(summary, name),
-                "failed": failed.get(name, (0, ""))[0],
-            }
-            for name in ranked(summary)
-        ],
-    }
-
-
-def _cell(findings: Findings, name: str, measure: str) -> dict[str, str]:
-    score = findings.summary.score(name, measure)
-    found = findings.summary.difference(name, measure)
-    verdict = found.verdict if found else ""
-    return {
-        "mean": _number(measure, score.mean if score else None),
-        "spread": _number(measure, score.se if score else None, ""),
-        "verdict": verdict,
-        "arrow": arrow(verdict, COMPARED[measure]),
-        "p": p_text(found.p_holm) if found else "",
-    }
-
-
-def _number(measure: str, value: float | None, missing: str = NOTHING) -> str:
-    return missing if value is None else _with_minus(number_text(value, measure))
-
-
-def _with_minus(number: str) -> str:
-    return number.replace("-", "\N{MINUS SIGN}")
+def _number(value: float | None, measure: str) -> str:
+    return NOTHING if value is None else with_minus(number_text(value, measure))
 
 
 def _fit_remarks(findings: Findings) -> list[str]:
@@ -208,19 +163,6 @@ def _fit_remarks(findings: Findings) -> list[str]:
     return [
         f"{method}, {count:,} of {fits[method]:,} fits: {text}"
         for (method, text), count in warned.most_common(_MOST_REMARKS)
-    ]
-
-
-def _failures(findings: Findings) -> list[dict[str, str]]:
-    """The first fits that failed, with their tracebacks."""
-    failed = [result for result in findings.results if result.failure is not None]
-    return [
-        {
-            "place": f"{r.experiment}, repeat {r.repeat}, part {r.part}, {r.method}: "
-            f"{last_line(r.failure or '')}",
-            "traceback": r.failure or "",
-        }
-        for r in failed[:_MOST_FAILURES]
     ]
 
 
@@ -302,7 +244,7 @@ def _curve_note(findings: Findings, curve: str) -> str:
             f"{first.n_unlabeled:,} on the left, {last.n_unlabeled:,} on the right."
         )
     missing = [
-        f"{point.method} at {point.size:,} rows ({_with_minus(f'{point.mean:,.3g}')})"
+        f"{point.method} at {point.size:,} rows ({with_minus(f'{point.mean:,.3g}')})"
         for point in undrawn(findings.points, curve)
     ]
     if missing:
@@ -395,7 +337,7 @@ def _set_loss_axis(ax: Any, display: LearningCurveDisplay) -> None:
     ends = np.clip([*(means - errors), *(means + errors), 0.0], -reach, reach)
     if reach > _WIDE * typical:
         ax.set_yscale("symlog", linthresh=10 ** np.floor(np.log10(typical)))
-        ax.yaxis.set_major_formatter(lambda value, _: _with_minus(f"{value:,g}"))
+        ax.yaxis.set_major_formatter(lambda value, _: with_minus(f"{value:,g}"))
         ax.axhline(0, color=FAINT, linewidth=0.6)
     scale = ax.transScale
     low, high = (scale.transform((1, end))[1] for end in (ends.min(), ends.max()))

@@ -299,14 +299,5 @@ class ComparisonRun:
         def advance_titled(name: str, done: int, total: int, failed: int) -> None:
             advance(_TITLES.get(name, name), done, total, failed)
 
-        sets = {plan.name: data}
-        run_missing(
-            self.store,
-            experiment,
-            cells,
-            names,
-            advance_titled,
-            sets=sets,
-            run=fit_cell,
-            jobs=plan.jobs,
-        )
+        where = self.store, experiment, cells, names, advance_titled
+        run_missing(*where, sets={plan.name: data}, run=fit_cell, jobs=plan.jobs)

@@ -145,7 +145,7 @@ def _grid(results: Sequence[FitResult], shape: tuple[int, int]) -> Grid:
     grid = {name: np.full(shape, np.nan) for name in stored}
     places = [result.repeat for result in results], [result.part for result in results]
     for name, values in grid.items():
-        values[places] = _numbers([result.number(name) for result in results])
+        values[places] = _values(results, name)
     n_test = np.full(shape, np.nan)
     n_test[places] = [result.n_test for result in results]
     return {**grid, "n_test": n_test}
@@ -166,9 +166,9 @@ def _repeat_values(results: Sequence[FitResult], grid: Grid, measure: str) -> Ar
     )
 
 
-def _numbers(values: Sequence[float | None]) -> Array:
-    """Values as an array, NaN for None."""
-    return np.array(values, dtype=float)
+def _values(results: Sequence[FitResult], measure: str) -> Array:
+    """Values of a measure, NaN for None."""
+    return np.array([result.number(measure) for result in results], dtype=float)
 
 
 def _finite(values: Array) -> Array:
@@ -293,10 +293,10 @@ def _points(
     points = []
     for measure in CURVE_MEASURES:
         if measure == LOSS_DIFFERENCE:
-            reference = _numbers([losses.get(result.cell) for result in ours])
-            known = _finite(_numbers([result.number(LOSS) for result in ours]) - reference)
+            reference = np.array([losses.get(result.cell) for result in ours], dtype=float)
+            known = _finite(_values(ours, LOSS) - reference)
         else:
-            known = _finite(_numbers([result.number(measure) for result in ours]))
+            known = _finite(_values(ours, measure))
         if known.size:
             se = corrected_standard_error(known)
             points.append(

@@ -8,6 +8,7 @@ from math import inf
 
 from ..._messages import Hint, Text, and_list
 from ..measures import BRIER, ERROR, LOSS
+from ..page import with_minus
 from .summary import ComparisonSummary, Difference
 
 RULE = (
@@ -38,16 +39,13 @@ def decide(summary: ComparisonSummary, n_tested: int, n_kept: int | None = None)
     baseline = summary.baseline
     rivals = list(dict.fromkeys(d.method for d in summary.differences if d.measure == ERROR))
     if baseline is None or summary.mean(baseline, ERROR) is None:
-        return Verdict(
-            UNKNOWN,
-            None,
-            Text(
-                "No answer: supervised LDA, which the others are measured by, could not be fitted; "
-                "label more rows, or pass ",
-                Hint("shrinkage", "auto"),
-                ".",
-            ),
+        sentence: str = Text(
+            "No answer: supervised LDA, which the others are measured by, could not be fitted; "
+            "label more rows, or pass ",
+            Hint("shrinkage", "auto"),
+            ".",
         )
+        return Verdict(UNKNOWN, None, sentence)
     if not rivals:
         return Verdict(UNKNOWN, baseline, "No answer: no method but supervised LDA has numbers.")
     tested = "labeled rows" if n_kept is None else "rows"  # the labels kept are others
@@ -84,13 +82,13 @@ def _mean(summary: ComparisonSummary, name: str | None, measure: str) -> float:
     return inf if mean is None else mean
 
 
-def _errors(summary: ComparisonSummary, name: str) -> tuple[float, float]:
-    """Errors of a contestant and of the baseline."""
-    return _mean(summary, name, ERROR), _mean(summary, summary.baseline, ERROR)
+def _means(summary: ComparisonSummary, name: str, measure: str = ERROR) -> tuple[float, float]:
+    """Means of a contestant and of the baseline."""
+    return _mean(summary, name, measure), _mean(summary, summary.baseline, measure)
 
 
 def _helps(summary: ComparisonSummary, name: str) -> str:
-    ours, theirs = map(percent, _errors(summary, name))
+    ours, theirs = map(percent, _means(summary, name))
     found = _error_difference(summary, name)
     fewer = f"{points(-found.difference)} fewer"
     if found.high <= 0:
@@ -106,8 +104,8 @@ def _helps(summary: ComparisonSummary, name: str) -> str:
 
 
 def _sharpens(summary: ComparisonSummary, name: str) -> str:
-    ours, theirs = (_mean(summary, each, BRIER) for each in (name, summary.baseline))
-    errors = " and ".join(map(percent, _errors(summary, name)))
+    ours, theirs = _means(summary, name, BRIER)
+    errors = " and ".join(map(percent, _means(summary, name)))
     return (
         f"Use {name} if you use the probabilities: its Brier score is {ours:.3f}, that of "
         f"{supervised_name(summary)} {theirs:.3f}; in the number of rows that get a wrong class "
@@ -116,7 +114,7 @@ def _sharpens(summary: ComparisonSummary, name: str) -> str:
 
 
 def _hurts(summary: ComparisonSummary, best: str) -> str:
-    ours, theirs = map(percent, _errors(summary, best))
+    ours, theirs = map(percent, _means(summary, best))
     return (
         f"Stay with {supervised_name(summary)}, which gets {theirs} of new rows wrong: every "
         f"method that uses the unlabeled rows is clearly worse here, the best of them, {best}, "
@@ -126,7 +124,7 @@ def _hurts(summary: ComparisonSummary, best: str) -> str:
 
 def _unclear(summary: ComparisonSummary, best: str, n_tested: int, tested: str) -> str:
     found, supervised = _error_difference(summary, best), supervised_name(summary)
-    ours, theirs = _errors(summary, best)
+    ours, theirs = _means(summary, best)
     if ours >= theirs:
         return (
             f"Stay with {supervised}: it gets {percent(theirs)} of new rows wrong, and no method "
@@ -189,4 +187,4 @@ def points(value: float) -> str:
 
 def share(value: float) -> str:
     """A share in percent, without the sign for it."""
-    return f"{100 * value:.1f}".replace("-", "\N{MINUS SIGN}")
+    return with_minus(f"{100 * value:.1f}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
-from math import fsum, hypot, sqrt
+from math import hypot, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +14,12 @@ import numpy as np
 from ...plots._look import color_of
 from ..drawing import DASHES, label_methods, new_figure, styled
 from ..measures import paper_measures
-from ..page import attributes_csv, csv_text
+from ..page import attributes_csv, csv_text, write_texts
 from ..store import FitResult
 from .published import (
     CURVES,
     PublishedPoint,
+    mean_and_variance,
     method_rank,
     published_name,
     published_points,
@@ -70,19 +71,14 @@ def summarize_curves(results: Iterable[FitResult]) -> list[ReproducedPoint]:
         dataset, measure, method, n_unlabeled = key
         return dataset.casefold(), measures.index(measure), *method_rank(method), n_unlabeled
 
-    return [
-        _point(*key, [v for _, v in sorted(values[key].items())])
-        for key in sorted(values, key=place)
-    ]
-
-
-def _point(
-    dataset: str, measure: str, method: str, n_unlabeled: int, values: list[float]
-) -> ReproducedPoint:
-    n = len(values)
-    mean = fsum(values) / n
-    se = sqrt(fsum((v - mean) ** 2 for v in values) / (n - 1) / n) if n > 1 else None
-    return ReproducedPoint(dataset, n_unlabeled, method, measure, mean, se, n)
+    points = []
+    for key in sorted(values, key=place):
+        dataset, measure, method, n_unlabeled = key
+        repeats = [value for _, value in sorted(values[key].items())]
+        n, (mean, variance) = len(repeats), mean_and_variance(repeats)
+        se = None if variance is None else sqrt(variance / n)
+        points.append(ReproducedPoint(dataset, n_unlabeled, method, measure, mean or 0.0, se, n))
+    return points
 
 
 def compare_with_published(points: Iterable[ReproducedPoint]) -> list[PublishedDifference]:
@@ -102,25 +98,16 @@ def compare_with_published(points: Iterable[ReproducedPoint]) -> list[PublishedD
 
 def write_curves(out: Path, points: Sequence[ReproducedPoint]) -> list[Path]:
     """Write points.csv and comparison.csv under ``out``/curves; the paths written."""
-    folder = out / "curves"
-    folder.mkdir(parents=True, exist_ok=True)
     names = [each.name for each in fields(ReproducedPoint)]
     compared = (
-        [
-            *(getattr(each.point, name) for name in names),
-            each.published.mean,
-            each.published.se,
-            each.z,
-        ]
+        [*vars(each.point).values(), each.published.mean, each.published.se, each.z]
         for each in compare_with_published(points)
     )
     contents = {
         "points.csv": attributes_csv(names, points),
         "comparison.csv": csv_text([*names, "published_mean", "published_se", "z"], compared),
     }
-    for name, text in contents.items():
-        (folder / name).write_text(text, encoding="utf-8")
-    return [folder / name for name in contents]
+    return write_texts(out / "curves", contents)
 
 
 @styled
@@ -133,11 +120,8 @@ def draw_curves(
     ours = [point for point in points if point.dataset == dataset]
     theirs = [point for point in published_points().values() if point.dataset == dataset]
     for axes, measure in zip(grid[0], measures, strict=True):
-        _plot_curves(
-            axes,
-            [point for point in ours if point.measure == measure],
-            [point for point in theirs if point.measure == measure],
-        )
+        shown = [point for point in ours if point.measure == measure]
+        _plot_curves(axes, shown, [point for point in theirs if point.measure == measure])
         axes.set_title(paper_measures()[measure].axis)
         axes.set_xlabel("Unlabeled rows")
     return figure

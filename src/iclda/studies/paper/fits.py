@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -29,7 +29,7 @@ from ...methods import known_method
 from ..engine import rng_of
 from ..measures import Predictions, compute_measures, paper_measures
 from ..store import Cell, FitResult
-from .published import CURVES, GAUSSIAN, N_FOLDS, ORACLE, TABLES, VIOLATED
+from .published import CURVES, EXTRA_METHODS, GAUSSIAN, N_FOLDS, ORACLE, TABLES, VIOLATED
 
 TOY_ROWS, TOY_LABELED, TOY_VARIANCE = 1000, 10, 0.8
 GUARANTEED = 2  # labeled rows, and test rows, of every class
@@ -152,12 +152,6 @@ class CellRows:
         labeled = summarize_labeled(MemoryRows(self.X), labels, frame)
         return Problem(frame, labeled, MemoryRows(self.X_unlabeled))
 
-    def with_every_label(self) -> Problem:
-        codes = np.concatenate([self.codes, self.codes_unlabeled])
-        labels = GivenLabels(codes, self.n_classes)
-        labeled = summarize_labeled(MemoryRows(self.rows), labels, self.problem.frame)
-        return replace(self.problem, labeled=labeled)
-
 
 class SeededICLDA(ImplicitlyConstrainedLDA):
     """ICLDA whose ``random_state`` is the seed of its starts itself, not of another seed."""
@@ -195,32 +189,22 @@ def _without_half(scores: Array, log_priors: Array) -> Array:
     return doubled
 
 
-def _self_training() -> Any:
+def _classifier_of_sklearn(method: str) -> Any:
+    """It has no density, and so an error but no loss."""
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-    from sklearn.semi_supervised import SelfTrainingClassifier
-
-    return SelfTrainingClassifier(LinearDiscriminantAnalysis())
-
-
-def _label_spreading() -> Any:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
-    from sklearn.semi_supervised import LabelSpreading
+    from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 
+    if method == "SelfTraining":
+        return SelfTrainingClassifier(LinearDiscriminantAnalysis())
     return make_pipeline(StandardScaler(), LabelSpreading(kernel="knn"))
-
-
-# They have no density, and so an error but no loss.
-_OF_SKLEARN: dict[str, Callable[[], Any]] = {
-    "SelfTraining": _self_training,
-    "LabelSpreading": _label_spreading,
-}
 
 
 def make_classifier(method: str, seed: int) -> Any:
     """An unfitted classifier by its name in the paper, with what made the published tables."""
-    if method in _OF_SKLEARN:
-        return _OF_SKLEARN[method]()
+    if method in EXTRA_METHODS:
+        return _classifier_of_sklearn(method)
     if method == "EMLDA-as-published":
         return PublishedEMLDA(max_iter=100)
     found = known_method("LDA" if method == ORACLE else method)
@@ -237,9 +221,14 @@ def fit_method(method: str, rows: CellRows) -> Any:
     moments of its own for each, a cell takes twice as long.
     """
     classifier = make_classifier(method, rows.seed)
-    if method in _OF_SKLEARN:
+    if method in EXTRA_METHODS:
         return classifier.fit(rows.rows, rows.y)
-    problem = rows.with_every_label() if method == ORACLE else rows.problem
+    problem = rows.problem
+    if method == ORACLE:
+        codes = np.concatenate([rows.codes, rows.codes_unlabeled])
+        labels = GivenLabels(codes, rows.n_classes)
+        labeled = summarize_labeled(MemoryRows(rows.rows), labels, problem.frame)
+        problem = replace(problem, labeled=labeled)
     if method == "MCLDA" and problem.labeled_rank < problem.whitening.rank:
         # Labeled rows do not vary within their classes in some direction (a column of SPECT, now
         # and then): no map exists, and a trace of shrinkage makes one.
@@ -251,8 +240,12 @@ def run_cell(
     cell: Cell, sets: Mapping[str, CodedSet], methods: Sequence[str], seed: int
 ) -> list[FitResult]:
     """Fit every method once on the split of a cell."""
-    data = _set_of(cell, sets, seed)
-    n_labeled = TOY_LABELED if cell.dataset in _TOYS else n_labeled_of(data.X.shape[1])
+    if make := _TOYS.get(cell.dataset):
+        rng = rng_of(seed, cell.experiment, cell.dataset, cell.repeat, cell.part, "rows")
+        data, n_labeled = CodedSet(*make(TOY_ROWS, rng, TOY_VARIANCE)), TOY_LABELED
+    else:
+        data = sets[cell.dataset]
+        n_labeled = n_labeled_of(data.X.shape[1])
     split_of = {TABLES: fold_split, CURVES: curve_split}[cell.experiment]
     split = split_of(data.codes, n_labeled, seed, cell)
     rows = CellRows(
@@ -266,14 +259,6 @@ def run_cell(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of fits; failures are stored
         return [_run_fit(cell, method, data, split, rows) for method in methods]
-
-
-def _set_of(cell: Cell, sets: Mapping[str, CodedSet], seed: int) -> CodedSet:
-    make = _TOYS.get(cell.dataset)
-    if make is None:
-        return sets[cell.dataset]
-    rng = rng_of(seed, cell.experiment, cell.dataset, cell.repeat, cell.part, "rows")
-    return CodedSet(*make(TOY_ROWS, rng, TOY_VARIANCE))
 
 
 def _run_fit(

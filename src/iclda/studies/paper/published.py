@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import csv
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from math import hypot, sqrt
+from math import fsum, hypot, sqrt
 
 from scipy import stats
 
@@ -110,6 +110,14 @@ def published_points() -> dict[tuple[str, int, str, str], PublishedPoint]:
 def _read(name: str) -> list[dict[str, str]]:
     text = files(__package__).joinpath("published", name).read_text(encoding="utf-8")
     return list(csv.DictReader(text.splitlines()))
+
+
+def mean_and_variance(values: Sequence[float]) -> tuple[float | None, float | None]:
+    """Mean and variance of values, None where there are too few."""
+    n = len(values)
+    mean = fsum(values) / n if n else 0.0
+    variance = fsum((value - mean) ** 2 for value in values) / (n - 1) if n > 1 else None
+    return mean if n else None, variance
 
 
 def z_score(mean: float, sd: float | None, n: int, published: MeanOfRepeats) -> float | None:

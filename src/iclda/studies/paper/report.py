@@ -10,8 +10,8 @@ from typing import Any
 from ..._messages import plural
 from ...datasets import BENCHMARKS
 from ..drawing import COLORS, save, to_inline_svg
-from ..measures import arrow, paper_measures
-from ..page import duration, fill, p_text
+from ..measures import paper_measures
+from ..page import duration, fill
 from ..store import STORE, FitResult, Store, other_setting
 from . import curves, story, tables, toy
 from .plan import KIND, StoredSettings
@@ -26,6 +26,7 @@ from .published import (
     table_measures,
 )
 
+_TOY_NAMES = [f"toy-{row}-{column}" for row in range(len(toy.ROW_TITLES)) for column in range(3)]
 _CURVE_TITLES = {
     GAUSSIAN: "Two Gaussians, one for each class",
     VIOLATED: "Two Gaussians, the class boundary across both",
@@ -36,7 +37,6 @@ _SUBTITLES = {
     "LDAoracle": "all labels",
     "LDA": "supervised",
 }
-_MOST_FAILURES = 20
 
 
 def draw_everything(out: Path) -> dict[str, Any]:
@@ -47,8 +47,13 @@ def draw_everything(out: Path) -> dict[str, Any]:
     store = Store(out / STORE, kind=KIND, read_only=True)
     try:
         settings = store.read_settings(StoredSettings)
+        own = _own_sets(settings)
         table_results, curve_results = (
-            _rename_own(store.rows(experiment), settings) for experiment in (TABLES, CURVES)
+            [
+                replace(r, dataset=own[r.dataset]) if r.dataset in own else r
+                for r in store.rows(name)
+            ]
+            for name in (TABLES, CURVES)
         )
     finally:
         store.close()
@@ -80,36 +85,27 @@ def draw_toy_figure(out: Path, seed: int) -> list[Path]:
     return save(toy.draw_toy(toy.toy_panels(seed)), out / "figures" / "toy")
 
 
-def _is_own(name: str, settings: StoredSettings) -> bool:
-    """Whether a set is a file of the user's own under the name of a benchmark."""
-    found = settings.data.get(name)
-    return found is not None and found != BENCHMARKS[name].sha256
+def _own_sets(settings: StoredSettings) -> dict[str, str]:
+    """Files of the user's own under the name of a benchmark, and the names they are shown by.
 
-
-def _shown_name(name: str, settings: StoredSettings) -> str:
-    """The name, marked if the set is the user's own: nothing published is compared with it."""
-    return f"{name} (own data)" if _is_own(name, settings) else name
-
-
-def _rename_own(results: list[FitResult], settings: StoredSettings) -> list[FitResult]:
-    names = {name: _shown_name(name, settings) for name in {each.dataset for each in results}}
-    if all(name == shown for name, shown in names.items()):
-        return results
-    return [replace(each, dataset=names[each.dataset]) for each in results]
+    Nothing published is compared with these.
+    """
+    hashes = settings.data.items()
+    return {name: f"{name} (own data)" for name, h in hashes if h != BENCHMARKS[name].sha256}
 
 
 def _shapes(results: Sequence[FitResult], settings: StoredSettings) -> dict[str, list[int]]:
     """Shapes of the sets in the tables."""
     names = {result.dataset for result in results if result.experiment == TABLES}
-    shapes = {_shown_name(name, settings): shape for name, shape in settings.shapes.items()}
+    own = _own_sets(settings)
+    shapes = {own.get(name, name): shape for name, shape in settings.shapes.items()}
     return {name: shape for name, shape in shapes.items() if name in names}
 
 
 def _notes(results: Sequence[FitResult], settings: StoredSettings) -> list[str]:
     """Remarks above the numbers."""
-    own = sorted(name for name in settings.data if _is_own(name, settings))
     notes = []
-    if own:
+    if own := sorted(_own_sets(settings)):
         notes.append(
             f"Not the paper's data: {', '.join(own)}. Nothing published is compared with them."
         )
@@ -159,7 +155,6 @@ def render_report(
     )
     differences = curves.compare_with_published(points)
     comparisons = {m: tables.compare_with_baseline(results, m) for m in table_measures()}
-    failed = [result for result in results if result.failure is not None]
     methods = {cell.method for cell in cells}
     is_published = any(cell.published_mean is not None for cell in cells)
     overview = None
@@ -173,7 +168,11 @@ def render_report(
         ),
         "summary": _summary(results, cells, points, panels, settings),
         "notes": _notes(results, settings),
-        "toy": _toy_view(panels),
+        "toy": [
+            (panel.title, to_inline_svg(toy.draw_toy_panel(panel), name, panel.title))
+            for name, panel in zip(_TOY_NAMES, panels, strict=False)
+        ],
+        "toy_titles": toy.ROW_TITLES,
         "n_toy_labels": int((panels[0].y != toy.UNLABELED).sum()) if panels else 0,
         "curves": [
             {
@@ -207,21 +206,8 @@ def render_report(
         ],
         "datasets": tables.dataset_table(_shapes(results, settings)),
         "run": _run_view(settings),
-        "failures": [{"place": _place(r), "traceback": r.failure} for r in failed[:_MOST_FAILURES]],
-        "n_failed": len(failed),
-        "n_fits": len(results),
     }
-    filters: dict[str, Any] = {
-        "arrow": arrow,
-        "number": story.number,
-        "p_text": p_text,
-        "signed": story.signed,
-    }
-    return fill("report.html.j2", view, __package__, filters)
-
-
-def _place(r: FitResult) -> str:
-    return f"{r.experiment}, {r.dataset}, repeat {r.repeat}, part {r.part}, {r.method}"
+    return fill("report.html.j2", view, __package__, results, number=story.number)
 
 
 def _summary(
@@ -231,33 +217,19 @@ def _summary(
     panels: Sequence[toy.ToyPanel],
     settings: StoredSettings,
 ) -> str:
-    """One line under the story.headline: what this page is made of."""
+    """One line under the headline: what this page is made of."""
     parts = []
-    if cells:
-        sets, repeats = len({cell.dataset for cell in cells}), max(cell.repeats for cell in cells)
-        parts.append(f"{plural(sets, 'data set')} with {plural(repeats, 'repeat')} of 10 folds")
-    if points:
-        sets, repeats = len({p.dataset for p in points}), max(p.repeats for p in points)
-        parts.append(f"{plural(sets, 'learning curve')} with {plural(repeats, 'repeat')}")
+    for shown, noun, ending in (
+        (cells, "data set", " of 10 folds"),
+        (points, "learning curve", ""),
+    ):
+        if shown:
+            sets, repeats = {each.dataset for each in shown}, max(each.repeats for each in shown)
+            parts.append(f"{plural(len(sets), noun)} with {plural(repeats, 'repeat')}{ending}")
     if panels:
         parts.append("the toy figure")
     fits = f"{plural(len(results), 'fit')} " if results else ""
     return " · ".join([*parts, f"{fits}in {duration(settings.seconds)}"])
-
-
-def _toy_view(panels: Sequence[toy.ToyPanel]) -> list[dict[str, Any]]:
-    figures = [
-        (
-            panel.title,
-            to_inline_svg(toy.draw_toy_panel(panel), f"toy-{k // 3}-{k % 3}", panel.title),
-        )
-        for k, panel in enumerate(panels)
-    ]
-    return [
-        {"title": title, "panels": figures[3 * row : 3 * row + 3]}
-        for row, title in enumerate(toy.ROW_TITLES)
-        if figures[3 * row :]
-    ]
 
 
 def _curve_figures(dataset: str, points: Sequence[curves.ReproducedPoint]) -> list[Any]:
@@ -300,9 +272,8 @@ def _run_view(settings: StoredSettings) -> list[tuple[str, list[tuple[str, Any]]
         ("last run began", settings.began),
         *((f"{name} from", origin) for name, origin in settings.origins.items()),
     ]
-    groups: dict[str, list[tuple[str, Any]]] = {
-        "Run": run if settings.commands else run[1:],
-        "Versions": list(settings.versions.items()),
-        "Data (SHA-256)": list(settings.data.items()),
-    }
-    return [(title, pairs) for title, pairs in groups.items() if pairs]
+    return [
+        ("Run", run if settings.commands else run[1:]),
+        ("Versions", list(settings.versions.items())),
+        ("Data (SHA-256)", list(settings.data.items())),
+    ]

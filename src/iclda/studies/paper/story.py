@@ -8,7 +8,7 @@ from statistics import NormalDist
 
 from ..._messages import and_list, plural
 from ..measures import paper_measures
-from ..page import Finding
+from ..page import Finding, signed, with_minus
 from .curves import PublishedDifference
 from .published import (
     BASELINE,
@@ -31,14 +31,8 @@ def heading(measure: str) -> str:
 
 
 def number(value: float, measure: str = "error") -> str:
-    """A value with the decimals of its measure, and a proper minus sign."""
-    return f"{value:.{paper_measures()[measure].decimals}f}".replace("-", "\N{MINUS SIGN}")
-
-
-def signed(value: float, decimals: int = 1) -> str:
-    """A value with its sign, and a proper minus sign."""
-    text = f"{value:+.{decimals}f}"
-    return text[1:] if not text.strip("+-0.") else text.replace("-", "\N{MINUS SIGN}")
+    """A value with the decimals of its measure."""
+    return with_minus(f"{value:.{paper_measures()[measure].decimals}f}")
 
 
 def of_all(count: int, total: int, noun: str = "data set") -> str:
@@ -52,13 +46,12 @@ def of_all(count: int, total: int, noun: str = "data set") -> str:
 
 def headline(cells: Sequence[TableCell]) -> str:
     """The one sentence on top."""
-    gap = _largest_em_gap(cells)
-    if gap is None or gap[2] - gap[1] < _CLEAR:
+    pairs, means = _em_pairs(cells), _means(cells, "error")
+    if max((faulty - defined for defined, faulty in pairs.values()), default=0.0) < _CLEAR:
         return "Implicitly constrained semi-supervised LDA, reproduced"
-    means = _means(cells, "error")
     excess = [
         (defined - means[name, BASELINE], faulty - means[name, BASELINE])
-        for name, (defined, faulty) in _em_pairs(cells).items()
+        for name, (defined, faulty) in pairs.items()
         if (name, BASELINE) in means
     ]
     source = "the published EMLDA column comes from two faults in the code"
@@ -99,86 +92,55 @@ def _em_pairs(cells: Sequence[TableCell]) -> dict[str, tuple[float, float]]:
     return pairs
 
 
-def _largest_em_gap(cells: Sequence[TableCell]) -> tuple[str, float, float] | None:
-    pairs = _em_pairs(cells)
+def _em_finding(cells: Sequence[TableCell]) -> Finding | None:
+    pairs, means = _em_pairs(cells), _means(cells, "error")
     if not pairs:
         return None
     dataset = max(pairs, key=lambda name: pairs[name][1] - pairs[name][0])
-    return (dataset, *pairs[dataset])
-
-
-def _em_finding(cells: Sequence[TableCell]) -> Finding | None:
-    gap = _largest_em_gap(cells)
-    if gap is None:
-        return None
-    dataset, defined, faulty = gap
+    defined, faulty = pairs[dataset]
     printed = published_cells().get((dataset, "EMLDA", "error"))
-    means = _means(cells, "error")
-    is_emulated = (dataset, "EMLDA-as-published") in means
-    text = [
+    text = (
         "The code behind the paper subtracted the feature means twice from the unlabeled rows and "
         "dropped the factor 1/2 in the exponent of the density."
-    ]
-    if is_emulated:
-        ending = f", where the paper prints {number(printed.mean)}" if printed else ""
-        text.append(f"With both faults EM has an error of {number(faulty)} on {dataset}{ending};")
-    else:
-        text.append(f"The paper prints an error of {number(faulty)} on {dataset};")
-    text.append(f"as the text defines it, EM has {number(defined)}.")
-    text.append(_em_against_lda(cells))
-    title = f"error of EM on {dataset}, as published and as defined"
-    arrow = f"{faulty:.2f} \N{RIGHTWARDS ARROW} {defined:.2f}"
-    return Finding(arrow, title, " ".join(filter(None, text)))
-
-
-def _em_against_lda(cells: Sequence[TableCell]) -> str:
-    means, pairs = _means(cells, "error"), _em_pairs(cells)
-    known = [name for name in pairs if (name, BASELINE) in means]
-    if not known:
-        return ""
-    defined = sum(pairs[name][0] > means[name, BASELINE] for name in known)
-    faulty = sum(pairs[name][1] > means[name, BASELINE] for name in known)
-    return (
-        f"It errs more than plain LDA on {of_all(faulty, len(known))} as published, "
-        f"on {of_all(defined, len(known))} as defined."
     )
+    if (dataset, "EMLDA-as-published") in means:
+        ending = f", where the paper prints {number(printed.mean)}" if printed else ""
+        text += f" With both faults EM has an error of {number(faulty)} on {dataset}{ending};"
+    else:
+        text += f" The paper prints an error of {number(faulty)} on {dataset};"
+    text += f" as the text defines it, EM has {number(defined)}."
+    if known := [name for name in pairs if (name, BASELINE) in means]:
+        more = [sum(pairs[name][k] > means[name, BASELINE] for name in known) for k in (0, 1)]
+        text += (
+            f" It errs more than plain LDA on {of_all(more[1], len(known))} as published, "
+            f"on {of_all(more[0], len(known))} as defined."
+        )
+    title = f"error of EM on {dataset}, as published and as defined"
+    return Finding(f"{faulty:.2f} \N{RIGHTWARDS ARROW} {defined:.2f}", title, text)
 
 
 def _iclda_finding(
     cells: Sequence[TableCell], comparisons: Sequence[PairedComparison]
 ) -> Finding | None:
-    worse, counts = _iclda_against_lda(cells)
-    if "nll" not in counts or "error" not in counts:
-        return None
-    n_loss, n_error = (counts[m] - len(worse[m]) for m in ("nll", "error"))
-    text = [f"Its error is no higher than LDA's on {of_all(n_error, counts['error'])}."]
-    if worse["error"]:
-        dataset, ours, baseline = max(worse["error"], key=lambda case: case[1] - case[2])
-        text.append(f"Worst case: {dataset}, {number(ours)} against {number(baseline)}.")
-    ours_only = [c for c in comparisons if c.method == "ICLDA"]
-    if ours_only:
-        text.append(_verdicts(ours_only))
-    title = "data sets on which ICLDA has no higher loss than supervised LDA"
-    return Finding(f"{n_loss} of {counts['nll']}", title, " ".join(text))
-
-
-def _iclda_against_lda(
-    cells: Sequence[TableCell],
-) -> tuple[dict[str, list[tuple[str, float, float]]], dict[str, int]]:
-    """By measure: the data sets where ICLDA is worse (with both means), and how many there are."""
-    worse: dict[str, list[tuple[str, float, float]]] = {}
-    counts: dict[str, int] = {}
-    for measure in ("error", "nll"):
+    pairs = {}
+    for measure in ("nll", "error"):
         means = _means(cells, measure)
-        pairs = [
+        pairs[measure] = [
             (name, mean, means[name, BASELINE])
             for (name, method), mean in means.items()
             if method == "ICLDA" and (name, BASELINE) in means
         ]
-        if pairs:
-            counts[measure] = len(pairs)
-            worse[measure] = [pair for pair in pairs if pair[1] > pair[2]]
-    return worse, counts
+    if not all(pairs.values()):
+        return None
+    n_loss, n_error = (sum(ours <= lda for _, ours, lda in some) for some in pairs.values())
+    text = [f"Its error is no higher than LDA's on {of_all(n_error, len(pairs['error']))}."]
+    dataset, ours, baseline = max(pairs["error"], key=lambda pair: pair[1] - pair[2])
+    if ours > baseline:
+        text.append(f"Worst case: {dataset}, {number(ours)} against {number(baseline)}.")
+    if ours_only := [c for c in comparisons if c.method == "ICLDA"]:
+        text.append(_verdicts(ours_only))
+    title = "data sets on which ICLDA has no higher loss than supervised LDA"
+    return Finding(f"{n_loss} of {len(pairs['nll'])}", title, " ".join(text))
 
 
 def _verdicts(comparisons: Sequence[PairedComparison]) -> str:
@@ -195,9 +157,9 @@ def _verdicts(comparisons: Sequence[PairedComparison]) -> str:
 
 def _agreement_finding(cells: Sequence[TableCell]) -> Finding | None:
     known = [(cell.z, cell) for cell in cells if cell.z is not None]
-    if not known:
-        return None
     compared = sorted(known, key=lambda pair: -abs(pair[0]))
+    if not compared:
+        return None
     inside = sum(abs(z) <= AGREES for z, _ in compared)
     extremes = "; ".join(
         f"{cell.dataset} {cell.method} {heading(cell.measure)} {signed(z)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from math import fsum, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,8 +13,17 @@ from ..._statistics import corrected_t_test, holm
 from ...methods import FAINT, INK
 from ...plots._look import color_of
 from ..drawing import new_figure, styled
-from ..measures import paper_measures, repeat_values, verdict
-from ..page import NOTHING, Entry, TextTable, attributes_csv, csv_text, to_latex, to_markdown
+from ..measures import paper_measures, verdict
+from ..page import (
+    NOTHING,
+    Entry,
+    TextTable,
+    attributes_csv,
+    csv_text,
+    to_latex,
+    to_markdown,
+    write_texts,
+)
 from ..store import FitResult
 from .fits import n_labeled_of
 from .published import (
@@ -27,6 +36,7 @@ from .published import (
     MeanOfRepeats,
     bold,
     contest_with_runner_up,
+    mean_and_variance,
     method_rank,
     published_cells,
     published_name,
@@ -104,40 +114,43 @@ class PairedComparison:
 def repeat_values_by_method(
     results: Iterable[FitResult], measure: str
 ) -> dict[tuple[str, str], list[float]]:
-    """By (data set, method): the value of each complete repeat.
+    """By (data set, method): the value of each complete repeat, folds weighted by their test rows.
 
     A measure that a method does not have leaves the method out; failed fits do not.
     """
-    found: dict[tuple[str, str], list[FitResult]] = defaultdict(list)
+    found: dict[tuple[str, str], dict[int, dict[int, tuple[int, float]]]] = {}
     for result in results:
-        is_known = measure in result.values or result.failure is not None
-        if result.experiment == TABLES and is_known:
-            found[result.dataset, result.method].append(result)
+        value = result.number(measure)
+        if result.experiment == TABLES and (measure in result.values or result.failure is not None):
+            repeats = found.setdefault((result.dataset, result.method), defaultdict(dict))
+            if result.failure is None and value is not None:
+                repeats[result.repeat][result.part] = result.n_test, value
     return {
-        key: list(repeat_values(some, measure, N_FOLDS).values()) for key, some in found.items()
+        key: [
+            fsum(n * value for n, value in folds.values()) / sum(n for n, _ in folds.values())
+            for _, folds in sorted(repeats.items())
+            if len(folds) == N_FOLDS
+        ]
+        for key, repeats in found.items()
     }
 
 
 def summarize_tables(results: Sequence[FitResult]) -> list[TableCell]:
     """Cells of all measures, by data set and method, beside the published ones."""
-    return [
-        _cell(dataset, method, measure, values)
-        for measure in table_measures()
-        for (dataset, method), values in sorted(
-            repeat_values_by_method(results, measure).items(), key=lambda item: _place(*item[0])
-        )
-    ]
-
-
-def _cell(dataset: str, method: str, measure: str, values: list[float]) -> TableCell:
-    n = len(values)
-    mean = fsum(values) / n if n else None
-    sd = sqrt(fsum((v - fsum(values) / n) ** 2 for v in values) / (n - 1)) if n > 1 else None
-    published = published_cells().get((dataset, published_name(method) or "", measure))
-    if published is None:
-        return TableCell(dataset, method, measure, mean, sd, n)
-    z = z_score(mean, sd, n, published) if mean is not None else None
-    return TableCell(dataset, method, measure, mean, sd, n, published.mean, published.sd, z)
+    cells = []
+    for measure in table_measures():
+        by_method = repeat_values_by_method(results, measure)
+        for dataset, method in sorted(by_method, key=lambda key: _place(*key)):
+            values = by_method[dataset, method]
+            mean, variance = mean_and_variance(values)
+            n, sd = len(values), None if variance is None else sqrt(variance)
+            cell = TableCell(dataset, method, measure, mean, sd, n)
+            published = published_cells().get((dataset, published_name(method) or "", measure))
+            if published is not None:
+                z = z_score(mean, sd, n, published) if mean is not None else None
+                cell = replace(cell, published_mean=published.mean, published_sd=published.sd, z=z)
+            cells.append(cell)
+    return cells
 
 
 def _place(dataset: str, method: str) -> tuple[str, int, str]:
@@ -216,47 +229,30 @@ def text_table(cells: Sequence[TableCell], measure: str, gaps: Sequence[Gap] = (
     """The table of a measure, with bold and underline; a dagger marks a gap."""
     datasets, methods, found = arrange(cells, measure)
     marks, lacking = mark(cells, measure), {(gap.dataset, gap.method) for gap in gaps}
-    body = tuple(
-        (
-            Entry(dataset),
-            *(
-                Entry(
-                    _text(found.get((dataset, method)), (dataset, method) in lacking),
-                    method in marks.bold.get(dataset, ()),
-                    marks.underlined.get(dataset) == method,
-                )
-                for method in methods
-            ),
-        )
-        for dataset in datasets
-    )
+
+    def entry(dataset: str, method: str) -> Entry:
+        cell, text = found.get((dataset, method)), NOTHING
+        if cell is not None and cell.mean is not None:
+            digits = paper_measures()[measure].decimals
+            spread = "" if cell.sd is None else f" ± {cell.sd:.{digits}f}"
+            text = f"{cell.mean:.{digits}f}{spread}"
+        is_bold = method in marks.bold.get(dataset, ())
+        dagger = "†" if (dataset, method) in lacking else ""
+        return Entry(text + dagger, is_bold, marks.underlined.get(dataset) == method)
+
+    body = tuple((Entry(name), *(entry(name, method) for method in methods)) for name in datasets)
     caption = f"{paper_measures()[measure].caption}: mean ± standard deviation over the repeats."
     notes = tuple(f"† {gap}." for gap in gaps if gap.dataset in datasets)
     return TextTable(caption, ("Data set", *methods), body, notes)
 
 
-def _text(cell: TableCell | None, is_lacking: bool) -> str:
-    if cell is None or cell.mean is None:
-        return f"{NOTHING}†" if is_lacking else NOTHING
-    digits = paper_measures()[cell.measure].decimals
-    spread = "" if cell.sd is None else f" ± {cell.sd:.{digits}f}"
-    return f"{cell.mean:.{digits}f}{spread}{'†' if is_lacking else ''}"
-
-
 def dataset_table(shapes: Shapes) -> TextTable:
     """The paper's Table I, with the number of features it printed beside the true one."""
-    body = tuple(
-        tuple(
-            Entry(str(each))
-            for each in (
-                name,
-                *shapes[name],
-                n_labeled_of(shapes[name][1]),
-                PRINTED_FEATURES.get(name, NOTHING),
-            )
-        )
-        for name in sorted(shapes, key=str.casefold)
+    lines = (
+        (name, *shape, n_labeled_of(shape[1]), PRINTED_FEATURES.get(name, NOTHING))
+        for name, shape in sorted(shapes.items(), key=lambda item: item[0].casefold())
     )
+    body = tuple(tuple(Entry(str(each)) for each in line) for line in lines)
     header = ("Data set", "Rows", "Features", "Classes", "Labeled rows", "Features as printed")
     return TextTable("Data sets; labeled rows are max(2 x features, 10).", header, body)
 
@@ -284,10 +280,8 @@ def table_files(results: Sequence[FitResult], shapes: Shapes | None = None) -> d
     facts = dataset_table(shapes or {})
     if facts.body:
         lines = ([entry.text for entry in row] for row in facts.body)
-        written |= {
-            "datasets.csv": csv_text(facts.header, lines),
-            **_renderings("datasets", facts),
-        }
+        written["datasets.csv"] = csv_text(facts.header, lines)
+        written |= _renderings("datasets", facts)
     return written
 
 
@@ -299,12 +293,7 @@ def write_tables(
     out: Path, results: Sequence[FitResult], shapes: Shapes | None = None
 ) -> list[Path]:
     """Write ``table_files`` under ``out``/tables; the paths written."""
-    folder = out / "tables"
-    folder.mkdir(parents=True, exist_ok=True)
-    contents = table_files(results, shapes)
-    for name, text in contents.items():
-        (folder / name).write_text(text, encoding="utf-8")
-    return [folder / name for name in contents]
+    return write_texts(out / "tables", table_files(results, shapes))
 
 
 @styled
