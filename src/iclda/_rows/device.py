@@ -206,7 +206,9 @@ class ArrayRows(WeightedRows):
             cuts = (slice(i, min(i + step, n_rows), every) for i in range(0, n_rows, step))
             return [self._block(index, used).near_boundary(moved, near.every) for index in cuts]
 
-        return np.concatenate(self._with_room(read)) + np.concatenate([[0.0], offset])
+        found: Array = np.concatenate(self._with_room(read))
+        found[:, 1:] += offset
+        return found
 
     def _label_sums(self, rule: Rule, frame: Frame, centers: Array | None) -> LabelSums:
         def of_block(index: slice) -> list[Any]:
