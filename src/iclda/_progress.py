@@ -18,7 +18,8 @@ Advance = Callable[[str, int, int, int], None]  # experiment, cells done, cells 
 def bars() -> Iterator[Any]:
     """A rich ``Progress``: title, bar, ``text``, time spent and time left of every task."""
     try:
-        from rich import console, progress
+        import rich.console as console
+        import rich.progress as progress
     except ImportError as error:
         raise ImportError(
             "rich draws the bar, and is not installed: pip install 'iclda[experiments]'."
