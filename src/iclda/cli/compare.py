@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
 import shutil
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -103,7 +101,7 @@ def compare(
                 missing=words.check_missing(missing),
                 seed=seed,
                 jobs=jobs or words.n_cores(),
-                command=shlex.join(["iclda", *sys.argv[1:]]),
+                command=words.command_line(),
                 unlabeled=unlabeled,
                 dropped=tuple(drop or ()),
                 words=words.in_options,

@@ -73,7 +73,7 @@ def fit(
                 shrinkage=shrunk,
                 priors=priors,
                 seed=seed,
-                command=shlex.join(["iclda", *sys.argv[1:]]),
+                command=words.command_line(),
             )
         save_model(fitted, out, about=words.all_in_options(about))
         if not quiet:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
 import shutil
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -51,19 +49,9 @@ def reproduce(
         from ..studies.paper.plan import default_curves
 
         chosen, names = _find_methods(methods), _find_benchmarks(datasets, data, quiet)
-        _run_and_draw(
-            out,
-            quiet,
-            json,
-            tables=names,
-            curves=default_curves(names),
-            methods=chosen,
-            table_repeats=repeats,
-            curve_repeats=curve_repeats,
-            jobs=jobs,
-            seed=seed,
-            data_dir=data,
-        )
+        settings: Any = {"tables": names, "curves": default_curves(names), "methods": chosen}
+        settings |= {"table_repeats": repeats, "curve_repeats": curve_repeats}
+        _run_and_draw(out, quiet, json, jobs=jobs, seed=seed, data_dir=data, **settings)
 
 
 def tables(
@@ -201,7 +189,7 @@ def _run_and_draw(out: Path, quiet: bool, json: bool, **settings: Any) -> None:
 
     check_can_report()
     settings["jobs"] = settings["jobs"] or words.n_cores()
-    study = Study(out=out, command=shlex.join(["iclda", *sys.argv[1:]]), **settings)
+    study = Study(out=out, command=words.command_line(), **settings)
     with show_cells(quiet) as advance:
         run_study(study, advance)
     _draw(out, quiet, json)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -104,6 +105,11 @@ def n_cores() -> int:
     from joblib import cpu_count
 
     return int(cpu_count())
+
+
+def command_line() -> str:
+    """The command as it was typed."""
+    return shlex.join(["iclda", *sys.argv[1:]])
 
 
 def print_json(value: Any, *, ensure_ascii: bool = True) -> None:

@@ -154,10 +154,8 @@ def _constant(table: Table, sample: Sample) -> Found:
     labeled = [name for name in _constant_columns(sample.labeled) if name not in everywhere]
     if constant:
         verb = "has" if len(constant) == 1 else "have"
-        yield (
-            NOTE,
-            f"{_named(map(repr, constant))} {verb} one value in all rows and will be ignored.",
-        )
+        text = f"{_named(map(repr, constant))} {verb} one value in all rows and will be ignored."
+        yield NOTE, text
     if labeled and len(sample.unlabeled):
         verb = "has" if len(labeled) == 1 else "have"
         yield (
@@ -197,10 +195,8 @@ def _collinear(sample: Sample) -> Found:
         )
     elif pair := _closest_pair(names, columns):
         first, second, correlation = pair
-        yield (
-            NOTE,
-            f"{first!r} and {second!r} say nearly the same (correlation {correlation:.3f}).",
-        )
+        text = f"{first!r} and {second!r} say nearly the same (correlation {correlation:.3f})."
+        yield NOTE, text
     else:
         yield FINE, "no column can be computed from the others."
 
@@ -285,9 +281,8 @@ def _giveaway(sample: Sample) -> Found:
         parts = [np.unique(column[sample.y == c]) for c in classes]
         if any(len(part) > 1 for part in parts) or len(np.unique(column)) == 1:
             continue
-        values = ", ".join(
-            f"{part[0]:g} for {c}" for part, c in zip(parts[:4], classes, strict=False)
-        )
+        pairs = zip(parts[:4], classes, strict=False)
+        values = ", ".join(f"{part[0]:g} for {c}" for part, c in pairs)
         yield (
             WARNING,
             Text(
@@ -305,13 +300,19 @@ def _giveaway(sample: Sample) -> Found:
 def _shift(sample: Sample) -> Found:
     if not len(sample.unlabeled):
         return
-    shifted = _shifted_columns(sample.labeled, sample.unlabeled)
+    # Kolmogorov and Smirnov; the level is corrected for the number of columns.
+    shifted, level = [], _SHIFT_LEVEL / max(sample.values.shape[1], 1)
+    for name in sample.values.columns:
+        columns = sample.labeled[name].to_numpy(), sample.unlabeled[name].to_numpy()
+        test = stats.ks_2samp(*columns, method="asymp")
+        if test.pvalue < level:
+            shifted.append((-test.statistic, str(name), *(float(c.mean()) for c in columns)))
     if not shifted:
         yield FINE, "labeled and unlabeled rows look alike in every column."
         return
     means = "; ".join(
         f"{name!r}, on average {labeled:.4g} with a label and {unlabeled:.4g} without"
-        for name, labeled, unlabeled in shifted[:_MOST_SHIFTED]
+        for _, name, labeled, unlabeled in sorted(shifted)[:_MOST_SHIFTED]
     )
     n_more = len(shifted) - _MOST_SHIFTED
     others = f"; and {n_more} more" if n_more > 0 else ""
@@ -320,21 +321,6 @@ def _shift(sample: Sample) -> Found:
         f"labeled and unlabeled rows differ by more than chance: {means}{others}. Errors below are "
         "those on rows like the labeled ones, and unlabeled rows from elsewhere can mislead.",
     )
-
-
-def _shifted_columns(labeled: Any, unlabeled: Any) -> list[tuple[str, float, float]]:
-    """Columns that differ most among unlabeled rows, and their means, after Kolmogorov and Smirnov.
-
-    The level is corrected for the number of columns.
-    """
-    found = []
-    level = _SHIFT_LEVEL / max(labeled.shape[1], 1)
-    for name in labeled.columns:
-        with_label, without = labeled[name].to_numpy(), unlabeled[name].to_numpy()
-        test = stats.ks_2samp(with_label, without, method="asymp")
-        if test.pvalue < level:
-            found.append((-test.statistic, str(name), with_label.mean(), without.mean()))
-    return [(name, float(a), float(b)) for _, name, a, b in sorted(found)]
 
 
 def _duplicates(table: Table) -> Found:

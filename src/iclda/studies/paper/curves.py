@@ -144,18 +144,11 @@ def _plot_curves(axes: Axes, ours: list[ReproducedPoint], theirs: list[Published
         return
     axes.margins(y=0.08)
     label_methods(axes, {m: line[-1].mean for m, line in lines.items() if m not in far})
+    look: Any = {"transform": axes.transAxes, "ha": "right", "va": "top", "fontsize": 8.5}
     for place, method in enumerate(far):
         means = [point.mean for point in lines[method]]
-        axes.text(
-            0.99,
-            0.985 - 0.075 * place,
-            f"\N{UPWARDS ARROW} {method} lies above: {min(means):.3g} to {max(means):.3g}",
-            color=color_of(method),
-            transform=axes.transAxes,
-            ha="right",
-            va="top",
-            fontsize=8.5,
-        )
+        text = f"\N{UPWARDS ARROW} {method} lies above: {min(means):.3g} to {max(means):.3g}"
+        axes.text(0.99, 0.985 - 0.075 * place, text, color=color_of(method), **look)
 
 
 def _far_above(lines: dict[str, list[ReproducedPoint]]) -> list[str]:
@@ -183,13 +176,6 @@ def _plot_line(axes: Axes, line: list[ReproducedPoint], published: list[Publishe
     style: Any = DASHES.get(method, "solid")
     axes.fill_between(sizes, means - errors, means + errors, color=color, alpha=0.18, linewidth=0)
     axes.plot(sizes, means, color=color, linestyle=style, linewidth=width)
-    axes.plot(
-        [point.n_unlabeled for point in published],
-        [point.mean for point in published],
-        linestyle="none",
-        marker="o",
-        markersize=3.4,
-        markerfacecolor="none",
-        markeredgecolor=color,
-        markeredgewidth=0.8,
-    )
+    circles: Any = {"markersize": 3.4, "markerfacecolor": "none", "markeredgewidth": 0.8}
+    places = [point.n_unlabeled for point in published], [point.mean for point in published]
+    axes.plot(*places, linestyle="none", marker="o", markeredgecolor=color, **circles)

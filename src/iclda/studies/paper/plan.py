@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -18,14 +19,7 @@ from ..._progress import Advance
 from ...datasets import BENCHMARKS, Dataset, find_benchmark, load_benchmark
 from ..engine import run_missing
 from ..store import FORMAT, STORE, Cell, Store
-from .fits import (
-    TOY_LABELED,
-    TOY_ROWS,
-    CodedSet,
-    curve_sizes,
-    n_labeled_of,
-    run_cell,
-)
+from .fits import TOY_LABELED, TOY_ROWS, CodedSet, curve_sizes, n_labeled_of, run_cell
 from .published import (
     CURVE_REPEATS,
     CURVES,
@@ -157,8 +151,7 @@ def run_study(study: Study, advance: Advance = lambda *_: None) -> None:
     Rows depend on seed and cell alone, never on ``jobs`` or the order.
     """
     loaded = load_sets((*study.tables, *study.curves), study.data_dir)
-    store = Store(study.out / STORE, kind=KIND)
-    try:
+    with closing(Store(study.out / STORE, kind=KIND)) as store:
         hashes = {name: data.sha256 for name, data in loaded.items()}
         store.agree(
             kind=KIND, format=FORMAT, seed=study.seed, iclda=versions()["iclda"], data=hashes
@@ -172,15 +165,10 @@ def run_study(study: Study, advance: Advance = lambda *_: None) -> None:
             TABLES: plan_tables(study.tables, study.table_repeats),
             CURVES: plan_curves({n: _sizes(n, sets) for n in study.curves}, study.curve_repeats),
         }
-        run, jobs = partial(run_cell, seed=study.seed), study.jobs
+        how: Any = {"run": partial(run_cell, seed=study.seed), "jobs": study.jobs}
         for experiment, cells in planned.items():
             if cells:
-                methods = study.methods
-                run_missing(
-                    store, experiment, cells, methods, advance, sets=sets, run=run, jobs=jobs
-                )
-    finally:
-        store.close()
+                run_missing(store, experiment, cells, study.methods, advance, sets=sets, **how)
 
 
 def _note_run(store: Store, study: Study, sets: dict[str, Dataset]) -> None:
@@ -206,19 +194,12 @@ def _sizes(name: str, sets: dict[str, CodedSet]) -> list[int]:
 
 def describe_sets(data_dir: Path | None) -> list[dict[str, Any]]:
     """Shape, origin and place of the ten sets, for programs."""
-    return [
-        {
-            "name": name,
-            "rows": each.n_rows,
-            "features": each.n_features,
-            "license": each.license,
-            "source": each.source,
-            "citation": each.citation,
-            "changes": each.changes,
-            "at_hand": find_benchmark(name, data_dir),
-        }
-        for name, each in BENCHMARKS.items()
-    ]
+    sets = []
+    for name, each in BENCHMARKS.items():
+        texts = {key: getattr(each, key) for key in ("license", "source", "citation", "changes")}
+        shape = {"rows": each.n_rows, "features": each.n_features}
+        sets.append({"name": name, **shape, **texts, "at_hand": find_benchmark(name, data_dir)})
+    return sets
 
 
 def list_sets(data_dir: Path | None, columns: int) -> str:

@@ -92,17 +92,10 @@ def published_cells() -> dict[tuple[str, str, str], MeanOfRepeats]:
 @cache
 def published_points() -> dict[tuple[str, int, str, str], PublishedPoint]:
     """Published points by (data set, number of unlabeled rows, published method, measure)."""
+    kinds = {"n_labeled": int, "n_unlabeled": int, "mean": float, "se": float}
+    lines = _read("curves.csv")
     points = (
-        PublishedPoint(
-            line["dataset"],
-            int(line["n_labeled"]),
-            int(line["n_unlabeled"]),
-            line["method"],
-            line["measure"],
-            float(line["mean"]),
-            float(line["se"]),
-        )
-        for line in _read("curves.csv")
+        PublishedPoint(**{k: kinds.get(k, str)(v) for k, v in line.items()}) for line in lines
     )
     return {(p.dataset, p.n_unlabeled, p.method, p.measure): p for p in points}
 

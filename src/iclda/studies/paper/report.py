@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -44,8 +45,7 @@ def draw_everything(out: Path) -> dict[str, Any]:
 
     Only the toy figure is fitted.
     """
-    store = Store(out / STORE, kind=KIND, read_only=True)
-    try:
+    with closing(Store(out / STORE, kind=KIND, read_only=True)) as store:
         settings = store.read_settings(StoredSettings)
         own = _own_sets(settings)
         table_results, curve_results = (
@@ -55,8 +55,6 @@ def draw_everything(out: Path) -> dict[str, Any]:
             ]
             for name in (TABLES, CURVES)
         )
-    finally:
-        store.close()
     results, panels = [*table_results, *curve_results], toy.toy_panels(settings.seed)
     cells, points = tables.summarize_tables(table_results), curves.summarize_curves(curve_results)
     tables.write_tables(out, table_results, _shapes(table_results, settings))
@@ -77,9 +75,8 @@ def draw_everything(out: Path) -> dict[str, Any]:
 def draw_toy_figure(out: Path, seed: int) -> list[Path]:
     """The toy figure alone; refused where a report with another seed would be contradicted."""
     if (out / STORE).exists():
-        store = Store(out / STORE, kind=KIND, read_only=True)
-        stored = store.settings().get("seed", seed)
-        store.close()
+        with closing(Store(out / STORE, kind=KIND, read_only=True)) as store:
+            stored = store.settings().get("seed", seed)
         if stored != seed:
             raise other_setting(out, "seed", stored, seed)
     return save(toy.draw_toy(toy.toy_panels(seed)), out / "figures" / "toy")

@@ -66,16 +66,9 @@ def _row_of_panels(X: Array, codes: AnyArray, seed: int) -> list[ToyPanel]:
         }
     imputed, posterior = fits["ICLDA"].impute(rows)[:, 1], fits["EMLDA"].predict_proba(rows)[:, 1]
     shares = {"LDA": None, "ICLDA": imputed, "EMLDA": posterior}
-    return [
-        ToyPanel(
-            "Labels and LDA" if name == "LDA" else name,
-            rows,
-            y,
-            (fit.coef_[0], float(fit.intercept_[0])),
-            shares[name],
-        )
-        for name, fit in fits.items()
-    ]
+    titles = {"LDA": "Labels and LDA"}
+    lines = {name: (fit.coef_[0], float(fit.intercept_[0])) for name, fit in fits.items()}
+    return [ToyPanel(titles.get(n, n), rows, y, lines[n], share) for n, share in shares.items()]
 
 
 @styled
@@ -112,31 +105,16 @@ def _plot_toy(axes: Axes, panel: ToyPanel) -> None:
         shares = np.asarray(panel.responsibilities)[~is_labeled]
         colors = mix(np.column_stack([1 - shares, shares]), CLASS_COLORS)
         axes.scatter(rest[:, 0], rest[:, 1], c=colors, alpha=0.8, **dots)
+    large: dict[str, Any] = {"s": 34, "edgecolor": INK, "linewidths": 1.0, "zorder": 3}
     for label, marker in ((0, "o"), (1, "s")):
         chosen = np.asarray(panel.X)[np.asarray(panel.y) == label]
-        axes.scatter(
-            chosen[:, 0],
-            chosen[:, 1],
-            s=34,
-            marker=marker,
-            color=CLASS_COLORS[label],
-            edgecolor=INK,
-            linewidths=1.0,
-            zorder=3,
-        )
+        axes.scatter(*chosen.T, marker=marker, color=CLASS_COLORS[label], **large)
     reach = 1.05 * float(np.abs(panel.X).max(initial=1.0))
     axes.set(xlim=(-reach, reach), ylim=(-reach, reach), xticks=[], yticks=[])
     axes.set_aspect("equal")
     axes.spines[:].set_visible(False)
-    _plot_boundary(axes, panel.boundary, reach)
-
-
-def _plot_boundary(axes: Axes, boundary: tuple[Array, float], reach: float) -> None:
-    coef, intercept = boundary
-    norm = float(np.hypot(*coef))
-    if norm == 0:
-        return
-    foot = -intercept * coef / norm**2
-    along = 3 * reach * np.array([-coef[1], coef[0]]) / norm
-    ends = np.array([foot - along, foot + along])
-    axes.plot(ends[:, 0], ends[:, 1], color=INK, linewidth=1.4)
+    coef, intercept = panel.boundary
+    if norm := float(np.hypot(*coef)):
+        foot = -intercept * coef / norm**2
+        along = 3 * reach * np.array([-coef[1], coef[0]]) / norm
+        axes.plot(*np.array([foot - along, foot + along]).T, color=INK, linewidth=1.4)
