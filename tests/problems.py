@@ -16,8 +16,9 @@ from iclda import (
     SelfLearningLDA,
     SupervisedLDA,
 )
+from iclda._core.boundary import Near
 from iclda._core.frame import frame_of
-from iclda._core.labelsums import GivenLabels, LinearRule, Near
+from iclda._core.labelsums import GivenLabels, LinearRule
 from iclda._core.problem import Problem, summarize_labeled
 from iclda._rows.memory import MemoryRows
 

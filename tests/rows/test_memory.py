@@ -3,8 +3,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from iclda._core.boundary import Near
 from iclda._core.frame import frame_of
-from iclda._core.labelsums import GivenLabels, LinearRule, Near, soften
+from iclda._core.labelsums import GivenLabels, LinearRule, soften
 from iclda._rows.memory import MemoryRows
 from problems import near_all
 

@@ -14,8 +14,6 @@ from .types import AnyArray, Array
 
 # Largest difference of scores: labels are hard there, and exponentials not yet denormal (slow).
 _LARGEST_LEAD = 300.0
-HARD = 1e-12  # a share this near to 1 is a label
-_FAINT = 1e-3  # a row is near a class with this share, over that of all but the largest class
 _FEW = 6  # scores a row up to which BLAS is faster at rows x classes than at classes x rows
 ROUNDING = 16 * float(np.finfo(np.float64).eps)  # of a score, over the size of its terms
 
@@ -386,86 +384,6 @@ def _stacked(one: Array, other: Array | None) -> Array:
 def with_weights(rows: AnyArray, weights: Array) -> Array:
     """(n, 1 + d): rows after their weights."""
     return np.column_stack([weights, rows])
-
-
-def near_boundary(shares: Array) -> AnyArray:
-    """Indices of rows with shares (K, n), or (1, n) in the second of two, that are not hard."""
-    if len(shares) == 1:
-        return np.flatnonzero(shares[0] * (1 - shares[0]) > HARD)
-    return np.flatnonzero(shares.max(axis=0) < 1 - HARD)
-
-
-@dataclass(frozen=True)
-class Near:
-    """Which rows near class boundaries to return: those that scores / softening do not label hard.
-
-    Of rows between classes j and k every n-th one is returned, with n times its weight. n =
-    every[j, k] is a power of two, on the diagonal the largest one.
-    """
-
-    every: AnyArray  # (K, K)
-    softening: float = 1.0
-
-    @property
-    def smallest(self) -> int:
-        return int(self.every.min())
-
-    def softened(self, rule: LinearRule) -> LinearRule:
-        coef, intercept = rule.coef / self.softening, rule.intercept / self.softening
-        return LinearRule(coef, intercept, is_soft=True)
-
-    def rows(self, shares: Array, index: AnyArray) -> tuple[AnyArray, AnyArray]:
-        """Which of rows with these shares and indices to return, and their multiplicities."""
-        some = np.flatnonzero(index % self.smallest == 0)
-        some = some[near_boundary(shares[:, some])]
-        if len(shares) == 1:
-            return some, np.full(len(some), self.smallest)
-        counts = multiplicities(shares[:, some], self.every)
-        is_taken = index[some] % counts == 0
-        return some[is_taken], counts[is_taken]
-
-
-def _near_classes(shares: Any, xp: Any = np) -> tuple[Any, Any]:
-    """The largest class of rows with shares (K, n), and which classes (K, n) they are near to."""
-    rest = 1 - xp.max(shares, axis=0, keepdims=True)
-    return xp.argmax(shares, axis=0), shares >= _FAINT * rest
-
-
-def multiplicities(shares: Any, every: Any, xp: Any = np) -> Any:
-    """How many rows one near a boundary stands for; ``every`` as in ``Near``."""
-    best, is_near = _near_classes(shares, xp)
-    return xp.min(xp.where(is_near, xp.take(every, best, axis=0).T, xp.max(every)), axis=0)
-
-
-def choose_near(scores: Array, n_all: int, least: int, most: int) -> Near:
-    """Which of all rows to return, given the scores (K, n) of a sample of them.
-
-    About ``least`` to ``most`` rows, if there are. Boundaries with few rows keep all of them.
-    """
-    n_classes, n_held = scores.shape
-    share = n_all / n_held
-    shares, softening = soften(scores), 1.0
-    if len(near_boundary(shares)) * share < least:
-        leads = np.ptp(np.partition(scores, -2, axis=0)[-2:], axis=0)
-        lead = np.partition(leads, kth := min(n_held - 1, int(least / share)))[kth]
-        softening = max(1.0, float(lead) / -np.log(HARD))
-        shares = soften(scores / softening)
-    best, is_near = _near_classes(shares[:, near_boundary(shares)])
-    is_near[best, np.arange(len(best))] = False
-    between = is_near / np.count_nonzero(is_near, axis=0)  # one row is divided among its pairs
-    counts = share * np.array([between[:, best == k].sum(axis=1) for k in range(n_classes)])
-    counts = counts + counts.T
-    level, left = np.inf, float(most)  # rows between any two classes; rows to be divided
-    ascending = np.sort(counts[np.triu_indices(n_classes, 1)])
-    for i, count in enumerate(ascending):
-        level = left / (len(ascending) - i)
-        if count > level:
-            break
-        left -= count
-    every = 2 ** np.ceil(np.log2(np.maximum(counts / level, 1))).astype(int)
-    np.fill_diagonal(every, 1)
-    np.fill_diagonal(every, every.max())
-    return Near(every, softening)
 
 
 def scaled(sums: LabelSums, factor: float) -> LabelSums:

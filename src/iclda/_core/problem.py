@@ -11,9 +11,10 @@ from typing import Protocol
 
 import numpy as np
 
+from .boundary import Near
 from .frame import Frame, mean_variance_in_frame
 from .gaussian import Gaussians, gaussians
-from .labelsums import ROUNDING, GivenLabels, LabelSums, LinearRule, Near, Rule, within_scatter
+from .labelsums import ROUNDING, GivenLabels, LabelSums, LinearRule, Rule, within_scatter
 from .likelihood import LabeledLikelihood, PreciseMeans, precise_means, smallest_eigenvalue
 from .moments import Moments
 from .types import AnyArray, Array

@@ -30,8 +30,9 @@ except ImportError as error:
         "Dask reads these rows, and is not installed: pip install 'iclda[dask]'."
     ) from error
 
+from .._core.boundary import Near
 from .._core.frame import Frame
-from .._core.labelsums import LabelSums, Near, Rule, no_label_sums
+from .._core.labelsums import LabelSums, Rule, no_label_sums
 from .._core.moments import Moments, no_moments
 from .._core.types import AnyArray, Array
 from .base import (

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from .._core.boundary import Near
 from .._core.frame import Frame
-from .._core.labelsums import LabelSums, LinearRule, Near, Rule, no_label_sums
+from .._core.labelsums import LabelSums, LinearRule, Rule, no_label_sums
 from .._core.moments import Moments, no_moments
 from .._core.types import AnyArray, Array
 from .base import (

@@ -14,16 +14,15 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace, device, is_jax_namespace
 
+from .._core.boundary import HARD, multiplicities
 from .._core.frame import Frame
 from .._core.labelsums import (
-    HARD,
     GivenLabels,
     LabelSums,
     LexicographicRule,
     LinearRule,
     Rule,
     lexicographic_shares,
-    multiplicities,
 )
 from .._core.types import AnyArray, Array
 

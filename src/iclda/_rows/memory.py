@@ -19,12 +19,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from .._core.boundary import Near
 from .._core.frame import Frame
 from .._core.labelsums import (
     AllButFirst,
     LabelSums,
     LinearRule,
-    Near,
     Rule,
     Tally,
     fold,

@@ -13,17 +13,8 @@ from typing import Protocol
 
 import numpy as np
 
-from ..labelsums import (
-    ROUNDING,
-    LabelSums,
-    Near,
-    choose_near,
-    label,
-    near_boundary,
-    second_of_two,
-    soft_second_of_two,
-    soften,
-)
+from ..boundary import Near, choose_near, near_boundary
+from ..labelsums import ROUNDING, LabelSums, label, second_of_two, soft_second_of_two, soften
 from ..problem import Problem
 from ..types import AnyArray, Array
 
