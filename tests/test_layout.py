@@ -29,7 +29,7 @@ ELSEWHERE = {
     "rows.py": "tests/rows/test_rows, beside the fixtures of rows",
     "studies/compare/findings.py": "test_run, from a table to files",
     "studies/compare/lines.py": "test_run, from a table to lines",
-    "studies/page.py": "the tests of tables, story and report of the paper",
+    "studies/page.py": "the tests of tables and report of the paper",
     "studies/paper/plan.py": "tests/cli/test_paper and tests/studies/test_engine",
     "tabular/fit_predict.py": "tests/cli/test_models and test_bad_tables",
     "tabular/table_files.py": "tests/tabular/test_table and tests/cli/test_bad_tables",

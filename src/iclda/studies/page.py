@@ -11,12 +11,14 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from .._messages import and_list, plural
 from .._paths import atomic_write
 from .drawing import require
 from .measures import arrow
 from .store import FitResult
 
 NOTHING = "\N{EN DASH}"  # stands where there is no number
+_SHARED = ("page.html.j2", "parts.html.j2")  # templates of both studies
 _MOST_FAILURES = 20  # on a page
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -27,15 +29,6 @@ _LATEX = {
     "†": r"$\dagger$",
     **{character: "\\" + character for character in "&%$#_{}"},
 }
-
-
-@dataclass(frozen=True)
-class Finding:
-    """A number to remember, what it is, and the sentences behind it."""
-
-    number: str
-    title: str
-    text: str
 
 
 @dataclass(frozen=True)
@@ -144,7 +137,7 @@ def fill(
     jinja2 = require("jinja2")
 
     def load(name: str) -> str:
-        home = __package__ if name == "page.html.j2" else package
+        home = __package__ if name in _SHARED else package
         return files(home).joinpath(name).read_text(encoding="utf-8")
 
     environment = jinja2.Environment(
@@ -154,7 +147,8 @@ def fill(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(arrow=arrow, p_text=p_text, signed=signed, **filters)
+    in_words = {"and_list": and_list, "plural": plural, "duration": duration}
+    environment.filters.update(arrow=arrow, p_text=p_text, signed=signed, **in_words, **filters)
     failed = [result for result in results if result.failure is not None]
     text: str = environment.get_template(template).render(
         view, failures=failed[:_MOST_FAILURES], n_failed=len(failed), n_fits=len(results)

@@ -12,10 +12,10 @@ from result_rows import curve_rows, fail, replace_values, table_rows
 from iclda.studies.drawing import COLORS
 from iclda.studies.paper.curves import (
     ReproducedPoint,
-    compare_with_published,
+    beside_published,
+    curve_files,
     draw_curves,
     summarize_curves,
-    write_curves,
 )
 from iclda.studies.paper.published import METHOD_NAMES, published_points
 
@@ -61,14 +61,13 @@ def test_points_do_not_depend_on_the_order_of_the_rows_nor_on_other_experiments(
 def test_one_repeat_has_no_standard_error_and_no_comparison():
     points = summarize_curves(curve_rows(repeats=1))
     assert {point.se for point in points} == {None}
-    assert compare_with_published(points) == []
+    assert {point.z for point in points} == {None}
 
 
 def test_the_difference_is_in_combined_standard_errors():
     published = published_points()["Pima", 4, "ICLDA", "error"]
     point = ReproducedPoint("Pima", 4, "ICLDA", "error", published.mean + 0.1, published.se, 500)
-    (comparison,) = compare_with_published([point])
-    assert comparison.z == pytest.approx(0.1 / (2**0.5 * published.se))
+    assert beside_published(point).z == pytest.approx(0.1 / (2**0.5 * published.se))
 
 
 def test_only_points_of_the_paper_are_compared():
@@ -78,21 +77,20 @@ def test_only_points_of_the_paper_are_compared():
         ReproducedPoint("2DGaussian", 4, "EMLDA", "error", 0.3, 0.01, 500),
         ReproducedPoint("2DGaussian", 4, "EMLDA-as-published", "error", 0.3, 0.01, 500),
     ]
-    (comparison,) = compare_with_published(points)
-    assert (comparison.point.method, comparison.published.method) == (
-        "EMLDA-as-published",
-        "EMLDA",
-    )
+    (compared,) = [p for p in map(beside_published, points) if p.z is not None]
+    published = published_points()["2DGaussian", 4, "EMLDA", "error"]
+    assert (compared.method, compared.published_mean) == ("EMLDA-as-published", published.mean)
 
 
-def test_points_csv_has_the_promised_columns(tmp_path):
+def test_points_csv_has_the_promised_columns():
     rows = curve_rows()
-    write_curves(tmp_path, summarize_curves(rows))
-    text = (tmp_path / "curves" / "points.csv").read_text(encoding="utf-8")
-    lines = list(csv.DictReader(text.splitlines()))
+    files = curve_files(summarize_curves(rows))
+    lines = list(csv.DictReader(files["points.csv"].splitlines()))
     assert ",".join(lines[0]) == "dataset,n_unlabeled,method,measure,mean,se,repeats"
     assert len(lines) == len(summarize_curves(rows)) == 7 * 4 * 3
-    assert (tmp_path / "curves" / "comparison.csv").read_text(encoding="utf-8").count("\n") > 1
+    header, *compared = files["comparison.csv"].splitlines()
+    assert header == f"{','.join(lines[0])},published_mean,published_se,z"
+    assert compared
 
 
 @needs_matplotlib

@@ -5,14 +5,21 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from result_rows import curve_rows, fail, table_row, table_rows, toy_panels
+from result_rows import curve_rows, fail, replace_values, table_row, table_rows, toy_panels
 
 pytest.importorskip("jinja2", reason="reports need iclda[experiments]")
 
-from iclda.studies.page import signed
+from iclda._messages import and_list
+from iclda.studies.page import duration, p_text, signed
 from iclda.studies.paper.curves import summarize_curves
 from iclda.studies.paper.plan import StoredSettings
-from iclda.studies.paper.report import draw_everything, file_name, render_report, write_figures
+from iclda.studies.paper.report import (
+    draw_everything,
+    file_name,
+    of_all,
+    render_report,
+    write_figures,
+)
 from iclda.studies.paper.tables import summarize_tables
 from iclda.studies.paper.toy import toy_panels as fitted_panels
 from iclda.studies.store import STORE, Store
@@ -174,3 +181,32 @@ def test_every_figure_is_written(tmp_path):
 def test_names_of_sets_cannot_leave_the_folder():
     assert file_name("../../etc/x y") == "-..-etc-x-y"
     assert file_name("..") == "set"
+
+
+def headline(rows):
+    return re.search("<h1>(.*)</h1>", render_report(rows))[1]
+
+
+def test_the_headline_claims_no_more_than_the_numbers():
+    assert headline(table_rows()).startswith("EM was not erratic")
+    assert headline(table_rows(methods=("LDA", "ICLDA"))).endswith("reproduced")
+    erratic = [
+        replace_values(row, error=0.45) if row.method == "EMLDA" else row for row in table_rows()
+    ]
+    assert "not erratic" not in headline(erratic)
+
+
+def test_words_for_numbers():
+    assert [duration(s) for s in (4.21, 200, 7500)] == ["4.2 s", "3 min 20 s", "2 h 5 min"]
+    assert [signed(v) for v in (0.04, -0.04, -1.25, 2)] == [
+        "0.0",
+        "0.0",
+        "\N{MINUS SIGN}1.2",
+        "+2.0",
+    ]
+    assert [p_text(p) for p in (0.0002, 0.04)] == ["< 0.001", "0.040"]
+    assert [and_list(n) for n in ([], ["a"], ["a", "b", "c"])] == ["", "a", "a, b and c"]
+    assert of_all(0, 10) == "none of 10 data sets"
+    assert of_all(10, 10) == "all 10 data sets"
+    assert of_all(2, 2) == "both data sets"
+    assert of_all(1, 1) == "the one data set run"

@@ -12,7 +12,7 @@ import pytest
 from result_rows import fail, replace_values, table_row, table_rows
 
 from iclda._statistics import holm
-from iclda.studies.page import Entry, TextTable, to_latex, to_markdown
+from iclda.studies.page import Entry, TextTable, to_latex, to_markdown, write_texts
 from iclda.studies.paper.published import METHOD_NAMES, published_cells
 from iclda.studies.paper.tables import (
     compare_with_baseline,
@@ -24,7 +24,6 @@ from iclda.studies.paper.tables import (
     summarize_tables,
     table_files,
     text_table,
-    write_tables,
 )
 
 CELL_COLUMNS = [
@@ -90,7 +89,7 @@ def test_a_failed_fit_costs_its_repeat_and_is_said():
     assert cell_of(cells, "ICLDA").repeats == 3
     assert cell_of(cells, "LDA").repeats == 4
     (gap,) = find_gaps(rows)
-    assert str(gap) == "WDBC, ICLDA: 3 of 4 repeats are complete, 1 failed fit"
+    assert gap.text == "WDBC, ICLDA: 3 of 4 repeats are complete, 1 failed fit"
     assert "†" in text_table(cells, "error", [gap]).body[0][2].text
 
 
@@ -102,14 +101,14 @@ def test_a_method_that_always_fails_is_empty_and_never_zero():
     assert (cell.mean, cell.sd, cell.repeats, cell.z) == (None, None, 0, None)
     lines = list(csv.DictReader(table_files(rows)["cells.csv"].splitlines()))
     assert [line["mean"] for line in lines if line["method"] == "ICLDA"] == ["", ""]
-    assert str(find_gaps(rows)[0]).endswith("0 of 4 repeats are complete, 40 failed fits")
+    assert find_gaps(rows)[0].text.endswith("0 of 4 repeats are complete, 40 failed fits")
 
 
 def test_a_repeat_under_way_does_not_count_yet():
     rows = table_rows(methods=("LDA",), repeats=2)[:-1]
     assert cell_of(summarize_tables(rows), "LDA").repeats == 1
     assert cell_of(summarize_tables(rows), "LDA").sd is None
-    assert str(find_gaps(rows)[0]) == "WDBC, LDA: 1 of 2 repeats are complete"
+    assert find_gaps(rows)[0].text == "WDBC, LDA: 1 of 2 repeats are complete"
 
 
 def test_a_value_that_is_no_number_does_not_count():
@@ -141,8 +140,8 @@ def test_rows_of_other_experiments_are_ignored():
 
 def test_cells_csv_has_the_promised_columns_and_methods(tmp_path):
     rows = table_rows(("WDBC", "Pima"))
-    write_tables(tmp_path, rows)
-    with open(tmp_path / "tables" / "cells.csv", encoding="utf-8") as file:
+    write_texts(tmp_path, table_files(rows))
+    with open(tmp_path / "cells.csv", encoding="utf-8") as file:
         lines = list(csv.DictReader(file))
     assert list(lines[0]) == CELL_COLUMNS
     assert {line["method"] for line in lines} == set(METHOD_NAMES)
@@ -162,7 +161,7 @@ def test_marks_follow_the_means():
 
 
 def test_every_table_is_written_as_csv_markdown_and_latex(tmp_path):
-    paths = write_tables(tmp_path, table_rows(), {"WDBC": [568, 30, 2]})
+    paths = write_texts(tmp_path, table_files(table_rows(), {"WDBC": [568, 30, 2]}))
     names = {path.name for path in paths}
     assert names == {"cells.csv"} | {
         f"{table}.{suffix}"

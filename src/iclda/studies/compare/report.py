@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..._core.types import Array
-from ..._messages import plural
 from ..._statistics import ReliabilityCurve
 from ...methods import FAINT
 from ...plots import ComparisonDisplay, LearningCurveDisplay, ReliabilityDisplay
 from ..drawing import new_figure, styled, to_inline_svg
-from ..measures import COMPARED, EDGES, ERROR, LOSS
-from ..page import NOTHING, Finding, duration, fill, with_minus
+from ..measures import COMPARED, EDGES, ERROR
+from ..page import NOTHING, fill, with_minus
 from .cell_fits import pooled_bins
 from .findings import SHOWN_SETTINGS, Findings, failures, last_line
 from .lines import fit_command, known_measures, number_text, protocol, ranked, worse_text
 from .plan import LABELED, UNLABELED
 from .summary import CURVE_MEASURES, DECISIVE, LOSS_DIFFERENCE, VARIED, SplitCurvePoint
-from .verdict import HELPS, HURTS, RULE, SHARPENS, UNKNOWN, percent, points, share, supervised_name
+from .verdict import HELPS, RULE, SHARPENS, percent, points, share, supervised_name
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -34,56 +33,39 @@ _DRAWABLE = 1000  # and one that exceeds the median so many times is left out
 
 def render(findings: Findings) -> str:
     """The page as text. Every name in it is escaped."""
-    settings, verdict = findings.settings, findings.verdict
-    methods = [contestant.method for contestant in settings.contestants]
+    settings, summary = findings.settings, findings.summary
+    rival, methods = _rival(findings), [each.method for each in settings.contestants]
+    fits = Counter(result.method for result in findings.results)
+    warned = Counter(
+        (result.method, text) for result in findings.results for text in result.remarks.splitlines()
+    )
     view = {
-        "headline": _headline(findings),
-        "sentence": verdict.sentence,
-        "also": verdict.also,
-        "summary": " · ".join(
-            [
-                f"{settings.n_rows:,} rows, {plural(settings.n_labels, 'label')}",
-                f"{plural(settings.repeats, 'repeat')} of {settings.folds} folds",
-                f"{plural(len(findings.results), 'fit')} in {duration(findings.seconds)}",
-            ]
-        ),
-        "notes": [],
-        "findings": list(_cards(findings)),
-        "source": ", ".join(source.path for source in settings.sources),
-        "target": settings.target,
+        "findings": findings,
+        "settings": settings,
+        "verdict": findings.verdict,
+        "scores": summary,
+        "shown_settings": [(name, getattr(settings, name)) for name in (*SHOWN_SETTINGS, "jobs")],
+        "sources": [(source.path, source.sha256) for source in settings.sources],
+        "rival": rival,
+        "supervised": supervised_name(summary),
+        "confidence": [_confidence(findings, name) for name in (rival, summary.baseline)],
         "fit_command": fit_command(findings),
-        "remarks": settings.remarks,
         "protocol": protocol(settings, findings.words),
         "rule": RULE,
-        "chosen": verdict.method,
-        "names": ranked(findings.summary),
+        "names": ranked(summary),
         "titles": {each.name: each.method.title for each in settings.contestants},
-        "scores": findings.summary,
         "failed": failures(findings.compared),
-        "methods": list(dict.fromkeys((method.name, method.sentence) for method in methods)),
-        "measures": {name: COMPARED[name] for name in known_measures(findings.summary)},
+        "methods": dict.fromkeys((method.name, method.sentence) for method in methods),
+        "measures": {name: COMPARED[name] for name in known_measures(summary)},
         "differences": _difference_figures(findings),
         "curves": _curves(findings),
-        "n_curve_splits": settings.curve_splits,
-        "reference": findings.reference,
-        "reliability": _reliability_figure(findings),
-        "said": _fit_remarks(findings),
-        "run": _run(findings),
+        "reliability": _reliability_figure(findings, rival),
+        "warned": warned.most_common(_MOST_REMARKS),
+        "fits": fits,
     }
-    filters: dict[str, Any] = {"last_line": last_line, "number": _number, "worse_text": worse_text}
+    filters: Any = {"last_line": last_line, "number": _number, "worse_text": worse_text}
+    filters |= {"percent": percent, "points": points, "share": share, "with_minus": with_minus}
     return fill("comparison.html.j2", view, __package__, findings.results, **filters)
-
-
-def _headline(findings: Findings) -> str:
-    verdict = findings.verdict
-    if verdict.kind == HELPS:
-        return f"Yes, the unlabeled rows help: use {verdict.method}"
-    if verdict.kind == SHARPENS:
-        return f"The unlabeled rows make better probabilities: use {verdict.method} for these"
-    if verdict.kind == UNKNOWN:
-        return "No answer"
-    stay = f"stay with {supervised_name(findings.summary)}"
-    return f"No: {stay}" if verdict.kind == HURTS else f"No clear difference: {stay} for now"
 
 
 def _rival(findings: Findings) -> str | None:
@@ -96,55 +78,11 @@ def _rival(findings: Findings) -> str | None:
     return min(known, key=summary.rank, default=None)
 
 
-def _cards(findings: Findings) -> Iterator[Finding]:
-    """Numbers to remember: error, repeats that were worse, confidence, loss."""
-    name, summary = _rival(findings), findings.summary
-    if name is None or summary.baseline is None:
-        return
-    supervised = supervised_name(summary)
-    error, difference = summary.mean(name, ERROR), summary.difference(name, ERROR)
-    error_supervised = summary.mean(summary.baseline, ERROR)
-    if error is not None and error_supervised is not None and difference is not None:
-        clear = {"better": "clearly lower", "worse": "clearly higher"}
-        yield Finding(
-            f"{percent(error_supervised)} \N{RIGHTWARDS ARROW} {percent(error)}",
-            f"of new rows wrong: supervised LDA, and {name}",
-            f"The difference is {points(difference.difference)} ({share(difference.low)} to "
-            f"{share(difference.high)} with 95 % confidence): "
-            f"{clear.get(difference.verdict, 'no clear difference')}.",
-        )
-    score = summary.score(name, ERROR)
-    if score is not None and score.n_worse is not None:
-        yield Finding(
-            f"{score.n_worse} of {score.repeats}",
-            f"repeats in which {name} was worse",
-            "A repeat deals the labeled rows into folds anew. Worse: a higher error than "
-            f"{supervised} over all folds.",
-        )
-    ours, theirs = (_confidence(findings, each) for each in (name, summary.baseline))
-    if ours is not None:
-        sure, right = map(percent, theirs or (0.0, 0.0))
-        yield Finding(
-            f"{percent(ours[0])} / {percent(ours[1])}",
-            f"how sure {name} is, and how often right",
-            f"S{supervised[1:]} is {sure} sure on average, and right in {right}.",
-        )
-    loss, loss_supervised = (summary.score(each, LOSS) for each in (name, summary.baseline))
-    if loss and loss_supervised and loss.n_worse is not None:
-        yield Finding(
-            f"{loss.repeats - loss.n_worse} of {loss.repeats}",
-            f"repeats in which {name} describes new rows better",
-            f"Loss {_number(loss.mean, LOSS)} where supervised LDA has "
-            f"{_number(loss_supervised.mean, LOSS)}: lower means that new rows of each class "
-            "lie where the fitted class says they do.",
-        )
-
-
-def _bins(findings: Findings, name: str) -> Array:
+def _bins(findings: Findings, name: str | None) -> Array:
     return pooled_bins(result for result in findings.compared if result.method == name)
 
 
-def _confidence(findings: Findings, name: str) -> tuple[float, float] | None:
+def _confidence(findings: Findings, name: str | None) -> tuple[float, float] | None:
     """Mean probability of the predicted class, and the share of rows for which it was right."""
     n_rows, sure, right = _bins(findings, name).sum(axis=0)
     return (float(sure / n_rows), float(right / n_rows)) if n_rows else None
@@ -152,33 +90,6 @@ def _confidence(findings: Findings, name: str) -> tuple[float, float] | None:
 
 def _number(value: float | None, measure: str) -> str:
     return NOTHING if value is None else with_minus(number_text(value, measure))
-
-
-def _fit_remarks(findings: Findings) -> list[str]:
-    """Warnings of fits, the most frequent first."""
-    fits = Counter(result.method for result in findings.results)
-    warned = Counter(
-        (result.method, text) for result in findings.results for text in result.remarks.splitlines()
-    )
-    return [
-        f"{method}, {count:,} of {fits[method]:,} fits: {text}"
-        for (method, text), count in warned.most_common(_MOST_REMARKS)
-    ]
-
-
-def _run(findings: Findings) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Groups of names and values: how to run the same again."""
-    settings = findings.settings
-    run = [
-        ("Command", "; ".join(settings.commands)),
-        *((name, str(getattr(settings, name))) for name in (*SHOWN_SETTINGS, "jobs")),
-        ("machine", settings.machine),
-        ("last run began", settings.began),
-        ("Time", duration(findings.seconds)),
-    ]
-    versions = [(name, str(number)) for name, number in settings.versions.items()]
-    hashes = [(source.path, source.sha256) for source in settings.sources]
-    return [("Run", run), ("Versions", versions), ("Data (SHA-256)", hashes)]
 
 
 @styled
@@ -201,9 +112,9 @@ def _difference_figures(findings: Findings) -> list[Any]:
     return figures
 
 
-def _reliability_figure(findings: Findings) -> Any:
+def _reliability_figure(findings: Findings, rival: str | None) -> Any:
     """How often contestants are right when they are so sure, over all test rows."""
-    names = dict.fromkeys((findings.summary.baseline, _rival(findings)))
+    names = dict.fromkeys((findings.summary.baseline, rival))
     bins = {name: _bins(findings, name) for name in names if name}
     curves = {n: ReliabilityCurve.from_sums(EDGES, b) for n, b in bins.items() if b.any()}
     if not curves:
@@ -227,32 +138,12 @@ def _curves(findings: Findings) -> list[dict[str, Any]]:
             if (display := learning_curve(findings.points, curve, name, findings.reference))
         ]
         if figures:
-            views.append({"title": title, "figures": figures, "note": _curve_note(findings, curve)})
+            shown = [point for point in findings.points if point.curve == curve]
+            ends = [end(shown, key=lambda point: point.size) for end in (min, max)]
+            missing = undrawn(findings.points, curve)
+            view = {"title": title, "figures": figures, "ends": ends, "undrawn": missing}
+            views.append({"is_of_labels": curve == LABELED, **view})
     return views
-
-
-def _curve_note(findings: Findings, curve: str) -> str:
-    shown = [point for point in findings.points if point.curve == curve]
-    first, last = (end(shown, key=lambda point: point.size) for end in (min, max))
-    if curve == UNLABELED:
-        note = f"With {first.n_labeled:,} labeled rows throughout; 0 is a fit to these alone."
-    elif first.n_unlabeled == last.n_unlabeled:
-        note = f"With {last.n_unlabeled:,} unlabeled rows throughout."
-    else:
-        note = (
-            "Rows whose label is not used train as unlabeled ones: "
-            f"{first.n_unlabeled:,} on the left, {last.n_unlabeled:,} on the right."
-        )
-    missing = [
-        f"{point.method} at {point.size:,} rows ({with_minus(f'{point.mean:,.3g}')})"
-        for point in undrawn(findings.points, curve)
-    ]
-    if missing:
-        note += (
-            " Left out of the figure of the loss, because beside them the other points could not "
-            f"be told apart: {', '.join(missing)}."
-        )
-    return note
 
 
 def differences(findings: Findings, measure: str) -> ComparisonDisplay | None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
-from math import hypot, sqrt
-from pathlib import Path
+from dataclasses import dataclass, fields, replace
+from math import sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,16 +13,16 @@ import numpy as np
 from ...plots._look import color_of
 from ..drawing import DASHES, label_methods, new_figure, styled
 from ..measures import paper_measures
-from ..page import attributes_csv, csv_text, write_texts
+from ..page import attributes_csv
 from ..store import FitResult
 from .published import (
     CURVES,
-    PublishedPoint,
     mean_and_variance,
     method_rank,
     published_name,
     published_points,
     table_measures,
+    z_score,
 )
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ _FAR = 1.5  # a line this many ranges of the others above them is named, not dra
 
 @dataclass(frozen=True)
 class ReproducedPoint:
-    """Mean and standard error over the repeats whose fit succeeded."""
+    """Mean and standard error over the repeats whose fit succeeded, beside the published ones."""
 
     dataset: str
     n_unlabeled: int
@@ -44,15 +43,13 @@ class ReproducedPoint:
     mean: float
     se: float | None
     repeats: int
+    published_mean: float | None = None
+    published_se: float | None = None
+    z: float | None = None  # their difference in combined standard errors
 
 
-@dataclass(frozen=True)
-class PublishedDifference:
-    """A point, the published one, and their difference in combined standard errors."""
-
-    point: ReproducedPoint
-    published: PublishedPoint
-    z: float
+_COMPARED = tuple(each.name for each in fields(ReproducedPoint))
+POINT_COLUMNS = _COMPARED[:-3]
 
 
 def summarize_curves(results: Iterable[FitResult]) -> list[ReproducedPoint]:
@@ -72,42 +69,32 @@ def summarize_curves(results: Iterable[FitResult]) -> list[ReproducedPoint]:
         return dataset.casefold(), measures.index(measure), *method_rank(method), n_unlabeled
 
     points = []
-    for key in sorted(values, key=place):
-        dataset, measure, method, n_unlabeled = key
-        repeats = [value for _, value in sorted(values[key].items())]
+    for dataset, measure, method, size in sorted(values, key=place):
+        repeats = [value for _, value in sorted(values[dataset, measure, method, size].items())]
         n, (mean, variance) = len(repeats), mean_and_variance(repeats)
         se = None if variance is None else sqrt(variance / n)
-        points.append(ReproducedPoint(dataset, n_unlabeled, method, measure, mean or 0.0, se, n))
+        points.append(
+            beside_published(ReproducedPoint(dataset, size, method, measure, mean or 0.0, se, n))
+        )
     return points
 
 
-def compare_with_published(points: Iterable[ReproducedPoint]) -> list[PublishedDifference]:
-    """The points that the paper has too, each with the difference to it."""
-    differences = []
-    for point in points:
-        name = published_name(point.method) or ""
-        published = published_points().get((point.dataset, point.n_unlabeled, name, point.measure))
-        if published is None or point.se is None:
-            continue
-        error = hypot(point.se, published.se)
-        if error > 0:
-            z = (point.mean - published.mean) / error
-            differences.append(PublishedDifference(point, published, z))
-    return differences
+def beside_published(point: ReproducedPoint) -> ReproducedPoint:
+    """The point with its difference to that of the paper, where the paper has it."""
+    name = published_name(point.method) or ""
+    published = published_points().get((point.dataset, point.n_unlabeled, name, point.measure))
+    if published is None:
+        return point
+    z = z_score(point.mean, point.se, published.mean, published.se)
+    return replace(point, published_mean=published.mean, published_se=published.se, z=z)
 
 
-def write_curves(out: Path, points: Sequence[ReproducedPoint]) -> list[Path]:
-    """Write points.csv and comparison.csv under ``out``/curves; the paths written."""
-    names = [each.name for each in fields(ReproducedPoint)]
-    compared = (
-        [*vars(each.point).values(), each.published.mean, each.published.se, each.z]
-        for each in compare_with_published(points)
-    )
-    contents = {
-        "points.csv": attributes_csv(names, points),
-        "comparison.csv": csv_text([*names, "published_mean", "published_se", "z"], compared),
+def curve_files(points: Sequence[ReproducedPoint]) -> dict[str, str]:
+    """File name to content: all points, and those that the paper has too."""
+    return {
+        "points.csv": attributes_csv(POINT_COLUMNS, points),
+        "comparison.csv": attributes_csv(_COMPARED, [p for p in points if p.z is not None]),
     }
-    return write_texts(out / "curves", contents)
 
 
 @styled
@@ -118,16 +105,14 @@ def draw_curves(
     measures = table_measures() if measures is None else measures
     figure, grid = new_figure(4.7 * len(measures), 3.3, 1, len(measures))
     ours = [point for point in points if point.dataset == dataset]
-    theirs = [point for point in published_points().values() if point.dataset == dataset]
     for axes, measure in zip(grid[0], measures, strict=True):
-        shown = [point for point in ours if point.measure == measure]
-        _plot_curves(axes, shown, [point for point in theirs if point.measure == measure])
+        _plot_curves(axes, [point for point in ours if point.measure == measure])
         axes.set_title(paper_measures()[measure].axis)
         axes.set_xlabel("Unlabeled rows")
     return figure
 
 
-def _plot_curves(axes: Axes, ours: list[ReproducedPoint], theirs: list[PublishedPoint]) -> None:
+def _plot_curves(axes: Axes, ours: list[ReproducedPoint]) -> None:
     methods = dict.fromkeys(point.method for point in ours)
     lines = {method: [p for p in ours if p.method == method] for method in methods}
     sizes = sorted({point.n_unlabeled for point in ours})
@@ -139,7 +124,7 @@ def _plot_curves(axes: Axes, ours: list[ReproducedPoint], theirs: list[Published
     far = _far_above(lines)
     for method, line in lines.items():
         if method not in far:
-            _plot_line(axes, line, [p for p in theirs if p.method == published_name(method)])
+            _plot_line(axes, line)
     if not lines:
         return
     axes.margins(y=0.08)
@@ -166,7 +151,7 @@ def _far_above(lines: dict[str, list[ReproducedPoint]]) -> list[str]:
     return []
 
 
-def _plot_line(axes: Axes, line: list[ReproducedPoint], published: list[PublishedPoint]) -> None:
+def _plot_line(axes: Axes, line: list[ReproducedPoint]) -> None:
     """Means with a band of one standard error, and published means as open circles."""
     method, sizes = line[0].method, [point.n_unlabeled for point in line]
     means = np.array([point.mean for point in line])
@@ -177,5 +162,7 @@ def _plot_line(axes: Axes, line: list[ReproducedPoint], published: list[Publishe
     axes.fill_between(sizes, means - errors, means + errors, color=color, alpha=0.18, linewidth=0)
     axes.plot(sizes, means, color=color, linestyle=style, linewidth=width)
     circles: Any = {"markersize": 3.4, "markerfacecolor": "none", "markeredgewidth": 0.8}
-    places = [point.n_unlabeled for point in published], [point.mean for point in published]
+    key = line[0].dataset, published_name(method), line[0].measure
+    theirs = {n: p.mean for (d, n, *rest), p in published_points().items() if (d, *rest) == key}
+    places = list(theirs), list(theirs.values())
     axes.plot(*places, linestyle="none", marker="o", markeredgecolor=color, **circles)

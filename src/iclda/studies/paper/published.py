@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from math import fsum, hypot, sqrt
+from math import fsum, hypot
 
 from scipy import stats
 
@@ -58,11 +58,7 @@ class PublishedPoint:
     ``n_labeled`` is what the paper states; its code drew two more.
     """
 
-    dataset: str
     n_labeled: int
-    n_unlabeled: int
-    method: str
-    measure: str
     mean: float
     se: float
     repeats: int = CURVE_REPEATS
@@ -92,12 +88,12 @@ def published_cells() -> dict[tuple[str, str, str], MeanOfRepeats]:
 @cache
 def published_points() -> dict[tuple[str, int, str, str], PublishedPoint]:
     """Published points by (data set, number of unlabeled rows, published method, measure)."""
-    kinds = {"n_labeled": int, "n_unlabeled": int, "mean": float, "se": float}
-    lines = _read("curves.csv")
-    points = (
-        PublishedPoint(**{k: kinds.get(k, str)(v) for k, v in line.items()}) for line in lines
-    )
-    return {(p.dataset, p.n_unlabeled, p.method, p.measure): p for p in points}
+    return {
+        (line["dataset"], int(line["n_unlabeled"]), line["method"], line["measure"]): (
+            PublishedPoint(int(line["n_labeled"]), float(line["mean"]), float(line["se"]))
+        )
+        for line in _read("curves.csv")
+    }
 
 
 def _read(name: str) -> list[dict[str, str]]:
@@ -113,12 +109,14 @@ def mean_and_variance(values: Sequence[float]) -> tuple[float | None, float | No
     return mean if n else None, variance
 
 
-def z_score(mean: float, sd: float | None, n: int, published: MeanOfRepeats) -> float | None:
+def z_score(
+    mean: float | None, se: float | None, published_mean: float, published_se: float
+) -> float | None:
     """Difference of two means in units of its standard error; None where that is unknown."""
-    if sd is None or n < 2:
+    error = hypot(se or 0.0, published_se)
+    if mean is None or se is None or error == 0:
         return None
-    error = hypot(sd / sqrt(n), published.sd / sqrt(published.n))
-    return (mean - published.mean) / error if error > 0 else None
+    return (mean - published_mean) / error
 
 
 @dataclass(frozen=True)
@@ -177,11 +175,7 @@ def bold(means: Mapping[str, MeanOfRepeats]) -> frozenset[str]:
 
 def contest_with_runner_up(means: Mapping[str, MeanOfRepeats]) -> Contest | None:
     """The best semi-supervised method against the second best: what underlining should mean."""
-    ranked = _ranked(means)
-    if len(ranked) < 2:
-        return None
-    winner, runner_up = ranked[:2]
-    return Contest(winner, runner_up, welch(means[winner], means[runner_up]))
+    return _contest(means, *_ranked(means)[:2])
 
 
 def contest_of_the_paper(means: Mapping[str, MeanOfRepeats]) -> Contest | None:
@@ -191,19 +185,21 @@ def contest_of_the_paper(means: Mapping[str, MeanOfRepeats]) -> Contest | None:
     place in the table of all six, whose first two are LDA and LDAoracle: the opponent is the
     column two to the left of the winner.
     """
-    ranked = _ranked(means)
-    if not ranked:
-        return None
-    winner = ranked[0]
-    opponent = PUBLISHED_METHODS[CONTESTANTS.index(winner)]
-    if opponent not in means:
-        return None
-    return Contest(winner, opponent, welch(means[winner], means[opponent]))
+    winners = _ranked(means)[:1]
+    return _contest(means, *winners, *(PUBLISHED_METHODS[CONTESTANTS.index(w)] for w in winners))
 
 
 def _ranked(means: Mapping[str, MeanOfRepeats]) -> list[str]:
     present = [method for method in CONTESTANTS if method in means]
     return sorted(present, key=lambda method: means[method].mean)
+
+
+def _contest(
+    means: Mapping[str, MeanOfRepeats], winner: str = "", opponent: str = ""
+) -> Contest | None:
+    if opponent not in means:
+        return None
+    return Contest(winner, opponent, welch(means[winner], means[opponent]))
 
 
 def check_published_underlines(measure: str) -> list[UnderlineCheck]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from math import fsum, sqrt
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from ..._messages import plural
 from ..._statistics import corrected_t_test, holm
 from ...methods import FAINT, INK
 from ...plots._look import color_of
@@ -22,7 +22,6 @@ from ..page import (
     csv_text,
     to_latex,
     to_markdown,
-    write_texts,
 )
 from ..store import FitResult
 from .fits import n_labeled_of
@@ -47,8 +46,6 @@ from .published import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Shapes = Mapping[str, Sequence[int]]  # rows, features and classes by data set
-
 
 @dataclass(frozen=True)
 class TableCell:
@@ -65,31 +62,23 @@ class TableCell:
     z: float | None = None
 
 
-@dataclass(frozen=True)
-class Gap:
+class Gap(NamedTuple):
     """Repeats that a data set and method lack, and why."""
 
     dataset: str
     method: str
-    n_complete: int
-    n_repeats: int
-    n_failed: int
-
-    def __str__(self) -> str:
-        failed = f", {self.n_failed} failed fits" if self.n_failed != 1 else ", 1 failed fit"
-        return (
-            f"{self.dataset}, {self.method}: {self.n_complete} of {self.n_repeats} repeats are "
-            f"complete{failed if self.n_failed else ''}"
-        )
+    text: str
 
 
-@dataclass(frozen=True)
-class Marks:
-    """Bold and underlined cells of one measure, by data set."""
+class Marks(NamedTuple):
+    """Bold cells of one measure, and who won against whom, by data set."""
 
     bold: dict[str, frozenset[str]]
-    underlined: dict[str, str]
     contests: dict[str, Contest]
+
+    def is_underlined(self, dataset: str, method: str) -> bool:
+        contest = self.contests.get(dataset)
+        return contest is not None and contest.winner == method and contest.is_won
 
 
 @dataclass(frozen=True)
@@ -102,8 +91,8 @@ class PairedComparison:
     difference: float  # mean over splits of method - LDA
     t: float
     p: float
-    p_holm: float
     n_splits: int
+    p_holm: float = 1.0
 
     @property
     def verdict(self) -> str:
@@ -147,7 +136,8 @@ def summarize_tables(results: Sequence[FitResult]) -> list[TableCell]:
             cell = TableCell(dataset, method, measure, mean, sd, n)
             published = published_cells().get((dataset, published_name(method) or "", measure))
             if published is not None:
-                z = z_score(mean, sd, n, published) if mean is not None else None
+                se = None if sd is None else sd / sqrt(n)
+                z = z_score(mean, se, published.mean, published.sd / sqrt(published.n))
                 cell = replace(cell, published_mean=published.mean, published_sd=published.sd, z=z)
             cells.append(cell)
     return cells
@@ -161,17 +151,23 @@ def find_gaps(results: Iterable[FitResult]) -> list[Gap]:
     """Data sets and methods with repeats that lack a fold, or whose fits failed."""
     results = [result for result in results if result.experiment == TABLES]
     repeats: dict[str, set[int]] = defaultdict(set)
-    failed: dict[tuple[str, str], int] = defaultdict(int)
+    n_failed: Counter[tuple[str, str]] = Counter()
     for result in results:
         repeats[result.dataset].add(result.repeat)
-        failed[result.dataset, result.method] += result.failure is not None
-    gaps = {
-        Gap(dataset, method, len(values), len(repeats[dataset]), failed[dataset, method])
+        n_failed[result.dataset, result.method] += result.failure is not None
+    found = {
+        (dataset, method, len(values))
         for measure in table_measures()
         for (dataset, method), values in repeat_values_by_method(results, measure).items()
         if len(values) < len(repeats[dataset])
     }
-    return sorted(gaps, key=lambda gap: (*_place(gap.dataset, gap.method), gap.n_complete))
+    gaps = []
+    for dataset, method, n_complete in sorted(found, key=lambda gap: (*_place(*gap[:2]), gap[2])):
+        failed = n_failed[dataset, method]
+        reason = f", {plural(failed, 'failed fit')}" if failed else ""
+        text = f"{n_complete} of {len(repeats[dataset])} repeats are complete{reason}"
+        gaps.append(Gap(dataset, method, f"{dataset}, {method}: {text}"))
+    return gaps
 
 
 def mark(cells: Iterable[TableCell], measure: str) -> Marks:
@@ -183,11 +179,9 @@ def mark(cells: Iterable[TableCell], measure: str) -> Marks:
             found = MeanOfRepeats(sign * cell.mean, cell.sd, cell.repeats)
             by_dataset[cell.dataset][cell.method] = found
     contests = {name: contest_with_runner_up(means) for name, means in by_dataset.items()}
-    held = {name: contest for name, contest in contests.items() if contest is not None}
     return Marks(
         bold={name: bold(means) for name, means in by_dataset.items()},
-        underlined={name: contest.winner for name, contest in held.items() if contest.is_won},
-        contests=held,
+        contests={name: contest for name, contest in contests.items() if contest is not None},
     )
 
 
@@ -206,14 +200,11 @@ def compare_with_baseline(results: Iterable[FitResult], measure: str) -> list[Pa
         if method in (BASELINE, ORACLE) or len(shared) < 2:
             continue
         differences = [ours[split][0] - baseline[split][0] for split in shared]
-        ratio = fsum(ours[split][1] for split in shared) / len(shared)
+        n, ratio = len(shared), fsum(ours[split][1] for split in shared) / len(shared)
         t, p = corrected_t_test(differences, ratio)
-        tests.append((dataset, method, fsum(differences) / len(shared), t, p, len(shared)))
-    adjusted = holm([p for *_, p, _ in tests])
-    return [
-        PairedComparison(dataset, method, measure, difference, t, p, p_holm, n)
-        for (dataset, method, difference, t, p, n), p_holm in zip(tests, adjusted, strict=True)
-    ]
+        tests.append(PairedComparison(dataset, method, measure, fsum(differences) / n, t, p, n))
+    adjusted = holm([test.p for test in tests])
+    return [replace(test, p_holm=p) for test, p in zip(tests, adjusted, strict=True)]
 
 
 def arrange(
@@ -238,15 +229,15 @@ def text_table(cells: Sequence[TableCell], measure: str, gaps: Sequence[Gap] = (
             text = f"{cell.mean:.{digits}f}{spread}"
         is_bold = method in marks.bold.get(dataset, ())
         dagger = "†" if (dataset, method) in lacking else ""
-        return Entry(text + dagger, is_bold, marks.underlined.get(dataset) == method)
+        return Entry(text + dagger, is_bold, marks.is_underlined(dataset, method))
 
     body = tuple((Entry(name), *(entry(name, method) for method in methods)) for name in datasets)
     caption = f"{paper_measures()[measure].caption}: mean ± standard deviation over the repeats."
-    notes = tuple(f"† {gap}." for gap in gaps if gap.dataset in datasets)
+    notes = tuple(f"† {gap.text}." for gap in gaps if gap.dataset in datasets)
     return TextTable(caption, ("Data set", *methods), body, notes)
 
 
-def dataset_table(shapes: Shapes) -> TextTable:
+def dataset_table(shapes: Mapping[str, Sequence[int]]) -> TextTable:
     """The paper's Table I, with the number of features it printed beside the true one."""
     lines = (
         (name, *shape, n_labeled_of(shape[1]), PRINTED_FEATURES.get(name, NOTHING))
@@ -259,41 +250,37 @@ def dataset_table(shapes: Shapes) -> TextTable:
 
 def _wide_csv(cells: Sequence[TableCell], measure: str) -> str:
     """One line a data set; for each method its mean and its standard deviation."""
-    datasets, methods, cell = arrange(cells, measure)
-    found = {key: (each.mean, each.sd) for key, each in cell.items()}
+    datasets, methods, found = arrange(cells, measure)
     header = ["dataset", *(f"{name}{end}" for name in methods for end in ("", " sd"))]
     lines = (
-        [dataset, *(v for method in methods for v in found.get((dataset, method), (None, None)))]
-        for dataset in datasets
+        [
+            name,
+            *(getattr(found.get((name, m)), key, None) for m in methods for key in ("mean", "sd")),
+        ]
+        for name in datasets
     )
     return csv_text(header, lines)
 
 
-def table_files(results: Sequence[FitResult], shapes: Shapes | None = None) -> dict[str, str]:
-    """File name to content: cells.csv, and every table as CSV, Markdown and LaTeX."""
-    cells, gaps = summarize_tables(results), find_gaps(results)
+def table_files(
+    results: Sequence[FitResult], shapes: Mapping[str, Sequence[int]] | None = None
+) -> dict[str, str]:
+    """File name to content: cells.csv, and every table as CSV, Markdown and LaTeX.
+
+    ``shapes`` are rows, features and classes by data set.
+    """
+    cells, gaps, facts = summarize_tables(results), find_gaps(results), dataset_table(shapes or {})
+    texts = {paper_measures()[m].name: text_table(cells, m, gaps) for m in table_measures()}
+    sheets = {paper_measures()[m].name: _wide_csv(cells, m) for m in table_measures()}
+    texts["datasets"] = facts
+    sheets["datasets"] = csv_text(facts.header, ([e.text for e in row] for row in facts.body))
     written = {"cells.csv": attributes_csv([each.name for each in fields(TableCell)], cells)}
-    for measure in table_measures():
-        table, name = text_table(cells, measure, gaps), paper_measures()[measure].name
+    for name, table in texts.items():
         if table.body:
-            written |= {f"{name}.csv": _wide_csv(cells, measure), **_renderings(name, table)}
-    facts = dataset_table(shapes or {})
-    if facts.body:
-        lines = ([entry.text for entry in row] for row in facts.body)
-        written["datasets.csv"] = csv_text(facts.header, lines)
-        written |= _renderings("datasets", facts)
+            written[f"{name}.csv"] = sheets[name]
+            written[f"{name}.md"] = to_markdown(table)
+            written[f"{name}.tex"] = to_latex(table, f"tab:{name}")
     return written
-
-
-def _renderings(name: str, table: TextTable) -> Mapping[str, str]:
-    return {f"{name}.md": to_markdown(table), f"{name}.tex": to_latex(table, f"tab:{name}")}
-
-
-def write_tables(
-    out: Path, results: Sequence[FitResult], shapes: Shapes | None = None
-) -> list[Path]:
-    """Write ``table_files`` under ``out``/tables; the paths written."""
-    return write_texts(out / "tables", table_files(results, shapes))
 
 
 @styled
