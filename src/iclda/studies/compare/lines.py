@@ -13,10 +13,12 @@ from ..page import NOTHING
 from .findings import ComparisonSettings, Findings, failures
 from .plan import COMPARISON, MOST_ON_CURVES, SUPERVISED
 from .preflight import FINE, NOTE, WARNING, Remark
+from .sentences import SENTENCES, say
 from .summary import ComparisonSummary
 
 MARKS = {FINE: "+", NOTE: "-", WARNING: "!"}
 _LARGE = 1e5
+_PROTOCOL = SENTENCES["protocol"]
 Style = Callable[[str, str], str]  # a text and its kind, to the text as the terminal shows it
 
 
@@ -44,38 +46,14 @@ def protocol_lines(settings: ComparisonSettings, width: int, words: Words = str)
 
 def protocol(settings: ComparisonSettings, words: Words = str) -> list[str]:
     """The comparison in sentences."""
-    sentences = [
-        f"{settings.repeats} times the {settings.n_labels:,} labeled rows are dealt into "
-        f"{settings.folds} folds, and each fold is tested once while the others train."
-    ]
-    if settings.n_kept is None:
-        sentences[0] += (
-            f" All {settings.n_unlabeled:,} unlabeled rows train every time and are never tested."
-        )
-    else:
-        sentences[0] += (
-            f" Of the rows that train {settings.n_kept:,} keep their labels, drawn anew each "
-            f"time; the labels of the rest are hidden, so that {settings.n_unlabeled:,} rows train "
-            "without. Test rows take no part in training (inductive); the error on hidden rows is "
-            "that on rows trained on without their labels (transductive)."
-        )
-    shrinkage = f"{settings.shrinkage.replace(',', ', ')}, as asked for"
-    if settings.shrinkage == "0":
-        shrinkage = Text("none (", Hint("shrinkage"), " changes that)")
-    elif settings.shrinkage == "0,auto":
-        shrinkage = "with few labels for so many columns, methods run without and with it (shrunk)"
-    sentences.append(
-        "Filling gaps, encoding categories and scaling are learned from the training rows of each "
-        f"fold. Shrinkage: {words(shrinkage)}."
-    )
-    if settings.is_slow:
-        sentences.append(
-            "So many classes and columns make iclda slow: it starts once, from the supervised fit, "
-            "instead of 32 times."
-        )
-    if settings.is_capped:
-        sentences.append(f"Learning curves use at most {MOST_ON_CURVES:,} unlabeled rows.")
-    return sentences
+    shrinkage = {"0": "not_shrunk", "0,auto": "both"}.get(settings.shrinkage, "shrunk")
+    how = say(_PROTOCOL[shrinkage], numbers=settings.shrinkage.replace(",", ", "))
+    values = {**vars(settings), "n_kept": settings.n_kept, "most": MOST_ON_CURVES}
+    rows = _PROTOCOL["unlabeled" if settings.n_kept is None else "hidden"]
+    sentences = [f"{_PROTOCOL['folds']} {rows}", _PROTOCOL["encoding"]]
+    sentences += [_PROTOCOL["slow"]] if settings.is_slow else []
+    sentences += [_PROTOCOL["capped"]] if settings.is_capped else []
+    return [say(sentence, **values, how=words(how)) for sentence in sentences]
 
 
 def score_lines(summary: ComparisonSummary, width: int = 100, style: Style = _plain) -> list[str]:

@@ -11,11 +11,12 @@ import numpy as np
 from scipy import linalg, stats
 
 from ..._core.types import AnyArray, Array
-from ..._messages import Hint, Text, and_list, plural
+from ..._messages import and_list, plural
 from ...tabular import Table, preprocessing
 from ...tabular.columns import BOOLEAN, CATEGORY, kinds_of
 from ...tabular.encoders import require_for_tables
 from .plan import Size, Splits
+from .sentences import SENTENCES, say
 
 FINE, NOTE, WARNING = "fine", "note", "warning"
 _MOST_NAMES, _MOST_ROWS, _MOST_CLASSES = 4, 5_000, 12
@@ -29,7 +30,7 @@ _NOUNS = {
     BOOLEAN: ("yes-or-no column", "yes-or-no columns"),
     CATEGORY: ("category", "categories"),
 }
-Found = Iterator[tuple[str, str]]  # levels and sentences
+Found = Iterator[tuple[str, dict[str, Any]]]  # names of sentences, and the values in them
 
 
 @dataclass(frozen=True)
@@ -84,21 +85,20 @@ def preflight(table: Table, sample: Sample, splits: Splits, missing: str) -> lis
         "Shift": _shift(sample),
         "Duplicates": _duplicates(table),
     }
-    return [
-        Remark(level, subject, text)
-        for subject, remarks in found.items()
-        for level, text in remarks
-    ]
+    remarks = []
+    for subject, sayings in found.items():
+        for name, values in sayings:
+            level, sentence = SENTENCES["preflight"][name]
+            remarks.append(Remark(level, subject, say(sentence, **values)))
+    return remarks
 
 
 def _rows(table: Table) -> Found:
     n_rows, n_labeled = len(table.labels), int(table.is_labeled.sum())
     n_unlabeled = n_rows - n_labeled
-    if not n_unlabeled:
-        yield FINE, f"{n_rows:,}, all of them labeled."
-        return
     share = f"{100 * n_unlabeled / n_rows:.0f} %" if n_unlabeled < 0.995 * n_rows else "nearly all"
-    yield FINE, f"{n_rows:,}: {n_labeled:,} labeled, {n_unlabeled:,} unlabeled ({share})."
+    counts = {"n_rows": n_rows, "n_labeled": n_labeled, "n_unlabeled": n_unlabeled}
+    yield "rows" if n_unlabeled else "all_labeled", {**counts, "share": share}
 
 
 def _classes(table: Table, splits: Splits) -> Found:
@@ -106,63 +106,45 @@ def _classes(table: Table, splits: Splits) -> Found:
     counted = ", ".join(f"{count:,} of {name!r}" for name, count in sorted(counts.items()))
     if len(counts) > _MOST_CLASSES:
         counted = f"{min(counts.values()):,} to {max(counts.values()):,} labels each"
-    text = f"{len(counts)} in {table.target!r}: {counted}."
     rarest = min(counts, key=lambda name: (counts[name], name))
+    name = "classes"
     if counts[rarest] < _FEW_OF_A_CLASS and splits.n_labeled is None:
-        few = f"{counts[rarest]} labels say little about class {rarest!r}"
-        yield WARNING, f"{text} {few}: label more of it if you can."
+        name = "few_of_a_class"
     elif counts[rarest] < _RARE * counts.total():
-        yield NOTE, f"{text} Class {rarest!r} is rare."
-    else:
-        yield FINE, text
+        name = "rare_class"
+    text = f"{len(counts)} in {table.target!r}: {counted}"
+    yield name, {"classes": text, "count": counts[rarest], "name": rarest}
 
 
 def _columns(table: Table, size: Size) -> Found:
     kinds = Counter(kinds_of(table.features).values())
     parts = [plural(n, *_NOUNS.get(kind, (kind,))) for kind, n in kinds.items()]
     n_columns = len(table.features.columns)
-    text = f"{parts[0]}." if len(parts) == 1 else f"{n_columns}: {', '.join(parts)}."
-    if size.n_features != n_columns:
-        text += f" As numbers they make {size.n_features} features."
-    yield FINE, text
+    text = parts[0] if len(parts) == 1 else f"{n_columns}: {', '.join(parts)}"
+    name = "columns" if size.n_features == n_columns else "encoded_columns"
+    yield name, {"columns": text, "n_features": size.n_features}
     for note in table.notes:
-        yield NOTE, note
+        yield "read", {"note": note}
 
 
 def _missing(table: Table) -> Found:
     gaps = table.features.isna().sum()
     gaps = gaps[gaps > 0].sort_values(ascending=False, kind="stable")
-    if gaps.empty:
-        yield FINE, "no empty cells."
-        return
-    n_rows = len(table.features)
-    gappy = _named(f"{str(name)!r} ({100 * count / n_rows:.1f} %)" for name, count in gaps.items())
-    yield (
-        NOTE,
-        Text(
-            f"empty cells in {plural(len(gaps), 'column')}: {gappy}. They are filled in within "
-            "each fold, with what its training rows show (",
-            Hint("missing", "refuse"),
-            " stops instead).",
-        ),
-    )
+    shares = {str(name): 100 * count / len(table.features) for name, count in gaps.items()}
+    gappy = _named(f"{name!r} ({share:.1f} %)" for name, share in shares.items())
+    columns = plural(len(shares), "column")
+    yield "gaps" if shares else "no_gaps", {"columns": columns, "gappy": gappy}
 
 
 def _constant(table: Table, sample: Sample) -> Found:
     constant = _constant_columns(table.features)
     everywhere = {*constant, *_constant_columns(sample.values)}
     labeled = [name for name in _constant_columns(sample.labeled) if name not in everywhere]
-    if constant:
-        verb = "has" if len(constant) == 1 else "have"
-        text = f"{_named(map(repr, constant))} {verb} one value in all rows and will be ignored."
-        yield NOTE, text
-    if labeled and len(sample.unlabeled):
-        verb = "has" if len(labeled) == 1 else "have"
-        yield (
-            NOTE,
-            f"{_named(map(repr, labeled))} {verb} one value in all labeled rows, but not in the "
-            "unlabeled ones: no label says what the others mean.",
-        )
+    shown = labeled if len(sample.unlabeled) else []
+    for name, columns in (("constant", constant), ("constant_labeled", shown)):
+        if columns:
+            have = "has" if len(columns) == 1 else "have"
+            yield name, {"columns": _named(map(repr, columns)), "have": have}
 
 
 def _constant_columns(values: Any) -> list[str]:
@@ -173,32 +155,16 @@ def _constant_columns(values: Any) -> list[str]:
 def _collinear(sample: Sample) -> Found:
     n_rows, n_features = sample.values.shape
     if n_rows <= n_features:
-        yield (
-            WARNING,
-            Text(
-                f"there are more features ({n_features:,}) than rows ({n_rows:,}): leave columns "
-                "out (",
-                Hint("drop"),
-                "), or use ",
-                Hint("shrinkage", "auto"),
-                ".",
-            ),
-        )
+        yield "more_features", {"n_features": n_features, "n_rows": n_rows}
         return
     names, columns = _standardized(sample.values)
     if dependent := _dependent_columns(names, columns):
         computable = _named(f"{name!r} (from {', '.join(by)})" for name, by in dependent.items())
-        yield (
-            NOTE,
-            f"{computable} can be computed from other columns. That does no harm: they are counted "
-            "once.",
-        )
+        yield "dependent", {"columns": computable}
     elif pair := _closest_pair(names, columns):
-        first, second, correlation = pair
-        text = f"{first!r} and {second!r} say nearly the same (correlation {correlation:.3f})."
-        yield NOTE, text
+        yield "close", dict(zip(("first", "second", "correlation"), pair, strict=True))
     else:
-        yield FINE, "no column can be computed from the others."
+        yield "independent", {}
 
 
 def _standardized(values: Any) -> tuple[list[str], Array]:
@@ -248,29 +214,17 @@ def _scale(sample: Sample) -> Found:
     deviations = deviations[deviations > 0]
     ratio = deviations.max() / deviations.min() if len(deviations) > 1 else 1.0
     if ratio < _WIDE_SPREAD:
-        yield FINE, "columns vary on similar scales."
+        yield "similar_scales", {}
         return
     widest, narrowest = str(deviations.idxmax()), str(deviations.idxmin())
     times = f"{ratio:,.0f}" if ratio < _COUNTABLE else f"{ratio:.0e}"
-    yield (
-        FINE,
-        f"{widest!r} varies {times} times as much as {narrowest!r}. That does no harm: columns are "
-        "standardized within each fold.",
-    )
+    yield "other_scales", {"widest": widest, "narrowest": narrowest, "times": times}
 
 
 def _labels(size: Size) -> Found:
     text = f"{size.n_labeled:,} train in each fold, for {plural(size.n_features, 'feature')}"
-    if size.is_degenerate:
-        yield (
-            WARNING,
-            f"{text}: too few to estimate a covariance from them alone. Without shrinkage "
-            "supervised LDA would separate them perfectly whatever they are.",
-        )
-    elif size.is_small:
-        yield NOTE, f"{text}: few. Shrinkage may help every method."
-    else:
-        yield FINE, f"{text}."
+    few = "too_few_labels" if size.is_degenerate else "few_labels"
+    yield few if size.is_degenerate or size.is_small else "labels", {"labels": text}
 
 
 def _giveaway(sample: Sample) -> Found:
@@ -283,18 +237,7 @@ def _giveaway(sample: Sample) -> Found:
             continue
         pairs = zip(parts[:4], classes, strict=False)
         values = ", ".join(f"{part[0]:g} for {c}" for part, c in pairs)
-        yield (
-            WARNING,
-            Text(
-                f"{str(name)!r} is {values} on all labeled rows. If it is made from the answer, "
-                "leave it out (",
-                Hint("drop"),
-                "); if not, the methods may still lean on it alone and give probabilities of 0 or "
-                "1: compare with ",
-                Hint("shrinkage", "auto"),
-                ".",
-            ),
-        )
+        yield "giveaway", {"name": str(name), "values": values}
 
 
 def _shift(sample: Sample) -> Found:
@@ -307,20 +250,13 @@ def _shift(sample: Sample) -> Found:
         test = stats.ks_2samp(*columns, method="asymp")
         if test.pvalue < level:
             shifted.append((-test.statistic, str(name), *(float(c.mean()) for c in columns)))
-    if not shifted:
-        yield FINE, "labeled and unlabeled rows look alike in every column."
-        return
-    means = "; ".join(
+    means = [
         f"{name!r}, on average {labeled:.4g} with a label and {unlabeled:.4g} without"
         for _, name, labeled, unlabeled in sorted(shifted)[:_MOST_SHIFTED]
-    )
-    n_more = len(shifted) - _MOST_SHIFTED
-    others = f"; and {n_more} more" if n_more > 0 else ""
-    yield (
-        WARNING,
-        f"labeled and unlabeled rows differ by more than chance: {means}{others}. Errors below are "
-        "those on rows like the labeled ones, and unlabeled rows from elsewhere can mislead.",
-    )
+    ]
+    if (n_more := len(shifted) - _MOST_SHIFTED) > 0:
+        means.append(f"and {n_more} more")
+    yield "shifted" if shifted else "alike", {"means": "; ".join(means)}
 
 
 def _duplicates(table: Table) -> Found:
@@ -330,17 +266,10 @@ def _duplicates(table: Table) -> Found:
     classes = pd.Series(labels).groupby(labeled).transform("nunique")
     n_again = int(np.isin(labeled, keys[~table.is_labeled]).sum())
     if n_contradicted := int((classes > 1).sum()):
-        yield (
-            WARNING,
-            f"{plural(n_contradicted, 'labeled row')} equal another one of a different class: no "
-            "method can get both right.",
-        )
+        yield "contradicted", {"rows": plural(n_contradicted, "labeled row")}
     if n_again:
-        yield (
-            NOTE,
-            f"{plural(n_again, 'labeled row')} also stand{'s' if n_again == 1 else ''} among the "
-            "unlabeled ones: seen in training, without the label, and then tested.",
-        )
+        stand = "stands" if n_again == 1 else "stand"
+        yield "seen", {"rows": plural(n_again, "labeled row"), "stand": stand}
 
 
 def _named(names: Iterable[str]) -> str:

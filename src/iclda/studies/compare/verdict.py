@@ -6,20 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 
-from ..._messages import Hint, Text, and_list
+from ..._messages import and_list
 from ..measures import BRIER, ERROR, LOSS
 from ..page import with_minus
-from .summary import ComparisonSummary, Difference
+from .sentences import SENTENCES, say
+from .summary import ComparisonSummary
 
-RULE = (
-    "Each method is compared with supervised LDA split by split, on the same rows. A difference "
-    "counts as clear if a t-test of these paired differences says so at the 5 % level, corrected "
-    "for training sets that overlap (Nadeau and Bengio) and for the number of methods (Holm). If "
-    "methods have a clearly lower error, the one with the lowest is recommended; else, if some "
-    "have clearly better probabilities (Brier score) and no clearly higher error, the one with the "
-    "best; else supervised LDA. Where supervised LDA took part with and without shrinkage, the one "
-    "with the lower error is what the others are compared with."
-)
+_SENTENCES = SENTENCES["verdict"]
+RULE = _SENTENCES["rule"]
 HELPS, SHARPENS, HURTS, UNCLEAR, UNKNOWN = "helps", "sharpens", "hurts", "unclear", "unknown"
 _MOST_ROWS = 100  # times the labeled rows there are: more than that is no advice
 
@@ -39,34 +33,27 @@ def decide(summary: ComparisonSummary, n_tested: int, n_kept: int | None = None)
     baseline = summary.baseline
     rivals = list(dict.fromkeys(d.method for d in summary.differences if d.measure == ERROR))
     if baseline is None or summary.mean(baseline, ERROR) is None:
-        sentence: str = Text(
-            "No answer: supervised LDA, which the others are measured by, could not be fitted; "
-            "label more rows, or pass ",
-            Hint("shrinkage", "auto"),
-            ".",
-        )
-        return Verdict(UNKNOWN, None, sentence)
+        return Verdict(UNKNOWN, None, say(_SENTENCES["no_baseline"]))
     if not rivals:
-        return Verdict(UNKNOWN, baseline, "No answer: no method but supervised LDA has numbers.")
+        return Verdict(UNKNOWN, baseline, _SENTENCES["no_rival"])
+    kind, best = _apply_rule(summary, rivals)
     tested = "labeled rows" if n_kept is None else "rows"  # the labels kept are others
-    kind, method, sentence = _apply_rule(summary, rivals, baseline, n_tested, tested)
+    sentence = _sentence(kind, summary, best, n_tested, tested)
     if n_kept is not None:
         sentence = f"With {n_kept:,} labels, {sentence[0].lower()}{sentence[1:]}"
+    method = best if kind in (HELPS, SHARPENS) else baseline
     return Verdict(kind, method, sentence, _likelihood(summary, rivals))
 
 
-def _apply_rule(
-    summary: ComparisonSummary, rivals: Sequence[str], baseline: str, n_tested: int, tested: str
-) -> tuple[str, str, str]:
+def _apply_rule(summary: ComparisonSummary, rivals: Sequence[str]) -> tuple[str, str]:
+    """The kind of the answer, and the rival that it is about."""
     if best := _best(summary, rivals, ERROR):
-        return HELPS, best, _helps(summary, best)
+        return HELPS, best
     unharmed = [name for name in rivals if summary.verdict(name, ERROR) != "worse"]
     if best := _best(summary, unharmed, BRIER):
-        return SHARPENS, best, _sharpens(summary, best)
-    best = min(rivals, key=summary.rank)
-    if all("worse" in {summary.verdict(name, m) for m in (ERROR, BRIER)} for name in rivals):
-        return HURTS, baseline, _hurts(summary, best)
-    return UNCLEAR, baseline, _unclear(summary, best, n_tested, tested)
+        return SHARPENS, best
+    is_worse = ["worse" in {summary.verdict(name, m) for m in (ERROR, BRIER)} for name in rivals]
+    return HURTS if all(is_worse) else UNCLEAR, min(rivals, key=summary.rank)
 
 
 def _best(summary: ComparisonSummary, names: Sequence[str], measure: str) -> str | None:
@@ -82,91 +69,53 @@ def _mean(summary: ComparisonSummary, name: str | None, measure: str) -> float:
     return inf if mean is None else mean
 
 
-def _means(summary: ComparisonSummary, name: str, measure: str = ERROR) -> tuple[float, float]:
-    """Means of a contestant and of the baseline."""
-    return _mean(summary, name, measure), _mean(summary, summary.baseline, measure)
-
-
-def _helps(summary: ComparisonSummary, name: str) -> str:
-    ours, theirs = map(percent, _means(summary, name))
-    found = _error_difference(summary, name)
-    fewer = f"{points(-found.difference)} fewer"
+def _sentence(kind: str, summary: ComparisonSummary, name: str, n_tested: int, tested: str) -> str:
+    found, score = summary.difference(name, ERROR), summary.score(name, ERROR)
+    assert found is not None  # rivals are those that have one
+    ours, theirs = (_mean(summary, each, ERROR) for each in (name, summary.baseline))
+    fewer, confidence, worse = points(-found.difference), "", "an unknown number of repeats"
     if found.high <= 0:
-        fewer = f"{share(-found.high)} to {points(-found.low)} fewer, with 95 % confidence"
-    score = summary.score(name, ERROR)
-    worse = "an unknown number of repeats"
+        fewer = f"{share(-found.high)} to {points(-found.low)}"
+        confidence = ", with 95 % confidence"
     if score is not None and score.n_worse is not None:
         worse = f"{score.n_worse or 'none'} of {score.repeats} repeats"
-    return (
-        f"Use {name}: it gets {ours} of new rows wrong where {supervised_name(summary)} gets "
-        f"{theirs} ({fewer}), and it was worse in {worse}."
-    )
-
-
-def _sharpens(summary: ComparisonSummary, name: str) -> str:
-    ours, theirs = _means(summary, name, BRIER)
-    errors = " and ".join(map(percent, _means(summary, name)))
-    return (
-        f"Use {name} if you use the probabilities: its Brier score is {ours:.3f}, that of "
-        f"{supervised_name(summary)} {theirs:.3f}; in the number of rows that get a wrong class "
-        f"there is no clear difference ({errors})."
-    )
-
-
-def _hurts(summary: ComparisonSummary, best: str) -> str:
-    ours, theirs = map(percent, _means(summary, best))
-    return (
-        f"Stay with {supervised_name(summary)}, which gets {theirs} of new rows wrong: every "
-        f"method that uses the unlabeled rows is clearly worse here, the best of them, {best}, "
-        f"with {ours}."
-    )
-
-
-def _unclear(summary: ComparisonSummary, best: str, n_tested: int, tested: str) -> str:
-    found, supervised = _error_difference(summary, best), supervised_name(summary)
-    ours, theirs = _means(summary, best)
-    if ours >= theirs:
-        return (
-            f"Stay with {supervised}: it gets {percent(theirs)} of new rows wrong, and no method "
-            "that uses the unlabeled rows gets fewer wrong."
-        )
-    chance = f"a difference below {points(found.detectable)} can be chance"
-    if found.detectable >= theirs:
-        chance = "even a method without any error could not be told from chance"
-    sentence = (
-        f"Stay with {supervised} for now: {best} gets {percent(ours)} of new rows wrong and "
-        f"{supervised} {percent(theirs)}, but with {n_tested:,} {tested} to test on {chance}"
-    )
-    times = (found.detectable / found.difference) ** 2 if found.difference else 0.0
-    if not 0 < times <= _MOST_ROWS:
-        return f"{sentence}."
-    needed = int(float(f"{n_tested * times:.1e}"))  # to two digits
-    return (
-        f"{sentence}; if {best} really is {points(abs(found.difference))} better, about "
-        f"{needed:,} {tested} to test on would show it."
+    is_detectable = found.detectable < theirs
+    chance = _SENTENCES["detectable" if is_detectable else "undetectable"]
+    times, ending = (found.detectable / found.difference) ** 2 if found.difference else 0.0, ""
+    if 0 < times <= _MOST_ROWS:
+        needed = int(float(f"{n_tested * times:.1e}"))  # to two digits
+        gain = points(abs(found.difference))
+        ending = say(_SENTENCES["needed"], name=name, points=gain, n_rows=needed, rows=tested)
+    return say(
+        _SENTENCES["not_better" if kind == UNCLEAR and ours >= theirs else kind],
+        name=name,
+        supervised=supervised_name(summary),
+        ours=percent(ours),
+        theirs=percent(theirs),
+        brier=_mean(summary, name, BRIER),
+        brier_supervised=_mean(summary, summary.baseline, BRIER),
+        fewer=fewer,
+        confidence=confidence,
+        worse=worse,
+        n_tested=n_tested,
+        rows=tested,
+        chance=say(chance, points=points(found.detectable)),
+        ending=ending,
     )
 
 
 def _likelihood(summary: ComparisonSummary, rivals: Sequence[str]) -> str:
     """Which methods were never worse than supervised LDA in likelihood."""
-    supervised = supervised_name(summary)
     best = [name for name in rivals if name in summary.best.values()]
     scores = [score for name in best if (score := summary.score(name, LOSS))]
     never = [score.method for score in scores if score.share_worse_than_supervised == 0]
-    if not never:
-        return f"In likelihood (loss) every method was worse than {supervised} in some repeat."
-    repeats = max(score.repeats for score in scores)
-    verb = "were" if len(never) > 1 else "was"
-    return (
-        f"In likelihood (loss) {and_list(never)} {verb} never worse than {supervised}, in "
-        f"{repeats} repeats."
+    return say(
+        _SENTENCES["never_worse" if never else "always_worse"],
+        names=and_list(never),
+        were="were" if len(never) > 1 else "was",
+        supervised=supervised_name(summary),
+        repeats=max((score.repeats for score in scores), default=0),
     )
-
-
-def _error_difference(summary: ComparisonSummary, name: str) -> Difference:
-    found = summary.difference(name, ERROR)
-    assert found is not None  # rivals are those that have one
-    return found
 
 
 def supervised_name(summary: ComparisonSummary) -> str:
