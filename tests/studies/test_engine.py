@@ -8,7 +8,7 @@ from cloudpickle import register_pickle_by_value
 
 from iclda.studies.engine import run_tasks
 from iclda.studies.paper.fits import CodedSet, run_cell
-from iclda.studies.paper.plan import plan_tables
+from iclda.studies.store import cells_of
 
 METHODS = ("LDA", "ICLDA")
 
@@ -34,7 +34,7 @@ def run(cells, sets=SETS, jobs=1):
 
 
 def test_rows_do_not_depend_on_jobs_or_order():
-    cells = plan_tables(["set"], 2)
+    cells = cells_of("tables", {"set": range(10)}, 2)
     expected = values(run(cells, jobs=1))
     assert values(run(cells[::-1], jobs=1)) == expected
     assert values(run(cells, jobs=2)) == expected
@@ -56,7 +56,10 @@ class Deadly(CodedSet):
 
 def test_a_killed_worker_costs_its_own_cells_and_no_others():
     register_pickle_by_value(sys.modules[__name__])
-    cells = [*plan_tables(["set"], 1), *plan_tables(["deadly"], 1)[:1]]
+    cells = [
+        *cells_of("tables", {"set": range(10)}, 1),
+        *cells_of("tables", {"deadly": range(10)}, 1)[:1],
+    ]
     sets = {**SETS, "deadly": Deadly()}
     rows = run(cells, sets, jobs=2)
     failed = [row for row in rows if row.failure is not None]

@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from functools import cache
+from traceback import format_exception
 from typing import Any
 from zlib import crc32
 
 import numpy as np
 
+from .._packages import versions_text
 from .._progress import Advance
 from .store import Cell, FitResult, Store
 
@@ -23,6 +25,29 @@ Run = Callable[[Cell, Sets, Sequence[str]], list[FitResult]]  # is sent to other
 def rng_of(seed: int, *names: object) -> np.random.Generator:
     """Random numbers that depend on the seed and the names alone, not on any order of work."""
     return np.random.default_rng([seed, *(crc32(str(name).encode()) for name in names)])
+
+
+def record_fit(
+    cell: Cell,
+    method: str,
+    sizes: Sequence[int],
+    seed: int,
+    fit: Callable[[], Mapping[str, Any]],
+    explain: Callable[[Exception], str] = lambda error: "".join(format_exception(error)),
+) -> FitResult:
+    """A timed fit as a row; ``fit`` returns its values and remarks.
+
+    A failed fit is a row with its traceback: never a zero, never a crash. ``sizes`` are the
+    numbers of labeled, unlabeled and test rows.
+    """
+    start, key = time.perf_counter(), {**vars(cell), "method": method, "seed": seed}
+    try:
+        found = {**fit()}
+    except Exception as error:
+        found = {"failure": explain(error)}
+    found |= zip(("n_labeled", "n_unlabeled", "n_test"), sizes, strict=True)
+    seconds = time.perf_counter() - start
+    return FitResult(**key, **found, seconds=seconds, versions=versions_text())
 
 
 def run_missing(

@@ -70,6 +70,14 @@ def attributes_csv(names: Sequence[str], objects: Iterable[object]) -> str:
     return csv_text(names, ([getattr(each, name) for name in names] for each in objects))
 
 
+def align(rows: Sequence[Sequence[str]], sides: str) -> list[str]:
+    """Rows as lines with columns of equal width; ``sides`` has l or r for each column."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    pad = {"l": str.ljust, "r": str.rjust}
+    lines = (map(lambda s, text, w: pad[s](text, w), sides, row, widths) for row in rows)
+    return ["  ".join(line).rstrip() for line in lines]
+
+
 def write_texts(folder: Path, contents: Mapping[str, str]) -> list[Path]:
     """Write files of a folder, by name; the paths written."""
     folder.mkdir(parents=True, exist_ok=True)

@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from itertools import product
 from math import isfinite
 from pathlib import Path
 from typing import Any, TypeVar
@@ -30,6 +31,15 @@ class Cell:
     dataset: str
     repeat: int
     part: int
+
+
+def cells_of(experiment: str, parts: Mapping[str, Iterable[int]], n_repeats: int) -> list[Cell]:
+    """Every part of every repeat of every data set, by its name."""
+    return [
+        Cell(experiment, dataset, repeat, part)
+        for dataset, theirs in parts.items()
+        for repeat, part in product(range(n_repeats), theirs)
+    ]
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,9 @@ from iclda.studies.compare.cell_fits import (
     pooled_bins,
     write_bins,
 )
-from iclda.studies.compare.plan import Size, Splits, comparison_cells
+from iclda.studies.compare.plan import COMPARISON, Size, Splits
 from iclda.studies.measures import bins_of
-from iclda.studies.store import FitResult
+from iclda.studies.store import FitResult, cells_of
 from iclda.tabular import pipeline, preprocessing
 
 NAMES = ("supervised", "supervised (shrunk)", "em", "self-learning (shrunk)", "moment", "iclda")
@@ -52,7 +52,7 @@ def loss(model, features, labels):
 def test_scores_are_those_of_the_whole_pipeline_in_cross_validation(name):
     made = table()
     (contestant,) = contestants(name)
-    cells = comparison_cells("t", 2, 4)
+    cells = cells_of(COMPARISON, {"t": range(4)}, 2)
     found = [fit_cell(cell, {"t": data(made)}, [name])[0] for cell in cells]
     model = pipeline(
         preprocessing(made.features), contestant.classifier(3, Size(18, 2, 8)), scale=True
@@ -68,7 +68,7 @@ def test_scores_are_those_of_the_whole_pipeline_in_cross_validation(name):
 @pytest.mark.parametrize("made", [table(), make_table()], ids=["mixed", "numbers"])
 def test_rows_are_encoded_as_the_pipeline_encodes_them(made):
     given = data(made, n_labeled=8)
-    take = given.splits.take(comparison_cells("t", 1, 4)[1])
+    take = given.splits.take(cells_of(COMPARISON, {"t": range(4)}, 1)[1])
     encoded = encode(given, take)
     steps = pipeline(preprocessing(made.features), SupervisedLDA(), scale=True)[:-1]
     train = steps.fit_transform(made.features.iloc[take.rows])
@@ -81,7 +81,7 @@ def test_rows_are_encoded_as_the_pipeline_encodes_them(made):
 
 def test_nothing_is_learned_from_test_rows():
     made = table()
-    cell = comparison_cells("t", 1, 4)[1]
+    cell = cells_of(COMPARISON, {"t": range(4)}, 1)[1]
     before = data(made)
     take = before.splits.take(cell)
     changed = made.features.copy()
@@ -93,7 +93,7 @@ def test_nothing_is_learned_from_test_rows():
 
 def test_gaps_of_test_rows_do_not_decide_which_columns_are_flagged():
     made = make_table(weight=np.arange(64.0))
-    take = data(made).splits.take(comparison_cells("t", 1, 4)[1])
+    take = data(made).splits.take(cells_of(COMPARISON, {"t": range(4)}, 1)[1])
     made.features.loc[take.rows[:8], "weight"] = np.nan
     made.features.loc[take.test, "weight"] = np.nan
     assert made.features["weight"].isna().sum() >= 10
@@ -102,7 +102,7 @@ def test_gaps_of_test_rows_do_not_decide_which_columns_are_flagged():
 
 def test_unlabeled_rows_teach_gaps_scales_and_categories():
     made = table()
-    take = data(made).splits.take(comparison_cells("t", 1, 4)[0])
+    take = data(made).splits.take(cells_of(COMPARISON, {"t": range(4)}, 1)[0])
     encoded = encode(data(made), take)
     assert_allclose(encoded.train.mean(axis=0), 0, atol=1e-9)
     assert len(encoded.train) == 18 + 40
@@ -110,7 +110,7 @@ def test_unlabeled_rows_teach_gaps_scales_and_categories():
 
 
 def test_hidden_rows_are_scored_apart():
-    cell = comparison_cells("t", 1, 4)[0]
+    cell = cells_of(COMPARISON, {"t": range(4)}, 1)[0]
     shown = fit_cell(cell, {"t": data(make_table())}, ["supervised"])[0]
     hidden = fit_cell(cell, {"t": data(make_table(), n_labeled=6)}, ["supervised"])[0]
     assert "error_hidden" not in shown.values
@@ -129,7 +129,7 @@ def test_a_failed_fit_is_a_result_with_its_traceback_and_the_others_go_on(monkey
         "classifier",
         lambda self, **options: (fail if self.name == "em" else good)(self, **options),
     )
-    found = fit_cell(comparison_cells("t", 1, 4)[0], {"t": made}, NAMES)
+    found = fit_cell(cells_of(COMPARISON, {"t": range(4)}, 1)[0], {"t": made}, NAMES)
     (failure,) = [each for each in found if each.failure is not None]
     assert failure.method == "em"
     assert "no such luck" in failure.failure
@@ -142,7 +142,7 @@ def test_rows_that_cannot_be_encoded_fail_every_fit_of_their_cell():
     broken = CellData(
         made.features.assign(when=np.datetime64("2020-01-01")), *list(vars(made).values())[1:]
     )
-    found = fit_cell(comparison_cells("t", 1, 4)[0], {"t": broken}, NAMES)
+    found = fit_cell(cells_of(COMPARISON, {"t": range(4)}, 1)[0], {"t": broken}, NAMES)
     assert len(found) == len(NAMES)
     assert all("dates or times" in each.failure for each in found)
 
@@ -158,7 +158,7 @@ def test_warnings_are_kept_with_the_names_of_columns_in_the_words_asked_for(word
     made = make_table(n_labeled=24, n_unlabeled=0, copy=np.arange(24) % 2 * 1.0)
     splits = Splits(made.labels, 4, 1, 8, seed=0)
     found = fit_cell(
-        comparison_cells("t", 1, 4)[0],
+        cells_of(COMPARISON, {"t": range(4)}, 1)[0],
         {"t": CellData(made.features, splits, contestants("em"), "impute", 0, words)},
         ["em"],
     )[0]
@@ -174,7 +174,7 @@ def test_failures_end_in_their_message_in_the_words_asked_for(words, way_out):
     made = make_table(n_labeled=8, n_unlabeled=8)
     splits = Splits(made.labels, 4, 1, 2, seed=0)
     found = fit_cell(
-        comparison_cells("t", 1, 4)[0],
+        cells_of(COMPARISON, {"t": range(4)}, 1)[0],
         {"t": CellData(made.features, splits, contestants("supervised"), "impute", 0, words)},
         ["supervised"],
     )[0]
@@ -185,7 +185,9 @@ def test_failures_end_in_their_message_in_the_words_asked_for(words, way_out):
 
 
 def test_results_carry_seed_and_versions():
-    found = fit_cell(comparison_cells("t", 1, 4)[0], {"t": data(make_table())}, ["supervised"])[0]
+    found = fit_cell(
+        cells_of(COMPARISON, {"t": range(4)}, 1)[0], {"t": data(make_table())}, ["supervised"]
+    )[0]
     assert found.seed == 3
     assert "scikit-learn" in found.versions
 

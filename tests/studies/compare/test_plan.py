@@ -6,19 +6,19 @@ import pytest
 from iclda.methods import METHODS, find_method
 from iclda.model_selection import SemiSupervisedKFold
 from iclda.studies.compare.plan import (
+    COMPARISON,
     LABELED,
     MOST_ON_CURVES,
     UNLABELED,
     Size,
     Splits,
-    comparison_cells,
-    curve_cells,
     default_shrinkages,
     line_up,
     on_curves,
     parse_shrinkages,
     shrinkage_text,
 )
+from iclda.studies.store import cells_of
 
 MANY, FEW, FEWER = Size(500, 2, 10), Size(30, 2, 10), Size(8, 2, 10)
 SLOW = Size(500, 11, 99)
@@ -104,7 +104,10 @@ def test_curves_show_the_best_variants_that_few_labels_do_not_fail():
 
 
 def takes(splits, cells=None):
-    return [splits.take(cell) for cell in cells or comparison_cells("t", splits.n_repeats, 3)]
+    return [
+        splits.take(cell)
+        for cell in cells or cells_of(COMPARISON, {"t": range(3)}, splits.n_repeats)
+    ]
 
 
 def test_the_splits_are_those_of_the_semi_supervised_folds():
@@ -150,7 +153,7 @@ def test_one_label_a_class_is_enough_where_there_are_no_more():
 
 
 def test_more_unlabeled_rows_are_added_to_fewer_and_nothing_else_changes():
-    cells = curve_cells(UNLABELED, "t", [4, 9, 16], 6)
+    cells = cells_of(UNLABELED, {"t": [4, 9, 16]}, 6)
     for split in range(6):
         few, more, most = takes(SPLITS, [cell for cell in cells if cell.repeat == split])
         assert set(few.rows) < set(more.rows) < set(most.rows)
@@ -161,7 +164,7 @@ def test_more_unlabeled_rows_are_added_to_fewer_and_nothing_else_changes():
 
 @pytest.mark.parametrize("splits", [SPLITS, HIDDEN])
 def test_rows_train_unlabeled_where_their_labels_are_not_used(splits):
-    for cell in curve_cells(LABELED, "t", [6, 9], 6):
+    for cell in cells_of(LABELED, {"t": [6, 9]}, 6):
         take, whole = splits.take(cell), takes(splits)[cell.repeat]
         assert take.is_labeled.sum() == cell.part
         assert np.array_equal(take.rows, whole.rows)
@@ -186,5 +189,5 @@ def test_curves_of_many_rows_end_where_more_would_take_long():
     assert many.is_capped
     assert many.unlabeled_sizes()[-1] == MOST_ON_CURVES
     assert many.labeled_sizes()[-1] == many.n_used
-    take = many.take(curve_cells(LABELED, "t", [6], 1)[0])
+    take = many.take(cells_of(LABELED, {"t": [6]}, 1)[0])
     assert (~take.is_labeled).sum() == MOST_ON_CURVES

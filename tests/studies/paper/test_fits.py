@@ -16,9 +16,8 @@ from iclda.studies.paper.fits import (
     n_labeled_of,
     run_cell,
 )
-from iclda.studies.paper.plan import plan_curves, plan_tables
 from iclda.studies.paper.published import CURVES, EXTRA_METHODS, GAUSSIAN, N_FOLDS, TABLES
-from iclda.studies.store import Cell
+from iclda.studies.store import Cell, cells_of
 
 ESTIMATORS = {
     "LDA": iclda.SupervisedLDA(),
@@ -173,7 +172,7 @@ SETS = {"set": coded_set()}
 
 
 def test_a_row_tells_what_the_fit_was_given_and_how_it_did():
-    (row, _) = run_cell(plan_tables(["set"], 1)[3], SETS, METHODS, 0)
+    (row, _) = run_cell(cells_of(TABLES, {"set": range(N_FOLDS)}, 1)[3], SETS, METHODS, 0)
     assert (row.experiment, row.dataset, row.part, row.method) == (TABLES, "set", 3, "LDA")
     assert (row.n_labeled, row.n_unlabeled, row.n_test) == (10, 62, 8)
     assert 0 <= row.values["error"] <= 1
@@ -187,7 +186,7 @@ def test_a_failed_fit_is_a_row_with_its_traceback_and_the_others_go_on(monkeypat
         return fit_method(method, rows)
 
     monkeypatch.setattr(fits, "fit_method", fail)
-    failed, fine = run_cell(plan_tables(["set"], 1)[0], SETS, METHODS, 0)
+    failed, fine = run_cell(cells_of(TABLES, {"set": range(N_FOLDS)}, 1)[0], SETS, METHODS, 0)
     assert "no such luck" in failed.failure
     assert failed.values == {}
     assert fine.failure is None
@@ -195,7 +194,7 @@ def test_a_failed_fit_is_a_row_with_its_traceback_and_the_others_go_on(monkeypat
 
 
 def test_toy_problems_are_drawn_anew_in_every_cell():
-    cells = plan_curves({GAUSSIAN: [4]}, 2)
+    cells = cells_of(CURVES, {GAUSSIAN: [4]}, 2)
     first, second = (run_cell(cell, {}, ["LDA"], 0)[0] for cell in cells)
     assert first.experiment == CURVES
     assert (first.n_labeled, first.n_unlabeled, first.n_test) == (12, 4, 984)
@@ -203,7 +202,7 @@ def test_toy_problems_are_drawn_anew_in_every_cell():
 
 
 def test_extra_methods_have_an_error_and_no_loss():
-    row, other = run_cell(plan_tables(["set"], 1)[0], SETS, EXTRA_METHODS, 0)
+    row, other = run_cell(cells_of(TABLES, {"set": range(N_FOLDS)}, 1)[0], SETS, EXTRA_METHODS, 0)
     assert row.failure is None
     assert other.failure is None
     assert "nll" not in row.values

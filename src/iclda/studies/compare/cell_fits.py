@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import json
-import time
 import traceback
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 from ..._core.types import AnyArray, Array
+from ..._estimators.labels import Labels
 from ..._estimators.supervised import SupervisedLDA
 from ..._messages import NoUnlabeledRowsWarning, Text, Words, message_of
-from ..._packages import versions_text
 from ...tabular import pipeline, preprocessing
+from ..engine import record_fit
 from ..measures import COMPARED, EDGES, Bins, Predictions, bins_of, compute_measures
 from ..store import Cell, FitResult
 from .plan import Contestant, Size, Splits, Take
@@ -54,10 +54,7 @@ class Encoded:
     train: Array
     y: AnyArray
     test: Array
-    hidden: Array | None
-    truth: AnyArray  # codes of the test rows
-    truth_hidden: AnyArray
-    classes: AnyArray
+    hidden: Array  # training rows whose labels are hidden
     size: Size
 
 
@@ -65,13 +62,24 @@ def fit_cell(cell: Cell, sets: Mapping[str, CellData], names: Sequence[str]) -> 
     """Fit the named contestants to the rows of a cell."""
     data = sets[cell.dataset]
     chosen = [contestant for contestant in data.contestants if contestant.name in names]
+    explain = partial(_traceback, words=data.words)
     try:
         take = data.splits.take(cell)
         encoded = encode(data, take)
     except Exception as error:  # whatever it is, the other cells go on
-        failure = _traceback(error, data.words)
+        failure = explain(error)
         return [FitResult(**vars(cell), method=each.name, failure=failure) for each in chosen]
-    return [_fit(cell, each, take, encoded, data) for each in chosen]
+    n_labeled = encoded.size.n_labeled
+    sizes = n_labeled, len(take.rows) - n_labeled, len(take.test)
+
+    def fit(contestant: Contestant) -> dict[str, Any]:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model = contestant.classifier(data.seed, encoded.size).fit(encoded.train, encoded.y)
+            values = measure_fit(model, encoded, data.splits.labels, take)
+        return {"values": values, "remarks": _remarks(caught, encoded.names, data.words)}
+
+    return [record_fit(cell, c.name, sizes, data.seed, partial(fit, c), explain) for c in chosen]
 
 
 def encode(data: CellData, take: Take) -> Encoded:
@@ -84,60 +92,28 @@ def encode(data: CellData, take: Take) -> Encoded:
     y = data.splits.y[take.rows]
     y[~take.is_labeled] = None
     train = scaler.fit_transform(encoder.fit_transform(data.features.iloc[take.rows]))
-    is_hidden = ~take.is_labeled & labels.is_labeled[take.rows]
     return Encoded(
         names=[str(name) for name in encoder.get_feature_names_out()],
         train=train,
         y=y,
         test=scaler.transform(encoder.transform(data.features.iloc[take.test])),
-        hidden=train[is_hidden] if is_hidden.any() else None,
-        truth=labels.codes[take.test],
-        truth_hidden=labels.codes[take.hidden],
-        classes=labels.classes,
+        hidden=train[~take.is_labeled & labels.is_labeled[take.rows]],
         size=Size(int(take.is_labeled.sum()), len(labels.classes), train.shape[1]),
     )
 
 
-def _fit(
-    cell: Cell, contestant: Contestant, take: Take, encoded: Encoded, data: CellData
-) -> FitResult:
-    start = time.perf_counter()
-    found: dict[str, Any] = {}
-    try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            model = contestant.classifier(data.seed, encoded.size).fit(encoded.train, encoded.y)
-            found["values"] = measure_fit(model, encoded)
-        found["remarks"] = _remarks(caught, encoded.names, data.words)
-    except Exception as error:  # a failed fit is a row with its traceback, never a crash
-        found = {"failure": _traceback(error, data.words)}
-    return FitResult(
-        **vars(cell),
-        method=contestant.name,
-        n_labeled=encoded.size.n_labeled,
-        n_unlabeled=len(take.rows) - encoded.size.n_labeled,
-        n_test=len(take.test),
-        seconds=time.perf_counter() - start,
-        seed=data.seed,
-        versions=versions_text(),
-        **found,
-    )
-
-
-def measure_fit(model: Any, encoded: Encoded) -> dict[str, Any]:
+def measure_fit(model: Any, encoded: Encoded, labels: Labels, take: Take) -> dict[str, Any]:
     """All stored measures of a fitted classifier, and the bins of its probabilities."""
-    classes, hidden = encoded.classes, encoded.hidden
-    truth, probabilities = classes[encoded.truth], model.predict_proba(encoded.test)
+    codes, hidden = labels.codes[take.test], labels.classes[labels.codes[take.hidden]]
+    truth, probabilities = labels.classes[codes], model.predict_proba(encoded.test)
     predictions = Predictions(
-        encoded.truth,
+        codes,
         is_wrong=model.predict(encoded.test) != truth,
         probabilities=probabilities,
         log_likelihood=model.log_likelihood(encoded.test, truth),
-        is_wrong_hidden=None
-        if hidden is None
-        else model.predict(hidden) != classes[encoded.truth_hidden],
+        is_wrong_hidden=model.predict(encoded.hidden) != hidden if len(hidden) else None,
     )
-    bins = write_bins(bins_of(probabilities, encoded.truth))
+    bins = write_bins(bins_of(probabilities, codes))
     return {**compute_measures(predictions, COMPARED), "bins": bins}
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from ..._messages import Hint, Text, Words, and_list, printable
 from ..measures import COMPARED, ERROR
-from ..page import NOTHING
+from ..page import NOTHING, align
 from .findings import ComparisonSettings, Findings, failures
 from .plan import COMPARISON, MOST_ON_CURVES, SUPERVISED
 from .preflight import FINE, NOTE, WARNING, Remark
@@ -94,13 +94,10 @@ def _table(summary: ComparisonSummary, measures: Sequence[str], style: Style) ->
         if ERROR in texts and score is not None and score.se is not None:
             texts[ERROR] += f" ± {number_text(score.se, ERROR)}"
         rows.append([name, *texts.values(), worse_text(summary, name)])
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
-    for name, *rest in rows:
-        padded = [text.rjust(width) for text, width in zip(rest, widths[1:], strict=True)]
+    for (name, *_), line in zip(rows, align(rows, "l" + "r" * (len(rows[0]) - 1)), strict=True):
         verdict = summary.verdict(name, ERROR)
-        line = "  " + "  ".join([name.ljust(widths[0]), *padded]).rstrip()
-        lines.append(f"{line}  {style(verdict, verdict)}" if verdict else line)
+        lines.append(f"  {line}  {style(verdict, verdict)}" if verdict else f"  {line}")
     return lines
 
 

@@ -246,17 +246,3 @@ def _spread(least: int, most: int) -> list[int]:
         return [most]
     sizes: Any = np.geomspace(least, most, _N_SIZES).round().astype(int)
     return sorted(set(sizes.tolist()))
-
-
-def comparison_cells(dataset: str, n_repeats: int, n_folds: int) -> list[Cell]:
-    """Every fold of every repeat."""
-    return [
-        Cell(COMPARISON, dataset, repeat, fold)
-        for repeat in range(n_repeats)
-        for fold in range(n_folds)
-    ]
-
-
-def curve_cells(curve: str, dataset: str, sizes: Sequence[int], n_splits: int) -> list[Cell]:
-    """Every size in every split."""
-    return [Cell(curve, dataset, split, size) for size in sizes for split in range(n_splits)]

@@ -19,7 +19,7 @@ from ..._progress import Advance
 from ...methods import METHODS, Method, Shrinkage
 from ...tabular import Table
 from ..engine import run_missing
-from ..store import STORE, Cell, Store, StoreError
+from ..store import STORE, Cell, Store, StoreError, cells_of
 from .cell_fits import CellData, fit_cell
 from .findings import FILES, KIND, ComparisonSettings
 from .plan import (
@@ -29,8 +29,6 @@ from .plan import (
     Contestant,
     Size,
     Splits,
-    comparison_cells,
-    curve_cells,
     default_shrinkages,
     line_up,
     on_curves,
@@ -273,7 +271,7 @@ class ComparisonRun:
     def compare(self, advance: Advance) -> None:
         """Compute the splits of the comparison that are missing."""
         plan = self.plan
-        cells = comparison_cells(plan.name, plan.n_repeats, plan.splits.n_folds)
+        cells = cells_of(COMPARISON, {plan.name: range(plan.splits.n_folds)}, plan.n_repeats)
         self._compute(COMPARISON, cells, [each.name for each in plan.contestants], advance)
 
     def add_curves(self, advance: Advance) -> None:
@@ -285,7 +283,7 @@ class ComparisonRun:
         sizes = {UNLABELED: splits.unlabeled_sizes(), LABELED: splits.labeled_sizes()}
         for curve, numbers in sizes.items():
             if numbers:
-                cells = curve_cells(curve, plan.name, numbers, plan.n_curve_splits)
+                cells = cells_of(curve, {plan.name: numbers}, plan.n_curve_splits)
                 self._compute(curve, cells, names, advance)
 
     def _compute(

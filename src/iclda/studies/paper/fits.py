@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import time
-import traceback
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -22,11 +20,10 @@ from ..._core.solvers.attainable import hold_all
 from ..._core.types import AnyArray, Array
 from ..._estimators.expectation_maximization import ExpectationMaximizationLDA
 from ..._estimators.implicitly_constrained import ImplicitlyConstrainedLDA
-from ..._packages import versions_text
 from ..._rows.memory import MemoryRows
 from ...datasets import make_gaussians, make_violated_gaussians
 from ...methods import known_method
-from ..engine import rng_of
+from ..engine import record_fit, rng_of
 from ..measures import Predictions, compute_measures, paper_measures
 from ..store import Cell, FitResult
 from .published import CURVES, EXTRA_METHODS, GAUSSIAN, N_FOLDS, ORACLE, TABLES, VIOLATED
@@ -248,41 +245,19 @@ def run_cell(
         n_labeled = n_labeled_of(data.X.shape[1])
     split_of = {TABLES: fold_split, CURVES: curve_split}[cell.experiment]
     split = split_of(data.codes, n_labeled, seed, cell)
-    rows = CellRows(
-        X=data.X[split.labeled],
-        codes=data.codes[split.labeled],
-        X_unlabeled=data.X[split.unlabeled],
-        codes_unlabeled=data.codes[split.unlabeled],
-        n_classes=data.n_classes,
-        seed=seed,
-    )
+    X, codes = data.X, data.codes
+    train, free = split.labeled, split.unlabeled
+    rows = CellRows(X[train], codes[train], X[free], codes[free], data.n_classes, seed)
+    sizes = len(train), len(free), len(split.test)
+
+    def measure(method: str) -> dict[str, Any]:
+        model = fit_method(method, rows)
+        predictions = _predict(model, X[split.test], codes[split.test], rows)
+        return {"values": compute_measures(predictions, paper_measures())}
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of fits; failures are stored
-        return [_run_fit(cell, method, data, split, rows) for method in methods]
-
-
-def _run_fit(
-    cell: Cell, method: str, data: CodedSet, split: CellSplit, rows: CellRows
-) -> FitResult:
-    start, values, failure = time.perf_counter(), {}, None
-    try:
-        model = fit_method(method, rows)
-        predictions = _predict(model, data.X[split.test], data.codes[split.test], rows)
-        values = compute_measures(predictions, paper_measures())
-    except Exception:  # a failed fit is a row with its traceback: never a zero, never a crash
-        failure = traceback.format_exc()
-    return FitResult(
-        **vars(cell),
-        method=method,
-        n_labeled=len(split.labeled),
-        n_unlabeled=len(split.unlabeled),
-        n_test=len(split.test),
-        values=values,
-        seconds=time.perf_counter() - start,
-        failure=failure,
-        seed=rows.seed,
-        versions=versions_text(),
-    )
+        return [record_fit(cell, m, sizes, seed, partial(measure, m)) for m in methods]
 
 
 def _predict(model: Any, X: Array, codes: AnyArray, rows: CellRows) -> Predictions:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,7 +18,8 @@ from ..._packages import versions
 from ..._progress import Advance
 from ...datasets import BENCHMARKS, Dataset, find_benchmark, load_benchmark
 from ..engine import run_missing
-from ..store import FORMAT, STORE, Cell, Store
+from ..page import align
+from ..store import FORMAT, STORE, Store, cells_of
 from .fits import TOY_LABELED, TOY_ROWS, CodedSet, curve_sizes, n_labeled_of, run_cell
 from .published import (
     CURVE_REPEATS,
@@ -125,26 +126,6 @@ def _check_size(data: Dataset) -> None:
         )
 
 
-def plan_tables(datasets: Iterable[str], repeats: int) -> list[Cell]:
-    """Ten folds of every repeat of every set."""
-    return [
-        Cell(TABLES, name, repeat, fold)
-        for name in datasets
-        for repeat in range(repeats)
-        for fold in range(N_FOLDS)
-    ]
-
-
-def plan_curves(sizes: dict[str, list[int]], repeats: int) -> list[Cell]:
-    """Every number of unlabeled rows, for every repeat of every set."""
-    return [
-        Cell(CURVES, name, repeat, n_unlabeled)
-        for name, steps in sizes.items()
-        for repeat in range(repeats)
-        for n_unlabeled in steps
-    ]
-
-
 def run_study(study: Study, advance: Advance = lambda *_: None) -> None:
     """Compute the cells that are missing, storing every row as soon as it is computed.
 
@@ -161,14 +142,15 @@ def run_study(study: Study, advance: Advance = lambda *_: None) -> None:
             name: CodedSet(data.X, np.unique(data.y, return_inverse=True)[1])
             for name, data in loaded.items()
         }
-        planned = {
-            TABLES: plan_tables(study.tables, study.table_repeats),
-            CURVES: plan_curves({n: _sizes(n, sets) for n in study.curves}, study.curve_repeats),
-        }
-        how: Any = {"run": partial(run_cell, seed=study.seed), "jobs": study.jobs}
-        for experiment, cells in planned.items():
-            if cells:
-                run_missing(store, experiment, cells, study.methods, advance, sets=sets, **how)
+        folds = dict.fromkeys(study.tables, range(N_FOLDS))
+        sizes = {name: _sizes(name, sets) for name in study.curves}
+        planned = (
+            cells_of(TABLES, folds, study.table_repeats),
+            cells_of(CURVES, sizes, study.curve_repeats),
+        )
+        how: Any = {"sets": sets, "run": partial(run_cell, seed=study.seed), "jobs": study.jobs}
+        for cells in filter(None, planned):
+            run_missing(store, cells[0].experiment, cells, study.methods, advance, **how)
 
 
 def _note_run(store: Store, study: Study, sets: dict[str, Dataset]) -> None:
@@ -205,20 +187,12 @@ def describe_sets(data_dir: Path | None) -> list[dict[str, Any]]:
 def list_sets(data_dir: Path | None, columns: int) -> str:
     """A line for each of the ten sets; below it citation and changes, wrapped to the columns."""
     sets, header = describe_sets(data_dir), ("name", "rows", "features", "license", "source")
-    lines = [header, *([str(each[name]) for name in header] for each in sets)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    lines = align([header, *([str(each[name]) for name in header] for each in sets)], "lrrll")
     wrap = TextWrapper(min(columns, _WIDEST), break_long_words=False, break_on_hyphens=False)
-    aligned = [
-        "  ".join(
-            cell.rjust(width) if name in ("rows", "features") else cell.ljust(width)
-            for name, cell, width in zip(header, line, widths, strict=True)
-        ).rstrip()
-        for line in lines
-    ]
     licenses = wrap.fill(_LICENSES)
     wrap.initial_indent = wrap.subsequent_indent = "  "
-    paragraphs = [aligned[0]]
-    for line, each in zip(aligned[1:], sets, strict=True):
+    paragraphs = [lines[0]]
+    for line, each in zip(lines[1:], sets, strict=True):
         place, remarks = each["at_hand"], [f"{each['citation']}.", f"Changes: {each['changes']}"]
         if place is None:
             remarks.append("Not installed: pip install 'iclda[experiments]'.")
