@@ -11,12 +11,13 @@ import numpy as np
 
 from ..._core.types import AnyArray
 from ..._estimators.labels import Labels, encode_labels
-from ..._messages import Hint, ParameterError, Text
+from ..._messages import Hint
 from ...methods import Method, Shrinkage, parse_shrinkage
 from ...model_selection import SemiSupervisedKFold
 from ...model_selection._masking import OrderedSplit, order_split
 from ..engine import rng_of
 from ..store import Cell
+from .sentences import bad_parameter
 
 SUPERVISED = "supervised"
 COMPARISON, UNLABELED, LABELED = "comparison", "unlabeled", "labeled"
@@ -75,13 +76,7 @@ def parse_shrinkages(text: str) -> tuple[Shrinkage, ...]:
     """Numbers from 0 to below 1, or auto, separated by commas; 0 is no shrinkage."""
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if not parts:
-        raise ParameterError(
-            Text(
-                Hint("shrinkage"), f" names no number, got {text!r}: pass 0, 0.1, auto or 0,auto."
-            ),
-            parameter="shrinkage",
-            value=text,
-        )
+        raise bad_parameter("no_shrinkage", Hint("shrinkage", text), text=text)
     return tuple(dict.fromkeys(map(parse_shrinkage, parts)))
 
 

@@ -11,9 +11,9 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from ..._messages import Hint, ParameterError, Text, Words
+from ..._messages import Hint, Words
 from ..._packages import versions
 from ..._progress import Advance
 from ...methods import METHODS, Method, Shrinkage
@@ -35,21 +35,15 @@ from .plan import (
     shrinkage_text,
 )
 from .preflight import Sample, inspect, preflight
+from .sentences import SENTENCES, bad_parameter, say
 from .summary import summarize_comparison
 
 FOLDS = 10
+# Repeats, and splits of curves, by default: fewer where a fit takes longer.
+_QUICK, _SLOWER, _SLOWEST = (10, 10), (5, 10), (2, 5)
 _LARGE = 200_000  # cells of a table, above which a fit takes a second or so
+_ERRORS = SENTENCES["errors"]
 _TITLES = {UNLABELED: "curve of unlabeled rows", LABELED: "curve of labeled rows"}
-
-
-class Pace(NamedTuple):
-    """How much is computed by default: less where a fit takes longer."""
-
-    repeats: int
-    curve_splits: int
-
-
-QUICK, LARGE, SLOW = Pace(10, 10), Pace(5, 10), Pace(2, 5)
 
 
 @dataclass(frozen=True)
@@ -80,7 +74,7 @@ class ComparisonPlan:
     def splits(self) -> Splits:
         """The folds; ValueError where the labels do not allow them."""
         n_folds = check_labels(self)
-        most = self.repeats or QUICK.repeats
+        most = self.repeats or _QUICK[0]
         return Splits(self.table.labels, n_folds, most, self.n_labeled, self.seed)
 
     @cached_property
@@ -89,19 +83,19 @@ class ComparisonPlan:
         return self.size.is_slow and any(each.is_searched for each in self.methods)
 
     @property
-    def pace(self) -> Pace:
+    def _pace(self) -> tuple[int, int]:
         if self.is_slow:
-            return SLOW
-        return LARGE if self.table.features.size > _LARGE else QUICK
+            return _SLOWEST
+        return _SLOWER if self.table.features.size > _LARGE else _QUICK
 
     @property
     def n_repeats(self) -> int:
-        return self.repeats or self.pace.repeats
+        return self.repeats or self._pace[0]
 
     @property
     def n_curve_splits(self) -> int:
         """Splits of the curves, the first ones of the comparison."""
-        return min(self.pace.curve_splits, self.splits.n_folds * self.n_repeats)
+        return min(self._pace[1], self.splits.n_folds * self.n_repeats)
 
     @cached_property
     def sample(self) -> Sample:
@@ -160,44 +154,22 @@ def check_labels(plan: ComparisonPlan) -> int:
     name = min(plan.table.classes, key=counts.__getitem__)
     count, n_labels = counts[name], counts.total()
     if count < 2:
-        raise ValueError(
-            f"Class {name!r} has 1 labeled row, and a comparison needs 2 of every class, one to "
-            "train on and one to test: label more rows. `iclda fit` needs one only."
-        )
+        raise ValueError(say(_ERRORS["one_label"], name=name))
     if plan.folds is not None and not 2 <= plan.folds <= count:
-        raise _bad(
-            Hint("folds", plan.folds),
-            f" must lie between 2 and {count}, the number of labeled rows of class {name!r}: "
-            "every fold tests a row of every class.",
-        )
+        raise bad_parameter("folds", Hint("folds", plan.folds), most=count, name=name)
     n_folds = plan.folds or min(FOLDS, count)
     if plan.n_labeled is None:
         if n_labels == len(plan.table.labels):
-            raise ValueError(
-                Text(
-                    f"All {n_labels:,} rows are labeled, so that there is nothing to compare: "
-                    "pass ",
-                    Hint("n_labeled", 30),
-                    ", say, to hide the other labels, ",
-                    Hint("unlabeled", text="unlabeled", kind="any"),
-                    " if a value of the target marks unlabeled rows, or ",
-                    Hint("unlabeled_file"),
-                    ".",
-                )
-            )
+            unlabeled = Hint("unlabeled", text="unlabeled", kind="any")
+            ways = {"unlabeled": unlabeled, "unlabeled_file": Hint("unlabeled_file")}
+            few = Hint("n_labeled", 30)
+            raise ValueError(say(_ERRORS["all_labeled"], n_labels=n_labels, n_labeled=few, **ways))
         return n_folds
     most, least = n_labels - -(-n_labels // n_folds) - 1, len(plan.table.classes)
     if not least <= plan.n_labeled <= most:
-        raise _bad(
-            Hint("n_labeled", plan.n_labeled),
-            f" must lie between {least}, one label a class, and {most:,}, which leaves labels "
-            f"to hide among the rows that train ({n_labels:,} labels in {n_folds} folds).",
-        )
+        values = {"least": least, "most": most, "n_labels": n_labels, "n_folds": n_folds}
+        raise bad_parameter("n_labeled", Hint("n_labeled", plan.n_labeled), **values)
     return n_folds
-
-
-def _bad(hint: Hint, problem: str) -> ParameterError:
-    return ParameterError(Text(hint, problem), parameter=hint.parameter, value=hint.value)
 
 
 def check_plan(plan: ComparisonPlan) -> None:
@@ -205,18 +177,14 @@ def check_plan(plan: ComparisonPlan) -> None:
     out, _ = plan.out, plan.settings
     for folder in (out, *out.parents):
         if folder.exists() and not folder.is_dir():
-            raise _bad(Hint("out", out), f": {folder} is a file, name a folder.")
+            raise bad_parameter("no_folder", Hint("out", out), folder=folder)
     if (out / STORE).exists():
         with closing(Store(out / STORE, kind=KIND, read_only=True)) as store:
             _agree(store, plan)
         return
-    strange = [name for name in FILES.values() if (out / name).exists()]
+    strange = " and ".join(name for name in FILES.values() if (out / name).exists())
     if strange:
-        raise _bad(
-            Hint("out", out),
-            f" holds {' and '.join(strange)} that no comparison there has written, for there is no "
-            f"{STORE} beside: name another folder, or move it away.",
-        )
+        raise bad_parameter("strange_files", Hint("out", out), files=strange, store=STORE)
 
 
 def make_out(plan: ComparisonPlan) -> None:
@@ -226,27 +194,19 @@ def make_out(plan: ComparisonPlan) -> None:
         with tempfile.TemporaryFile(dir=plan.out):
             pass
     except OSError as error:
-        problem = f" cannot be written to ({error.strerror}): name another folder."
-        raise _bad(Hint("out", plan.out), problem) from error
+        problem = error.strerror
+        raise bad_parameter("not_writable", Hint("out", plan.out), problem=problem) from error
 
 
 def _agree(store: Store, plan: ComparisonPlan) -> dict[str, Any]:
     """Settings to store; StoreError if a folder holds another table or other settings."""
     stored = store.settings()
     if stored and "kind" not in stored:  # of the paper's experiments, by an earlier version
-        raise StoreError(
-            Text(f"{store.path} is a store of another study: use another ", Hint("out"), ".")
-        )
-    names = [name for name in stored.get("data", {}) if name != plan.name]
+        raise StoreError(say(_ERRORS["other_study"], path=store.path))
+    names = ", ".join(name for name in stored.get("data", {}) if name != plan.name)
     if names:
-        raise StoreError(
-            Text(
-                f"{plan.out} holds the comparison of {', '.join(names)}, and this one is of "
-                f"{plan.name}: use another ",
-                Hint("out"),
-                ", or remove the folder.",
-            )
-        )
+        text = say(_ERRORS["other_table"], folder=plan.out, names=names, name=plan.name)
+        raise StoreError(text)
     return store.merge_settings(**plan.settings.agreed)
 
 

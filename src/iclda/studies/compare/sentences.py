@@ -7,10 +7,10 @@ from importlib.resources import files
 from string import Formatter
 from typing import Any
 
-from ..._messages import Hint, Text
+from ..._messages import Hint, ParameterError, Text
 
 SENTENCES = tomllib.loads(files(__package__).joinpath("sentences.toml").read_text("utf-8"))
-PARAMETERS = ("drop", "missing", "shrinkage")
+PARAMETERS = ("drop", "missing", "out", "shrinkage")
 
 
 def say(sentence: str, /, **values: Any) -> Text:
@@ -22,5 +22,11 @@ def say(sentence: str, /, **values: Any) -> Text:
             parts.append(Hint(name, form or None))
         elif name is not None:
             value = Formatter().convert_field(values[name], conversion)
-            parts.append(value if isinstance(value, Text) else format(value, form or ""))
+            parts.append(value if isinstance(value, Hint | Text) else format(value, form or ""))
     return Text(*parts)
+
+
+def bad_parameter(name: str, given: Hint, /, **values: Any) -> ParameterError:
+    """An error of that name, about a parameter and the value that it has."""
+    text = say(SENTENCES["errors"][name], given=given, **values)
+    return ParameterError(text, parameter=given.parameter, value=given.value)

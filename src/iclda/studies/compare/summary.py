@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf, isfinite
+from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -74,12 +75,10 @@ class ComparisonSummary:
     repeats: Mapping[tuple[str, str], Array] = field(compare=False)  # by contestant and measure
 
     def score(self, method: str | None, measure: str) -> Score | None:
-        found = (s for s in self.scores if (s.method, s.measure) == (method, measure))
-        return next(found, None)
+        return _find(self.scores, method, measure)
 
     def difference(self, method: str, measure: str) -> Difference | None:
-        found = (d for d in self.differences if (d.method, d.measure) == (method, measure))
-        return next(found, None)
+        return _find(self.differences, method, measure)
 
     def mean(self, method: str | None, measure: str) -> float | None:
         score = self.score(method, measure)
@@ -96,34 +95,37 @@ class ComparisonSummary:
         return found.verdict if found else ""
 
 
+def _find(found: Iterable[Any], method: str | None, measure: str) -> Any:
+    return next((each for each in found if (each.method, each.measure) == (method, measure)), None)
+
+
 def summarize_comparison(
     results: Iterable[FitResult], contestants: Sequence[Contestant], n_folds: int
 ) -> ComparisonSummary:
     """Scores and differences of all contestants in the comparison."""
-    by_method: dict[str, list[FitResult]] = {contestant.name: [] for contestant in contestants}
+    fits: dict[str, list[FitResult]] = {contestant.name: [] for contestant in contestants}
     for result in results:
         is_compared = result.experiment == COMPARISON and result.failure is None
-        if is_compared and result.method in by_method:
-            by_method[result.method].append(result)
-    n_repeats = 1 + max((r.repeat for group in by_method.values() for r in group), default=-1)
-    grids = {name: _grid(by_method[name], (n_repeats, n_folds)) for name in by_method}
+        if is_compared and result.method in fits:
+            fits[result.method].append(result)
+    n_repeats = 1 + max((r.repeat for group in fits.values() for r in group), default=-1)
+    grids = {name: _grid(fits[name], (n_repeats, n_folds)) for name in fits}
     repeats = {
-        (name, measure): _repeat_values(by_method[name], grids[name], measure)
-        for name in by_method
-        for measure in COMPARED
+        (name, m): _repeat_values(fits[name], grids[name], m) for name in fits for m in COMPARED
     }
-    rank = {name: [_rounded_mean(repeats[name, m], m) for m in DECISIVE] for name in by_method}
+
+    def rank(name: str) -> list[float]:
+        """Means of the decisive measures, rounded: equal fits rank alike on every machine."""
+        known = [COMPARED[m].sign * _finite(repeats[name, m]) for m in DECISIVE]
+        return [round(float(values.mean()), 12) if values.size else inf for values in known]
+
     best: dict[str, str] = {}
     for contestant in contestants:
         name, method = contestant.name, contestant.method.name
-        if rank[name][0] < inf and (method not in best or rank[name] < rank[best[method]]):
+        if rank(name)[0] < inf and (method not in best or rank(name) < rank(best[method])):
             best[method] = name
     baseline = best.get(SUPERVISED)
-    scores = [
-        _score(contestant.name, measure, grids, repeats, baseline)
-        for contestant in contestants
-        for measure in COMPARED
-    ]
+    scores = [_score(each, grids, repeats, baseline) for each in repeats]
     rivals = [contestant.name for contestant in contestants if contestant.method.uses_unlabeled]
     differences = [
         difference
@@ -141,14 +143,14 @@ def overlap(n_folds: int) -> float:
 
 
 def _grid(results: Sequence[FitResult], shape: tuple[int, int]) -> Grid:
-    stored = (name for name, measure in COMPARED.items() if measure.function)
-    grid = {name: np.full(shape, np.nan) for name in stored}
-    places = [result.repeat for result in results], [result.part for result in results]
-    for name, values in grid.items():
-        values[places] = _values(results, name)
-    n_test = np.full(shape, np.nan)
-    n_test[places] = [result.n_test for result in results]
-    return {**grid, "n_test": n_test}
+    stored = [name for name, measure in COMPARED.items() if measure.function]
+    grid = {name: np.full(shape, np.nan) for name in (*stored, "n_test")}
+    for result in results:
+        place = result.repeat, result.part
+        grid["n_test"][place] = result.n_test
+        for name in stored:
+            grid[name][place] = result.number(name)
+    return grid
 
 
 def _repeat_values(results: Sequence[FitResult], grid: Grid, measure: str) -> Array:
@@ -156,28 +158,13 @@ def _repeat_values(results: Sequence[FitResult], grid: Grid, measure: str) -> Ar
     n_test, of_bins = grid["n_test"], COMPARED[measure].of_bins
     if of_bins is None:
         return (n_test * grid[measure]).sum(axis=1) / n_test.sum(axis=1)
-    return np.array(
-        [
-            of_bins(pooled_bins(result for result in results if result.repeat == repeat))
-            if np.isfinite(n_test[repeat]).all()
-            else np.nan
-            for repeat in range(len(n_test))
-        ]
-    )
-
-
-def _values(results: Sequence[FitResult], measure: str) -> Array:
-    """Values of a measure, NaN for None."""
-    return np.array([result.number(measure) for result in results], dtype=float)
+    pooled = [pooled_bins(r for r in results if r.repeat == k) for k in range(len(n_test))]
+    values = [of_bins(bins) if bins.any() else np.nan for bins in pooled]
+    return np.where(np.isfinite(n_test).all(axis=1), values, np.nan)
 
 
 def _finite(values: Array) -> Array:
     return values[np.isfinite(values)]
-
-
-def _rounded_mean(values: Array, measure: str) -> float:
-    known = COMPARED[measure].sign * _finite(values)
-    return round(float(known.mean()), 12) if known.size else inf
 
 
 def _weighted(values: Array, n_test: Array) -> Array:
@@ -188,31 +175,24 @@ def _weighted(values: Array, n_test: Array) -> Array:
 
 
 def _score(
-    name: str,
-    measure: str,
+    key: tuple[str, str],
     grids: Mapping[str, Grid],
     repeats: Mapping[tuple[str, str], Array],
     baseline: str | None,
 ) -> Score:
-    values = repeats[name, measure]
-    known = _finite(values)
+    (name, measure), known = key, _finite(repeats[key])
     if not known.size:
         return Score(name, measure, None, None, None, 0)
-    supervised = repeats[baseline, measure] if baseline else np.full(len(values), np.nan)
-    excess = (values - supervised) / np.maximum(1, np.abs(supervised))
+    supervised = repeats.get((baseline or "", measure), np.full(len(repeats[key]), np.nan))
+    excess = (repeats[key] - supervised) / np.maximum(1, np.abs(supervised))
     excess = _finite(COMPARED[measure].sign * excess)
     grid, splits = grids[name], known  # a measure of pooled rows exists for repeats only
     if measure in grid:
         splits = _weighted(grid[measure], grid["n_test"])
     se = corrected_standard_error(splits, overlap(grid["n_test"].shape[1]))
-    return Score(
-        name,
-        measure,
-        mean=float(known.mean()),
-        se=se if isfinite(se) else None,
-        share_worse_than_supervised=float((excess > _TIE).mean()) if excess.size else None,
-        repeats=len(known),
-    )
+    share = float((excess > _TIE).mean()) if excess.size else None
+    mean = float(known.mean())
+    return Score(name, measure, mean, se if isfinite(se) else None, share, len(known))
 
 
 def _differences(
@@ -226,8 +206,7 @@ def _differences(
     paired = {name: values for name, values in paired.items() if len(values) > 1}
     p_values = [corrected_t_test(values, ratio)[1] for values in paired.values()]
     found = []
-    adjusted = holm(p_values)
-    for (name, values), p, p_holm in zip(paired.items(), p_values, adjusted, strict=True):
+    for (name, values), p, p_holm in zip(paired.items(), p_values, holm(p_values), strict=True):
         low, high = mean_interval(values, 1 - LEVEL, ratio)
         quantile = float(stats.t.ppf(1 - LEVEL / 2 / len(paired), len(values) - 1))
         detectable = quantile * corrected_standard_error(values, ratio)
@@ -290,25 +269,21 @@ def _points(
     curve: str, ours: Sequence[FitResult], theirs: Sequence[FitResult]
 ) -> list[SplitCurvePoint]:
     losses = {result.cell: result.number(LOSS) for result in theirs}
+    reference = np.array([losses.get(result.cell) for result in ours], dtype=float)
+    values = {
+        measure: np.array([result.number(measure) for result in ours], dtype=float)
+        for measure in (ERROR, BRIER, LOSS)
+    }
+    values[LOSS_DIFFERENCE] = values[LOSS] - reference
+    n_labeled, n_unlabeled = (
+        int(np.median([getattr(result, name) for result in ours]))
+        for name in ("n_labeled", "n_unlabeled")
+    )
     points = []
     for measure in CURVE_MEASURES:
-        if measure == LOSS_DIFFERENCE:
-            reference = np.array([losses.get(result.cell) for result in ours], dtype=float)
-            known = _finite(_values(ours, LOSS) - reference)
-        else:
-            known = _finite(_values(ours, measure))
+        known, key = _finite(values[measure]), (n_labeled, n_unlabeled, ours[0].method, measure)
         if known.size:
             se = corrected_standard_error(known)
-            points.append(
-                SplitCurvePoint(
-                    curve,
-                    n_labeled=int(np.median([r.n_labeled for r in ours])),
-                    n_unlabeled=int(np.median([r.n_unlabeled for r in ours])),
-                    method=ours[0].method,
-                    measure=measure,
-                    mean=float(known.mean()),
-                    se=se if isfinite(se) else None,
-                    splits=len(known),
-                )
-            )
+            mean, spread = float(known.mean()), se if isfinite(se) else None
+            points.append(SplitCurvePoint(curve, *key, mean, spread, len(known)))
     return points
