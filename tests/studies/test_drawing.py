@@ -14,7 +14,7 @@ import matplotlib
 
 from iclda.methods import INK
 from iclda.plots._look import spread
-from iclda.studies.drawing import COLORS, require, save, to_inline_svg
+from iclda.studies.drawing import COLORS, require, save, styled, to_inline_svg
 from iclda.studies.paper.curves import draw_curves, summarize_curves
 from iclda.studies.paper.published import EXTRA_METHODS, METHOD_NAMES
 
@@ -66,6 +66,11 @@ def test_inline_svgs_of_one_page_share_no_id(points):
         text = ET.tostring(root, encoding="unicode")
         assert all(f'"{i}"' in text or f"#{i}" in text for i in ids[-1])
     assert not ids[0] & ids[1]
+
+
+def test_ink_is_what_pages_replace():
+    keys = ("text.color", "axes.edgecolor", "xtick.color")
+    assert {styled(matplotlib.rcParams.get)(key) for key in keys} == {INK}
 
 
 def test_drawing_leaves_matplotlib_as_it_was(points):

@@ -28,21 +28,7 @@ T = TypeVar("T")
 _USE, _EXTRA = "figures and reports", "experiments"
 require = partial(_packages.require, use=_USE, extra=_EXTRA)
 _LABEL_STEP = 0.072  # one line of text, in heights of the axes of a curve
-_STYLE: dict[str, Any] = {
-    **dict.fromkeys(("axes.edgecolor", "axes.labelcolor", "axes.titlecolor"), INK),
-    **dict.fromkeys(("text.color", "xtick.color", "ytick.color"), INK),
-    **dict.fromkeys(("axes.linewidth", "xtick.major.width", "ytick.major.width"), 0.6),
-    **dict.fromkeys(("axes.spines.right", "axes.spines.top"), False),
-    **dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), "none"),
-    **dict.fromkeys(("xtick.labelsize", "ytick.labelsize"), 8.5),
-    "axes.titlelocation": "left",
-    "axes.titlesize": 10,
-    "font.family": "DejaVu Sans",
-    "font.size": 9,
-    "lines.linewidth": 1.5,
-    "lines.solid_capstyle": "round",
-    "svg.hashsalt": "iclda",
-}
+_STYLE = Path(__file__).with_name("figures.mplstyle")
 
 
 def check_can_report() -> None:
@@ -55,8 +41,7 @@ def styled(function: Callable[P, T]) -> Callable[P, T]:
 
     @wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> T:
-        matplotlib = require("matplotlib")
-        with matplotlib.rc_context({**matplotlib.rcParamsDefault, **_STYLE}):
+        with require("matplotlib.style").context(_STYLE, after_reset=True):
             return function(*args, **kwargs)
 
     return run

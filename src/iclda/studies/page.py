@@ -18,7 +18,6 @@ from .measures import arrow
 from .store import FitResult
 
 NOTHING = "\N{EN DASH}"  # stands where there is no number
-_SHARED = ("page.html.j2", "parts.html.j2")  # templates of both studies
 _MOST_FAILURES = 20  # on a page
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -38,11 +37,6 @@ class Entry:
     text: str
     is_bold: bool = False
     is_underlined: bool = False
-
-    def format(self, escape: Callable[[str], str], underlined: str, bold: str) -> str:
-        text = escape(self.text)
-        text = underlined % text if self.is_underlined else text
-        return bold % text if self.is_bold else text
 
 
 @dataclass(frozen=True)
@@ -88,49 +82,18 @@ def write_texts(folder: Path, contents: Mapping[str, str]) -> list[Path]:
 
 
 def to_markdown(table: TextTable) -> str:
-    """GitHub's tables; HTML for the underlining, which Markdown lacks."""
-
-    def escape(text: str) -> str:
-        return re.sub(r"([\\|*_<`\[])", r"\\\1", " ".join(text.split()))
-
-    rows = [
-        [escape(name) for name in table.header],
-        ["---"] + ["---:"] * (len(table.header) - 1),
-        *([entry.format(escape, "<u>%s</u>", "**%s**") for entry in row] for row in table.body),
-    ]
-    lines = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-    return "\n\n".join([escape(table.caption), lines, *map(escape, table.notes)]) + "\n"
+    return _render("table.md.j2", vars(table))
 
 
 def to_latex(table: TextTable, label: str) -> str:
-    """A floating table for the booktabs package."""
-
-    def number(text: str) -> str:
-        return re.sub("^-", "$-$", escape_latex(text))
-
-    body = [
-        [entry.format(number, r"\underline{%s}", r"\textbf{%s}") for entry in row]
-        for row in table.body
-    ]
-    lines = [
-        r"\begin{table}",
-        r"\centering",
-        rf"\caption{{{escape_latex(' '.join((table.caption, *table.notes)))}}}",
-        rf"\label{{{label}}}",
-        rf"\begin{{tabular}}{{l{'r' * (len(table.header) - 1)}}}",
-        r"\toprule",
-        rf"{' & '.join(map(escape_latex, table.header))} \\",
-        r"\midrule",
-        *(rf"{' & '.join(row)} \\" for row in body),
-        r"\bottomrule",
-        r"\end{tabular}",
-        r"\end{table}",
-    ]
-    return "\n".join(lines) + "\n"
+    return _render("table.tex.j2", {**vars(table), "label": label})
 
 
-def escape_latex(text: str) -> str:
-    """Text whose every character LaTeX prints as it is."""
+def _escape_markdown(text: str) -> str:
+    return re.sub(r"([\\|*_<`\[])", r"\\\1", " ".join(text.split()))
+
+
+def _escape_latex(text: str) -> str:
     return "".join(_LATEX.get(character, character) for character in text)
 
 
@@ -142,25 +105,32 @@ def fill(
     **filters: Callable[..., Any],
 ) -> str:
     """A template of a package that extends ``page.html.j2`` of this one, filled in."""
+    failed = [result for result in results if result.failure is not None]
+    counts = {"n_failed": len(failed), "n_fits": len(results)}
+    view = {**view, "failures": failed[:_MOST_FAILURES], **counts}
+    return _render(template, view, package, **filters)
+
+
+def _render(
+    template: str, view: Mapping[str, Any], package: str = __package__, **filters: Any
+) -> str:
     jinja2 = require("jinja2")
-
-    def load(name: str) -> str:
-        home = __package__ if name in _SHARED else package
-        return files(home).joinpath(name).read_text(encoding="utf-8")
-
     environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(load),
-        autoescape=True,
+        loader=jinja2.FunctionLoader(
+            lambda name: next(
+                path.read_text(encoding="utf-8")
+                for home in (package, __package__)
+                if (path := files(home).joinpath(name)).is_file()
+            )
+        ),
+        autoescape=".html." in template,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        keep_trailing_newline=".html." not in template,
     )
-    in_words = {"and_list": and_list, "plural": plural, "duration": duration}
-    environment.filters.update(arrow=arrow, p_text=p_text, signed=signed, **in_words, **filters)
-    failed = [result for result in results if result.failure is not None]
-    text: str = environment.get_template(template).render(
-        view, failures=failed[:_MOST_FAILURES], n_failed=len(failed), n_fits=len(results)
-    )
+    environment.filters.update(_FILTERS, **filters)
+    text: str = environment.get_template(template).render(view)
     return text
 
 
@@ -188,3 +158,10 @@ def duration(seconds: float) -> str:
     if minutes < 60:
         return f"{minutes} min {rest} s"
     return f"{minutes // 60} h {minutes % 60} min"
+
+
+_FILTERS: dict[str, Callable[..., Any]] = {
+    **{each.__name__: each for each in (and_list, arrow, duration, p_text, plural, signed)},
+    "markdown": _escape_markdown,
+    "latex": _escape_latex,
+}

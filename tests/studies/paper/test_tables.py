@@ -11,6 +11,8 @@ from math import sqrt
 import pytest
 from result_rows import fail, replace_values, table_row, table_rows
 
+pytest.importorskip("jinja2", reason="tables need iclda[experiments]")
+
 from iclda._statistics import holm
 from iclda.studies.page import Entry, TextTable, to_latex, to_markdown, write_texts
 from iclda.studies.paper.published import METHOD_NAMES, published_cells

@@ -115,7 +115,7 @@ def summarize_comparison(
     }
 
     def rank(name: str) -> list[float]:
-        """Means of the decisive measures, rounded: equal fits rank alike on every machine."""
+        """Means of the decisive measures, rounded so that ties stay ties."""
         known = [COMPARED[m].sign * _finite(repeats[name, m]) for m in DECISIVE]
         return [round(float(values.mean()), 12) if values.size else inf for values in known]
 
