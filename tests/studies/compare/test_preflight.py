@@ -13,7 +13,7 @@ RNG = np.random.default_rng(0)
 
 def remarks(table, subject=None, n_labeled=None, missing="impute"):
     splits = Splits(table.labels, 3, 2, n_labeled)
-    found = preflight(table, inspect(table, missing), splits, missing)
+    found = preflight(table, inspect(table, missing), splits)
     return [remark for remark in found if subject in (None, remark.subject)]
 
 

@@ -291,5 +291,5 @@ def test_where_fits_take_longer_there_are_fewer_by_default(tmp_path):
     assert "it starts once" in " ".join(protocol_lines(known, 100))
     assert replace(slow, methods=METHODS).settings.repeats == 10
     large = comparison(tmp_path, make_table(n_unlabeled=110_000), repeats=None, folds=None)
-    assert (large.n_repeats, large.n_curve_splits) == (5, 10)
-    assert replace(large, repeats=7).n_repeats == 7
+    assert (large.settings.repeats, large.settings.curve_splits) == (5, 10)
+    assert replace(large, repeats=7).settings.repeats == 7

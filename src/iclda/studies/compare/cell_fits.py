@@ -30,7 +30,7 @@ class CellData:
 
     features: Any
     splits: Splits
-    contestants: tuple[Contestant, ...]
+    contestants: Sequence[Contestant]
     missing: str
     seed: int
     words: Words = str  # wording of the warnings and errors that are stored

@@ -34,7 +34,6 @@ _AGREED = (
     *("kind", "format", "iclda", "data", "target", "unlabeled", "drop", "seed", "folds", "labeled"),
     *("missing", "shrinkage"),
 )
-_SCORE_COLUMNS = tuple(each.name for each in fields(Score) if each.name != "repeats")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +74,10 @@ class ComparisonSettings:
     def n_kept(self) -> int | None:
         """Labels kept where others were hidden, else None."""
         return None if self.labeled == "all" else self.n_used
+
+    def n_repeats(self, experiment: str) -> int:
+        """Repeats of an experiment; those of curves are single splits."""
+        return self.repeats if experiment == COMPARISON else self.curve_splits
 
     @property
     def agreed(self) -> dict[str, Any]:
@@ -125,15 +128,10 @@ class Findings:
     @cached_property
     def points(self) -> list[SplitCurvePoint]:
         """Learning curves of each method's best variant."""
-        settings = self.settings
-        return split_curve_points(
-            self.results,
-            on_curves(self.summary.best, settings.contestants),
-            self.reference,
-            settings.folds,
-            {UNLABELED: settings.n_unlabeled, LABELED: settings.n_used},
-            is_capped=settings.is_capped,
-        )
+        settings, names = self.settings, on_curves(self.summary.best, self.settings.contestants)
+        compared = {UNLABELED: settings.n_unlabeled, LABELED: settings.n_used}
+        how = names, self.reference, settings.folds, compared
+        return split_curve_points(self.results, *how, is_capped=settings.is_capped)
 
     @cached_property
     def reference(self) -> str | None:
@@ -147,17 +145,16 @@ class Findings:
         known = {name: loss for name, loss in losses.items() if loss is not None}
         return min(known, key=known.__getitem__, default=None)
 
-    @property
-    def n_failed(self) -> int:
-        return sum(result.failure is not None for result in self.results)
-
     @cached_property
     def compared(self) -> list[FitResult]:
         """Results of the comparison, without those of the learning curves."""
         return [result for result in self.results if result.experiment == COMPARISON]
 
-    def contestant(self, name: str | None) -> Contestant | None:
-        return next((each for each in self.settings.contestants if each.name == name), None)
+    @property
+    def chosen(self) -> Contestant | None:
+        """The contestant that is recommended."""
+        contestants = self.settings.contestants
+        return next((each for each in contestants if each.name == self.verdict.method), None)
 
 
 def failures(results: Iterable[FitResult]) -> dict[str, tuple[int, str]]:
@@ -176,8 +173,6 @@ def last_line(traceback: str) -> str:
 
 def is_comparison(out: Path) -> bool:
     """Whether a folder holds the rows of a comparison."""
-    if not (out / STORE).exists():
-        return False
     try:
         with closing(Store(out / STORE, read_only=True)) as store:
             return bool(store.settings().get("kind") == KIND)
@@ -192,16 +187,14 @@ def read_findings(out: Path, words: Words = str) -> Findings:
     """
     with closing(Store(out / STORE, read_only=True)) as store:
         stored = store.settings()
-        results = [result for name in EXPERIMENTS for result in store.rows(name)]
-    settings = ComparisonSettings.from_json(stored)
-    names = {contestant.name for contestant in settings.contestants}
-    wanted = [
-        result
-        for result in results
-        if result.method in names
-        and result.repeat
-        < (settings.repeats if result.experiment == COMPARISON else settings.curve_splits)
-    ]
+        settings = ComparisonSettings.from_json(stored)
+        names = {contestant.name for contestant in settings.contestants}
+        wanted = [
+            result
+            for experiment in EXPERIMENTS
+            for result in store.rows(experiment)
+            if result.method in names and result.repeat < settings.n_repeats(experiment)
+        ]
     seconds = sum(float(v) for name, v in stored.items() if name.startswith("seconds_"))
     return Findings(settings, wanted, seconds, words)
 
@@ -217,7 +210,8 @@ def write_files(out: Path, findings: Findings) -> dict[str, Path]:
 
 def scores_csv(summary: ComparisonSummary) -> str:
     """One line a contestant and measure; an unknown number is an empty field."""
-    return attributes_csv(_SCORE_COLUMNS, summary.scores)
+    names = [each.name for each in fields(Score) if each.name != "repeats"]
+    return attributes_csv(names, summary.scores)
 
 
 def curves_csv(points: Iterable[SplitCurvePoint]) -> str:
@@ -227,7 +221,7 @@ def curves_csv(points: Iterable[SplitCurvePoint]) -> str:
 
 def json_summary(findings: Findings, paths: Mapping[str, Path]) -> dict[str, Any]:
     """All of it for programs."""
-    verdict, chosen = findings.verdict, findings.contestant(findings.verdict.method)
+    verdict, summary, chosen = findings.verdict, findings.summary, findings.chosen
     return {
         **{name: str(path) for name, path in paths.items()},
         "recommendation": {
@@ -237,16 +231,13 @@ def json_summary(findings: Findings, paths: Mapping[str, Path]) -> dict[str, Any
             "sentence": verdict.sentence,
             "also": verdict.also,
         },
-        "supervised": findings.summary.baseline,
+        "supervised": summary.baseline,
         "loss_reference": findings.reference,
-        "scores": [asdict(score) for score in findings.summary.scores],
-        "differences": [
-            {**asdict(difference), "verdict": difference.verdict}
-            for difference in findings.summary.differences
-        ],
+        "scores": [asdict(score) for score in summary.scores],
+        "differences": [{**asdict(each), "verdict": each.verdict} for each in summary.differences],
         "curves": [asdict(point) for point in findings.points],
         "preflight": [asdict(remark) for remark in findings.settings.remarks],
         "settings": {name: getattr(findings.settings, name) for name in SHOWN_SETTINGS},
-        "failed_fits": findings.n_failed,
+        "failed_fits": sum(result.failure is not None for result in findings.results),
         "seconds": round(findings.seconds, 3),
     }

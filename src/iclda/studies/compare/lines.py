@@ -148,7 +148,7 @@ def curve_lines(findings: Findings, width: int) -> list[str]:
 
 def fit_command(findings: Findings) -> str:
     """The command that fits what is recommended to all rows; none if labels were hidden."""
-    settings, chosen = findings.settings, findings.contestant(findings.verdict.method)
+    settings, chosen = findings.settings, findings.chosen
     if chosen is None or settings.n_kept is not None:
         return ""
     paths = [source.path for source in settings.sources]

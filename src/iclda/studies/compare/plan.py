@@ -190,6 +190,10 @@ class Splits:
         """Unlabeled rows that every split trains on, including those whose label is hidden."""
         return int((~self.labels.is_labeled).sum()) + self.n_training - self.n_used
 
+    def size(self, n_features: int) -> Size:
+        """What every split trains on."""
+        return Size(self.n_used, len(self.counts), n_features)
+
     @property
     def is_capped(self) -> bool:
         """Whether there are more unlabeled rows than curves use."""

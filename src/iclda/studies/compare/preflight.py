@@ -69,9 +69,9 @@ def inspect(table: Table, missing: str) -> Sample:
     return Sample(values, table.labels[table.is_labeled])
 
 
-def preflight(table: Table, sample: Sample, splits: Splits, missing: str) -> list[Remark]:
+def preflight(table: Table, sample: Sample, splits: Splits) -> list[Remark]:
     """All remarks, in the order in which a person would look."""
-    size = Size(splits.n_used, len(splits.counts), sample.values.shape[1])
+    size = splits.size(sample.values.shape[1])
     found = {
         "Rows": _rows(table),
         "Classes": _classes(table, splits),

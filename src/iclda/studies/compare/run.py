@@ -19,28 +19,26 @@ from ..._progress import Advance
 from ...methods import METHODS, Method, Shrinkage
 from ...tabular import Table
 from ..engine import run_missing
-from ..store import STORE, Cell, Store, StoreError, cells_of
+from ..store import STORE, Store, StoreError, cells_of
 from .cell_fits import CellData, fit_cell
 from .findings import FILES, KIND, ComparisonSettings
 from .plan import (
     COMPARISON,
     LABELED,
     UNLABELED,
-    Contestant,
-    Size,
     Splits,
     default_shrinkages,
     line_up,
     on_curves,
     shrinkage_text,
 )
-from .preflight import Sample, inspect, preflight
+from .preflight import inspect, preflight
 from .sentences import SENTENCES, bad_parameter, say
 from .summary import summarize_comparison
 
 FOLDS = 10
 # Repeats, and splits of curves, by default: fewer where a fit takes longer.
-_QUICK, _SLOWER, _SLOWEST = (10, 10), (5, 10), (2, 5)
+_QUICK, _LARGE_TABLE, _SLOW_SEARCH = (10, 10), (5, 10), (2, 5)
 _LARGE = 200_000  # cells of a table, above which a fit takes a second or so
 _ERRORS = SENTENCES["errors"]
 _TITLES = {UNLABELED: "curve of unlabeled rows", LABELED: "curve of labeled rows"}
@@ -78,42 +76,16 @@ class ComparisonPlan:
         return Splits(self.table.labels, n_folds, most, self.n_labeled, self.seed)
 
     @cached_property
-    def is_slow(self) -> bool:
-        """Whether a fit that searches takes seconds, however few the rows."""
-        return self.size.is_slow and any(each.is_searched for each in self.methods)
-
-    @property
-    def _pace(self) -> tuple[int, int]:
-        if self.is_slow:
-            return _SLOWEST
-        return _SLOWER if self.table.features.size > _LARGE else _QUICK
-
-    @property
-    def n_repeats(self) -> int:
-        return self.repeats or self._pace[0]
-
-    @property
-    def n_curve_splits(self) -> int:
-        """Splits of the curves, the first ones of the comparison."""
-        return min(self._pace[1], self.splits.n_folds * self.n_repeats)
-
-    @cached_property
-    def sample(self) -> Sample:
-        return inspect(self.table, self.missing)
-
-    @cached_property
-    def size(self) -> Size:
-        return Size(self.splits.n_used, len(self.splits.counts), int(self.sample.values.shape[1]))
-
-    @cached_property
-    def contestants(self) -> tuple[Contestant, ...]:
-        return line_up(self.methods, self.shrinkages or default_shrinkages(self.size), self.size)
-
-    @cached_property
     def settings(self) -> ComparisonSettings:
-        """What is stored beside the rows."""
-        table, splits = self.table, self.splits
-        remarks = preflight(table, self.sample, splits, self.missing)
+        """What is stored beside the rows; what was not given is chosen here."""
+        table, splits, sample = self.table, self.splits, inspect(self.table, self.missing)
+        size = splits.size(sample.values.shape[1])
+        shrinkages = self.shrinkages or default_shrinkages(size)
+        is_slow = size.is_slow and any(each.is_searched for each in self.methods)
+        usual = _LARGE_TABLE if table.features.size > _LARGE else _QUICK
+        repeats, curve_splits = _SLOW_SEARCH if is_slow else usual
+        repeats = self.repeats or repeats
+        remarks = preflight(table, sample, splits)
         return ComparisonSettings(
             iclda=versions()["iclda"],
             data={self.name: table.digest},
@@ -124,11 +96,11 @@ class ComparisonPlan:
             folds=splits.n_folds,
             labeled=self.n_labeled or "all",
             missing=self.missing,
-            shrinkage=shrinkage_text(self.shrinkages or default_shrinkages(self.size)),
-            repeats=self.n_repeats,
-            curve_splits=self.n_curve_splits,
+            shrinkage=shrinkage_text(shrinkages),
+            repeats=repeats,
+            curve_splits=min(curve_splits, splits.n_folds * repeats),
             remarks=[replace(remark, text=self.words(remark.text)) for remark in remarks],
-            contestants=self.contestants,
+            contestants=line_up(self.methods, shrinkages, size),
             sources=table.sources,
             dropped=self.dropped,
             n_labels=int(table.is_labeled.sum()),
@@ -136,7 +108,7 @@ class ComparisonPlan:
             n_used=splits.n_used,
             n_unlabeled=splits.n_unlabeled,
             is_capped=splits.is_capped,
-            is_slow=self.is_slow,
+            is_slow=is_slow,
             jobs=self.jobs,
             versions=versions(),
             machine=f"{platform.machine()}, {platform.system()}",
@@ -230,29 +202,27 @@ class ComparisonRun:
 
     def compare(self, advance: Advance) -> None:
         """Compute the splits of the comparison that are missing."""
-        plan = self.plan
-        cells = cells_of(COMPARISON, {plan.name: range(plan.splits.n_folds)}, plan.n_repeats)
-        self._compute(COMPARISON, cells, [each.name for each in plan.contestants], advance)
+        names = [each.name for each in self.plan.settings.contestants]
+        self._compute(COMPARISON, range(self.plan.splits.n_folds), names, advance)
 
     def add_curves(self, advance: Advance) -> None:
         """Compute what is missing of the curves, with the best variant of each method."""
-        plan, splits = self.plan, self.plan.splits
+        splits, contestants = self.plan.splits, self.plan.settings.contestants
         rows = self.store.rows(COMPARISON)
-        summary = summarize_comparison(rows, plan.contestants, splits.n_folds)
-        names = on_curves(summary.best, plan.contestants)
-        sizes = {UNLABELED: splits.unlabeled_sizes(), LABELED: splits.labeled_sizes()}
-        for curve, numbers in sizes.items():
-            if numbers:
-                cells = cells_of(curve, {plan.name: numbers}, plan.n_curve_splits)
-                self._compute(curve, cells, names, advance)
+        summary = summarize_comparison(rows, contestants, splits.n_folds)
+        names = on_curves(summary.best, contestants)
+        self._compute(UNLABELED, splits.unlabeled_sizes(), names, advance)
+        self._compute(LABELED, splits.labeled_sizes(), names, advance)
 
     def _compute(
-        self, experiment: str, cells: Sequence[Cell], names: Sequence[str], advance: Advance
+        self, experiment: str, parts: Sequence[int], names: Sequence[str], advance: Advance
     ) -> None:
-        plan = self.plan
-        data = CellData(
-            plan.table.features, plan.splits, plan.contestants, plan.missing, plan.seed, plan.words
-        )
+        plan, settings = self.plan, self.plan.settings
+        if not parts:
+            return
+        cells = cells_of(experiment, {plan.name: parts}, settings.n_repeats(experiment))
+        how = settings.contestants, plan.missing, plan.seed, plan.words
+        data = CellData(plan.table.features, plan.splits, *how)
 
         def advance_titled(name: str, done: int, total: int, failed: int) -> None:
             advance(_TITLES.get(name, name), done, total, failed)
