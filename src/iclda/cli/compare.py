@@ -11,11 +11,10 @@ import typer
 
 from .._messages import printable
 from .._progress import show_cells, spinner
-from ..methods import METHODS
+from ..methods import METHODS, Method, find_method
 from . import words
 
 if TYPE_CHECKING:
-    from ..methods import Method
     from ..studies.compare.findings import Findings
     from ..studies.compare.run import ComparisonPlan
 
@@ -117,15 +116,13 @@ def compare(
 
 def _find_methods(text: str | None) -> tuple[Method, ...]:
     """Methods by name; supervised, which the others are measured by, always takes part."""
-    from ..methods import METHODS, find_method
-
     if text is None:
         return METHODS
     names = words.split_names(text)
     if not names:
         known = ", ".join(method.name for method in METHODS)
         raise ValueError(f"No method is named. There are: {known}.")
-    return tuple(dict.fromkeys([*map(find_method, names), find_method("supervised")]))
+    return tuple(dict.fromkeys(map(find_method, [*names, "supervised"])))
 
 
 def _run(plan: ComparisonPlan, quiet: bool) -> None:

@@ -15,7 +15,7 @@ import typer
 
 from .._messages import Hint, Text, printable
 from .._progress import bars, occasional_lines, spinner
-from ..methods import METHODS
+from ..methods import METHODS, find_method, parse_shrinkage
 from . import words
 
 _NAMES = [method.name for method in METHODS]
@@ -46,7 +46,6 @@ def fit(
 ) -> None:
     """Learn a classifier from labeled and unlabeled rows and keep it in a file."""
     with words.explained_errors():
-        from ..methods import find_method, parse_shrinkage
         from ..model_files import check_can_save, model_details, save_model
         from ..tabular import read_table
         from ..tabular.fit_predict import fit_summary, fit_table
@@ -171,16 +170,15 @@ def _priors(given: Sequence[str] | None) -> dict[str, float] | None:
     priors: dict[str, float] = {}
     for text in given or ():
         name, equals, share = text.rpartition("=")
+        problem = f" must be CLASS=SHARE, for example yes=0.3, got {text!r}."
         if equals and name in priors:
             problem = f" names class {name!r} twice: pass one share for each class."
-            raise ValueError(Text(Hint("priors"), problem))
         try:
+            if not equals or name in priors:
+                raise ValueError
             priors[name] = float(share)
         except ValueError:
-            equals = ""
-        if not equals:
-            problem = f" must be CLASS=SHARE, for example yes=0.3, got {text!r}."
-            raise ValueError(Text(Hint("priors"), problem))
+            raise ValueError(Text(Hint("priors"), problem)) from None
     return priors or None
 
 

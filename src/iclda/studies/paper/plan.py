@@ -90,12 +90,6 @@ def choose(given: Sequence[str], known: Sequence[str], what: str) -> tuple[str, 
     return tuple(dict.fromkeys(spelled[name.casefold()] for name in given))
 
 
-def split_at_hand(names: Sequence[str], data_dir: Path | None) -> tuple[list[str], list[str]]:
-    """Benchmark sets that can be loaded, and those that cannot."""
-    is_here = {name: find_benchmark(name, data_dir) is not None for name in names}
-    return [n for n in names if is_here[n]], [n for n in names if not is_here[n]]
-
-
 def default_curves(at_hand: Sequence[str]) -> tuple[str, ...]:
     """The toy problems, and the published curves whose sets can be loaded."""
     return TOYS + tuple(name for name in PUBLISHED_CURVES if name in at_hand)
