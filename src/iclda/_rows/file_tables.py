@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
@@ -17,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .._core.types import AnyArray
-from .base import column_of, names_of_table, not_finite_error
+from .base import column_of, names_of_table, not_finite_error, refuse_repeated
 from .file_readers import ArrayBatches, Batches, Chunk, Factory, Read, Reader, first_batch, length
 
 Dtypes = Mapping[str, "np.dtype[Any] | None"]  # of columns by name; None: no real numbers
@@ -34,16 +33,6 @@ _LOOK = 1024  # rows decoded at once where a few are wanted
 def shorten(names: Sequence[str]) -> str:
     """The first ten names, for messages."""
     return f"{list(names[:10])}" + (f" and {len(names) - 10} more" if len(names) > 10 else "")
-
-
-def refuse_repeated(names: Sequence[str], where: str) -> None:
-    """Raise ValueError for a name that occurs more than once."""
-    column, count = max(Counter(names).items(), key=lambda item: item[1], default=("", 0))
-    if count > 1:
-        raise ValueError(
-            f"{where} has {count} columns called {column!r}, and names of features must differ: "
-            "rename or drop all but one."
-        )
 
 
 def _arrow_dtypes(schema: Any, where: str) -> Dtypes:
