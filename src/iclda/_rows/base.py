@@ -35,6 +35,11 @@ class Request:
     feature_names: AnyArray | None = None
     n_threads: int = 1
 
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """Names of the features as plain strings."""
+        return None if self.feature_names is None else tuple(map(str, self.feature_names))
+
     def check_width(self, n_found: int) -> None:
         if self.n_features not in (None, n_found):
             raise BadRowsError(

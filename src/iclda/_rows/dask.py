@@ -185,10 +185,6 @@ def _check_features(n_found: int, found: Sequence[str] | None, request: Request)
         check_names(found, request.feature_names, request.name, way_out)
 
 
-def _plain_names(names: AnyArray | Sequence[str] | None) -> tuple[str, ...] | None:
-    return None if names is None else tuple(map(str, names))
-
-
 def _blocks_of(source: Any, request: Request) -> DaskBlocks:
     """The blocks of a source, whose columns must be those of the fit."""
     kind = _collection_kind(source, request.name)
@@ -196,7 +192,7 @@ def _blocks_of(source: Any, request: Request) -> DaskBlocks:
         graphs = [dict(one.__dask_graph__()) for one in source if isinstance(one, Delayed)]
         graph = {key: task for part in graphs for key, task in part.items()}
         inputs = [one.key if isinstance(one, Delayed) else one for one in source]
-        names = _plain_names(request.feature_names)
+        names = request.names
         return DaskBlocks(inputs, graph, request.n_features, expected=names, are_loaded=True)
     names_found = _check_columns(source, kind, request)
     found = DaskBlocks([], {}, source.shape[1], names_found)
@@ -226,7 +222,7 @@ def _array_of(source: Any, request: Request) -> Any:
     if kind == "array":
         return source
     parts = []
-    names = _plain_names(request.feature_names) if kind == "loaders" else None
+    names = request.names if kind == "loaders" else None
     for i, block in enumerate(source if kind == "loaders" else source.to_delayed()):
         task = partial(worker.read_block, info=BlockInfo(request.name, i, n_features, names=names))
         is_delayed = isinstance(block, Delayed)
@@ -277,9 +273,9 @@ class DaskBlocks:
         is_lost = any(getattr(one, "status", None) in _LOST for one in kept)
         if is_lost or self.workers.client is not workers.client:
             return False
-        names = _plain_names(request.feature_names)
-        found = None, self.expected, _plain_names(self.feature_names)
-        return names in found or not self.are_loaded
+        names = request.names
+        found = self.feature_names and tuple(self.feature_names)
+        return names in (None, self.expected, found) or not self.are_loaded
 
     def open(self, workers: Workers, name: str, persist: bool | None) -> None:
         """Read every block once, and have the workers keep it if there is room."""

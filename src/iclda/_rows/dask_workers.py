@@ -317,7 +317,8 @@ class Cluster:
         except (Empty, TimeoutError):
             raise TimeoutError(self._delay(futures, infos)) from None
         finally:
-            self._cancel([future for future in futures if not future.done()])
+            if waiting := [future for future in futures if not future.done()]:
+                self._attempt(self.client.cancel, waiting)
 
     def _fail(self, future: Any, where: str) -> None:
         from distributed import KilledWorker
@@ -357,17 +358,13 @@ class Cluster:
 
     def _query(self, function: Callable[..., Any], **arguments: Any) -> Any:
         """The result of a function on the scheduler; None if it does not answer soon."""
-        call = partial(self.client.run_on_scheduler, function, **arguments)
-        try:
-            return self.client.sync(call, callback_timeout=_ANSWER_S)
-        except Exception:  # the underlying error shows when there is work to do
-            return None
+        return self._attempt(self.client.run_on_scheduler, function, **arguments)
 
-    def _cancel(self, futures: list[Any]) -> None:
-        if not futures:
-            return
-        with suppress(Exception):  # of a client or scheduler that is gone: so are the tasks
-            self.client.sync(partial(self.client.cancel, futures), callback_timeout=_ANSWER_S)
+    def _attempt(self, method: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+        # The error of a client or scheduler that is gone shows when there is work to do.
+        with suppress(Exception):
+            call = partial(method, *arguments, **named)
+            return self.client.sync(call, callback_timeout=_ANSWER_S)
 
 
 Workers = Local | Cluster
