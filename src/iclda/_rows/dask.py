@@ -69,8 +69,14 @@ class DaskSource:
     def __post_init__(self) -> None:
         if isinstance(self.source, tuple):
             self.source = list(self.source)
-        if _collection_kind(self.source, "source") == "loaders":
-            _check_loaders(self.source)
+        if _collection_kind(self.source, "source") == "loaders" and not self.source:
+            raise ValueError("source is an empty list: pass one loader for every block of rows.")
+        for i, loader in enumerate(self.source if isinstance(self.source, list) else []):
+            if not callable(loader):  # delayed objects are
+                raise TypeError(
+                    f"source[{i}] must be a function without arguments or a delayed object, which "
+                    f"returns a block of rows, got {type(loader).__name__}."
+                )
         if not isinstance(self.retries, (int, np.integer)) or self.retries < 0:
             raise ValueError(f"retries must be an integer, 0 or more, got {self.retries!r}.")
         timeout = self.timeout
@@ -140,17 +146,6 @@ def _collection_kind(source: Any, name: str) -> str:
         f"of a list of loaders, got {type(source).__name__}. Rows in memory are passed to a "
         "classifier as they are; dask.array.from_array cuts them into blocks for a cluster."
     )
-
-
-def _check_loaders(loaders: list[Any]) -> None:
-    if not loaders:
-        raise ValueError("source is an empty list: pass one loader for every block of rows.")
-    for i, loader in enumerate(loaders):
-        if not callable(loader):  # delayed objects are
-            raise TypeError(
-                f"source[{i}] must be a function without arguments or a delayed object, which "
-                f"returns a block of rows, got {type(loader).__name__}."
-            )
 
 
 def _check_array(array: Any, name: str) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
-from functools import partial
 from importlib import import_module
 from itertools import accumulate
 from pathlib import Path
@@ -81,12 +80,12 @@ def _read_columns(table: Any, names: Sequence[str], where: str, begin: int) -> R
             row = begin + int(np.argmax(is_missing))
             raise not_finite_error("a missing value", where, row, column_of(j, names))
         columns.append(_values(column))
-    return partial(_copy_columns, columns)
 
+    def read(target: AnyArray, row: int) -> None:
+        for j, column in enumerate(columns):
+            target[:, j] = column[row : row + len(target)]
 
-def _copy_columns(columns: Sequence[AnyArray], target: AnyArray, row: int) -> None:
-    for j, column in enumerate(columns):
-        target[:, j] = column[row : row + len(target)]
+    return read
 
 
 def _is_missing(column: Any) -> AnyArray | None:

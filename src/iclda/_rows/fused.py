@@ -251,9 +251,11 @@ class FusedPasses:
         """Room for the sums of every program."""
         import torch
 
-        X = self._X
-        n_programs = min(n_chunks(X), cut.per_processor * _n_processors(X.device))
-        return torch.zeros((n_programs, *shape), dtype=torch.float64, device=X.device)
+        device, n_processors = self._X.device, 2
+        if device.type == "cuda":
+            n_processors = torch.cuda.get_device_properties(device).multi_processor_count
+        n_programs = min(n_chunks(self._X), cut.per_processor * n_processors)
+        return torch.zeros((n_programs, *shape), dtype=torch.float64, device=device)
 
     def _put(self, *arrays: Array, dtype: Real = np.float32) -> list[Any]:
         import torch
@@ -265,11 +267,3 @@ def _total(parts: Any) -> Array:
     """Sums of all programs, in memory."""
     found: Array = parts.sum(dim=0).cpu().numpy()
     return found
-
-
-def _n_processors(device: Any) -> int:
-    import torch
-
-    if device.type != "cuda":
-        return 2
-    return int(torch.cuda.get_device_properties(device).multi_processor_count)
