@@ -274,8 +274,9 @@ class Local:
     def run(self, graph: Graph, infos: Infos, total: Any) -> Any:
         """The value of the key ``total``, which is made of those of the blocks."""
         (result,) = self.keep(graph, [total])
-        n_all = _n_rows(infos)
-        report_progress(n_all, n_all or None)
+        report = _reporter(infos)
+        for key in infos:
+            report(key)
         return result
 
 
@@ -300,8 +301,8 @@ class Cluster:
 
     def run(self, graph: Graph, infos: Infos, total: Any) -> Any:
         futures = self.client.get(graph, [*infos, total], sync=False, retries=self._retries)
-        n_done, n_all = 0, _n_rows(infos)
         done: SimpleQueue[Any] = SimpleQueue()
+        report = _reporter(infos)
         try:
             for future in futures:
                 future.add_done_callback(done.put)
@@ -311,8 +312,7 @@ class Cluster:
                     if future.status != "finished":
                         self._fail(future, _first_label([future.key], infos))
                     if future.key in infos:
-                        n_done += infos[future.key].n_rows or 0
-                        report_progress(n_done, n_all or None)
+                        report(future.key)
             return futures[-1].result(timeout=self._timeout)
         except (Empty, TimeoutError):
             raise TimeoutError(self._delay(futures, infos)) from None
@@ -399,8 +399,16 @@ def _current_client() -> Any:
         return None
 
 
-def _n_rows(infos: Infos) -> int:
-    return sum(info.n_rows or 0 for info in infos.values())
+def _reporter(infos: Infos) -> Callable[[Any], None]:
+    """What to call with the key of every block that is done."""
+    n_done, n_all = 0, sum(info.n_rows or 0 for info in infos.values())
+
+    def report(key: Any) -> None:
+        nonlocal n_done
+        n_done += infos[key].n_rows or 0
+        report_progress(n_done, n_all or None)
+
+    return report
 
 
 def _first_label(keys: Sequence[Any], infos: Infos) -> str:
