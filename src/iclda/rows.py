@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from ._progress import bars
+from ._rows.base import refuse_repeated
 from ._rows.file_readers import DEFAULT_MEMORY, Reader
-from ._rows.file_tables import open_batches, refuse_repeated
+from ._rows.file_tables import open_batches
 from ._rows.files import reader_of
 from ._rows.passes import Callback, Passes, check_callback, listen
 

@@ -83,7 +83,7 @@ def test_rows_in_an_order_that_loops_do_not_read_are_left_to_numpy():
 
 @pytest.mark.parametrize("is_soft", [False, True])
 @pytest.mark.parametrize("n_features", [1, 3, 50, 300])
-@pytest.mark.parametrize("n_classes", [2, 5])
+@pytest.mark.parametrize("n_classes", [2, 5, 9])
 def test_cuts_into_blocks_change_no_bit(is_soft, n_features, n_classes):
     rows = RNG.standard_normal((20_000, n_features))
     coef = RNG.standard_normal((n_features, n_classes))

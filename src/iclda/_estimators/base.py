@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from numbers import Real
+from dataclasses import dataclass
+from inspect import cleandoc
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -44,19 +47,89 @@ from .predictions import (
 )
 from .training import FitInputs, FitSettings, check_spread, prepare
 
+AT_LEAST_ONE = [Interval(Integral, 1, None, closed="left")]
+_CONSTRAINTS: dict[str, Any] = {
+    "priors": ["array-like", dict, None],
+    "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="left"), None],
+    "unlabeled": "no_validation",
+    "unlabeled_weight": [Interval(Real, 0, None, closed="neither")],
+    "max_iter": AT_LEAST_ONE,
+    "tol": [Interval(Real, 0, None, closed="left")],
+    "random_state": ["random_state"],
+    "n_jobs": [Integral, None],
+}
+_ENTRY = re.compile(r"^(\w+) : .*(?:\n    .*)*", re.MULTILINE)
+_NAMES = re.compile(r"^\w+(?:, \w+)*$", re.MULTILINE)
 
+
+def constraints(*names: str, **own: Any) -> dict[str, Any]:
+    """What parameters may be: those of all classifiers, others of these names, and its own."""
+    return {name: _CONSTRAINTS[name] for name in ("priors", "shrinkage", "unlabeled", *names)} | own
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
 class LinearGaussianClassifier(
     RowReader, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator
 ):
-    """Gaussian classes that share one covariance. Subclasses supply ``_estimate``."""
+    """Gaussian classes that share one covariance. Subclasses supply ``_estimate``.
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "priors": ["array-like", dict, None],
-        "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="left"), None],
-        "unlabeled": "no_validation",
-    }
+    A subclass names the entries below in its docstring, where they are filled in.
+
+    Parameters
+    ----------
+    priors : array-like of shape (n_classes,) or dict, default=None
+        Class priors in the order of ``classes_``, or class -> prior. None estimates them.
+    shrinkage : float in [0, 1) or "auto", default=None
+        Share of the mean variance of all rows on the diagonal of the covariance; "auto" by Ledoit
+        and Wolf on the labeled rows.
+    unlabeled : object, default=-1
+        Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
+    n_jobs : int, default=None
+        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config says
+        otherwise, -1 is all cores. The fit does not depend on it.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Classes, sorted.
+    priors_ : ndarray of shape (n_classes,)
+        Class priors used to predict.
+    means_ : ndarray of shape (n_classes, n_features)
+        Class means.
+    covariance_ : ndarray of shape (n_features, n_features)
+        Covariance within classes.
+    coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
+        Coefficients of the linear scores; for two classes, of the log odds of the second.
+    intercept_ : ndarray of shape (n_classes,) or (1,)
+        Their intercepts.
+    shrinkage_ : float
+        Shrinkage used.
+    rank_ : int
+        Number of directions in which all rows vary.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Their names, when X has string column names.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = constraints()
     _uses_unlabeled_rows = True
     _needs_positive_priors = False
+
+    priors: Any = None
+    shrinkage: Any = None
+    unlabeled: Any = -1
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        shared, own = LinearGaussianClassifier.__doc__, cls.__doc__
+        if shared and own:  # there are none in python -OO
+            entries = {entry[1]: entry[0] for entry in _ENTRY.finditer(cleandoc(shared))}
+
+            def filled_in(line: re.Match[str]) -> str:
+                return "\n".join(entries.get(name, name) for name in line[0].split(", "))
+
+            cls.__doc__ = _NAMES.sub(filled_in, cleandoc(own))
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from array_api_compat import array_namespace
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from .._core.gaussian import Gaussians
@@ -16,7 +15,7 @@ from .._core.problem import Problem
 from .._core.solvers.search import maximize_labeled_likelihood
 from .._core.solvers.supervised import labeled_log_likelihood
 from .._core.types import AnyArray, Array
-from .base import LinearGaussianClassifier
+from .base import AT_LEAST_ONE, LinearGaussianClassifier, constraints
 from .predictions import imputed
 from .training import FitInputs
 
@@ -24,6 +23,7 @@ _MOST_STORED = 10**6
 _WHOLE = 1e-12  # of a row, which a class may lack that does not share it
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
     """Of all fits that some labeling of the unlabeled rows would give, the likeliest one.
 
@@ -33,13 +33,7 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
 
     Parameters
     ----------
-    priors : array-like of shape (n_classes,) or dict, default=None
-        Class priors in the order of ``classes_``, or class -> prior. None estimates them.
-    shrinkage : float in [0, 1) or "auto", default=None
-        Share of the mean variance of all rows on the diagonal of the covariance; "auto" by Ledoit
-        and Wolf on the labeled rows.
-    unlabeled : object, default=-1
-        Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
+    priors, shrinkage, unlabeled
     n_starts : int, default=32
         Number of labelings to start from. As long as more than every eighth leads to another
         maximum, as many more are drawn, up to four times.
@@ -51,26 +45,14 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
     random_state : int, RandomState instance or None, default=None
         Draws the starts and, of many rows, the sample they are compared on. None is a fixed seed:
         the same data give the same fit.
-    n_jobs : int, default=None
-        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config says
-        otherwise, -1 is all cores. The fit does not depend on it.
+    n_jobs
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        Classes, sorted.
-    priors_ : ndarray of shape (n_classes,)
-        Class priors used to predict.
+    classes_, priors_
     class_weights_ : ndarray of shape (n_classes,)
         Share of the weight in every class, labels and imputed labels together.
-    means_ : ndarray of shape (n_classes, n_features)
-        Class means.
-    covariance_ : ndarray of shape (n_features, n_features)
-        Covariance within classes.
-    coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
-        Coefficients of the linear scores; for two classes, of the log odds of the second.
-    intercept_ : ndarray of shape (n_classes,) or (1,)
-        Their intercepts.
+    means_, covariance_, coef_, intercept_
     objective_ : float
         Labeled log likelihood per labeled row.
     gap_ : float
@@ -93,14 +75,7 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
         labels separate all classes, at most (n_classes - 1) (n_features + 1) distinct rows; at an
         optimum inside the set of all labelings, most rows. With more rows than those above also
         the ones in a narrow band along each boundary.
-    shrinkage_ : float
-        Shrinkage used.
-    rank_ : int
-        Number of directions in which all rows vary.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Their names, when X has string column names.
+    shrinkage_, rank_, n_features_in_, feature_names_in_
 
     Examples
     --------
@@ -113,35 +88,15 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
     """
 
     _needs_positive_priors = True
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **LinearGaussianClassifier._parameter_constraints,
-        "n_starts": [Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
-    }
+    _parameter_constraints: ClassVar[dict[str, Any]] = constraints(
+        "max_iter", "tol", "random_state", "n_jobs", n_starts=AT_LEAST_ONE
+    )
 
-    def __init__(
-        self,
-        *,
-        priors: Any = None,
-        shrinkage: Any = None,
-        unlabeled: Any = -1,
-        n_starts: int = 32,
-        max_iter: int = 200,
-        tol: float = 1e-6,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.priors = priors
-        self.shrinkage = shrinkage
-        self.unlabeled = unlabeled
-        self.n_starts = n_starts
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_starts: int = 32
+    max_iter: int = 200
+    tol: float = 1e-6
+    random_state: Any = None
+    n_jobs: int | None = None
 
     def _estimate(self, problem: Problem) -> Gaussians:
         found = maximize_labeled_likelihood(

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from datetime import date, time, timedelta
 from functools import cached_property
@@ -19,8 +18,8 @@ from sklearn.utils.validation import _get_feature_names, validate_data
 
 from .._core.problem import Rows
 from .._core.types import AnyArray, Array
-from .._rows.backends import Backend, backend_of, is_device_array
-from .._rows.base import Request, WeightedRows, check_finite
+from .._rows.backends import Backend, backend_of, is_device_array, kind_of
+from .._rows.base import Request, WeightedRows, check_finite, refuse_repeated
 from .._rows.memory import MemoryRows, concatenate
 from .._rows.passes import PartOfPass, report_as
 from .predictions import Numbers, composed
@@ -42,11 +41,8 @@ class RowSource:
     """One argument of ``fit``: an array in memory, or what a backend reads."""
 
     X: Any
-    name: str
+    request: Request
     backend: Backend | None
-    n_features: int
-    feature_names: AnyArray | None
-    n_threads: int
     opened: WeightedRows | None = None  # what a backend keeps of a first look lives as long as this
 
     @cached_property
@@ -61,24 +57,18 @@ class RowSource:
     def rows(self, weights: Array | None = None, is_member: AnyArray | None = None) -> Rows:
         """All rows, or those that ``is_member`` marks."""
         if self.backend is None:
-            return MemoryRows(self.X, weights, is_member, n_threads=self.n_threads)
-        request = Request(self.name, self.n_features, self.feature_names, self.n_threads)
-        return self.backend.open_rows(self.X, request, weights, is_member)
+            return MemoryRows(self.X, weights, is_member, n_threads=self.request.n_threads)
+        return self.backend.open_rows(self.X, self.request, weights, is_member)
 
-    def in_memory(self, is_member: AnyArray) -> tuple[AnyArray, AnyArray | None]:
-        """An array with the marked rows, and the mask of them in it; None if there are no others.
-
-        What is in memory already is not copied. Of another source only these rows are kept.
-        """
-        if self.backend is None:
-            return self.X, is_member
-        n_members = int(is_member.sum())
-        return self.rows(is_member=is_member).sample(n_members, 0)[0], None
+    def in_memory(self, is_member: AnyArray) -> RowSource:
+        """The marked rows as an array in memory."""
+        rows = self.rows(is_member=is_member).sample(int(is_member.sum()), 0)[0]
+        return RowSource(rows, self.request, None)
 
     def check_finite(self) -> None:
         """ValueError that names row and column; sources to be read find them when they are."""
         if self.opened is None:
-            check_finite(self.X, self.name, self.feature_names)
+            check_finite(self.X, self.request.name, self.request.feature_names)
         else:
             self.opened.check_finite()
 
@@ -93,10 +83,6 @@ class RowReader:
     def _feature_names(self) -> AnyArray | None:
         return getattr(self, "feature_names_in_", None)
 
-    @property
-    def _n_threads(self) -> int:
-        return int(effective_n_jobs(getattr(self, "n_jobs", None)))
-
     def _open(
         self, X: Any, *, name: str = "X", reset: bool = False, is_summed_later: bool = False
     ) -> RowSource:
@@ -105,14 +91,13 @@ class RowReader:
         if backend is None:
             X = self._check_rows(X, name=name, reset=reset, is_summed_later=is_summed_later)
         else:
-            request = Request(name) if reset else self._request(name)
-            opened = backend.open_rows(X, request)
+            opened = backend.open_rows(X, Request(name) if reset else self._request(name))
             X = X if opened.source is None else opened.source  # opened once, read many times
             self._note_features(opened, name=name, reset=reset)
-        names, threads = self._feature_names, self._n_threads
-        return RowSource(X, name, backend, self.n_features_in_, names, threads, opened)
+        return RowSource(X, self._request(name), backend, opened)
 
-    def _request(self, name: str, n_threads: int = 1) -> Request:
+    def _request(self, name: str) -> Request:
+        n_threads = int(effective_n_jobs(getattr(self, "n_jobs", None)))
         return Request(name, self.n_features_in_, self._feature_names, n_threads)
 
     def _check_rows(
@@ -171,7 +156,7 @@ class RowReader:
             return concatenate(found if function is None else map(function, found), len(X))
         of_block = numbers if function is None else composed(numbers, function)
         with report_as(PartOfPass(1)):
-            return backend.apply_to_rows(X, of_block, self._request("X", self._n_threads))
+            return backend.apply_to_rows(X, of_block, self._request("X"))
 
     def _numbers_in_blocks(self, X: AnyArray, numbers: Numbers) -> Iterator[AnyArray]:
         """Where numbers are not finite, X is searched for NaN and infinity."""
@@ -204,16 +189,12 @@ def check_is_read(X: Any, name: str = "X") -> Any:
 
 def take_rows(X: Any, rows: AnyArray) -> Any:
     """Rows of a table or array, by index."""
-    return X.take(rows) if _package_of(X) == "pyarrow" else _safe_indexing(X, rows)
-
-
-def _package_of(X: Any) -> str:
-    return type(X).__module__.partition(".")[0]
+    return X.take(rows) if kind_of(X)[0] == "pyarrow" else _safe_indexing(X, rows)
 
 
 def _with_names(X: Any) -> Any:
     """X, in a form whose names scikit-learn sees: not every version knows every table."""
-    is_table = _package_of(X) in ("polars", "pyarrow") and hasattr(X, "columns")
+    is_table = kind_of(X)[0] in ("polars", "pyarrow") and hasattr(X, "columns")
     if is_table and _get_feature_names(X) is None:
         return NamedRows(np.asarray(X), list(getattr(X, "column_names", X.columns)))
     return X
@@ -284,7 +265,7 @@ def _refuse_non_numeric(X: Any, name: str) -> None:
     """Name the first column that holds no real numbers, which NumPy's own errors do not."""
     if hasattr(X, "columns") and hasattr(X, "__getitem__") and hasattr(X, "shape"):
         columns = list(getattr(X, "column_names", X.columns))
-        _refuse_repeated(columns, name)
+        refuse_repeated(columns, name)
         for column in columns:
             _refuse_column(X[column], name, f"column {str(column)!r}")
         return
@@ -294,67 +275,39 @@ def _refuse_non_numeric(X: Any, name: str) -> None:
             _refuse_column(array[:, column], name, f"column {column}")
 
 
-def _refuse_repeated(columns: list[Any], name: str) -> None:
-    column, count = max(Counter(columns).items(), key=lambda item: item[1], default=("", 0))
-    if count > 1:
-        raise ValueError(
-            f"{name} has {count} columns called {str(column)!r}, and names of features must "
-            "differ: rename or drop all but one."
-        )
-
-
 def _refuse_column(values: Any, name: str, where: str) -> None:
     array = np.asarray(values)
     if array.ndim > 1:  # records, or lists of equal length
-        _refuse_object(array[0].tolist(), name, where)
-    if array.dtype.kind == "c" and array.imag.any():
-        raise ValueError(
-            f"Complex data not supported: {name}, {where} holds "
-            f"{array[np.argmax(array.imag != 0)].item()!r}. Split it into two columns."
-        )
-    if array.dtype.kind in "mM" and array.size:
-        _refuse_date(array[0], name, where)
-    if array.dtype.kind in "OUS":
-        for value in array.tolist():
-            _refuse_object(value, name, where)
+        suspects = [array[0].tolist()]
+    elif array.dtype.kind == "c":
+        suspects = array[array.imag != 0][:1].tolist()
+    elif array.dtype.kind in "mM":
+        suspects = list(array[:1])
+    else:
+        suspects = array.tolist() if array.dtype.kind in "OUS" else []
+    for value in suspects:
+        _refuse_object(value, f"{name}, {where} holds")
 
 
-def _refuse_object(value: Any, name: str, where: str) -> None:
-    if isinstance(value, (str, bytes)):
-        if not _is_number(value):
-            raise ValueError(
-                f"{name}, {where} holds text, for example {value!r}, which could not be converted "
-                "to numbers: encode it (sklearn.preprocessing.OneHotEncoder) or drop it."
-            )
-    elif isinstance(value, _DATES) or type(value).__name__ == "Period":
-        _refuse_date(value, name, where)
-    elif isinstance(value, (complex, np.complexfloating)):
-        raise ValueError(
-            f"Complex data not supported: {name}, {where} holds {value!r}. Split it into two "
-            "columns."
-        )
-    elif not _may_be_number(value):
-        raise TypeError(
-            f"{name}, {where} holds {value!r}: every argument must be a string or a real number."
-        )
-
-
-def _may_be_number(value: Any) -> bool:
+def _refuse_object(value: Any, found: str) -> None:
     if value is None or type(value).__name__ == "NAType":
-        return True
-    return hasattr(value, "__float__") and getattr(value, "ndim", 0) == 0
-
-
-def _refuse_date(value: Any, name: str, where: str) -> None:
-    raise ValueError(
-        f"{name}, {where} holds dates or durations, for example {value}: turn them into numbers, "
-        "for example of days since the first one."
-    )
-
-
-def _is_number(text: str | bytes) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+        return
+    if isinstance(value, (str, bytes)):
+        with suppress(ValueError):
+            float(value)
+            return
+        raise ValueError(
+            f"{found} text, for example {value!r}, which could not be converted "
+            "to numbers: encode it (sklearn.preprocessing.OneHotEncoder) or drop it."
+        )
+    if isinstance(value, _DATES) or type(value).__name__ == "Period":
+        raise ValueError(
+            f"{found} dates or durations, for example {value}: turn them into numbers, "
+            "for example of days since the first one."
+        )
+    if isinstance(value, (complex, np.complexfloating)):
+        raise ValueError(
+            f"Complex data not supported: {found} {value!r}. Split it into two columns."
+        )
+    if not hasattr(value, "__float__") or getattr(value, "ndim", 0) > 0:
+        raise TypeError(f"{found} {value!r}: every argument must be a string or a real number.")

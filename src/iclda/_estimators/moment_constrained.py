@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import StrOptions
@@ -10,10 +10,11 @@ from sklearn.utils._param_validation import StrOptions
 from .._core.gaussian import Gaussians
 from .._core.problem import Problem
 from .._core.solvers.moment_match import VARIANTS, match_moments
-from .base import LinearGaussianClassifier
+from .base import LinearGaussianClassifier, constraints
 from .training import FitInputs
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class MomentConstrainedLDA(LinearGaussianClassifier):
     """Move the supervised fit so that its overall mean and covariance are those of all rows.
 
@@ -22,48 +23,23 @@ class MomentConstrainedLDA(LinearGaussianClassifier):
 
     Parameters
     ----------
-    priors : array-like of shape (n_classes,) or dict, default=None
-        Class priors in the order of ``classes_``, or class -> prior. None estimates them.
-    shrinkage : float in [0, 1) or "auto", default=None
-        Share of the mean variance of all rows on the diagonal of the covariance; "auto" by Ledoit
-        and Wolf on the labeled rows.
-    unlabeled : object, default=-1
-        Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
+    priors, shrinkage, unlabeled
     variant : {"invariant", "symmetric", "means-shifted"}, default="invariant"
         The map A. With T_l and T the total covariances of the labeled and of all rows: "symmetric"
         is T^(1/2) T_l^(-1/2) in the units of the features, as in the published tables; "invariant"
         is the one map of this kind that no change of units alters; "means-shifted" is symmetric
         for the covariance and shifts the means only, as the paper prints it.
-    n_jobs : int, default=None
-        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config says
-        otherwise, -1 is all cores. The fit does not depend on it.
+    n_jobs
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        Classes, sorted.
-    priors_ : ndarray of shape (n_classes,)
-        Class priors used to predict.
+    classes_, priors_
     class_weights_ : ndarray of shape (n_classes,)
         Share of the labeled weight in every class.
-    means_ : ndarray of shape (n_classes, n_features)
-        Class means.
-    covariance_ : ndarray of shape (n_features, n_features)
-        Covariance within classes.
-    coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
-        Coefficients of the linear scores; for two classes, of the log odds of the second.
-    intercept_ : ndarray of shape (n_classes,) or (1,)
-        Their intercepts.
-    shrinkage_ : float
-        Shrinkage used.
+    means_, covariance_, coef_, intercept_, shrinkage_
     n_passes_ : int
         Number of times all unlabeled rows were read.
-    rank_ : int
-        Number of directions in which all rows vary.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Their names, when X has string column names.
+    rank_, n_features_in_, feature_names_in_
 
     Examples
     --------
@@ -74,26 +50,12 @@ class MomentConstrainedLDA(LinearGaussianClassifier):
     array([0.46, 6.54])
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **LinearGaussianClassifier._parameter_constraints,
-        "variant": [StrOptions(set(VARIANTS))],
-        "n_jobs": [Integral, None],
-    }
+    _parameter_constraints: ClassVar[dict[str, Any]] = constraints(
+        "n_jobs", variant=[StrOptions(set(VARIANTS))]
+    )
 
-    def __init__(
-        self,
-        *,
-        priors: Any = None,
-        shrinkage: Any = None,
-        unlabeled: Any = -1,
-        variant: str = "invariant",
-        n_jobs: int | None = None,
-    ) -> None:
-        self.priors = priors
-        self.shrinkage = shrinkage
-        self.unlabeled = unlabeled
-        self.variant = variant
-        self.n_jobs = n_jobs
+    variant: str = "invariant"
+    n_jobs: int | None = None
 
     def _estimate(self, problem: Problem) -> Gaussians:
         model = match_moments(problem, self.variant)

@@ -57,7 +57,7 @@ def imputed(
 ) -> tuple[Numbers, Callable[[Any], Any]]:
     """Numbers of rows, and their shares (n, K) from these, of a rule in frame coordinates."""
     if isinstance(rule, LinearRule):
-        return linear_scores(rule, frame), softmax
+        return linear_scores(rule, frame), posteriors
     first, second = rule.first, rule.second
     both = LinearRule(
         np.hstack([first.coef, second.coef]), np.r_[first.intercept, second.intercept], is_soft=True
@@ -95,31 +95,32 @@ def log_joint(model: Gaussians) -> Numbers:
 
 
 def posteriors(scores: Any) -> Any:
-    """(n, K): of the classes, from scores as in ``log_posteriors``."""
-    return softmax(scores if scores.shape[1] > 1 else _less_the_larger(scores))
-
-
-def log_posteriors(scores: Any) -> Any:
-    """(n, K): their logarithms, from (n, K) scores or the second of two classes' lead (n, 1)."""
-    return log_softmax(scores if scores.shape[1] > 1 else _less_the_larger(scores))
-
-
-def _less_the_larger(lead: Any) -> Any:
-    """(n, 2): scores of two classes, such that infinite odds (a prior of 0) leave no NaN."""
-    xp = array_namespace(lead)
-    none = xp.zeros_like(lead)
-    both = [xp.minimum(-lead, none), xp.minimum(lead, none)]
-    if isinstance(lead, np.ndarray):
-        return np.hstack([np.ravel(a) for a in both]).reshape(2, -1).T  # faster class by class
-    return xp.concat(both, axis=1)
-
-
-def softmax(scores: Any) -> Any:
-    """(n, K): shares of the classes."""
+    """(n, K): softmax over the classes, from scores as in ``log_posteriors``."""
+    scores = _of_every_class(scores)
     xp = array_namespace(scores)
     shares = xp.exp(scores - xp.max(scores, axis=1, keepdims=True))
     shares /= xp.sum(shares, axis=1, keepdims=True)
     return shares
+
+
+def log_posteriors(scores: Any) -> Any:
+    """(n, K): their logarithms, from (n, K) scores or the second of two classes' lead (n, 1)."""
+    scores = _of_every_class(scores)
+    xp = array_namespace(scores)
+    ahead = scores - xp.max(scores, axis=1, keepdims=True)
+    return ahead - xp.log(xp.sum(xp.exp(ahead), axis=1, keepdims=True))
+
+
+def _of_every_class(scores: Any) -> Any:
+    """(n, K): of two classes less the larger, so that infinite odds (a prior of 0) leave no NaN."""
+    if scores.shape[1] > 1:
+        return scores
+    xp = array_namespace(scores)
+    none = xp.zeros_like(scores)
+    both = [xp.minimum(-scores, none), xp.minimum(scores, none)]
+    if isinstance(scores, np.ndarray):
+        return np.hstack([np.ravel(a) for a in both]).reshape(2, -1).T  # faster class by class
+    return xp.concat(both, axis=1)
 
 
 def logsumexp(scores: Any) -> Any:
@@ -127,13 +128,6 @@ def logsumexp(scores: Any) -> Any:
     xp = array_namespace(scores)
     top = xp.max(scores, axis=1, keepdims=True)
     return xp.log(xp.sum(xp.exp(scores - top), axis=1)) + top[:, 0]
-
-
-def log_softmax(scores: Any) -> Any:
-    """(n, K): logarithms of the shares of the classes."""
-    xp = array_namespace(scores)
-    ahead = scores - xp.max(scores, axis=1, keepdims=True)
-    return ahead - xp.log(xp.sum(xp.exp(ahead), axis=1, keepdims=True))
 
 
 def most_probable(classes: AnyArray) -> OfBlock:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from dataclasses import dataclass
 from typing import Any, ClassVar
-
-from sklearn.utils._param_validation import Interval
 
 from .._core.gaussian import Gaussians
 from .._core.problem import Problem
 from .._core.solvers.alternate import alternate
-from .base import LinearGaussianClassifier
+from .base import LinearGaussianClassifier, constraints
 from .training import FitInputs
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SelfLearningLDA(LinearGaussianClassifier):
     """Label all unlabeled rows by the current fit, refit on everything, repeat.
 
@@ -21,13 +20,7 @@ class SelfLearningLDA(LinearGaussianClassifier):
 
     Parameters
     ----------
-    priors : array-like of shape (n_classes,) or dict, default=None
-        Class priors in the order of ``classes_``, or class -> prior. None estimates them.
-    shrinkage : float in [0, 1) or "auto", default=None
-        Share of the mean variance of all rows on the diagonal of the covariance; "auto" by Ledoit
-        and Wolf on the labeled rows.
-    unlabeled : object, default=-1
-        Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
+    priors, shrinkage, unlabeled
     unlabeled_weight : float, default=1.0
         Weight of an unlabeled row relative to a labeled one.
     max_iter : int, default=1000
@@ -35,40 +28,21 @@ class SelfLearningLDA(LinearGaussianClassifier):
     tol : float, default=0.0
         Largest change of class shares and class sums (in standard deviations) that counts as
         standing still. 0: no label changes any more.
-    n_jobs : int, default=None
-        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config says
-        otherwise, -1 is all cores. The fit does not depend on it.
+    n_jobs
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        Classes, sorted.
-    priors_ : ndarray of shape (n_classes,)
-        Class priors used to predict.
+    classes_, priors_
     class_weights_ : ndarray of shape (n_classes,)
         Share of the weight in every class, labels and self-given labels together.
-    means_ : ndarray of shape (n_classes, n_features)
-        Class means.
-    covariance_ : ndarray of shape (n_features, n_features)
-        Covariance within classes.
-    coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
-        Coefficients of the linear scores; for two classes, of the log odds of the second.
-    intercept_ : ndarray of shape (n_classes,) or (1,)
-        Their intercepts.
+    means_, covariance_, coef_, intercept_
     n_iter_ : int
         Number of rounds; before the first one the supervised fit labels the rows.
     n_passes_ : int
         Number of times all unlabeled rows were read.
     converged_ : bool
         Whether the labels stood still.
-    shrinkage_ : float
-        Shrinkage used.
-    rank_ : int
-        Number of directions in which all rows vary.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Their names, when X has string column names.
+    shrinkage_, rank_, n_features_in_, feature_names_in_
 
     Examples
     --------
@@ -79,32 +53,14 @@ class SelfLearningLDA(LinearGaussianClassifier):
     array([0.75, 5.25])
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **LinearGaussianClassifier._parameter_constraints,
-        "unlabeled_weight": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "n_jobs": [Integral, None],
-    }
+    _parameter_constraints: ClassVar[dict[str, Any]] = constraints(
+        "unlabeled_weight", "max_iter", "tol", "n_jobs"
+    )
 
-    def __init__(
-        self,
-        *,
-        priors: Any = None,
-        shrinkage: Any = None,
-        unlabeled: Any = -1,
-        unlabeled_weight: float = 1.0,
-        max_iter: int = 1000,
-        tol: float = 0.0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.priors = priors
-        self.shrinkage = shrinkage
-        self.unlabeled = unlabeled
-        self.unlabeled_weight = unlabeled_weight
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_jobs = n_jobs
+    unlabeled_weight: float = 1.0
+    max_iter: int = 1000
+    tol: float = 0.0
+    n_jobs: int | None = None
 
     def _estimate(self, problem: Problem) -> Gaussians:
         found = alternate(problem, is_soft=False, tol=self.tol, max_iter=self.max_iter)

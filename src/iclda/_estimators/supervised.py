@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .._core.gaussian import Gaussians
 from .._core.problem import Problem
 from .._core.solvers.supervised import fit_labeled
@@ -19,38 +17,23 @@ class SupervisedLDA(LinearGaussianClassifier):
 
     Parameters
     ----------
-    priors : array-like of shape (n_classes,) or dict, default=None
-        Class priors in the order of ``classes_``, or class -> prior. None estimates them.
+    priors
     shrinkage : float in [0, 1) or "auto", default=None
         Share of the mean variance on the diagonal of the covariance; "auto" by Ledoit and Wolf in
         every class, as scikit-learn does.
-    unlabeled : object, default=-1
-        Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
+    unlabeled
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        Classes, sorted.
-    priors_ : ndarray of shape (n_classes,)
-        Class priors used to predict.
+    classes_, priors_
     class_weights_ : ndarray of shape (n_classes,)
         Share of the labeled weight in every class.
-    means_ : ndarray of shape (n_classes, n_features)
-        Class means.
-    covariance_ : ndarray of shape (n_features, n_features)
-        Covariance within classes.
-    coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
-        Coefficients of the linear scores; for two classes, of the log odds of the second.
-    intercept_ : ndarray of shape (n_classes,) or (1,)
-        Their intercepts.
+    means_, covariance_, coef_, intercept_
     shrinkage_ : float or ndarray of shape (n_classes,)
         Shrinkage used; with "auto", of every class.
     rank_ : int
         Number of directions in which labeled rows vary within their classes.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Their names, when X has string column names.
+    n_features_in_, feature_names_in_
 
     Examples
     --------
@@ -61,11 +44,6 @@ class SupervisedLDA(LinearGaussianClassifier):
     """
 
     _uses_unlabeled_rows = False
-
-    def __init__(self, *, priors: Any = None, shrinkage: Any = None, unlabeled: Any = -1) -> None:
-        self.priors = priors
-        self.shrinkage = shrinkage
-        self.unlabeled = unlabeled
 
     def _estimate(self, problem: Problem) -> Gaussians:
         return fit_labeled(problem.frame, problem.labeled, problem.log_priors)[0]

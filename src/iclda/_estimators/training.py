@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -18,7 +18,7 @@ from .._core.types import AnyArray, Array
 from .._messages import ColumnError, Hint, ParameterError, Text
 from .._rows.backends import in_memory, is_device_array
 from .._rows.base import column_of
-from .._rows.memory import ChainedRows, MemoryRows
+from .._rows.memory import ChainedRows
 from .inputs import RowSource, check_is_read, check_weights
 from .labels import Labels, encode_labels, resolve_priors
 
@@ -27,40 +27,26 @@ _LARGEST_AUTO = 0.99  # a shrinkage of 1 would leave nothing to learn
 
 
 @dataclass(frozen=True)
-class LabeledRows:
-    """The labeled rows of X: in memory, or on their device if they are many."""
+class Part:
+    """Rows of one argument of ``fit``: all, or members."""
 
     source: RowSource
-    X: AnyArray | None  # None: on the device
-    codes: AnyArray
-    weights: Array | None
-    is_member: AnyArray | None  # None: all rows of X
+    weights: Array | None = None
+    is_member: AnyArray | None = None
 
     @property
     def rows(self) -> Rows:
-        if self.X is None:
-            return self.source.rows(self.weights, self.is_member)
-        return MemoryRows(self.X, self.weights, self.is_member)
+        """Members of positive weight."""
+        is_member = self.is_member
+        if self.weights is not None:
+            is_counted = self.weights > 0
+            is_member = is_counted if is_member is None else is_member & is_counted
+        return self.source.rows(self.weights, is_member)
 
-    def members(self) -> tuple[AnyArray, AnyArray, Array]:
-        """Rows, codes and weights of the members alone, in memory."""
-        index = slice(None) if self.is_member is None else self.is_member
-        codes = self.codes[index]
-        weights = np.ones(len(codes)) if self.weights is None else self.weights[index]
-        if self.X is None:
-            assert self.is_member is not None
-            return self.source.in_memory(self.is_member)[0], codes, weights
-        return self.X[index], codes, weights
-
-
-def _labeled_rows(source: RowSource, labels: Labels, weights: Array | None) -> LabeledRows:
-    kept, codes = labels.is_labeled, labels.codes
-    if is_device_array(source.X) and kept.sum() > _PILOT_ROWS:
-        return LabeledRows(source, None, codes, weights, kept)
-    X, is_member = source.in_memory(kept)
-    if is_member is None:
-        codes, weights = codes[kept], None if weights is None else weights[kept]
-    return LabeledRows(source, X, codes, weights, is_member)
+    @property
+    def every_row(self) -> Rows:
+        """All members, without their weights."""
+        return self.source.rows(None, self.is_member)
 
 
 @dataclass(frozen=True)
@@ -68,7 +54,8 @@ class FitInputs:
     """Checked rows, labels and weights of one call of ``fit``."""
 
     labels: Labels
-    labeled_part: LabeledRows
+    labeled_part: Part  # in memory, or on its device if there are many rows
+    codes: AnyArray  # of all rows of its source
     unlabeled: Rows
     every_unlabeled: Rows | None  # those of weight 0 too; None unless all rows are in memory
     log_priors: Array | None
@@ -78,14 +65,17 @@ class FitInputs:
 
     @cached_property
     def labeled(self) -> LabeledSummary:
-        labels = GivenLabels(self.labeled_part.codes, len(self.labels.classes))
+        labels = GivenLabels(self.codes, len(self.labels.classes))
         with _overflow_is_checked_later():
             return summarize_labeled(self.labeled_part.rows, labels, self.frame)
 
     def labeled_rows(self) -> tuple[Array, AnyArray, Array]:
         """Labeled rows in frame coordinates, their codes and weights."""
-        rows, codes, weights = self.labeled_part.members()
-        return self.frame.apply(rows), codes, weights
+        source, weights = self.labeled_part.source, self.labeled_part.weights
+        index = self.codes >= 0
+        rows = source.X[index] if source.backend is None else source.in_memory(index).X
+        weights = np.ones(len(rows)) if weights is None else weights[index]
+        return self.frame.apply(rows), self.codes[index], weights
 
     def problem(self, shrinkage: float | str | None) -> Problem:
         """The semi-supervised problem; ``"auto"`` is Ledoit and Wolf's on the labeled rows."""
@@ -136,23 +126,22 @@ def prepare(
     priors = resolve_priors(settings.priors, labels.classes, settings.unlabeled)
     if settings.needs_positive_priors:
         _check_positive(priors, labels, settings.name)
-    parts = [_UnlabeledPart(source, weights, labels.is_marker)]
+    parts = [Part(source, weights, labels.is_marker)]
     if further is not None:
         # Without weights rows need not be counted, which may take a pass.
         given = in_memory(sample_weight_unlabeled)
         n_further = 0 if given is None else further.n_rows
         weights_unlabeled = check_weights(given, n_further, "sample_weight_unlabeled")
-        parts.append(_UnlabeledPart(further, weights_unlabeled))
+        parts.append(Part(further, weights_unlabeled))
     if not settings.uses_unlabeled:  # NaN and infinity are errors, as in scikit-learn
         for part in parts:
-            is_there = part.is_marked is None or part.is_marked.any()
+            is_there = part.is_member is None or part.is_member.any()
             if is_there and part.source.backend is not None:  # in memory they were looked at
                 part.source.check_finite()
-    unlabeled = ChainedRows(
-        [part.rows for part in parts], source.n_features, settings.unlabeled_weight
-    )
-    labeled = _labeled_rows(source, labels, weights)
-    pilot = [replace(labeled, weights=None).rows.sample(_PILOT_ROWS, 0)[0]]
+    n_features = source.request.n_features or 0
+    unlabeled = ChainedRows([part.rows for part in parts], n_features, settings.unlabeled_weight)
+    labeled, codes = _labeled_part(source, labels, weights)
+    pilot = [labeled.every_row.sample(_PILOT_ROWS, 0)[0]]
     if settings.uses_unlabeled:
         pilot.append(unlabeled.sample(_PILOT_ROWS, 0)[0])
 
@@ -163,39 +152,32 @@ def prepare(
     if not all(np.isfinite(rows).all() for rows in pilot):
         find_non_finite()
     # Rows of weight 0 too, unless it takes more than a look into memory to list them.
-    every = [part.source.rows(None, part.is_marked) for part in parts if part.source.is_at_hand]
+    is_at_hand = all(part.source.is_at_hand for part in parts)
+    every = ChainedRows([part.every_row for part in parts], n_features) if is_at_hand else None
     with np.errstate(divide="ignore"):
         log_priors = None if priors is None else np.log(priors)
     return FitInputs(
         labels=labels,
         labeled_part=labeled,
+        codes=codes,
         unlabeled=unlabeled,
-        every_unlabeled=(
-            ChainedRows(every, source.n_features) if len(every) == len(parts) else None
-        ),
+        every_unlabeled=every,
         log_priors=log_priors,
         frame=frame_of(np.concatenate(pilot)),
-        feature_names=source.feature_names,
+        feature_names=source.request.feature_names,
         find_non_finite=find_non_finite,
     )
 
 
-@dataclass(frozen=True)
-class _UnlabeledPart:
-    """Unlabeled rows of one argument of ``fit``: all, or those that are marked."""
-
-    source: RowSource
-    weights: Array | None
-    is_marked: AnyArray | None = None
-
-    @property
-    def rows(self) -> Rows:
-        """Rows of positive weight."""
-        is_member = self.is_marked
-        if self.weights is not None:
-            is_counted = self.weights > 0
-            is_member = is_counted if is_member is None else is_member & is_counted
-        return self.source.rows(self.weights, is_member)
+def _labeled_part(
+    source: RowSource, labels: Labels, weights: Array | None
+) -> tuple[Part, AnyArray]:
+    """The labeled rows, and the codes of all rows of their source."""
+    kept, codes = labels.is_labeled, labels.codes
+    is_large = is_device_array(source.X) and kept.sum() > _PILOT_ROWS
+    if source.backend is None or is_large:
+        return Part(source, weights, kept), codes
+    return Part(source.in_memory(kept), None if weights is None else weights[kept]), codes[kept]
 
 
 def check_spread(inputs: FitInputs, variances: Array) -> None:

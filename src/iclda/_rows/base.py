@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -33,6 +34,11 @@ class Request:
     n_features: int | None = None
     feature_names: AnyArray | None = None
     n_threads: int = 1
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """Names of the features as plain strings."""
+        return None if self.feature_names is None else tuple(map(str, self.feature_names))
 
     def check_width(self, n_found: int) -> None:
         if self.n_features not in (None, n_found):
@@ -105,6 +111,16 @@ def names_of_table(table: Any) -> list[str] | None:
         names = None if columns is None else list(columns)
     is_named = names is not None and all(isinstance(name, str) for name in names)
     return names if is_named else None
+
+
+def refuse_repeated(names: Sequence[Any], where: str) -> None:
+    """Raise ValueError for a name that occurs more than once."""
+    column, count = max(Counter(names).items(), key=lambda item: item[1], default=("", 0))
+    if count > 1:
+        raise ValueError(
+            f"{where} has {count} columns called {str(column)!r}, and names of features must "
+            "differ: rename or drop all but one."
+        )
 
 
 def check_names(

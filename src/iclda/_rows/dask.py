@@ -35,35 +35,10 @@ from .._core.frame import Frame
 from .._core.labelsums import LabelSums, Rule, no_label_sums
 from .._core.moments import Moments, no_moments
 from .._core.types import AnyArray, Array
-from .base import (
-    BadColumnError,
-    Request,
-    WeightedRows,
-    check_names,
-    names_of_table,
-)
-from .dask_workers import (
-    BlockInfo,
-    Chosen,
-    Drawn,
-    Graph,
-    Look,
-    Workers,
-    apply_to_block,
-    call_unpickled,
-    join_drawn,
-    join_lists,
-    look,
-    read_block,
-    shares_of,
-    strip,
-    sums_of,
-    take,
-    take_held,
-    workers_of,
-)
+from . import dask_workers as worker
+from .base import BadColumnError, Request, WeightedRows, check_names, names_of_table
+from .dask_workers import BlockInfo, Drawn, Graph, Look, Workers
 from .memory import sum_in_order
-from .passes import report_progress
 
 _FAN_IN = 8  # results that one task puts together
 # Rows kept of blocks that are not kept themselves: several times a sample, of all blocks together.
@@ -94,8 +69,14 @@ class DaskSource:
     def __post_init__(self) -> None:
         if isinstance(self.source, tuple):
             self.source = list(self.source)
-        if _collection_kind(self.source, "source") == "loaders":
-            _check_loaders(self.source)
+        if _collection_kind(self.source, "source") == "loaders" and not self.source:
+            raise ValueError("source is an empty list: pass one loader for every block of rows.")
+        for i, loader in enumerate(self.source if isinstance(self.source, list) else []):
+            if not callable(loader):  # delayed objects are
+                raise TypeError(
+                    f"source[{i}] must be a function without arguments or a delayed object, which "
+                    f"returns a block of rows, got {type(loader).__name__}."
+                )
         if not isinstance(self.retries, (int, np.integer)) or self.retries < 0:
             raise ValueError(f"retries must be an integer, 0 or more, got {self.retries!r}.")
         timeout = self.timeout
@@ -119,7 +100,7 @@ def open_rows(
     if not isinstance(X, DaskSource):
         _collection_kind(X, request.name)
         X = DaskSource(X)
-    workers = workers_of(X.client, X.retries, X.timeout)
+    workers = worker.workers_of(X.client, X.retries, X.timeout)
     if not (X.blocks is not None and X.blocks.is_open_for(workers, request)):
         blocks = _blocks_of(X.source, request)
         blocks.open(workers, request.name, X.persist)
@@ -139,7 +120,7 @@ def apply_to_rows(X: Any, function: Callable[[Any], Any], request: Request) -> A
     if none.ndim == 2:
         shape = {"chunks": (rows.chunks[0], (none.shape[1],))}
     info = BlockInfo(request.name, 0, request.n_features)
-    task = partial(apply_to_block, info=info, function=function, none=none)
+    task = partial(worker.apply_to_block, info=info, function=function, none=none)
     return rows.map_blocks(task, dtype=none.dtype, meta=none, **shape)
 
 
@@ -165,17 +146,6 @@ def _collection_kind(source: Any, name: str) -> str:
         f"of a list of loaders, got {type(source).__name__}. Rows in memory are passed to a "
         "classifier as they are; dask.array.from_array cuts them into blocks for a cluster."
     )
-
-
-def _check_loaders(loaders: list[Any]) -> None:
-    if not loaders:
-        raise ValueError("source is an empty list: pass one loader for every block of rows.")
-    for i, loader in enumerate(loaders):
-        if not callable(loader):  # delayed objects are
-            raise TypeError(
-                f"source[{i}] must be a function without arguments or a delayed object, which "
-                f"returns a block of rows, got {type(loader).__name__}."
-            )
 
 
 def _check_array(array: Any, name: str) -> None:
@@ -210,10 +180,6 @@ def _check_features(n_found: int, found: Sequence[str] | None, request: Request)
         check_names(found, request.feature_names, request.name, way_out)
 
 
-def _plain_names(names: AnyArray | Sequence[str] | None) -> tuple[str, ...] | None:
-    return None if names is None else tuple(map(str, names))
-
-
 def _blocks_of(source: Any, request: Request) -> DaskBlocks:
     """The blocks of a source, whose columns must be those of the fit."""
     kind = _collection_kind(source, request.name)
@@ -221,7 +187,7 @@ def _blocks_of(source: Any, request: Request) -> DaskBlocks:
         graphs = [dict(one.__dask_graph__()) for one in source if isinstance(one, Delayed)]
         graph = {key: task for part in graphs for key, task in part.items()}
         inputs = [one.key if isinstance(one, Delayed) else one for one in source]
-        names = _plain_names(request.feature_names)
+        names = request.names
         return DaskBlocks(inputs, graph, request.n_features, expected=names, are_loaded=True)
     names_found = _check_columns(source, kind, request)
     found = DaskBlocks([], {}, source.shape[1], names_found)
@@ -251,9 +217,9 @@ def _array_of(source: Any, request: Request) -> Any:
     if kind == "array":
         return source
     parts = []
-    names = _plain_names(request.feature_names) if kind == "loaders" else None
+    names = request.names if kind == "loaders" else None
     for i, block in enumerate(source if kind == "loaders" else source.to_delayed()):
-        task = partial(read_block, info=BlockInfo(request.name, i, n_features, names=names))
+        task = partial(worker.read_block, info=BlockInfo(request.name, i, n_features, names=names))
         is_delayed = isinstance(block, Delayed)
         rows = delayed(task)(block) if is_delayed else delayed(partial(task, block))()
         shape = (np.nan, n_features)
@@ -302,9 +268,9 @@ class DaskBlocks:
         is_lost = any(getattr(one, "status", None) in _LOST for one in kept)
         if is_lost or self.workers.client is not workers.client:
             return False
-        names = _plain_names(request.feature_names)
-        found = None, self.expected, _plain_names(self.feature_names)
-        return names in found or not self.are_loaded
+        names = request.names
+        found = self.feature_names and tuple(self.feature_names)
+        return names in (None, self.expected, found) or not self.are_loaded
 
     def open(self, workers: Workers, name: str, persist: bool | None) -> None:
         """Read every block once, and have the workers keep it if there is room."""
@@ -319,7 +285,7 @@ class DaskBlocks:
             is_kept = workers.has_room(self.n_bytes)
         self._look(is_kept=is_kept and not self.is_kept)
         seen = {i: (one,) for i, one in enumerate(self.looked)}
-        looks = self.run(strip, join_lists, seen)
+        looks = self.run(worker.strip, worker.join_lists, seen)
         _warn_of_small_blocks(looks, name)
         self.n_features = self._check_alike(looks, name)
         names = [one.names for one in looks if one.n_rows > 0]
@@ -339,7 +305,7 @@ class DaskBlocks:
         is_held = not (is_kept or self.is_kept)
         self.n_held = max(_LEAST_HELD, _HELD_ROWS // n_blocks) if is_held else 0
         blocks = {i: (block,) for i, block in enumerate(self.inputs)}
-        tasks = self._tasks(look, blocks, n_held=self.n_held, is_kept=is_kept)
+        tasks = self._tasks(worker.look, blocks, n_held=self.n_held, is_kept=is_kept)
         with self._naming_columns():
             self.looked = self.workers.keep({**self.graph, **tasks}, list(tasks))
         if is_kept:
@@ -378,23 +344,21 @@ class DaskBlocks:
         """One pass: a task for every block, and results put together in the order of the blocks."""
         tasks = self._tasks(function, inputs, **settings)
         tree, total = _tree(join, list(tasks))
-        infos = [self.infos[i] for i in inputs]
-        n_all, n_done = sum(info.n_rows or 0 for info in infos), 0
-
-        def on_done(k: int) -> None:
-            nonlocal n_done
-            n_done += infos[k].n_rows or 0
-            report_progress(n_done, n_all or None)
-
-        graph = {**self.graph, **tasks, **tree}
+        infos = dict(zip(tasks, (self.infos[i] for i in inputs), strict=True))
         with self._naming_columns():
-            return self.workers.run(graph, list(tasks), total, lambda k: infos[k].label, on_done)
+            return self.workers.run({**self.graph, **tasks, **tree}, infos, total)
 
     def _tasks(self, function: Callable[..., Any], inputs: Inputs, **settings: Any) -> Graph:
         name = f"{function.__name__}-{uuid4().hex}"
         common = pickle.dumps(settings)  # once for all blocks
         return {
-            (name, i): (call_unpickled, function, common, pickle.dumps(self.infos[i]), *values)
+            (name, i): (
+                worker.call_unpickled,
+                function,
+                common,
+                pickle.dumps(self.infos[i]),
+                *values,
+            )
             for i, values in inputs.items()
         }
 
@@ -449,7 +413,7 @@ class DaskRows(WeightedRows):
         self._n_threads = n_threads
 
     def moments(self, frame: Frame) -> Moments:
-        found: Moments | None = self._sums(frame=frame)
+        found: Moments | None = self._sums("moments", frame=frame)
         return no_moments(self.n_features) if found is None else found
 
     def label_sums(
@@ -460,22 +424,20 @@ class DaskRows(WeightedRows):
         *,
         near: Near | None = None,
     ) -> LabelSums:
-        found: LabelSums | None = self._sums(rule=rule, frame=frame, centers=centers, near=near)
+        arguments = {"rule": rule, "frame": frame, "centers": centers, "near": near}
+        found: LabelSums | None = self._sums("label_sums", **arguments)
         return no_label_sums(rule.n_classes, self.n_features) if found is None else found
 
-    def _sums(self, **arguments: Any) -> Any:
-        """Sums over all blocks; None if there are no rows."""
+    def responsibilities(self, rule: Rule, frame: Frame) -> Array:
+        parts = self._sums("responsibilities", worker.join_lists, rule=rule, frame=frame)
+        return np.concatenate(parts or [np.zeros((0, rule.n_classes))])
+
+    def _sums(self, method: str, join: Any = sum_in_order, **arguments: Any) -> Any:
+        """Results of a method of the rows of all blocks, put together; None without rows."""
         if not self._inputs:
             return None
-        run, n_threads = self._blocks.run, self._n_threads
-        return run(sums_of, sum_in_order, self._inputs, n_threads=n_threads, arguments=arguments)
-
-    def responsibilities(self, rule: Rule, frame: Frame) -> Array:
-        if self.n_rows == 0:
-            return np.zeros((0, rule.n_classes))
-        arguments = {"rule": rule, "frame": frame}
-        parts = self._blocks.run(shares_of, join_lists, self._inputs, arguments=arguments)
-        return np.concatenate(parts)
+        settings = {"method": method, "arguments": arguments, "n_threads": self._n_threads}
+        return self._blocks.run(worker.sums_of, join, self._inputs, **settings)
 
     def _draw(self, n: int, seed: int) -> tuple[AnyArray, AnyArray]:
         if self.n_rows == 0:
@@ -493,8 +455,7 @@ class DaskRows(WeightedRows):
             for i, (begin, end) in enumerate(pairwise(np.searchsorted(index, offsets).tolist()))
             if begin < end
         }
-        drawn: Drawn = self._blocks.run(take, join_drawn, inputs)
-        return drawn
+        return self._drawn(worker.take, inputs)
 
     def _take_held(self, index: AnyArray) -> Drawn | None:
         """As many rows of every block as these are, without reading it; None if too few are held.
@@ -506,8 +467,13 @@ class DaskRows(WeightedRows):
             return None
         looked, chosen = self._blocks.looked, self._chosen
         inputs = {i: (looked[i], chosen[i], n) for i, n in enumerate(counts.tolist()) if n > 0}
-        drawn: Drawn = self._blocks.run(take_held, join_drawn, inputs)
+        drawn = self._drawn(worker.take_held, inputs)
         return drawn if len(drawn[0]) == len(index) else None
+
+    def _drawn(self, function: Callable[..., Any], inputs: Inputs) -> Drawn:
+        """Indices and rows from several blocks, in their order."""
+        index, rows = zip(*self._blocks.run(function, worker.join_lists, inputs), strict=True)
+        return np.concatenate(index), np.concatenate(rows)
 
     @cached_property
     def _inputs(self) -> dict[int, Sequence[Any]]:
@@ -530,6 +496,6 @@ class DaskRows(WeightedRows):
             weights = None if self._weights is None else self._weights[begin:end]
             is_member = None if self._is_member is None else self._is_member[begin:end]
             bits = None if is_member is None else np.packbits(is_member)
-            graph[name, i] = (Chosen, weights, bits, end - begin)
+            graph[name, i] = (worker.Chosen, weights, bits, end - begin)
         chosen: list[Any] = self._blocks.workers.keep(graph, list(graph))
         return chosen

@@ -20,8 +20,7 @@ import dask.base
 import dask.threaded
 import numpy as np
 
-from .._core.labelsums import GivenLabels, LabelSums
-from .._core.moments import Moments
+from .._core.labelsums import GivenLabels
 from .._core.types import AnyArray, Array
 from .._messages import Column, Text
 from .base import (
@@ -33,7 +32,7 @@ from .base import (
     names_of_table,
 )
 from .memory import MemoryRows, concatenate
-from .passes import blas_threads
+from .passes import one_blas_thread, report_progress
 
 _HOLDING_SEED = 0
 _OF_CLIENT = (None, "distributed", "dask.distributed")  # settings of Dask that mean the client
@@ -42,8 +41,7 @@ _SHARE_OF_MEMORY = 0.5  # of all workers, that blocks may fill: the rest is for 
 
 Drawn = tuple[AnyArray, AnyArray]  # indices of rows, and the rows
 Graph = dict[Any, Any]
-Label = Callable[[int], str]  # index of a key -> what it reads, for messages
-OnDone = Callable[[int], None]  # called with the index of every key that is done
+Infos = dict[Any, "BlockInfo"]  # of blocks, by the keys of their tasks
 
 
 # Blocks.
@@ -128,10 +126,7 @@ def load(block: Any, info: BlockInfo) -> Any:
 
 def read_block(block: Any, info: BlockInfo) -> AnyArray:
     """The rows of a block, checked against what is known."""
-    return _checked_array(load(block, info), info)
-
-
-def _checked_array(block: Any, info: BlockInfo) -> AnyArray:
+    block = load(block, info)
     rows = np.asarray(block)
     if rows.dtype == object and hasattr(block, "to_numpy"):
         # Nullable columns of pandas: numbers, with NaN for what is missing.
@@ -177,7 +172,7 @@ def _is_numeric(values: AnyArray) -> bool:
 def look(block: Any, *, info: BlockInfo, n_held: int, is_kept: bool) -> Look:
     """Read a block for the first time; keep it, or ``n_held`` of its rows."""
     block = load(block, info)
-    rows = _checked_array(block, info)
+    rows = read_block(block, info)
     held = None
     if n_held > 0:
         rng = np.random.default_rng([_HOLDING_SEED, info.i])
@@ -198,67 +193,48 @@ def join_lists(parts: Sequence[list[Any]]) -> list[Any]:
 
 
 def sums_of(
-    block: Any, chosen: Chosen | None, *, info: BlockInfo, n_threads: int, arguments: dict[str, Any]
-) -> Moments | LabelSums:
-    """Label sums of one block; moments, if no rule is given."""
-    rows = read_block(block, info)
-    members, arguments = _members(rows, chosen, info, arguments, n_threads)
-    with np.errstate(over="ignore", invalid="ignore"):
-        form = members.label_sums if "rule" in arguments else members.moments
-        sums: Moments | LabelSums = form(**arguments)
-    # NaN and infinity show in the sums: rows are searched for them only then.
-    if not all(np.isfinite(value).all() for value in vars(sums).values() if value is not None):
-        info.check_finite(rows)
-    return sums
-
-
-def shares_of(
-    block: Any, chosen: Chosen | None, *, info: BlockInfo, arguments: dict[str, Any]
-) -> list[Array]:
-    """Shares of all rows of one block."""
-    members, arguments = _members(read_block(block, info), chosen, info, arguments)
-    return [members.responsibilities(**arguments)]
-
-
-def _members(
-    rows: AnyArray,
+    block: Any,
     chosen: Chosen | None,
+    *,
     info: BlockInfo,
+    method: str,
     arguments: dict[str, Any],
-    n_threads: int = 1,
-) -> tuple[MemoryRows, dict[str, Any]]:
-    """Rows of one block, and arguments whose given labels are those of its rows."""
+    n_threads: int,
+) -> Any:
+    """Moments, label sums or responsibilities of one block, by the method of its rows."""
+    rows = read_block(block, info)
     rule = arguments.get("rule")
     if isinstance(rule, GivenLabels):
         labels = rule.labels[info.begin : info.begin + len(rows)]
         arguments = {**arguments, "rule": replace(rule, labels=labels)}
     weights, is_member = (None, None) if chosen is None else (chosen.weights, chosen.is_member)
-    return MemoryRows(rows, weights, is_member, n_threads=n_threads), arguments
+    with np.errstate(over="ignore", invalid="ignore"):
+        members = MemoryRows(rows, weights, is_member, n_threads=n_threads)
+        found = getattr(members, method)(**arguments)
+    if method == "responsibilities":
+        return [found]
+    # NaN and infinity show in the sums: rows are searched for them only then.
+    if not all(np.isfinite(value).all() for value in vars(found).values() if value is not None):
+        info.check_finite(rows)
+    return found
 
 
-def take(block: Any, positions: AnyArray, *, info: BlockInfo) -> Drawn:
+def take(block: Any, positions: AnyArray, *, info: BlockInfo) -> list[Drawn]:
     """Rows of one block."""
     rows = read_block(block, info)[positions]
     info.check_finite(rows, positions)
-    return info.begin + positions, rows
+    return [(info.begin + positions, rows)]
 
 
-def take_held(looked: Look, chosen: Chosen | None, n: int, *, info: BlockInfo) -> Drawn:
+def take_held(looked: Look, chosen: Chosen | None, n: int, *, info: BlockInfo) -> list[Drawn]:
     """The first ``n`` members among the rows that were kept, in the order of the block."""
     assert looked.held is not None
     positions, rows = looked.held
     is_member = None if chosen is None else chosen.is_member
     kept = np.arange(len(positions)) if is_member is None else np.flatnonzero(is_member[positions])
-    kept = kept[:n]
-    kept = kept[np.argsort(positions[kept])]
+    kept = kept[:n][np.argsort(positions[kept[:n]])]
     info.check_finite(rows[kept], positions[kept])
-    return info.begin + positions[kept], rows[kept]
-
-
-def join_drawn(parts: Sequence[Drawn]) -> Drawn:
-    """Rows drawn from several blocks, in their order."""
-    positions, rows = zip(*parts, strict=True)
-    return np.concatenate(positions), np.concatenate(rows)
+    return [(info.begin + positions[kept], rows[kept])]
 
 
 def apply_to_block(
@@ -287,7 +263,7 @@ class Local:
     def keep(self, graph: Graph, keys: list[Any]) -> list[Any]:
         """What tasks take for these keys, which are computed once and held where they were made."""
         compute = dask.base.get_scheduler() or dask.threaded.get
-        with _one_blas_thread():
+        with one_blas_thread():
             # A context of its own: blocks that are summed in this thread report no progress.
             return list(Context().run(compute, graph, keys))
 
@@ -295,11 +271,12 @@ class Local:
         """Whether to hold so much unless ``persist`` is given."""
         return False
 
-    def run(self, graph: Graph, keys: list[Any], total: Any, label: Label, on_done: OnDone) -> Any:
-        """The value of ``total``, which is made of ``keys``."""
+    def run(self, graph: Graph, infos: Infos, total: Any) -> Any:
+        """The value of the key ``total``, which is made of those of the blocks."""
         (result,) = self.keep(graph, [total])
-        for k in range(len(keys)):
-            on_done(k)
+        report = _reporter(infos)
+        for key in infos:
+            report(key)
         return result
 
 
@@ -322,28 +299,26 @@ class Cluster:
             return True
         return n_bytes <= _SHARE_OF_MEMORY * float(sum(limits))
 
-    def run(self, graph: Graph, keys: list[Any], total: Any, label: Label, on_done: OnDone) -> Any:
-        futures = self.client.get(graph, [*keys, total], sync=False, retries=self._retries)
-        index = {key: k for k, key in enumerate(keys)}
+    def run(self, graph: Graph, infos: Infos, total: Any) -> Any:
+        futures = self.client.get(graph, [*infos, total], sync=False, retries=self._retries)
         done: SimpleQueue[Any] = SimpleQueue()
+        report = _reporter(infos)
         try:
             for future in futures:
                 future.add_done_callback(done.put)
-            with _one_blas_thread():  # the workers may be threads of this process
+            with one_blas_thread():  # the workers may be threads of this process
                 for _ in futures:
-                    self._check(done.get(timeout=self._timeout), index, label, on_done)
+                    future = done.get(timeout=self._timeout)
+                    if future.status != "finished":
+                        self._fail(future, _first_label([future.key], infos))
+                    if future.key in infos:
+                        report(future.key)
             return futures[-1].result(timeout=self._timeout)
         except (Empty, TimeoutError):
-            raise TimeoutError(self._delay(futures, index, label)) from None
+            raise TimeoutError(self._delay(futures, infos)) from None
         finally:
-            self._cancel([future for future in futures if not future.done()])
-
-    def _check(self, future: Any, index: dict[Any, int], label: Label, on_done: OnDone) -> None:
-        k = index.get(future.key)
-        if future.status != "finished":
-            self._fail(future, label(k or 0))
-        elif k is not None:
-            on_done(k)
+            if waiting := [future for future in futures if not future.done()]:
+                self._attempt(self.client.cancel, waiting)
 
     def _fail(self, future: Any, where: str) -> None:
         from distributed import KilledWorker
@@ -369,13 +344,13 @@ class Cluster:
             f"{type(error).__name__}: {error}"
         ) from error
 
-    def _delay(self, futures: Sequence[Any], index: dict[Any, int], label: Label) -> str:
+    def _delay(self, futures: Sequence[Any], infos: Infos) -> str:
         waiting = [future.key for future in futures if not future.done()]
         state = self._query(_state_of, keys=waiting) or "the scheduler does not answer"
-        first = next((index[key] for key in waiting if key in index), 0)
+        first = _first_label(waiting, infos)
         return (
             f"No task was finished for {self._timeout:g} seconds (timeout). {len(waiting)} are "
-            f"left, the first reads {label(first)}; {state}. A task that has begun cannot be taken "
+            f"left, the first reads {first}; {state}. A task that has begun cannot be taken "
             "back, and its worker does nothing else until it ends: client.restart() frees all "
             "workers, client.restart_workers([...]) those that hang. If blocks take longer than "
             "that, pass iclda.rows.from_dask(..., timeout=...)."
@@ -383,17 +358,13 @@ class Cluster:
 
     def _query(self, function: Callable[..., Any], **arguments: Any) -> Any:
         """The result of a function on the scheduler; None if it does not answer soon."""
-        call = partial(self.client.run_on_scheduler, function, **arguments)
-        try:
-            return self.client.sync(call, callback_timeout=_ANSWER_S)
-        except Exception:  # the underlying error shows when there is work to do
-            return None
+        return self._attempt(self.client.run_on_scheduler, function, **arguments)
 
-    def _cancel(self, futures: list[Any]) -> None:
-        if not futures:
-            return
-        with suppress(Exception):  # of a client or scheduler that is gone: so are the tasks
-            self.client.sync(partial(self.client.cancel, futures), callback_timeout=_ANSWER_S)
+    def _attempt(self, method: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+        # The error of a client or scheduler that is gone shows when there is work to do.
+        with suppress(Exception):
+            call = partial(method, *arguments, **named)
+            return self.client.sync(call, callback_timeout=_ANSWER_S)
 
 
 Workers = Local | Cluster
@@ -428,10 +399,21 @@ def _current_client() -> Any:
         return None
 
 
-def _one_blas_thread() -> Any:
-    # Blocks are summed with one BLAS thread each; where several threads change that setting at
-    # the same time, the last one to leave must not leave it changed.
-    return blas_threads().limit(limits=1, user_api="blas")
+def _reporter(infos: Infos) -> Callable[[Any], None]:
+    """What to call with the key of every block that is done."""
+    n_done, n_all = 0, sum(info.n_rows or 0 for info in infos.values())
+
+    def report(key: Any) -> None:
+        nonlocal n_done
+        n_done += infos[key].n_rows or 0
+        report_progress(n_done, n_all or None)
+
+    return report
+
+
+def _first_label(keys: Sequence[Any], infos: Infos) -> str:
+    """What the first of these tasks reads; sums read nothing, and stand for the first block."""
+    return next((infos[key] for key in keys if key in infos), next(iter(infos.values()))).label
 
 
 def _memory_limits(dask_scheduler: Any) -> list[float]:

@@ -18,23 +18,15 @@ from .._core.frame import Frame
 from .._core.labelsums import LabelSums, LinearRule, Rule, no_label_sums
 from .._core.moments import Moments, no_moments
 from .._core.types import AnyArray, Array
-from .base import (
-    Request,
-    Result,
-    WeightedRows,
-    check_finite,
-    column_of,
-    not_finite_error,
-)
+from .base import Request, Result, WeightedRows, check_finite
 from .device_sums import (
     DeviceBlock,
     Place,
-    from_parts,
-    in_single,
     is_out_of_memory,
+    label_sums_in,
     lost_to_rounding,
     place_of,
-    round_origin,
+    rounded,
     to_host,
 )
 from .fused import FusedPasses, can_fuse
@@ -127,15 +119,15 @@ class ArrayRows(WeightedRows):
     @cached_property
     def _device_weights(self) -> Any:
         """Weights on the device, or None; rows that are no members have weight 0."""
-        is_single = can_fuse(self._X)
         weights: AnyArray | None = self._weights
         if self._is_member is not None:
             weights = self._is_member if weights is None else weights * self._is_member
         if weights is None:
             return None
-        dtype = self.place.xp.float32 if is_single else self.place.dtype
+        is_single = can_fuse(self._X)
         if weights.dtype != bool:
             weights = weights.astype(np.float32 if is_single else self.place.host_dtype)
+        dtype = self.place.xp.float32 if is_single else self.place.dtype
         return self.place.xp.astype(self.place.put_as_is(weights), dtype)
 
     # Sums.
@@ -148,28 +140,25 @@ class ArrayRows(WeightedRows):
         return self._known[1]
 
     def _moments(self, frame: Frame) -> Moments:
-        found = self._moments_about_origin(frame)
+        found = self._moments_about(frame.origin, frame)
         if not np.isfinite(found.scatter).all():
             self.check_finite()
             return found
         if np.all(found.weight * found.mean**2 <= _FAR_FROM_ORIGIN * np.diag(found.scatter)):
             return found
         # The sample that chose the frame was unlike the other rows: once more, about their mean.
-        nearer = replace(frame, origin=frame.restore(found.mean))
-        again = self._moments_about_origin(nearer)
-        return replace(again, mean=again.mean + (nearer.origin - frame.origin) / frame.scale)
+        return self._moments_about(frame.restore(found.mean), frame)
 
-    def _moments_about_origin(self, frame: Frame) -> Moments:
+    def _moments_about(self, origin: Array, frame: Frame) -> Moments:
+        used, _ = rounded(replace(frame, origin=origin), self.place.host_dtype)
+        found = None if self._fused is None else self._fused.moments(used)
+        if found is None:
+            found = self._add_up(lambda index: self._block(index, used).moments())
+        sums, squares = found
         weight = self._total_weight()
-        total = None if self._fused is None else self._fused.moments_from_one(frame, weight)
-        if total is None:
-            used = frame if self.place.is_double else round_origin(frame)
-            sums = self._add_up(lambda index: self._block(index, used).moments())
-            shift = np.eye(1 + self.n_features)  # from (1, u) in one frame to (1, u) in the other
-            shift[1:, 0] = (used.origin - frame.origin) / frame.scale
-            total = shift @ from_parts(*sums) @ shift.T
-        mean = total[0, 1:] / weight
-        return Moments(weight, mean, total[1:, 1:] - np.outer(total[0, 1:], mean))
+        mean = sums.ravel() / weight
+        scatter = squares - np.outer(sums, mean)
+        return Moments(weight, mean + (used.origin - frame.origin) / frame.scale, scatter)
 
     def label_sums(
         self,
@@ -187,10 +176,7 @@ class ArrayRows(WeightedRows):
         if self._fused is not None and centers is None and isinstance(rule, LinearRule):
             found = self._fused.label_sums(rule, frame, self.moments(frame))
         if found is None:
-            if self.place.is_double:
-                found = self._label_sums(rule, frame, centers)
-            else:
-                found = in_single(self._label_sums, rule, frame, centers)
+            found = label_sums_in(self.place.host_dtype, self._label_sums, rule, frame, centers)
             if not np.isfinite(found.sums).all():
                 self.check_finite()
         if near is None or not isinstance(rule, LinearRule):
@@ -198,8 +184,7 @@ class ArrayRows(WeightedRows):
         return replace(found, near=self._near(rule, frame, near))
 
     def _near(self, rule: LinearRule, frame: Frame, near: Near) -> Array:
-        used = frame if self.place.is_double else round_origin(frame)
-        offset = (used.origin - frame.origin) / frame.scale
+        used, offset = rounded(frame, self.place.host_dtype)
         moved, every, n_rows = near.softened(rule.moved(offset)), near.smallest, self._X.shape[0]
 
         def read() -> list[Array]:
@@ -212,18 +197,12 @@ class ArrayRows(WeightedRows):
         return found
 
     def _label_sums(self, rule: Rule, frame: Frame, centers: Array | None) -> LabelSums:
-        def of_block(index: slice) -> list[Any]:
-            block = self._block(index, frame)
-            shares, log_sums = block.shares(rule)
-            sums = block.class_sums(shares, log_sums)
-            return sums if centers is None else [*sums, block.scatter_about(shares, centers)]
-
-        counts, sums, log_sum, *more = self._add_up(of_block)
-        scatter = more[0] if more else None
-        found = LabelSums(counts[0], sums, float(log_sum[0, 0]), scatter)
-        if self.place.is_double or not isinstance(rule, LinearRule):
+        sums = self._add_up(lambda index: self._block(index, frame).label_sums(rule, centers))
+        found = LabelSums(sums[0][0], sums[1], float(sums[2][0, 0]), *sums[3:])
+        if not isinstance(rule, LinearRule):
             return found
-        return replace(found, log_sum=found.log_sum + lost_to_rounding(rule, found))
+        lost = lost_to_rounding(rule, found, self.place.host_dtype)
+        return replace(found, log_sum=found.log_sum + lost)
 
     def responsibilities(self, rule: Rule, frame: Frame) -> Array:
         found = self._of_blocks(lambda index: to_host(self._block(index, frame).shares(rule)[0]))
@@ -238,29 +217,17 @@ class ArrayRows(WeightedRows):
 
     def apply(self, function: Callable[[Any], Any]) -> list[Any]:
         """Results of a function of blocks of rows, which must be finite."""
-        xp = self.place.xp
-
-        def of_block(index: slice) -> Any:
-            rows = self._floating(index)
-            if not bool(xp.all(xp.isfinite(rows))):
-                self.check_finite()
-            return function(rows)
-
-        return self._of_blocks(of_block)
+        return self._of_blocks(lambda index: function(self._finite_rows(index)))
 
     def check_finite(self) -> None:
-        xp = self.place.xp
+        self._of_blocks(lambda index: self._finite_rows(index).shape)
 
-        def of_block(index: slice) -> None:
-            rows = self._floating(index)
-            bad = ~xp.isfinite(rows)
-            if bool(xp.any(bad)):
-                row, column = (int(to_host(part)[0]) for part in xp.nonzero(bad))
-                found = "NaN" if bool(xp.isnan(rows[row, column])) else "infinity"
-                where = column_of(column, self._names)
-                raise not_finite_error(found, self._name, index.start + row, where)
-
-        self._of_blocks(of_block)
+    def _finite_rows(self, index: slice) -> Any:
+        rows, xp = self._floating(index), self.place.xp
+        if not bool(xp.all(xp.isfinite(rows))):
+            numbers = range(index.start, index.stop)
+            check_finite(to_host(rows), self._name, self._names, index=numbers)
+        return rows
 
     # Passes block by block.
 
@@ -314,7 +281,8 @@ class ArrayRows(WeightedRows):
     def _block(self, index: slice, frame: Frame) -> DeviceBlock:
         place = self.place
         u = (self._floating(index) - place.put(frame.origin)) / place.put(frame.scale)
-        weights = self._device_weights
-        if weights is not None:
-            weights = place.xp.astype(weights[index], place.dtype)
+        if self._device_weights is None:
+            weights = place.xp.ones((u.shape[0], 1), dtype=place.dtype, device=place.device)
+        else:
+            weights = place.xp.astype(self._device_weights[index], place.dtype)[:, None]
         return DeviceBlock(place, u, weights, index)

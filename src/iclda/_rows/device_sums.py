@@ -26,7 +26,8 @@ from .._core.labelsums import (
 )
 from .._core.types import AnyArray, Array
 
-_SINGLE = float(np.finfo(np.float32).eps / np.finfo(np.float64).eps)
+Real = type[np.floating[Any]]
+
 _CHUNK = 512  # rows of one product where there is no double precision
 
 
@@ -44,7 +45,7 @@ class Place:
         return self.xp.float64 if self.is_double else self.xp.float32
 
     @property
-    def host_dtype(self) -> type[np.floating[Any]]:
+    def host_dtype(self) -> Real:
         """NumPy's name of the dtype of the sums."""
         return np.float64 if self.is_double else np.float32
 
@@ -107,28 +108,13 @@ class DeviceBlock:
 
     place: Place
     rows: Any  # (n, d), in the dtype of the place
-    weights: Any  # (n,), or None
+    weights: Any  # (n, 1)
     index: slice
 
-    def _weigh(self, columns: Any) -> Any:
-        """Columns (n, p) times the weights."""
-        return columns if self.weights is None else columns * self.weights[:, None]
-
-    def _weights(self) -> Any:
-        """(n, 1)."""
-        xp, place = self.place.xp, self.place
-        return self._weigh(xp.ones((self.rows.shape[0], 1), dtype=place.dtype, device=place.device))
-
     def moments(self) -> list[Any]:
-        """Weighted sums of 1, u and u u': (1, 1), (1, d), (d, d)."""
-        return self._moments_by(self.rows, self._weights())
-
-    def _moments_by(self, rows: Any, weights: Any) -> list[Any]:
-        return [
-            self.place.xp.sum(weights, keepdims=True),
-            self._product(weights, rows),
-            self._product(weights * rows, rows),
-        ]
+        """Weighted sums of u and u u': (1, d), (d, d)."""
+        weighted = self.weights * self.rows
+        return [self._product(self.weights, self.rows), self._product(weighted, self.rows)]
 
     def _product(self, left: Any, right: Any) -> Any:
         """(p, q): left' right. Single precision keeps its digits over few rows only."""
@@ -141,61 +127,54 @@ class DeviceBlock:
         return whole + xp.matmul(left[n_whole:, :].T, right[n_whole:, :])
 
     def shares(self, rule: Rule) -> tuple[Any, Any]:
-        """(n, K) shares and (n,) log-sum-exp of the scores under a rule for rows in the frame."""
-        place, xp = self.place, self.place.xp
-        if isinstance(rule, LinearRule):
-            return self._linear_shares(rule)
-        if isinstance(rule, LexicographicRule):
-            first, second = self._scores(rule.first), self._scores(rule.second)
-            found = lexicographic_shares(first, second, rule.margin, xp, axis=1)
-        elif isinstance(rule, GivenLabels):
+        """(n, K) shares and (n, 1) log-sum-exp of the scores under a rule for rows in the frame."""
+        place, xp, none = self.place, self.place.xp, 0 * self.weights
+        if isinstance(rule, GivenLabels):
             labels = rule.labels[self.index]
             if labels.ndim == 2:
-                found = place.put(labels)
-            else:
-                found = self._one_hot(place.put_as_is(labels), rule.n_classes)
-        else:
+                return place.put(labels), none
+            return self._one_hot(place.put_as_is(labels), rule.n_classes), none
+        if isinstance(rule, LexicographicRule):
+            first, second = self._scores(rule.first), self._scores(rule.second)
+            return lexicographic_shares(first, second, rule.margin, xp, axis=1), none
+        if not isinstance(rule, LinearRule):
             raise TypeError(f"{type(rule).__name__} labels no rows on a device.")
-        return found, xp.zeros_like(found[:, 0])
+        scores = self._scores(rule)
+        top = xp.max(scores, axis=1, keepdims=True)
+        if rule.is_soft:
+            found = xp.exp(scores - top)
+            total = xp.sum(found, axis=1, keepdims=True)
+            return found / total, top + xp.log(total)
+        if rule.n_classes == 2:
+            is_first = xp.astype(scores[:, :1] - scores[:, 1:] >= -rule.tie, place.dtype)
+            return xp.concat([is_first, 1 - is_first], axis=1), top
+        return self._one_hot(xp.argmax(scores, axis=1), rule.n_classes), top
 
     def _scores(self, rule: LinearRule) -> Any:
         place = self.place
         return place.xp.matmul(self.rows, place.put(rule.coef)) + place.put(rule.intercept)
-
-    def _linear_shares(self, rule: LinearRule) -> tuple[Any, Any]:
-        xp, scores = self.place.xp, self._scores(rule)
-        top = xp.max(scores, axis=1)
-        if rule.is_soft:
-            found = xp.exp(scores - top[:, None])
-            total = xp.sum(found, axis=1)
-            return found / total[:, None], top + xp.log(total)
-        if rule.n_classes == 2:
-            is_first = xp.astype(scores[:, 0] - scores[:, 1] >= -rule.tie, self.place.dtype)
-            return xp.stack([is_first, 1 - is_first], axis=1), top
-        return self._one_hot(xp.argmax(scores, axis=1), rule.n_classes), top
 
     def _one_hot(self, codes: Any, n_classes: int) -> Any:
         xp, place = self.place.xp, self.place
         every = xp.arange(n_classes, dtype=codes.dtype, device=place.device)
         return xp.astype(codes[:, None] == every[None, :], place.dtype)
 
-    def class_sums(self, shares: Any, log_sums: Any) -> list[Any]:
-        """Weights (1, K) and sums (K, d) of the classes, by shares; sum of log-sum-exp (1, 1)."""
-        weights = self._weights()
-        return [
-            self._product(weights, shares),
-            self._product(self._weigh(shares), self.rows),
-            self._product(weights, log_sums[:, None]),
+    def label_sums(self, rule: Rule, centers: Array | None) -> list[Any]:
+        """Weights (1, K) and sums (K, d) of the classes, log-sum-exp (1, 1), scatter (d, d)."""
+        shares, log_sums = self.shares(rule)
+        weighted = self.weights * shares
+        sums = [
+            self._product(self.weights, shares),
+            self._product(weighted, self.rows),
+            self._product(self.weights, log_sums),
         ]
-
-    def scatter_about(self, shares: Any, centers: Array) -> Any:
-        """(d, d): scatter about the centers of the classes, by shares."""
-        total = 0
-        for k, center in enumerate(centers):
-            deviations = self.rows - self.place.put(center)
-            weighted = self._weigh(shares[:, k : k + 1]) * deviations
-            total = total + self._product(weighted, deviations)
-        return total
+        if centers is not None:
+            scatter = 0
+            for k, center in enumerate(centers):
+                deviations = self.rows - self.place.put(center)
+                scatter += self._product(weighted[:, k : k + 1] * deviations, deviations)
+            sums.append(scatter)
+        return sums
 
     def near_boundary(self, rule: LinearRule, every: AnyArray) -> Array:
         """Rows near class boundaries, after their weights, in memory: see ``Near``."""
@@ -205,9 +184,8 @@ class DeviceBlock:
         counts = multiplicities(shares.T, place.put_as_is(every), xp)
         start, stop, step = self.index.indices(self.index.stop)
         index = place.put_as_is(np.arange(start, stop, step, dtype=every.dtype))
-        is_taken = (xp.sum(shares * (1 - best), axis=1) > HARD) & (index % counts == 0)
-        if self.weights is not None:
-            is_taken = is_taken & (self.weights > 0)
+        is_near = xp.sum(shares * (1 - best), axis=1) > HARD
+        is_taken = is_near & (index % counts == 0) & (self.weights[:, 0] > 0)
         if place.is_compiled:  # one shape for all numbers of rows up to a power of two
             on_host = np.flatnonzero(to_host(is_taken))
             n_taken = len(on_host)
@@ -215,52 +193,46 @@ class DeviceBlock:
         else:
             taken = xp.nonzero(is_taken)[0]
             n_taken = taken.shape[0]
-        weights = self._weigh(xp.astype(counts, place.dtype)[:, None])
+        weights = self.weights * xp.astype(counts, place.dtype)[:, None]
         found = xp.concat([xp.take(a, taken, axis=0) for a in (weights, self.rows)], axis=1)
         return to_host(found)[:n_taken].astype(np.float64)
 
 
-def from_parts(weight: Array, sums: Array, squares: Array) -> Array:
-    """(1 + d, 1 + d): sum of (1, u)(1, u)' from those of 1, u and u u'."""
-    sums = sums.ravel()
-    return np.block([[weight.reshape(1, 1), sums[None]], [sums[:, None], squares]])
+# Precision of the device.
 
 
-# Single precision.
+def rounded(frame: Frame, dtype: Real) -> tuple[Frame, Array]:
+    """The frame that a dtype can hold, and its origin in the other: rows less it lose no digits."""
+    used = replace(frame, origin=frame.origin.astype(dtype).astype(np.float64))
+    return used, (used.origin - frame.origin) / frame.scale
 
 
-def round_origin(frame: Frame) -> Frame:
-    """The frame that single precision can hold: rows less its origin lose no digits."""
-    return replace(frame, origin=frame.origin.astype(np.float32).astype(np.float64))
-
-
-def in_single(
+def label_sums_in(
+    dtype: Real,
     label_sums: Callable[..., LabelSums],
     rule: Rule,
     frame: Frame,
-    centers: Array | None,
+    centers: Array | None = None,
 ) -> LabelSums:
-    """Label sums by a function that computes in single precision.
+    """Label sums by a function that computes in a dtype.
 
     Rounding errors of scores average out; that of the origin, which is common to all rows, does
     not, and is corrected here. For the rule see ``lost_to_rounding``.
     """
-    used = round_origin(frame)
-    offset = (used.origin - frame.origin) / frame.scale
+    used, offset = rounded(frame, dtype)
     if isinstance(rule, LinearRule):
-        rule = replace(rule.moved(offset), tie=_SINGLE * rule.tie)
+        tie = rule.tie * float(np.finfo(dtype).eps / np.finfo(np.float64).eps)
+        rule = replace(rule.moved(offset), tie=tie)
     if isinstance(rule, LexicographicRule):
         first, second = rule.first.moved(offset), rule.second.moved(offset)
         rule = replace(rule, first=first, second=second)
-    centers = None if centers is None else centers - offset
-    found = label_sums(rule, used, centers)
+    found = label_sums(rule, used, None if centers is None else centers - offset)
     return replace(found, sums=found.sums + found.counts[:, None] * offset)
 
 
-def lost_to_rounding(rule: LinearRule, found: LabelSums) -> float:
+def lost_to_rounding(rule: LinearRule, found: LabelSums, dtype: Real = np.float32) -> float:
     """Change of the sum of log-sum-exp, whose slope is the class sums, by rounding the rule."""
-    coef = rule.coef - rule.coef.astype(np.float32)
-    is_finite = np.isfinite(rule.intercept)
-    intercept = np.where(is_finite, rule.intercept, 0.0)
-    intercept = intercept - intercept.astype(np.float32)
+    coef = rule.coef - rule.coef.astype(dtype)
+    intercept = np.where(np.isfinite(rule.intercept), rule.intercept, 0.0)
+    intercept = intercept - intercept.astype(dtype)
     return float((coef.T * found.sums).sum() + intercept @ found.counts)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from io import RawIOBase
 from itertools import count
 from pathlib import Path
@@ -270,11 +269,7 @@ class MappedArray(_ArrayParts):
 
     def _copy(self, target: AnyArray, row: int) -> None:
         self.check_unchanged()  # to read beyond the end of a mapped file would end the process
-        copy_rows(self._X, target, row)
-
-
-def copy_rows(rows: AnyArray, target: AnyArray, row: int) -> None:
-    target[...] = rows[row : row + len(target)]
+        target[...] = self._X[row : row + len(target)]
 
 
 # Batches.
@@ -298,11 +293,9 @@ class Batches(Reader):
         for i, batch in enumerate(_each_batch(iterator, self.name)):
             if length(batch) == 0:
                 continue
-            chunk = Chunk(
-                begin, length(batch), f"batch {i}", self._read_of(batch, f"batch {i}", begin)
-            )
-            yield chunk
-            begin = chunk.stop
+            where = f"batch {i}"
+            yield Chunk(begin, length(batch), where, self._read_of(batch, where, begin))
+            begin += length(batch)
             if wanted is not None and begin > wanted[-1]:
                 break
         else:
@@ -341,21 +334,19 @@ def _each_batch(iterator: Iterator[Any], name: str) -> Iterator[Any]:
             except Exception as error:
                 error.add_note(f"Raised while batch {i} of {name} was made.")
                 raise
-            _check_batch(batch, f"{name}: batch {i}")
+            kind = type(batch)
+            if kind.__module__.startswith("scipy.sparse"):
+                raise TypeError(
+                    f"{name}: batch {i} is a sparse {kind.__name__}: pass batch.toarray()."
+                )
+            if not hasattr(batch, "num_rows") and not hasattr(kind, "__len__"):
+                raise TypeError(
+                    f"{name}: batch {i} must be a 2-d array or a table of pyarrow, polars or "
+                    f"pandas, got {kind.__name__}."
+                )
             yield batch
     finally:
         getattr(iterator, "close", lambda: None)()
-
-
-def _check_batch(batch: Any, where: str) -> None:
-    kind = type(batch)
-    if kind.__module__.startswith("scipy.sparse"):
-        raise TypeError(f"{where} is a sparse {kind.__name__}: pass batch.toarray().")
-    if not hasattr(batch, "num_rows") and not hasattr(kind, "__len__"):
-        raise TypeError(
-            f"{where} must be a 2-d array or a table of pyarrow, polars or pandas, got "
-            f"{kind.__name__}."
-        )
 
 
 def first_batch(make: Callable[[], Iterable[Any]], name: str) -> Any:
@@ -416,7 +407,11 @@ class ArrayBatches(Batches):
                 f"{self.name}: {where} (from row {begin} on) holds {rows.dtype}, but the first one "
                 f"holds {self._dtype}: give all batches one dtype (astype)."
             )
-        return partial(copy_rows, rows)
+
+        def read(target: AnyArray, row: int) -> None:
+            target[...] = rows[row : row + len(target)]
+
+        return read
 
 
 def _array(batch: Any, where: str) -> AnyArray:

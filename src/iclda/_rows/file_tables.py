@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
-from functools import partial
 from importlib import import_module
 from itertools import accumulate
 from pathlib import Path
@@ -17,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .._core.types import AnyArray
-from .base import column_of, names_of_table, not_finite_error
+from .base import column_of, names_of_table, not_finite_error, refuse_repeated
 from .file_readers import ArrayBatches, Batches, Chunk, Factory, Read, Reader, first_batch, length
 
 Dtypes = Mapping[str, "np.dtype[Any] | None"]  # of columns by name; None: no real numbers
@@ -34,16 +32,6 @@ _LOOK = 1024  # rows decoded at once where a few are wanted
 def shorten(names: Sequence[str]) -> str:
     """The first ten names, for messages."""
     return f"{list(names[:10])}" + (f" and {len(names) - 10} more" if len(names) > 10 else "")
-
-
-def refuse_repeated(names: Sequence[str], where: str) -> None:
-    """Raise ValueError for a name that occurs more than once."""
-    column, count = max(Counter(names).items(), key=lambda item: item[1], default=("", 0))
-    if count > 1:
-        raise ValueError(
-            f"{where} has {count} columns called {column!r}, and names of features must differ: "
-            "rename or drop all but one."
-        )
 
 
 def _arrow_dtypes(schema: Any, where: str) -> Dtypes:
@@ -92,12 +80,12 @@ def _read_columns(table: Any, names: Sequence[str], where: str, begin: int) -> R
             row = begin + int(np.argmax(is_missing))
             raise not_finite_error("a missing value", where, row, column_of(j, names))
         columns.append(_values(column))
-    return partial(_copy_columns, columns)
 
+    def read(target: AnyArray, row: int) -> None:
+        for j, column in enumerate(columns):
+            target[:, j] = column[row : row + len(target)]
 
-def _copy_columns(columns: Sequence[AnyArray], target: AnyArray, row: int) -> None:
-    for j, column in enumerate(columns):
-        target[:, j] = column[row : row + len(target)]
+    return read
 
 
 def _is_missing(column: Any) -> AnyArray | None:

@@ -184,20 +184,17 @@ def cut(chunks: Iterable[Chunk], reader: Reader, n_rows: int) -> Iterator[Slab]:
             chunk.fill(buffer[filled : filled + n_taken], done)
             filled, done = filled + n_taken, done + n_taken
             if filled == n_rows:
-                yield _slab(f"block {n_slabs}", start, buffer, where)
+                yield Slab(start, buffer, f"block {n_slabs}", where)
                 del buffer  # now held by the consumer alone
                 n_slabs, filled = n_slabs + 1, 0
     if filled:
-        yield _slab(f"block {n_slabs}", start, buffer[:filled], where)
-
-
-def _slab(block: str, start: int, rows: AnyArray, where: str) -> Slab:
-    return Slab(start, rows, f"{block} (rows {start} to {start + len(rows) - 1}, {where})")
+        yield Slab(start, buffer[:filled], f"block {n_slabs}", where)
 
 
 def _check_slab(slab: Slab, reader: Reader) -> None:
     index, names = range(slab.start, slab.stop), reader.feature_names
-    check_finite(slab.rows, reader.name, names, index=index, where=f": {slab.label}")
+    where = f": {slab.name} (rows {slab.start} to {slab.stop - 1}, {slab.where})"
+    check_finite(slab.rows, reader.name, names, index=index, where=where)
 
 
 class Reservoir:
@@ -215,13 +212,14 @@ class Reservoir:
         self._held: list[tuple[AnyArray, AnyArray, AnyArray]] = [
             (np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros((0, n_features), dtype))
         ]
-        self._n_held = 0
+        self._n_held = self.n_seen = 0
 
     def add(self, rows: AnyArray, index: AnyArray) -> None:
         keys = self._rng.random(len(rows))
         chosen = np.flatnonzero(keys < self._limit)
         self._held.append((keys[chosen], index[chosen], rows[chosen]))
         self._n_held += len(chosen)
+        self.n_seen += len(rows)
         if self._n_held > _SLACK * self._n_kept:
             self._shrink()
 
@@ -277,39 +275,30 @@ class FileRows(BlockRows):
 
     def _slabs(self, *, is_listed: bool = False) -> Generator[Slab, None, None]:
         """All rows; in the first pass they are checked, and a sample of them is kept."""
-        if is_listed:
-            return read_ahead(self._checked_slabs())
-        return read_ahead(self._read_slabs() if self._kept is not None else self._first_slabs())
+        is_first = self._kept is None and not is_listed
+        return read_ahead(self._read_slabs(is_checked=is_listed or is_first, is_first=is_first))
 
-    def _read_slabs(self) -> Iterator[Slab]:
+    def _read_slabs(self, *, is_checked: bool, is_first: bool) -> Iterator[Slab]:
         """All rows, of a source that must not change from the first pass to the last."""
-        self._reader.check_unchanged()
+        reader, (least, most) = self._reader, _KEPT_ROWS
+        n_kept = min(most, max(least, _KEPT_ENTRIES // (1 + self.n_features)))
+        reservoir = Reservoir(n_kept, self.n_features, reader.find_dtype(), seed=0)
         n_read = 0
-        for slab in cut(self._reader.chunks(self._slab_rows), self._reader, self._slab_rows):
+        reader.check_unchanged()
+        for slab in cut(reader.chunks(self._slab_rows), reader, self._slab_rows):
             n_read = slab.stop
             self._check_length(n_read, is_end=False)
+            if is_checked:
+                _check_slab(slab, reader)
+            if is_first:
+                inside = self._members_within(slab.start, slab.stop)
+                reservoir.add(slab.rows[inside], slab.start + np.arange(len(slab.rows))[inside])
             yield slab
-        self._reader.check_unchanged()
+        reader.check_unchanged()
         self._check_length(n_read, is_end=True)
         self._n_read = n_read
-
-    def _checked_slabs(self) -> Iterator[Slab]:
-        for slab in self._read_slabs():
-            _check_slab(slab, self._reader)
-            yield slab
-
-    def _first_slabs(self) -> Iterator[Slab]:
-        least, most = _KEPT_ROWS
-        n_kept = min(most, max(least, _KEPT_ENTRIES // (1 + self.n_features)))
-        reservoir = Reservoir(n_kept, self.n_features, self._reader.find_dtype(), seed=0)
-        n_members = 0
-        for slab in self._checked_slabs():
-            inside = self._members_within(slab.start, slab.stop)
-            index = slab.start + np.arange(len(slab.rows))[inside]
-            reservoir.add(slab.rows[inside], index)
-            n_members += len(index)
-            yield slab
-        self._n_rows, self._kept = n_members, reservoir.sample()
+        if is_first:
+            self._n_rows, self._kept = reservoir.n_seen, reservoir.sample()
 
     def _check_length(self, n_read: int, *, is_end: bool) -> None:
         """Raise ValueError if rows differ in number from labels, weights or an earlier pass."""
@@ -374,7 +363,7 @@ class FileRows(BlockRows):
                 continue
             rows = np.empty((chunk.n_rows, self.n_features), found.dtype)
             chunk.fill(rows)
-            _check_slab(_slab("a block", chunk.start, rows, chunk.where), reader)
+            _check_slab(Slab(chunk.start, rows, "a block", chunk.where), reader)
             found[n_found:stop] = rows[index[n_found:stop] - chunk.start]
             n_found = stop
         reader.check_unchanged()

@@ -21,12 +21,7 @@ from .._core.labelsums import LabelSums, LinearRule
 from .._core.moments import Moments
 from .._core.types import Array
 from .base import Result
-from .device_sums import (
-    from_parts,
-    in_single,
-    is_out_of_memory,
-    lost_to_rounding,
-)
+from .device_sums import Real, is_out_of_memory, label_sums_in, lost_to_rounding
 from .passes import report_progress
 
 _CHUNK_ROWS = 2048  # added up in single precision
@@ -66,15 +61,11 @@ def cut_rows(n_features: int, X: Any) -> Cut:
     return Cut(width, tile, 8, warps=4 if width <= 64 else 8, stages=4 if is_aligned else 1)
 
 
-def cut_squares(n_features: int, *, is_double: bool = False) -> Cut:
-    """For products of a tile with itself."""
+def cut_squares(n_features: int) -> Cut:
+    """For products of a tile with itself, in double precision."""
     width = padded_to(n_features)
-    if width <= 32:
-        return Cut(width, 32, per_processor=8, warps=2, stages=3)
-    tile = 32 if is_double else 16
-    if width <= 64:
-        return Cut(width, tile, per_processor=2, warps=4, stages=3)
-    return Cut(width, tile, per_processor=1, warps=8, stages=3)
+    per_processor, warps = (8, 2) if width <= 32 else (2, 4) if width <= 64 else (1, 8)
+    return Cut(width, 32, per_processor, warps, stages=3)
 
 
 def cut_classes(n_features: int) -> Cut:
@@ -135,11 +126,20 @@ class FusedPasses:
     def _n_features(self) -> int:
         return int(self._X.shape[1])
 
-    def moments_from_one(self, frame: Frame, weight: float) -> Array | None:
-        """(1 + d, 1 + d): weighted sum of (1, u)(1, u)'; ``weight`` is that of all rows."""
-        if self._n_features > _WIDEST_SQUARE:
+    def moments(self, frame: Frame) -> list[Array] | None:
+        """Weighted sums of u and u u'."""
+        d = self._n_features
+        if d > _WIDEST_SQUARE:
             return None
-        return self._attempt(lambda: self._moments(frame, weight))
+
+        def read() -> list[Array]:
+            cut = cut_squares(d)
+            sums, squares = self._zeros(cut, cut.width), self._zeros(cut, cut.width, cut.width)
+            in_frame = self._put(frame.origin, 1 / frame.scale, dtype=np.float64)
+            self._launch("moments", cut, *in_frame, sums, squares)
+            return [_total(sums)[:d], _total(squares)[:d, :d]]
+
+        return self._attempt(read)
 
     def label_sums(self, rule: LinearRule, frame: Frame, moments: Moments) -> LabelSums | None:
         """Label sums; ``moments`` are those of all rows in the frame."""
@@ -153,7 +153,7 @@ class FusedPasses:
             total = moments.weight * np.concatenate([[1.0], mean])
             return self._two_classes(rule, used, total)
 
-        return self._attempt(lambda: in_single(label_sums, rule, frame, None))
+        return self._attempt(lambda: label_sums_in(np.float32, label_sums, rule, frame))
 
     def _takes(self, rule: LinearRule, frame: Frame) -> bool:
         if not np.isfinite(rule.intercept).all() or rule.n_classes > _MOST_CLASSES:
@@ -182,13 +182,6 @@ class FusedPasses:
             return None
         report_progress(self._X.shape[0], self._X.shape[0])
         return found
-
-    def _moments(self, frame: Frame, weight: float) -> Array:
-        cut = cut_squares(self._n_features, is_double=True)
-        sums, squares = self._zeros(cut, cut.width), self._zeros(cut, cut.width, cut.width)
-        in_frame = self._put(frame.origin, 1 / frame.scale, dtype=np.float64)
-        self._launch("moments", cut, *in_frame, sums, squares)
-        return self._assembled(weight, _total(sums), _total(squares))
 
     def _two_classes(self, rule: LinearRule, frame: Frame, total: Array) -> LabelSums:
         """``total``: weight and sum of all rows, of which the second class gets the rest."""
@@ -226,10 +219,6 @@ class FusedPasses:
         found = LabelSums(np.array(weights), _total(sums)[:n_classes, :d], float(log_sum))
         return replace(found, log_sum=found.log_sum + lost_to_rounding(rule, found))
 
-    def _assembled(self, weight: float, sums: Array, squares: Array) -> Array:
-        d = self._n_features
-        return from_parts(np.array([weight]), sums[:d], squares[:d, :d])
-
     def _launch(
         self, name: str, cut: Cut, *arrays: Any, scalars: Any = (), **settings: Any
     ) -> None:
@@ -262,11 +251,13 @@ class FusedPasses:
         """Room for the sums of every program."""
         import torch
 
-        X = self._X
-        n_programs = min(n_chunks(X), cut.per_processor * _n_processors(X.device))
-        return torch.zeros((n_programs, *shape), dtype=torch.float64, device=X.device)
+        device, n_processors = self._X.device, 2
+        if device.type == "cuda":
+            n_processors = torch.cuda.get_device_properties(device).multi_processor_count
+        n_programs = min(n_chunks(self._X), cut.per_processor * n_processors)
+        return torch.zeros((n_programs, *shape), dtype=torch.float64, device=device)
 
-    def _put(self, *arrays: Array, dtype: type[np.floating[Any]] = np.float32) -> list[Any]:
+    def _put(self, *arrays: Array, dtype: Real = np.float32) -> list[Any]:
         import torch
 
         return [torch.asarray(a.astype(dtype), device=self._X.device) for a in arrays]
@@ -276,11 +267,3 @@ def _total(parts: Any) -> Array:
     """Sums of all programs, in memory."""
     found: Array = parts.sum(dim=0).cpu().numpy()
     return found
-
-
-def _n_processors(device: Any) -> int:
-    import torch
-
-    if device.type != "cuda":
-        return 2
-    return int(torch.cuda.get_device_properties(device).multi_processor_count)

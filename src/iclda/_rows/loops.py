@@ -19,6 +19,7 @@ from .._core.types import AnyArray, Array
 # Rows whose leads and shares stay in the first-level cache. Sums are the same to the bit for any
 # cut of the rows into multiples of this.
 AT_ONCE = 64
+_FEW = 4  # scores a row up to which loops are faster than BLAS
 _LARGEST = 300.0  # lead beyond which shares are next to nothing
 _LN_2, _LOG2_E = math.log(2), math.log2(math.e)
 _SERIES = tuple(1 / math.factorial(i) for i in range(13, -1, -1))
@@ -152,15 +153,19 @@ def _reduced_exponential(x: float, n: int) -> float:
 @_compiled
 def _score(rows: Array, coef: Array, intercept: Array, scores: Array, top: Array) -> None:
     """Write how far classes are ahead of the first, and ``top``, how far the best one is."""
-    n_others = len(coef)
-    for k in range(0, n_others // 2 * 2, 2):
-        _project_on_two(rows, coef[k], coef[k + 1], scores[k + 1], scores[k + 2])
-    if n_others % 2:
-        _project(rows, coef[-1], scores[-1])
-    for i in range(len(rows)):
-        scores[0, i] = top[i] = 0.0
+    n_rows, n_others = len(rows), len(coef)
+    if n_others > _FEW:
+        scores[1:, :n_rows] = np.dot(coef, rows.T)
+    else:
+        for k in range(n_others):
+            for i in range(n_rows):
+                found = 0.0
+                for j in range(coef.shape[1]):
+                    found += rows[i, j] * coef[k, j]
+                scores[k + 1, i] = found
+    scores[0, :n_rows] = top[:n_rows] = 0.0
     for k in range(n_others):
-        for i in range(len(rows)):
+        for i in range(n_rows):
             scores[k + 1, i] += intercept[k]
             top[i] = max(top[i], scores[k + 1, i])
 
@@ -168,11 +173,21 @@ def _score(rows: Array, coef: Array, intercept: Array, scores: Array, top: Array
 @_compiled
 def _add_others(rows: Array, shares: Array, sums: Array) -> None:
     """Add rows times their shares in all classes but the first."""
-    n_others = len(sums)
-    for k in range(0, n_others // 2 * 2, 2):
-        _add_to_two(rows, shares[k + 1], shares[k + 2], sums[k], sums[k + 1])
-    if n_others % 2:
-        _add(rows, shares[-1], sums[-1])
+    if len(sums) > _FEW:
+        sums += np.dot(np.ascontiguousarray(shares[1:, : len(rows)]), rows)
+        return
+    n_fours = len(rows) // 4 * 4  # four rows at once, so that sums are written less often
+    for k in range(len(sums)):
+        share = shares[k + 1]
+        for i in range(0, n_fours, 4):
+            a, b, c, d = share[i], share[i + 1], share[i + 2], share[i + 3]
+            for j in range(sums.shape[1]):
+                sums[k, j] += (a * rows[i, j] + b * rows[i + 1, j]) + (
+                    c * rows[i + 2, j] + d * rows[i + 3, j]
+                )
+        for i in range(n_fours, len(rows)):
+            for j in range(sums.shape[1]):
+                sums[k, j] += share[i] * rows[i, j]
 
 
 # Loops of their own: one that writes as well adds in an order that depends on where arrays lie.
@@ -192,81 +207,3 @@ def _product(values: Array, n: int) -> float:
     for i in range(n):
         found *= values[i]
     return found
-
-
-# Four rows at once, so that coefficients and sums are read and written less often.
-
-
-@_compiled
-def _project(rows: Array, coef: Array, out: Array) -> None:
-    """Write ``rows @ coef``."""
-    n_fours = len(rows) // 4 * 4
-    for i in range(0, n_fours, 4):
-        a = b = c = d = 0.0
-        for j in range(len(coef)):
-            a += rows[i, j] * coef[j]
-            b += rows[i + 1, j] * coef[j]
-            c += rows[i + 2, j] * coef[j]
-            d += rows[i + 3, j] * coef[j]
-        out[i], out[i + 1], out[i + 2], out[i + 3] = a, b, c, d
-    for i in range(n_fours, len(rows)):
-        a = 0.0
-        for j in range(len(coef)):
-            a += rows[i, j] * coef[j]
-        out[i] = a
-
-
-@_compiled
-def _project_on_two(
-    rows: Array, first: Array, second: Array, first_out: Array, second_out: Array
-) -> None:
-    """Write ``rows @ first`` and ``rows @ second``."""
-    n_fours = len(rows) // 4 * 4
-    for i in range(0, n_fours, 4):
-        a = b = c = d = e = f = g = h = 0.0
-        for j in range(len(first)):
-            p, q, r, s = rows[i, j], rows[i + 1, j], rows[i + 2, j], rows[i + 3, j]
-            a += p * first[j]
-            b += q * first[j]
-            c += r * first[j]
-            d += s * first[j]
-            e += p * second[j]
-            f += q * second[j]
-            g += r * second[j]
-            h += s * second[j]
-        first_out[i], first_out[i + 1], first_out[i + 2], first_out[i + 3] = a, b, c, d
-        second_out[i], second_out[i + 1], second_out[i + 2], second_out[i + 3] = e, f, g, h
-    _project(rows[n_fours:], first, first_out[n_fours:])
-    _project(rows[n_fours:], second, second_out[n_fours:])
-
-
-@_compiled
-def _add(rows: Array, shares: Array, sums: Array) -> None:
-    """Add rows times their shares."""
-    n_fours = len(rows) // 4 * 4
-    for i in range(0, n_fours, 4):
-        a, b, c, d = shares[i], shares[i + 1], shares[i + 2], shares[i + 3]
-        for j in range(len(sums)):
-            sums[j] += (a * rows[i, j] + b * rows[i + 1, j]) + (
-                c * rows[i + 2, j] + d * rows[i + 3, j]
-            )
-    for i in range(n_fours, len(rows)):
-        for j in range(len(sums)):
-            sums[j] += shares[i] * rows[i, j]
-
-
-@_compiled
-def _add_to_two(
-    rows: Array, first: Array, second: Array, first_sums: Array, second_sums: Array
-) -> None:
-    """Add rows times their shares in two classes."""
-    n_fours = len(rows) // 4 * 4
-    for i in range(0, n_fours, 4):
-        a, b, c, d = first[i], first[i + 1], first[i + 2], first[i + 3]
-        e, f, g, h = second[i], second[i + 1], second[i + 2], second[i + 3]
-        for j in range(len(first_sums)):
-            p, q, r, s = rows[i, j], rows[i + 1, j], rows[i + 2, j], rows[i + 3, j]
-            first_sums[j] += (a * p + b * q) + (c * r + d * s)
-            second_sums[j] += (e * p + f * q) + (g * r + h * s)
-    _add(rows[n_fours:], first[n_fours:], first_sums)
-    _add(rows[n_fours:], second[n_fours:], second_sums)

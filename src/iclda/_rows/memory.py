@@ -64,7 +64,8 @@ class Slab:
 
     start: int
     rows: AnyArray
-    label: str = ""  # for messages
+    name: str = ""  # for messages, as where it comes from
+    where: str = ""
 
     @property
     def stop(self) -> int:
@@ -82,6 +83,7 @@ class BlockRows(WeightedRows):
     _has_contiguous_rows = True  # entries of a row are adjacent in memory
     _n_read: int | None = None  # rows of the last pass
     _can_skip_blocks = False  # compiled loops may take a slab as one block: it is not copied
+    _is_one_block = False  # not worth a change of BLAS threads, nor a report of progress
 
     def __init__(
         self,
@@ -111,6 +113,9 @@ class BlockRows(WeightedRows):
         self, of_slab: Callable[[Slab], Result], *, is_listed: bool = False
     ) -> Iterator[Result]:
         """Results of a function of all slabs, in order."""
+        if self._is_one_block:
+            yield from map(of_slab, self._slabs())
+            return
 
         def with_stop(slab: Slab) -> tuple[int, Result]:
             return slab.stop, of_slab(slab)
@@ -124,15 +129,11 @@ class BlockRows(WeightedRows):
                 report_progress(n_done, n_all)
                 yield result
 
-    def _add_up(
-        self, of_blocks: Callable[[Iterable[Block]], Sum], *, is_compiled: bool = False
-    ) -> Sum | None:
-        """Sum of a function of the blocks of each slab; None if there are no rows."""
-        if self._n_rows == 0:
-            return None
-        sums = self._pass(lambda slab: of_blocks(self._blocks(slab, is_compiled=is_compiled)))
+    def _add_up(self, of_slab: Callable[[Slab], Sum]) -> Sum | None:
+        """Sum of a function of all slabs; None if there are no rows."""
+        sums = iter(()) if self._n_rows == 0 else self._pass(of_slab)
         first = next(sums, None)
-        return None if first is None else sum_in_order(chain([first], sums))
+        return None if first is None else reduce(add, sums, first)
 
     def _blocks(self, slab: Slab, *, is_compiled: bool = False) -> Iterator[Block]:
         """Members of a slab, block by block. Compiled loops tile blocks that exceed the cache."""
@@ -159,16 +160,21 @@ class BlockRows(WeightedRows):
         first = self._first_rows() if is_long and self._weights is None else None
         # Many rows near zero are summed without a copy.
         if first is not None and is_near_zero(np.asarray(first, dtype=np.float64), frame):
-            sums = self._add_up(lambda blocks: sum_in_order(sums_from_zero(a) for a, *_ in blocks))
-            moments = None if sums is None else sums.moments(frame)
-            if moments is not None:
-                self._total = sums
-                return moments
 
-        def of_blocks(blocks: Iterable[Block]) -> Moments:
+            def from_zero(slab: Slab) -> SumsFromZero:
+                return sum_in_order(sums_from_zero(rows) for rows, *_ in self._blocks(slab))
+
+            self._total = self._add_up(from_zero)
+            moments = None if self._total is None else self._total.moments(frame)
+            if moments is not None:
+                return moments
+            self._total = None
+
+        def in_frame(slab: Slab) -> Moments:
+            blocks = self._blocks(slab)
             return sum_in_order(moments_of_block(frame.apply(rows), w) for rows, w, _ in blocks)
 
-        return self._add_up(of_blocks) or no_moments(self.n_features)
+        return self._add_up(in_frame) or no_moments(self.n_features)
 
     def label_sums(
         self,
@@ -190,10 +196,10 @@ class BlockRows(WeightedRows):
             wider = fold(near.softened(rule), frame)[0]
         used_rule, kind = self._tally_of(folded)
 
-        def of_blocks(blocks: Iterable[Block]) -> LabelSums:
+        def of_slab(slab: Slab) -> LabelSums:
             found: list[Array] = []
             tally = kind(used_rule, self.n_features, centers)
-            for rows, weights, index in blocks:
+            for rows, weights, index in self._blocks(slab, is_compiled=kind is not Tally):
                 used = rows if sums_raw else frame.apply(rows)
                 shares = tally.add(rows if is_folded else used, used, weights, index)
                 if near is not None:
@@ -207,7 +213,7 @@ class BlockRows(WeightedRows):
             sums = tally.sums()
             return replace(sums, near=np.concatenate(found)) if found else sums
 
-        total = self._add_up(of_blocks, is_compiled=kind is not Tally)
+        total = self._add_up(of_slab)
         if total is None:
             return no_label_sums(rule.n_classes, self.n_features)
         return unfolded(used_rule.completed(total), frame) if sums_raw else rule.completed(total)
@@ -258,6 +264,7 @@ class MemoryRows(BlockRows):
             len(X), X.shape[1], weights, is_member, block_rows=block_rows, n_threads=n_threads
         )
         self._X = X
+        self._is_one_block = len(X) <= self._block_rows
         self._has_contiguous_rows = bool(X.flags.c_contiguous)
         is_plain = X.dtype == np.float64 and self._has_contiguous_rows
         self._can_skip_blocks = is_plain and self._is_member is None
@@ -269,13 +276,6 @@ class MemoryRows(BlockRows):
     def _slabs(self, *, is_listed: bool = False) -> Generator[Slab, None, None]:
         for start in range(0, len(self._X), self._slab_rows):
             yield Slab(start, self._X[start : start + self._slab_rows])
-
-    def _pass(
-        self, of_slab: Callable[[Slab], Result], *, is_listed: bool = False
-    ) -> Iterator[Result]:
-        if len(self._X) <= self._block_rows:  # not worth a change of BLAS threads, nor a report
-            return map(of_slab, self._slabs())
-        return super()._pass(of_slab)
 
     def _first_rows(self) -> AnyArray:
         return next(self.blocks())[0]

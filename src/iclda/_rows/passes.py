@@ -31,8 +31,7 @@ def in_order(
 
     Sums of them therefore round alike for any number of threads. Only a few results wait at a time.
     """
-    # BLAS threads within blocks would compete with these for the cores, and blocks are small.
-    with blas_threads().limit(limits=1, user_api="blas"):
+    with one_blas_thread():
         if n_threads == 1:
             yield from map(function, items)
             return
@@ -91,9 +90,16 @@ def read_ahead(items: Iterator[Item]) -> Generator[Item, None, None]:
         reader.join(_STOP_WAIT_S)
 
 
+def one_blas_thread() -> Any:
+    """A context in which BLAS has one thread: blocks are small, and threads sum them already.
+
+    Whoever starts threads opens it around them: the last one to leave must not leave it changed.
+    """
+    return _blas_threads().limit(limits=1, user_api="blas")
+
+
 @cache
-def blas_threads() -> Any:
-    """The object whose ``limit`` sets the number of BLAS threads in this process."""
+def _blas_threads() -> Any:
     from threadpoolctl import ThreadpoolController  # inspects all loaded libraries: once
 
     return ThreadpoolController()
