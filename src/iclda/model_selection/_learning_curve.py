@@ -27,6 +27,7 @@ from .._estimators.labels import Labels, encode_labels
 from .._messages import NoUnlabeledRowsWarning, Text, message_of
 from .._statistics import finite_means
 from ._masking import (
+    LARGEST_SEED,
     Marker,
     OrderedSplit,
     check_count,
@@ -39,7 +40,6 @@ from ._masking import (
 from ._scorers import name_of_scoring, rows_of_params
 from ._splitters import SemiSupervisedKFold, check_lengths
 
-LARGEST_SEED = 2**31 - 1
 _DEFAULT_POINTS, _SMALLEST_DEFAULT = 6, 10
 
 
