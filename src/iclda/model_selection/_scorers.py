@@ -95,15 +95,7 @@ class SemiSupervisedScorer:
     def set_score_request(self, **requests: Any) -> SemiSupervisedScorer:
         """Request metadata where routing is on, for example ``sample_weight=True``.
 
-        Parameters
-        ----------
-        requests : dict
-            Name of the metadata -> True, False, None or another name, as of scikit-learn's scorers.
-
-        Returns
-        -------
-        self : SemiSupervisedScorer
-            The same scorer.
+        Values are True, False, None or another name, as of scikit-learn's scorers.
         """
         self._request = MetadataRequest(owner=self)
         for name, alias in requests.items():
@@ -111,13 +103,7 @@ class SemiSupervisedScorer:
         return self
 
     def get_metadata_routing(self) -> MetadataRequest:
-        """Metadata that the scorer requests.
-
-        Returns
-        -------
-        routing : MetadataRequest
-            Those of ``set_score_request``, or else those of the scorer inside.
-        """
+        """Metadata requested by ``set_score_request``, or else by the scorer inside."""
         return get_routing_for_object(self._request or self._scorer)
 
     def _accept_sample_weight(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -15,10 +15,7 @@ from .._statistics import corrected_standard_error, mean_interval
 from ..model_selection._masking import draw_seed, is_whole, marker_of
 from . import _look
 from ._displays import display
-from ._look import FAINT, LABEL_SIZE, foreground, plain_text
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from ._look import FAINT, LABEL_SIZE, Axes, foreground, plain_text
 
 _CONFIDENCE = 0.95
 _MANY = 300  # differences of one method that are worth a dot each

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -12,11 +12,8 @@ from ..model_selection._masking import check_count
 from ..model_selection._scorers import final_step
 from . import _look
 from ._displays import display
-from ._look import FAINT, class_color, foreground, plain_text
+from ._look import FAINT, Axes, class_color, foreground, plain_text
 from ._shown_rows import ShownRows, encode_classes, log_probabilities_of, plane_of, shown_rows
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _MANY = 2_000
 _MARGIN = 0.06  # of the range of the rows, around them

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.stats import norm
@@ -12,11 +12,8 @@ from .._estimators.labels import UNLABELED
 from ..model_selection._scorers import final_step
 from . import _look
 from ._displays import display
-from ._look import FAINT, class_color, foreground, plain_text
+from ._look import FAINT, Axes, class_color, foreground, plain_text
 from ._shown_rows import class_points_of, encode_classes, shown_rows
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _BINS = 20, 50  # the fewest and the most that "auto" makes
 _DASHES: tuple[Any, ...] = ("solid", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.2, 1.2, 1.2)))

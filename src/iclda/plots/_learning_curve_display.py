@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -12,11 +12,8 @@ from .._statistics import finite_means
 from ..model_selection._masking import draw_seed
 from . import _look
 from ._displays import display
-from ._look import plain_text
+from ._look import Axes, plain_text
 from ._shown_rows import by_name, estimators_by_name
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _ROW_NAMES = {"n_unlabeled": "Unlabeled rows", "n_labeled": "Labeled rows"}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -14,11 +14,8 @@ from .._statistics import ReliabilityCurve, bin_sums
 from ..model_selection._masking import check_count
 from . import _look
 from ._displays import display
-from ._look import FAINT, LABEL_SIZE, plain_text
+from ._look import FAINT, LABEL_SIZE, Axes, plain_text
 from ._shown_rows import by_name, encode_classes, estimators_by_name
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _COUNTS_TOP, _COUNTS_BOTTOM = -0.06, -0.27  # the strip of counts, in units of the shares
