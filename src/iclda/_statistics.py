@@ -90,12 +90,24 @@ def bin_sums(predicted: Array, is_true: AnyArray, edges: Array) -> Array:
 
 @dataclass(frozen=True)
 class ReliabilityCurve:
-    """Rows in bins of their predicted probability; NaN in bins that are empty."""
+    """Rows in bins of their predicted probability.
 
-    edges: Array  # (n_bins + 1,)
-    counts: AnyArray  # (n_bins,): rows in every bin
-    predicted: Array  # (n_bins,): mean predicted probability
-    observed: Array  # (n_bins,): observed share
+    Attributes
+    ----------
+    edges : ndarray of shape (n_bins + 1,)
+        Edges of the bins.
+    counts : ndarray of shape (n_bins,)
+        Number of rows in every bin.
+    predicted : ndarray of shape (n_bins,)
+        Mean predicted probability in every bin; NaN in an empty one.
+    observed : ndarray of shape (n_bins,)
+        Observed share in every bin; NaN in an empty one.
+    """
+
+    edges: Array
+    counts: AnyArray
+    predicted: Array
+    observed: Array
 
     @classmethod
     def from_sums(cls, edges: Array, sums: Array) -> ReliabilityCurve:

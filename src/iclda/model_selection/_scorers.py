@@ -95,7 +95,15 @@ class SemiSupervisedScorer:
     def set_score_request(self, **requests: Any) -> SemiSupervisedScorer:
         """Request metadata where routing is on, for example ``sample_weight=True``.
 
-        Values are True, False, None or another name, as of scikit-learn's scorers.
+        Parameters
+        ----------
+        requests : dict
+            Name of the metadata -> True, False, None or another name, as of scikit-learn's scorers.
+
+        Returns
+        -------
+        self : SemiSupervisedScorer
+            The same scorer.
         """
         self._request = MetadataRequest(owner=self)
         for name, alias in requests.items():
@@ -103,7 +111,13 @@ class SemiSupervisedScorer:
         return self
 
     def get_metadata_routing(self) -> MetadataRequest:
-        """Metadata requested by ``set_score_request``, or else by the scorer inside."""
+        """Metadata that the scorer requests.
+
+        Returns
+        -------
+        routing : MetadataRequest
+            Those of ``set_score_request``, or else those of the scorer inside.
+        """
         return get_routing_for_object(self._request or self._scorer)
 
     def _accept_sample_weight(self) -> bool:
