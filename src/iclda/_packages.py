@@ -1,4 +1,4 @@
-"""Optional packages, imported when used, and versions of the packages that decide the numbers."""
+"""Optional packages and names, imported when used; versions of the packages that decide numbers."""
 
 from __future__ import annotations
 
