@@ -1,8 +1,8 @@
 """Semi-supervised linear discriminant analysis."""
 
-from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
+from ._packages import lazy_names as _lazy_names
 from .methods import METHODS as _METHODS
 
 if _TYPE_CHECKING:
@@ -26,18 +26,5 @@ _HOME = {
     "save_model": ".model_files",
 }
 __all__ = sorted(_HOME)
-
-
-def __getattr__(name: str) -> object:
-    """Import what is first used: the command line starts without scikit-learn."""
-    if name == "rows":
-        return _import_module(".rows", __name__)
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(_import_module(_HOME[name], __name__), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+# The command line starts without scikit-learn.
+__getattr__, __dir__ = _lazy_names(__name__, {**_HOME, "rows": ".rows"})

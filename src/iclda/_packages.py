@@ -1,12 +1,11 @@
-"""Optional packages, imported when used, and versions of the packages that decide the numbers."""
+"""Optional packages and names, imported when used; versions of the packages that decide numbers."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib import import_module
-from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any
 
@@ -40,8 +39,29 @@ def _missing(package: str, use: str, extra: str) -> ImportError:
     )
 
 
+def lazy_names(
+    package: str, homes: Mapping[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """``__getattr__`` and ``__dir__`` of a package that imports a module when a name is used.
+
+    ``homes`` has the module of every name; a module by its own name is itself what is meant.
+    """
+
+    def get(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        module = import_module(homes[name], package)
+        value = module if homes[name] == f".{name}" else getattr(module, name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return get, lambda: sorted({*vars(sys.modules[package]), *homes})
+
+
 @cache
 def versions() -> dict[str, str]:
+    from importlib.metadata import version
+
     return {"python": sys.version.split()[0], **{name: version(name) for name in _NUMERICAL}}
 
 

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from math import inf
 from typing import Any
 
 from ._messages import plural
@@ -82,16 +83,14 @@ def show_nothing(experiment: str, done: int, total: int, failed: int) -> None:
 
 def cell_lines(unit: str = "cells") -> Advance:
     """Progress of experiments for logs and pipes: a line now and then, and at both ends."""
-    last: dict[str, float] = {}
-    starts: dict[str, tuple[float, int]] = {}
+    seen: dict[str, tuple[float, int, float]] = {}  # start, cells then, last line
 
     def advance(experiment: str, done: int, total: int, failed: int) -> None:
         now = time.monotonic()
-        start, first = starts.setdefault(experiment, (now, done))
-        is_due = now - last.get(experiment, -SECONDS_BETWEEN_LINES) >= SECONDS_BETWEEN_LINES
-        if not is_due and done < total:
+        start, first, last = seen.get(experiment, (now, done, -inf))
+        if now - last < SECONDS_BETWEEN_LINES and done < total:
             return
-        last[experiment] = now
+        seen[experiment] = start, first, now
         rate = (done - first) / (now - start) if now > start else 0.0
         left = f", {(total - done) / rate:.0f} s left" if rate > 0 and done < total else ""
         note = f", {plural(failed, 'fit')} failed" if failed else ""

@@ -126,9 +126,9 @@ def save_model(
     path = Path(path)
     check_can_save(path)
     check_is_fitted(model)
-    archive = _skops().dumps(_without_rows(model))
-    _refuse_untrusted(path, archive, trusted, is_saved=True)
-    data = seal(_rewrite(archive, _describe(model, about or {})))
+    archive, named = _rewrite(path, _skops().dumps(_without_rows(model)))
+    _refuse_untrusted(path, named, trusted, is_saved=True)
+    data = seal(archive, _describe(model, about or {}))
     with atomic_write(path) as unfinished:
         unfinished.write_bytes(data)
 
@@ -152,8 +152,9 @@ def load_model(path: str | Path, *, trusted: Iterable[str] = ()) -> Any:
         Fitted.
     """
     path = Path(path)
-    archive, details = _read(path)
-    _refuse_untrusted(path, archive, trusted)
+    data, details = _read(path)
+    archive, named = _rewrite(path, data)
+    _refuse_untrusted(path, named, trusted)
     names = [*OWN_TYPES, *_SKLEARN_TYPES, "numpy.dtype", *trusted]
     try:
         with warnings.catch_warnings():
@@ -210,10 +211,12 @@ def column_kinds(model: Any) -> dict[str, str] | None:
     return {str(name): kinds.get(name, "number") for name in names}
 
 
-def seal(archive: bytes) -> bytes:
-    """Add the checksum of all bytes of an archive as the comment at its end."""
+def seal(archive: bytes, details: Mapping[str, Any] | None = None) -> bytes:
+    """Add details, and the checksum of all bytes before it as the comment at the end."""
     buffer = io.BytesIO(archive)
     with zipfile.ZipFile(buffer, "a") as file:
+        if details is not None:
+            file.writestr(_DETAILS, json.dumps(details, indent=2))
         file.comment = _SEAL + b"0" * _DIGITS
     data = buffer.getvalue()
     return data[:-_DIGITS] + hashlib.sha256(data[: -len(file.comment)]).hexdigest().encode()
@@ -235,29 +238,31 @@ def _without_rows(model: Any) -> Any:
     return model
 
 
-def _rewrite(archive: bytes, details: dict[str, Any] | None = None) -> bytes:
-    """Copy an archive with a current, compact schema; add details where they are given."""
+def _rewrite(path: Path, archive: bytes) -> tuple[bytes, set[tuple[str, str]]]:
+    """Copy an archive, types under their current names, and list all types that it names.
+
+    Each type comes with the node by which skops would build it.
+    """
+    named = set()
+
+    def note(state: dict[str, Any]) -> dict[str, Any]:
+        module = str(state.get("__module__"))
+        if module in _MOVED:
+            module = state["__module__"] = _MOVED[module]
+        if "__class__" in state or "__loader__" in state:
+            named.add((f"{module}.{state.get('__class__')}", str(state.get("__loader__"))))
+        return state
+
     buffer = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(archive)) as source, zipfile.ZipFile(buffer, "w") as file:
+        try:
+            schema = json.loads(source.read(_SCHEMA), object_hook=note)
+        except (KeyError, ValueError, RecursionError) as error:
+            raise ValueError(f"{path} is no model file of iclda ({error}).") from error
+        compact = json.dumps(schema, separators=(",", ":"))  # most of what skops writes is blanks
         for name in source.namelist():
-            content = source.read(name)
-            file.writestr(name, _current_schema(content) if name == _SCHEMA else content)
-        if details is not None:
-            file.writestr(_DETAILS, json.dumps(details, indent=2))
-    return buffer.getvalue()
-
-
-def _current_schema(schema: bytes) -> bytes | str:
-    """JSON without blanks, which are most of what skops writes; types under their current names."""
-
-    def move(state: dict[str, Any]) -> dict[str, Any]:
-        module = state.get("__module__")
-        return {**state, "__module__": _MOVED[module]} if module in _MOVED else state
-
-    try:
-        return json.dumps(json.loads(schema, object_hook=move), separators=(",", ":"))
-    except (ValueError, RecursionError):
-        return schema  # refused later, by the check of types
+            file.writestr(name, compact if name == _SCHEMA else source.read(name))
+    return buffer.getvalue(), named
 
 
 def _read(path: Path) -> tuple[bytes, dict[str, Any]]:
@@ -280,7 +285,7 @@ def _read(path: Path) -> tuple[bytes, dict[str, Any]]:
         )
     details = _read_details(path, data)
     _check_details(path, details)
-    return _rewrite(data), {**details, "sha256": hashlib.sha256(data).hexdigest()}
+    return data, {**details, "sha256": hashlib.sha256(data).hexdigest()}
 
 
 def _read_details(path: Path, data: bytes) -> dict[str, Any]:
@@ -382,10 +387,9 @@ def _to_json(value: Any) -> Any:
 
 
 def _refuse_untrusted(
-    path: Path, archive: bytes, trusted: Iterable[str] = (), *, is_saved: bool = False
+    path: Path, named: set[tuple[str, str]], trusted: Iterable[str], *, is_saved: bool = False
 ) -> None:
     """Raise a ValueError that lists the types and nodes of an archive that are not allowed."""
-    named = _named_types(path, archive)
     extra = frozenset(trusted)
     types = sorted({name for name, _ in named} - OWN_TYPES - _SKLEARN_TYPES - _PLAIN_TYPES - extra)
     if types and is_saved:
@@ -411,21 +415,3 @@ def _refuse_untrusted(
             f"{path} has objects to be built in ways that iclda does not trust: "
             f"{', '.join(nodes)}. Nothing was loaded."
         )
-
-
-def _named_types(path: Path, archive: bytes) -> set[tuple[str, str]]:
-    """Every type that an archive names, with the node by which skops would build it."""
-    found = set()
-
-    def note(state: dict[str, Any]) -> dict[str, Any]:
-        if "__class__" in state or "__loader__" in state:
-            name = f"{state.get('__module__')}.{state.get('__class__')}"
-            found.add((name, str(state.get("__loader__"))))
-        return state
-
-    try:
-        with zipfile.ZipFile(io.BytesIO(archive)) as file:
-            json.loads(file.read(_SCHEMA), object_hook=note)
-    except (KeyError, ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is no model file of iclda ({error}).") from error
-    return found

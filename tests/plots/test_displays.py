@@ -172,10 +172,15 @@ def test_without_matplotlib_the_error_names_the_extra(display, monkeypatch):
         drawn(display)
 
 
-def test_importing_the_displays_imports_no_matplotlib():
-    command = "import sys, iclda.plots; print('matplotlib' in sys.modules)"
+@pytest.mark.parametrize("module", ["matplotlib", "sklearn.model_selection"])
+def test_importing_the_displays_imports_nothing_that_only_some_of_them_need(module):
+    command = f"import sys, iclda.plots; print({module!r} in sys.modules)"
     printed = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True)
     assert printed.stdout.strip() == "False", printed.stderr
+
+
+def test_displays_can_be_imported_without_docstrings():
+    subprocess.run([sys.executable, "-OO", "-c", "import iclda.plots"], check=True)
 
 
 @every_method

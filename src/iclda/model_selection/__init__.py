@@ -1,15 +1,22 @@
 """Choose and judge semi-supervised classifiers: unlabeled rows train and are never scored."""
 
-from ._learning_curve import LearningCurve, semi_supervised_learning_curve
-from ._masking import mask_labels
-from ._scorers import semi_supervised_scorer
-from ._splitters import SemiSupervisedKFold, SemiSupervisedShuffleSplit
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-__all__ = [
-    "LearningCurve",
-    "SemiSupervisedKFold",
-    "SemiSupervisedShuffleSplit",
-    "mask_labels",
-    "semi_supervised_learning_curve",
-    "semi_supervised_scorer",
-]
+from .._packages import lazy_names as _lazy_names
+
+if _TYPE_CHECKING:
+    from ._learning_curve import LearningCurve, semi_supervised_learning_curve
+    from ._masking import mask_labels
+    from ._scorers import semi_supervised_scorer
+    from ._splitters import SemiSupervisedKFold, SemiSupervisedShuffleSplit
+
+_HOMES = {
+    "LearningCurve": "._learning_curve",
+    "SemiSupervisedKFold": "._splitters",
+    "SemiSupervisedShuffleSplit": "._splitters",
+    "mask_labels": "._masking",
+    "semi_supervised_learning_curve": "._learning_curve",
+    "semi_supervised_scorer": "._scorers",
+}
+__all__ = sorted(_HOMES)
+__getattr__, __dir__ = _lazy_names(__name__, _HOMES)

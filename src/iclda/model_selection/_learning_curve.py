@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import warnings
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -27,6 +27,7 @@ from .._estimators.labels import Labels, encode_labels
 from .._messages import NoUnlabeledRowsWarning, Text, message_of
 from .._statistics import finite_means
 from ._masking import (
+    LARGEST_SEED,
     Marker,
     OrderedSplit,
     check_count,
@@ -39,7 +40,7 @@ from ._masking import (
 from ._scorers import name_of_scoring, rows_of_params
 from ._splitters import SemiSupervisedKFold, check_lengths
 
-LARGEST_SEED = 2**31 - 1
+_Warned = tuple[type[Warning], str]
 _DEFAULT_POINTS, _SMALLEST_DEFAULT = 6, 10
 
 
@@ -196,18 +197,16 @@ def semi_supervised_learning_curve(
     fits = Parallel(n_jobs=n_jobs)(
         delayed(fit_and_score)(split, *point) for point in points for split in splits
     )
-    _warn_once(fits)
-
-    def table(name: str) -> AnyArray:
-        return np.reshape([getattr(fit, name) for fit in fits], (len(points), len(splits)))
-
+    *numbers, warned, errors = zip(*fits, strict=True)
+    _warn_once(warned, errors)
+    scores, n_fitted, n_more = (np.reshape(one, (len(points), len(splits))) for one in numbers)
     varied = "n_labeled" if np.ndim(n_labeled) else "n_unlabeled"
     return LearningCurve(
         varied=varied,
         sizes=np.array([point[varied == "n_unlabeled"] for point in points]),
-        scores=table("score"),
-        n_labeled=table("n_labeled"),
-        n_unlabeled=table("n_unlabeled"),
+        scores=scores,
+        n_labeled=n_fitted,
+        n_unlabeled=n_more,
         score_name=name_of_scoring("score" if scoring is None else scoring),
     )
 
@@ -284,17 +283,6 @@ def _sizes(name: str, given: Any, least: int, most: int) -> list[int]:
     return sizes
 
 
-@dataclass(frozen=True)
-class _Fit:
-    """Score of a fit, the numbers of rows it trained on, warnings, and its error if it failed."""
-
-    score: float
-    n_labeled: int
-    n_unlabeled: int
-    warned: list[tuple[type[Warning], str]]
-    error: Exception | None = None
-
-
 def _fit_and_score(
     split: OrderedSplit,
     n_labeled: int | None,
@@ -309,8 +297,12 @@ def _fit_and_score(
     fit_params: Mapping[str, Any],
     score_params: Mapping[str, Any],
     error_score: float | str,
-) -> _Fit:
-    """Fit and score a split at given numbers of rows. The dtype of ``y`` holds the marker."""
+) -> tuple[float, int, int, list[_Warned], Exception | None]:
+    """Fit and score a split at given numbers of rows. The dtype of ``y`` holds the marker.
+
+    Returns the score, the numbers of labeled and of unlabeled rows, warnings, and the error of a
+    fit that failed.
+    """
     rows, is_labeled = split.take(n_labeled, n_unlabeled)
     y_train, y_test = y[rows], labels.classes[labels.codes[split.test]]
     y_train[~is_labeled] = storable(marker)
@@ -332,7 +324,7 @@ def _fit_and_score(
         if not (is_labeled.all() and issubclass(record.category, NoUnlabeledRowsWarning))
     ]
     n_labeled = int(is_labeled.sum())
-    return _Fit(score, n_labeled, len(rows) - n_labeled, warned, error)
+    return score, n_labeled, len(rows) - n_labeled, warned, error
 
 
 @contextmanager
@@ -350,26 +342,26 @@ def _record_warnings() -> Iterator[list[warnings.WarningMessage]]:
         yield records
 
 
-def _warn_once(fits: list[_Fit]) -> None:
+def _warn_once(warned: Sequence[Sequence[_Warned]], errors: Sequence[Exception | None]) -> None:
     """One error if all fits failed, one warning if some did, and one for each kind of warning."""
-    failed = [fit.error for fit in fits if fit.error is not None]
-    if len(failed) == len(fits):
+    failed = [error for error in errors if error is not None]
+    if len(failed) == len(errors):
         raise failed[0]
     if failed:
         warnings.warn(
-            f"{len(failed)} of {len(fits)} fits failed and have the score error_score. The "
+            f"{len(failed)} of {len(errors)} fits failed and have the score error_score. The "
             f"first error was {type(failed[0]).__name__}: {failed[0]}",
             FitFailedWarning,
             stacklevel=3,
         )
-    first: dict[Hashable, tuple[type[Warning], str]] = {}
+    first: dict[Hashable, _Warned] = {}
     n_fits: Counter[Hashable] = Counter()
-    for fit in fits:
-        kinds = {_kind_of(*warned): warned for warned in reversed(fit.warned)}
+    for of_fit in warned:
+        kinds = {_kind_of(*one): one for one in reversed(of_fit)}
         first = {**kinds, **first}
         n_fits.update(kinds.keys())
     for kind, (category, message) in first.items():
-        text = f"In {n_fits[kind]} of {len(fits)} fits: {message}"
+        text = f"In {n_fits[kind]} of {len(errors)} fits: {message}"
         warnings.warn(text, category, stacklevel=3)
 
 

@@ -20,6 +20,7 @@ from .._estimators.labels import (
     split_marker,
 )
 
+LARGEST_SEED = 2**31 - 1
 _COMMON_MARKER = -1  # of scikit-learn's own semi-supervised classifiers
 
 
@@ -61,6 +62,11 @@ def check_count(name: str, value: Any, least: int) -> int:
     if is_whole(value) and value >= least:
         return int(value)
     raise ValueError(f"{name} must be a whole number of at least {least}, got {plain(value)!r}.")
+
+
+def draw_seed(random_state: Any) -> int:
+    """A seed, so that several calls can draw the same random numbers."""
+    return int(check_random_state(random_state).randint(LARGEST_SEED))
 
 
 def mask_labels(

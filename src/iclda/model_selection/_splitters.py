@@ -11,6 +11,7 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.metrics.cluster import contingency_matrix
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
@@ -324,26 +325,22 @@ def _find_labeled_groups(groups: Any, labels: Labels) -> LabeledGroups:
             f"{int(lacking[0])}. Only unlabeled rows may lack a group: name a group for every "
             "labeled row, one of its own if it belongs to none."
         )
-    names, present_codes = np.unique(present, return_inverse=True)
-    counts = np.zeros((len(names), len(labels.classes)), dtype=int)
-    is_labeled = labels.is_labeled[~is_absent]
-    np.add.at(counts, (present_codes[is_labeled], labels.codes[labels.is_labeled]), 1)
-    used = np.flatnonzero(counts.sum(axis=1))
-    index = np.full(len(names), _NO_LABELED_GROUP)
-    index[used] = np.arange(len(used))
+    of_labeled = present[labels.is_labeled[~is_absent]]
+    names = np.unique(of_labeled)
+    place = np.searchsorted(names, present).clip(max=len(names) - 1)
     codes = np.full(len(labels.codes), _NO_LABELED_GROUP)
-    codes[~is_absent] = index[present_codes]
-    found = LabeledGroups(names[used], codes, counts[used])
-    n_groups = (found.counts > 0).sum(axis=0)
+    codes[~is_absent] = np.where(names[place] == present, place, _NO_LABELED_GROUP)
+    counts = contingency_matrix(of_labeled, labels.codes[labels.is_labeled])
+    n_groups = (counts > 0).sum(axis=0)
     k = int(n_groups.argmin())
     if n_groups[k] < 2:
-        only = plain(found.names[np.argmax(found.counts[:, k] > 0)])
+        only = plain(names[np.argmax(counts[:, k] > 0)])
         raise ValueError(
-            f"All {found.counts[:, k].sum()} labeled rows of class {plain(labels.classes[k])!r} "
-            f"are in group {only!r}, so that none is left to train on when it is tested: label "
-            "rows of the class in another group, or split without groups."
+            f"All {counts[:, k].sum()} labeled rows of class {plain(labels.classes[k])!r} are in "
+            f"group {only!r}, so that none is left to train on when it is tested: label rows of "
+            "the class in another group, or split without groups."
         )
-    return found
+    return LabeledGroups(names, codes, counts)
 
 
 def _fold_of_groups(groups: LabeledGroups, n_folds: int, rng: np.random.RandomState) -> AnyArray:

@@ -5,23 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
-from sklearn.model_selection import check_cv, cross_validate
-from sklearn.utils import check_random_state
 
 from .._core.types import AnyArray, Array
 from .._estimators.labels import plain, split_marker
 from .._statistics import corrected_standard_error, mean_interval
-from ..model_selection import SemiSupervisedKFold
-from ..model_selection._learning_curve import LARGEST_SEED
-from ..model_selection._masking import is_whole, marker_of
+from ..model_selection._masking import draw_seed, is_whole, marker_of
 from . import _look
-from ._look import FAINT, LABEL_SIZE, foreground, plain_text
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from ._displays import display
+from ._look import FAINT, LABEL_SIZE, Axes, foreground, plain_text
 
 _CONFIDENCE = 0.95
 _MANY = 300  # differences of one method that are worth a dot each
@@ -55,7 +49,7 @@ class PairedDifference:
         return mean_interval(self.values, confidence)
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@display
 class ComparisonDisplay:
     """Mean paired differences of methods to a baseline, one line a method.
 
@@ -72,12 +66,6 @@ class ComparisonDisplay:
         Scores less those of the baseline in the same repeat, by method.
     baseline : str
         Name of the baseline.
-    score_name : str, default="score"
-        What the scores are.
-    greater_is_better : bool, default=True
-        Whether larger scores are better.
-    unit : str, default="repeats"
-        What is paired.
     intervals : dict of tuple, default=None
         Ends of confidence intervals, by method, for differences that are not independent. None: by
         Student's t, for independent ones.
@@ -86,10 +74,6 @@ class ComparisonDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        Axes drawn in.
-    figure_ : matplotlib Figure
-        Its figure.
     methods_ : list of str
         Methods from top to bottom: the best mean difference first.
     differences_ : dict of PairedDifference
@@ -124,33 +108,17 @@ class ComparisonDisplay:
         scores : dict of array-like of shape (n_repeats,)
             Scores by method, in the same order of repeats; NaN where a fit failed. For repeated
             cross-validation pass one mean a repeat: folds of one repeat are not independent.
-        baseline : str, default=None
-            Method the others are compared with; None: the supervised one, or else the first.
-        score_name : str, default="score"
-            What the scores are.
         greater_is_better : bool, default=True
             Whether larger scores are better; False for errors and losses.
-        unit : str, default="repeats"
-            What is paired.
-        ax : matplotlib Axes, default=None
-            Axes to draw in; None: new ones.
-        **kwargs : dict
-            Passed to ``plot``.
-
-        Returns
-        -------
-        display : ComparisonDisplay
-            What was drawn.
         """
         baseline, differences = _pair(scores, baseline)
-        display = cls(
+        return cls(
             differences=differences,
             baseline=baseline,
             score_name=score_name,
             greater_is_better=greater_is_better,
             unit=unit,
-        )
-        return display.plot(ax=ax, **kwargs)
+        ).plot(ax=ax, **kwargs)
 
     @classmethod
     def from_predictions(
@@ -171,19 +139,8 @@ class ComparisonDisplay:
             Classes of the rows; rows with the marker are left out.
         y_pred : dict of array-like of shape (n_samples,)
             Predicted classes, by method.
-        baseline : str, default=None
-            Method the others are compared with; None: the supervised one, or else the first.
         unlabeled : object, default=-1
             Marker of unlabeled rows in y_true.
-        ax : matplotlib Axes, default=None
-            Axes to draw in; None: new ones.
-        **kwargs : dict
-            Passed to ``plot``.
-
-        Returns
-        -------
-        display : ComparisonDisplay
-            What was drawn.
         """
         present, is_marker = split_marker(y_true, unlabeled, "y_true")
         classes = np.unique(present).tolist()
@@ -236,8 +193,6 @@ class ComparisonDisplay:
             Rows, labeled and unlabeled.
         y : array-like of shape (n_samples,)
             Class of every row, or the marker. Unlabeled rows train and are never scored.
-        baseline : str, default=None
-            Method the others are compared with; None: the supervised one, or else the first.
         cv : int, splitter or iterable, default=5
             An int is the number of folds of ``iclda.model_selection.SemiSupervisedKFold``; the mean
             over the folds of a repeat is one score. With a splitter every split is one score.
@@ -249,39 +204,32 @@ class ComparisonDisplay:
             Number of processes, as in scikit-learn.
         random_state : int, RandomState instance or None, default=None
             For the folds, if ``cv`` is an int.
-        ax : matplotlib Axes, default=None
-            Axes to draw in; None: new ones.
-        **kwargs : dict
-            Passed to ``plot``.
-
-        Returns
-        -------
-        display : ComparisonDisplay
-            What was drawn.
         """
+        from sklearn.model_selection import check_cv, cross_val_score
+
+        from ..model_selection import SemiSupervisedKFold
+
         _look.import_matplotlib()
         if not isinstance(estimator, Mapping) or len(estimator) < 2:
             raise ValueError("estimator must be a dict of at least 2 classifiers, by name.")
         marker = marker_of(next(iter(estimator.values())))
         is_repeated = is_whole(cv)
         if is_repeated:
-            seed = int(check_random_state(random_state).randint(LARGEST_SEED))
+            seed = draw_seed(random_state)
             cv = SemiSupervisedKFold(cv, n_repeats=n_repeats, unlabeled=marker, random_state=seed)
         splits = list(check_cv(cv).split(X, y))
         # Unlabeled rows are the same in every split: only labeled ones make splits differ.
         is_labeled = ~split_marker(y, marker)[1]
         ratio = float(np.mean([len(test) / is_labeled[train].sum() for train, test in splits]))
         scores: dict[str, AnyArray] = {
-            str(name): cross_validate(one, X, y, cv=splits, scoring=scoring, n_jobs=n_jobs)[
-                "test_score"
-            ]
+            str(name): cross_val_score(one, X, y, cv=splits, scoring=scoring, n_jobs=n_jobs)
             for name, one in estimator.items()
         }
         baseline, differences = _pair(scores, baseline)
         if is_repeated:
             scores = {k: one.reshape(n_repeats, -1).mean(axis=1) for k, one in scores.items()}
         level = kwargs.get("confidence", _CONFIDENCE)
-        display = cls(
+        return cls(
             differences=_pair(scores, baseline)[1],
             baseline=baseline,
             score_name=scoring if isinstance(scoring, str) else "accuracy",
@@ -290,8 +238,7 @@ class ComparisonDisplay:
             standard_errors={
                 k: corrected_standard_error(one, ratio) for k, one in differences.items()
             },
-        )
-        return display.plot(ax=ax, **kwargs)
+        ).plot(ax=ax, **kwargs)
 
     def plot(
         self,
@@ -305,19 +252,12 @@ class ComparisonDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw in; None: new ones.
         confidence : float, default=0.95
             Level of the intervals, unless they were given.
         dots : bool, default=None
             Whether to draw the single differences; None: if they are few and distinct.
         **kwargs : dict
             Passed to ``Axes.plot`` for the dots of the means.
-
-        Returns
-        -------
-        display : ComparisonDisplay
-            Itself.
         """
         ax = _look.axes_for(ax, 5.6, 1.1 + 0.5 * len(self.differences))
         self.ax_, self.figure_ = ax, ax.figure

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -12,11 +11,9 @@ from .._estimators.labels import UNLABELED
 from ..model_selection._masking import check_count
 from ..model_selection._scorers import final_step
 from . import _look
-from ._look import FAINT, class_color, foreground, plain_text
+from ._displays import display
+from ._look import FAINT, Axes, class_color, foreground, plain_text
 from ._shown_rows import ShownRows, encode_classes, log_probabilities_of, plane_of, shown_rows
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _MANY = 2_000
 _MARGIN = 0.06  # of the range of the rows, around them
@@ -25,7 +22,7 @@ _SHADE = 0.3  # opacity where the class is sure
 _DEEP = 1e3  # log odds are cut there, so that infinite ones can be drawn
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@display
 class DecisionBoundaryDisplay:
     """Regions of a classifier in a plane, its labeled rows, and the labels of the unlabeled ones.
 
@@ -35,10 +32,6 @@ class DecisionBoundaryDisplay:
     ----------
     points : ndarray of shape (n_samples, 2)
         Places of all rows in the plane.
-    codes : ndarray of shape (n_samples,)
-        Index of the class of every row, -1 for an unlabeled one.
-    classes : ndarray of shape (n_classes,)
-        The classes.
     responsibilities : ndarray of shape (n_unlabeled, n_classes), default=None
         Shares of the unlabeled rows in the classes; None draws these rows in gray.
     grid : tuple of two ndarray, default=None
@@ -52,10 +45,6 @@ class DecisionBoundaryDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        Axes drawn in.
-    figure_ : matplotlib Figure
-        Its figure.
     surface_ : matplotlib AxesImage or None
         Shading of the regions.
     boundaries_ : list of matplotlib QuadContourSet
@@ -96,12 +85,6 @@ class DecisionBoundaryDisplay:
         ----------
         estimator : classifier
             Fitted, with ``predict_proba``; a pipeline too.
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,), default=None
-            Their classes, or the marker; None: all unlabeled.
-        X_unlabeled : array-like of shape (n_unlabeled, n_features), default=None
-            Further unlabeled rows.
         features : pair of int or str, "discriminants" or None, default=None
             The plane: two columns, the others held at their means; or the two discriminants that
             separate the classes best (for two classes, the discriminant and what varies most
@@ -109,19 +92,8 @@ class DecisionBoundaryDisplay:
         responsibilities : array-like of shape (n_unlabeled, n_classes) or None, default="auto"
             Shares of the unlabeled rows in the classes, those of X first. "auto": the imputed
             labels where the classifier has them, otherwise its probabilities; None: rows in gray.
-        unlabeled : object, default="auto"
-            Marker of unlabeled rows in y; "auto": that of the classifier, or -1.
         grid_resolution : int, default=200
             Number of points of the grid along each axis.
-        ax : matplotlib Axes, default=None
-            Axes to draw in; None: new ones.
-        **kwargs : dict
-            Passed to ``plot``.
-
-        Returns
-        -------
-        display : DecisionBoundaryDisplay
-            What was drawn.
         """
         shown = shown_rows(estimator, X, y, X_unlabeled, unlabeled)
         plane = plane_of(estimator, shown.parts[0], features)
@@ -133,7 +105,7 @@ class DecisionBoundaryDisplay:
         across, up = np.linspace(low - margin, high + margin, grid_resolution).T
         places = np.stack(np.meshgrid(across, up), axis=-1)
         log_probabilities = plane.log_probabilities(places.reshape(-1, 2))
-        display = cls(
+        return cls(
             points=points,
             codes=shown.codes,
             classes=shown.classes,
@@ -142,8 +114,7 @@ class DecisionBoundaryDisplay:
             log_probabilities=log_probabilities.reshape(*places.shape[:2], -1),
             names=plane.names,
             held=plane.held,
-        )
-        return display.plot(ax=ax, **kwargs)
+        ).plot(ax=ax, **kwargs)
 
     @classmethod
     def from_predictions(
@@ -171,15 +142,6 @@ class DecisionBoundaryDisplay:
             The classes, in the order of the shares; None: those in y, sorted.
         unlabeled : object, default=-1
             Marker of unlabeled rows in y.
-        ax : matplotlib Axes, default=None
-            Axes to draw in; None: new ones.
-        **kwargs : dict
-            Passed to ``plot``.
-
-        Returns
-        -------
-        display : DecisionBoundaryDisplay
-            What was drawn.
         """
         points = np.asarray(X, dtype=np.float64)
         if points.ndim != 2 or points.shape[1] != 2:
@@ -189,10 +151,9 @@ class DecisionBoundaryDisplay:
         codes, classes = encode_classes(y, classes, unlabeled)
         if responsibilities is not None:
             responsibilities = _check_shares(responsibilities, codes, classes)
-        display = cls(
+        return cls(
             points=points, codes=codes, classes=classes, responsibilities=responsibilities
-        )
-        return display.plot(ax=ax, **kwargs)
+        ).plot(ax=ax, **kwargs)
 
     def plot(
         self,
@@ -208,8 +169,6 @@ class DecisionBoundaryDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw in; None: new ones.
         legend : bool, default=True
             Whether to name classes and unlabeled rows beside the axes.
         labeled_kw : dict, default=None
@@ -220,11 +179,6 @@ class DecisionBoundaryDisplay:
             Passed to ``Axes.contour``.
         **kwargs : dict
             Passed to ``Axes.imshow`` for the shading; ``alpha`` is that of a sure class.
-
-        Returns
-        -------
-        display : DecisionBoundaryDisplay
-            Itself.
         """
         ax = _look.axes_for(ax)
         self.ax_, self.figure_ = ax, ax.figure

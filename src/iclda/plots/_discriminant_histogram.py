@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.stats import norm
@@ -12,11 +11,9 @@ from .._core.types import AnyArray, Array
 from .._estimators.labels import UNLABELED
 from ..model_selection._scorers import final_step
 from . import _look
-from ._look import FAINT, class_color, foreground, plain_text
+from ._displays import display
+from ._look import FAINT, Axes, class_color, foreground, plain_text
 from ._shown_rows import class_points_of, encode_classes, shown_rows
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _BINS = 20, 50  # the fewest and the most that "auto" makes
 _DASHES: tuple[Any, ...] = ("solid", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.2, 1.2, 1.2)))
@@ -24,7 +21,7 @@ _LABELED_HEIGHT = 0.45  # of the bars of labeled rows, in heights of those of un
 _CURVE_POINTS = 400
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@display
 class DiscriminantHistogramDisplay:
     """Labeled classes and unlabeled rows along one discriminant, and their expected numbers.
 
@@ -38,10 +35,6 @@ class DiscriminantHistogramDisplay:
     ----------
     values : ndarray of shape (n_samples,)
         Places of all rows along the discriminant.
-    codes : ndarray of shape (n_samples,)
-        Index of the class of every row, -1 for an unlabeled one.
-    classes : ndarray of shape (n_classes,)
-        The classes.
     centers : ndarray of shape (n_classes,), default=None
         Class means of the fit; its classes have variance 1. None draws no curves.
     priors : ndarray of shape (n_classes,), default=None
@@ -53,10 +46,6 @@ class DiscriminantHistogramDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        Axes drawn in.
-    figure_ : matplotlib Figure
-        Its figure.
     unlabeled_ : matplotlib StepPatch or None
         Bars of the unlabeled rows.
     labeled_ : dict of matplotlib StepPatch
@@ -94,25 +83,8 @@ class DiscriminantHistogramDisplay:
         ----------
         estimator : classifier
             Fitted linear discriminant analysis, or a pipeline that ends in one.
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,), default=None
-            Their classes, or the marker; None: all unlabeled.
-        X_unlabeled : array-like of shape (n_unlabeled, n_features), default=None
-            Further unlabeled rows.
         component : int, default=0
             Index of the discriminant, 0 for the one that separates the classes best.
-        unlabeled : object, default="auto"
-            Marker of unlabeled rows in y; "auto": that of the classifier, or -1.
-        ax : matplotlib Axes, default=None
-            Axes to draw in; None: new ones.
-        **kwargs : dict
-            Passed to ``plot``.
-
-        Returns
-        -------
-        display : DiscriminantHistogramDisplay
-            What was drawn.
         """
         shown = shown_rows(estimator, X, y, X_unlabeled, unlabeled)
         lda, before = final_step(estimator)
@@ -123,7 +95,7 @@ class DiscriminantHistogramDisplay:
                 f"component must be one of the {n_components} discriminants of "
                 f"{len(points)} classes, 0 to {n_components - 1}, got {component!r}."
             )
-        display = cls(
+        return cls(
             values=shown.collect(lambda X: np.asarray(lda.transform(before(X)))[:, component]),
             codes=shown.codes,
             classes=shown.classes,
@@ -131,8 +103,7 @@ class DiscriminantHistogramDisplay:
             priors=np.asarray(lda.priors_),
             threshold=_threshold(points[:, 0], lda.priors_) if len(points) == 2 else None,
             name="Discriminant" if n_components == 1 else f"Discriminant {component + 1}",
-        )
-        return display.plot(ax=ax, **kwargs)
+        ).plot(ax=ax, **kwargs)
 
     @classmethod
     def from_predictions(
@@ -163,15 +134,6 @@ class DiscriminantHistogramDisplay:
             Marker of unlabeled rows in y.
         name : str, default="Score"
             Label of the axis.
-        ax : matplotlib Axes, default=None
-            Axes to draw in; None: new ones.
-        **kwargs : dict
-            Passed to ``plot``.
-
-        Returns
-        -------
-        display : DiscriminantHistogramDisplay
-            What was drawn.
         """
         values = np.asarray(values, dtype=np.float64)
         if values.ndim == 2 and values.shape[1] == 1:
@@ -182,8 +144,9 @@ class DiscriminantHistogramDisplay:
                 f"values must hold one number for each of the {len(codes)} rows of y, got shape "
                 f"{values.shape}."
             )
-        display = cls(values=values, codes=codes, classes=classes, threshold=threshold, name=name)
-        return display.plot(ax=ax, **kwargs)
+        return cls(
+            values=values, codes=codes, classes=classes, threshold=threshold, name=name
+        ).plot(ax=ax, **kwargs)
 
     def plot(
         self,
@@ -200,8 +163,6 @@ class DiscriminantHistogramDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw in; None: new ones.
         bins : int, sequence or str, default="auto"
             Bins, as for ``numpy.histogram``; "auto" makes 20 to 50 of them.
         curves : bool, default=True
@@ -214,11 +175,6 @@ class DiscriminantHistogramDisplay:
             Passed to ``Axes.plot`` for the curves.
         **kwargs : dict
             Passed to ``Axes.stairs`` for labeled rows.
-
-        Returns
-        -------
-        display : DiscriminantHistogramDisplay
-            Itself.
         """
         ax = _look.axes_for(ax)
         self.ax_, self.figure_ = ax, ax.figure

@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from .._core.types import AnyArray, Array
 from .._statistics import finite_means
-from ..model_selection import semi_supervised_learning_curve
-from ..model_selection._learning_curve import LARGEST_SEED
+from ..model_selection._masking import draw_seed
 from . import _look
-from ._look import plain_text
+from ._displays import display
+from ._look import Axes, plain_text
 from ._shown_rows import by_name, estimators_by_name
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _ROW_NAMES = {"n_unlabeled": "Unlabeled rows", "n_labeled": "Labeled rows"}
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@display
 class LearningCurveDisplay:
     """Mean score of one or several classifiers against the number of rows.
 
@@ -38,17 +33,9 @@ class LearningCurveDisplay:
         Mean scores there, by classifier.
     standard_errors : dict of ndarray, default=None
         Standard errors of the means, by classifier; None or NaN draws no band.
-    varied : str, default="n_unlabeled"
-        What the sizes count: "n_unlabeled", "n_labeled", or the label of the axis.
-    score_name : str, default="score"
-        What the scores are.
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        Axes drawn in.
-    figure_ : matplotlib Figure
-        Its figure.
     lines_ : dict of matplotlib Line2D
         Means, by classifier.
     bands_ : dict of matplotlib FillBetweenPolyCollection
@@ -78,17 +65,6 @@ class LearningCurveDisplay:
         ----------
         curve : LearningCurve or dict of LearningCurve
             One curve, or one for each name.
-        as_error : bool, default=False
-            Whether to draw 1 minus the score.
-        ax : matplotlib Axes, default=None
-            Axes to draw in; None: new ones.
-        **kwargs : dict
-            Passed to ``plot``.
-
-        Returns
-        -------
-        display : LearningCurveDisplay
-            What was drawn.
         """
         curves = by_name(curve)
         first = next(iter(curves.values()))
@@ -129,21 +105,6 @@ class LearningCurveDisplay:
             Numbers of rows, for all classifiers or for each name.
         scores : array-like of shape (n_points, n_repeats) or dict of them
             Scores, or those for each name; NaN where a fit failed.
-        varied : str, default="n_unlabeled"
-            What the sizes count: "n_unlabeled", "n_labeled", or the label of the axis.
-        score_name : str, default="score"
-            What the scores are.
-        as_error : bool, default=False
-            Whether to draw 1 minus the score.
-        ax : matplotlib Axes, default=None
-            Axes to draw in; None: new ones.
-        **kwargs : dict
-            Passed to ``plot``.
-
-        Returns
-        -------
-        display : LearningCurveDisplay
-            What was drawn.
         """
         tables = {name: np.asarray(table, float) for name, table in by_name(scores).items()}
         given = sizes if isinstance(sizes, Mapping) else dict.fromkeys(tables, sizes)
@@ -157,14 +118,13 @@ class LearningCurveDisplay:
         moments = {
             name: finite_means(1 - table if as_error else table) for name, table in tables.items()
         }
-        display = cls(
+        return cls(
             sizes=sizes,
             means={name: mean for name, (mean, _) in moments.items()},
             standard_errors={name: error for name, (_, error) in moments.items()},
             varied=varied,
             score_name="error" if as_error else score_name,
-        )
-        return display.plot(ax=ax, **kwargs)
+        ).plot(ax=ax, **kwargs)
 
     @classmethod
     def from_estimator(
@@ -190,26 +150,17 @@ class LearningCurveDisplay:
             Rows, labeled and unlabeled.
         y : array-like of shape (n_samples,)
             Class of every row, or the marker.
-        as_error : bool, default=False
-            Whether to draw 1 minus the score.
-        ax : matplotlib Axes, default=None
-            Axes to draw in; None: new ones.
         line_kw : dict, default=None
             Passed to ``Axes.plot``.
-        fill_kw : dict, default=None
-            Passed to ``Axes.fill_between``.
         random_state : int, RandomState instance or None, default=None
             For folds and order of rows, the same for all classifiers.
         **kwargs : dict
             Passed to ``iclda.model_selection.semi_supervised_learning_curve``.
-
-        Returns
-        -------
-        display : LearningCurveDisplay
-            What was drawn.
         """
+        from ..model_selection import semi_supervised_learning_curve
+
         _look.import_matplotlib()
-        seed = int(check_random_state(random_state).randint(LARGEST_SEED))
+        seed = draw_seed(random_state)
         curves = {
             name: semi_supervised_learning_curve(one, X, y, random_state=seed, **kwargs)
             for name, one in estimators_by_name(estimator).items()
@@ -223,17 +174,8 @@ class LearningCurveDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw in; None: new ones.
-        fill_kw : dict, default=None
-            Passed to ``Axes.fill_between``.
         **kwargs : dict
             Passed to ``Axes.plot``.
-
-        Returns
-        -------
-        display : LearningCurveDisplay
-            Itself.
         """
         ax = _look.axes_for(ax)
         self.ax_, self.figure_ = ax, ax.figure

@@ -15,6 +15,8 @@ from ..methods import FAINT, INK, known_method
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+else:
+    Axes = Any  # matplotlib is imported when something is drawn
 
 _SCORE_NAMES = {"score": "Accuracy", "nll": "Loss"}  # a classifier's own score is its accuracy
 # Of methods that are not in the table of methods.

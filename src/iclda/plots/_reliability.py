@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -14,18 +13,16 @@ from .._estimators.labels import UNLABELED
 from .._statistics import ReliabilityCurve, bin_sums
 from ..model_selection._masking import check_count
 from . import _look
-from ._look import FAINT, LABEL_SIZE, plain_text
+from ._displays import display
+from ._look import FAINT, LABEL_SIZE, Axes, plain_text
 from ._shown_rows import by_name, encode_classes, estimators_by_name
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _COUNTS_TOP, _COUNTS_BOTTOM = -0.06, -0.27  # the strip of counts, in units of the shares
 _PREDICTED = "the predicted class"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@display
 class ReliabilityDisplay:
     """Observed against predicted probability, for one or several classifiers.
 
@@ -44,10 +41,6 @@ class ReliabilityDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        Axes drawn in.
-    figure_ : matplotlib Figure
-        Its figure.
     lines_ : dict of matplotlib Line2D
         Curves, by classifier.
     counts_ : dict of matplotlib StepPatch
@@ -83,24 +76,6 @@ class ReliabilityDisplay:
             Rows, best ones that were not trained on.
         y : array-like of shape (n_samples,)
             Their classes; rows with the marker are left out.
-        pos_label : object, default=None
-            Class whose probability is drawn. None: the second of two classes, the predicted one of
-            more.
-        n_bins : int, default=10
-            Number of bins.
-        strategy : {"uniform", "quantile"}, default="uniform"
-            Bins of equal width, or of about equally many rows.
-        unlabeled : object, default="auto"
-            Marker of unlabeled rows in y; "auto": that of the classifier, or -1.
-        ax : matplotlib Axes, default=None
-            Axes to draw in; None: new ones.
-        **kwargs : dict
-            Passed to ``plot``.
-
-        Returns
-        -------
-        display : ReliabilityDisplay
-            What was drawn.
         """
         estimators = estimators_by_name(estimator)
         first = next(iter(estimators.values()))
@@ -149,22 +124,6 @@ class ReliabilityDisplay:
             Probabilities of the classes, or of the second of two; with a dict, those of each name.
         classes : array-like of shape (n_classes,), default=None
             The classes, in the order of the probabilities; None: those in y_true, sorted.
-        pos_label : object, default=None
-            Class whose probability is drawn. None: the second of two classes, the predicted one of
-            more.
-        n_bins : int, default=10
-            Number of bins.
-        strategy : {"uniform", "quantile"}, default="uniform"
-            Bins of equal width, or of about equally many rows.
-        ax : matplotlib Axes, default=None
-            Axes to draw in; None: new ones.
-        **kwargs : dict
-            Passed to ``plot``.
-
-        Returns
-        -------
-        display : ReliabilityDisplay
-            What was drawn.
         """
         truth = np.asarray(y_true)
         classes = np.unique(truth) if classes is None else np.asarray(classes)
@@ -191,19 +150,12 @@ class ReliabilityDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw in; None: new ones.
         legend : bool, default=True
             Whether to name the classifiers, with their calibration errors.
         counts : bool, default=True
             Whether to draw the numbers of rows below.
         **kwargs : dict
             Passed to ``Axes.plot`` for the curves.
-
-        Returns
-        -------
-        display : ReliabilityDisplay
-            Itself.
         """
         ax = _look.axes_for(ax, 4.4, 4.6)
         self.ax_, self.figure_ = ax, ax.figure

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import _check_feature_names, check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._core.types import AnyArray, Array
 from .._estimators.labels import is_missing
@@ -47,8 +47,7 @@ class NumberEncoder(TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the medians."""
-        _check_feature_names(self, X, reset=True)
-        self.n_features_in_ = X.shape[1]
+        validate_data(self, X, skip_check_array=True)
         self.column_kinds_ = {name: self._kind(X[name]) for name in X.columns}
         columns = list(zip(X.columns, self._known_or_nan(X).T, strict=True))
         known = {name: column[~np.isnan(column)] for name, column in columns}
@@ -63,7 +62,7 @@ class NumberEncoder(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> Array:
         """Numbers without gaps, then the columns that flag gaps."""
         check_is_fitted(self)
-        _check_feature_names(self, X, reset=False)
+        validate_data(self, X, reset=False, skip_check_array=True)
         numbers = self._known_or_nan(X)
         is_gap = np.isnan(numbers)
         places = [list(self.feature_names_in_).index(name) for name in self._flagged_columns()]
@@ -114,8 +113,7 @@ class CategoryEncoder(TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the categories."""
-        _check_feature_names(self, X, reset=True)
-        self.n_features_in_ = X.shape[1]
+        validate_data(self, X, skip_check_array=True)
         self.column_kinds_ = dict.fromkeys(X.columns, CATEGORY)
         self.codings_ = [_coding(name, self._texts(X[name], name)) for name in X.columns]
         return self
@@ -123,7 +121,7 @@ class CategoryEncoder(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> Array:
         """Columns of 0 and 1."""
         check_is_fitted(self)
-        _check_feature_names(self, X, reset=False)
+        validate_data(self, X, reset=False, skip_check_array=True)
         parts = [
             _indicators(coding, self._texts(X[name], name))
             for name, coding in zip(X.columns, self.codings_, strict=True)
