@@ -3,7 +3,7 @@
 Everything is a function of its arguments: a seed gives the same problem everywhere.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -20,6 +20,7 @@ from iclda._core.boundary import Near
 from iclda._core.frame import frame_of
 from iclda._core.labelsums import GivenLabels, LinearRule
 from iclda._core.problem import Problem, summarize_labeled
+from iclda._core.solvers import continuation, search, starts
 from iclda._rows.memory import MemoryRows
 
 SEMI_SUPERVISED = {
@@ -117,6 +118,12 @@ def problem_of(sample, *, log_priors=None, shrinkage=0.0, weights=None, block_ro
         log_priors=log_priors,
         shrinkage=shrinkage,
     )
+
+
+def change_settings(monkeypatch, **changes):
+    """Search with other settings."""
+    for module in (continuation, search, starts):
+        monkeypatch.setattr(module, "SETTINGS", replace(module.SETTINGS, **changes))
 
 
 def one_hot(codes, n_classes):

@@ -17,6 +17,7 @@ from iclda._estimators import implicitly_constrained as _implicitly_constrained
 from problems import (
     Sample,
     best_value_known,
+    change_settings,
     draw_sample,
     fit_shares,
     gap_of_shares,
@@ -163,7 +164,7 @@ def test_reading_rows_again_reaches_the_fit_of_rows_held(monkeypatch, n_classes)
     )
     held = sample.fit(ImplicitlyConstrainedLDA())
     monkeypatch.setattr(search, "_HELD_ROWS", 1500)
-    monkeypatch.setattr(search, "_SCREENED_ROWS", 500)
+    change_settings(monkeypatch, screened_rows=500)
     read = sample.fit(ImplicitlyConstrainedLDA())
     assert read.converged_
     assert read.objective_ == pytest.approx(held.objective_, abs=1e-6)

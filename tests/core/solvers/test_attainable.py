@@ -38,8 +38,10 @@ def test_rows_read_anew_give_the_points_of_rows_held(problem, held):
 
 def test_a_stack_of_scores_gives_the_points_of_each(problem, held):
     stack = np.array([scores_of(problem, seed) for seed in range(5)])
-    points = [held.soft_point(scores)[0] for scores in stack]
-    np.testing.assert_allclose(held.soft_points(stack), points, rtol=1e-11, atol=1e-13)
+    points, log_sums = zip(*(held.soft_point(scores) for scores in stack), strict=True)
+    found = held.soft_points(stack)
+    np.testing.assert_allclose(found[0], points, rtol=1e-11, atol=1e-13)
+    np.testing.assert_allclose(found[1], log_sums, rtol=1e-11, atol=1e-13)
 
 
 @pytest.mark.parametrize("seed", range(3))

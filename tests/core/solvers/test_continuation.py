@@ -7,7 +7,7 @@ from iclda._core.solvers import Outcome, continuation, search
 from iclda._core.solvers.attainable import hold_all
 from iclda._core.solvers.continuation import Follower, _System
 from iclda._core.solvers.search import maximize_labeled_likelihood
-from problems import climb, draw_sample, problem_of, soft_maxima
+from problems import change_settings, climb, draw_sample, problem_of, soft_maxima
 
 OPTIONS = {"tol": 1e-6, "max_iter": 200, "n_starts": 32, "seed": 0}
 
@@ -26,9 +26,9 @@ def draw(n_classes, n_unlabeled, n_features=3, separation=1.0, seed=5):
 def read(monkeypatch, sample, *, n_held=200, can_hold_all=False, **options):
     """The solution when few rows are held and all others are read."""
     monkeypatch.setattr(search, "_HELD_ROWS", n_held)
-    monkeypatch.setattr(search, "_SCREENED_ROWS", n_held // 2)
+    change_settings(monkeypatch, screened_rows=n_held // 2)
     n_entries = (len(sample.X_unlabeled) if can_hold_all else n_held) * (1 + sample.X.shape[1])
-    monkeypatch.setattr(search, "_HELD_ENTRIES", n_entries)
+    change_settings(monkeypatch, held_entries=n_entries)
     problem = problem_of(sample, block_rows=64)
     return problem, maximize_labeled_likelihood(problem, **{**OPTIONS, **options})
 
@@ -61,7 +61,7 @@ def test_conjugate_gradients_and_a_factor_solve_the_same_system(monkeypatch, n_c
     state = follower.state(scores, tau, anchor)
     exact, slope = _System(problem.likelihood, state).solve(state.residual)
     monkeypatch.setattr(continuation, "_DENSE", 0)
-    monkeypatch.setattr(continuation, "_ACCURACY", 1e-9)
+    change_settings(monkeypatch, accuracy=1e-9)
     found, other = _System(problem.likelihood, state).solve(state.residual, radius=np.inf)
     np.testing.assert_allclose(found - found[-1], exact, rtol=1e-6, atol=1e-8 * np.abs(exact).max())
     assert other == pytest.approx(slope, rel=1e-6)

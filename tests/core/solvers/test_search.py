@@ -3,7 +3,13 @@ import pytest
 
 from iclda._core.solvers import Outcome, search
 from iclda._core.solvers.search import maximize_labeled_likelihood
-from problems import draw_sample, gap_of_shares, labeled_log_likelihood, problem_of
+from problems import (
+    change_settings,
+    draw_sample,
+    gap_of_shares,
+    labeled_log_likelihood,
+    problem_of,
+)
 
 OPTIONS = {"tol": 1e-7, "max_iter": 200, "n_starts": 32, "seed": 0}
 
@@ -56,7 +62,7 @@ def test_more_rows_than_are_held_reach_the_same_objective(monkeypatch, n_classes
     sample = large_sample(n_classes, separation=separation)
     everything_held = solve(problem_of(sample))
     monkeypatch.setattr(search, "_HELD_ROWS", 2000)
-    monkeypatch.setattr(search, "_SCREENED_ROWS", 500)
+    change_settings(monkeypatch, screened_rows=500)
     read = solve(problem_of(sample), tol=1e-6)
     assert read.outcome is Outcome.CONVERGED
     assert read.objective == pytest.approx(everything_held.objective, abs=1e-6)
@@ -76,7 +82,7 @@ def test_seeds_and_the_number_of_starts_do_not_change_the_best_maximum(sample):
 def test_block_size_changes_nothing_beyond_rounding(monkeypatch, n_classes):
     sample = large_sample(n_classes)
     monkeypatch.setattr(search, "_HELD_ROWS", 2000)
-    monkeypatch.setattr(search, "_SCREENED_ROWS", 500)
+    change_settings(monkeypatch, screened_rows=500)
     means = []
     for block_rows in (37, len(sample.X_unlabeled)):
         problem = problem_of(sample, block_rows=block_rows)

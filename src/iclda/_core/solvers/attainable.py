@@ -180,23 +180,26 @@ class InMemorySet:
             return second_of_two(self.z @ (scores[0] - scores[1]))[None]
         return soften(scores @ self.z.T)
 
-    def soft_points(self, scores: Array) -> Array:
-        """Points of a stack of scores (S, K, 1 + rank): two matrix products for all of them."""
+    def soft_points(self, scores: Array) -> tuple[Array, Array]:
+        """Points of a stack of scores (S, K, 1 + rank), and means of log-sum-exp over N.
+
+        Two matrix products for all of them.
+        """
         n_stack, n_classes, width = scores.shape
         if n_classes == 2:
             lead = (scores[:, 0] - scores[:, 1]) @ self.z.T
-            second = second_of_two(lead, out=lead)
-            second *= self.weights
+            log_sums = soft_second_of_two(lead, out=lead) @ self.weights
+            lead *= self.weights
             points = np.empty(scores.shape)
-            np.matmul(second, self.z, out=points[:, 1])
+            np.matmul(lead, self.z, out=points[:, 1])
             points[:, 1] += self.labeled_point[1]
             np.subtract(self._total, points[:, 1], out=points[:, 0])
-            return points
+            return points, log_sums + scores[:, 1] @ self._unlabeled_total
         product = scores.reshape(n_stack * n_classes, width) @ self.z.T
-        shares = soften(product.reshape(n_stack, n_classes, -1))
+        shares, log_sums = label(product.reshape(n_stack, n_classes, -1), is_soft=True)
         shares *= self.weights
         sums = shares.reshape(n_stack * n_classes, -1) @ self.z
-        return self.labeled_point + sums.reshape(scores.shape)
+        return self.labeled_point + sums.reshape(scores.shape), log_sums @ self.weights
 
     def support(self, direction: Array) -> float:
         if len(direction) > 2:

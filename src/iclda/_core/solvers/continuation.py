@@ -28,15 +28,14 @@ from scipy.linalg import lapack
 from ..likelihood import FLOOR, LabeledLikelihood, smallest_eigenvalue
 from ..types import Array
 from .attainable import AttainableSet, Labeling, gap
+from .settings import SETTINGS
 
 Product = Callable[[Array], Array]
 
 _DENSE = 128  # unknowns up to which systems are solved by a factor
-_FALL = 0.1  # smallest factor of tau from level to level
 # A level ends when the predicted ascent is below a share of tau x entropy; if the gap is not below
 # that of the level before, the share is reduced.
-_CENTERED, _MOST_CENTERED = 1e-2, 1e-8
-_ACCURACY = 0.1  # of conjugate gradients, over the first residual
+_MOST_CENTERED = 1e-8
 _MOST_PRODUCTS = 200  # in one solve
 _MOST_STEPS, _MOST_FIRST_STEPS = 15, 40  # at one level, at the first one
 _SLOWEST = 0.7  # factor of tau above which a level is not repeated with a larger one
@@ -144,7 +143,7 @@ class _System:
         rho = float(np.vdot(residual, curved))
         direction, moved, first = residual, curved, rho
         for _ in range(_MOST_PRODUCTS):
-            if rho <= _ACCURACY**2 * min(first, self._tau**2 * square):
+            if rho <= SETTINGS.accuracy**2 * min(first, self._tau**2 * square):
                 break
             image = self._tau * direction - self._bend(moved)
             bend, length = float(np.vdot(moved, image)), float(np.vdot(direction, moved))
@@ -202,7 +201,8 @@ class Follower:
         tau reaches ``least``.
         """
         aim = tol if aim is None else min(aim, tol)
-        best, n_iter, slowest, share = Path(state, np.inf, 0, True), 0, _FALL, _CENTERED
+        best, n_iter = Path(state, np.inf, 0, True), 0
+        slowest, share = SETTINGS.fall, SETTINGS.centered
         levels: list[State] = []
         smallest = max(1.001 * least, _SMALLEST_TAU * self.likelihood.weight)
         while True:

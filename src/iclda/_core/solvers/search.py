@@ -22,25 +22,27 @@ from . import Outcome
 from .attainable import AT_ONCE, ENOUGH, InMemorySet, StreamedSet, hold
 from .continuation import Follower, Path, State
 from .finish import Limit, finish
-from .starts import Climbers, climb, evaluate, separate_hills, starting_scores
+from .settings import SETTINGS
+from .starts import Candidates, find_candidates
 
-_SCREENED_ROWS = 2_000  # on which starts are compared
-_HELD_ROWS = 20_000  # in memory
-_HELD_ENTRIES = 2_000_000  # numbers of these rows: 16 MB
-# With all rows in memory this gap is reached whatever the tolerance: it costs next to nothing.
+_HELD_ROWS = 20_000  # in memory, at most
+# With all rows in memory and few unknowns this gap is reached whatever the tolerance: it costs next
+# to nothing.
 _HELD_GAP = 1e-9
-_MOST_CANDIDATES, _MOST_FINALISTS = 12, 3  # hills followed on few rows, on the rows held
-_ROUGH = 1e-3  # gap per unit of labeled weight at which starts are compared
-_MOST_DRAWS = 4  # of starts
-_RARE_HILLS = 1 / 8  # hills per start below which no more starts are drawn
-_FIRST_TAU = (0.01, 0.3)  # shares of the spread of the gradient over rows
-_SOFT_TAU = 0.02  # per unit of labeled weight: first tau on all rows
+_FEW, _MOST_FINISHED = 128, 256  # unknowns: few; up to which a limit is sought, by dense systems
+_ROUGH = 1e-3  # gap per unit of labeled weight at which candidates are compared
+_REHEATED = 10  # factor of tau where candidates of a sample go on on more rows
+_SOFT_TAU, _SOFTEST = (
+    0.02,
+    3,
+)  # per unit of labeled weight: first tau on all rows; over that on a sample
+_MANY_STEPS = 2_000  # of starts, for the number of rows that work allows
 _NOISE = 1e-12  # of the likelihood: rounding between a limit and the path to it
-_DEEPEST = 0.03  # smallest factor of tau between two passes
+_SAMPLING = 5.0  # per unit of labeled weight, over the root of the number of rows sampled
 _AIM = 0.3  # share of the tolerance that the rows near boundaries are solved to
-_MOST_READS = 20  # steps on all rows
+_MOST_READS = 30  # steps on all rows
+_SMALL_GAIN = 1e-2  # of merit in a step, over the gap that is left
 _SIZES = (1.0, 0.3, 0.1, 0.03)  # shares of a step that are tried until the merit rises
-_MOST_FINISHED = 512  # unknowns up to which a limit is sought: its systems are dense
 
 
 @dataclass(frozen=True)
@@ -62,39 +64,41 @@ def maximize_labeled_likelihood(
 ) -> Solution:
     """Best of several local maxima, with its first-order certificate."""
     weight, n_rows = problem.likelihood.weight, problem.unlabeled.n_rows
-    width = 1 + problem.whitening.rank
-    n_held = min(_HELD_ROWS, max(_SCREENED_ROWS, _HELD_ENTRIES // width), n_rows)
+    width, n_unknowns = 1 + problem.whitening.rank, problem.labeled_point[:-1].size
+    least = max(SETTINGS.screened_rows, SETTINGS.held_entries // width)
+    n_held = min(_HELD_ROWS, least, n_rows)
     sample = _hold(problem, *problem.unlabeled.sample(n_held, seed))
     is_all = n_held == n_rows
     # A sample is followed no further than its sampling error.
     enough = weight * max(tol, 0 if is_all else _ROUGH)
-    effort = _Effort(enough, weight * _HELD_GAP if is_all else enough, max_iter)
-    paths = _screen(sample, effort, n_starts, seed)
-    best = _chosen(paths, 2 * weight * _HELD_GAP, enough) if is_all else _better(paths)
-    n_iter, n_optima = best.n_iter, _count_maxima(sample.problem, paths)
-    n_passes = 1  # for the moments
-    rule: LinearRule | LexicographicRule
-    is_certified = best.is_bounded and best.gap <= enough
-    is_small = best.state.scores[:-1].size <= _MOST_FINISHED
-    limit = _limit(sample, best) if is_all and is_certified and is_small else None
+    aim = weight * _HELD_GAP if is_all and n_unknowns <= _FEW else enough
+    paths = _follow_candidates(sample, _Effort(enough, aim, max_iter), n_starts, seed)
+    n_optima, n_passes = _count_maxima(sample.held, paths), 1  # for the moments
+    limit = None
+    if is_all:
+        best = _chosen(paths, 2 * weight * _HELD_GAP, enough)
+        if best.is_bounded and best.gap <= enough and n_unknowns <= _MOST_FINISHED:
+            limit = _limit(sample, best)
+    else:
+        best = _better(paths)
+    n_iter = best.n_iter
     if not is_all and best.is_bounded:
-        moved = _in_coordinates_of(problem, best, sample.problem)
+        paths = [_in_coordinates_of(problem, path, sample.problem) for path in paths]
         rows, weights = sample.rows, sample.weights
         del sample  # and its whitened copy
         reader = StreamedSet(problem, hold(problem, rows, weights))
         del rows, weights
-        best = _follow_on_all_rows(reader, moved, weight * tol, max_iter)
+        best = _best_on_all_rows(reader, paths, _SAMPLING * weight / np.sqrt(n_held))
+        best = _follow_on_all_rows(reader, best, weight * tol, max_iter)
         n_iter, n_passes = n_iter + best.n_iter, n_passes + reader.n_passes
-    if limit is None:
-        rule = problem.rule_of(best.state.scores, is_soft=True)
-        point, value, gap = best.state.point, best.state.value, best.gap
-    else:
-        rule = limit.rule(problem)
-        point, value, gap = limit.point, limit.value, limit.gap
+    end = best.state if limit is None else limit
+    gap = best.gap if limit is None else limit.gap
     return Solution(
-        point=point,
-        rule=rule,
-        objective=value / weight,
+        point=end.point,
+        rule=problem.rule_of(best.state.scores, is_soft=True)
+        if limit is None
+        else limit.rule(problem),
+        objective=end.value / weight,
         gap=gap / weight,
         n_iter=n_iter,
         n_passes=n_passes,
@@ -174,54 +178,42 @@ class _Effort:
     max_iter: int
 
 
-def _screen(sample: _Sample, effort: _Effort, n_starts: int, seed: int) -> list[Path]:
-    """Local maxima on the rows of a sample, from starts on distinct hills of a smaller one."""
-    screened = sample.thinned(_SCREENED_ROWS)
-    hills = _find_hills(screened.problem, screened.held, n_starts, seed)
-    if screened is sample and len(hills) == 1:
-        return [_follow_start(sample, hills, effort)]
-    if len(hills) == 1:
-        return [_follow_start(sample, _restarted(sample, screened, hills.scores), effort)]
-    rough = _ROUGH * sample.problem.likelihood.weight
-    easy = replace(effort, tol=max(rough, effort.tol), aim=max(rough, effort.tol))
-    found = [_follow_start(screened, hills[[i]], easy) for i in range(len(hills))]
-    if screened is sample:
-        return _finished(sample.follower, found, effort)
-    best = max(path.state.value for path in found)
-    noise = 5 * sample.problem.likelihood.weight / np.sqrt(len(screened.rows))
-    finalists = [path for path in found if path.state.value >= best - noise][:_MOST_FINALISTS]
-    softest = np.array([path.levels[0].scores for path in finalists])
-    again = _restarted(sample, screened, softest)
-    return [_follow_start(sample, again[[i]], effort) for i in range(len(again))]
+def _follow_candidates(sample: _Sample, effort: _Effort, n_starts: int, seed: int) -> list[Path]:
+    """Local maxima on the rows of a sample, from candidates found on fewer of its rows."""
+    follower, weight = sample.follower, sample.problem.likelihood.weight
+    found = _candidates(sample, n_starts, seed)
+    if len(sample.rows) < sample.problem.unlabeled.n_rows:  # a level to go on from on all rows
+        found = found.reheated(max(1.0, _SOFTEST * _SOFT_TAU * weight / found.tau))
+    begins = [follower.state(scores, found.tau) for scores in found.scores]
+    if len(begins) == 1:
+        return [follower.follow(begins[0], **vars(effort))]
+    rough = max(_ROUGH * weight, effort.tol)
+    paths = [follower.follow(begin, tol=rough, max_iter=effort.max_iter) for begin in begins]
+    return _finished(follower, paths, effort)
 
 
-def _restarted(sample: _Sample, screened: _Sample, scores: Array) -> Climbers:
-    """Climbers of a small sample, evaluated on a larger one."""
-    moved = [_moved_scores(a, screened.problem, sample.problem) for a in scores]
-    return evaluate(sample.problem.likelihood, sample.held, np.array(moved))
+def _candidates(sample: _Sample, n_starts: int, seed: int) -> Candidates:
+    """Where to start on a sample: found on a few of its rows, or on more if these are cheap."""
+    size = sample.problem.labeled_point.size
+    few = sample.thinned(SETTINGS.screened_rows)
+    found = find_candidates(few.problem, few.held, n_starts, seed, is_sample=few is not sample)
+    affordable = int(SETTINGS.most_work / (_MANY_STEPS * size))
+    if len(found.scores) > 1 and affordable > 2 * len(few.rows) and few is not sample:
+        more = sample.thinned(affordable)
+        known = _moved(found, few, more).reheated(_REHEATED).scores
+        found = find_candidates(
+            more.problem, more.held, n_starts, seed, known, is_sample=more is not sample
+        )
+        few = more
+    if few is sample:
+        return found
+    return _moved(found, few, sample).reheated(_REHEATED)
 
 
-def _find_hills(problem: Problem, held: InMemorySet, n_starts: int, seed: int) -> Climbers:
-    """One climbed start on every hill, best first; drawn again while new hills are frequent."""
-    likelihood = problem.likelihood
-    hills = climb(likelihood, held, starting_scores(problem, n_starts, seed))
-    for draw in range(1, _MOST_DRAWS):
-        if len(hills) <= max(1, n_starts * draw * _RARE_HILLS):
-            break
-        more = climb(likelihood, held, starting_scores(problem, n_starts, seed, draw))
-        hills = hills.joined(more)
-        hills = hills[separate_hills(likelihood, hills.points, hills.values) or [0]]
-    return hills[np.arange(min(len(hills), _MOST_CANDIDATES))]
-
-
-def _follow_start(sample: _Sample, climber: Climbers, effort: _Effort) -> Path:
-    follower = sample.follower
-    scores = climber.scores[0] - climber.scores[0, -1]
-    gradient = climber.gradients[0] - climber.gradients[0, -1]
-    spread = max(_spread(sample.held, gradient), 1e-3 * sample.problem.likelihood.weight)
-    tau = _first_tau(scores, gradient, spread)
-    begins = [follower.state(a, tau) for a in (scores, gradient / tau)]
-    return follower.follow(max(begins, key=lambda state: state.merit), **vars(effort))
+def _moved(found: Candidates, source: _Sample, target: _Sample) -> Candidates:
+    """Candidates of one sample in the coordinates of another."""
+    scores = [_moved_scores(a, source.problem, target.problem) for a in found.scores]
+    return replace(found, scores=np.array(scores))
 
 
 def _finished(follower: Follower, found: list[Path], effort: _Effort) -> list[Path]:
@@ -253,17 +245,14 @@ def _chosen(paths: list[Path], tie: float, tol: float) -> Path:
     return max(near, key=lambda path: (*path.state.point.round(6).flat, path.state.value))
 
 
-def _spread(held: InMemorySet, gradient: Array) -> float:
-    """Root mean square over rows of the range of the gradient over classes."""
-    differences = np.ptp(gradient @ held.z.T, axis=0)
-    return float(np.sqrt(held.weights @ differences**2 / held.weights.sum()))
-
-
-def _first_tau(scores: Array, gradient: Array, spread: float) -> float:
-    """The tau at which scores are nearest to gradient / tau, within bounds."""
-    norm = float((scores**2).sum())
-    nearest = float((scores * gradient).sum()) / norm if norm > 0 else np.inf
-    return float(np.clip(nearest, _FIRST_TAU[0] * spread, _FIRST_TAU[1] * spread))
+def _best_on_all_rows(reader: StreamedSet, paths: list[Path], noise: float) -> Path:
+    """Of paths that end nearly as high on a sample, the one whose labels are best on all rows."""
+    best = max(path.state.value for path in paths)
+    near = [path for path in paths if path.state.value >= best - noise]
+    if len(near) == 1:
+        return near[0]
+    value = reader.problem.likelihood.value
+    return max(near, key=lambda path: float(value(reader.soft_point(path.state.scores)[0])))
 
 
 def _follow_on_all_rows(reader: StreamedSet, sampled: Path, tol: float, max_iter: int) -> Path:
@@ -276,11 +265,13 @@ def _follow_on_all_rows(reader: StreamedSet, sampled: Path, tol: float, max_iter
     follower = Follower(likelihood, reader)
     scores, tau = _softened(sampled, _SOFT_TAU * likelihood.weight)
     state, best, n_iter = follower.state(scores, tau), None, 0
-    most = _HELD_ENTRIES // scores.shape[1]
+    deepest = SETTINGS.deepest
+    most = SETTINGS.held_entries // scores.shape[1]
     for _ in range(_MOST_READS):
-        path = _follow_near_boundaries(likelihood, state, _AIM * tol, max_iter)
+        path = _follow_near_boundaries(likelihood, state, deepest, _AIM * tol, max_iter)
         n_iter += path.n_iter
         was_right, state = _step(follower, state, path)
+        deepest = SETTINGS.deepest if was_right else float(np.sqrt(deepest))
         if not smallest_eigenvalue(state.point) > 2 * FLOOR:
             return Path(state, follower.gap(state), n_iter, False, (state,))
         if _local_gap(likelihood, state) <= tol:
@@ -298,10 +289,10 @@ def _follow_on_all_rows(reader: StreamedSet, sampled: Path, tol: float, max_iter
 
 
 def _follow_near_boundaries(
-    likelihood: LabeledLikelihood, state: State, tol: float, max_iter: int
+    likelihood: LabeledLikelihood, state: State, deepest: float, tol: float, max_iter: int
 ) -> Path:
-    """Follow the path on the rows that the last pass returned."""
-    labeling, deepest = state.labeling, _DEEPEST
+    """Follow the path on the rows that the last pass returned, to no less than deepest x tau."""
+    labeling = state.labeling
     if labeling.is_thinned:  # no further than enough rows for each unknown are soft
         enough = ENOUGH * state.scores[:-1].size
         deepest = max(deepest, min(0.5, enough / max(1, len(labeling.near[0]))))
@@ -327,11 +318,15 @@ def _step(follower: Follower, state: State, path: Path) -> tuple[bool, State]:
     loss, left = state.value - trial.value, _local_gap(likelihood, trial)
     if loss <= 0 or loss < left < _local_gap(likelihood, state):
         return True, trial
+    if np.array_equal(first.scores, state.scores):
+        return False, state
     for size in _SIZES[end is first :]:
         scores = state.scores + size * (first.scores - state.scores)
         trial = follower.state(scores, first.tau, first.anchor)
         if trial.merit >= state.merit:
             break
+    if trial.merit - state.merit <= _SMALL_GAIN * left:  # the level has been reached
+        trial = trial.next_level(trial.tau)
     return False, trial
 
 
@@ -344,10 +339,15 @@ def _softened(path: Path, least: float) -> tuple[Array, float]:
     return levels[-1].scores, 1 / sum(1 / level.tau for level in levels)
 
 
-def _count_maxima(problem: Problem, paths: list[Path]) -> int:
-    points = np.array([path.state.point for path in paths])
-    values = np.array([path.state.value for path in paths])
-    return max(1, len(separate_hills(problem.likelihood, points, values)))
+def _count_maxima(held: InMemorySet, paths: list[Path]) -> int:
+    """Distinct labelings among the ends of paths."""
+    shares = [held.shares(path.state.scores) for path in paths]
+    n_distinct = 0
+    least = float(held.weights.min(initial=1)) / 2
+    for i, one in enumerate(shares):
+        far = [float((np.abs(one - two) * held.weights).sum()) for two in shares[:i]]
+        n_distinct += min(far, default=np.inf) > least
+    return n_distinct
 
 
 def _outcome(path: Path, gap: float, tol: float, is_exhausted: bool) -> Outcome:

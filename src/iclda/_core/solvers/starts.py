@@ -1,8 +1,15 @@
-"""Many starts at once: random labelings by hyperplanes, and a rough ascent from them."""
+"""Many starts at once, of several kinds, annealed together.
+
+A start labels the rows by softmax(scores' (1, z)). All ascend L + tau x entropy at one tau, which
+falls: soft labels pass over the small hills at which hard ones would stop. Starts join at several
+heights of tau, and those that meet are one from then on. While several are left, the best ones are
+changed and annealed again.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,135 +18,252 @@ from ..problem import Problem
 from ..types import AnyArray, Array
 from .alternate import start_scores
 from .attainable import InMemorySet
+from .settings import SETTINGS
 
-_CLIMB_STEPS = (8, 12)
-_STOPS = 7  # points on the segment between two points
-_HEADS = 8  # points that others are compared with at once
-_DIP = 1e-9  # per unit of labeled weight: a dip that counts
 _ONE_CLASS = 8.0  # score of an all-one-class start: shares of 3e-4 elsewhere
+_FIRST_SIZE, _SMALLEST_SIZE, _REFUSED = 0.5, 1e-4, 0.25  # of a step; factor after a loss
+_STOPS = np.array([0.25, 0.5, 0.75])[:, None]  # on the way between two points
+_ROUNDING = 1e-12  # of the merit
+_GAIN = 1e-7  # per unit of labeled weight: one that counts
+_STEPS = 40  # of a start, about: for the number of starts that work allows
+_LEAST = 4  # starts, whatever the work
+_MERGING = 8  # steps after which those that have met are found
 
 
-def starting_scores(problem: Problem, n_starts: int, seed: int, draw: int = 0) -> Array:
-    """(S, K, 1 + rank): supervised posterior, equal shares, each class alone, then hyperplanes.
+@dataclass(frozen=True)
+class Candidates:
+    """Scores that many starts ended in, best first, and their common tau."""
 
-    Later draws consist of hyperplanes only.
+    scores: Array  # (S, K, 1 + rank)
+    tau: float
+
+    def reheated(self, factor: float) -> Candidates:
+        """At a higher tau, where scores are about as much smaller."""
+        return Candidates(self.scores / factor, self.tau * factor)
+
+
+def find_candidates(
+    problem: Problem,
+    held: InMemorySet,
+    n_starts: int,
+    seed: int,
+    known: Array | None = None,
+    *,
+    is_sample: bool,
+) -> Candidates:
+    """Anneal a few starts; if they end apart all of them, and then the best ones changed.
+
+    Scores that are ``known`` to be good are among them. Candidates that a sample can hardly tell
+    apart count as one.
+    """
+    annealing = _Annealing(problem.likelihood, held)
+    most_steps = SETTINGS.most_work / (held.z.size * problem.n_classes)
+    starts = _Starts(problem, min(n_starts, max(_LEAST, int(most_steps / _STEPS))), seed)
+    first = starts.first() if known is None else np.concatenate([known, starts.first()])
+    n_few = -(-len(first) // 4)
+    found, tau = annealing.run(first[:n_few], SETTINGS.heights)
+    n_idle = turn = 0
+    while (
+        len(found.values) > 1 and n_idle < SETTINGS.idle_rounds and annealing.n_steps < most_steps
+    ):
+        if turn == 0:
+            more, tau = annealing.run(first[n_few:], SETTINGS.heights, to_the_end=True)
+        else:
+            lower = tuple(height / 4 for height in SETTINGS.heights)
+            cooled = annealing.coolest / annealing.spread / np.array(lower)
+            changed = starts.changed(found.scores[: SETTINGS.n_parents], cooled, turn)
+            more, tau = annealing.run(changed, lower, to_the_end=True)
+        best = found.values.max()
+        found = annealing.distinct(found.joined(more), tau)
+        has_gained = found.values.max() > best + _GAIN * problem.likelihood.weight
+        n_idle = 0 if has_gained or turn == 0 else n_idle + 1
+        turn += 1
+    found = found.take(np.argsort(-found.values, kind="stable"))
+    if is_sample:
+        found = found.take(_first_of_each(_distances(found.points) <= SETTINGS.near**2))
+    return Candidates(found.scores[: SETTINGS.n_followed], tau)
+
+
+class _Members(NamedTuple):
+    """A stack of labelings."""
+
+    scores: Array  # (S, K, 1 + rank)
+    points: Array  # (S, K, 1 + rank)
+    gradients: Array  # (S, K, 1 + rank)
+    entropies: Array  # (S,)
+    values: Array  # (S,)
+    sizes: Array  # (S,) of the next step, at most 1
+
+    def take(self, index: AnyArray) -> _Members:
+        return _Members(*(part[index] for part in self))
+
+    def joined(self, other: _Members) -> _Members:
+        return _Members(*(np.concatenate(pair) for pair in zip(self, other, strict=True)))
+
+    def merits(self, tau: float) -> Array:
+        return np.asarray(self.values + tau * self.entropies)
+
+
+class _Annealing:
+    """Ascent of L + tau x entropy on some rows, at falling tau."""
+
+    def __init__(self, likelihood: LabeledLikelihood, held: InMemorySet) -> None:
+        self._likelihood, self._held = likelihood, held
+        equal = self._evaluate(np.zeros((1, *held.labeled_point.shape)))
+        # How much a change of labels can gain: root mean square over rows of the range of the
+        # gradient over classes.
+        ranges = np.ptp(equal.gradients[0] @ held.z.T, axis=0)
+        spread = float(np.sqrt(held.weights @ ranges**2 / held.weights.sum()))
+        self.spread = max(spread, 1e-3 * likelihood.weight)
+        self.coolest = SETTINGS.coolest * self.spread
+        self.n_steps = 0  # of all members
+
+    def run(
+        self, starts: Array, heights: tuple[float, ...], *, to_the_end: bool = False
+    ) -> tuple[_Members, float]:
+        """Starts join at falling heights; the end is where one is left, or at the coolest tau."""
+        waiting = np.array_split(starts, min(len(starts), len(heights)))
+        falling = [height * self.spread for height in heights[: len(waiting)]]
+        tau, members, n_steps = falling[0], None, 0
+        while True:
+            while waiting and tau <= falling[0]:
+                new = self._evaluate(waiting.pop(0))
+                falling.pop(0)
+                members = new if members is None else members.joined(new)
+            assert members is not None
+            members, n_steps = self._step(members, tau), n_steps + 1
+            self.n_steps += len(members.values)
+            is_end = tau <= self.coolest
+            if is_end or n_steps % _MERGING == 0:
+                members = self.distinct(members, tau)
+            if is_end or (len(members.values) == 1 and not waiting and not to_the_end):
+                return members, tau
+            tau = max(SETTINGS.cooling * tau, self.coolest)
+            if falling and (len(members.values) == 1 or tau < falling[0]):
+                tau = falling[0]
+
+    def _evaluate(self, scores: Array) -> _Members:
+        scores = scores - scores[:, -1:]
+        points, log_sums = self._held.soft_points(scores)
+        values, gradients = self._likelihood.value_and_gradient(points)
+        entropies = log_sums - np.einsum("skd,skd->s", scores, points - self._held.labeled_point)
+        gradients = gradients - gradients[:, -1:]
+        return _Members(
+            scores, points, gradients, entropies, values, np.full(len(values), _FIRST_SIZE)
+        )
+
+    def _step(self, members: _Members, tau: float) -> _Members:
+        """A step towards the fixed point scores = gradient / tau."""
+        ahead = members.gradients / tau - members.scores
+        trial = self._evaluate(members.scores + members.sizes[:, None, None] * ahead)
+        merits = members.merits(tau)
+        is_taken = trial.merits(tau) >= merits - _ROUNDING * np.abs(merits)
+        # The next step is Barzilai and Borwein's: by how the residual changed on this one.
+        change, moved = trial.scores - members.scores, trial.points - members.points
+        bent = change - (trial.gradients - members.gradients) / tau
+        along, across = (np.einsum("skd,skd->s", a, moved) for a in (change, bent))
+        fitted = np.where(across > along, along / np.maximum(across, 1e-300), 1.0)
+        trial.sizes[:] = np.maximum(fitted, _SMALLEST_SIZE)
+        if not is_taken.all():
+            refused = ~is_taken
+            members.sizes[refused] *= _REFUSED
+            for mine, other in zip(trial, members, strict=True):
+                mine[refused] = other[refused]
+        return trial
+
+    def distinct(self, members: _Members, tau: float) -> _Members:
+        """Best first, without those that are where a better one is, or on their way to it.
+
+        Near ones are compared on the straight line: the entropy of a mixture of two labelings is at
+        least the mixture of theirs, so that the merit there is at least what is computed.
+        """
+        merits = members.merits(tau)
+        order = np.argsort(-merits, kind="stable")
+        order = order[: max(1, np.count_nonzero(np.isfinite(merits)))]
+        members, merits = members.take(order), merits[order]
+        distances = _distances(members.points)
+        is_near = np.triu(distances <= SETTINGS.near**2, 1)
+        one, two = np.nonzero(is_near)
+        if len(one):
+            way = members.points[one] - members.points[two]
+            stops = members.points[two] + _STOPS[..., None, None] * way
+            rise = members.entropies[one] - members.entropies[two]
+            entropies = members.entropies[two] + _STOPS * rise
+            least = (self._likelihood.value(stops) + tau * entropies).min(axis=0)
+            is_met = distances[one, two] <= SETTINGS.alike**2
+            is_near[one, two] = is_met | (least >= merits[two])
+        return members.take(_first_of_each(is_near))
+
+
+def _distances(points: Array) -> Array:
+    """(S, S): squared distances of points."""
+    flat = points.reshape(len(points), -1)
+    squares = np.einsum("si,si->s", flat, flat)
+    return np.asarray(squares + squares[:, None] - 2 * flat @ flat.T)
+
+
+def _first_of_each(is_same: AnyArray) -> AnyArray:
+    """Indices of those that are the same as none before them that is taken."""
+    is_left = np.ones(len(is_same), dtype=bool)
+    for i in range(len(is_same)):
+        if is_left[i]:
+            is_left[i + 1 :] &= ~is_same[i, i + 1 :]
+    return np.flatnonzero(is_left)
+
+
+@dataclass(frozen=True)
+class _Starts:
+    """Scores (S, K, 1 + rank) to start from.
 
     Random directions are drawn in the space of the features, so that the order of rows, weights
     in place of repeated rows, and the signs of eigenvectors change nothing but rounding.
     """
-    n_classes, width = problem.labeled_point.shape
-    fixed = np.zeros((2 + n_classes, n_classes, width))
-    fixed[0] = np.maximum(start_scores(problem), -1e6)
-    fixed[2 + np.arange(n_classes), np.arange(n_classes), 0] = _ONE_CLASS
-    fixed = fixed if draw == 0 else fixed[:0]
-    rng = np.random.default_rng([seed, draw])
-    n_random = max(0, n_starts - len(fixed))
-    basis = problem.whitening.basis
-    directions = rng.standard_normal((n_random, n_classes, len(basis))) @ basis
-    offsets = rng.standard_normal((n_random, n_classes, 1))
-    sharpness = np.exp(rng.uniform(-1, 3, (n_random, 1, 1)))
-    random = sharpness * np.concatenate([offsets, directions], axis=-1)
-    return np.concatenate([fixed, random])[:n_starts]
 
+    problem: Problem
+    n_starts: int
+    seed: int
 
-@dataclass(frozen=True)
-class Climbers:
-    """A stack of labelings: scores, points, likelihoods and gradients."""
+    def first(self) -> Array:
+        """Supervised posterior, equal shares, each class alone, then hyperplanes."""
+        n_classes, width = self.problem.labeled_point.shape
+        fixed = np.zeros((2 + n_classes, n_classes, width))
+        fixed[0] = np.maximum(start_scores(self.problem), -1e6)
+        fixed[2 + np.arange(n_classes), np.arange(n_classes), 0] = _ONE_CLASS
+        n_random = max(0, self.n_starts - len(fixed))
+        random = self._hyperplanes(np.random.default_rng([self.seed, 0]), n_random)
+        return np.concatenate([fixed, random])[: self.n_starts]
 
-    scores: Array  # (S, K, 1 + rank)
-    points: Array  # (S, K, 1 + rank)
-    values: Array  # (S,)
-    gradients: Array  # (S, K, 1 + rank)
+    def _hyperplanes(self, rng: np.random.Generator, n: int) -> Array:
+        n_classes, basis = self.problem.n_classes, self.problem.whitening.basis
+        directions = rng.standard_normal((n, n_classes, len(basis))) @ basis
+        offsets = rng.standard_normal((n, n_classes, 1))
+        sharpness = np.exp(rng.uniform(-1, 3, (n, 1, 1)))
+        return np.asarray(sharpness * np.concatenate([offsets, directions], axis=-1))
 
-    def __getitem__(self, index: AnyArray | list[int]) -> Climbers:
-        return Climbers(
-            self.scores[index], self.points[index], self.values[index], self.gradients[index]
-        )
+    def changed(self, parents: Array, factors: Array, turn: int) -> Array:
+        """Scores that were found, times factors for equal parts of the starts, and then changed.
 
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def joined(self, other: Climbers) -> Climbers:
-        both = zip(vars(self).values(), vars(other).values(), strict=True)
-        return Climbers(*(np.concatenate(pair) for pair in both))
-
-
-def climb(likelihood: LabeledLikelihood, held: InMemorySet, scores: Array) -> Climbers:
-    """Mirror ascent of a stack of starts; duplicates on one hill are dropped."""
-    climbers = evaluate(likelihood, held, scores)
-    for n_steps in _CLIMB_STEPS:
-        climbers = _ascend(likelihood, held, climbers, n_steps)
-        climbers = climbers[separate_hills(likelihood, climbers.points, climbers.values) or [0]]
-    return climbers
-
-
-def evaluate(likelihood: LabeledLikelihood, held: InMemorySet, scores: Array) -> Climbers:
-    points = held.soft_points(scores)
-    return Climbers(scores, points, *likelihood.value_and_gradient(points))
-
-
-def _ascend(
-    likelihood: LabeledLikelihood, held: InMemorySet, climbers: Climbers, n_steps: int
-) -> Climbers:
-    sizes = np.full(len(climbers), 4 / likelihood.weight)
-    for _ in range(n_steps):
-        step = sizes[:, None, None] * climbers.gradients
-        trial = evaluate(likelihood, held, climbers.scores + step)
-        is_better = trial.values >= climbers.values
-        sizes = np.where(is_better, 2 * sizes, sizes / 4)
-        climbers = _chosen(is_better, trial, climbers)
-    return climbers
-
-
-def _chosen(is_first: AnyArray, first: Climbers, second: Climbers) -> Climbers:
-    if len(first) == 1:
-        return first if is_first[0] else second
-    stacked = is_first[:, None, None]
-    return Climbers(
-        np.where(stacked, first.scores, second.scores),
-        np.where(stacked, first.points, second.points),
-        np.where(is_first, first.values, second.values),
-        np.where(stacked, first.gradients, second.gradients),
-    )
-
-
-def separate_hills(likelihood: LabeledLikelihood, points: Array, values: Array) -> list[int]:
-    """Indices of points on distinct hills, best first.
-
-    The attainable set is convex, so the segment between two points lies in it: if the likelihood
-    along it never falls below its lower end, both are on the same hill.
-    """
-    waiting = np.array([i for i in np.argsort(-values, kind="stable") if np.isfinite(values[i])])
-    tops: list[int] = []
-    n_heads = 1
-    while len(waiting):
-        is_separate = _are_separate(likelihood, points[waiting], values[waiting], n_heads)
-        is_left = np.ones(len(waiting), dtype=bool)
-        for head, separate in enumerate(is_separate):
-            if is_left[head]:
-                tops.append(int(waiting[head]))
-                is_left &= separate
-        left = waiting[n_heads:][is_left[n_heads:]]
-        # Where hills are many, several at once: calls cost more than points.
-        n_heads = _HEADS if len(left) > (len(waiting) - n_heads) / 2 else 1
-        waiting = left
-    return tops
-
-
-def _are_separate(
-    likelihood: LabeledLikelihood, points: Array, values: Array, n_heads: int
-) -> AnyArray:
-    """(heads, points), best first: which points are on another hill than the first ones."""
-    heads, others = np.triu_indices(min(n_heads, len(points)), 1, len(points))
-    turns, least = points[heads] - points[others], values[others] - _DIP * likelihood.weight
-    found = np.zeros(len(heads), dtype=bool)
-    if n_heads > 1:  # many hills: for most pairs the midpoint decides
-        found = likelihood.value(points[others] + turns / 2) < least
-    unsure = np.flatnonzero(~found)
-    way = np.linspace(0, 1, _STOPS + 2)[1:-1, None, None, None]
-    if len(unsure):
-        stops = likelihood.value(points[others[unsure]] + way * turns[unsure])
-        found[unsure] = stops.min(axis=0) < least[unsure]
-    is_separate = np.ones((min(n_heads, len(points)), len(points)), dtype=bool)
-    is_separate[heads, others] = found
-    return is_separate
+        By turns: noise is added, two classes are swapped, one class is dropped, and (twice, since
+        it finds most) each class is taken from one of two parents.
+        """
+        n, n_classes = self.n_starts, self.problem.n_classes
+        rng = np.random.default_rng([self.seed, turn])
+        parts = np.array_split(np.empty(n), len(factors))
+        scale = np.repeat(factors, [len(part) for part in parts])[:, None, None]
+        one, two = (parents[rng.integers(len(parents), size=n)] * scale for _ in range(2))
+        noise = self._hyperplanes(rng, n)
+        sizes = rng.uniform(0.2, 1, n) * np.sqrt((one**2).sum((1, 2)) / (noise**2).sum((1, 2)))
+        found = one.copy()
+        for i, kind in enumerate(rng.permutation(n) % 5):
+            j, k = rng.choice(n_classes, 2, replace=False)
+            if kind == 0:
+                found[i] += sizes[i] * noise[i]
+            elif kind == 1:
+                found[i, [j, k]] = one[i, [k, j]]
+            elif kind == 2:
+                found[i, j] = one[i, k]
+                found[i, j, 0] -= 3
+            else:
+                is_first = rng.random(n_classes) < 0.5
+                found[i] = np.where(is_first[:, None], one[i], two[i])
+        return found
