@@ -224,7 +224,8 @@ class Follower:
             if not is_last and not has_fallen and share > _MOST_CENTERED:
                 share *= 1e-3  # where classes tie the ascent is of the order of the squared gap
                 continue
-            levels.append(state)
+            if end is _End.CENTERED or not levels:
+                levels.append(state)
             if is_last or (best.gap <= tol and not has_fallen):
                 break
             # Where labels harden the gap falls with the square of tau.
