@@ -35,8 +35,9 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
     ----------
     priors, shrinkage, unlabeled
     n_starts : int, default=32
-        Number of labelings to start from. As long as more than every eighth leads to another
-        maximum, as many more are drawn, up to four times.
+        Number of labelings to start from. If a quarter of them lead to one maximum, no more are
+        tried. If not, four times as many are drawn, and more are made of the best ones until that
+        gains nothing any more.
     max_iter : int, default=200
         Most Newton steps from one start.
     tol : float, default=1e-6
@@ -68,8 +69,9 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
     responsibilities_ : ndarray of shape (n_unlabeled, n_classes)
         Imputed labels of the unlabeled rows: those of X, then those of X_unlabeled. Stored for
         rows in memory, up to a million entries; ``impute`` gives them for any rows. Up to 20,000
-        unlabeled rows (fewer of more than 100 features) they are, if rounding allows, those of the
-        optimum itself: 0 or 1 but for rows that classes share.
+        unlabeled rows (fewer of more than 100 features) and 256 unknowns, (n_classes - 1)
+        (n_features + 1), they are, if rounding allows, those of the optimum itself: 0 or 1 but for
+        rows that classes share.
     shared_rows_ : ndarray of shape (n_shared,)
         Indices of the rows of ``responsibilities_`` of which no class has all but 1e-12. Where hard
         labels separate all classes, at most (n_classes - 1) (n_features + 1) distinct rows; at an

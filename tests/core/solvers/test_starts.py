@@ -21,7 +21,7 @@ def _ended(problem, held, scores):
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
 def test_starts_of_all_kinds_are_there_and_more_of_them_only_add(n_classes):
     problem, _ = _problem(n_classes)
-    few, many = (_Starts(problem, n, 0).first() for n in (n_classes + 4, n_classes + 9))
+    few, many = (_Starts(problem, 32, 0).first(n) for n in (n_classes + 4, n_classes + 9))
     assert len(few) == n_classes + 4
     np.testing.assert_array_equal(few[1], 0)  # equal shares
     for k in range(n_classes):  # each class alone
@@ -33,7 +33,7 @@ def test_starts_of_all_kinds_are_there_and_more_of_them_only_add(n_classes):
 def test_no_step_of_the_annealing_loses_merit(n_classes):
     problem, held = _problem(n_classes)
     annealing = _Annealing(problem.likelihood, held)
-    members = annealing._evaluate(_Starts(problem, 16, 0).first())
+    members = annealing._evaluate(_Starts(problem, 16, 0).first(16))
     tau = 0.05 * annealing.spread
     for _ in range(12):
         before = members.merits(tau)
@@ -52,7 +52,7 @@ def test_the_annealing_ends_where_scores_are_gradients_over_tau():
 
 def test_members_that_have_met_are_one():
     problem, held = _problem()
-    scores = _Starts(problem, 8, 0).first()
+    scores = _Starts(problem, 8, 0).first(8)
     members = _ended(problem, held, np.concatenate([scores, scores]))[1]
     once = _ended(problem, held, scores)[1]
     assert len(members.values) == len(once.values)
@@ -62,7 +62,7 @@ def test_members_that_have_met_are_one():
 def test_what_is_computed_between_two_members_is_below_the_merit_there():
     problem, held = _problem()
     annealing = _Annealing(problem.likelihood, held)
-    members = annealing._evaluate(_Starts(problem, 2, 0).first())
+    members = annealing._evaluate(_Starts(problem, 2, 0).first(2))
     one, two = (held.shares(scores) for scores in members.scores)
     shares = 0.3 * one + 0.7 * two
     entropy = -(held.weights * shares * np.log(np.maximum(shares, 1e-300))).sum()
@@ -74,10 +74,10 @@ def test_changed_scores_are_made_of_their_parents(n_classes):
     problem, _ = _problem(n_classes)
     parents = np.random.default_rng(0).standard_normal((3, *problem.labeled_point.shape))
     starts = _Starts(problem, 20, 0)
-    changed = starts.changed(parents, np.array([1.0, 1.0]), 1)
-    again = starts.changed(parents, np.array([1.0, 1.0]), 1)
+    changed = starts.changed(parents, np.array([1.0, 1.0]), 20, 1)
+    again = starts.changed(parents, np.array([1.0, 1.0]), 20, 1)
     np.testing.assert_array_equal(changed, again)
-    assert not np.array_equal(changed, starts.changed(parents, np.array([1.0, 1.0]), 2))
+    assert not np.array_equal(changed, starts.changed(parents, np.array([1.0, 1.0]), 20, 2))
     rows = parents[:, :, 1:].reshape(-1, parents.shape[2] - 1)
     is_known = (changed[:, :, None, 1:] == rows).all(axis=-1).any(axis=-1).all(axis=-1)
     assert np.count_nonzero(is_known) == 16  # all but those with noise

@@ -32,11 +32,9 @@ _HELD_GAP = 1e-9
 _FEW, _MOST_FINISHED = 128, 256  # unknowns: few; up to which a limit is sought, by dense systems
 _ROUGH = 1e-3  # gap per unit of labeled weight at which candidates are compared
 _REHEATED = 10  # factor of tau where candidates of a sample go on on more rows
-_SOFT_TAU, _SOFTEST = (
-    0.02,
-    3,
-)  # per unit of labeled weight: first tau on all rows; over that on a sample
-_MANY_STEPS = 2_000  # of starts, for the number of rows that work allows
+_SOFT_TAU = 0.02  # per unit of labeled weight: first tau on all rows
+_SOFTEST = 3.0  # first tau on a sample of them, over that
+_MANY_STEPS = 1_000  # of starts, for the number of rows that work allows
 _NOISE = 1e-12  # of the likelihood: rounding between a limit and the path to it
 _SAMPLING = 5.0  # per unit of labeled weight, over the root of the number of rows sampled
 _AIM = 0.3  # share of the tolerance that the rows near boundaries are solved to
@@ -265,26 +263,29 @@ def _follow_on_all_rows(reader: StreamedSet, sampled: Path, tol: float, max_iter
     follower = Follower(likelihood, reader)
     scores, tau = _softened(sampled, _SOFT_TAU * likelihood.weight)
     state, best, n_iter = follower.state(scores, tau), None, 0
-    deepest = SETTINGS.deepest
-    most = SETTINGS.held_entries // scores.shape[1]
+    most, was_right = SETTINGS.held_entries // scores.shape[1], True
     for _ in range(_MOST_READS):
+        if n_iter >= 2 * max_iter:
+            break
+        is_rough = state.labeling.is_thinned and not was_right  # then tau is kept
+        deepest = 1.0 if is_rough else SETTINGS.deepest
         path = _follow_near_boundaries(likelihood, state, deepest, _AIM * tol, max_iter)
         n_iter += path.n_iter
         was_right, state = _step(follower, state, path)
-        deepest = SETTINGS.deepest if was_right else float(np.sqrt(deepest))
         if not smallest_eigenvalue(state.point) > 2 * FLOOR:
             return Path(state, follower.gap(state), n_iter, False, (state,))
-        if _local_gap(likelihood, state) <= tol:
+        left = _local_gap(likelihood, state)
+        if left <= tol:
             found = follower.gap(state)
             if best is None or found < best.gap:
                 best = Path(state, found, n_iter, True, (state,))
             if found <= tol:
                 return best
-            was_right = False  # rows further away have to change their labels
-        if not was_right:
+        is_far = left <= tol or not len(state.labeling.near[0])  # the rows to change their labels
+        if is_far or not was_right:
             reader.return_more(most)
-            if not len(state.labeling.near[0]):
-                state = follower.state(state.scores, state.tau, state.anchor)
+        if is_far:
+            state = follower.state(state.scores, state.tau, state.anchor)
     return best or Path(state, follower.gap(state), n_iter, True, (state,))
 
 

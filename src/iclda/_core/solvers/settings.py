@@ -1,7 +1,7 @@
 """What the search trades accuracy for time with, in one place.
 
-The effect of each setting, halved and doubled, is in docs/search.md; ``benchmarks/settings.py``
-measures it.
+The effect of each setting, halved and doubled, is in docs/architecture.md;
+``benchmarks/bench_search.py settings`` measures it.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ class Settings:
 
     # Starts (``starts``)
     screened_rows: int = 2_000  # on which starts are annealed first
-    most_work: float = 1e9  # numbers read in one annealing: starts x steps x rows x classes x width
+    most_work: float = 5e8  # numbers read in one annealing: starts x steps x rows x classes x width
     heights: tuple[float, ...] = (0.2, 0.07, 0.025)  # of tau, where starts join
     coolest: float = 0.002  # tau at which candidates are compared
     cooling: float = 0.9  # factor of tau from step to step
     near: float = 0.1  # distance of points within which one may be on its way to the other
     alike: float = 0.003  # distance of points that are the same
-    idle_rounds: int = 2  # without gain, after which no more starts are drawn
-    n_parents: int = 6  # candidates that are changed
+    idle_rounds: int = 4  # without gain, after which no more starts are drawn
+    n_parents: int = 4  # candidates that are changed
     n_followed: int = 4  # candidates that are followed to the end
     # Continuation
     held_entries: int = 2_000_000  # numbers of the rows held in memory: 16 MB

@@ -26,7 +26,9 @@ _STOPS = np.array([0.25, 0.5, 0.75])[:, None]  # on the way between two points
 _ROUNDING = 1e-12  # of the merit
 _GAIN = 1e-7  # per unit of labeled weight: one that counts
 _STEPS = 40  # of a start, about: for the number of starts that work allows
+_MORE = 4  # times as many starts if a few of them do not agree
 _LEAST = 4  # starts, whatever the work
+_CHEAP = 30_000  # shares: a step of so many takes hardly longer than one of fewer
 _MERGING = 8  # steps after which those that have met are found
 
 
@@ -58,9 +60,13 @@ def find_candidates(
     """
     annealing = _Annealing(problem.likelihood, held)
     most_steps = SETTINGS.most_work / (held.z.size * problem.n_classes)
-    starts = _Starts(problem, min(n_starts, max(_LEAST, int(most_steps / _STEPS))), seed)
-    first = starts.first() if known is None else np.concatenate([known, starts.first()])
-    n_few = -(-len(first) // 4)
+    most = max(_LEAST, int(most_steps / _STEPS))
+    starts = _Starts(problem, min(n_starts, most), seed)
+    first = starts.first(min(_MORE * n_starts, most))
+    first = first if known is None else np.concatenate([known, first])
+    n_few = -(-starts.n_starts // 4)
+    n_cheap = _CHEAP // (len(held.z) * problem.n_classes)
+    n_changed = min(max(starts.n_starts, n_cheap), 4 * starts.n_starts)
     found, tau = annealing.run(first[:n_few], SETTINGS.heights)
     n_idle = turn = 0
     while (
@@ -71,7 +77,7 @@ def find_candidates(
         else:
             lower = tuple(height / 4 for height in SETTINGS.heights)
             cooled = annealing.coolest / annealing.spread / np.array(lower)
-            changed = starts.changed(found.scores[: SETTINGS.n_parents], cooled, turn)
+            changed = starts.changed(found.scores[: SETTINGS.n_parents], cooled, n_changed, turn)
             more, tau = annealing.run(changed, lower, to_the_end=True)
         best = found.values.max()
         found = annealing.distinct(found.joined(more), tau)
@@ -223,15 +229,15 @@ class _Starts:
     n_starts: int
     seed: int
 
-    def first(self) -> Array:
+    def first(self, n: int) -> Array:
         """Supervised posterior, equal shares, each class alone, then hyperplanes."""
         n_classes, width = self.problem.labeled_point.shape
         fixed = np.zeros((2 + n_classes, n_classes, width))
         fixed[0] = np.maximum(start_scores(self.problem), -1e6)
         fixed[2 + np.arange(n_classes), np.arange(n_classes), 0] = _ONE_CLASS
-        n_random = max(0, self.n_starts - len(fixed))
+        n_random = max(0, n - len(fixed))
         random = self._hyperplanes(np.random.default_rng([self.seed, 0]), n_random)
-        return np.concatenate([fixed, random])[: self.n_starts]
+        return np.concatenate([fixed, random])[:n]
 
     def _hyperplanes(self, rng: np.random.Generator, n: int) -> Array:
         n_classes, basis = self.problem.n_classes, self.problem.whitening.basis
@@ -240,13 +246,13 @@ class _Starts:
         sharpness = np.exp(rng.uniform(-1, 3, (n, 1, 1)))
         return np.asarray(sharpness * np.concatenate([offsets, directions], axis=-1))
 
-    def changed(self, parents: Array, factors: Array, turn: int) -> Array:
+    def changed(self, parents: Array, factors: Array, n: int, turn: int) -> Array:
         """Scores that were found, times factors for equal parts of the starts, and then changed.
 
         By turns: noise is added, two classes are swapped, one class is dropped, and (twice, since
         it finds most) each class is taken from one of two parents.
         """
-        n, n_classes = self.n_starts, self.problem.n_classes
+        n_classes = self.problem.n_classes
         rng = np.random.default_rng([self.seed, turn])
         parts = np.array_split(np.empty(n), len(factors))
         scale = np.repeat(factors, [len(part) for part in parts])[:, None, None]

@@ -1,0 +1,19 @@
+from dataclasses import FrozenInstanceError, fields
+from pathlib import Path
+
+import pytest
+
+from iclda._core.solvers.settings import SETTINGS
+
+DOCUMENT = Path(__file__).parents[3] / "docs" / "architecture.md"
+
+
+def test_settings_are_few_and_cannot_be_changed():
+    assert len(fields(SETTINGS)) <= 15
+    with pytest.raises(FrozenInstanceError):
+        SETTINGS.near = 0.2
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(SETTINGS)])
+def test_every_setting_is_documented_with_its_value(name):
+    assert f"| `{name}` | {getattr(SETTINGS, name)!r} |" in DOCUMENT.read_text()
