@@ -13,6 +13,7 @@ from iclda import (
     ExpectationMaximizationLDA,
     ImplicitlyConstrainedLDA,
     MomentConstrainedLDA,
+    PessimisticLDA,
     SelfLearningLDA,
     SupervisedLDA,
 )
@@ -28,9 +29,10 @@ SEMI_SUPERVISED = {
     "expectation-maximization": ExpectationMaximizationLDA,
     "moment-constrained": MomentConstrainedLDA,
     "implicitly-constrained": ImplicitlyConstrainedLDA,
+    "pessimistic": PessimisticLDA,
 }
 # Fits that some labeling of the unlabeled rows gives.
-BY_LABELING = {name: SEMI_SUPERVISED[name] for name in SEMI_SUPERVISED if name[0] in "sei"}
+BY_LABELING = {name: SEMI_SUPERVISED[name] for name in SEMI_SUPERVISED if name[0] in "seip"}
 ALL = {"supervised": SupervisedLDA, **SEMI_SUPERVISED}
 
 
