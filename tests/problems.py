@@ -31,8 +31,8 @@ SEMI_SUPERVISED = {
     "implicitly-constrained": ImplicitlyConstrainedLDA,
     "pessimistic": PessimisticLDA,
 }
-# Fits that some labeling of the unlabeled rows gives.
-BY_LABELING = {name: SEMI_SUPERVISED[name] for name in SEMI_SUPERVISED if name[0] in "seip"}
+# Fits that some labeling of the unlabeled rows gives, and that need no supervised fit.
+BY_LABELING = {name: SEMI_SUPERVISED[name] for name in SEMI_SUPERVISED if name[0] in "sei"}
 ALL = {"supervised": SupervisedLDA, **SEMI_SUPERVISED}
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from iclda import SupervisedLDA
-from iclda._estimators.gains import GainBounds
+from iclda._estimators.gains import GainBounds, safety_sentence
 from problems import ALL, SEMI_SUPERVISED, draw_sample
 
 every_method = pytest.mark.parametrize("classifier", SEMI_SUPERVISED.values(), ids=SEMI_SUPERVISED)
@@ -89,3 +89,16 @@ def test_the_sentence_says_what_is_certain():
         assert "by at most 12.5 percentage points" in bounds.sentence
         assert str(bounds) == bounds.sentence
     assert "true class of the 1 unlabeled row is" in GainBounds(-1, 1, 0, 0, 1).sentence
+
+
+def test_safety_in_words_is_left_out_where_nothing_can_be_said(sample):
+    fitted = sample.fit(ALL["pessimistic"]())
+    words = safety_sentence(fitted, sample.rows, sample.labels)
+    assert words == fitted.gain_bounds(sample.rows, sample.labels).sentence
+    assert "the training rows are likelier by" in words
+    supervised = SupervisedLDA().fit(sample.X, sample.y)
+    assert safety_sentence(supervised, sample.rows, sample.labels) == ""
+    assert safety_sentence(object(), sample.rows, sample.labels) == ""
+    few = draw_sample(3, n_features=6, n_labeled=5, n_unlabeled=40)
+    fitted = few.fit(ALL["expectation-maximization"]())
+    assert safety_sentence(fitted, few.rows, few.labels) == ""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from .._core.gains import Gains
 from .._messages import plural
@@ -68,3 +70,17 @@ def _signed(value: float) -> str:
 def bounds_of(gains: Gains, n_unlabeled: int) -> GainBounds:
     """What users get of the gains of a fit."""
     return GainBounds(**asdict(gains), n_unlabeled=n_unlabeled)
+
+
+def safety_sentence(classifier: Any, X: Any, y: Any) -> str:
+    """The bounds of a fit in words; nothing where they say nothing or cannot be had."""
+    find_bounds = getattr(classifier, "gain_bounds", None)
+    if find_bounds is None or not getattr(classifier, "_uses_unlabeled_rows", False):
+        return ""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the fit has given them
+            found = find_bounds(X, y)
+    except ValueError:  # the rows were fitted: there is no supervised fit to compare with
+        return ""
+    return found.sentence if found.n_unlabeled else ""
