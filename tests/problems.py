@@ -13,6 +13,7 @@ from iclda import (
     ExpectationMaximizationLDA,
     ImplicitlyConstrainedLDA,
     MomentConstrainedLDA,
+    PessimisticLDA,
     SelfLearningLDA,
     SupervisedLDA,
 )
@@ -28,8 +29,9 @@ SEMI_SUPERVISED = {
     "expectation-maximization": ExpectationMaximizationLDA,
     "moment-constrained": MomentConstrainedLDA,
     "implicitly-constrained": ImplicitlyConstrainedLDA,
+    "pessimistic": PessimisticLDA,
 }
-# Fits that some labeling of the unlabeled rows gives.
+# Fits that some labeling of the unlabeled rows gives, and that need no supervised fit.
 BY_LABELING = {name: SEMI_SUPERVISED[name] for name in SEMI_SUPERVISED if name[0] in "sei"}
 ALL = {"supervised": SupervisedLDA, **SEMI_SUPERVISED}
 

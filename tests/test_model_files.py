@@ -257,7 +257,6 @@ ODD = {
     "text for priors": lambda details: details.update(priors=["a", "b"]),
     "columns that are a list": lambda details: details.update(columns=["a"]),
     "a diagnosis in words": lambda details: details.update(diagnosis={"converged": "yes"}),
-    "a gap without solutions": lambda details: details["diagnosis"].pop("n_optima"),
 }
 
 

@@ -1,6 +1,8 @@
 """Losses of the R package RSSL 0.9.7 on one split of each benchmark set.
 
-ICLDA_REFERENCE holds reference/fits.csv and reference/splits.csv.
+ICLDA_REFERENCE holds reference/fits.csv and reference/splits.csv. For pessimistic LDA it holds
+reference/rssl-family.csv: the optimum found by a general convex solver, and where the package's own
+implementation stopped.
 """
 
 import os
@@ -14,6 +16,7 @@ from iclda import (
     ExpectationMaximizationLDA,
     ImplicitlyConstrainedLDA,
     MomentConstrainedLDA,
+    PessimisticLDA,
     SelfLearningLDA,
     SupervisedLDA,
 )
@@ -122,3 +125,38 @@ def test_the_implicitly_constrained_fit_is_certified_whichever_rows_are_labeled(
         masked[kept], masked[others] = truth[kept], truth[others]
         fit = ImplicitlyConstrainedLDA(unlabeled=None, random_state=0).fit(X, masked)
         assert fit.converged_, (seed, fit.gap_)
+
+
+@pytest.fixture(scope="module")
+def family():
+    path = Path(REFERENCE) / "reference" / "rssl-family.csv"
+    if not path.exists():
+        pytest.skip(f"{path.name} is missing")
+    table = pd.read_csv(path)
+    return table.set_index(["dataset", "method", "quantity"])["value"].sort_index()
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_the_pessimistic_fit_is_the_optimum_of_a_general_convex_solver(name, tables, family):
+    by_role, X, y = split_of(name, tables)
+    fit = PessimisticLDA(unlabeled=None).fit(X, y)
+    expected = family[name, "MCPL_optimum"].astype(float)
+    assert fit.converged_
+    assert fit.gap_ <= 1e-8
+    assert fit.objective_ == pytest.approx(expected["contrastive"], abs=1e-6)
+    truth = np.r_[by_role["labeled"][1], by_role["unlabeled"][1]]
+    likelihood = fit.log_likelihood(X, truth).mean()
+    assert likelihood == pytest.approx(expected["loglik_train_true"], abs=1e-6)
+    loss = -fit.log_likelihood(*by_role["test"]).mean()
+    assert loss == pytest.approx(expected["nll_test"], abs=1e-6)
+    # The log odds of the first class; those here are of the second.
+    odds = -np.r_[fit.intercept_, fit.coef_[0]]
+    stored = expected[[f"theta_{i}" for i in range(len(odds))]]
+    np.testing.assert_allclose(odds, stored, rtol=1e-6, atol=1e-6 * np.abs(stored).max())
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_the_pessimistic_fit_is_better_than_the_references_own(name, tables, family):
+    _, X, y = split_of(name, tables)
+    fit = PessimisticLDA(unlabeled=None).fit(X, y)
+    assert fit.objective_ < float(family[name, "MCPLDA", "contrastive"]) - 0.01

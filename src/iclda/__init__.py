@@ -10,6 +10,7 @@ if _TYPE_CHECKING:
     from ._estimators.expectation_maximization import ExpectationMaximizationLDA
     from ._estimators.implicitly_constrained import ImplicitlyConstrainedLDA
     from ._estimators.moment_constrained import MomentConstrainedLDA
+    from ._estimators.pessimistic import PessimisticLDA
     from ._estimators.self_learning import SelfLearningLDA
     from ._estimators.supervised import SupervisedLDA
     from ._messages import ColumnError, NoUnlabeledRowsWarning, ParameterError

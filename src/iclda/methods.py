@@ -87,6 +87,17 @@ METHODS = (
         rests_on_labels=True,
     ),
     Method(
+        "pessimistic",
+        "MCPLDA",
+        "PessimisticLDA",
+        "pessimistic",
+        "pessimistic LDA",
+        "Whatever the classes of the unlabeled rows are, the training rows are no less likely "
+        "than under supervised LDA; of all models it gains most under the least favorable classes.",
+        color="#a05a2c",
+        rests_on_labels=True,
+    ),
+    Method(
         "supervised",
         "LDA",
         "SupervisedLDA",

@@ -1,4 +1,4 @@
-"""scikit-learn's own checks of an estimator, on all five classifiers."""
+"""scikit-learn's own checks of an estimator, on all classifiers."""
 
 import pytest
 import sklearn

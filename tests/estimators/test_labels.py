@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import DataConversionWarning
 
-from iclda import MomentConstrainedLDA, SelfLearningLDA, SupervisedLDA
+from iclda import MomentConstrainedLDA, PessimisticLDA, SelfLearningLDA, SupervisedLDA
 from iclda._estimators.labels import UNLABELED, encode_labels, is_missing, resolve_priors
 from problems import ALL, BY_LABELING, SEMI_SUPERVISED
 
@@ -84,7 +84,7 @@ def test_one_label_a_class_is_enough_and_warned_of(classifier, n_classes):
     assert model.score(rows, np.arange(30) % n_classes) > 0.9
 
 
-@pytest.mark.parametrize("classifier", [SupervisedLDA, MomentConstrainedLDA])
+@pytest.mark.parametrize("classifier", [SupervisedLDA, MomentConstrainedLDA, PessimisticLDA])
 def test_one_label_a_class_needs_shrinkage_where_the_labels_give_the_covariance(classifier):
     y = np.where(np.isin(np.arange(30), [0, 10]), CODES, -1)
     with pytest.raises(ValueError, match=r"labeled rows .*vary within their classes.*shrinkage"):

@@ -140,6 +140,17 @@ def test_results_for_a_source_are_those_in_memory(make, n_classes, tmp_path):
 
 
 @every_source
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_bounds_of_gains_for_a_source_are_those_in_memory(make, n_classes, tmp_path):
+    y = SAMPLE.y % n_classes
+    labels = np.r_[y, np.full(len(SAMPLE.X_unlabeled), -1)]
+    model = MomentConstrainedLDA().fit(SAMPLE.X, y, X_unlabeled=SAMPLE.X_unlabeled)
+    found = model.gain_bounds(make(SAMPLE.rows, tmp_path), labels)
+    expected = model.gain_bounds(SAMPLE.rows, labels)
+    assert_allclose(list(vars(found).values()), list(vars(expected).values()), rtol=1e-9)
+
+
+@every_source
 def test_score_and_log_likelihood_for_a_source_are_those_in_memory(make, tmp_path):
     model = ALL["supervised"]().fit(SAMPLE.X, SAMPLE.y)
     whole = make(SAMPLE.rows, tmp_path)

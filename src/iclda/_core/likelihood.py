@@ -95,14 +95,7 @@ class LabeledLikelihood:
         """Second derivative with respect to all classes but the last, whose row balances them."""
         if len(self.counts) == 2:
             return self._two.hessian(point)
-        n_free, width = len(point) - 1, point.shape[1]
-        size = n_free * width
-        directions = np.zeros((size, len(point), width))
-        directions[:, :-1] = np.eye(size).reshape(size, n_free, width)
-        directions[:, -1] = -directions[:, :-1].sum(axis=1)
-        changes = self.hessian_product(point)(directions)
-        found = (changes[:, :-1] - changes[:, -1:]).reshape(size, size)
-        return np.asarray((found + found.T) / 2)
+        return hessian_of(self.hessian_product(point), point.shape)
 
     def hessian_product(self, point: Array) -> Callable[[Array], Array]:
         """Maps directions (..., K, 1 + rank), whose classes balance, to changes of the gradient."""
@@ -386,6 +379,18 @@ class _Parts:
         return found
 
 
+def hessian_of(product: Callable[[Array], Array], shape: tuple[int, ...]) -> Array:
+    """Dense second derivative, the last class balancing the others, from products with it."""
+    n_classes, width = shape
+    size = (n_classes - 1) * width
+    directions = np.zeros((size, n_classes, width))
+    directions[:, :-1] = np.eye(size).reshape(size, n_classes - 1, width)
+    directions[:, -1] = -directions[:, :-1].sum(axis=1)
+    changes = product(directions)
+    found = (changes[:, :-1] - changes[:, -1:]).reshape(size, size)
+    return np.asarray((found + found.T) / 2)
+
+
 def _transposed(rows: Array) -> Array:
     return np.swapaxes(rows, -1, -2)
 
@@ -432,6 +437,15 @@ def _safe_inverse_and_log_det(point: Array) -> tuple[Array, float] | None:
         return None
     half = found.inverse / root
     return half.T @ half, found.log_det + float(np.log(r).sum())
+
+
+def core_inverse_and_log_det(point: Array) -> tuple[Array, float]:
+    """Inverse and log determinant of D - B'B at one point above the floor."""
+    found = _safe_inverse_and_log_det(point)
+    if found is not None:
+        return found
+    inverse, log_det = _inverse_and_log_det(_core_matrix(point))
+    return inverse, float(log_det)
 
 
 class PreciseMeans(NamedTuple):

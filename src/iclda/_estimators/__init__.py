@@ -1,1 +1,1 @@
-"""The five classifiers, and what they share."""
+"""The classifiers, and what they share."""

@@ -1,10 +1,10 @@
-"""What all five classifiers share: fit, predict and score, written once."""
+"""What all classifiers share: fit, predict and score, written once."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import cleandoc
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -24,16 +24,23 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from .._core.gains import gains_over
 from .._core.gaussian import Gaussians
 from .._core.labelsums import LinearRule
 from .._core.problem import Problem
 from .._core.solvers import Outcome
-from .._core.solvers.supervised import fit_labeled, shrink_each_class, shrink_labeled
+from .._core.solvers.supervised import (
+    fit_labeled,
+    shrink_each_class,
+    shrink_labeled,
+    supervised_reference,
+)
 from .._core.types import AnyArray, Array
 from .._messages import Hint, NoUnlabeledRowsWarning, Text
 from .._rows.backends import backend_of, in_memory, is_device_array, is_lazy
 from .diagnosis import Diagnosis, warn, warn_of_single_labels
 from .export import to_onnx, to_sklearn
+from .gains import GainBounds, bounds_of
 from .inputs import RowReader, check_is_read, take_rows
 from .labels import plain, split_marker
 from .predictions import (
@@ -167,27 +174,8 @@ class LinearGaussianClassifier(
                 f"{name} requires y to be passed, but the target y is None. Rows without a label "
                 f"carry y = {plain(self.unlabeled)!r}."
             )
-        # Where all rows enter the moments, these show NaN and infinity.
-        is_weighted = sample_weight is not None or sample_weight_unlabeled is not None
-        is_summed = self._uses_unlabeled_rows and not is_weighted
-        source = self._open(X, reset=True, is_summed_later=is_summed)
-        further = None
-        if X_unlabeled is not None:
-            further = self._open(X_unlabeled, name="X_unlabeled", is_summed_later=is_summed)
-        elif sample_weight_unlabeled is not None:
-            raise ValueError(
-                "sample_weight_unlabeled weighs the rows of X_unlabeled, which was not passed; "
-                "sample_weight weighs all rows of X, labeled or not."
-            )
-        settings = FitSettings(
-            name,
-            self.priors,
-            self.unlabeled,
-            getattr(self, "unlabeled_weight", 1.0),
-            self._uses_unlabeled_rows,
-            self._needs_positive_priors,
-        )
-        data = prepare(source, y, sample_weight, further, sample_weight_unlabeled, settings)
+        source = X, y, sample_weight, X_unlabeled, sample_weight_unlabeled
+        data = self._inputs(*source, reset=True, uses_unlabeled=self._uses_unlabeled_rows)
         self.classes_ = data.labels.classes
         if self._uses_unlabeled_rows and data.unlabeled.n_rows > 0:
             model = self._fit_all_rows(data)
@@ -197,6 +185,89 @@ class LinearGaussianClassifier(
         self._finish(data)
         self._move_fitted(X)
         return self
+
+    def _inputs(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        X_unlabeled: Any,
+        sample_weight_unlabeled: Any,
+        *,
+        reset: bool,
+        uses_unlabeled: bool,
+    ) -> FitInputs:
+        """What was passed to ``fit``, checked; ``reset`` notes the features."""
+        # Where all rows enter the moments, these show NaN and infinity.
+        is_weighted = sample_weight is not None or sample_weight_unlabeled is not None
+        is_summed = uses_unlabeled and not is_weighted
+        source = self._open(X, reset=reset, is_summed_later=is_summed)
+        further = None
+        if X_unlabeled is not None:
+            further = self._open(X_unlabeled, name="X_unlabeled", is_summed_later=is_summed)
+        elif sample_weight_unlabeled is not None:
+            raise ValueError(
+                "sample_weight_unlabeled weighs the rows of X_unlabeled, which was not passed; "
+                "sample_weight weighs all rows of X, labeled or not."
+            )
+        settings = FitSettings(
+            type(self).__name__,
+            self.priors,
+            self.unlabeled,
+            getattr(self, "unlabeled_weight", 1.0),
+            uses_unlabeled,
+            self._needs_positive_priors,
+        )
+        return prepare(source, y, sample_weight, further, sample_weight_unlabeled, settings)
+
+    def gain_bounds(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        X_unlabeled: Any = None,
+        sample_weight_unlabeled: Any = None,
+    ) -> GainBounds:
+        """Worst and best change from supervised LDA to this fit, over all labels of unlabeled rows.
+
+        Compared with ``SupervisedLDA`` of the same priors and ``shrinkage_``, fitted to the labeled
+        rows. Five passes over the unlabeled rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows that were passed to ``fit``, labeled and unlabeled; or a source of rows.
+        y : array-like of shape (n_samples,)
+            Class of every row of X, or the marker ``unlabeled``.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows of X.
+        X_unlabeled : array-like of shape (n_unlabeled, n_features), default=None
+            Further unlabeled rows; or a source of rows.
+        sample_weight_unlabeled : array-like of shape (n_unlabeled,), default=None
+            Weights of the rows of X_unlabeled.
+
+        Returns
+        -------
+        bounds : GainBounds
+            ``worst``, ``best`` and ``expected`` change of the log likelihood of all rows per unit
+            of weight, the last under the fit's own posteriors; ``disagreement``, the share of the
+            unlabeled rows that the two classify differently; ``sentence``, all of that in words.
+        """
+        self._check_ready(X, "gain_bounds")
+        source = X, y, sample_weight, X_unlabeled, sample_weight_unlabeled
+        data = self._inputs(*source, reset=False, uses_unlabeled=True)
+        if not np.array_equal(data.labels.classes, self.classes_):
+            raise ValueError(
+                f"y holds the classes {data.labels.classes.tolist()}, and the fit has "
+                f"{self.classes_.tolist()}: pass the rows and labels that were passed to fit."
+            )
+        data = replace(data, frame=self._gaussians_.frame)
+        used = self.shrinkage_
+        problem = data.problem(used if isinstance(used, float) else None)
+        shrunk = None if isinstance(used, float) else self._shrink_labeled(data)[1]
+        gains = gains_over(problem, self._gaussians_, supervised_reference(problem, shrunk))
+        return bounds_of(gains, data.unlabeled.n_rows)
 
     def _finish(self, data: FitInputs) -> None:
         """Set what needs the rows and the finished fit."""

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from .._estimators.gains import safety_sentence
 from .._estimators.labels import plain, resolve_priors
 from .._messages import (
     Hint,
@@ -83,6 +84,7 @@ def fit_table(
         "labeled": dict(Counter(sorted(labels))),
         "n_unlabeled": int((~table.is_labeled).sum()),
         "n_agreeing": int((found == labels).sum()),
+        "safety": safety_sentence(model[-1], model[:-1].transform(table.features), table.labels),
         "seconds": round(time.perf_counter() - start, 3),
         "empty_cells": _gaps(table.features),
         "notes": list(table.notes),
@@ -361,6 +363,8 @@ def _method_lines(details: Mapping[str, Any], about: Mapping[str, Any]) -> list[
             "their own class. It learned from these rows: `iclda compare` estimates how often it "
             "errs on new ones."
         )
+    if isinstance(about.get("safety"), str) and about["safety"]:
+        lines.append(about["safety"])
     return lines
 
 
@@ -370,11 +374,13 @@ def _convergence(found: Mapping[str, Any]) -> str:
         return f"It did not converge in {steps}: see the warning, and do not rely on it."
     if "gap" not in found:
         return f"It converged in {steps}."
+    gap = f"{max(found['gap'], 0):.0e}"
+    if "n_optima" not in found:  # a convex problem
+        return f"It converged in {steps}: its worst case is the best of all models (gap {gap})."
     optima = found["n_optima"]
     several = f", the best of {optima} solutions found" if optima > 1 else ""
     return (
-        f"It converged in {steps}{several}: to first order no other labeling is better (gap "
-        f"{max(found['gap'], 0):.0e})."
+        f"It converged in {steps}{several}: to first order no other labeling is better (gap {gap})."
     )
 
 

@@ -13,6 +13,7 @@ from iclda._messages import and_list
 from iclda.studies.page import duration, p_text, signed
 from iclda.studies.paper.curves import summarize_curves
 from iclda.studies.paper.plan import StoredSettings
+from iclda.studies.paper.published import METHOD_NAMES
 from iclda.studies.paper.report import (
     draw_everything,
     file_name,
@@ -94,8 +95,9 @@ def test_the_page_says_what_was_run_and_how(html):
         "2014",
         "abc123",
         "Not the paper's data: WDBC.",
-        "None of 700.",
+        f"None of {100 * len(METHOD_NAMES)}.",
         "2 of its 8 underlines survive (SPECT and WDBC).",
+        "Folds worse than supervised LDA",
     ):
         assert words in text
 

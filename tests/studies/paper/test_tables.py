@@ -18,6 +18,7 @@ from iclda.studies.page import Entry, TextTable, to_latex, to_markdown, write_te
 from iclda.studies.paper.published import METHOD_NAMES, published_cells
 from iclda.studies.paper.tables import (
     compare_with_baseline,
+    count_worse_folds,
     dataset_table,
     draw_table_overview,
     find_gaps,
@@ -237,3 +238,20 @@ def test_the_overview_shows_differences_to_lda():
     (line,) = [line for line in axes.lines if line.get_label() == "ICLDA"]
     expected = [means[d, "ICLDA"] - means[d, "LDA"] for d in ("Pima", "WDBC")]
     assert line.get_xdata() == pytest.approx(expected)
+
+
+def test_folds_on_which_a_method_is_worse_than_lda_are_counted_in_pairs():
+    rows = [
+        table_row("WDBC", 0, 0, "LDA", 0.2, 3.0),
+        table_row("WDBC", 0, 0, "ICLDA", 0.3, 2.0),
+        table_row("WDBC", 0, 1, "LDA", 0.2, 3.0),
+        table_row("WDBC", 0, 1, "ICLDA", 0.2, 4.0),
+        table_row("Pima", 0, 0, "LDA", 0.2, 3.0),
+        table_row("Pima", 0, 0, "ICLDA", 0.1, 2.0),
+        table_row("Pima", 0, 1, "ICLDA", 0.9, 9.0),  # LDA is missing
+    ]
+    for measure in ("error", "nll"):
+        (found,) = count_worse_folds(rows, measure)
+        assert (found.method, found.n_worse, found.n_folds) == ("ICLDA", 1, 3)
+        assert found.share == pytest.approx(1 / 3)
+    assert count_worse_folds(rows[:1], "error") == []

@@ -21,16 +21,39 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.linalg import lapack
 
-from ..likelihood import FLOOR, LabeledLikelihood, smallest_eigenvalue
+from ..likelihood import FLOOR, smallest_eigenvalue
 from ..types import Array
 from .attainable import AttainableSet, Labeling, gap
 from .settings import SETTINGS
 
 Product = Callable[[Array], Array]
+
+
+class Objective(Protocol):
+    """What is maximized over the attainable set."""
+
+    @property
+    def weight(self) -> float:
+        """The unit of values and gaps."""
+        ...
+
+    def value_and_gradient(self, point: Array) -> tuple[Any, Array]:
+        """Minus infinity at the floor; the gradient up to a shift common to all classes."""
+        ...
+
+    def hessian(self, point: Array) -> Array:
+        """Second derivative with respect to all classes but the last, whose row balances them."""
+        ...
+
+    def hessian_product(self, point: Array) -> Product:
+        """Maps directions, whose classes balance, to changes of the gradient."""
+        ...
+
 
 _DENSE = 128  # unknowns up to which systems are solved by a factor
 # A level ends when the predicted ascent is below a share of tau x entropy; if the gap is not below
@@ -96,7 +119,7 @@ class _End(Enum):
 class _System:
     """(tau - H J) x = right at a state."""
 
-    def __init__(self, likelihood: LabeledLikelihood, state: State) -> None:
+    def __init__(self, likelihood: Objective, state: State) -> None:
         self._tau, self._shape = state.tau, state.scores.shape
         self._is_dense = state.scores[:-1].size <= _DENSE
         if self._is_dense:
@@ -172,7 +195,7 @@ class _System:
 class Follower:
     """Follows paths of a likelihood over the attainable set of some rows."""
 
-    likelihood: LabeledLikelihood
+    likelihood: Objective
     rows: AttainableSet
 
     def state(self, scores: Array, tau: float, anchor: Array | None = None) -> State:

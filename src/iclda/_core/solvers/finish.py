@@ -17,11 +17,11 @@ import scipy.linalg
 from scipy.linalg import lapack
 
 from ..labelsums import LexicographicRule, LinearRule, tied_shares
-from ..likelihood import FLOOR, LabeledLikelihood, smallest_eigenvalue
+from ..likelihood import FLOOR, smallest_eigenvalue
 from ..problem import Problem
 from ..types import AnyArray, Array
 from .attainable import InMemorySet, Labeling, gap
-from .continuation import State
+from .continuation import Objective, State
 
 _LARGEST_LEAD = 18.0  # of a score, at the end of a path, of classes that may tie
 _MOST_CHANGES = 100  # of the rows that tie
@@ -55,7 +55,7 @@ class Limit:
         return LexicographicRule(problem.rule_of(self.first, is_soft=False), second, self.margin)
 
 
-def finish(likelihood: LabeledLikelihood, held: InMemorySet, end: State) -> Limit | None:
+def finish(likelihood: Objective, held: InMemorySet, end: State) -> Limit | None:
     """The limit of a path that ends in a state, or None where the rows that tie are not clear."""
     second = end.scores
     scores = second @ held.z.T
@@ -94,7 +94,7 @@ class _Balanced:
 
 
 def _balance(
-    likelihood: LabeledLikelihood, held: InMemorySet, is_tied: AnyArray, scores: Array
+    likelihood: Objective, held: InMemorySet, is_tied: AnyArray, scores: Array
 ) -> _Balanced | None:
     """Newton's method in the directions in which shares of rows that tie can move the point."""
     basis = _directions(held.z, is_tied)

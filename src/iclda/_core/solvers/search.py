@@ -14,13 +14,13 @@ from operator import add
 import numpy as np
 
 from ..labelsums import LexicographicRule, LinearRule
-from ..likelihood import FLOOR, LabeledLikelihood, smallest_eigenvalue
+from ..likelihood import FLOOR, smallest_eigenvalue
 from ..moments import moments_of_block
 from ..problem import Problem
 from ..types import Array
 from . import Outcome
 from .attainable import AT_ONCE, ENOUGH, InMemorySet, StreamedSet, hold
-from .continuation import Follower, Path, State
+from .continuation import Follower, Objective, Path, State
 from .finish import Limit, finish
 from .settings import SETTINGS
 from .starts import Candidates, find_candidates
@@ -62,9 +62,7 @@ def maximize_labeled_likelihood(
 ) -> Solution:
     """Best of several local maxima, with its first-order certificate."""
     weight, n_rows = problem.likelihood.weight, problem.unlabeled.n_rows
-    width, n_unknowns = 1 + problem.whitening.rank, problem.labeled_point[:-1].size
-    least = max(SETTINGS.screened_rows, SETTINGS.held_entries // width)
-    n_held = min(_HELD_ROWS, least, n_rows)
+    n_unknowns, n_held = problem.labeled_point[:-1].size, n_held_rows(problem)
     sample = _hold(problem, *problem.unlabeled.sample(n_held, seed))
     is_all = n_held == n_rows
     # A sample is followed no further than its sampling error.
@@ -105,9 +103,16 @@ def maximize_labeled_likelihood(
     )
 
 
-def _limit(sample: _Sample, path: Path) -> Limit | None:
+def n_held_rows(problem: Problem) -> int:
+    """Number of unlabeled rows that are held in memory: all, or a sample."""
+    width = 1 + problem.whitening.rank
+    least = max(SETTINGS.screened_rows, SETTINGS.held_entries // width)
+    return min(_HELD_ROWS, least, problem.unlabeled.n_rows)
+
+
+def _limit(sample: _Sample, path: Path, objective: Objective | None = None) -> Limit | None:
     """The limit of a path on all rows, unless it is worse than where the path ends."""
-    likelihood = sample.problem.likelihood
+    likelihood = objective or sample.problem.likelihood
     limit = finish(likelihood, sample.held, path.state)
     noise = _NOISE * (abs(path.state.value) + likelihood.weight)
     noise += _NOISE / 100 * float(np.abs(path.state.gradient).max())
@@ -253,13 +258,19 @@ def _best_on_all_rows(reader: StreamedSet, paths: list[Path], noise: float) -> P
     return max(near, key=lambda path: float(value(reader.soft_point(path.state.scores)[0])))
 
 
-def _follow_on_all_rows(reader: StreamedSet, sampled: Path, tol: float, max_iter: int) -> Path:
-    """Continue the path of a sample on all rows.
+def _follow_on_all_rows(
+    reader: StreamedSet,
+    sampled: Path,
+    tol: float,
+    max_iter: int,
+    objective: Objective | None = None,
+) -> Path:
+    """Continue the path of a sample on all rows; the likelihood is followed unless told otherwise.
 
     A pass gives the point, the gradient and the rows near boundaries. On these the path is followed
     to a smaller tau, with all other rows labeled as they are; the next pass corrects it.
     """
-    likelihood = reader.problem.likelihood
+    likelihood = objective or reader.problem.likelihood
     follower = Follower(likelihood, reader)
     scores, tau = _softened(sampled, _SOFT_TAU * likelihood.weight)
     state, best, n_iter = follower.state(scores, tau), None, 0
@@ -290,7 +301,7 @@ def _follow_on_all_rows(reader: StreamedSet, sampled: Path, tol: float, max_iter
 
 
 def _follow_near_boundaries(
-    likelihood: LabeledLikelihood, state: State, deepest: float, tol: float, max_iter: int
+    likelihood: Objective, state: State, deepest: float, tol: float, max_iter: int
 ) -> Path:
     """Follow the path on the rows that the last pass returned, to no less than deepest x tau."""
     labeling = state.labeling
@@ -302,7 +313,7 @@ def _follow_near_boundaries(
     return local.follow(begin, tol=tol, max_iter=max_iter, least=least)
 
 
-def _local_gap(likelihood: LabeledLikelihood, state: State) -> float:
+def _local_gap(likelihood: Objective, state: State) -> float:
     """The gap if no row beyond those that the last pass returned changes its label."""
     return Follower(likelihood, state.labeling.local_set()).gap(state)
 

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..._messages import Hint, Text
 from ..frame import Frame, mean_variance_in_frame
 from ..gaussian import Gaussians, gaussians
 from ..labelsums import ROUNDING
-from ..problem import WITHIN_TOLERANCE, LabeledSummary, within_rank
+from ..problem import WITHIN_TOLERANCE, LabeledSummary, Problem, within_rank
 from ..types import AnyArray, Array
 from ..whitening import safe_whitening, whiten
 
@@ -70,6 +71,29 @@ def _fit_directly(
         log_det=whitening.log_det,
         is_floored=False,
     )
+
+
+def supervised_reference(problem: Problem, shrunk_within: Array | None = None) -> Gaussians:
+    """The supervised fit with priors and shrinkage of the problem, to compare other fits with.
+
+    ``shrunk_within`` replaces the scatter within classes if it was shrunk in another way.
+    """
+    labeled, frame = problem.labeled, problem.frame
+    if shrunk_within is None and problem.shrinkage > 0:
+        shrunk_within = shrink_labeled(labeled, problem.shrinkage, frame)
+    model, rank = fit_labeled(frame, labeled, problem.log_priors, shrunk_within)
+    needed = problem.whitening.rank
+    if rank < needed:
+        raise ValueError(
+            Text(
+                f"The labeled rows vary within their classes in {rank} of the {needed} directions "
+                "in which all rows vary: there is no supervised fit to compare with. Label more "
+                "rows, or pass ",
+                Hint("shrinkage"),
+                ", for example 0.1 or 'auto'.",
+            )
+        )
+    return model
 
 
 def labeled_log_likelihood(model: Gaussians, labeled: LabeledSummary) -> float:

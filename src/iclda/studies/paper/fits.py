@@ -31,6 +31,7 @@ from .published import CURVES, EXTRA_METHODS, GAUSSIAN, N_FOLDS, ORACLE, TABLES,
 TOY_ROWS, TOY_LABELED, TOY_VARIANCE = 1000, 10, 0.8
 GUARANTEED = 2  # labeled rows, and test rows, of every class
 _TRACE_OF_SHRINKAGE = 1e-3
+_NEED_SPREAD = ("MCLDA", "MCPLDA")  # of the labeled rows within classes, in every direction
 _TOYS = {GAUSSIAN: make_gaussians, VIOLATED: make_violated_gaussians}
 
 
@@ -226,9 +227,9 @@ def fit_method(method: str, rows: CellRows) -> Any:
         labels = GivenLabels(codes, rows.n_classes)
         labeled = summarize_labeled(MemoryRows(rows.rows), labels, problem.frame)
         problem = replace(problem, labeled=labeled)
-    if method == "MCLDA" and problem.labeled_rank < problem.whitening.rank:
+    if method in _NEED_SPREAD and problem.labeled_rank < problem.whitening.rank:
         # Labeled rows do not vary within their classes in some direction (a column of SPECT, now
-        # and then): no map exists, and a trace of shrinkage makes one.
+        # and then): no fit exists, and a trace of shrinkage makes one.
         problem = replace(problem, shrinkage=_TRACE_OF_SHRINKAGE)
     return classifier._estimate(problem)
 

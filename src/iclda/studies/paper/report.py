@@ -150,6 +150,7 @@ def render_report(
             if any(cell.measure == measure for cell in cells)
         ],
         "comparisons": comparisons,
+        "worse": _worse_folds(results),
         "marks": {measure: tables.mark(cells, measure) for measure in table_measures()},
         "verdicts": {
             m: {(c.dataset, c.method): c.verdict for c in some} for m, some in comparisons.items()
@@ -251,6 +252,15 @@ def _verdicts(comparisons: Sequence[tables.PairedComparison]) -> str:
     losses = f"significantly worse on {and_list(worse)}" if worse else "nowhere significantly worse"
     text = f"Paired by split and corrected, it is {losses}, and significantly better on {gains}."
     return text if ours else ""
+
+
+def _worse_folds(results: Sequence[FitResult]) -> dict[str, dict[str, tables.WorseFolds]]:
+    """By method and measure, on how many folds it is worse than LDA."""
+    found: dict[str, dict[str, tables.WorseFolds]] = {}
+    for measure in table_measures():
+        for counted in tables.count_worse_folds(results, measure):
+            found.setdefault(counted.method, {})[measure] = counted
+    return found
 
 
 def _overview(cells: Sequence[tables.TableCell]) -> Any:

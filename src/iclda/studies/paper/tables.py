@@ -207,6 +207,37 @@ def compare_with_baseline(results: Iterable[FitResult], measure: str) -> list[Pa
     return [replace(test, p_holm=p) for test, p in zip(tests, adjusted, strict=True)]
 
 
+@dataclass(frozen=True)
+class WorseFolds:
+    """Folds of all data sets on which a method did worse than LDA."""
+
+    method: str
+    measure: str
+    n_worse: int
+    n_folds: int
+
+    @property
+    def share(self) -> float:
+        return self.n_worse / self.n_folds
+
+
+def count_worse_folds(results: Iterable[FitResult], measure: str) -> list[WorseFolds]:
+    """For every method the folds on which it is worse than LDA, over all data sets."""
+    folds: dict[str, dict[tuple[str, int, int], float]] = defaultdict(dict)
+    for result in results:
+        value = result.number(measure)
+        if result.experiment == TABLES and value is not None:
+            folds[result.method][result.dataset, result.repeat, result.part] = value
+    baseline, found = folds.pop(BASELINE, {}), []
+    sign = 1 if paper_measures()[measure].lower_is_better else -1
+    for method in sorted(folds, key=method_rank):
+        shared = folds[method].keys() & baseline.keys()
+        n_worse = sum(sign * (folds[method][fold] - baseline[fold]) > 0 for fold in shared)
+        if shared:
+            found.append(WorseFolds(method, measure, n_worse, len(shared)))
+    return found
+
+
 def arrange(
     cells: Iterable[TableCell], measure: str
 ) -> tuple[list[str], list[str], dict[tuple[str, str], TableCell]]:

@@ -1,0 +1,98 @@
+"""Minimize the gain over the supervised fit, over all labelings of the unlabeled rows.
+
+The gain h is convex (``contrast``): one path leads to its only minimum, and the gap bounds how far
+any point is above it. The model at the minimum is the one whose least gain is largest.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..contrast import Contrast, contrast_with
+from ..problem import Problem
+from ..types import Array
+from .attainable import InMemorySet, StreamedSet, hold
+from .continuation import Follower, Path
+from .finish import Limit
+from .search import (
+    Solution,
+    _follow_on_all_rows,
+    _hold,
+    _in_coordinates_of,
+    _limit,
+    _outcome,
+    n_held_rows,
+)
+from .supervised import supervised_reference
+
+_HELD_GAP = 1e-10  # per row: aimed at where all rows are in memory
+_ROUGH = 1e-3  # gap per row to which a sample is followed
+_MOST_FINISHED = 256  # unknowns up to which a limit is sought, by dense systems
+_FIRST_TAU = 0.3  # over the spread of the gradient at the start
+
+
+def maximize_worst_gain(
+    problem: Problem, *, tol: float, max_iter: int, start: Array | None = None
+) -> Solution:
+    """The model of the highest least gain over the supervised one, with its certificate.
+
+    ``objective`` and ``gap`` are per row: no model has a least gain above the objective, and this
+    one has the objective less the gap. ``start`` are scores to start from; by default 0.
+    """
+    reference = supervised_reference(problem)
+    n_rows, n_held = problem.unlabeled.n_rows, n_held_rows(problem)
+    sample, is_all = _hold(problem, *problem.unlabeled.sample(n_held, 0)), n_held == n_rows
+    contrast = contrast_with(sample.problem, reference)
+    # A sample is followed no further than its sampling error.
+    aims = (tol, min(tol, _HELD_GAP)) if is_all else (max(tol, _ROUGH), max(tol, _ROUGH))
+    best = _follow(contrast, sample.held, *aims, max_iter, start)
+    n_iter, n_passes, limit = best.n_iter, 1, None  # a pass for the moments
+    if not is_all:
+        best = _in_coordinates_of(problem, best, sample.problem)
+        reader = StreamedSet(problem, hold(problem, sample.rows, sample.weights))
+        contrast = contrast_with(problem, reference)
+        best = _follow_on_all_rows(reader, best, tol, max_iter, contrast)
+        n_iter, n_passes = n_iter + best.n_iter, n_passes + reader.n_passes
+    elif best.gap <= tol and problem.labeled_point[:-1].size <= _MOST_FINISHED:
+        limit = _limit(sample, best, contrast)
+    return _solution(problem, best, limit, tol, max_iter, (n_iter, n_passes))
+
+
+def _follow(
+    contrast: Contrast,
+    held: InMemorySet,
+    tol: float,
+    aim: float,
+    max_iter: int,
+    start: Array | None,
+) -> Path:
+    """The path on rows in memory, from soft labels to the minimum."""
+    scores = np.zeros(held.labeled_point.shape) if start is None else start
+    follower = Follower(contrast, held)
+    begin = follower.state(scores, 1.0)
+    ranges = np.ptp(begin.gradient @ held.z.T, axis=0)
+    spread = float(np.sqrt(held.weights @ ranges**2 / held.weights.sum()))
+    begin = follower.state(scores, max(_FIRST_TAU * spread, tol))
+    return follower.follow(begin, tol=tol, max_iter=max_iter, aim=aim)
+
+
+def _solution(
+    problem: Problem,
+    path: Path,
+    limit: Limit | None,
+    tol: float,
+    max_iter: int,
+    counts: tuple[int, int],
+) -> Solution:
+    end, gap = (path.state, path.gap) if limit is None else (limit, limit.gap)
+    rule = problem.rule_of(path.state.scores, is_soft=True)
+    return Solution(
+        point=end.point,
+        rule=rule if limit is None else limit.rule(problem),
+        objective=-end.value,
+        gap=gap,
+        n_iter=counts[0],
+        n_passes=counts[1],
+        n_optima=1,
+        outcome=_outcome(path, gap, tol, path.n_iter >= max_iter),
+    )

@@ -1,0 +1,86 @@
+"""How much a fit gains or loses on supervised LDA, whatever the unlabeled rows are."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from .._core.gains import Gains
+from .._messages import plural
+
+_ROUNDING = 1e-9  # per row: smaller changes are none
+
+
+@dataclass(frozen=True)
+class GainBounds:
+    """Changes from the supervised fit to this one, over all labelings of the unlabeled rows.
+
+    ``worst``, ``best`` and ``expected`` are changes of the log likelihood of all rows, labeled and
+    unlabeled, per unit of weight: the smallest and the largest that any labeling gives, and the one
+    under the fit's own posteriors. ``disagreement`` is the share of the unlabeled rows to which
+    both classifiers give different classes: the error on them differs by no more than that.
+    """
+
+    worst: float
+    best: float
+    expected: float
+    disagreement: float
+    n_unlabeled: int
+
+    @property
+    def is_safe(self) -> bool:
+        """Whether no labeling of the unlabeled rows lowers the log likelihood."""
+        return self.worst >= -_ROUNDING
+
+    @property
+    def sentence(self) -> str:
+        """The bounds for a reader who knows neither the method nor the formulas."""
+        if not self.n_unlabeled:
+            return "There are no unlabeled rows, so that the fit is the supervised one."
+        rows = plural(self.n_unlabeled, "unlabeled row")
+        classes = "class" if self.n_unlabeled == 1 else "classes"
+        verb = "is" if self.n_unlabeled == 1 else "are"
+        return (
+            f"Whatever the true {classes} of the {rows} {verb}, the training rows are "
+            f"{_likelihood(self.worst, self.best)} under supervised LDA (log likelihood per row; "
+            f"{_signed(self.expected)} if the fit's own probabilities are right), and the error on "
+            f"the unlabeled rows differs by at most {100 * self.disagreement:.1f} percentage "
+            "points."
+        )
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+def _likelihood(worst: float, best: float) -> str:
+    if max(abs(worst), abs(best)) <= _ROUNDING:
+        return "exactly as likely as"
+    if worst >= -_ROUNDING:
+        return f"likelier by {max(worst, 0):.3g} to {best:.3g} than"
+    if best <= _ROUNDING:
+        return f"less likely by {max(-best, 0):.3g} to {-worst:.3g} than"
+    return f"between {-worst:.3g} less likely and {best:.3g} likelier than"
+
+
+def _signed(value: float) -> str:
+    return "0" if abs(value) <= _ROUNDING else f"{value:+.3g}"
+
+
+def bounds_of(gains: Gains, n_unlabeled: int) -> GainBounds:
+    """What users get of the gains of a fit."""
+    return GainBounds(**asdict(gains), n_unlabeled=n_unlabeled)
+
+
+def safety_sentence(classifier: Any, X: Any, y: Any) -> str:
+    """The bounds of a fit in words; nothing where they say nothing or cannot be had."""
+    find_bounds = getattr(classifier, "gain_bounds", None)
+    if find_bounds is None or not getattr(classifier, "_uses_unlabeled_rows", False):
+        return ""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the fit has given them
+            found = find_bounds(X, y)
+    except ValueError:  # the rows were fitted: there is no supervised fit to compare with
+        return ""
+    return found.sentence if found.n_unlabeled else ""

@@ -1,0 +1,104 @@
+import numpy as np
+import pytest
+
+from iclda import SupervisedLDA
+from iclda._estimators.gains import GainBounds, safety_sentence
+from problems import ALL, SEMI_SUPERVISED, draw_sample
+
+every_method = pytest.mark.parametrize("classifier", SEMI_SUPERVISED.values(), ids=SEMI_SUPERVISED)
+
+
+def bounds_of(fitted, sample, **weights):
+    return fitted.gain_bounds(sample.X, sample.y, X_unlabeled=sample.X_unlabeled, **weights)
+
+
+@every_method
+@pytest.mark.parametrize("shrinkage", [None, 0.2, "auto"])
+def test_the_change_under_any_labels_lies_within_the_bounds(classifier, sample, shrinkage):
+    fitted = sample.fit(classifier(shrinkage=shrinkage))
+    found = bounds_of(fitted, sample)
+    supervised = SupervisedLDA(shrinkage=fitted.shrinkage_).fit(sample.X, sample.y)
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        y = np.r_[sample.y, rng.integers(sample.n_classes, size=len(sample.X_unlabeled))]
+        both = (m.log_likelihood(sample.rows, y).mean() for m in (fitted, supervised))
+        change = next(both) - next(both)
+        assert found.worst - 1e-9 <= change <= found.best + 1e-9
+    is_other = fitted.predict(sample.X_unlabeled) != supervised.predict(sample.X_unlabeled)
+    assert found.disagreement == pytest.approx(is_other.mean(), abs=1e-12)
+    assert found.worst - 1e-9 <= found.expected <= found.best + 1e-9
+
+
+@every_method
+def test_marked_rows_and_further_rows_give_the_same_bounds(classifier, sample):
+    fitted = sample.fit(classifier())
+    one = fitted.gain_bounds(sample.rows, sample.labels)
+    two = bounds_of(fitted, sample)
+    np.testing.assert_allclose(list(vars(one).values()), list(vars(two).values()), rtol=1e-9)
+
+
+def test_weights_count_like_repeated_rows(sample):
+    fitted = sample.fit(ALL["expectation-maximization"]())
+    weights = 1 + np.arange(len(sample.rows)) % 3
+    one = fitted.gain_bounds(sample.rows, sample.labels, weights)
+    two = fitted.gain_bounds(np.repeat(sample.rows, weights, 0), np.repeat(sample.labels, weights))
+    for name in ("worst", "best", "expected", "disagreement"):
+        assert getattr(one, name) == pytest.approx(getattr(two, name), rel=1e-9), name
+
+
+@pytest.mark.parametrize("shrinkage", [None, 0.2, "auto"])
+def test_the_supervised_fit_changes_nothing(sample, shrinkage):
+    fitted = SupervisedLDA(shrinkage=shrinkage).fit(sample.rows, sample.labels)
+    found = fitted.gain_bounds(sample.rows, sample.labels)
+    assert found.is_safe
+    np.testing.assert_allclose(list(vars(found).values())[:4], 0, atol=1e-12)
+    assert "exactly as likely as under supervised LDA" in found.sentence
+
+
+def test_without_unlabeled_rows_nothing_changes(sample):
+    with pytest.warns(UserWarning, match="no unlabeled rows"):
+        fitted = ALL["self-learning"]().fit(sample.X, sample.y)
+    found = fitted.gain_bounds(sample.X, sample.y)
+    assert (found.n_unlabeled, found.disagreement) == (0, 0)
+    assert found.worst == pytest.approx(0, abs=1e-12)
+    assert found.sentence.startswith("There are no unlabeled rows")
+
+
+def test_other_classes_than_those_of_the_fit_are_refused(sample):
+    fitted = sample.fit(ALL["moment-constrained"]())
+    with pytest.raises(ValueError, match=r"y holds the classes \['a', 'b'\], and the fit has \[0"):
+        fitted.gain_bounds(sample.X, np.where(sample.y > 0, "a", "b"))
+
+
+def test_too_few_labels_for_a_supervised_fit_are_an_error_that_names_shrinkage():
+    sample = draw_sample(3, n_features=6, n_labeled=5, n_unlabeled=40)
+    fitted = sample.fit(ALL["expectation-maximization"]())
+    with pytest.raises(ValueError, match=r"in 3 of the 6 directions .* shrinkage"):
+        bounds_of(fitted, sample)
+
+
+def test_the_sentence_says_what_is_certain():
+    sentences = [
+        (GainBounds(-0.25, 1.5, 0.75, 0.125, 990), "between 0.25 less likely and 1.5 likelier"),
+        (GainBounds(0.0, 1.5, 0.75, 0.125, 990), "likelier by 0 to 1.5 than"),
+        (GainBounds(-2.0, -0.5, -0.75, 0.125, 990), "less likely by 0.5 to 2 than"),
+    ]
+    for bounds, words in sentences:
+        begin = "Whatever the true classes of the 990 unlabeled rows are, the training rows are"
+        assert bounds.sentence.startswith(f"{begin} {words}")
+        assert "by at most 12.5 percentage points" in bounds.sentence
+        assert str(bounds) == bounds.sentence
+    assert "true class of the 1 unlabeled row is" in GainBounds(-1, 1, 0, 0, 1).sentence
+
+
+def test_safety_in_words_is_left_out_where_nothing_can_be_said(sample):
+    fitted = sample.fit(ALL["pessimistic"]())
+    words = safety_sentence(fitted, sample.rows, sample.labels)
+    assert words == fitted.gain_bounds(sample.rows, sample.labels).sentence
+    assert "the training rows are likelier by" in words
+    supervised = SupervisedLDA().fit(sample.X, sample.y)
+    assert safety_sentence(supervised, sample.rows, sample.labels) == ""
+    assert safety_sentence(object(), sample.rows, sample.labels) == ""
+    few = draw_sample(3, n_features=6, n_labeled=5, n_unlabeled=40)
+    fitted = few.fit(ALL["expectation-maximization"]())
+    assert safety_sentence(fitted, few.rows, few.labels) == ""

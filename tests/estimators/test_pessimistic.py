@@ -1,0 +1,107 @@
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from iclda import PessimisticLDA, SupervisedLDA
+from problems import draw_sample
+
+
+def worst_change(fitted, sample):
+    """Smallest change of the mean log likelihood of all rows over all labels, row by row."""
+    supervised = SupervisedLDA(shrinkage=fitted.shrinkage_, priors=fitted.priors)
+    supervised.fit(sample.X, sample.y)
+    changes = [
+        fitted.log_likelihood(sample.rows, np.full(len(sample.rows), k))
+        - supervised.log_likelihood(sample.rows, np.full(len(sample.rows), k))
+        for k in range(sample.n_classes)
+    ]
+    least = np.min(changes, axis=0)
+    known = np.arange(len(sample.y))
+    least[known] = np.array(changes)[sample.y, known]
+    return least.mean()
+
+
+def test_whatever_the_labels_are_the_training_rows_are_no_less_likely(sample):
+    fitted = sample.fit(PessimisticLDA())
+    worst = worst_change(fitted, sample)
+    assert worst >= -1e-12
+    assert worst == pytest.approx(fitted.objective_ - fitted.gap_, abs=1e-9)
+    bounds = fitted.gain_bounds(sample.rows, sample.labels)
+    assert bounds.worst == pytest.approx(worst, abs=1e-9)
+    assert bounds.is_safe
+
+
+def test_fixed_priors_keep_the_guarantee(sample):
+    priors = np.arange(1.0, 1 + sample.n_classes)
+    fitted = sample.fit(PessimisticLDA(priors=priors / priors.sum()))
+    assert worst_change(fitted, sample) == pytest.approx(fitted.objective_, abs=1e-9)
+    np.testing.assert_allclose(fitted.priors_, priors / priors.sum())
+
+
+def test_no_other_classifier_has_a_better_worst_case(sample):
+    fitted = sample.fit(PessimisticLDA())
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        y = np.r_[sample.y, rng.integers(sample.n_classes, size=len(sample.X_unlabeled))]
+        other = SupervisedLDA().fit(sample.rows, y)
+        assert other.gain_bounds(sample.rows, sample.labels).worst <= fitted.objective_ + 1e-9
+
+
+def test_weights_count_like_repeated_rows(sample):
+    weights = 1 + np.arange(len(sample.rows)) % 3
+    one = PessimisticLDA().fit(sample.rows, sample.labels, weights)
+    rows, labels = np.repeat(sample.rows, weights, 0), np.repeat(sample.labels, weights)
+    two = PessimisticLDA().fit(rows, labels)
+    np.testing.assert_allclose(one.means_, two.means_, atol=1e-7)
+    assert one.objective_ == pytest.approx(two.objective_, abs=1e-9)
+
+
+def test_the_fit_does_not_depend_on_the_units_of_the_features(sample):
+    one = PessimisticLDA().fit(sample.rows, sample.labels)
+    A = np.array([[2.0, 0.3, 0.0], [0.0, 1e3, 0.5], [1.0, 0.0, 1e-2]])
+    two = PessimisticLDA().fit(sample.rows @ A + 7, sample.labels)
+    np.testing.assert_allclose(two.means_, one.means_ @ A + 7, rtol=1e-6)
+    assert two.objective_ == pytest.approx(one.objective_, abs=1e-8)
+
+
+def test_too_few_labels_are_an_error_that_names_shrinkage():
+    sample = draw_sample(3, n_features=6, n_labeled=5, n_unlabeled=40)
+    with pytest.raises(ValueError, match=r"vary within their classes in 3 of the 6 .*shrinkage"):
+        sample.fit(PessimisticLDA())
+    fitted = sample.fit(PessimisticLDA(shrinkage=0.1))
+    assert fitted.converged_
+    assert fitted.objective_ >= 0
+
+
+@pytest.mark.parametrize("shrinkage", [0.05, 0.5, "auto"])
+def test_shrinkage_is_that_of_the_supervised_fit(sample, shrinkage):
+    fitted = sample.fit(PessimisticLDA(shrinkage=shrinkage))
+    assert fitted.converged_
+    assert fitted.objective_ >= fitted.gap_ - 1e-12
+    # With the penalty of shrinkage the guarantee is the same, whatever the labels are.
+    s, d = fitted.shrinkage_, sample.X.shape[1]
+    nu, strength = np.trace(np.cov(sample.rows.T, bias=True)) / d, s / (1 - s)
+
+    def penalty(covariance):
+        trace = np.trace(np.linalg.inv(covariance))
+        return strength / 2 * (np.linalg.slogdet(covariance)[1] + nu * trace)
+
+    supervised = SupervisedLDA(shrinkage=s).fit(sample.X, sample.y)
+    penalized = worst_change(fitted, sample) - penalty(fitted.covariance_)
+    penalized += penalty(supervised.covariance_)
+    assert penalized == pytest.approx(fitted.objective_ - fitted.gap_, abs=1e-8)
+
+
+def test_too_few_steps_are_a_warning_and_the_gap_is_reported(sample):
+    with pytest.warns(ConvergenceWarning, match=r"PessimisticLDA .* gap .* max_iter \(now 1\)"):
+        fitted = sample.fit(PessimisticLDA(max_iter=1))
+    assert not fitted.converged_
+    assert fitted.gap_ > fitted.tol
+
+
+def test_without_unlabeled_rows_it_is_the_supervised_fit(sample):
+    with pytest.warns(UserWarning, match="no unlabeled rows"):
+        fitted = PessimisticLDA().fit(sample.X, sample.y)
+    supervised = SupervisedLDA().fit(sample.X, sample.y)
+    np.testing.assert_allclose(fitted.coef_, supervised.coef_)
+    assert (fitted.objective_, fitted.gap_, fitted.converged_) == (0, 0, True)
