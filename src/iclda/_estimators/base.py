@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from inspect import cleandoc
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from sklearn import get_config
@@ -47,6 +47,7 @@ from .predictions import (
 )
 from .training import FitInputs, FitSettings, check_spread, prepare
 
+Fit = TypeVar("Fit", bound=Callable[..., Any])
 AT_LEAST_ONE = [Interval(Integral, 1, None, closed="left")]
 _CONSTRAINTS: dict[str, Any] = {
     "priors": ["array-like", dict, None],
@@ -65,6 +66,12 @@ _NAMES = re.compile(r"^\w+(?:, \w+)*$", re.MULTILINE)
 def constraints(*names: str, **own: Any) -> dict[str, Any]:
     """What parameters may be: those of all classifiers, others of these names, and its own."""
     return {name: _CONSTRAINTS[name] for name in ("priors", "shrinkage", "unlabeled", *names)} | own
+
+
+def _validated(fit: Fit) -> Fit:
+    """Parameters are checked before; scikit-learn's own decorator has no types."""
+    checked: Fit = _fit_context(prefer_skip_nested_validation=True)(fit)
+    return checked
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -131,7 +138,7 @@ class LinearGaussianClassifier(
 
             cls.__doc__ = _NAMES.sub(filled_in, cleandoc(own))
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @_validated
     def fit(
         self,
         X: Any,

@@ -43,17 +43,24 @@ def compare(
     target: words.Target,
     methods: Methods = None,
     repeats: Annotated[
-        int | None, typer.Option(min=2, help="Times folds are dealt anew. Default: 10, 5 or 2.")
+        int | None,
+        typer.Option(
+            min=2, metavar="N", help="Times that rows are split anew. Default: 10, 5 or 2."
+        ),
     ] = None,
     folds: Annotated[
-        int | None, typer.Option(min=2, help="Default: 10, or labels of the rarest class.")
+        int | None,
+        typer.Option(min=2, metavar="N", help="Default: 10, or labels of the rarest class."),
     ] = None,
     labeled: Annotated[
-        int | None, typer.Option(min=1, help="Keep so many labels and hide the others.")
+        int | None,
+        typer.Option(min=1, metavar="N", help="Keep so many labels and hide the others."),
     ] = None,
     unlabeled: words.Unlabeled = None,
     unlabeled_file: words.UnlabeledFile = None,
     drop: words.Drop = None,
+    keep: words.Keep = None,
+    drop_unusable: words.DropUnusable = False,
     missing: words.Missing = "impute",
     shrinkage: Annotated[
         str | None,
@@ -62,7 +69,8 @@ def compare(
     jobs: words.Jobs = 0,
     seed: words.Seed = 0,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for the report. Default: DATA-comparison.")
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Folder for the report. Default: DATA-comparison."),
     ] = None,
     quiet: words.Quiet = False,
     json: words.Json = False,
@@ -88,10 +96,12 @@ def compare(
                 unlabeled=unlabeled,
                 unlabeled_file=unlabeled_file,
                 drop=drop or (),
+                keep=keep,
+                drop_unusable=drop_unusable,
             )
             plan = ComparisonPlan(
                 table,
-                out or Path(f"{data.name.partition('.')[0]}-comparison"),
+                out or Path(f"{data.name.partition('.')[0].strip('-') or 'stdin'}-comparison"),
                 chosen,
                 shrinkages,
                 repeats=repeats,
@@ -103,6 +113,8 @@ def compare(
                 command=words.command_line(),
                 unlabeled=unlabeled,
                 dropped=tuple(drop or ()),
+                kept=tuple(keep or ()),
+                drop_unusable=drop_unusable,
                 words=words.in_options,
             )
             check_plan(plan)

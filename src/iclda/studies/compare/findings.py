@@ -58,6 +58,8 @@ class ComparisonSettings:
     contestants: Sequence[Contestant]
     sources: Sequence[Source]
     dropped: Sequence[str] = ()
+    kept: Sequence[str] = ()
+    drop_unusable: bool = False
     n_labels: int
     n_rows: int
     n_used: int  # labels that every split trains on

@@ -61,6 +61,8 @@ class ComparisonPlan:
     command: str = ""
     unlabeled: str | None = None  # how the table was read
     dropped: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    drop_unusable: bool = False
     words: Words = str  # wording of remarks and failures that are stored
 
     @property
@@ -91,7 +93,7 @@ class ComparisonPlan:
             data={self.name: table.digest},
             target=table.target,
             unlabeled=self.unlabeled or "",
-            drop=", ".join(sorted(self.dropped)),
+            drop=", ".join(sorted(table.dropped)),
             seed=self.seed,
             folds=splits.n_folds,
             labeled=self.n_labeled or "all",
@@ -103,6 +105,8 @@ class ComparisonPlan:
             contestants=line_up(self.methods, shrinkages, size),
             sources=table.sources,
             dropped=self.dropped,
+            kept=self.kept,
+            drop_unusable=self.drop_unusable,
             n_labels=int(table.is_labeled.sum()),
             n_rows=len(table.labels),
             n_used=splits.n_used,
