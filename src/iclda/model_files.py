@@ -50,6 +50,7 @@ _MOVED = {f"iclda._{method.module}": f"iclda._estimators.{method.module}" for me
 OWN_TYPES = frozenset(
     {
         "iclda._core.frame.Frame",
+        "iclda._core.gaussian.Complement",
         "iclda._core.gaussian.Gaussians",
         "iclda._core.labelsums.LexicographicRule",
         "iclda._core.labelsums.LinearRule",
