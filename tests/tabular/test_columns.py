@@ -179,14 +179,17 @@ def test_one_row_of_the_table_makes_a_column_type(tmp_path, times, suffix):
     assert "It reads 2 columns: 1 of times, 1 of numbers." in lines
 
 
-def test_cells_that_do_not_fit_a_new_type_are_named_with_their_row(tmp_path, times):
+def test_cells_that_are_no_dates_are_named_with_their_row(tmp_path):
     frame = visits()
-    features = frame[["visit", "age"]].assign(visit=as_times(frame["visit"]))
+    frame["visit"] = pd.date_range("2024-01-01", periods=40).strftime("%Y-%m-%d")
+    features = frame[["visit", "age"]].assign(visit=pd.to_datetime(frame["visit"]))
     classes = np.where(np.arange(40) % 2, "new", "old").astype(object)
     model = pipeline(preprocessing(features), SupervisedLDA()).fit(features, classes)
     frame.loc[7, "visit"] = "soon"
     frame.to_csv(tmp_path / "data.csv", index=False)
-    with pytest.raises(ValueError, match="row 9, column 'visit': must hold a time, got 'soon'"):
+    with pytest.raises(
+        ValueError, match=r"row 9, column 'visit': must hold a date such as .*, got 'soon'"
+    ):
         predict_file(model, column_kinds(model), tmp_path / "data.csv", tmp_path / "p.csv")
 
 

@@ -66,6 +66,10 @@ def compare(
         str | None,
         typer.Option(metavar="NUMBERS", help="0, 0.1, auto or 0,auto. Default: by the labels."),
     ] = None,
+    fast: Annotated[
+        bool,
+        typer.Option("--fast", metavar="", help="An answer soon: 3 repeats, no learning curves."),
+    ] = False,
     jobs: words.Jobs = 0,
     seed: words.Seed = 0,
     out: Annotated[
@@ -115,6 +119,7 @@ def compare(
                 dropped=tuple(drop or ()),
                 kept=tuple(keep or ()),
                 drop_unusable=drop_unusable,
+                is_fast=fast,
                 words=words.in_options,
             )
             check_plan(plan)
@@ -147,10 +152,17 @@ def _run(plan: ComparisonPlan, quiet: bool) -> None:
         _print([*preflight_lines(plan.settings.remarks, _width(), _style), ""])
         _print([*protocol_lines(plan.settings, _width(), words.in_options), ""])
     with open_run(plan) as run:
+        with spinner("Timing one split", quiet):
+            estimate = run.time_one_split()
+        if estimate and estimate.sentence and not quiet:
+            typer.echo(f"  {estimate.sentence}\n")
         with show_cells(quiet, "splits") as advance:
             run.compare(advance)
         if not quiet:
             _print_answer(read_findings(plan.out, words.in_options))
+        if plan.is_fast:
+            return
+        if not quiet:
             note = "  For the report; the answer does not depend on them."
             _print(["", "Learning curves", note, ""])
         with show_cells(quiet, "splits") as advance:
@@ -177,10 +189,11 @@ def redraw(out: Path, *, quiet: bool, json: bool, is_answered: bool = False) -> 
 
 
 def _print_answer(findings: Findings) -> None:
+    from ..studies.compare.class_errors import class_lines
     from ..studies.compare.lines import answer_lines, score_lines
 
     _print(["", *score_lines(findings.summary, _width(), _style), ""])
-    _print(answer_lines(findings, _width(), _style))
+    _print([*answer_lines(findings, _width(), _style), *class_lines(findings, _width())])
 
 
 def _print(lines: Sequence[str]) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from .._core.types import AnyArray, Array
 from .._statistics import error_interval
-from .page import align
+from .page import align, rows_text
 
 LEVEL_OF_INTERVALS = 0.9
 _UNEVEN = 2  # times the rarest class, from which the error of the classes alike is worth a line
@@ -138,7 +138,7 @@ def class_error_lines(confusion: Confusion) -> list[str]:
     for each in confusion.by_class:
         ends = f"{each.low:.1%} to {each.high:.1%}"
         rows.append(
-            [each.name, f"{each.n_rows:,}", f"{each.n_wrong:,.6g}", f"{each.error:.1%}", ends]
+            [each.name, f"{each.n_rows:,}", rows_text(each.n_wrong), f"{each.error:.1%}", ends]
         )
     return align(rows, "lrrrr")
 
@@ -150,5 +150,5 @@ def confusion_lines(confusion: Confusion) -> list[str]:
         return []
     rows = [["true \\ predicted", *classes]]
     for name, row in zip(classes, confusion.counts, strict=True):
-        rows.append([name, *(f"{n:,.4g}" for n in row)])
+        rows.append([name, *map(rows_text, row.tolist())])
     return align(rows, "l" + "r" * len(classes))

@@ -449,7 +449,7 @@ def _convergence(found: Mapping[str, Any]) -> str:
     if "gap" not in found:
         return f"It converged in {steps}."
     optima = found["n_optima"]
-    several = f" to the best of {optima} solutions found" if optima > 1 else ""
+    several = f", the best of {optima} solutions found" if optima > 1 else ""
     return f"It converged in {steps}{several}."
 
 

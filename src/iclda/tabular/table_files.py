@@ -11,10 +11,12 @@ import re
 import shutil
 import sys
 import tempfile
+import weakref
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -58,19 +60,21 @@ def open_table(path: Path) -> CsvReader | ParquetReader:
 
 def _open_standard_input() -> CsvReader | ParquetReader:
     """Standard input as a file of its own, which lives as long as the reader."""
-    folder = tempfile.TemporaryDirectory(prefix="iclda-")
-    copy = Path(folder.name) / "table"
+    copy = Path(tempfile.mkdtemp(prefix="iclda-")) / "table"
+    remove = partial(shutil.rmtree, copy.parent, ignore_errors=True)
     with copy.open("wb") as file:
         shutil.copyfileobj(sys.stdin.buffer, file)
     with copy.open("rb") as file:
         start = file.read(4)
-    with _readable(STANDARD_INPUT):
+    with ExitStack() as unless_opened, _readable(STANDARD_INPUT):
+        unless_opened.callback(remove)
         reader: CsvReader | ParquetReader
         if start == b"PAR1":
             reader = ParquetReader(STANDARD_INPUT, copy)
         else:
             reader = CsvReader(STANDARD_INPUT, start[:2] == b"\x1f\x8b", None, copy)
-    reader.folder = folder
+        unless_opened.pop_all()
+    weakref.finalize(reader, remove)
     return reader
 
 
@@ -79,7 +83,6 @@ class TableReader:
 
     path: Path  # as it was given, for messages
     file: Path  # that holds the rows
-    folder: Any = None  # of a copy, removed with the reader
 
     first_row = 1  # of the data, as a person counts
     zero_padded: tuple[str, ...] = ()  # columns with codes such as 01004, in the rows looked at
