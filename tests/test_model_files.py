@@ -323,9 +323,9 @@ def test_a_plain_file_of_skops_is_refused(tmp_path):
 
 
 def test_files_that_are_not_there_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="nowhere does not exist"):
+    with pytest.raises(FileNotFoundError, match="nowhere does not exist"):
         load_model(tmp_path / "nowhere")
-    with pytest.raises(ValueError, match="is a folder"):
+    with pytest.raises(IsADirectoryError, match="is a folder"):
         load_model(tmp_path)
     with pytest.raises(FileNotFoundError, match=r"The folder .*nowhere of m\.skops does not exist"):
         save_model(SupervisedLDA().fit(*problem()), tmp_path / "nowhere" / "m.skops")

@@ -211,6 +211,43 @@ for name in {NAMES}:
     assert printed == ["a", "b"] * len(NAMES)
 
 
+def test_modules_are_there_after_the_import_of_the_package_but_not_loaded():
+    printed = run("""
+import sys, iclda
+print(*(name in dir(iclda) for name in ("model_selection", "plots", "rows", "tabular")))
+print(*(f"iclda.{name}" in sys.modules for name in ("model_selection", "plots", "tabular")))
+print(iclda.plots.ReliabilityDisplay.__name__, iclda.tabular.read_table.__name__)
+""")
+    assert printed == ["True"] * 4 + ["False"] * 3 + ["ReliabilityDisplay", "read_table"]
+
+
+def test_model_files_are_read_without_torch_and_dask():
+    printed = run("""
+import sys
+from iclda.model_files import _skops
+_skops()
+print("skops.io" in sys.modules, "torch" in sys.modules, "dask" in sys.modules)
+from skops.io._trusted_types import SKLEARN_ESTIMATOR_TYPE_NAMES
+from sklearn.utils import all_estimators
+print(len(SKLEARN_ESTIMATOR_TYPE_NAMES) == len(all_estimators()))
+""")
+    assert printed == ["True", "False", "False", "True"]
+
+
+def test_fit_returns_the_type_of_the_classifier_to_type_checkers(tmp_path):
+    pytest.importorskip("mypy")
+    (tmp_path / "use.py").write_text(
+        "from iclda import SupervisedLDA\n\nreveal_type(SupervisedLDA().fit([[1.0]], [1]))\n"
+    )
+    shown = subprocess.run(
+        [sys.executable, "-m", "mypy", "use.py", "--ignore-missing-imports"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert 'Revealed type is "iclda._estimators.supervised.SupervisedLDA"' in shown.stdout
+
+
 def test_type_checkers_see_every_classifier():
     tree = ast.parse(inspect.getsource(iclda))
     seen = {

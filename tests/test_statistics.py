@@ -13,6 +13,7 @@ from iclda._statistics import (
     bin_sums,
     corrected_standard_error,
     corrected_t_test,
+    error_interval,
     finite_means,
     holm,
     mean_interval,
@@ -92,3 +93,14 @@ def test_without_rows_there_is_no_calibration_error():
     curve = ReliabilityCurve.from_sums(np.linspace(0, 1, 3), np.zeros((2, 3)))
     assert isnan(curve.calibration_error)
     assert np.isnan(curve.predicted).all()
+
+
+@pytest.mark.parametrize(("n_wrong", "n_rows"), [(0, 20), (1, 27), (9, 178), (20, 20), (5, 10)])
+def test_the_interval_of_an_error_is_the_exact_binomial_one(n_wrong, n_rows):
+    exact = stats.binomtest(n_wrong, n_rows).proportion_ci(0.9, "exact")
+    assert error_interval(n_wrong, n_rows) == pytest.approx((exact.low, exact.high))
+
+
+def test_no_error_in_twenty_rows_means_up_to_fourteen_percent():
+    assert error_interval(0, 20) == pytest.approx((0.0, 0.139), abs=1e-3)
+    assert error_interval(0, 0) == (0.0, 1.0)

@@ -6,7 +6,10 @@ from ._packages import lazy_names as _lazy_names
 from .methods import METHODS as _METHODS
 
 if _TYPE_CHECKING:
+    from . import model_selection as model_selection
+    from . import plots as plots
     from . import rows as rows
+    from . import tabular as tabular
     from ._estimators.expectation_maximization import ExpectationMaximizationLDA
     from ._estimators.implicitly_constrained import ImplicitlyConstrainedLDA
     from ._estimators.moment_constrained import MomentConstrainedLDA
@@ -26,6 +29,7 @@ _HOME = {
     "load_model": ".model_files",
     "save_model": ".model_files",
 }
+_MODULES = ("model_selection", "plots", "rows", "tabular")
 __all__ = sorted(_HOME)
 # The command line starts without scikit-learn.
-__getattr__, __dir__ = _lazy_names(__name__, {**_HOME, "rows": ".rows"})
+__getattr__, __dir__ = _lazy_names(__name__, {**_HOME, **{name: f".{name}" for name in _MODULES}})

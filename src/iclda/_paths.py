@@ -26,10 +26,11 @@ def atomic_write(path: Path) -> Iterator[Path]:
 
 
 def check_readable(path: Path) -> None:
+    """Raise an OSError unless there is a file of this name."""
     if path.is_dir():
-        raise ValueError(f"{path} is a folder: name a file in it.")
+        raise IsADirectoryError(f"{path} is a folder: name a file in it.")
     if not path.is_file():
-        raise ValueError(f"{path} does not exist: check its name and its folder.")
+        raise FileNotFoundError(f"{path} does not exist: check its name and its folder.")
 
 
 def check_writable(path: Path) -> None:

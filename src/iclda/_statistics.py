@@ -12,6 +12,14 @@ from scipy import stats
 from ._core.types import AnyArray, Array
 
 
+def error_interval(n_wrong: int, n_rows: int, level: float = 0.9) -> tuple[float, float]:
+    """Exact binomial interval of an error (Clopper and Pearson); from 0 to 1 without rows."""
+    tail = (1 - level) / 2
+    low = float(stats.beta.ppf(tail, n_wrong, n_rows - n_wrong + 1)) if n_wrong else 0.0
+    high = float(stats.beta.isf(tail, n_wrong + 1, n_rows - n_wrong)) if n_wrong < n_rows else 1.0
+    return low, high
+
+
 def corrected_standard_error(values: Sequence[float] | Array, test_to_train: float = 0.0) -> float:
     """Standard error of the mean of values, one a split (Nadeau and Bengio 2003).
 

@@ -11,10 +11,14 @@ import copy
 import hashlib
 import io
 import json
+import pkgutil
+import sys
 import warnings
 import zipfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from types import NoneType
@@ -46,10 +50,12 @@ _MOVED = {f"iclda._{method.module}": f"iclda._estimators.{method.module}" for me
 OWN_TYPES = frozenset(
     {
         "iclda._core.frame.Frame",
+        "iclda._core.gaussian.Complement",
         "iclda._core.gaussian.Gaussians",
         "iclda._core.labelsums.LexicographicRule",
         "iclda._core.labelsums.LinearRule",
         "iclda.tabular.encoders.CategoryEncoder",
+        "iclda.tabular.encoders.DateEncoder",
         "iclda.tabular.encoders.NumberEncoder",
     }
     | {f"iclda._estimators.{method.module}.{method.class_name}" for method in METHODS}
@@ -223,7 +229,39 @@ def seal(archive: bytes, details: Mapping[str, Any] | None = None) -> bytes:
 
 
 def _skops() -> Any:
-    return require("skops.io", "model files", "data")
+    with nullcontext() if "skops.io" in sys.modules else _own_modules_only():
+        return require("skops.io", "model files", "data")
+
+
+@contextmanager
+def _own_modules_only() -> Iterator[None]:
+    """Lists of scikit-learn's estimators, made without looking into what comes with it.
+
+    skops makes such a list when it is imported. Packages under ``externals``, in which there are
+    no estimators, would import torch and Dask: seconds of processor time.
+    """
+    homes: list[Any] = [pkgutil, import_module("sklearn.utils.discovery")]
+    known = {each: each.walk_packages for each in homes if hasattr(each, "walk_packages")}
+    walk = pkgutil.walk_packages
+
+    def walk_own(path: Any = None, prefix: str = "", onerror: Any = None) -> Iterator[Any]:
+        if not prefix.startswith("sklearn."):
+            yield from walk(path, prefix, onerror)
+            return
+        for found in pkgutil.iter_modules(path, prefix):
+            if found.name.rpartition(".")[2] in ("externals", "tests"):
+                continue
+            yield found
+            if found.ispkg:
+                yield from walk_own(import_module(found.name).__path__, f"{found.name}.")
+
+    for each in known:
+        each.walk_packages = walk_own
+    try:
+        yield
+    finally:
+        for each, function in known.items():
+            each.walk_packages = function
 
 
 def _without_rows(model: Any) -> Any:

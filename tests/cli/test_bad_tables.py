@@ -17,7 +17,7 @@ def fit(folder, frame, *options, name="data.csv"):
     out.unlink(missing_ok=True)
     code, said, error = call("fit", data, "--target", "species", "--out", out, *options)
     assert {path.name for path in folder.iterdir()} - {name, "more.csv"} <= {"m.skops"}
-    assert out.exists() == (code == 0)
+    assert out.exists() == (code in (0, 3))
     return code, said, error
 
 
@@ -53,7 +53,7 @@ def test_2_no_row_unlabeled_is_a_supervised_fit_with_one_warning(tmp_path, metho
 @pytest.mark.parametrize("method", ["iclda", "em", "self-learning"])
 def test_3_one_label_a_class_works_with_a_warning_that_names_the_classes(tmp_path, method):
     code, said, _ = fit(tmp_path, flowers(n_labeled=3), "--method", method)
-    assert code == 0
+    assert code == (3 if "did not converge" in said else 0)
     assert "Each of the classes 'iris', 'lily', 'rose' has one labeled row only" in said
 
 
@@ -69,7 +69,7 @@ def test_4_a_prior_for_a_class_without_labels(tmp_path):
     error = refused(tmp_path, flowers(), "--prior", "iris=0.5", "--prior", "tulip=0.5")
     assert "--prior names classes without labeled rows: ['tulip']" in error
     error = refused(tmp_path, flowers(), "--prior", "iris=0.5")
-    assert "--prior must name every class, but lacks ['lily', 'rose']: pass a --prior for" in error
+    assert "--prior must name every class, but lacks 'lily', 'rose': pass a --prior for" in error
 
 
 def test_5_one_class_only(tmp_path):
@@ -153,7 +153,7 @@ def test_20_gaps_are_filled_in_or_refused_and_infinity_is_refused(tmp_path):
 
 ODD_COLUMNS = {
     "complex": ([f"{i}+{i}j" for i in range(90)], "Column 'odd' holds 90 different texts"),
-    "dates": (pd.date_range("2020-01-01", periods=90), "Column 'odd' holds dates or times"),
+    "times": (["1:30 pm", "12:45 pm"] * 45, "Column 'odd' holds dates or times"),
     "names": ([f"flower {i}" for i in range(90)], "for example 'flower 0'"),
     "mixed": (["1", "2.5", "three"] * 30, "text in 30 of 90 rows, for example 'three'"),
 }
@@ -172,8 +172,9 @@ def test_32_a_column_that_agrees_with_the_labels_is_named(tmp_path):
     names = np.array(["iris", "rose"], dtype=object)[np.arange(90) % 2]
     frame = labeled(species=np.where(np.arange(90) < 30, names, None), scent=names)
     code, said, _ = fit(tmp_path, frame)
-    assert code == 0
+    assert code == 3
     assert "It did not converge" in said
+    assert "'scent' is iris for iris, rose for rose in all labeled rows" in said
     assert "Next:" not in said
     assert "column 'scent = rose' takes (nearly) one value per class" in said
     assert "pass --shrinkage, for example 0.1" in said

@@ -189,7 +189,7 @@ def test_20_gaps_are_refused_by_choice(tmp_path):
 
 
 def test_23_dates_and_ids_are_named(tmp_path):
-    frame = flowers().assign(day=pd.Timestamp("2020-02-01"))
+    frame = flowers().assign(day=pd.Timestamp("2020-02-01", tz="UTC"))
     assert "Column 'day' holds dates or times" in refused(tmp_path, frame, name="data.parquet")
     error = refused(tmp_path, flowers().assign(name=[f"flower {k}" for k in range(90)]))
     assert "Column 'name' holds 90 different texts in 90 rows" in error
@@ -270,7 +270,7 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_numbers(done, tmp_path):
     folder, _ = done
     write(tmp_path)
     running = process(tmp_path, *SMALL)
-    assert "0 of 4 splits" in running.stderr.readline()
+    assert "1 of 4 splits" in running.stderr.readline()
     os.killpg(running.pid, signal.SIGKILL)
     running.wait()
     running.stderr.close()
@@ -342,7 +342,7 @@ def test_the_answer_is_printed_before_the_curves_are_computed(done, tmp_path, mo
 def test_47_an_interruption_is_one_line_and_loses_nothing(tmp_path):
     write(tmp_path)
     running = process(tmp_path, *SMALL, "--repeats", "300")
-    assert "0 of 600 splits" in running.stderr.readline()
+    assert "1 of 600 splits" in running.stderr.readline()
     time.sleep(0.5)
     running.send_signal(signal.SIGINT)
     _, message = running.communicate(timeout=60)

@@ -35,7 +35,7 @@ def test_the_commands_of_the_page_on_models_print_what_is_shown(tmp_path, monkey
         assert re.sub(r"gap \S+", "gap", said) == re.sub(r"gap \S+", "gap", shown)
 
 
-@pytest.mark.parametrize("command", ["fit", "predict", "show"])
+@pytest.mark.parametrize("command", ["fit", "predict", "evaluate", "show"])
 def test_every_option_is_on_the_page(command):
     said = call(command, "--help")[1]
     options = set(re.findall(r"--[a-z-]+", said)) - {"--help"}

@@ -189,7 +189,9 @@ def test_show_tells_what_how_and_from_what(model, tmp_path):
     assert code == 0
     for words in (
         "Implicitly constrained LDA for 'species', fitted to 30 labeled and 60 unlabeled rows.",
-        "no other labeling is better (gap",
+        "to first order no other labeling raises the log likelihood of a labeled row by more",
+        "Shrinkage  none",
+        "discriminant 1 (",
         " of 30 labeled rows get their own class.",
         f"Data       {tmp_path / 'flowers.csv'}, 90 rows, sha256 ",
         "Columns    p, q, color, wild",
@@ -206,6 +208,9 @@ def test_show_for_programs_is_json(model):
     assert details["about"]["labeled"] == {"iris": 10, "lily": 10, "rose": 10}
     assert details["about"]["n_unlabeled"] == 60
     assert details["diagnosis"]["gap"] <= 1e-6
+    axes = details["discriminants"]
+    assert [each["title"] for each in axes] == ["discriminant 1", "discriminant 2"]
+    assert set(axes[0]["coefficients"]) == {"p", "q", "wild", "color = red", "color is empty"}
 
 
 def test_a_model_saved_in_python_can_be_shown_and_used(tmp_path):
@@ -326,12 +331,12 @@ def test_things_of_ones_own_kept_under_the_names_of_fit_are_shown_without(tmp_pa
 
 def test_new_categories_and_rows_from_another_world_are_counted(model, tmp_path):
     frame = flowers().assign(color="green").drop(columns="species")
-    frame.loc[:2, "q"] = 1e200
+    frame.loc[:2, "q"] = 30.0
     data = write(tmp_path, frame)
     code, said, error = call("predict", model, data, "--out", tmp_path / "p.csv")
     assert (code, error) == (0, "")
     assert "did not see, or too rarely to learn from: 'color' 90." in said
-    assert "Warning: cells over a million standard deviations from the training" in said
+    assert "Warning: Cells more than 10 standard deviations from the mean of the training" in said
     assert ": 'q' 3. Check units" in said
     assert np.isfinite(pd.read_csv(tmp_path / "p.csv").iloc[:, 1:]).all(axis=None)
     _, said, _ = call("predict", model, write(tmp_path), "--out", tmp_path / "p.csv")

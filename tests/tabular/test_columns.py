@@ -14,6 +14,7 @@ from iclda.methods import find_method
 from iclda.model_files import OWN_TYPES, column_kinds, model_details, save_model
 from iclda.tabular import NumberEncoder, pipeline, preprocessing, read_table
 from iclda.tabular.columns import COLUMN_TYPES, ColumnType, kinds_of
+from iclda.tabular.encoders import value_types
 from iclda.tabular.fit_predict import fit_summary, fit_table, predict_file
 
 SERIES = {
@@ -28,6 +29,7 @@ SERIES = {
     "arrow booleans": (pd.array([True, None], dtype="bool[pyarrow]"), "boolean"),
     "arrow numbers": (pd.array([1.5, None], dtype="double[pyarrow]"), "number"),
     "text": (["p", "q", None, "p"], "category"),
+    "dates": (pd.to_datetime(["2020-01-02", None]), "date"),
     "arrow text": (pd.array(["p", "q", "p", None], dtype="string[pyarrow]"), "category"),
     "categories": (pd.Categorical(["p", "q", None, "p"]), "category"),
     "numbers as categories": (pd.Categorical([1, 2, 1]), "category"),
@@ -35,7 +37,7 @@ SERIES = {
 
 
 @pytest.mark.parametrize(("values", "kind"), SERIES.values(), ids=SERIES)
-def test_columns_are_numbers_booleans_or_categories(values, kind):
+def test_columns_are_numbers_booleans_categories_or_dates(values, kind):
     assert kinds_of(pd.DataFrame({"x": values})) == {"x": kind}
 
 
@@ -43,7 +45,7 @@ NAMES = [f"person {i}" for i in range(50)]
 REFUSED = {
     "names": (NAMES, "holds 50 different texts in 50 rows, for example 'person 0'"),
     "few names": (["Ann", "Bob", "Eve"], "holds 3 different texts in 3 rows"),
-    "dates": (pd.to_datetime(["2020-01-02", None]), "holds dates or times, for example 2020-01-02"),
+    "dates of a zone": (pd.to_datetime(["2020-01-02", None]).tz_localize("UTC"), "dates or times"),
     "durations": (pd.to_timedelta([1, 2], "D"), "holds dates or times"),
     "date objects": ([datetime.date(2020, 1, 2), None], "dates or times, for example 2020-01-02"),
     "time objects": ([datetime.time(1, 30), None], "dates or times, for example 01:30:00"),
@@ -109,29 +111,31 @@ def test_columns_need_names_of_their_own_that_are_text():
         kinds_of(pd.DataFrame(np.zeros((2, 2)), columns=["a", "a"]))
 
 
-class DayEncoder(NumberEncoder):
-    """Dates as days."""
+class HourEncoder(NumberEncoder):
+    """Times of the day as hours."""
 
     def _kind(self, series):
-        return "date"
+        return "time"
 
     def _numbers(self, X):
-        return ((X - pd.Timestamp(0)) / pd.Timedelta(days=1)).to_numpy(dtype=np.float64)
+        return X.map(
+            lambda time: np.nan if time is None else time.hour + time.minute / 60
+        ).to_numpy()
 
 
 @pytest.fixture
-def dates():
+def times():
     """A type of column besides those of the package."""
     kind = ColumnType(
-        "date",
-        lambda series: series.dtype.kind == "M",
-        step="dates",
-        encoder=DayEncoder(flagged="auto"),
-        arrow="timestamp[s]",
-        dtypes="M",
-        cell="a date",
-        cells="dates",
-        columns="dates",
+        "time",
+        lambda series: value_types(series) == {datetime.time},
+        step="times",
+        encoder=HourEncoder(flagged="auto"),
+        arrow="time32[s]",
+        dtypes="O",
+        cell="a time",
+        cells="times",
+        columns="times",
     )
     COLUMN_TYPES.append(kind)
     yield
@@ -139,44 +143,102 @@ def dates():
 
 
 def visits(n=40):
-    days = pd.date_range("2024-01-01", periods=n).strftime("%Y-%m-%d").to_numpy(dtype=object)
-    days[5] = None
-    frame = pd.DataFrame({"visit": days, "age": np.random.default_rng(0).normal(size=n)})
+    times = np.array([f"{i // 4:02}:{i % 4 * 15:02}:00" for i in range(n)], dtype=object)
+    times[5] = None
+    frame = pd.DataFrame({"visit": times, "age": np.random.default_rng(0).normal(size=n)})
     classes = np.where(np.arange(n) < n // 2, "new", "old").astype(object)
     return frame.assign(kind=np.where(np.arange(n) % 2, classes, None))
 
 
+def as_times(column):
+    is_known = column.notna()
+    return [
+        datetime.time.fromisoformat(x) if k else None for x, k in zip(column, is_known, strict=True)
+    ]
+
+
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_one_row_of_the_table_makes_a_column_type(tmp_path, dates, suffix):
+def test_one_row_of_the_table_makes_a_column_type(tmp_path, times, suffix):
     data, frame = tmp_path / f"data.{suffix}", visits()
     if suffix == "csv":
         frame.to_csv(data, index=False)
     else:
-        frame.assign(visit=pd.to_datetime(frame["visit"])).to_parquet(data)
+        frame.assign(visit=as_times(frame["visit"])).to_parquet(data)
     table = read_table(data, target="kind")
     model, about = fit_table(table, find_method("supervised"))
-    assert column_kinds(model) == {"visit": "date", "age": "number"}
+    assert column_kinds(model) == {"visit": "time", "age": "number"}
     encoded = model[:-1].transform(table.features)
-    assert encoded["visit"].tolist()[:2] == [19723.0, 19724.0]
+    assert encoded["visit"].tolist()[:2] == [0.0, 0.25]
     counts = predict_file(model, column_kinds(model), data, tmp_path / "p.csv")
     assert counts.filled == {"visit": 1}
     found = pd.read_csv(tmp_path / "p.csv")["class"]
     assert found.tolist() == model.predict(table.features).tolist()
-    trusted = [f"{DayEncoder.__module__}.{DayEncoder.__qualname__}"]
+    trusted = [f"{HourEncoder.__module__}.{HourEncoder.__qualname__}"]
     save_model(model, tmp_path / "m.skops", about=about, trusted=trusted)
     lines = fit_summary(model_details(tmp_path / "m.skops"))
-    assert "It reads 2 columns: 1 of dates, 1 of numbers." in lines
+    assert "It reads 2 columns: 1 of times, 1 of numbers." in lines
 
 
-def test_cells_that_do_not_fit_a_new_type_are_named_with_their_row(tmp_path, dates):
+def test_cells_that_are_no_dates_are_named_with_their_row(tmp_path):
     frame = visits()
+    frame["visit"] = pd.date_range("2024-01-01", periods=40).strftime("%Y-%m-%d")
     features = frame[["visit", "age"]].assign(visit=pd.to_datetime(frame["visit"]))
     classes = np.where(np.arange(40) % 2, "new", "old").astype(object)
     model = pipeline(preprocessing(features), SupervisedLDA()).fit(features, classes)
     frame.loc[7, "visit"] = "soon"
     frame.to_csv(tmp_path / "data.csv", index=False)
-    with pytest.raises(ValueError, match="row 9, column 'visit': must hold a date, got 'soon'"):
+    with pytest.raises(
+        ValueError, match=r"row 9, column 'visit': must hold a date such as .*, got 'soon'"
+    ):
         predict_file(model, column_kinds(model), tmp_path / "data.csv", tmp_path / "p.csv")
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_dates_become_year_month_and_weekday(tmp_path, suffix):
+    n = 60
+    days = pd.date_range("2023-06-01", periods=n, freq="11D").to_series().reset_index(drop=True)
+    days[5] = None
+    frame = pd.DataFrame({"visit": days, "age": np.random.default_rng(0).normal(size=n)})
+    frame["kind"] = np.where(np.arange(n) % 2, np.where(np.arange(n) < 30, "new", "old"), None)
+    data = tmp_path / f"data.{suffix}"
+    frame.to_csv(data, index=False) if suffix == "csv" else frame.to_parquet(data)
+    table = read_table(data, target="kind")
+    model, _ = fit_table(table, find_method("supervised"))
+    assert column_kinds(model) == {"visit": "date", "age": "number"}
+    encoded = model[:-1].transform(table.features)
+    assert list(encoded) == ["age", "visit year", "visit month", "visit weekday"]
+    assert encoded.iloc[0, 1:].tolist() == [2023, 6, 4]  # a Thursday
+    assert encoded.iloc[5, 1:].tolist() == encoded.drop(5).iloc[:, 1:].median().tolist()
+    counts = predict_file(model, column_kinds(model), data, tmp_path / "p.csv")
+    assert counts.filled == {"visit": 1}
+    found = pd.read_csv(tmp_path / "p.csv")["class"]
+    assert found.tolist() == model.predict(table.features).tolist()
+
+
+def test_parts_of_dates_that_do_not_vary_are_left_out_and_gaps_can_be_refused():
+    dates = pd.DataFrame({"d": pd.to_datetime(["2024-05-06", "2024-05-07", "2024-05-08"])})
+    assert list(preprocessing(dates).fit_transform(dates)) == ["d weekday"]
+    dates.loc[1, "d"] = None
+    with pytest.raises(ValueError, match="'d' is empty in 1 of 3 rows"):
+        preprocessing(dates, missing="refuse")
+
+
+def test_columns_that_clash_with_a_part_of_a_date_are_refused():
+    dates = pd.to_datetime(["2024-05-06", "2024-06-07"])
+    with pytest.raises(ValueError, match="both become a feature named 'd month'"):
+        preprocessing(pd.DataFrame({"d": dates, "d month": [1.5, 2.0]}))
+
+
+def test_several_columns_that_cannot_be_used_can_be_left_out_at_once(tmp_path):
+    frame = pd.DataFrame({"name": NAMES, "x": np.arange(50) % 7, "remark": NAMES[::-1]})
+    frame["class"] = np.where(np.arange(50) % 2, "a", "b")
+    with pytest.raises(ValueError, match="To leave out all such columns: drop_unusable=True"):
+        kinds_of(frame[["name", "x", "remark"]])
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    table = read_table(tmp_path / "data.csv", target="class", drop_unusable=True)
+    assert list(table.features) == ["x"]
+    assert table.dropped == ("name", "remark")
+    assert table.notes[0].startswith("Column 'name' was left out: it holds 50 different texts")
 
 
 def test_model_files_may_hold_the_encoder_of_every_column_type():

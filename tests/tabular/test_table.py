@@ -148,13 +148,13 @@ def test_words_for_nothing_are_classes_unless_told_and_a_note_says_so(tmp_path, 
     text = f"x,class\n1.5,{others[0]}\n2,{others[1]}\n3,{word}\n4,{word}\n,{word}\nNA,\n"
     table = read(tmp_path, text)
     assert table.labels.tolist() == [*others, word, word, word, None]
-    assert table.notes == (
+    assert table.warnings == (
         f"{word!r} in column 'class' counts as a class, of 3 rows: pass "
         f"unlabeled={word!r} if it marks unlabeled rows.",
     )
     told = read(tmp_path, text, unlabeled=word)
     assert told.labels.tolist() == [*others, None, None, None, None]
-    assert told.notes == ()
+    assert told.warnings == ()
     assert told.features["x"].isna().tolist() == [False] * 4 + [True] * 2
 
 
@@ -172,9 +172,9 @@ def test_minus_one_is_a_class_unless_told_and_a_note_says_so(tmp_path):
     text = "x,class\n1.5,0\n2,1\n3,-1\n4,-1\n"
     table = read(tmp_path, text)
     assert table.classes == ("-1", "0", "1")
-    assert table.notes[0].startswith("'-1' in column 'class' counts as a class, of 2 rows")
-    assert read(tmp_path, text, unlabeled="-1").notes == ()
-    assert read(tmp_path, "x,class\n1,1\n2.5,-1\n").notes == ()
+    assert table.warnings[0].startswith("'-1' in column 'class' counts as a class, of 2 rows")
+    assert read(tmp_path, text, unlabeled="-1").warnings == ()
+    assert read(tmp_path, "x,class\n1,1\n2.5,-1\n").warnings == ()
 
 
 def test_rows_of_a_second_file_are_unlabeled_whatever_they_say(tmp_path):
@@ -271,7 +271,6 @@ def test_decimals_of_parquet_are_numbers(tmp_path):
 
 
 REFUSED = {
-    "no file": (None, "data.csv does not exist"),
     "empty": (b"", "data.csv is empty: row 1 must name the columns"),
     "only blanks": (b" \n\n", "is empty"),
     "header only": (b"x,class\n", "holds no rows below the names"),
@@ -319,8 +318,10 @@ def test_other_suffixes_and_folders_are_refused(tmp_path):
     (tmp_path / "data.xlsx").write_bytes(b"PK")
     with pytest.raises(ValueError, match=r"got '\.xlsx'\. Save the table as CSV"):
         read_table(tmp_path / "data.xlsx", target="class")
-    with pytest.raises(ValueError, match="is a folder"):
+    with pytest.raises(IsADirectoryError, match="is a folder"):
         read_table(tmp_path, target="class")
+    with pytest.raises(FileNotFoundError, match=r"data\.csv does not exist"):
+        read_table(tmp_path / "data.csv", target="class")
 
 
 def test_a_parquet_file_with_a_name_twice_is_refused(tmp_path):

@@ -78,8 +78,12 @@ def _extreme(which: np.ufunc, rows: Array) -> Array:
     return np.asarray(which.reduce(rows))
 
 
-def mean_variance_in_frame(covariance: Array, frame: Frame) -> Array:
-    """(d,): the mean variance of the features in the user's units, seen from each feature's."""
+def mean_variance_in_frame(covariance: Array, frame: Frame, n_constant: int = 0) -> Array:
+    """(d,): the mean variance of the features in the user's units, seen from each feature's.
+
+    ``n_constant`` further features do not vary.
+    """
     deviations = np.sqrt(np.maximum(np.diag(covariance), 0)) * frame.scale
     # Ratios first: squares of the user's units may overflow where those of ratios do not.
-    return np.asarray(((deviations[:, None] / frame.scale) ** 2).mean(axis=0))
+    total = ((deviations[:, None] / frame.scale) ** 2).sum(axis=0)
+    return np.asarray(total / (len(deviations) + n_constant))

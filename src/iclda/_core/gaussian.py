@@ -17,6 +17,32 @@ _LOG_2PI = float(np.log(2 * np.pi))
 
 
 @dataclass(frozen=True)
+class Complement:
+    """Directions in which no row of the fit varied, all of one variance, by shrinkage.
+
+    They are those orthogonal to the basis, for rows (x - origin) / units in the user's units.
+    """
+
+    origin: Array  # (d,)
+    units: Array  # (d,)
+    basis: Array  # (d, m)
+    variance: float
+
+    @property
+    def size(self) -> int:
+        return self.basis.shape[0] - self.basis.shape[1]
+
+    def outside(self, rows: AnyArray) -> Array:
+        """What rows have in these directions, in units of the features."""
+        centered = (rows - self.origin) / self.units
+        return np.asarray(centered - (centered @ self.basis) @ self.basis.T)
+
+    def distances(self, rows: AnyArray) -> Array:
+        """Squared distances of rows from the basis, in standard deviations."""
+        return np.asarray((self.outside(rows) ** 2).sum(axis=1) / self.variance)
+
+
+@dataclass(frozen=True)
 class Gaussians:
     """A fitted model. Standardized rows s = projection (u - center) have unit covariance."""
 
@@ -25,15 +51,42 @@ class Gaussians:
     class_weights: Array  # (K,)
     log_priors: Array  # (K,)
     means: Array  # (K, d) frame coordinates
-    covariance: Array  # (d, d) frame coordinates
+    covariance: Array | None  # (d, d) frame coordinates; None for few rows of many features
     projection: Array  # (rank, d)
     class_points: Array  # (K, rank): the means in standardized coordinates
     log_det: float  # of the covariance in the user's units
     is_floored: bool
+    half: Array | None = None  # (d, m), in place of the covariance: half half', and the complement
+    complement: Complement | None = None
 
     @property
     def rank(self) -> int:
-        return len(self.projection)
+        return len(self.projection) + (self.complement.size if self.complement else 0)
+
+    def full_covariance(self) -> Array:
+        """(d, d) in frame coordinates."""
+        if self.covariance is not None:
+            return self.covariance
+        assert self.half is not None
+        covariance = self.half @ self.half.T
+        if self.complement is not None:
+            units, basis = self.complement.units / self.frame.scale, self.complement.basis
+            rest = -self.complement.variance * (basis @ basis.T)
+            rest[np.diag_indices(len(rest))] += self.complement.variance
+            covariance += rest * units[:, None] * units
+        return covariance
+
+    @property
+    def variances(self) -> Array:
+        """(d,): the diagonal of the covariance."""
+        if self.covariance is not None:
+            return np.diag(self.covariance)
+        assert self.half is not None
+        variances = (self.half**2).sum(axis=1)
+        if self.complement is not None:
+            units, basis = self.complement.units / self.frame.scale, self.complement.basis
+            variances += self.complement.variance * (1 - (basis**2).sum(axis=1)) * units**2
+        return np.asarray(variances)
 
     def score_rule(self, *, is_soft: bool = True) -> LinearRule:
         """Scores log prior + mu' Sigma^-1 u - mu' Sigma^-1 mu / 2 of rows u in the frame."""
@@ -51,7 +104,12 @@ class Gaussians:
         zero = -self.frame.origin / self.frame.scale
         from_zero = self.class_points + (self.center - zero) @ self.projection.T
         coef = from_zero @ self.projection / self.frame.scale
-        return coef, self.log_priors - (from_zero**2).sum(axis=1) / 2
+        intercept = self.log_priors - (from_zero**2).sum(axis=1) / 2
+        if (rest := self.complement) is not None:  # zero may lie outside the basis
+            offset = rest.outside(np.zeros((1, len(zero))))[0]
+            coef = coef - offset / (rest.units * rest.variance)
+            intercept = intercept - offset @ offset / (2 * rest.variance)
+        return coef, intercept
 
     def standardize(self, rows: AnyArray) -> Array:
         return (self.frame.apply(rows) - self.center) @ self.projection.T
@@ -62,7 +120,10 @@ class Gaussians:
         scores = s @ self.class_points.T - (self.class_points**2).sum(axis=1) / 2
         constant = -(self.rank * _LOG_2PI + self.log_det) / 2
         scores += self.log_priors + constant
-        return np.asarray(scores - (s**2).sum(axis=1)[:, None] / 2)
+        distances = (s**2).sum(axis=1)
+        if self.complement is not None:
+            distances = distances + self.complement.distances(rows)
+        return np.asarray(scores - distances[:, None] / 2)
 
     def discriminants(self, n_components: int) -> Array:
         """(d, n_components): directions that separate the class means best, within unit spread."""
@@ -72,7 +133,7 @@ class Gaussians:
         if self.is_floored:
             weights = np.full(len(weights), 1 / len(weights))
         between = np.sqrt(weights)[:, None] * (self.class_points - weights @ self.class_points)
-        axes = np.zeros((n_components, self.rank))
+        axes = np.zeros((n_components, len(self.projection)))
         found = scipy.linalg.svd(between, full_matrices=False)[2][:n_components]
         # The sign of a singular vector is arbitrary: let the class furthest from the first one
         # lie on the positive side.

@@ -17,6 +17,7 @@ from .gaussian import Gaussians, gaussians
 from .labelsums import ROUNDING, GivenLabels, LabelSums, LinearRule, Rule, within_scatter
 from .likelihood import LabeledLikelihood, PreciseMeans, precise_means, smallest_eigenvalue
 from .moments import Moments
+from .rowspace import RowSpace
 from .types import AnyArray, Array
 from .whitening import Factor, Whitening, factor, whiten
 
@@ -134,6 +135,7 @@ class Problem:
     log_priors: Array | None = None
     shrinkage: float = 0.0
     unlabeled_moments: Moments | None = None  # where they are known without a read
+    space: RowSpace | None = None  # that rows are coordinates in, of few rows of many features
 
     @property
     def n_classes(self) -> int:
@@ -144,6 +146,35 @@ class Problem:
         """Whether rows vary in so many directions that every labeling separates them perfectly."""
         n_rows = self.labeled.n_rows + self.unlabeled.n_rows
         return self.shrinkage == 0 and self.whitening.rank > n_rows - self.n_classes
+
+    @property
+    def rank(self) -> int:
+        """Number of directions that the model tells apart, those of the shrinkage included."""
+        n_left_out = self.space.n_left_out if self.space and self.shrinkage else 0
+        return self.whitening.rank + n_left_out
+
+    def feature_points(self, points: Array) -> Array:
+        """Points in frame coordinates of the features."""
+        return points if self.space is None else self.space.points(points, self.frame)
+
+    def feature_variances(self, covariance: Array) -> Array:
+        """Variances of the features, in their frame coordinates."""
+        if self.space is None:
+            return np.diag(covariance)
+        return self.space.diagonal(covariance, self.frame)
+
+    @property
+    def feature_frame(self) -> Frame:
+        return self.frame if self.space is None else self.space.frame
+
+    def feature_model(self, model: Gaussians) -> Gaussians:
+        """The model of all features."""
+        if self.space is None:
+            return model
+        variance = None
+        if self.ridge is not None:
+            variance = float((1 - self.shrinkage) * (self.ridge * self.frame.scale**2)[0])
+        return self.space.model(model, variance)
 
     @cached_property
     def moments(self) -> Moments:
@@ -156,7 +187,8 @@ class Problem:
         """s / (1 - s) nu I with nu the mean variance of all rows, in frame coordinates."""
         if self.shrinkage == 0:
             return None
-        nu = mean_variance_in_frame(self.moments.covariance, self.frame)
+        n_left_out = 0 if self.space is None else self.space.n_left_out
+        nu = mean_variance_in_frame(self.moments.covariance, self.frame, n_left_out)
         return self.shrinkage / (1 - self.shrinkage) * nu
 
     @cached_property

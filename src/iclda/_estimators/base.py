@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from inspect import cleandoc
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from sklearn import get_config
@@ -28,12 +29,14 @@ from .._core.gains import gains_over
 from .._core.gaussian import Gaussians
 from .._core.labelsums import LinearRule
 from .._core.problem import Problem
+from .._core.rowspace import objective_shift
 from .._core.solvers import Outcome
 from .._core.solvers.supervised import (
     fit_labeled,
     shrink_each_class,
     shrink_labeled,
     supervised_reference,
+    target_of_labeled,
 )
 from .._core.types import AnyArray, Array
 from .._messages import Hint, NoUnlabeledRowsWarning, Text
@@ -54,6 +57,7 @@ from .predictions import (
 )
 from .training import FitInputs, FitSettings, check_spread, prepare
 
+Fit = TypeVar("Fit", bound=Callable[..., Any])
 AT_LEAST_ONE = [Interval(Integral, 1, None, closed="left")]
 _CONSTRAINTS: dict[str, Any] = {
     "priors": ["array-like", dict, None],
@@ -72,6 +76,12 @@ _NAMES = re.compile(r"^\w+(?:, \w+)*$", re.MULTILINE)
 def constraints(*names: str, **own: Any) -> dict[str, Any]:
     """What parameters may be: those of all classifiers, others of these names, and its own."""
     return {name: _CONSTRAINTS[name] for name in ("priors", "shrinkage", "unlabeled", *names)} | own
+
+
+def _validated(fit: Fit) -> Fit:
+    """Parameters are checked before; scikit-learn's own decorator has no types."""
+    checked: Fit = _fit_context(prefer_skip_nested_validation=True)(fit)
+    return checked
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -138,7 +148,7 @@ class LinearGaussianClassifier(
 
             cls.__doc__ = _NAMES.sub(filled_in, cleandoc(own))
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @_validated
     def fit(
         self,
         X: Any,
@@ -217,6 +227,7 @@ class LinearGaussianClassifier(
             getattr(self, "unlabeled_weight", 1.0),
             uses_unlabeled,
             self._needs_positive_priors,
+            self.shrinkage,
         )
         return prepare(source, y, sample_weight, further, sample_weight_unlabeled, settings)
 
@@ -290,15 +301,21 @@ class LinearGaussianClassifier(
 
     def _fit_all_rows(self, data: FitInputs) -> Gaussians:
         problem = data.problem(self.shrinkage)
-        variances = np.diag(problem.moments.covariance)
+        variances = problem.feature_variances(problem.moments.covariance)
         check_spread(data, variances)
-        self._diagnosis.warn_of_span(variances, problem.whitening.rank)
+        self._diagnosis.warn_of_span(variances, problem.rank)
         self._diagnosis.warn_of_shift(problem)
         self.shrinkage_: float | Array = problem.shrinkage
-        self.rank_ = problem.whitening.rank
+        self.rank_ = problem.rank
         model = self._estimate(problem)
         warn_of_single_labels(data.labels, is_supervised=False)
-        return model
+        return self._of_features(model, problem.feature_model(model))
+
+    def _of_features(self, model: Gaussians, lifted: Gaussians) -> Gaussians:
+        """The model of all features, of one in the space of few rows."""
+        if lifted is not model and hasattr(self, "objective_"):
+            self.objective_ += objective_shift(lifted, model)
+        return lifted
 
     def _fit_labeled_rows(self, data: FitInputs) -> Gaussians:
         if self._uses_unlabeled_rows:
@@ -310,11 +327,14 @@ class LinearGaussianClassifier(
                     estimator=name,
                 )
             )
-        labeled = data.labeled
-        variances = np.diag(labeled.moments.covariance)
+        labeled, space = data.labeled, data.space
+        covariance = labeled.moments.covariance
+        variances = np.diag(covariance) if space is None else space.diagonal(covariance, data.frame)
         check_spread(data, variances)
         self.shrinkage_, shrunk = self._shrink_labeled(data)
         model, rank = fit_labeled(data.frame, labeled, data.log_priors, shrunk)
+        is_shrunk_at_all = shrunk is not None and np.any(self.shrinkage_)
+        n_left_out = data.n_left_out if is_shrunk_at_all else 0
         n_rows = int(data.labels.is_labeled.sum())
         if rank == 0 and model.rank > 0:
             raise ValueError(
@@ -329,21 +349,38 @@ class LinearGaussianClassifier(
             is_shrunk = self.shrinkage is not None
             self._diagnosis.warn_of_few_labels(rank, model.rank, n_rows, is_shrunk=is_shrunk)
         else:
-            self._diagnosis.warn_of_span(variances, model.rank)
-        self.rank_ = rank
+            self._diagnosis.warn_of_span(variances, model.rank + n_left_out)
+        self.rank_ = rank + n_left_out
         warn_of_single_labels(data.labels, is_supervised=True)
         self._note_supervised(model, data)
-        return model
+        if space is None:
+            return model
+        variance = None
+        if is_shrunk_at_all and space.class_shrinkages is not None:
+            variance = 1.0  # in units of the targets of the classes
+        elif is_shrunk_at_all:
+            target = target_of_labeled(labeled, data.frame, data.n_left_out) / labeled.weight
+            variance = float(self.shrinkage_ * (target * data.frame.scale**2)[0])
+        return self._of_features(model, space.model(model, variance))
 
     def _shrink_labeled(self, data: FitInputs) -> tuple[float | Array, Array | None]:
         """Shrinkage used, and the shrunk scatter within classes of the labeled rows."""
+        space = data.space
+        if space is not None and space.class_shrinkages is not None:
+            rows, codes, _ = data.labeled_rows()
+            keep = np.sqrt(1 - space.class_shrinkages)[codes][:, None]
+            centered = keep * (rows - data.labeled.means[codes])
+            target = np.diag(data.labeled.weight / data.frame.scale**2)
+            is_shrunk = float(space.class_shrinkages.any())
+            return space.class_shrinkages, centered.T @ centered + is_shrunk * target
         if self.shrinkage == "auto" and data.labeled.has_spread:
             within, shrinkages = shrink_each_class(*data.labeled_rows())
             return shrinkages, within
         shrinkage = 1.0 if self.shrinkage == "auto" else float(self.shrinkage or 0.0)
         if shrinkage == 0:
             return shrinkage, None
-        return shrinkage, shrink_labeled(data.labeled, shrinkage, data.frame)
+        shrunk = shrink_labeled(data.labeled, shrinkage, data.frame, data.n_left_out)
+        return shrinkage, shrunk
 
     def _store(self, model: Gaussians) -> None:
         frame = model.frame
@@ -351,12 +388,23 @@ class LinearGaussianClassifier(
         self.priors_ = np.exp(model.log_priors)
         self.class_weights_ = model.class_weights
         self.means_ = frame.restore(model.means)
-        self.covariance_ = model.covariance * frame.scale[:, None] * frame.scale
+        self.__dict__.pop("covariance_", None)
+        if model.covariance is not None:
+            self.covariance_ = self._covariance_of(model)
         if len(self.classes_) == 2:
             rule = self._discriminant_rule().folded(frame)
             self.coef_, self.intercept_ = rule.coef.T.copy(), rule.intercept
         else:
             self.coef_, self.intercept_ = model.linear_scores
+
+    @cached_property
+    def covariance_(self) -> Array:
+        """Covariance within classes; of few rows of many features formed when it is used."""
+        return self._covariance_of(self._gaussians_)
+
+    def _covariance_of(self, model: Gaussians) -> Array:
+        scale = model.frame.scale
+        return np.asarray(model.full_covariance() * scale[:, None] * scale)
 
     def _discriminant_rule(self) -> LinearRule:
         """Scores of all classes; of two classes, the second's advantage over the first."""

@@ -93,24 +93,29 @@ class Diagnosis:
             return
         share = labeled.weight / total.weight
         unlabeled_mean = (total.mean - share * labeled.moments.mean) / (1 - share)
-        deviation = np.sqrt(np.maximum(np.diag(labeled.within), 0) / freedom)
+        unlabeled_mean = problem.feature_points(unlabeled_mean[None])[0]
+        spread = problem.feature_variances(labeled.within)
+        deviation = np.sqrt(np.maximum(spread, 0) / freedom)
         quantile = student.isf(_SHIFT_PROBABILITY / len(deviation), freedom)
         allowed = max(quantile, _LEAST_SHIFT) * deviation
-        low, high = labeled.means.min(axis=0), labeled.means.max(axis=0)
+        means = problem.feature_points(labeled.means)
+        low, high = means.min(axis=0), means.max(axis=0)
         outside = np.maximum(low - unlabeled_mean, unlabeled_mean - high)
         # A spread that is only rounding makes any distance look large.
-        has_spread = deviation**2 > WITHIN_TOLERANCE * np.diag(total.covariance)
+        variances = problem.feature_variances(total.covariance)
+        has_spread = deviation**2 > WITHIN_TOLERANCE * variances
         is_far = (outside > allowed) & has_spread
         if is_far.any():
             column = int(np.argmax(np.where(is_far, outside / np.where(is_far, deviation, 1.0), 0)))
-            restore = problem.frame.restore
+            frame = problem.feature_frame
+            restore = frame.restore
             warn(
                 "The unlabeled rows seem to come from elsewhere: the mean of ",
                 self._column(column),
                 f" is {restore(unlabeled_mean)[column]:.4g} among them, but "
                 f"{restore(low)[column]:.4g} to {restore(high)[column]:.4g} in the labeled "
                 "classes, whose standard deviation is "
-                f"{deviation[column] * problem.frame.scale[column]:.3g}. Compare with ",
+                f"{deviation[column] * frame.scale[column]:.3g}. Compare with ",
                 Hint("method", "supervised", text="SupervisedLDA"),
                 ".",
             )
@@ -132,7 +137,7 @@ class Diagnosis:
             self._warn_of_too_few_rows(problem)
             return False
         if model.is_floored or outcome is Outcome.UNBOUNDED:
-            self._warn_of_floor(model)
+            self._warn_of_floor(problem.feature_model(model))
             return False
         if outcome is not Outcome.CONVERGED:
             warn(f"{self.name} {outcome.value}: {detail}", category=ConvergenceWarning)
@@ -143,7 +148,7 @@ class Diagnosis:
         # The standardized coordinate in which the class means lie furthest apart.
         sharpest = int(np.argmax(np.ptp(model.class_points, axis=0)))
         share = np.abs(model.projection[sharpest])
-        share *= np.sqrt(np.maximum(np.diag(model.covariance), 0))
+        share *= np.sqrt(np.maximum(model.variances, 0))
         columns = np.argsort(-share)
         column = int(columns[0])
         only = share[column] > 0.9 * share.sum()

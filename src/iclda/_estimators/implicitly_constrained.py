@@ -127,6 +127,8 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
         rows = data.every_unlabeled
         if rows is not None and rows.n_rows * len(self.classes_) <= _MOST_STORED:
             self._responsibilities_ = rows.responsibilities(self._imputation_, data.frame)
+        if data.space is not None:
+            self._imputation_ = data.space.rule(self._imputation_, data.frame)
 
     def _note_supervised(self, model: Gaussians, data: FitInputs) -> None:
         self.objective_ = labeled_log_likelihood(model, data.labeled) / data.labeled.weight

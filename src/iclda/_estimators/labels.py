@@ -225,8 +225,8 @@ def resolve_priors(priors: Any, classes: AnyArray, unlabeled: Any) -> Array | No
         raise _bad_priors(
             priors,
             _SHARES,
-            f" must add up to 1, got {values.tolist()}, which add up to {total!r}: divide them by "
-            "that.",
+            f" must add up to 1, got {', '.join(f'{v:g}' for v in values)}, which add up to "
+            f"{total:.6g}: divide them by that.",
         )
     return values
 
@@ -264,7 +264,7 @@ def _priors_in_order(priors: Mapping[Any, Any], classes: AnyArray, unlabeled: An
             _PRIORS,
             " must name ",
             Hint("y", text="every class in y", kind="every class"),
-            f", but lacks {lacking}: ",
+            f", but lacks {', '.join(map(repr, lacking))}: ",
             Hint("priors", text="add them, or pass None to estimate all", kind="lacking"),
             ".",
         )

@@ -84,7 +84,14 @@ def log_joint(model: Gaussians) -> Numbers:
         if isinstance(rows, np.ndarray):
             return model.log_joint(rows)
         s = (to_frame(rows) - _beside(rows, model.center)) @ _beside(rows, model.projection.T)
-        distance = array_namespace(rows).sum(s**2, axis=1)
+        xp = array_namespace(rows)
+        distance = xp.sum(s**2, axis=1)
+        if (rest := model.complement) is not None:
+            basis = _beside(rows, rest.basis)
+            away = (rows - _beside(rows, rest.origin)) / _beside(rows, rest.units)
+            distance = (
+                distance + xp.sum((away - (away @ basis) @ basis.T) ** 2, axis=1) / rest.variance
+            )
         # At the center of the rows s is 0: what is left there is all but the distance.
         at_center = model.log_joint(model.frame.restore(model.center)[None])[0]
         return s @ _beside(rows, model.class_points.T) + (

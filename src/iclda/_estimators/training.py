@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +13,8 @@ from sklearn.utils.validation import _num_samples
 from .._core.frame import LARGEST_SPREAD, SMALLEST_SPREAD, Frame, frame_of
 from .._core.labelsums import GivenLabels
 from .._core.problem import LabeledSummary, Problem, Rows, summarize_labeled
-from .._core.solvers.supervised import ledoit_wolf
+from .._core.rowspace import RowSpace, class_row_space, row_space
+from .._core.solvers.supervised import diagonal_targets, ledoit_wolf
 from .._core.types import AnyArray, Array
 from .._messages import ColumnError, Hint, ParameterError, Text
 from .._rows.backends import in_memory, is_device_array
@@ -23,6 +24,7 @@ from .inputs import RowSource, check_is_read, check_weights
 from .labels import Labels, encode_labels, resolve_priors
 
 _PILOT_ROWS = 4096
+_WIDE = 256  # features, from which fewer rows than features are fitted in their own space
 _LARGEST_AUTO = 0.99  # a shrinkage of 1 would leave nothing to learn
 
 
@@ -62,6 +64,16 @@ class FitInputs:
     frame: Frame
     feature_names: AnyArray | None
     find_non_finite: Callable[[], None]  # ValueError that names row and column, if there is one
+    space: RowSpace | None = None  # that rows are coordinates in, of few rows of many features
+
+    @property
+    def n_left_out(self) -> int:
+        """Directions of the features in which no row varies, and that rows have no place for."""
+        return 0 if self.space is None else self.space.n_left_out
+
+    @property
+    def feature_frame(self) -> Frame:
+        return self.frame if self.space is None else self.space.frame
 
     @cached_property
     def labeled(self) -> LabeledSummary:
@@ -82,13 +94,15 @@ class FitInputs:
         if shrinkage == "auto":
             rows, _, weights = self.labeled_rows()
             units = self.frame.scale / self.frame.scale.max()
-            shrinkage = min(ledoit_wolf(rows * units, weights), _LARGEST_AUTO)
+            found = ledoit_wolf(rows * units, weights, self.n_left_out)
+            shrinkage = min(found, _LARGEST_AUTO)
         problem = Problem(
             frame=self.frame,
             labeled=self.labeled,
             unlabeled=self.unlabeled,
             log_priors=self.log_priors,
             shrinkage=float(shrinkage or 0.0),
+            space=self.space,
         )
         with _overflow_is_checked_later():
             moments = problem.moments
@@ -107,6 +121,7 @@ class FitSettings:
     unlabeled_weight: float
     uses_unlabeled: bool
     needs_positive_priors: bool
+    shrinkage: Any = None
 
 
 def prepare(
@@ -119,6 +134,7 @@ def prepare(
 ) -> FitInputs:
     """Check labels, weights and priors that were passed to ``fit`` with the opened rows."""
     y, sample_weight = check_is_read(in_memory(y), "y"), in_memory(sample_weight)
+    names = source.request.feature_names
     _check_length(source.n_rows, y)
     weights = check_weights(sample_weight, source.n_rows, "sample_weight")
     is_counted = None if weights is None else weights > 0
@@ -126,6 +142,8 @@ def prepare(
     priors = resolve_priors(settings.priors, labels.classes, settings.unlabeled)
     if settings.needs_positive_priors:
         _check_positive(priors, labels, settings.name)
+    is_weighted = weights is not None or sample_weight_unlabeled is not None
+    source, further, space = _narrowed(source, further, labels, settings, is_weighted=is_weighted)
     parts = [Part(source, weights, labels.is_marker)]
     if further is not None:
         # Without weights rows need not be counted, which may take a pass.
@@ -164,9 +182,60 @@ def prepare(
         every_unlabeled=every,
         log_priors=log_priors,
         frame=frame_of(np.concatenate(pilot)),
-        feature_names=source.request.feature_names,
+        feature_names=names,
         find_non_finite=find_non_finite,
+        space=space,
     )
+
+
+def _narrowed(
+    source: RowSource,
+    further: RowSource | None,
+    labels: Labels,
+    settings: FitSettings,
+    *,
+    is_weighted: bool,
+) -> tuple[RowSource, RowSource | None, RowSpace | None]:
+    """Few rows of many features as coordinates in the space they span; all others as they are."""
+    space = None
+    if not is_weighted and settings.unlabeled_weight == 1:
+        space = _find_space(source, further, labels, settings)
+    if space is None:
+        return source, further, None
+    return _along(space, source), None if further is None else _along(space, further), space
+
+
+def _find_space(
+    source: RowSource, further: RowSource | None, labels: Labels, settings: FitSettings
+) -> RowSpace | None:
+    """The space of few rows of many features, in memory; None for all others."""
+    sources = [source] if further is None else [source, further]
+    if any(each.backend is not None or each.X.dtype.kind not in "biuf" for each in sources):
+        return None
+    n_features = source.X.shape[1]
+    if n_features < _WIDE or sum(len(each.X) for each in sources) >= n_features:
+        return None
+    rows = np.concatenate([each.X for each in sources], dtype=np.float64)
+    if not np.isfinite(rows).all():
+        return None  # to be named where rows are summed
+    is_labeled = np.flatnonzero(labels.is_labeled)
+    # The supervised fit, and any fit without unlabeled rows.
+    if not settings.uses_unlabeled or len(is_labeled) == len(rows):
+        rows, codes = rows[is_labeled], labels.codes[is_labeled]
+        # Classes of one row each have no spread: all labeled rows set the scale then.
+        if settings.shrinkage == "auto" and len(rows) > len(labels.classes):
+            frame, weights = frame_of(rows), np.ones(len(rows))
+            shrinkages, targets = diagonal_targets(frame.apply(rows), codes, weights)
+            targets *= frame.scale**2 / len(rows)
+            return class_row_space(rows, frame, shrinkages, targets)
+    is_shrunk = settings.shrinkage == "auto" or bool(settings.shrinkage)
+    return row_space(rows, frame_of(rows), is_shrunk=is_shrunk)
+
+
+def _along(space: RowSpace, source: RowSource) -> RowSource:
+    """Rows as coordinates in a space."""
+    request = replace(source.request, n_features=space.basis.shape[1], feature_names=None)
+    return replace(source, X=space.coordinates(source.X), request=request)
 
 
 def _labeled_part(
@@ -182,7 +251,7 @@ def _labeled_part(
 
 def check_spread(inputs: FitInputs, variances: Array) -> None:
     """ValueError for a column whose variance no float64 can hold."""
-    spread = np.sqrt(variances) * inputs.frame.scale
+    spread = np.sqrt(variances) * inputs.feature_frame.scale
     is_fine = (spread == 0) | ((spread >= SMALLEST_SPREAD) & (spread <= LARGEST_SPREAD))
     if not is_fine.all():
         column = int(np.argmin(is_fine))

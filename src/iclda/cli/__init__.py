@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
-from typing import Any
+from typing import Annotated, Any
 
 try:
     import typer
@@ -14,7 +15,7 @@ except ImportError:  # pragma: no cover - without the extra there is no command 
 from . import compare, models, paper
 
 app = typer.Typer(
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     help="Semi-supervised linear discriminant analysis: on your own tables, and on the paper's.",
@@ -23,10 +24,45 @@ for command in (*compare.COMMANDS, *models.COMMANDS, *paper.COMMANDS):
     app.command()(command)
 
 
+def _show_version(is_wanted: bool) -> None:
+    if is_wanted:
+        from .. import __version__
+
+        typer.echo(f"iclda {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            metavar="",
+            callback=_show_version,
+            is_eager=True,
+            help="Show the version and exit.",
+        ),
+    ] = False,
+) -> None: ...
+
+
 def main() -> None:
     """Entry point of the command ``iclda``."""
     signal.signal(signal.SIGTERM, _leave)
-    app()
+    try:
+        app()
+    finally:
+        _close_output()
+
+
+def _close_output() -> None:
+    """Write what is left of the output; a reader such as ``head`` may not want it any more."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python flushes once more at exit, and would complain there.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _leave(number: int, frame: Any) -> None:

@@ -43,26 +43,38 @@ def compare(
     target: words.Target,
     methods: Methods = None,
     repeats: Annotated[
-        int | None, typer.Option(min=2, help="Times folds are dealt anew. Default: 10, 5 or 2.")
+        int | None,
+        typer.Option(
+            min=2, metavar="N", help="Times that rows are split anew. Default: 10, 5 or 2."
+        ),
     ] = None,
     folds: Annotated[
-        int | None, typer.Option(min=2, help="Default: 10, or labels of the rarest class.")
+        int | None,
+        typer.Option(min=2, metavar="N", help="Default: 10, or labels of the rarest class."),
     ] = None,
     labeled: Annotated[
-        int | None, typer.Option(min=1, help="Keep so many labels and hide the others.")
+        int | None,
+        typer.Option(min=1, metavar="N", help="Keep so many labels and hide the others."),
     ] = None,
     unlabeled: words.Unlabeled = None,
     unlabeled_file: words.UnlabeledFile = None,
     drop: words.Drop = None,
+    keep: words.Keep = None,
+    drop_unusable: words.DropUnusable = False,
     missing: words.Missing = "impute",
     shrinkage: Annotated[
         str | None,
         typer.Option(metavar="NUMBERS", help="0, 0.1, auto or 0,auto. Default: by the labels."),
     ] = None,
+    fast: Annotated[
+        bool,
+        typer.Option("--fast", metavar="", help="An answer soon: 3 repeats, no learning curves."),
+    ] = False,
     jobs: words.Jobs = 0,
     seed: words.Seed = 0,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for the report. Default: DATA-comparison.")
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Folder for the report. Default: DATA-comparison."),
     ] = None,
     quiet: words.Quiet = False,
     json: words.Json = False,
@@ -88,10 +100,12 @@ def compare(
                 unlabeled=unlabeled,
                 unlabeled_file=unlabeled_file,
                 drop=drop or (),
+                keep=keep,
+                drop_unusable=drop_unusable,
             )
             plan = ComparisonPlan(
                 table,
-                out or Path(f"{data.name.partition('.')[0]}-comparison"),
+                out or Path(f"{data.name.partition('.')[0].strip('-') or 'stdin'}-comparison"),
                 chosen,
                 shrinkages,
                 repeats=repeats,
@@ -103,6 +117,9 @@ def compare(
                 command=words.command_line(),
                 unlabeled=unlabeled,
                 dropped=tuple(drop or ()),
+                kept=tuple(keep or ()),
+                drop_unusable=drop_unusable,
+                is_fast=fast,
                 words=words.in_options,
             )
             check_plan(plan)
@@ -135,10 +152,17 @@ def _run(plan: ComparisonPlan, quiet: bool) -> None:
         _print([*preflight_lines(plan.settings.remarks, _width(), _style), ""])
         _print([*protocol_lines(plan.settings, _width(), words.in_options), ""])
     with open_run(plan) as run:
+        with spinner("Timing one split", quiet):
+            estimate = run.time_one_split()
+        if estimate and estimate.sentence and not quiet:
+            typer.echo(f"  {estimate.sentence}\n")
         with show_cells(quiet, "splits") as advance:
             run.compare(advance)
         if not quiet:
             _print_answer(read_findings(plan.out, words.in_options))
+        if plan.is_fast:
+            return
+        if not quiet:
             note = "  For the report; the answer does not depend on them."
             _print(["", "Learning curves", note, ""])
         with show_cells(quiet, "splits") as advance:
@@ -165,10 +189,11 @@ def redraw(out: Path, *, quiet: bool, json: bool, is_answered: bool = False) -> 
 
 
 def _print_answer(findings: Findings) -> None:
+    from ..studies.compare.class_errors import class_lines
     from ..studies.compare.lines import answer_lines, score_lines
 
     _print(["", *score_lines(findings.summary, _width(), _style), ""])
-    _print(answer_lines(findings, _width(), _style))
+    _print([*answer_lines(findings, _width(), _style), *class_lines(findings, _width())])
 
 
 def _print(lines: Sequence[str]) -> None:

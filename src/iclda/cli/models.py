@@ -1,23 +1,31 @@
-"""The commands that make, use and show model files: fit, predict, show."""
+"""The commands that make, use, judge and show model files: fit, predict, evaluate, show."""
 
 from __future__ import annotations
 
 import shlex
 import shutil
 import sys
+import tempfile
 import textwrap
+import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .._messages import Hint, Text, printable
+from .._paths import atomic_write, check_writable
 from .._progress import bars, occasional_lines, spinner
 from ..methods import METHODS, find_method, parse_shrinkage
 from . import words
 
+if TYPE_CHECKING:
+    from ..tabular.fit_predict import PredictionCounts
+
+NOT_CONVERGED = 3  # exit code of a fit that wrote a model not to be relied on
+_STANDARD_OUTPUT = Path("-")
 _NAMES = [method.name for method in METHODS]
 Shrinkage = Annotated[
     str | None, typer.Option(metavar="NUMBER", help="From 0 to below 1, or auto. Default: none.")
@@ -31,10 +39,14 @@ def fit(
     method: Annotated[
         str, typer.Option(help=f"{', '.join(_NAMES[:-1])} or {_NAMES[-1]}.")
     ] = "iclda",
-    out: Annotated[Path, typer.Option(help="Model file to write.")] = Path("model.skops"),
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Model file to write.")] = Path(
+        "model.skops"
+    ),
     unlabeled: words.Unlabeled = None,
     unlabeled_file: words.UnlabeledFile = None,
     drop: words.Drop = None,
+    keep: words.Keep = None,
+    drop_unusable: words.DropUnusable = False,
     missing: words.Missing = "impute",
     shrinkage: Shrinkage = None,
     prior: Annotated[
@@ -63,6 +75,8 @@ def fit(
                 unlabeled=unlabeled,
                 unlabeled_file=unlabeled_file,
                 drop=drop or (),
+                keep=keep,
+                drop_unusable=drop_unusable,
             )
         with _show_passes("Fitting", quiet):
             fitted, about = fit_table(
@@ -74,21 +88,24 @@ def fit(
                 seed=seed,
                 command=words.command_line(),
             )
+        written = _written(out)
         save_model(fitted, out, about=words.all_in_options(about))
+        details = model_details(out)
+        is_converged = details["diagnosis"].get("converged", True)
         if not quiet:
-            details = model_details(out)
-            last = f"Wrote {out}."
-            if details["diagnosis"].get("converged", True):
-                last += f" Next: iclda predict {shlex.quote(str(out))} DATA"
-            _print([*fit_summary(details), "", last])
+            next_one = f" Next: iclda predict {shlex.quote(str(out))} DATA" if is_converged else ""
+            _print([*fit_summary(details), "", f"{written}.{next_one}"])
+        if not is_converged:
+            raise typer.Exit(NOT_CONVERGED)
 
 
 def predict(
     model: Model,
     data: words.TableFile,
-    out: Annotated[Path, typer.Option(help="File to write, .csv or .parquet.")] = Path(
-        "predictions.csv"
-    ),
+    out: Annotated[
+        Path,
+        typer.Option(metavar="FILE", help="File to write, .csv or .parquet; - is standard output."),
+    ] = Path("predictions.csv"),
     id: Annotated[
         list[str] | None,
         typer.Option(metavar="COLUMN", help="Copy this column to the predictions; repeatable."),
@@ -97,39 +114,141 @@ def predict(
 ) -> None:
     """Predict class and probabilities of every row of a table of any size."""
     with words.explained_errors():
-        from ..model_files import column_kinds, load_model
+        from ..model_files import model_details
         from ..tabular.fit_predict import predict_file, prediction_summary
 
-        fitted = load_model(model)
-        kinds = column_kinds(fitted)
-        if kinds is None:
-            raise ValueError(
-                f"{model} was fitted to columns without names, and a table is matched by names: "
-                "fit it to a data frame, or predict in Python by iclda.load_model."
-            )
-        with _show_share("Predicting", quiet) as advance:
-            counts = predict_file(fitted, kinds, data, out, ids=id or (), advance=advance)
+        fitted, kinds = _load(model)
+        target = model_details(model)["about"].get("target")
+        written, is_piped = _written(out), out == _STANDARD_OUTPUT
+        with _as_file(out) as file, _show_share("Predicting", quiet) as advance:
+            counts = predict_file(fitted, kinds, data, file, ids=id or (), advance=advance)
         if not quiet:
-            _print(prediction_summary(counts, out))
+            lines = prediction_summary(counts, written)
+            _print([*lines, *_next_step(counts, target, model, data)], err=is_piped)
+
+
+def evaluate(
+    model: Model,
+    data: words.TableFile,
+    target: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column of the classes. Default: that of the fit."),
+    ] = None,
+    unlabeled: words.Unlabeled = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write a page, .html.")
+    ] = None,
+    quiet: words.Quiet = False,
+    json: words.Json = False,
+) -> None:
+    """Judge a model by the rows of a table whose class is known: error, interval, confusion."""
+    with words.explained_errors():
+        from ..model_files import model_details
+        from ..studies.evaluation import evaluate_file, evaluation_lines, evaluation_page
+
+        if out is not None:
+            _check_page(out)
+        fitted, kinds = _load(model)
+        about = model_details(model)["about"]
+        with _show_share("Evaluating", quiet or json) as advance:
+            found = evaluate_file(
+                fitted,
+                kinds,
+                about,
+                model,
+                data,
+                target=target,
+                unlabeled=unlabeled,
+                advance=advance,
+            )
+        written = None if out is None else _written(out)
+        if out is not None:
+            with atomic_write(out) as unfinished:
+                unfinished.write_text(evaluation_page(found), encoding="utf-8")
+        if json:
+            words.print_json({**found.to_json(), "page": None if out is None else str(out)})
+        elif not quiet:
+            _print([*evaluation_lines(found), *([] if written is None else ["", f"{written}."])])
 
 
 def show(
     model: Model,
-    json: Annotated[bool, typer.Option("--json", help="Print it for programs.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", metavar="", help="Print it for programs.")
+    ] = False,
 ) -> None:
     """Show what a model file holds, how it was fitted and how that went."""
     with words.explained_errors():
-        from ..model_files import model_details
+        from ..model_files import load_model, model_details
         from ..tabular.fit_predict import show_summary
+        from ..tabular.importance import importance_lines, standardized_coefficients
 
         details = model_details(model)
+        found: list[dict[str, Any]] = []
+        with warnings.catch_warnings(), suppress(ValueError):  # a model with steps of its own
+            warnings.simplefilter("ignore")  # of versions: what is shown does not depend on them
+            found = standardized_coefficients(load_model(model))
         if json:
-            words.print_json(details)
+            words.print_json({**details, "discriminants": found})
         else:
-            _print([f"{model}", "", *show_summary(details)])
+            lines = [str(model), "", *show_summary(details)]
+            if found:
+                lines += ["", "Columns that matter most (coefficients of standardized columns)"]
+            _print([*lines, *importance_lines(found)])
 
 
-COMMANDS = (fit, predict, show)
+COMMANDS = (fit, predict, evaluate, show)
+
+
+def _load(path: Path) -> tuple[Any, dict[str, str]]:
+    """A model that can be applied to tables, and the kinds of the columns that it reads."""
+    from ..model_files import column_kinds, load_model
+
+    fitted = load_model(path)
+    kinds = column_kinds(fitted)
+    if kinds is None:
+        raise ValueError(
+            f"{path} was fitted to columns without names, and a table is matched by names: "
+            "fit it to a data frame, or predict in Python by iclda.load_model."
+        )
+    return fitted, kinds
+
+
+def _check_page(out: Path) -> None:
+    from ..studies.drawing import check_can_report
+
+    check_can_report()
+    check_writable(out)
+    if out.suffix.lower() not in (".html", ".htm"):
+        raise ValueError(Text(Hint("out"), f" must name an .html file, got {str(out)!r}."))
+
+
+def _written(out: Path) -> str:
+    """What is said of a file that is going to be written."""
+    if out == _STANDARD_OUTPUT:
+        return "Wrote to standard output"
+    return f"Wrote {out} over the file of that name" if out.exists() else f"Wrote {out}"
+
+
+@contextmanager
+def _as_file(out: Path) -> Iterator[Path]:
+    """A path to write to; what was written there is copied to standard output if that is meant."""
+    if out != _STANDARD_OUTPUT:
+        yield out
+        return
+    with tempfile.TemporaryDirectory(prefix="iclda-") as folder:
+        file = Path(folder) / "predictions.csv"
+        yield file
+        with file.open("rb") as written:
+            shutil.copyfileobj(written, sys.stdout.buffer)
+        sys.stdout.flush()
+
+
+def _next_step(counts: PredictionCounts, target: object, model: Path, data: Path) -> Iterator[str]:
+    """The command that judges predictions, where the file has the column of the classes."""
+    if target in counts.ignored and data.is_file():
+        command = shlex.join(["iclda", "evaluate", str(model), str(data)])
+        yield f"{target!r} is in the file. To compare the predictions with it: {command}"
 
 
 @contextmanager
@@ -182,12 +301,13 @@ def _priors(given: Sequence[str] | None) -> dict[str, float] | None:
     return priors or None
 
 
-def _print(lines: Sequence[str]) -> None:
+def _print(lines: Sequence[str], *, err: bool = False) -> None:
     """Lines for people, broken between words on a terminal, with warnings that stand out."""
+    stream = sys.stderr if err else sys.stdout
     for line in map(printable, lines):
-        if sys.stdout.isatty() and not line.startswith("  "):
+        if stream.isatty() and not line.startswith("  "):
             line = textwrap.fill(line, shutil.get_terminal_size().columns)
         head, colon, rest = line.partition(": ")
         if head == "Warning":
             line = typer.style(head, fg="yellow", bold=True) + colon + rest
-        typer.echo(line)
+        typer.echo(line, err=err)

@@ -16,12 +16,16 @@ from .compare import redraw
 # Measured on one core, with the default repeats; imports and drawing use one core in any case.
 _TABLE_SECONDS, _CURVE_SECONDS, _OTHER_SECONDS = 40, 260, 20
 
-Names = Annotated[str | None, typer.Option(help="Names separated by commas. Default: all ten.")]
+Names = Annotated[
+    str | None, typer.Option(metavar="NAMES", help="Names separated by commas. Default: all ten.")
+]
 Methods = Annotated[
     str | None,
     typer.Option(help="Names separated by commas, also SelfTraining and LabelSpreading."),
 ]
-Out = Annotated[Path, typer.Option(help="Folder for rows, tables, figures and the report.")]
+Out = Annotated[
+    Path, typer.Option(metavar="FOLDER", help="Folder for rows, tables, figures and the report.")
+]
 Data = Annotated[
     Path | None,
     typer.Option(
@@ -33,8 +37,10 @@ Data = Annotated[
 def reproduce(
     datasets: Names = None,
     methods: Methods = None,
-    repeats: Annotated[int, typer.Option(min=2, help="Repeats of the tables.")] = 20,
-    curve_repeats: Annotated[int, typer.Option(min=2, help="Repeats of the curves.")] = 500,
+    repeats: Annotated[int, typer.Option(min=2, metavar="N", help="Repeats of the tables.")] = 20,
+    curve_repeats: Annotated[
+        int, typer.Option(min=2, metavar="N", help="Repeats of the curves.")
+    ] = 500,
     jobs: words.Jobs = 0,
     seed: words.Seed = 0,
     out: Out = Path("results"),
@@ -57,7 +63,9 @@ def reproduce(
 def tables(
     datasets: Names = None,
     methods: Methods = None,
-    repeats: Annotated[int, typer.Option(min=2, help="Repeats of the cross-validation.")] = 20,
+    repeats: Annotated[
+        int, typer.Option(min=2, metavar="N", help="Repeats of the cross-validation.")
+    ] = 20,
     jobs: words.Jobs = 0,
     seed: words.Seed = 0,
     out: Out = Path("results"),
@@ -78,7 +86,7 @@ def curves(
         typer.Option(help="Names separated by commas, also 2DGaussian and 2DGaussianViolated."),
     ] = None,
     methods: Methods = None,
-    repeats: Annotated[int, typer.Option(min=2, help="Repeats of every point.")] = 500,
+    repeats: Annotated[int, typer.Option(min=2, metavar="N", help="Repeats of every point.")] = 500,
     jobs: words.Jobs = 0,
     seed: words.Seed = 0,
     out: Out = Path("results"),

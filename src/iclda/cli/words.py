@@ -16,13 +16,28 @@ from .._messages import Hint, Text, message_of
 USAGE_ERROR, INTERRUPTED = 2, 130
 RESUMABLE = "What was computed is kept: run the same command to go on."
 
-Jobs = Annotated[int, typer.Option(min=0, help="Processes; 0 takes all cores.")]
-Seed = Annotated[int, typer.Option(min=0, help="All splits and starts follow from it.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")]
-Json = Annotated[bool, typer.Option("--json", help="Print a summary for programs at the end.")]
+Jobs = Annotated[int, typer.Option(min=0, metavar="N", help="Processes; 0 takes all cores.")]
+Seed = Annotated[
+    int, typer.Option(min=0, metavar="N", help="All splits and starts follow from it.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", metavar="", help="Print nothing but errors.")]
+Json = Annotated[
+    bool, typer.Option("--json", metavar="", help="Print a summary for programs at the end.")
+]
 
 Drop = Annotated[
-    list[str] | None, typer.Option(metavar="COLUMN", help="Leave this column out; repeatable.")
+    list[str] | None,
+    typer.Option(metavar="COLUMNS", help="Leave these out, as in --drop a,b; repeatable."),
+]
+Keep = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMNS", help="Use these and no others, as in --keep a,b; repeatable."),
+]
+DropUnusable = Annotated[
+    bool,
+    typer.Option(
+        "--drop-unusable", metavar="", help="Leave out columns that cannot be used, with a note."
+    ),
 ]
 Target = Annotated[str, typer.Option(metavar="COLUMN", help="Column that holds the classes.")]
 Unlabeled = Annotated[
@@ -30,10 +45,16 @@ Unlabeled = Annotated[
     typer.Option(metavar="VALUE", help="Target of unlabeled rows, besides an empty cell."),
 ]
 UnlabeledFile = Annotated[
-    Path | None, typer.Option(help="A second table, all of whose rows are unlabeled.")
+    Path | None,
+    typer.Option(metavar="FILE", help="A second table, all of whose rows are unlabeled."),
 ]
-Missing = Annotated[str, typer.Option(help="Empty cells: impute or refuse.")]
-TableFile = Annotated[Path, typer.Argument(metavar="DATA", help="A .csv, .tsv or .parquet file.")]
+Missing = Annotated[
+    str, typer.Option(metavar="impute|refuse", help="Fill empty cells in, or stop at them.")
+]
+TableFile = Annotated[
+    Path,
+    typer.Argument(metavar="DATA", help="A .csv, .tsv or .parquet file; - is standard input."),
+]
 
 # Options that are not called like the parameter.
 _NAMES = {
@@ -71,7 +92,7 @@ def option(hint: Hint) -> str:
     if phrase is not None:
         return phrase if hint.value is None else f"{phrase} {hint.value!r}"
     name = f"--{_NAMES.get(hint.parameter, hint.parameter).replace('_', '-')}"
-    if hint.value is None:
+    if hint.value is None or hint.value is True:  # a flag
         return name
     values = hint.value if isinstance(hint.value, (list, tuple)) else [hint.value]
     return " ".join(f"{name} {shlex.quote(str(value))}" for value in values)

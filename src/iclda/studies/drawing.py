@@ -53,6 +53,14 @@ def new_figure(width: float, height: float, n_rows: int = 1, n_columns: int = 1)
     return figure, figure.subplots(n_rows, n_columns, squeeze=False)
 
 
+@styled
+def draw_display(display: Any, width: float, height: float) -> Figure:
+    """A display of ``iclda.plots`` in a figure of its own."""
+    figure, grid = new_figure(width, height)
+    display.plot(ax=grid[0, 0])
+    return figure  # type: ignore[no-any-return]
+
+
 def label_methods(axes: Axes, ends: dict[str, float]) -> None:
     """Names of methods in their colors right of the axes, next to the ends of their lines."""
     _look.label_ends(axes, ends, {method: color_of(method) for method in ends}, _LABEL_STEP)

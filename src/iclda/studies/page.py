@@ -160,8 +160,16 @@ def duration(seconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60} min"
 
 
+def rows_text(count: float) -> str:
+    """A number of rows; a mean over repeats with one decimal."""
+    return f"{count:,.0f}" if count == round(count) else f"{count:,.1f}"
+
+
 _FILTERS: dict[str, Callable[..., Any]] = {
-    **{each.__name__: each for each in (and_list, arrow, duration, p_text, plural, signed)},
+    **{
+        each.__name__: each
+        for each in (and_list, arrow, duration, p_text, plural, rows_text, signed)
+    },
     "markdown": _escape_markdown,
     "latex": _escape_latex,
 }

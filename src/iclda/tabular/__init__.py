@@ -1,11 +1,12 @@
 """Tables of users: CSV and Parquet files in, a scikit-learn pipeline out."""
 
 from .columns import pipeline, preprocessing
-from .encoders import CategoryEncoder, NumberEncoder
+from .encoders import CategoryEncoder, DateEncoder, NumberEncoder
 from .table import Source, Table, read_table
 
 __all__ = [
     "CategoryEncoder",
+    "DateEncoder",
     "NumberEncoder",
     "Source",
     "Table",

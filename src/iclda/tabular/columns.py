@@ -21,9 +21,13 @@ from .._messages import ColumnError, Hint, ParameterError, Text
 from .encoders import (
     BOOLEAN,
     CATEGORY,
+    DATE,
+    DATE_PARTS,
     NUMBER,
     CategoryEncoder,
+    DateEncoder,
     NumberEncoder,
+    date_name,
     drop_hint,
     is_boolean,
     level_name,
@@ -50,8 +54,8 @@ _DATE = re.compile(
     re.IGNORECASE,
 )
 _DATES = (
-    "dates or times, for example {}: turn them into numbers, for example of days since the first "
-    "one, or "
+    "dates or times, for example {}: write dates as 2020-03-12, without a time zone, and times as "
+    "numbers, for example of hours, or "
 )
 _MOSTLY = 0.9  # of the texts of a column, to call it after them: some cells are odd
 _NUMBER_AS_TEXT = re.compile(
@@ -120,6 +124,17 @@ COLUMN_TYPES = [  # the first that holds is taken
         cells="text",
         columns="categories",
     ),
+    ColumnType(
+        DATE,
+        lambda series: str(series.dtype).startswith("datetime64") and "," not in str(series.dtype),
+        step="dates",
+        encoder=DateEncoder(),
+        arrow="timestamp[us]",
+        dtypes="M",
+        cell="a date such as 2020-03-12",
+        cells="dates",
+        columns="dates",
+    ),
 ]
 
 
@@ -133,8 +148,9 @@ def preprocessing(features: Any, *, missing: str = "impute") -> ColumnTransforme
     Numbers and booleans are kept, and their gaps filled with the median; a column with gaps in at
     least 1 of 10 rows, and in 10, gets a second one that says where they were. Categories become
     columns of 0 and 1, one for each but the most frequent; rare ones are pooled, and unknown ones
-    count for nothing. All this is learned by ``fit``, so that it can be done inside a fold. The
-    columns made are called after those of the table: "color = red", "age is empty".
+    count for nothing. Dates become year, month and weekday, as far as these vary. All this is
+    learned by ``fit``, so that it can be done inside a fold. The columns made are called after
+    those of the table: "color = red", "age is empty", "visit month".
 
     Parameters
     ----------
@@ -211,22 +227,38 @@ def pipeline(encoder: Any, estimator: Any, *, scale: bool | None = None) -> Pipe
 def kinds_of(features: Any) -> dict[str, str]:
     """Name of the type of every column; ColumnError, with the way out, for those without one."""
     _check_names(features)
-    kinds: dict[str, str] = {}
-    problems: dict[str, Text] = {}
-    for name in features.columns:
-        found = next((each for each in COLUMN_TYPES if each.holds(features[name])), None)
-        if found is None:
-            reason = _reason_against(features[name]) or "no values that can be used: "
-            problems[name] = Text(f"Column {name!r} holds {reason}", drop_hint(name), ".")
-        else:
-            kinds[name] = found.name
+    kinds, unusable = _kinds_and_problems(features)
+    problems = {
+        name: Text(f"Column {name!r} holds {reason}", drop_hint(name), ".")
+        for name, reason in unusable.items()
+    }
     if problems:
         first, *others = list(problems.values())[:_MOST_DESCRIBED]
         n_more = len(problems) - _MOST_DESCRIBED
         more = f" {n_more} more columns cannot be used." if n_more > 0 else ""
         spaced = [part for other in others for part in (" ", other)]
-        raise ColumnError(Text(first, *spaced, more), column=next(iter(problems)))
+        text = Text(first, *spaced, more)
+        if len(problems) > 1:
+            text = Text(text, " To leave out all such columns: ", Hint("drop_unusable", True), ".")
+        raise ColumnError(text, column=next(iter(problems)))
     return kinds
+
+
+def unusable_columns(features: Any) -> dict[str, str]:
+    """Columns that no type suits, with what they hold, as the middle of a sentence."""
+    _check_names(features)
+    return _kinds_and_problems(features)[1]
+
+
+def _kinds_and_problems(features: Any) -> tuple[dict[str, str], dict[str, str]]:
+    kinds, problems = {}, {}
+    for name in features.columns:
+        found = next((each for each in COLUMN_TYPES if each.holds(features[name])), None)
+        if found is None:
+            problems[name] = _reason_against(features[name]) or "no values that can be used: "
+        else:
+            kinds[name] = found.name
+    return kinds, problems
 
 
 def _check_names(features: Any) -> None:
@@ -305,13 +337,16 @@ def number_in(text: str) -> float | None:
 
 def _refuse_clashes(features: Any, kinds: Mapping[str, str]) -> None:
     """Refuse columns of which encoders may make features of one name, whatever the rows."""
-    makers: dict[str, str] = {name: name for name, kind in kinds.items() if kind != CATEGORY}
+    is_made = (CATEGORY, DATE)
+    makers: dict[str, str] = {name: name for name, kind in kinds.items() if kind not in is_made}
     for name, kind in kinds.items():
         texts: list[str | None] = [None] * bool(features[name].isna().any())
         if kind == CATEGORY:
             known = {text for text in texts_of(features[name].unique()) if text is not None}
             texts = [*sorted(known), pool_name(known), *texts]
-        for made in (level_name(name, text) for text in texts):
+        parts = DATE_PARTS if kind == DATE else ()
+        of_dates = [date_name(name, part) for part in parts]
+        for made in (*of_dates, *(level_name(name, text) for text in texts)):
             other = makers.setdefault(made, name)
             if other != name:
                 raise ColumnError(

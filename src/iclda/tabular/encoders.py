@@ -17,7 +17,8 @@ from .._estimators.labels import is_missing
 from .._messages import ColumnError, Hint
 from .._packages import require
 
-NUMBER, BOOLEAN, CATEGORY = "number", "boolean", "category"
+NUMBER, BOOLEAN, CATEGORY, DATE = "number", "boolean", "category", "date"
+DATE_PARTS = ("year", "month", "weekday")  # weekday 1 is Monday
 
 # A cell with one of these and nothing else is empty.
 EMPTY_WORDS = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "<NA>", "#N/A", "?")
@@ -148,6 +149,69 @@ class CategoryEncoder(TransformerMixin, BaseEstimator):
         if self.missing == "refuse":
             refuse_gaps(np.array([text is None for text in texts]), name)
         return texts
+
+
+class DateEncoder(TransformerMixin, BaseEstimator):
+    """Dates as year, month and weekday, as far as these vary; gaps filled with their medians.
+
+    Parameters
+    ----------
+    missing : {"impute", "refuse"}, default="impute"
+        Whether gaps are filled or an error.
+    """
+
+    def __init__(self, *, missing: str = "impute") -> None:
+        self.missing = missing
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn which parts vary, and their medians."""
+        validate_data(self, X, skip_check_array=True)
+        self.column_kinds_ = dict.fromkeys(X.columns, DATE)
+        self.parts_: list[list[str]] = []  # column and part
+        medians = []
+        for name, parts in self._parts(X).items():
+            for part, numbers in parts.items():
+                known = numbers[~np.isnan(numbers)]
+                if len(np.unique(known)) > 1:
+                    self.parts_.append([name, part])
+                    medians.append(np.median(known))
+        self.medians_ = np.array(medians)
+        gaps = {name: X[name].isna().to_numpy(dtype=bool) for name in X.columns}
+        self.flagged_ = _worth_flagging(gaps)
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """Numbers without gaps, then the columns that flag gaps."""
+        check_is_fitted(self)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        parts = self._parts(X)
+        numbers = [parts[name][part] for name, part in self.parts_]
+        filled = [np.where(np.isnan(c), m, c) for c, m in zip(numbers, self.medians_, strict=True)]
+        flags = [X[name].isna().to_numpy(dtype=np.float64) for name in self.flagged_]
+        return np.column_stack([np.empty((len(X), 0)), *filled, *flags])
+
+    def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
+        """Names such as "visit month", and "visit is empty" for flags."""
+        check_is_fitted(self)
+        names = [date_name(*each) for each in self.parts_]
+        return np.array([*names, *(level_name(n, None) for n in self.flagged_)], dtype=object)
+
+    def _parts(self, X: Any) -> dict[str, dict[str, Array]]:
+        """Year, month and weekday of every column, NaN where there is a gap."""
+        found = {}
+        for name in X.columns:
+            if self.missing == "refuse":
+                refuse_gaps(X[name].isna().to_numpy(dtype=bool), name)
+            dates = X[name].astype("datetime64[us]").dt
+            parts = dates.year, dates.month, dates.day_of_week + 1
+            numbers = [part.to_numpy(dtype=np.float64) for part in parts]
+            found[name] = dict(zip(DATE_PARTS, numbers, strict=True))
+        return found
+
+
+def date_name(name: str, part: str) -> str:
+    """Name of the feature made of a part of a date."""
+    return f"{name} {part}"
 
 
 def text_of(value: Any, empty: Container[str] = EMPTY_WORDS) -> str | None:

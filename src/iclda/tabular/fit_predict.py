@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,10 +31,18 @@ from .._paths import atomic_write, check_writable
 from ..methods import METHODS, Method
 from .columns import COLUMN_TYPES, pipeline, preprocessing, type_named
 from .encoders import require_for_tables
-from .table import Table, refuse_infinity, to_pandas_frame
-from .table_files import WRITTEN_SUFFIXES, TableReader, appending, open_table
+from .suspicions import one_value_by_class
+from .table import Table, closest_name, refuse_infinity, to_pandas_frame
+from .table_files import (
+    WRITTEN_SUFFIXES,
+    CsvReader,
+    ParquetReader,
+    TableReader,
+    appending,
+    open_table,
+)
 
-_FAR = 1e6  # standard deviations: another unit, or a lost decimal point
+_FAR = 10  # standard deviations from the mean: beyond what the fit has seen
 _SUPERVISED = Text(
     "No row is unlabeled, so that this is a supervised fit. Rows with an empty target are "
     "unlabeled; ",
@@ -88,7 +96,11 @@ def fit_table(
         "seconds": round(time.perf_counter() - start, 3),
         "empty_cells": _gaps(table.features),
         "notes": list(table.notes),
-        "warnings": _warnings_of([record.message for record in caught], Counter(labels)),
+        "warnings": [
+            *table.warnings,
+            *one_value_by_class(table.features, table.labels),
+            *_warnings_of([record.message for record in caught], Counter(labels)),
+        ],
     }
     return model, about
 
@@ -115,12 +127,12 @@ def _warnings_of(caught: Sequence[Any], counts: Counter[str]) -> list[str]:
 class PredictionCounts:
     """Counts of the rows and cells of a file that was predicted."""
 
-    ignored: tuple[str, ...]  # columns
+    ignored: tuple[str, ...] = ()  # columns
     n_rows: int = 0
     classes: Counter[str] = field(default_factory=Counter)
     filled: Counter[str] = field(default_factory=Counter)
     unknown: Counter[str] = field(default_factory=Counter)  # cells with an unknown category
-    far: Counter[str] = field(default_factory=Counter)  # cells nothing like those of the training
+    far: Counter[str] = field(default_factory=Counter)  # cells far from those of the training
 
 
 def predict_file(
@@ -137,31 +149,44 @@ def predict_file(
     Nothing is written under the name of that file before all rows are done.
     """
     file = open_table(data)
-    names = [str(name) for name in model.classes_]
+    names = np.array([str(name) for name in model.classes_], dtype=object)
     columns = [*ids, "class", *(f"probability_{name}" for name in names)]
     _check_files(file, out, kinds, ids, columns)
-    arrow = require_for_tables("pyarrow")
     counts = PredictionCounts(tuple(name for name in file.columns if name not in {*kinds, *ids}))
+    with atomic_write(out) as unfinished, appending(unfinished, out.suffix, columns) as write:
+        for rows, probabilities, share in predicted_blocks(model, kinds, file, ids, counts):
+            found = [names[probabilities.argmax(axis=1)], *probabilities.T]
+            write(dict(zip(columns, [*(rows[name] for name in ids), *found], strict=True)))
+            advance(share, counts.n_rows)
+    return counts
+
+
+def predicted_blocks(
+    model: Any,
+    kinds: Mapping[str, str],
+    file: CsvReader | ParquetReader,
+    others: Sequence[str],
+    counts: PredictionCounts,
+) -> Iterator[tuple[Any, Any, float]]:
+    """Blocks of rows as Arrow tables, their probabilities, and the share of the file that is done.
+
+    ``others`` are columns to read as text besides those of the model. ValueError without rows.
+    """
+    arrow = require_for_tables("pyarrow")
+    names = [str(name) for name in model.classes_]
     # A column of the model that is copied too is read once, as what the model takes.
-    types = dict.fromkeys(ids, arrow.string()) | {
+    types = dict.fromkeys(others, arrow.string()) | {
         name: arrow.type_for_alias(type_named(kind).arrow) for name, kind in kinds.items()
     }
-    with atomic_write(out) as unfinished, appending(unfinished, out.suffix, columns) as write:
-        for batch, share in file.batches(types):
-            if not batch.num_rows:
-                continue
+    for batch, share in file.batches(types):
+        if batch.num_rows:
             rows = arrow.Table.from_batches([batch])
             frame = to_pandas_frame(rows.select(list(kinds)))
             refuse_infinity(frame, file, counts.n_rows)
             _refuse_other_types(frame, kinds, file)
-            probabilities = _predict(model, names, frame, counts)
-            codes = probabilities.argmax(axis=1)
-            found = [np.array(names, dtype=object)[codes], *probabilities.T]
-            write(dict(zip(columns, [*(rows[name] for name in ids), *found], strict=True)))
-            advance(share, counts.n_rows)
-        if not counts.n_rows:
-            raise ValueError(f"{data} holds no rows below the names of its columns.")
-    return counts
+            yield rows, _predict(model, names, frame, counts), share
+    if not counts.n_rows:
+        raise ValueError(f"{file.path} holds no rows below the names of its columns.")
 
 
 def _predict(model: Any, names: Sequence[str], frame: Any, counts: PredictionCounts) -> Any:
@@ -175,14 +200,17 @@ def _predict(model: Any, names: Sequence[str], frame: Any, counts: PredictionCou
     for _, encoder, columns in getattr(model[0], "transformers_", ()) if is_pipeline else ():
         if hasattr(encoder, "count_unknown"):
             counts.unknown.update(encoder.count_unknown(frame[list(columns)]))
-    counts.far.update(_far_cells(classifier, encoded))
+    counts.far.update(_far_cells(classifier, encoded, frame))
     n_each = np.bincount(probabilities.argmax(axis=1), minlength=len(names))
     counts.classes.update(dict(zip(names, n_each.tolist(), strict=True)))
     return probabilities
 
 
-def _far_cells(classifier: Any, encoded: Any) -> dict[str, int]:
-    """Cells by column that lie absurdly many standard deviations from the training rows."""
+def _far_cells(classifier: Any, encoded: Any, frame: Any) -> dict[str, int]:
+    """Cells by column that lie many standard deviations from the mean of the training rows.
+
+    Columns of 0 and 1 made of categories do not count: their values are known ones.
+    """
     if not all(hasattr(classifier, name) for name in ("means_", "covariance_", "priors_")):
         return {}
     middle = classifier.priors_ @ classifier.means_
@@ -190,36 +218,50 @@ def _far_cells(classifier: Any, encoded: Any) -> dict[str, int]:
     spread = np.sqrt(np.diag(classifier.covariance_) + between)
     is_far = np.abs(np.asarray(encoded, dtype=np.float64) - middle) > _FAR * spread
     n_far = (is_far & (spread > 0)).sum(axis=0)
-    return {str(name): int(n) for name, n in zip(encoded.columns, n_far, strict=True) if n}
+    found = zip(encoded.columns, n_far, strict=True)
+    own = {name for name in frame.columns if frame[name].dtype.kind in "iuf"}
+    return {str(name): int(n) for name, n in found if n and name in own}
 
 
 def _check_files(
     file: TableReader, out: Path, kinds: Mapping[str, str], ids: Sequence[str], columns: list[str]
 ) -> None:
     """Check before any row is read that the file can be predicted and the predictions written."""
+    check_columns(file, kinds)
     if out.suffix.lower() not in WRITTEN_SUFFIXES:
         raise ValueError(
             f"{out}: predictions are written to {' or '.join(WRITTEN_SUFFIXES)} files, got "
             f"{out.suffix or 'no suffix'!r}."
         )
     check_writable(out)
-    if out.exists() and out.samefile(file.path):
+    if out.exists() and out.samefile(file.file):
         raise ValueError(f"{out} is the file that is read: write the predictions to another one.")
-    lacking = [name for name in kinds if name not in file.columns]
-    if lacking:
-        raise ValueError(
-            f"{file.path} lacks {len(lacking)} of the {len(kinds)} columns that the model was "
-            f"fitted to: {quoted_list(lacking, 12)}. Columns are found by name, in any order."
-        )
     for name in ids:
         if name not in file.columns:
-            raise ValueError(f"{file.path} has no column {name!r} to keep as an id.")
+            close = closest_name(name, file.columns)
+            hint = f" Did you mean {close!r}?" if close else ""
+            raise ValueError(f"{file.path} has no column {name!r} to keep as an id.{hint}")
     twice = [name for name, count in Counter(columns).items() if count > 1]
     if twice:
         raise ValueError(
             f"The predictions would hold two columns named {twice[0]!r}: rename the id column, or "
             "leave it out."
         )
+
+
+def check_columns(file: TableReader, kinds: Mapping[str, str]) -> None:
+    """ValueError unless a file has all columns of a model; it names those that may be meant."""
+    lacking = [name for name in kinds if name not in file.columns]
+    if not lacking:
+        return
+    unused = [name for name in file.columns if name not in kinds]
+    close = {name: closest_name(name, unused) for name in lacking}
+    pairs = [f"{found!r} for {name!r}" for name, found in close.items() if found]
+    hint = f" Did you mean {', '.join(pairs[:3])}? Rename it in the file." if pairs else ""
+    raise ValueError(
+        f"{file.path} lacks {len(lacking)} of the {len(kinds)} columns that the model was fitted "
+        f"to: {quoted_list(lacking, 12)}.{hint} Columns are found by name, in any order."
+    )
 
 
 def _refuse_other_types(frame: Any, kinds: Mapping[str, str], file: TableReader) -> None:
@@ -274,6 +316,8 @@ def show_summary(details: Mapping[str, Any]) -> list[str]:
             for source in about.get("sources", ())
         ),
         f"Columns    {', '.join(details['columns'] or ['without names'])}",
+        *_shrinkage_lines(details),
+        *_search_lines(details["diagnosis"]),
         f"Settings   {details['classifier']}({settings})",
         f"Versions   {versions}",
         f"Checksum   sha256 {details['sha256']} of the whole file, as sha256sum prints it; its own "
@@ -282,8 +326,35 @@ def show_summary(details: Mapping[str, Any]) -> list[str]:
     return [printable(line) for line in lines]
 
 
-def prediction_summary(counts: PredictionCounts, out: Any) -> list[str]:
-    """What became of the rows of a file."""
+def _shrinkage_lines(details: Mapping[str, Any]) -> list[str]:
+    """Shrinkage that was used, of every class where there are several."""
+    used = details["diagnosis"].get("shrinkage")
+    if used is None:
+        return []
+    if isinstance(used, list):
+        names = zip(details["classes"], used, strict=False)
+        shown = ", ".join(f"{name} {value:.3g}" for name, value in names)
+    else:
+        shown = f"{used:.3g}"
+    asked = details["parameters"].get("shrinkage")
+    chosen = ", chosen from the labeled rows" if asked == "auto" else ""
+    meaning = "share of equal variances mixed into the covariance"
+    return [f"Shrinkage  {'none' if shown == '0' else f'{shown} ({meaning}{chosen})'}"]
+
+
+def _search_lines(found: Mapping[str, Any]) -> list[str]:
+    if "gap" not in found:
+        return []
+    seen = plural(found["n_optima"], "maximum", "maxima")
+    return [
+        f"Search     {plural(found['n_iter'], 'step')}, {seen} seen; to first order no other "
+        f"labeling raises the log likelihood of a labeled row by more than "
+        f"{max(found['gap'], 0):.0e}"
+    ]
+
+
+def prediction_summary(counts: PredictionCounts, written: str) -> list[str]:
+    """What became of the rows of a file; ``written`` says where the predictions are."""
     lines = []
     if counts.ignored:
         names = f"{len(counts.ignored)} columns ({quoted_list(counts.ignored, 5)})"
@@ -298,17 +369,24 @@ def prediction_summary(counts: PredictionCounts, out: Any) -> list[str]:
             f"{_ranked(counts.unknown)}."
         )
     if counts.far:
-        lines.append(
-            "Warning: cells over a million standard deviations from the training rows, so that "
-            f"predictions mean little: {_ranked(counts.far)}. Check units and decimal marks."
-        )
+        lines.append(f"Warning: {far_warning(counts)}")
     width = max(len("class"), *map(len, counts.classes))
     lines += [""] if lines else []
     lines.append(f"  {'class'.ljust(width)}  predicted rows   share")
     for name, count in counts.classes.items():
         lines.append(f"  {name.ljust(width)}  {count:>14,}  {count / counts.n_rows:>6.1%}")
-    lines += ["", f"Wrote {out}: {counts.n_rows:,} rows."]
+    lines += ["", f"{written}: {counts.n_rows:,} rows."]
     return [printable(line) for line in lines]
+
+
+def far_warning(counts: PredictionCounts) -> str:
+    """Which columns have cells far from those of the fit; an empty text if none has."""
+    if not counts.far:
+        return ""
+    return (
+        f"Cells more than {_FAR} standard deviations from the mean of the training rows, where "
+        f"predictions mean little: {_ranked(counts.far)}. Check units and decimal marks."
+    )
 
 
 def _about(details: Mapping[str, Any]) -> dict[str, Any]:
@@ -374,14 +452,11 @@ def _convergence(found: Mapping[str, Any]) -> str:
         return f"It did not converge in {steps}: see the warning, and do not rely on it."
     if "gap" not in found:
         return f"It converged in {steps}."
-    gap = f"{max(found['gap'], 0):.0e}"
     if "n_optima" not in found:  # a convex problem
-        return f"It converged in {steps}: its worst case is the best of all models (gap {gap})."
+        return f"It converged in {steps}: no other model has a better worst case."
     optima = found["n_optima"]
     several = f", the best of {optima} solutions found" if optima > 1 else ""
-    return (
-        f"It converged in {steps}{several}: to first order no other labeling is better (gap {gap})."
-    )
+    return f"It converged in {steps}{several}."
 
 
 def _ranked(counts: Mapping[str, int], most: int = 5) -> str:

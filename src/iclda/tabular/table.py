@@ -17,8 +17,9 @@ import numpy as np
 
 from .._core.types import AnyArray
 from .._messages import ColumnError, Hint, Text, plural, quoted_list
-from .columns import number_in
+from .columns import number_in, unusable_columns
 from .encoders import EMPTY_WORDS, require_for_tables, texts_of
+from .suspicions import filled_by_class, notes_on_ids
 from .table_files import TableReader, open_table
 
 _MOST_NAMES = 12
@@ -59,6 +60,10 @@ class Table:
         The files.
     notes : tuple of str
         What was done to the columns that a person should know.
+    dropped : tuple of str
+        Columns that were left out on request.
+    warnings : tuple of str
+        What may spoil a fit: columns that give the class away, marks of unknown classes.
     """
 
     features: Any
@@ -66,6 +71,8 @@ class Table:
     target: str
     sources: tuple[Source, ...]
     notes: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @cached_property
     def is_labeled(self) -> AnyArray:
@@ -92,6 +99,8 @@ def read_table(
     unlabeled: str | None = None,
     unlabeled_file: str | Path | None = None,
     drop: Sequence[str] = (),
+    keep: Sequence[str] | None = None,
+    drop_unusable: bool = False,
 ) -> Table:
     """Read a CSV or Parquet file of labeled and unlabeled rows.
 
@@ -103,7 +112,7 @@ def read_table(
     Parameters
     ----------
     path : str or Path
-        A .csv, .tsv or .txt file (also .gz) or a .parquet file.
+        A .csv, .tsv or .txt file (also .gz) or a .parquet file; "-" is the standard input.
     target : str
         Name of the column that holds the classes.
     unlabeled : str, default=None
@@ -111,7 +120,12 @@ def read_table(
     unlabeled_file : str or Path, default=None
         Another file with the same columns, all of whose rows count as unlabeled.
     drop : sequence of str, default=()
-        Columns to leave out.
+        Columns to leave out. "a,b" names both, unless a column is called so.
+    keep : sequence of str, default=None
+        Columns to use besides the target, and no others; None uses all.
+    drop_unusable : bool, default=False
+        Whether columns that nothing can be learned from, such as names or remarks, are left out
+        with a note; they are an error of ``preprocessing`` otherwise.
 
     Returns
     -------
@@ -119,35 +133,68 @@ def read_table(
         Features, labels, and where they came from.
     """
     file = open_table(Path(path))
-    _require_columns(file, [target, *drop])
-    if target in drop:
-        raise ValueError(f"Column {target!r} is the target and cannot be dropped.")
+    _require_columns(file, [target])
+    dropped = _left_out(file, target, drop, keep)
     rows = file.read(as_text=[target])
     if not rows.num_rows:
         raise ValueError(f"{path} holds no rows below the names of its columns.")
     labels = _labels_of(rows[target], file.path, target, unlabeled)
-    features = to_pandas_frame(rows.drop_columns([target, *dict.fromkeys(drop)]))
+    features = to_pandas_frame(rows.drop_columns([target, *dropped]))
     refuse_infinity(features, file)
     features, notes = _without_row_numbers(features, file)
-    notes = _notes_on_marks(labels, target) + notes
-    sources = [_source(path, features)]
+    sources = [_source(file, features)]
     if unlabeled_file is not None:
-        more = _read_unlabeled(Path(unlabeled_file), features, file.path)
-        features = _stack(features, more, (file.path, Path(unlabeled_file)))
-        sources.append(_source(unlabeled_file, more))
+        other = open_table(Path(unlabeled_file))
+        more = _read_unlabeled(other, features, file.path)
+        features = _stack(features, more, (file.path, other.path))
+        sources.append(_source(other, more))
         labels = np.concatenate([labels, np.full(len(more), None)])
     features, more_notes = _without_empty_columns(features, file.path)
-    return Table(features, labels, target, tuple(sources), (*notes, *more_notes))
+    notes += more_notes
+    if drop_unusable:
+        features, more_notes = _without_unusable_columns(features, file.path)
+        notes += more_notes
+        dropped = [name for name in file.columns if name not in {target, *features.columns}]
+    notes += notes_on_ids(features)
+    named = np.array([None if x is None or may_mean_nothing(x) else x for x in labels])
+    doubts = [*_notes_on_marks(labels, target), *filled_by_class(features, named)]
+    what = tuple(sources), tuple(notes), tuple(dropped), tuple(doubts)
+    return Table(features, labels, target, *what)
 
 
-def _source(path: str | Path, features: Any) -> Source:
-    with Path(path).open("rb") as file:
-        return Source(str(path), hashlib.file_digest(file, "sha256").hexdigest(), len(features))
+def _left_out(
+    file: TableReader, target: str, drop: Sequence[str], keep: Sequence[str] | None
+) -> list[str]:
+    """Columns to leave out, in the order of the file."""
+    dropped, kept = _column_names(file, drop), _column_names(file, keep or ())
+    if target in dropped:
+        raise ValueError(f"Column {target!r} is the target and cannot be dropped.")
+    if both := [name for name in kept if name in dropped]:
+        raise ValueError(
+            Text(f"Column {both[0]!r} is named by both ", Hint("drop"), " and ", Hint("keep"), ".")
+        )
+    if keep is not None:
+        dropped = [name for name in file.columns if name not in {target, *kept}]
+    return [name for name in file.columns if name in dropped]
 
 
-def _read_unlabeled(path: Path, features: Any, first: Path) -> Any:
+def _column_names(file: TableReader, given: Sequence[str]) -> list[str]:
+    """Names of columns; what is no column may be several names separated by commas."""
+    names: list[str] = []
+    for text in given:
+        parts = [part.strip() for part in text.split(",") if part.strip()]
+        names += [text] if text in file.columns or not parts else parts
+    _require_columns(file, names)
+    return names
+
+
+def _source(file: TableReader, features: Any) -> Source:
+    return Source(str(file.path), file.sha256(), len(features))
+
+
+def _read_unlabeled(file: Any, features: Any, first: Path) -> Any:
     """The columns of the first file from a second one."""
-    file = open_table(path)
+    path = file.path
     lacking = [name for name in features.columns if name not in file.columns]
     if lacking:
         raise ColumnError(
@@ -167,14 +214,19 @@ def _read_unlabeled(path: Path, features: Any, first: Path) -> Any:
 def _require_columns(file: TableReader, names: Sequence[str]) -> None:
     for name in names:
         if name not in file.columns:
-            alike = [each for each in file.columns if each.casefold() == name.strip().casefold()]
-            close = alike or difflib.get_close_matches(name, file.columns, n=1)
-            hint = f" Did you mean {close[0]!r}?" if close else ""
+            close = closest_name(name, file.columns)
+            hint = f" Did you mean {close!r}?" if close else ""
             raise ColumnError(
                 f"{file.path} has no column {name!r}.{hint} Its columns are "
                 f"{quoted_list(file.columns, _MOST_NAMES)}.",
                 column=name,
             )
+
+
+def closest_name(name: str, known: Sequence[str]) -> str | None:
+    """A name that differs in case or by a few letters, if there is one."""
+    alike = [each for each in known if each.strip().casefold() == name.strip().casefold()]
+    return next(iter(alike or difflib.get_close_matches(name, known, n=1)), None)
 
 
 def to_pandas_frame(rows: Any) -> Any:
@@ -303,6 +355,18 @@ def _without_empty_columns(features: Any, path: Path) -> tuple[Any, list[str]]:
     return features, notes
 
 
+def _without_unusable_columns(features: Any, path: Path) -> tuple[Any, list[str]]:
+    """Leave out columns that nothing can be learned from, with the reason."""
+    unusable = unusable_columns(features)
+    if len(unusable) == len(features.columns):
+        raise ValueError(f"{path} has no column that can be used besides the target.")
+    notes = [
+        f"Column {name!r} was left out: it holds {reason.partition(':')[0]}."
+        for name, reason in unusable.items()
+    ]
+    return features.drop(columns=list(unusable)), notes
+
+
 def _labels_of(column: Any, path: Path, target: str, unlabeled: str | None) -> AnyArray:
     """Class names of an Arrow column; ValueError unless there are two classes."""
     place = f"{path}: column {target!r}"
@@ -317,12 +381,12 @@ def _labels_of(column: Any, path: Path, target: str, unlabeled: str | None) -> A
     cells = column.to_pylist()
     # In a column of numbers NA is a gap. Among classes it may be one: Namibia, North America.
     labels = texts_of(cells, empty=("",))
-    named = {label for label in labels if label is not None and not _may_mean_nothing(label)}
+    named = {label for label in labels if label is not None and not may_mean_nothing(label)}
     if all(number_in(name) is not None for name in named):
-        labels = np.array([None if x is None else _short_number(x) for x in labels], dtype=object)
+        labels = np.array([None if x is None else short_number(x) for x in labels], dtype=object)
     if unlabeled is not None:
         mark = unlabeled.strip()
-        is_marker = (labels == mark) | (labels == _short_number(mark))
+        is_marker = (labels == mark) | (labels == short_number(mark))
         # The mark may be the empty text, which is no label already.
         if not is_marker.any() and mark not in {str(cell).strip() for cell in cells}:
             raise ValueError(
@@ -336,13 +400,13 @@ def _labels_of(column: Any, path: Path, target: str, unlabeled: str | None) -> A
     return labels
 
 
-def _short_number(text: str) -> str:
+def short_number(text: str) -> str:
     """A whole number the short way: "1.0" and "1e0" become "1"; any other text stays."""
     number = None if _WHOLE.fullmatch(text) else number_in(text)
     return str(int(number)) if number is not None and number.is_integer() else text
 
 
-def _may_mean_nothing(text: str) -> bool:
+def may_mean_nothing(text: str) -> bool:
     """Whether a label is a word that stands for an unknown one in many tables."""
     return text.casefold() in _WORDS_FOR_NOTHING
 
@@ -364,7 +428,7 @@ def _require_two_classes(
         way_out = (
             f"{unlabeled!r} marks unlabeled rows: leave that out if it is one of your classes."
         )
-    if _may_mean_nothing(name):
+    if may_mean_nothing(name):
         way_out = f"If {name!r} means that the class is unknown, no row is labeled."
     raise ValueError(
         f"{place} must label rows of at least 2 classes, got 1 class ({name!r}) in "
@@ -374,7 +438,7 @@ def _require_two_classes(
 
 def _refuse_measurements(counts: Counter[str], place: str) -> None:
     """Refuse numbers with fractions, and nearly as many different values as rows."""
-    numbers = {name: number_in(name) for name in counts if not _may_mean_nothing(name)}
+    numbers = {name: number_in(name) for name in counts if not may_mean_nothing(name)}
     known = {name: number for name, number in numbers.items() if number is not None}
     if len(known) == len(numbers):
         for name, number in known.items():
@@ -406,7 +470,7 @@ def _notes_on_marks(labels: AnyArray, target: str) -> list[str]:
     -1 among two classes, or beside empty cells, hardly marks any.
     """
     names = Counter(labels)
-    doubtful = sorted(name for name in names if name is not None and _may_mean_nothing(name))
+    doubtful = sorted(name for name in names if name is not None and may_mean_nothing(name))
     if names["-1"] and None not in names and len(names) > 2:
         doubtful.append("-1")
     return [

@@ -5,12 +5,18 @@ from __future__ import annotations
 import codecs
 import csv
 import gzip
+import hashlib
 import io
 import re
+import shutil
+import sys
+import tempfile
+import weakref
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -21,6 +27,7 @@ from .._paths import check_readable
 from .columns import COLUMN_TYPES
 from .encoders import EMPTY_WORDS, require_for_tables
 
+STANDARD_INPUT = Path("-")
 WRITTEN_SUFFIXES = (".csv", ".parquet")
 
 _CSV_SUFFIXES, _PARQUET_SUFFIXES = (".csv", ".tsv", ".txt"), (".parquet", ".pq")
@@ -33,7 +40,9 @@ Append = Callable[[Mapping[str, Any]], None]  # columns by name: arrays of NumPy
 
 
 def open_table(path: Path) -> CsvReader | ParquetReader:
-    """Open a file by its suffix; ValueError if it cannot be read as a table."""
+    """Open a file by its suffix, or standard input; ValueError if it cannot be read as a table."""
+    if path == STANDARD_INPUT:
+        return _open_standard_input()
     check_readable(path)
     suffixes = [suffix.lower() for suffix in path.suffixes]
     is_packed = suffixes[-1:] == [".gz"]
@@ -49,8 +58,31 @@ def open_table(path: Path) -> CsvReader | ParquetReader:
     )
 
 
+def _open_standard_input() -> CsvReader | ParquetReader:
+    """Standard input as a file of its own, which lives as long as the reader."""
+    copy = Path(tempfile.mkdtemp(prefix="iclda-")) / "table"
+    remove = partial(shutil.rmtree, copy.parent, ignore_errors=True)
+    with copy.open("wb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+    with copy.open("rb") as file:
+        start = file.read(4)
+    with ExitStack() as unless_opened, _readable(STANDARD_INPUT):
+        unless_opened.callback(remove)
+        reader: CsvReader | ParquetReader
+        if start == b"PAR1":
+            reader = ParquetReader(STANDARD_INPUT, copy)
+        else:
+            reader = CsvReader(STANDARD_INPUT, start[:2] == b"\x1f\x8b", None, copy)
+        unless_opened.pop_all()
+    weakref.finalize(reader, remove)
+    return reader
+
+
 class TableReader:
     """A file with named columns."""
+
+    path: Path  # as it was given, for messages
+    file: Path  # that holds the rows
 
     first_row = 1  # of the data, as a person counts
     zero_padded: tuple[str, ...] = ()  # columns with codes such as 01004, in the rows looked at
@@ -65,14 +97,19 @@ class TableReader:
                 f"{self.columns.count(twice[0])} times: give every column a name of its own."
             )
 
+    def sha256(self) -> str:
+        """Checksum of the bytes of the file."""
+        with self.file.open("rb") as opened:
+            return hashlib.file_digest(opened, "sha256").hexdigest()
+
 
 class ParquetReader(TableReader):
     """Columns with types, as pandas, polars or Arrow write them; they keep their types."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        with self._opened() as file:
-            schema = file.schema_arrow
+    def __init__(self, path: Path, file: Path | None = None) -> None:
+        self.path, self.file = path, file or path
+        with self._opened() as opened:
+            schema = opened.schema_arrow
         super().__init__(path, schema.names)
         written = (schema.pandas_metadata or {}).get("index_columns", ())
         self.index = tuple(name for name in written if name in self.columns)
@@ -92,7 +129,7 @@ class ParquetReader(TableReader):
     def _opened(self) -> Any:
         # Buffered: a row group is read page by page, not held as a whole.
         return require_for_tables("pyarrow.parquet").ParquetFile(
-            self.path, buffer_size=_BLOCK_BYTES, pre_buffer=False
+            self.file, buffer_size=_BLOCK_BYTES, pre_buffer=False
         )
 
 
@@ -104,10 +141,12 @@ class CsvReader(TableReader):
 
     first_row = 2
 
-    def __init__(self, path: Path, is_packed: bool, delimiter: str | None) -> None:
-        self.path, self.is_packed = path, is_packed
-        with self._opened() as file:
-            start = file.read(_BLOCK_BYTES)
+    def __init__(
+        self, path: Path, is_packed: bool, delimiter: str | None, file: Path | None = None
+    ) -> None:
+        self.path, self.file, self.is_packed = path, file or path, is_packed
+        with self._opened() as opened:
+            start = opened.read(_BLOCK_BYTES)
         if not start.strip():
             raise ValueError(f"{path} is empty: row 1 must name the columns.")
         is_utf16 = start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -145,7 +184,7 @@ class CsvReader(TableReader):
     def batches(self, types: Mapping[str, Any]) -> Iterator[tuple[Any, float]]:
         """Blocks of a megabyte of text each; pyarrow reads some tens of them ahead."""
         csv, options = require_for_tables("pyarrow.csv"), self._options(types, types)
-        size, done = max(self.path.stat().st_size, 1), 0
+        size, done = max(self.file.stat().st_size, 1), 0
         self.n_rows_read = 0
         with self._streamed(types) as (file, raw), csv.open_csv(file, **options) as reader:
             for batch in reader:
@@ -154,7 +193,7 @@ class CsvReader(TableReader):
                 yield batch, min(done / size, 1.0)
 
     def _opened(self) -> Any:
-        return gzip.GzipFile(self.path) if self.is_packed else self.path.open("rb")
+        return gzip.GzipFile(self.file) if self.is_packed else self.file.open("rb")
 
     @contextmanager
     def _streamed(self, types: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
@@ -171,7 +210,7 @@ class CsvReader(TableReader):
                     # Readers take all that follows a quote that is never closed as one cell.
                     self._refuse_faults({})
             try:
-                with arrow.OSFile(str(self.path)) as raw:
+                with arrow.OSFile(str(self.file)) as raw:
                     yield arrow.CompressedInputStream(raw, "gzip") if self.is_packed else raw, raw
             except arrow.ArrowInvalid:
                 self._refuse_faults(types)

@@ -105,10 +105,10 @@ def labeled_log_likelihood(model: Gaussians, labeled: LabeledSummary) -> float:
     return float(labeled.counts @ model.log_priors - (spread + constant) / 2)
 
 
-def ledoit_wolf(rows: Array, weights: Array) -> float:
+def ledoit_wolf(rows: Array, weights: Array, n_constant: int = 0) -> float:
     """Ledoit and Wolf's shrinkage, in [0, 1], of rows about their mean.
 
-    Weights count like repetitions of a row.
+    Weights count like repetitions of a row. ``n_constant`` further features do not vary.
     """
     total = weights.sum()
     centered = rows - weights @ rows / total
@@ -116,11 +116,11 @@ def ledoit_wolf(rows: Array, weights: Array) -> float:
     if scale == 0:
         return 0.0
     centered = centered / scale
-    n_features = rows.shape[1]
+    n_features = rows.shape[1] + n_constant
     squared = (centered**2).sum(axis=1)
     # The squared norm of the covariance, from the smaller of the two Gram matrices.
     root = centered * np.sqrt(weights)[:, None]
-    gram = root.T @ root if n_features <= len(root) else root @ root.T
+    gram = root.T @ root if rows.shape[1] <= len(root) else root @ root.T
     norm = float((gram**2).sum()) / total**2
     mean_variance = float(weights @ squared) / total / n_features
     distance = norm - n_features * mean_variance**2
@@ -130,14 +130,24 @@ def ledoit_wolf(rows: Array, weights: Array) -> float:
     return float(noise / distance) if noise > 0 else 0.0
 
 
-def shrink_labeled(labeled: LabeledSummary, shrinkage: float, frame: Frame) -> Array:
+def shrink_labeled(
+    labeled: LabeledSummary, shrinkage: float, frame: Frame, n_constant: int = 0
+) -> Array:
     """Scatter within classes shrunk towards its mean variance, as scikit-learn does.
+
+    ``n_constant`` further features do not vary.
+    """
+    added = shrinkage * target_of_labeled(labeled, frame, n_constant)
+    return (1 - shrinkage) * labeled.within + np.diag(added)
+
+
+def target_of_labeled(labeled: LabeledSummary, frame: Frame, n_constant: int = 0) -> Array:
+    """(d,): mean variance within classes, times the weight of the labeled rows.
 
     Where classes have no spread at all, the spread of all labeled rows sets the scale.
     """
     scatter = labeled.within if labeled.has_spread else labeled.moments.scatter
-    target = np.diag(mean_variance_in_frame(scatter, frame))
-    return (1 - shrinkage) * labeled.within + shrinkage * target
+    return mean_variance_in_frame(scatter, frame, n_constant)
 
 
 def shrink_each_class(rows: Array, codes: AnyArray, weights: Array) -> tuple[Array, Array]:
@@ -146,6 +156,17 @@ def shrink_each_class(rows: Array, codes: AnyArray, weights: Array) -> tuple[Arr
     Returns the scatter within classes and the shrinkage of every class.
     """
     within = np.zeros((rows.shape[1], rows.shape[1]))
+    shrinkages, targets = diagonal_targets(rows, codes, weights)
+    for k, s in enumerate(shrinkages):
+        members, w = rows[codes == k], weights[codes == k]
+        centered = members - w @ members / w.sum()
+        within += (1 - s) * ((centered * w[:, None]).T @ centered)
+    return within + np.diag(targets), shrinkages
+
+
+def diagonal_targets(rows: Array, codes: AnyArray, weights: Array) -> tuple[Array, Array]:
+    """Shrinkage of every class, and the diagonal (d,) that all of them add to the scatter."""
+    targets = np.zeros(rows.shape[1])
     shrinkages = np.zeros(int(codes.max()) + 1)
     for k in range(len(shrinkages)):
         members, w = rows[codes == k], weights[codes == k]
@@ -155,9 +176,7 @@ def shrink_each_class(rows: Array, codes: AnyArray, weights: Array) -> tuple[Arr
         is_constant = deviations <= ROUNDING * np.abs(members).max(axis=0)
         deviations = np.where(is_constant, 1.0, deviations)
         standardized = centered / deviations
-        shrinkages[k] = s = ledoit_wolf(standardized, w)
-        covariance = (standardized * w[:, None]).T @ standardized / w.sum()
-        target = np.trace(covariance) / len(covariance) * np.eye(len(covariance))
-        shrunk = (1 - s) * covariance + s * target
-        within += w.sum() * (shrunk * deviations[:, None] * deviations)
-    return within, shrinkages
+        shrinkages[k] = ledoit_wolf(standardized, w)
+        mean_variance = float(w @ (standardized**2).mean(axis=1)) / w.sum()
+        targets += w.sum() * shrinkages[k] * mean_variance * deviations**2
+    return shrinkages, targets

@@ -18,6 +18,7 @@ from ..._estimators.labels import Labels
 from ..._estimators.supervised import SupervisedLDA
 from ..._messages import NoUnlabeledRowsWarning, Text, Words, message_of
 from ...tabular import pipeline, preprocessing
+from ..confusion import count_confusion, write_confusion
 from ..engine import record_fit
 from ..measures import COMPARED, EDGES, Bins, Predictions, bins_of, compute_measures
 from ..store import Cell, FitResult
@@ -114,7 +115,9 @@ def measure_fit(model: Any, encoded: Encoded, labels: Labels, take: Take) -> dic
         is_wrong_hidden=model.predict(encoded.hidden) != hidden if len(hidden) else None,
     )
     bins = write_bins(bins_of(probabilities, codes))
-    return {**compute_measures(predictions, COMPARED), "bins": bins}
+    confusion = count_confusion(codes, probabilities.argmax(axis=1), len(labels.classes))
+    stored = {"bins": bins, "confusion": write_confusion(confusion)}
+    return {**compute_measures(predictions, COMPARED), **stored}
 
 
 def _remarks(caught: list[warnings.WarningMessage], names: Sequence[str], words: Words) -> str:

@@ -15,6 +15,7 @@ from ...tabular import Source
 from ..measures import LOSS
 from ..page import attributes_csv, write_texts
 from ..store import FORMAT, STORE, FitResult, Store, StoreError
+from .class_errors import class_json
 from .plan import COMPARISON, EXPERIMENTS, LABELED, UNLABELED, Contestant, on_curves
 from .preflight import Remark
 from .summary import (
@@ -58,6 +59,9 @@ class ComparisonSettings:
     contestants: Sequence[Contestant]
     sources: Sequence[Source]
     dropped: Sequence[str] = ()
+    kept: Sequence[str] = ()
+    classes: Sequence[str] = ()
+    drop_unusable: bool = False
     n_labels: int
     n_rows: int
     n_used: int  # labels that every split trains on
@@ -232,6 +236,7 @@ def json_summary(findings: Findings, paths: Mapping[str, Path]) -> dict[str, Any
             "also": verdict.also,
         },
         "supervised": summary.baseline,
+        "classes": class_json(findings),
         "loss_reference": findings.reference,
         "scores": [asdict(score) for score in summary.scores],
         "differences": [{**asdict(each), "verdict": each.verdict} for each in summary.differences],

@@ -157,6 +157,8 @@ def fit_command(findings: Findings) -> str:
         "unlabeled": settings.unlabeled or None,
         "unlabeled_file": paths[1] if len(paths) > 1 else None,
         "drop": list(settings.dropped) or None,
+        "keep": list(settings.kept) or None,
+        "drop_unusable": True if settings.drop_unusable else None,
         "method": chosen.method.name,
         "shrinkage": chosen.shrinkage,
     }

@@ -125,6 +125,8 @@ def _columns(table: Table, size: Size) -> Found:
     yield name, {"columns": text, "n_features": size.n_features}
     for note in table.notes:
         yield "read", {"note": note}
+    for note in table.warnings:
+        yield "doubt", {"note": note}
 
 
 def _missing(table: Table) -> Found:

@@ -16,6 +16,7 @@ from ..drawing import new_figure, styled, to_inline_svg
 from ..measures import COMPARED, EDGES, ERROR
 from ..page import NOTHING, fill, with_minus
 from .cell_fits import pooled_bins
+from .class_errors import class_errors
 from .findings import SHOWN_SETTINGS, Findings, failures, last_line
 from .lines import fit_command, known_measures, number_text, protocol, ranked, worse_text
 from .plan import LABELED, UNLABELED
@@ -59,6 +60,7 @@ def render(findings: Findings) -> str:
         "measures": {name: COMPARED[name] for name in known_measures(summary)},
         "differences": _difference_figures(findings),
         "curves": _curves(findings),
+        "class_errors": class_errors(findings),
         "reliability": _reliability_figure(findings, rival),
         "warned": warned.most_common(_MOST_REMARKS),
         "fits": fits,

@@ -15,12 +15,13 @@ from typing import Any
 
 from ..._messages import Hint, Words
 from ..._packages import versions
-from ..._progress import Advance
+from ..._progress import Advance, show_nothing
 from ...methods import METHODS, Method, Shrinkage
 from ...tabular import Table
 from ..engine import run_missing
-from ..store import STORE, Store, StoreError, cells_of
+from ..store import STORE, Cell, Store, StoreError, cells_of
 from .cell_fits import CellData, fit_cell
+from .estimate import TimeEstimate
 from .findings import FILES, KIND, ComparisonSettings
 from .plan import (
     COMPARISON,
@@ -39,6 +40,7 @@ from .summary import summarize_comparison
 FOLDS = 10
 # Repeats, and splits of curves, by default: fewer where a fit takes longer.
 _QUICK, _LARGE_TABLE, _SLOW_SEARCH = (10, 10), (5, 10), (2, 5)
+_FAST = 3  # repeats of a fast comparison
 _LARGE = 200_000  # cells of a table, above which a fit takes a second or so
 _ERRORS = SENTENCES["errors"]
 _TITLES = {UNLABELED: "curve of unlabeled rows", LABELED: "curve of labeled rows"}
@@ -61,6 +63,9 @@ class ComparisonPlan:
     command: str = ""
     unlabeled: str | None = None  # how the table was read
     dropped: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    drop_unusable: bool = False
+    is_fast: bool = False  # few repeats, and no learning curves
     words: Words = str  # wording of remarks and failures that are stored
 
     @property
@@ -84,14 +89,14 @@ class ComparisonPlan:
         is_slow = size.is_slow and any(each.is_searched for each in self.methods)
         usual = _LARGE_TABLE if table.features.size > _LARGE else _QUICK
         repeats, curve_splits = _SLOW_SEARCH if is_slow else usual
-        repeats = self.repeats or repeats
+        repeats = self.repeats or (min(repeats, _FAST) if self.is_fast else repeats)
         remarks = preflight(table, sample, splits)
         return ComparisonSettings(
             iclda=versions()["iclda"],
             data={self.name: table.digest},
             target=table.target,
             unlabeled=self.unlabeled or "",
-            drop=", ".join(sorted(self.dropped)),
+            drop=", ".join(sorted(table.dropped)),
             seed=self.seed,
             folds=splits.n_folds,
             labeled=self.n_labeled or "all",
@@ -103,6 +108,9 @@ class ComparisonPlan:
             contestants=line_up(self.methods, shrinkages, size),
             sources=table.sources,
             dropped=self.dropped,
+            kept=self.kept,
+            classes=table.classes,
+            drop_unusable=self.drop_unusable,
             n_labels=int(table.is_labeled.sum()),
             n_rows=len(table.labels),
             n_used=splits.n_used,
@@ -200,6 +208,22 @@ class ComparisonRun:
     plan: ComparisonPlan
     store: Store
 
+    def time_one_split(self) -> TimeEstimate | None:
+        """Compute the first split that is missing, and how long the others will take."""
+        plan, settings = self.plan, self.plan.settings
+        names = [each.name for each in settings.contestants]
+        parts = range(plan.splits.n_folds)
+        cells = cells_of(COMPARISON, {plan.name: parts}, settings.repeats)
+        missing = [cell for cell, _ in self.store.missing(cells, names)]
+        if not missing:
+            return None
+        start = time.perf_counter()
+        self._run_cells(COMPARISON, missing[:1], names, show_nothing, jobs=1)
+        seconds = time.perf_counter() - start
+        sizes = [*plan.splits.unlabeled_sizes(), *plan.splits.labeled_sizes()]
+        n_on_curves = 0 if plan.is_fast else len(sizes) * settings.curve_splits
+        return TimeEstimate(seconds, len(missing) - 1, n_on_curves, plan.jobs)
+
     def compare(self, advance: Advance) -> None:
         """Compute the splits of the comparison that are missing."""
         names = [each.name for each in self.plan.settings.contestants]
@@ -221,6 +245,18 @@ class ComparisonRun:
         if not parts:
             return
         cells = cells_of(experiment, {plan.name: parts}, settings.n_repeats(experiment))
+        self._run_cells(experiment, cells, names, advance, jobs=plan.jobs)
+
+    def _run_cells(
+        self,
+        experiment: str,
+        cells: Sequence[Cell],
+        names: Sequence[str],
+        advance: Advance,
+        *,
+        jobs: int,
+    ) -> None:
+        plan, settings = self.plan, self.plan.settings
         how = settings.contestants, plan.missing, plan.seed, plan.words
         data = CellData(plan.table.features, plan.splits, *how)
 
@@ -228,4 +264,4 @@ class ComparisonRun:
             advance(_TITLES.get(name, name), done, total, failed)
 
         where = self.store, experiment, cells, names, advance_titled
-        run_missing(*where, sets={plan.name: data}, run=fit_cell, jobs=plan.jobs)
+        run_missing(*where, sets={plan.name: data}, run=fit_cell, jobs=jobs)

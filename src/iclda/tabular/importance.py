@@ -1,0 +1,57 @@
+"""Which columns matter to a fitted model: coefficients for columns of unit standard deviation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+_MOST_SHOWN = 8  # features of a discriminant
+
+
+def standardized_coefficients(model: Any) -> list[dict[str, Any]]:
+    """Discriminants with the coefficient of every feature, the largest first.
+
+    A coefficient is that of the feature divided by its standard deviation within classes. Two
+    classes have one discriminant, the log odds of the second; K have K - 1, which lie along the
+    directions that separate the class means best, with the share of their spread. Nothing for a
+    model that is not a linear one of this package.
+    """
+    classifier = model[-1] if isinstance(model, Pipeline) else model
+    if not hasattr(classifier, "to_sklearn") or not hasattr(classifier, "covariance_"):
+        return []
+    spread = np.sqrt(np.maximum(np.diag(classifier.covariance_), 0))
+    classes = [str(name) for name in classifier.classes_]
+    if len(classes) == 2:
+        axes, titles = classifier.coef_ * spread, [f"log odds of {classes[1]}"]
+        shares = np.ones(1)
+    else:
+        same = classifier.to_sklearn()
+        axes = same.scalings_.T * spread
+        points = (classifier.means_ - classifier.priors_ @ classifier.means_) @ same.scalings_
+        shares = classifier.priors_ @ points**2
+        shares = shares / shares.sum()
+        titles = [f"discriminant {number}" for number in range(1, len(axes) + 1)]
+    names = getattr(classifier, "feature_names_in_", np.arange(classifier.n_features_in_))
+    return [
+        {
+            "title": title,
+            "share": float(share),
+            "coefficients": {str(names[k]): float(axis[k]) for k in np.argsort(-np.abs(axis))},
+        }
+        for title, share, axis in zip(titles, shares, axes, strict=True)
+    ]
+
+
+def importance_lines(found: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The columns that matter most, one line a discriminant."""
+    lines = []
+    for each in found:
+        items = list(each["coefficients"].items())
+        shown = ", ".join(f"{name} {value:+.2f}" for name, value in items[:_MOST_SHOWN])
+        more = f" and {len(items) - _MOST_SHOWN} more" if len(items) > _MOST_SHOWN else ""
+        share = f" ({each['share']:.0%} of what separates the classes)" if len(found) > 1 else ""
+        lines.append(f"  {each['title']}{share}: {shown}{more}")
+    return lines

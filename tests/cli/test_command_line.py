@@ -1,0 +1,189 @@
+"""How the command line behaves, whatever the command."""
+
+import io
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from table_files import call, flowers, write
+from typer.testing import CliRunner
+
+import iclda
+from iclda.cli import app
+
+
+def run_shell(text, folder, **environment):
+    command = text.replace("iclda", f"{sys.executable} -m iclda")
+    return subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+    )
+
+
+def call_with_input(data, *arguments):
+    result = CliRunner().invoke(app, [str(each) for each in arguments], input=data)
+    return result.exit_code, result.stdout, result.stderr
+
+
+@pytest.fixture
+def model(tmp_path):
+    out = tmp_path / "model.skops"
+    assert call("fit", write(tmp_path), "--target", "species", "--out", out, "--quiet")[0] == 0
+    return out
+
+
+def test_the_version_is_that_of_the_package():
+    assert call("--version") == (0, f"iclda {iclda.__version__}\n", "")
+
+
+@pytest.mark.parametrize("command", ["fit", "predict", "evaluate", "show", "compare", "tables"])
+def test_h_is_help_and_help_shows_no_names_of_python_types(command):
+    code, said, _ = call(command, "-h")
+    assert code == 0
+    assert said == call(command, "--help")[1]
+    assert "int range" not in said
+
+
+def test_choices_are_in_the_help():
+    assert "impute|refuse" in call("fit", "-h")[1]
+
+
+def test_completion_of_shells_is_offered():
+    assert "--install-completion" in call("--help")[1]
+    shown = run_shell(
+        "iclda --show-completion bash", ".", _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1"
+    )
+    assert "complete" in shown.stdout
+
+
+def test_minus_is_standard_input_and_standard_output(tmp_path, model):
+    table = (tmp_path / "flowers.csv").read_bytes()
+    code, said, error = call_with_input(table, "predict", model, "-", "--out", "-")
+    assert code == 0
+    found = pd.read_csv(io.StringIO(said))
+    assert len(found) == 90
+    assert "Wrote to standard output: 90 rows." in error
+    out = tmp_path / "again.skops"
+    code, said, _ = call_with_input(table, "fit", "-", "--target", "species", "--out", out)
+    assert code == 0
+    assert "30 labeled and 60 unlabeled rows" in said
+    assert "Data       -, 90 rows" in call("show", out)[1]
+
+
+def test_parquet_and_packed_tables_come_in_by_standard_input_too(tmp_path, model):
+    write(tmp_path, name="f.parquet")
+    flowers().to_csv(tmp_path / "f.csv.gz", index=False)
+    for name in ("f.parquet", "f.csv.gz"):
+        data = (tmp_path / name).read_bytes()
+        code, said, _ = call_with_input(data, "predict", model, "-", "--out", "-", "--quiet")
+        assert (code, said.count("\n")) == (0, 91)
+
+
+def test_an_empty_standard_input_is_an_error(model):
+    code, _, error = call_with_input(b"", "predict", model, "-")
+    assert (code, error) == (2, "Error: - is empty: row 1 must name the columns.\n")
+
+
+def test_a_reader_that_closes_the_pipe_ends_the_command_quietly(tmp_path, model):
+    many = pd.concat([flowers()] * 200).drop(columns="species")
+    write(tmp_path, many, "many.csv")
+    for text in (
+        f"iclda predict {model} many.csv --out - | head -1",
+        f"iclda show {model} | head -1",
+    ):
+        shown = run_shell(f"{text}; true", tmp_path)
+        assert "Traceback" not in shown.stderr
+        assert "BrokenPipe" not in shown.stderr
+        assert shown.stdout.count("\n") == 1
+
+
+def test_columns_are_dropped_by_a_list_and_kept_by_a_list(tmp_path):
+    data, out = write(tmp_path), tmp_path / "m.skops"
+    common = "fit", data, "--target", "species", "--out", out
+    assert "It reads 2 columns of numbers." in call(*common, "--drop", "color,wild")[1]
+    assert "It reads 2 columns of numbers." in call(*common, "--keep", "p, q")[1]
+    code, _, error = call(*common, "--keep", "p,Q")
+    assert (code, "has no column 'Q'. Did you mean 'q'?" in error) == (2, True)
+    error = call(*common, "--keep", "p", "--drop", "p")[2]
+    assert "Column 'p' is named by both --drop and --keep." in error
+
+
+def test_a_column_with_a_comma_in_its_name_can_be_dropped(tmp_path):
+    frame = flowers().rename(columns={"color": "red, blue"})
+    data, out = write(tmp_path, frame), tmp_path / "m.skops"
+    said = call("fit", data, "--target", "species", "--out", out, "--drop", "red, blue")[1]
+    assert "It reads 3 columns: 2 of numbers, 1 of true or false." in said
+
+
+def test_unusable_columns_are_left_out_on_request(tmp_path):
+    names = [f"flower {i}" for i in range(90)]
+    data, out = write(tmp_path, flowers().assign(name=names, other=names)), tmp_path / "m.skops"
+    code, _, error = call("fit", data, "--target", "species", "--out", out)
+    assert (code, "To leave out all such columns: --drop-unusable." in error) == (2, True)
+    code, said, _ = call("fit", data, "--target", "species", "--out", out, "--drop-unusable")
+    assert code == 0
+    assert "Note: Column 'name' was left out: it holds 90 different texts in 90 rows" in said
+
+
+def test_predict_says_what_may_be_meant_by_a_column_that_is_lacking(tmp_path, model):
+    data = write(tmp_path, flowers().rename(columns={"p": "P ", "color": "colour"}), "new.csv")
+    code, _, error = call("predict", model, data, "--out", tmp_path / "p.csv")
+    assert code == 2
+    assert "Did you mean 'P' for 'p', 'colour' for 'color'?" in error
+    data = write(tmp_path, name="new.csv")
+    error = call("predict", model, data, "--out", tmp_path / "p.csv", "--id", "Wild")[2]
+    assert "no column 'Wild' to keep as an id. Did you mean 'wild'?" in error
+
+
+def test_files_that_are_replaced_are_named(tmp_path, model):
+    data, out = tmp_path / "flowers.csv", tmp_path / "p.csv"
+    assert f"Wrote {out}: 90 rows." in call("predict", model, data, "--out", out)[1]
+    said = call("predict", model, data, "--out", out)[1]
+    assert f"Wrote {out} over the file of that name: 90 rows." in said
+    said = call("fit", data, "--target", "species", "--out", model)[1]
+    assert f"Wrote {model} over the file of that name. Next:" in said
+
+
+def test_predict_mentions_evaluate_when_the_target_is_in_the_file(tmp_path, model):
+    data = tmp_path / "flowers.csv"
+    said = call("predict", model, data, "--out", tmp_path / "p.csv")[1]
+    assert f"To compare the predictions with it: iclda evaluate {model} {data}" in said
+    data = write(tmp_path, flowers().drop(columns="species"), "new.csv")
+    assert (
+        "To compare the predictions"
+        not in call("predict", model, data, "--out", tmp_path / "q.csv")[1]
+    )
+
+
+def test_a_fit_that_did_not_converge_ends_with_code_3(tmp_path):
+    names = np.array(["iris", "rose"], dtype=object)[np.arange(90) % 2]
+    frame = flowers()[["p", "q"]].assign(
+        scent=names, species=np.where(np.arange(90) < 30, names, None)
+    )
+    data, out = write(tmp_path, frame), tmp_path / "m.skops"
+    code, said, error = call("fit", data, "--target", "species", "--out", out, "--quiet")
+    assert (code, said, error) == (3, "", "")
+    assert out.exists()
+
+
+def test_a_leak_an_id_and_a_mark_are_noticed_by_fit(tmp_path):
+    rng, dead = np.random.default_rng(0), np.arange(90) % 2 == 1
+    frame = pd.DataFrame({"ID": rng.choice(10**6, 90, replace=False), "age": rng.normal(size=90)})
+    frame["cause"] = np.where(dead, rng.choice(["heart", "lung"], 90), None)
+    frame["species"] = np.where(np.arange(90) < 60, np.where(dead, "dead", "alive"), "NA")
+    said = call(
+        "fit", write(tmp_path, frame), "--target", "species", "--out", tmp_path / "m.skops"
+    )[1]
+    assert "Note: Column 'ID' looks like an id" in said
+    assert "leave it out by --drop ID" in said
+    assert (
+        "Warning: 'NA' in column 'species' counts as a class, of 30 rows: pass --unlabeled NA"
+        in said
+    )
+    assert "Warning: Column 'cause' is filled in exactly where the class is 'dead'" in said

@@ -1,0 +1,155 @@
+"""Few rows of many features: the fit in the space of the rows is the fit in all features."""
+
+import tracemalloc
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from iclda import ImplicitlyConstrainedLDA, MomentConstrainedLDA, SupervisedLDA
+from iclda._estimators import training
+from iclda.methods import METHODS
+
+SHRINKAGES = [None, 0.1, 0.7, "auto"]
+EVERY = [(method, s) for method in METHODS for s in SHRINKAGES]
+
+
+def rows(n=30, d=60, n_classes=2):
+    rng = np.random.default_rng(1)
+    y = np.arange(n) % n_classes
+    X = rng.normal(size=(n, d)) * rng.uniform(0.5, 4, d) + 7
+    X[:, :6] += 12.0 * np.eye(3, 6)[y]  # far apart: one maximum
+    X[:, 9] = X[:, 8] * 2  # collinear
+    X[:, 11] = 3.0  # constant
+    return X, np.where(np.arange(n) < 16, y, -1), rng.normal(size=(20, d)) + 7
+
+
+def fitted(classifier, X, y, monkeypatch, *, is_narrowed, **more):
+    monkeypatch.setattr(training, "_WIDE", 0 if is_narrowed else 10**9)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = classifier.fit(X, y, **more)
+    assert (model._gaussians_.covariance is None) == is_narrowed
+    return model, [str(one.message) for one in caught]
+
+
+def both(make, X, y, monkeypatch, **more):
+    return [
+        fitted(make(), X, y, monkeypatch, is_narrowed=narrowed, **more)
+        for narrowed in (True, False)
+    ]
+
+
+def assert_same(ours, plain, new, rtol=1e-6):
+    close = {"rtol": rtol, "atol": rtol}
+    for name in ("priors_", "means_", "covariance_", "coef_", "intercept_", "shrinkage_"):
+        assert_allclose(getattr(ours, name), getattr(plain, name), err_msg=name, **close)
+    assert ours.rank_ == plain.rank_
+    for name in ("predict_log_proba", "transform", "score_samples"):
+        found, expected = getattr(ours, name)(new), getattr(plain, name)(new)
+        assert_allclose(found, expected, err_msg=name, **close)
+
+
+@pytest.mark.parametrize(
+    ("method", "shrinkage"), EVERY, ids=lambda each: getattr(each, "name", each)
+)
+def test_every_method_gives_the_fit_of_all_features(method, shrinkage, monkeypatch):
+    X, y, new = rows()
+
+    def make():
+        return method.classifier(shrinkage=shrinkage)
+
+    if shrinkage is None and method.uses_unlabeled:
+        if method.rests_on_labels:
+            with pytest.raises(ValueError, match=r"in 14 of the 29 directions"):
+                both(make, X, y, monkeypatch)
+            return
+        (ours, said), (plain, heard) = both(make, X, y, monkeypatch)
+        # The likelihood has no maximum, and the end of the search is not determined.
+        assert (ours.rank_, said[0]) == (plain.rank_, heard[0])
+        return
+    (ours, said), (plain, heard) = both(make, X, y, monkeypatch)
+    assert_same(ours, plain, new)
+    assert said == heard
+
+
+@pytest.mark.parametrize("shrinkage", [0.2, "auto"])
+def test_three_classes_and_further_rows_too(shrinkage, monkeypatch):
+    X, y, new = rows(n_classes=3)
+    make = lambda: ImplicitlyConstrainedLDA(shrinkage=shrinkage)  # noqa: E731
+    (ours, _), (plain, _) = both(make, X[:20], y[:20], monkeypatch, X_unlabeled=X[20:])
+    assert_same(ours, plain, new)
+    assert ours.objective_ == pytest.approx(plain.objective_, rel=1e-8)
+    assert_allclose(ours.responsibilities_, plain.responsibilities_, atol=1e-6)
+    assert_allclose(ours.impute(X), plain.impute(X), atol=1e-6)
+    assert_allclose(ours.log_likelihood(X[:16], y[:16]), plain.log_likelihood(X[:16], y[:16]))
+
+
+@pytest.mark.parametrize("variant", ["invariant", "symmetric", "means-shifted"])
+def test_every_variant_of_the_moment_constrained_fit_too(variant, monkeypatch):
+    X, y, new = rows()
+    make = lambda: MomentConstrainedLDA(shrinkage=0.3, variant=variant)  # noqa: E731
+    (ours, _), (plain, _) = both(make, X, y, monkeypatch)
+    assert_same(ours, plain, new)
+
+
+@pytest.mark.parametrize("shrinkage", [None, 0.4, "auto"])
+def test_fits_without_unlabeled_rows_too(shrinkage, monkeypatch):
+    X, y, new = rows()
+    kept = y >= 0
+    make = lambda: ImplicitlyConstrainedLDA(shrinkage=shrinkage)  # noqa: E731
+    (ours, said), (plain, heard) = both(make, X[kept], y[kept], monkeypatch)
+    assert said == heard
+    assert_same(ours, plain, new)
+    # Without shrinkage variances at the floor are known to a few digits.
+    assert ours.objective_ == pytest.approx(
+        plain.objective_, rel=1e-4 if shrinkage is None else 1e-8
+    )
+
+
+@pytest.mark.parametrize("n_labeled", [2, 3, 4, 5, 6])
+@pytest.mark.parametrize("shrinkage", [0.4, "auto"])
+def test_very_few_labels_too(shrinkage, n_labeled, monkeypatch):
+    X, y, new = rows()
+    y[n_labeled:] = -1
+    make = lambda: SupervisedLDA(shrinkage=shrinkage)  # noqa: E731
+    (ours, said), (plain, heard) = both(make, X, y, monkeypatch)
+    assert said == heard
+    assert_same(ours, plain, new)
+
+
+def test_shifted_unlabeled_rows_are_named_by_their_column(monkeypatch):
+    X, y, _ = rows()
+    X[y < 0, 20] += 1e4
+    make = lambda: ImplicitlyConstrainedLDA(shrinkage=0.5)  # noqa: E731
+    (_, said), (_, heard) = both(make, X, y, monkeypatch)
+    assert "the mean of column 20 is" in said[0]
+    assert said == heard
+
+
+def test_weights_and_numbers_too_large_to_square_are_fitted_in_all_features(monkeypatch):
+    X, y, _ = rows()
+    monkeypatch.setattr(training, "_WIDE", 0)
+    weighted = SupervisedLDA(shrinkage=0.5).fit(X, y, np.full(len(y), 2.0))
+    assert weighted._gaussians_.covariance is not None
+    large = SupervisedLDA(shrinkage=0.5).fit(X * 1e120, y)
+    assert large._gaussians_.covariance is not None
+
+
+def test_nan_is_named_as_ever(monkeypatch):
+    X, y, _ = rows()
+    X[3, 5] = np.nan
+    monkeypatch.setattr(training, "_WIDE", 0)
+    with pytest.raises(ValueError, match="row 3, column 5"):
+        ImplicitlyConstrainedLDA(shrinkage=0.5).fit(X, y)
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+def test_memory_does_not_grow_with_the_square_of_the_features(method):
+    X, y, new = rows(38, 5_000)
+    tracemalloc.start()
+    method.classifier(shrinkage="auto").fit(X, y).predict_proba(new)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * 5_000**2 / 4

@@ -1,0 +1,58 @@
+"""Errors by class of a comparison, from a table to what is shown."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from table_files import call, write
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("compared")
+    options = "--target", "species", "--fast", "--methods", "em", "--folds", "3", "--jobs", "1"
+    out = folder / "out"
+    code, said, _ = call("compare", write(folder), *options, "--out", out)
+    assert code == 0
+    return said, out, options, folder
+
+
+def test_the_terminal_shows_errors_by_class_of_what_is_recommended(compared):
+    said = compared[0]
+    assert "by class\n  class  rows  wrong  error" in said
+    assert "To call every row 'iris' gets 66.7 % wrong: " in said
+    assert "balanced" not in said
+
+
+def test_a_fast_comparison_has_three_repeats_and_no_curves(compared):
+    said, out, *_ = compared
+    assert "3 times the 30 labeled rows" in said
+    assert "Learning curves" not in said
+    page = (out / "report.html").read_text()
+    assert "Errors by class" in page
+    assert "Confusion matrix" in page
+    assert 'id="curves"' not in page
+
+
+def test_programs_get_the_matrix(compared):
+    _, out, options, folder = compared
+    data = folder / "flowers.csv"
+    found = json.loads(call("compare", data, *options, "--out", out, "--json")[1])["classes"]
+    assert [each["n_rows"] for each in found["by_class"]] == [10, 10, 10]
+    assert found["n_rows"] == 30
+    assert sum(found["confusion"]["iris"].values()) == pytest.approx(10)
+
+
+def test_columns_of_noise_teach_nothing_and_uneven_classes_have_a_balanced_error(tmp_path):
+    rng, n = np.random.default_rng(3), 200
+    labels = np.where(np.arange(n) % 10 < 8, "common", "rare").astype(object)
+    labels[100:] = None
+    frame = pd.DataFrame({"x": rng.normal(size=n), "species": labels})
+    options = "--target", "species", "--fast", "--methods", "em", "--jobs", "1"
+    said = call("compare", write(tmp_path, frame), *options, "--out", tmp_path / "out")[1]
+    words = " ".join(said.split())
+    assert (
+        "To call every row 'common' gets 20.0 % wrong, and no method gets fewer: nothing" in words
+    )
+    assert "gets 50.0 % wrong (balanced error)" in words

@@ -1,0 +1,126 @@
+"""Models judged by the rows of files, as a user calls it."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import brier_score_loss
+from table_files import call, flowers, write
+
+from iclda import load_model
+
+SPECIES = np.array(["iris", "lily", "rose"], dtype=object)
+
+
+@pytest.fixture
+def model(tmp_path):
+    out = tmp_path / "model.skops"
+    data = write(tmp_path)
+    assert call("fit", data, "--target", "species", "--out", out, "--quiet")[0] == 0
+    return out
+
+
+def known(n=300):
+    """Rows with all their classes."""
+    frame = flowers(n=n)
+    return frame.assign(species=SPECIES[np.arange(n) % 3])
+
+
+def test_error_interval_and_matrix_are_those_of_the_rows_with_a_class(model, tmp_path):
+    frame = known()
+    frame.loc[250:, "species"] = None
+    data = write(tmp_path, frame, "new.csv")
+    code, said, _ = call("evaluate", model, data, "--json")
+    found = json.loads(said)
+    assert code == 0
+    rows = pd.read_csv(data)[:250]
+    fitted = load_model(model)
+    predicted = fitted.predict(rows[["p", "q", "color", "wild"]])
+    n_wrong = int((predicted != rows["species"]).sum())
+    assert (found["n_rows"], found["n_rows_in_file"], found["n_wrong"]) == (250, 300, n_wrong)
+    assert found["error_low"] < found["error"] < found["error_high"]
+    assert sum(sum(row.values()) for row in found["confusion"].values()) == 250
+    truth = (rows["species"].to_numpy()[:, None] == fitted.classes_).astype(float)
+    probabilities = fitted.predict_proba(rows[["p", "q", "color", "wild"]])
+    columns = [brier_score_loss(truth[:, k], probabilities[:, k]) for k in range(3)]
+    assert found["brier"] == pytest.approx(sum(columns) / 2)
+    assert found["mean_confidence"] == pytest.approx(probabilities.max(axis=1).mean())
+    assert sum(each["rows"] for each in found["calibration"]) == 250
+    assert found["is_training_data"] is False
+
+
+def test_the_terminal_shows_error_base_rate_classes_and_matrix(model, tmp_path):
+    code, said, error = call("evaluate", model, write(tmp_path, known(), "new.csv"))
+    assert (code, error) == (0, "")
+    for words in (
+        "300 of 300 rows of",
+        "with 90 % confidence.",
+        "Base rate: to call every row 'iris' would get 66.7% wrong; the model is clearly better.",
+        "Brier score: 0.",
+        "Calibration: on average ",
+        "class  rows  wrong  error   90 % interval",
+        "true \\ predicted  iris  lily  rose",
+    ):
+        assert words in said
+    assert "Balanced" not in said
+
+
+def test_uneven_classes_have_a_balanced_error(model, tmp_path):
+    frame = known()
+    frame = frame[(frame["species"] != "rose") | (np.arange(300) % 9 == 2)]
+    assert "Balanced error: " in call("evaluate", model, write(tmp_path, frame, "n.csv"))[1]
+
+
+def test_a_model_that_is_no_better_than_the_base_rate_has_learned_nothing(model, tmp_path):
+    frame = known().assign(species="iris", p=0.0, q=9.0)
+    said = call("evaluate", model, write(tmp_path, frame, "n.csv"))[1]
+    assert "would get 0.0% wrong: the model has learned nothing that helps here." in said
+
+
+def test_the_file_of_the_fit_is_recognized(model, tmp_path):
+    said = call("evaluate", model, tmp_path / "flowers.csv")[1]
+    assert "Warning: The model learned from this very file" in said
+    assert "30 of 90 rows" in said
+
+
+def test_classes_that_the_model_does_not_know_count_as_wrong_and_marks_as_unknown(model, tmp_path):
+    frame = known()
+    frame.loc[:9, "species"] = "tulip"
+    frame.loc[10:29, "species"] = "?"
+    frame.loc[30:39, "species"] = "later"
+    data = write(tmp_path, frame, "n.csv")
+    code, said, _ = call("evaluate", model, data, "--unlabeled", "later", "--json")
+    found = json.loads(said)
+    assert (code, found["n_rows"]) == (0, 270)
+    assert found["unknown_classes"] == {"tulip": 10}
+    assert found["by_class"][-1]["n_wrong"] == 10
+    assert "'tulip' 10, 'later' 10 rows" in call("evaluate", model, data)[1]
+
+
+def test_a_page_is_written_on_request(model, tmp_path):
+    data, page = write(tmp_path, known(), "<b>.csv"), tmp_path / "page.html"
+    code, said, _ = call("evaluate", model, data, "--out", page)
+    assert code == 0
+    assert f"Wrote {page}." in said
+    text = page.read_text()
+    for words in ("Errors by class", "Confusion matrix", "Brier score", "&lt;b&gt;.csv", "<svg"):
+        assert words in text
+    assert "fits" not in text
+    assert "over the file of that name" in call("evaluate", model, data, "--out", page)[1]
+    assert call("evaluate", model, data, "--quiet") == (0, "", "")
+
+
+def test_what_cannot_be_evaluated_is_refused_with_the_way_out(model, tmp_path):
+    frame = known().rename(columns={"species": "Species"})
+    data = write(tmp_path, frame, "n.csv")
+    code, _, error = call("evaluate", model, data)
+    assert code == 2
+    assert (
+        "has no column 'species', which should hold the classes. Did you mean 'Species'?" in error
+    )
+    assert "Name it by --target." in error
+    assert call("evaluate", model, data, "--target", "Species")[0] == 0
+    assert "must name an .html file" in call("evaluate", model, data, "--out", tmp_path / "p.md")[2]
+    empty = write(tmp_path, flowers().assign(species=None), "e.csv")
+    assert "no row has a class of the model" in call("evaluate", model, empty)[2]

@@ -1,0 +1,60 @@
+import numpy as np
+import pandas as pd
+from numpy.testing import assert_allclose
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from iclda import SupervisedLDA
+from iclda.tabular.importance import importance_lines, standardized_coefficients
+
+
+def rows(n_classes):
+    rng, y = np.random.default_rng(0), np.arange(120) % n_classes
+    X = rng.normal(size=(120, 3)) * [1, 100, 0.01]
+    X[:, 1] += 250 * y
+    X[:, 2] += 0.02 * (y == 1)
+    return pd.DataFrame(X, columns=["noise", "large", "small"]), np.array(["a", "b", "c"])[y]
+
+
+def test_two_classes_have_the_log_odds_of_the_second_in_units_of_the_spread_within_classes():
+    X, y = rows(2)
+    model = SupervisedLDA().fit(X, y)
+    (found,) = standardized_coefficients(model)
+    assert found["title"] == "log odds of b"
+    assert list(found["coefficients"])[-1] == "noise"
+    spread = np.sqrt(np.diag(model.covariance_))
+    expected = dict(zip(X.columns, model.coef_[0] * spread, strict=True))
+    assert_allclose([found["coefficients"][name] for name in expected], list(expected.values()))
+
+
+def test_units_of_columns_do_not_matter():
+    X, y = rows(3)
+    plain = standardized_coefficients(SupervisedLDA().fit(X, y))
+    scaled = standardized_coefficients(
+        make_pipeline(StandardScaler().set_output(transform="pandas"), SupervisedLDA()).fit(X, y)
+    )
+    for ours, theirs in zip(plain, scaled, strict=True):
+        assert list(ours["coefficients"]) == list(theirs["coefficients"])
+        assert_allclose(list(ours["coefficients"].values()), list(theirs["coefficients"].values()))
+
+
+def test_several_classes_have_discriminants_by_the_share_of_what_they_separate():
+    found = standardized_coefficients(SupervisedLDA().fit(*rows(3)))
+    assert [each["title"] for each in found] == ["discriminant 1", "discriminant 2"]
+    assert found[0]["share"] > found[1]["share"]
+    assert_allclose(sum(each["share"] for each in found), 1)
+    assert next(iter(found[0]["coefficients"])) == "large"
+    assert next(iter(found[1]["coefficients"])) == "small"
+    line = importance_lines(found)[0]
+    assert line.startswith("  discriminant 1 (")
+    assert "of what separates the classes): large " in line
+
+
+def test_many_columns_are_counted_and_other_models_have_none():
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 12)))
+    X.columns = [f"x{k}" for k in X.columns]
+    y = np.arange(60) % 2
+    (line,) = importance_lines(standardized_coefficients(SupervisedLDA().fit(X, y)))
+    assert line.endswith(" and 4 more")
+    assert standardized_coefficients(LogisticRegression().fit(X, y)) == []
