@@ -14,7 +14,7 @@ import pytest
 import iclda
 from iclda.methods import METHODS
 
-NAMES = [method.class_name for method in METHODS]
+NAMES = [*(method.class_name for method in METHODS), "AutoLDA"]
 FUNCTIONS = ["load_model", "save_model"]
 MESSAGES = ["ColumnError", "NoUnlabeledRowsWarning", "ParameterError"]
 OPTIONAL = ["pandas", "polars", "pyarrow", "skops", "torch", "dask", "matplotlib", "onnx"]
@@ -44,8 +44,9 @@ def entries(classifier, section):
     return found
 
 
-def test_the_package_exports_the_five_classifiers_model_files_and_messages():
+def test_the_package_exports_the_classifiers_model_files_and_messages():
     assert {
+        "AutoLDA",
         "ExpectationMaximizationLDA",
         "ImplicitlyConstrainedLDA",
         "MomentConstrainedLDA",
@@ -207,7 +208,7 @@ X, y = [[0.0], [1.0], [5.0], [6.0], [2.0]], ["a", "a", "b", "b", None]
 for name in {NAMES}:
     print(*getattr(iclda, name)(unlabeled=None).fit(X, y).predict([[0.5], [5.5]]))
 """)
-    assert printed == ["a", "b"] * 5
+    assert printed == ["a", "b"] * 6
 
 
 def test_type_checkers_see_every_classifier():

@@ -7,6 +7,7 @@ from .methods import METHODS as _METHODS
 
 if _TYPE_CHECKING:
     from . import rows as rows
+    from ._estimators.auto import AutoLDA
     from ._estimators.expectation_maximization import ExpectationMaximizationLDA
     from ._estimators.implicitly_constrained import ImplicitlyConstrainedLDA
     from ._estimators.moment_constrained import MomentConstrainedLDA
@@ -19,6 +20,7 @@ __version__ = "0.1.0.dev0"
 
 _HOME = {
     **{method.class_name: f"._estimators.{method.module}" for method in _METHODS},
+    "AutoLDA": "._estimators.auto",
     "ColumnError": "._messages",
     "NoUnlabeledRowsWarning": "._messages",
     "ParameterError": "._messages",

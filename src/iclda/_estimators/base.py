@@ -67,6 +67,17 @@ def constraints(*names: str, **own: Any) -> dict[str, Any]:
     return {name: _CONSTRAINTS[name] for name in ("priors", "shrinkage", "unlabeled", *names)} | own
 
 
+def warn_of_no_unlabeled(name: str, unlabeled: Any) -> None:
+    """A semi-supervised classifier has labeled rows only."""
+    warn(
+        NoUnlabeledRowsWarning(
+            f"{name} got no unlabeled rows: the fit equals SupervisedLDA's. Mark rows by "
+            f"y = {plain(unlabeled)!r}, or pass X_unlabeled.",
+            estimator=name,
+        )
+    )
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
 class LinearGaussianClassifier(
     RowReader, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator
@@ -188,6 +199,12 @@ class LinearGaussianClassifier(
             self._needs_positive_priors,
         )
         data = prepare(source, y, sample_weight, further, sample_weight_unlabeled, settings)
+        self._fit_inputs(data)
+        self._move_fitted(X)
+        return self
+
+    def _fit_inputs(self, data: FitInputs) -> None:
+        """Fit to what ``prepare`` returned."""
         self.classes_ = data.labels.classes
         if self._uses_unlabeled_rows and data.unlabeled.n_rows > 0:
             model = self._fit_all_rows(data)
@@ -195,8 +212,6 @@ class LinearGaussianClassifier(
             model = self._fit_labeled_rows(data)
         self._store(model)
         self._finish(data)
-        self._move_fitted(X)
-        return self
 
     def _finish(self, data: FitInputs) -> None:
         """Set what needs the rows and the finished fit."""
@@ -231,14 +246,7 @@ class LinearGaussianClassifier(
 
     def _fit_labeled_rows(self, data: FitInputs) -> Gaussians:
         if self._uses_unlabeled_rows:
-            name = type(self).__name__
-            warn(
-                NoUnlabeledRowsWarning(
-                    f"{name} got no unlabeled rows: the fit equals SupervisedLDA's. Mark rows by "
-                    f"y = {plain(self.unlabeled)!r}, or pass X_unlabeled.",
-                    estimator=name,
-                )
-            )
+            warn_of_no_unlabeled(type(self).__name__, self.unlabeled)
         labeled = data.labeled
         variances = np.diag(labeled.moments.covariance)
         check_spread(data, variances)
