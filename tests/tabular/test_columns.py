@@ -154,7 +154,7 @@ def test_one_row_of_the_table_makes_a_column_type(tmp_path, dates, suffix):
     else:
         frame.assign(visit=pd.to_datetime(frame["visit"])).to_parquet(data)
     table = read_table(data, target="kind")
-    model, about = fit_table(table, find_method("supervised"))
+    model, about = fit_table(table, find_method("supervised"), shrinkage=None)
     assert column_kinds(model) == {"visit": "date", "age": "number"}
     encoded = model[:-1].transform(table.features)
     assert encoded["visit"].tolist()[:2] == [19723.0, 19724.0]

@@ -6,15 +6,18 @@ import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from .._advice import LEAST_TESTED, ErrorEstimate, estimate_error, row_losses, safest_choice
 from .._core.types import AnyArray, Array
 from .._messages import Hint, NoUnlabeledRowsWarning, ParameterError, plural
+from .._rows.passes import unreported
 from ..methods import METHODS, Method, find_method
 from .base import LinearGaussianClassifier, constraints, warn_of_no_unlabeled
 from .labels import plain
@@ -129,7 +132,8 @@ def choose_method(data: FitInputs, methods: Sequence[Method], shrinkage: Any, se
     for each in classifiers:
         if "n_starts" in each.get_params():
             each.set_params(n_starts=1 if trial.n_unknowns > _SLOW else _STARTS)
-    losses, is_wrong = cross_validate(trial, classifiers, seed)
+    with unreported():
+        losses, is_wrong = cross_validate(trial, classifiers, seed)
     means = losses.mean(axis=1)
     if not np.isfinite(means).any():
         why = "every fit of the cross-validation failed"
@@ -233,9 +237,9 @@ class AutoLDA(LinearGaussianClassifier):
         found = choose_method(data, self._methods(), self.shrinkage, self._seed())
         self.method_, self.reason_ = found.method.name, found.reason
         self.losses_, self.n_tested_ = found.losses, found.n_tested
-        estimate = found.estimate
-        self.error_ = None if estimate is None else estimate.error
-        self.error_interval_ = None if estimate is None else (estimate.low, estimate.high)
+        error = found.estimate
+        self.error_ = None if error is None else error.error
+        self.error_interval_ = None if error is None else (error.low, error.high)
         self._adopt(found.method, data)
 
     def _adopt(self, method: Method, data: FitInputs) -> None:
@@ -258,6 +262,14 @@ class AutoLDA(LinearGaussianClassifier):
         self.shrinkage_, self.rank_ = chosen.shrinkage_, chosen.rank_
         self._store(chosen._gaussians_)
 
+    @property
+    def error_estimate(self) -> ErrorEstimate | None:
+        """Error, interval and rows, as one value that reads as a sentence; None if unknown."""
+        check_is_fitted(self)
+        if self.error_ is None or self.error_interval_ is None:
+            return None
+        return ErrorEstimate(self.error_, *self.error_interval_, self.n_tested_)
+
     def _move_fitted(self, X: Any) -> None:
         super()._move_fitted(X)
         self.estimator_._move_fitted(X)
@@ -279,6 +291,6 @@ class AutoLDA(LinearGaussianClassifier):
         return sorted(found, key=lambda method: method.risk)
 
     def _seed(self) -> int:
-        if self.random_state is None:
-            return 0
+        if self.random_state is None or isinstance(self.random_state, Integral):
+            return int(self.random_state or 0)
         return int(check_random_state(self.random_state).randint(2**16))
