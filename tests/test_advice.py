@@ -58,7 +58,10 @@ def test_losses_are_brier_scores_and_failed_rows_have_none():
 def test_no_error_in_20_rows_means_up_to_14_percent():
     low, high = binomial_interval(0.0, 20)
     assert (low, round(high, 3)) == (0.0, 0.139)
-    assert str(ErrorEstimate(0, low, high, 20)) == "up to 14 % (90 % interval from 20 labeled rows)"
+    assert (
+        str(ErrorEstimate(0, low, high, 20))
+        == "up to 14 % of new rows wrong (90 % interval from 20 labeled rows)"
+    )
 
 
 @pytest.mark.parametrize(("count", "n_rows"), [(1, 10), (3, 20), (20, 20), (7, 50)])
@@ -69,7 +72,9 @@ def test_intervals_are_those_of_scipy(count, n_rows):
 
 def test_estimates_name_error_interval_and_rows():
     text = str(ErrorEstimate(0.125, 0.042, 0.27, 1_234))
-    assert text == "about 12 %, 4.2 % to 27 % (90 % interval from 1,234 labeled rows)"
+    assert text == (
+        "about 12 % of new rows wrong, 4.2 % to 27 % (90 % interval from 1,234 labeled rows)"
+    )
     assert estimate_as_json(ErrorEstimate(0.125, 0.042, 0.27, 40))["n_rows"] == 40
     assert estimate_as_json(None) is None
 

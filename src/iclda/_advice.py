@@ -34,9 +34,9 @@ class ErrorEstimate:
     def __str__(self) -> str:
         rows = f"{100 * CONFIDENCE:.0f} % interval from {self.n_rows:,} labeled rows"
         if self.low < _NOTHING:
-            return f"up to {percent_text(self.high)} ({rows})"
+            return f"up to {percent_text(self.high)} of new rows wrong ({rows})"
         ends = f"{percent_text(self.low)} to {percent_text(self.high)}"
-        return f"about {percent_text(self.error)}, {ends} ({rows})"
+        return f"about {percent_text(self.error)} of new rows wrong, {ends} ({rows})"
 
 
 def percent_text(share: float) -> str:

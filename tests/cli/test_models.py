@@ -192,7 +192,7 @@ def test_show_tells_what_how_and_from_what(model, tmp_path):
     for words in (
         "Implicitly constrained LDA for 'species', fitted to 30 labeled and 60 unlabeled rows.",
         "It converged in ",
-        "Share of new rows that it gets wrong: ",
+        " of new rows wrong",
         "(90 % interval from 30 labeled rows)",
         f"Data       {tmp_path / 'flowers.csv'}, 90 rows, sha256 ",
         "Columns    p, q, color, wild",
@@ -208,7 +208,9 @@ def test_fit_without_options_says_what_it_chose_and_how_often_it_will_err(tmp_pa
     assert code == 0
     assert re.search(r"^Chose .* with shrinkage.* 30 labeled rows.*\.$", said, re.MULTILINE)
     assert re.search(
-        r"gets wrong: .* \(90 % interval from 30 labeled rows\)\.$", said, re.MULTILINE
+        r"^Expect .* of new rows wrong.* \(90 % interval from 30 labeled rows\)\.$",
+        said,
+        re.MULTILINE,
     )
     about = json.loads(call("show", out, "--json")[1])["about"]
     assert about["error"]["low"] <= about["error"]["error"] <= about["error"]["high"]

@@ -376,7 +376,7 @@ def _error_lines(about: Mapping[str, Any]) -> list[str]:
     if not about:
         return []
     if isinstance(about.get("error"), dict):
-        return [f"Share of new rows that it gets wrong: {about['error'].get('text', 'unknown')}."]
+        return [f"Expect {about['error'].get('text', 'an unknown error')}."]
     if "n_tested" not in about:  # fitted by an earlier version
         return ["How often it errs on new rows is not known: `iclda compare` estimates it."]
     return [

@@ -9,12 +9,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from ..._advice import estimate_as_json
 from ..._messages import Words
-from ...methods import find_method
+from ...methods import BASELINES, METHODS, find_method
 from ...tabular import Source
 from ..measures import LOSS
 from ..page import attributes_csv, write_texts
 from ..store import FORMAT, STORE, FitResult, Store, StoreError
+from .choice import Recommendation, recommend
 from .plan import COMPARISON, EXPERIMENTS, LABELED, UNLABELED, Contestant, on_curves
 from .preflight import Remark
 from .summary import (
@@ -89,7 +91,9 @@ class ComparisonSettings:
         return {
             **vars(self),
             "remarks": [asdict(remark) for remark in self.remarks],
-            "contestants": [(c.name, c.method.name, c.shrinkage) for c in self.contestants],
+            "contestants": [
+                (c.name, c.method.name, c.shrinkage, c.is_eligible) for c in self.contestants
+            ],
             "sources": [asdict(source) for source in self.sources],
         }
 
@@ -100,8 +104,8 @@ class ComparisonSettings:
         known["remarks"] = [Remark(**remark) for remark in stored["remarks"]]
         known["sources"] = [Source(**source) for source in stored["sources"]]
         known["contestants"] = [
-            Contestant(name, find_method(method), shrinkage)
-            for name, method, shrinkage in stored["contestants"]
+            Contestant(name, find_method(method, (*METHODS, *BASELINES)), *rest)
+            for name, method, *rest in stored["contestants"]
         ]
         return cls(**known)
 
@@ -120,9 +124,14 @@ class Findings:
         return summarize_comparison(self.results, self.settings.contestants, self.settings.folds)
 
     @cached_property
+    def advice(self) -> Recommendation | None:
+        """What the rule chooses; None if nothing could be fitted."""
+        return recommend(self.results, self.settings.contestants)
+
+    @cached_property
     def verdict(self) -> Verdict:
         """The recommendation; where labels were hidden, for as many labels as were kept."""
-        found = decide(self.summary, self.settings.n_labels, self.settings.n_kept)
+        found = decide(self.summary, self.advice, self.settings.n_kept)
         return replace(found, sentence=self.words(found.sentence))
 
     @cached_property
@@ -153,8 +162,15 @@ class Findings:
     @property
     def chosen(self) -> Contestant | None:
         """The contestant that is recommended."""
-        contestants = self.settings.contestants
-        return next((each for each in contestants if each.name == self.verdict.method), None)
+        return self._contestant(self.verdict.method)
+
+    @property
+    def own(self) -> Contestant | None:
+        """The contestant that is recommended among the methods of this package."""
+        return self._contestant(self.verdict.own)
+
+    def _contestant(self, name: str | None) -> Contestant | None:
+        return next((each for each in self.settings.contestants if each.name == name), None)
 
 
 def failures(results: Iterable[FitResult]) -> dict[str, tuple[int, str]]:
@@ -228,6 +244,10 @@ def json_summary(findings: Findings, paths: Mapping[str, Path]) -> dict[str, Any
             "kind": verdict.kind,
             "method": chosen.method.name if chosen else None,
             "shrinkage": chosen.shrinkage if chosen else None,
+            "own_method": findings.own.method.name if findings.own else None,
+            "own_shrinkage": findings.own.shrinkage if findings.own else None,
+            "error": estimate_as_json(verdict.estimate),
+            "headline": verdict.headline,
             "sentence": verdict.sentence,
             "also": verdict.also,
         },

@@ -17,10 +17,19 @@ from ..measures import COMPARED, EDGES, ERROR
 from ..page import NOTHING, fill, with_minus
 from .cell_fits import pooled_bins
 from .findings import SHOWN_SETTINGS, Findings, failures, last_line
-from .lines import fit_command, known_measures, number_text, protocol, ranked, worse_text
+from .lines import (
+    fit_command,
+    interval_text,
+    known_measures,
+    number_text,
+    protocol,
+    ranked,
+    rows_text,
+    worse_text,
+)
 from .plan import LABELED, UNLABELED
 from .summary import CURVE_MEASURES, DECISIVE, LOSS_DIFFERENCE, VARIED, SplitCurvePoint
-from .verdict import HELPS, RULE, SHARPENS, percent, points, share, supervised_name
+from .verdict import RULE, percent, points, share, supervised_name
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -52,6 +61,7 @@ def render(findings: Findings) -> str:
         "fit_command": fit_command(findings),
         "protocol": protocol(settings, findings.words),
         "rule": RULE,
+        "rows_text": rows_text(summary),
         "names": ranked(summary),
         "titles": {each.name: each.method.title for each in settings.contestants},
         "failed": failures(findings.compared),
@@ -63,15 +73,20 @@ def render(findings: Findings) -> str:
         "warned": warned.most_common(_MOST_REMARKS),
         "fits": fits,
     }
-    filters: Any = {"last_line": last_line, "number": _number, "worse_text": worse_text}
+    filters: Any = {
+        "interval": interval_text,
+        "last_line": last_line,
+        "number": _number,
+        "worse_text": worse_text,
+    }
     filters |= {"percent": percent, "points": points, "share": share, "with_minus": with_minus}
     return fill("comparison.html.j2", view, __package__, findings.results, **filters)
 
 
 def _rival(findings: Findings) -> str | None:
-    """The contestant that is recommended, else the best that uses all rows."""
+    """The contestant that is recommended; if that is the baseline, the best that uses all rows."""
     summary = findings.summary
-    if findings.verdict.kind in (HELPS, SHARPENS):
+    if findings.verdict.method != summary.baseline and findings.verdict.method:
         return findings.verdict.method
     names = [each.name for each in findings.settings.contestants if each.method.uses_unlabeled]
     known = [name for name in names if summary.mean(name, ERROR) is not None]
