@@ -15,7 +15,7 @@ import iclda
 from iclda.methods import METHODS
 
 NAMES = [*(method.class_name for method in METHODS), "AutoLDA"]
-FUNCTIONS = ["load_model", "save_model"]
+FUNCTIONS = ["compare", "load_model", "save_model"]
 MESSAGES = ["ColumnError", "NoUnlabeledRowsWarning", "ParameterError"]
 OPTIONAL = ["pandas", "polars", "pyarrow", "skops", "torch", "dask", "matplotlib", "onnx"]
 every_classifier = pytest.mark.parametrize("classifier", [getattr(iclda, name) for name in NAMES])

@@ -15,6 +15,7 @@ if _TYPE_CHECKING:
     from ._estimators.supervised import SupervisedLDA
     from ._messages import ColumnError, NoUnlabeledRowsWarning, ParameterError
     from .model_files import load_model, save_model
+    from .studies.compare.api import compare
 
 __version__ = "0.1.0.dev0"
 
@@ -24,6 +25,7 @@ _HOME = {
     "ColumnError": "._messages",
     "NoUnlabeledRowsWarning": "._messages",
     "ParameterError": "._messages",
+    "compare": ".studies.compare.api",
     "load_model": ".model_files",
     "save_model": ".model_files",
 }

@@ -13,6 +13,7 @@ from ..._advice import estimate_as_json
 from ..._messages import Words
 from ...methods import BASELINES, METHODS, find_method
 from ...tabular import Source
+from ...tabular.encoders import require_for_tables
 from ..measures import LOSS
 from ..page import attributes_csv, write_texts
 from ..store import FORMAT, STORE, FitResult, Store, StoreError
@@ -169,8 +170,50 @@ class Findings:
         """The contestant that is recommended among the methods of this package."""
         return self._contestant(self.verdict.own)
 
+    @property
+    def scores(self) -> Any:
+        """Frame of all scores: a row a method and measure, errors with their interval and rows."""
+        return _frame(self.summary.scores)
+
+    @property
+    def differences(self) -> Any:
+        """Frame of paired differences to supervised LDA."""
+        found = _frame(self.summary.differences)
+        return found.assign(verdict=[each.verdict for each in self.summary.differences])
+
+    @property
+    def curves(self) -> Any:
+        """Frame of the learning curves; without rows if they were not computed."""
+        return _frame(self.points, SplitCurvePoint)
+
+    def figures(self) -> dict[str, Any]:
+        """Figures of the report by name, as matplotlib's."""
+        from .report import draw_figures
+
+        return draw_figures(self)
+
+    def save(self, folder: str | Path) -> dict[str, Path]:
+        """Write the report and the numbers to a folder; the paths written."""
+        from ..drawing import check_can_report
+
+        check_can_report()
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        return write_files(Path(folder), self)
+
+    def __str__(self) -> str:
+        return str(self.verdict.sentence)
+
+    def __repr__(self) -> str:
+        return f"<Findings: {self.verdict.headline}>"
+
     def _contestant(self, name: str | None) -> Contestant | None:
         return next((each for each in self.settings.contestants if each.name == name), None)
+
+
+def _frame(records: Sequence[Any], kind: Any = None) -> Any:
+    pandas = require_for_tables("pandas")
+    names = [each.name for each in fields(kind or records[0])] if kind or records else []
+    return pandas.DataFrame([asdict(each) for each in records], columns=names)
 
 
 def failures(results: Iterable[FitResult]) -> dict[str, tuple[int, str]]:

@@ -117,25 +117,59 @@ def draw(display: Any, width: float, height: float, *, is_loss: bool = False) ->
     return figure
 
 
+def draw_figures(findings: Findings) -> dict[str, Figure]:
+    """All figures of the page by name: differences, reliability, learning curves."""
+    found = {f"difference-{name}": figure for name, figure in _draw_differences(findings).items()}
+    if figure := _draw_reliability(findings, _rival(findings)):
+        found["reliability"] = figure
+    for curve in _CURVE_TITLES:
+        found |= {f"curve-{curve}-{k}": f for k, f in _draw_curves(findings, curve).items()}
+    return found
+
+
+def _draw_differences(findings: Findings) -> dict[str, Figure]:
+    displays = {name: differences(findings, name) for name in DECISIVE}
+    return {
+        name: draw(display, 5.8, 1.2 + 0.38 * len(display.differences))
+        for name, display in displays.items()
+        if display
+    }
+
+
 def _difference_figures(findings: Findings) -> list[Any]:
-    figures = []
-    for name in DECISIVE:
-        if display := differences(findings, name):
-            figure = draw(display, 5.8, 1.2 + 0.38 * len(display.differences))
-            description = f"{COMPARED[name].heading} less that of supervised LDA"
-            figures.append(to_inline_svg(figure, f"difference-{name}", description))
-    return figures
+    return [
+        to_inline_svg(
+            figure, f"difference-{name}", f"{COMPARED[name].heading} less that of supervised LDA"
+        )
+        for name, figure in _draw_differences(findings).items()
+    ]
 
 
-def _reliability_figure(findings: Findings, rival: str | None) -> Any:
+def _draw_reliability(findings: Findings, rival: str | None) -> Figure | None:
     """How often contestants are right when they are so sure, over all test rows."""
     names = dict.fromkeys((findings.summary.baseline, rival))
     bins = {name: _bins(findings, name) for name in names if name}
     curves = {n: ReliabilityCurve.from_sums(EDGES, b) for n, b in bins.items() if b.any()}
-    if not curves:
+    return draw(ReliabilityDisplay(curves=curves), 4.6, 4.4) if curves else None
+
+
+def _reliability_figure(findings: Findings, rival: str | None) -> Any:
+    figure = _draw_reliability(findings, rival)
+    if figure is None:
         return None
-    figure = draw(ReliabilityDisplay(curves=curves), 4.6, 4.4)
     return to_inline_svg(figure, "reliability", "How sure, and how often right")
+
+
+def _draw_curves(findings: Findings, curve: str) -> dict[str, Figure]:
+    displays = {
+        name: learning_curve(findings.points, curve, name, findings.reference)
+        for name in CURVE_MEASURES
+    }
+    return {
+        name: draw(display, 4.8, 3.2, is_loss=name == LOSS_DIFFERENCE)
+        for name, display in displays.items()
+        if display
+    }
 
 
 def _curves(findings: Findings) -> list[dict[str, Any]]:
@@ -144,13 +178,8 @@ def _curves(findings: Findings) -> list[dict[str, Any]]:
     views = []
     for curve, title in _CURVE_TITLES.items():
         figures = [
-            to_inline_svg(
-                draw(display, 4.8, 3.2, is_loss=name == LOSS_DIFFERENCE),
-                f"curve-{curve}-{name}",
-                f"{names[name]}: {title.lower()}",
-            )
-            for name in CURVE_MEASURES
-            if (display := learning_curve(findings.points, curve, name, findings.reference))
+            to_inline_svg(figure, f"curve-{curve}-{name}", f"{names[name]}: {title.lower()}")
+            for name, figure in _draw_curves(findings, curve).items()
         ]
         if figures:
             shown = [point for point in findings.points if point.curve == curve]
