@@ -93,6 +93,17 @@ def test_choosing_the_best_of_many_that_guess_is_expected_to_guess():
     assert 0.45 < np.mean(expected) < 0.6
 
 
+def test_the_interval_spans_those_of_all_candidates_between_which_chance_decides():
+    first = np.resize([1.0, 0.0, 0.0, 0.0], 40)
+    second = np.resize([0.0, 1.0, 0.0, 0.0, 0.0], 40)
+    both = np.array([first, second])
+    found = estimate_error(both, both)
+    assert found.low <= binomial_interval(second.mean(), 40)[0]
+    assert found.high >= binomial_interval(first.mean(), 40)[1]
+    far = np.array([first, np.ones(40)])
+    assert estimate_error(far, far).high < 0.5
+
+
 def test_too_few_rows_have_no_estimate():
     losses = np.zeros((2, LEAST_TESTED - 1))
     assert estimate_error(losses, losses) is None

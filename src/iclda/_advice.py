@@ -61,11 +61,15 @@ def safest_choice(losses: Array) -> int:
     if not is_known.any():
         raise ValueError(f"All {len(losses)} candidates lack losses: no fit succeeded.")
     known = losses[is_known]
-    return int(np.flatnonzero(is_known)[_choose(known, np.ones((1, known.shape[1])))[0]])
+    is_close = _are_close(known, np.ones((1, known.shape[1])))[0]
+    return int(np.flatnonzero(is_known)[is_close.argmax()])
 
 
-def _choose(losses: Array, counts: Array) -> AnyArray:
-    """The choice for every sample of the rows, given how often each row is in it."""
+def _are_close(losses: Array, counts: Array) -> AnyArray:
+    """Candidates within a standard error of the lowest, for every sample of the rows.
+
+    (samples, candidates); ``counts`` is how often each row is in each sample.
+    """
     totals = counts.sum(axis=1, keepdims=True)
     means = counts @ losses.T / totals
     best = means.argmin(axis=1)
@@ -75,15 +79,16 @@ def _choose(losses: Array, counts: Array) -> AnyArray:
     squares = np.einsum("sr,cbr->scb", counts, pairs, optimize=True) / totals[:, :, None]
     squares = np.take_along_axis(squares, best[:, None, None], axis=2)[:, :, 0]
     variances = np.maximum(squares - excess**2, 0.0) / np.maximum(totals - 1, 1)
-    return (excess <= _MARGIN * np.sqrt(variances) + 1e-12).argmax(axis=1)
+    return np.asarray(excess <= _MARGIN * np.sqrt(variances) + 1e-12)
 
 
 def estimate_error(losses: Array, is_wrong: Array, seed: int = 0) -> ErrorEstimate | None:
     """Error of what ``safest_choice`` takes, without the optimism of choosing by the same rows.
 
     Bootstrap bias corrected cross-validation (Tsamardinos, Greasidou and Borboudakis 2018): the
-    choice is made on a sample of the rows and judged on the others, many times. The interval is
-    Clopper and Pearson's for that share of the rows. None for fewer than ``LEAST_TESTED`` rows.
+    choice is made on a sample of the rows and judged on the others, many times. The interval spans
+    Clopper and Pearson's for that share of the rows and for the errors of all candidates close to
+    the best: chance decided between them. None for fewer than ``LEAST_TESTED`` rows.
     """
     n_rows = losses.shape[1]
     if n_rows < LEAST_TESTED:
@@ -94,10 +99,13 @@ def estimate_error(losses: Array, is_wrong: Array, seed: int = 0) -> ErrorEstima
     counts = rng.multinomial(n_rows, np.full(n_rows, 1 / n_rows), size=_DRAWS).astype(np.float64)
     left_out = counts == 0
     counts, left_out = counts[left_out.any(axis=1)], left_out[left_out.any(axis=1)]
-    chosen = _choose(losses, counts)
+    chosen = _are_close(losses, counts).argmax(axis=1)
     sums = (is_wrong[chosen] * left_out).sum(axis=1)
     error = float(sums.sum() / left_out.sum())
-    return ErrorEstimate(error, *binomial_interval(error, n_rows), n_rows)
+    is_close = _are_close(losses, np.ones((1, n_rows)))[0]
+    shares = [error, *is_wrong[is_close].mean(axis=1).tolist()]
+    lows, highs = zip(*(binomial_interval(share, n_rows) for share in shares), strict=True)
+    return ErrorEstimate(error, min(lows), max(highs), n_rows)
 
 
 def binomial_interval(
