@@ -14,8 +14,8 @@ import pytest
 import iclda
 from iclda.methods import METHODS
 
-NAMES = [method.class_name for method in METHODS]
-FUNCTIONS = ["load_model", "save_model"]
+NAMES = [*(method.class_name for method in METHODS), "AutoLDA"]
+FUNCTIONS = ["compare", "load_model", "save_model"]
 MESSAGES = ["ColumnError", "NoUnlabeledRowsWarning", "ParameterError"]
 OPTIONAL = ["pandas", "polars", "pyarrow", "skops", "torch", "dask", "matplotlib", "onnx"]
 every_classifier = pytest.mark.parametrize("classifier", [getattr(iclda, name) for name in NAMES])
@@ -46,6 +46,7 @@ def entries(classifier, section):
 
 def test_the_package_exports_the_classifiers_model_files_and_messages():
     assert {
+        "AutoLDA",
         "ExpectationMaximizationLDA",
         "ImplicitlyConstrainedLDA",
         "MomentConstrainedLDA",

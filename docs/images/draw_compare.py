@@ -28,7 +28,7 @@ def main(folder: str) -> None:
     drawn = io.BytesIO()
     figure.savefig(drawn, dpi=120, facecolor="white")
     path = Path(__file__).with_name("compare-wine.png")
-    Image.open(drawn).convert("RGB").quantize(64).save(path, optimize=True)
+    Image.open(drawn).convert("RGB").quantize(192).save(path, optimize=True)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ if _TYPE_CHECKING:
     from . import plots as plots
     from . import rows as rows
     from . import tabular as tabular
+    from ._estimators.auto import AutoLDA
     from ._estimators.expectation_maximization import ExpectationMaximizationLDA
     from ._estimators.implicitly_constrained import ImplicitlyConstrainedLDA
     from ._estimators.moment_constrained import MomentConstrainedLDA
@@ -18,14 +19,17 @@ if _TYPE_CHECKING:
     from ._estimators.supervised import SupervisedLDA
     from ._messages import ColumnError, NoUnlabeledRowsWarning, ParameterError
     from .model_files import load_model, save_model
+    from .studies.compare.api import compare
 
 __version__ = "0.1.0.dev0"
 
 _HOME = {
     **{method.class_name: f"._estimators.{method.module}" for method in _METHODS},
+    "AutoLDA": "._estimators.auto",
     "ColumnError": "._messages",
     "NoUnlabeledRowsWarning": "._messages",
     "ParameterError": "._messages",
+    "compare": ".studies.compare.api",
     "load_model": ".model_files",
     "save_model": ".model_files",
 }

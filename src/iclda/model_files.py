@@ -54,6 +54,7 @@ OWN_TYPES = frozenset(
         "iclda._core.gaussian.Gaussians",
         "iclda._core.labelsums.LexicographicRule",
         "iclda._core.labelsums.LinearRule",
+        "iclda._estimators.auto.AutoLDA",
         "iclda.tabular.encoders.CategoryEncoder",
         "iclda.tabular.encoders.DateEncoder",
         "iclda.tabular.encoders.NumberEncoder",
@@ -273,6 +274,9 @@ def _without_rows(model: Any) -> Any:
     if getattr(model, "_responsibilities_", None) is not None:
         model = copy.copy(model)
         model._responsibilities_ = None
+    if hasattr(model, "estimator_"):  # what AutoLDA chose
+        model = copy.copy(model)
+        model.estimator_ = _without_rows(model.estimator_)
     return model
 
 

@@ -59,7 +59,7 @@ def test_3_one_label_a_class_works_with_a_warning_that_names_the_classes(tmp_pat
 
 @pytest.mark.parametrize("method", ["supervised", "moment"])
 def test_3_one_label_a_class_is_not_enough_for_fits_that_rest_on_labels(tmp_path, method):
-    error = refused(tmp_path, flowers(n_labeled=3), "--method", method)
+    error = refused(tmp_path, flowers(n_labeled=3), "--method", method, "--shrinkage", "0")
     assert "or pass --shrinkage, for example 0.1" in error
     options = ("--method", method, "--shrinkage", "0.1")
     assert fit(tmp_path, flowers(n_labeled=3), *options)[0] == 0
@@ -91,7 +91,7 @@ def test_7_any_text_can_mark_unlabeled_rows(tmp_path, mark):
     marked = labeled(species=flowers()["species"].fillna(mark))
     code, said, _ = fit(tmp_path, marked, "--unlabeled", mark)
     assert code == 0
-    assert "30 labeled and 60 unlabeled rows" in said
+    assert "60 unlabeled rows" in said
 
 
 @pytest.mark.parametrize("name", ["data.csv", "data.parquet"])
@@ -99,7 +99,7 @@ def test_8_missing_numbers_are_unlabeled_rows(tmp_path, name):
     codes = flowers()["species"].map({"iris": 0.0, "lily": 1.0, "rose": 2.0})
     code, said, _ = fit(tmp_path, labeled(species=codes.astype(float)), name=name)
     assert code == 0
-    assert "30 labeled and 60 unlabeled rows" in said
+    assert "60 unlabeled rows" in said
     assert "  2 " in said
 
 
@@ -171,7 +171,7 @@ def test_23_columns_that_are_no_numbers_are_named_with_the_way_out(tmp_path, val
 def test_32_a_column_that_agrees_with_the_labels_is_named(tmp_path):
     names = np.array(["iris", "rose"], dtype=object)[np.arange(90) % 2]
     frame = labeled(species=np.where(np.arange(90) < 30, names, None), scent=names)
-    code, said, _ = fit(tmp_path, frame)
+    code, said, _ = fit(tmp_path, frame, "--method", "iclda", "--shrinkage", "0")
     assert code == 3
     assert "It did not converge" in said
     assert "'scent' is iris for iris, rose for rose in all labeled rows" in said

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import pty
+import re
 import shlex
 import signal
 import subprocess
@@ -34,7 +35,7 @@ METHODS = {
 def model(tmp_path):
     """A model file beside the table it was fitted to."""
     data, out = write(tmp_path), tmp_path / "model.skops"
-    code, _, error = call("fit", data, "--target", "species", "--out", out)
+    code, _, error = call("fit", data, "--target", "species", "--method", "iclda", "--out", out)
     assert (code, error) == (0, "")
     return out
 
@@ -98,9 +99,10 @@ def test_a_fit_to_many_rows_shows_its_passes_on_a_terminal(tmp_path):
 
 def test_where_there_is_no_terminal_passes_are_lines_now_and_then(tmp_path, monkeypatch):
     data, out = many_flowers(tmp_path), tmp_path / "m.skops"
-    assert call("fit", data, "--target", "species", "--out", out)[2] == ""
+    command = ("fit", data, "--target", "species", "--method", "iclda", "--out", out)
+    assert call(*command)[2] == ""
     monkeypatch.setattr("iclda._progress.SECONDS_BETWEEN_LINES", 0.0)
-    _, said, error = call("fit", data, "--target", "species", "--out", out)
+    _, said, error = call(*command)
     assert "Fitting: pass 1, 30,000 of 30,000 rows\n" in error
     assert "pass 1" not in said
 
@@ -189,16 +191,48 @@ def test_show_tells_what_how_and_from_what(model, tmp_path):
     assert code == 0
     for words in (
         "Implicitly constrained LDA for 'species', fitted to 30 labeled and 60 unlabeled rows.",
-        "to first order no other labeling raises the log likelihood of a labeled row by more",
-        "Shrinkage  none",
+        "It converged in ",
+        " of new rows wrong",
+        "(90 % interval from 30 labeled rows)",
+        "Shrinkage  ",
         "discriminant 1 (",
-        " of 30 labeled rows get their own class.",
         f"Data       {tmp_path / 'flowers.csv'}, 90 rows, sha256 ",
         "Columns    p, q, color, wild",
         f"Checksum   sha256 {hashlib.sha256(model.read_bytes()).hexdigest()} of the whole file",
         "scikit-learn",
     ):
         assert words in said
+
+
+def test_fit_without_options_says_what_it_chose_and_how_often_it_will_err(tmp_path):
+    data, out = write(tmp_path), tmp_path / "m.skops"
+    code, said, _ = call("fit", data, "--target", "species", "--out", out)
+    assert code == 0
+    assert re.search(r"^Chose .* with shrinkage.* 30 labeled rows.*\.$", said, re.MULTILINE)
+    assert re.search(
+        r"^Expect .* of new rows wrong.* \(90 % interval from 30 labeled rows\)\.$",
+        said,
+        re.MULTILINE,
+    )
+    about = json.loads(call("show", out, "--json")[1])["about"]
+    assert about["error"]["low"] <= about["error"]["error"] <= about["error"]["high"]
+    assert about["error"]["text"] in said
+    assert type(load_model(out)[-1]).__name__ != "AutoLDA"
+
+
+def test_fit_says_when_labels_are_too_few_for_an_estimate(tmp_path):
+    data = write(tmp_path, flowers(n_labeled=6))
+    code, said, _ = call("fit", data, "--target", "species", "--out", tmp_path / "m.skops")
+    assert code == 0
+    assert "6 labeled rows are too few to compare methods on" in said
+    assert "that takes 8 labeled rows of classes with two or more, and there are 6." in said
+
+
+def test_fit_without_shrinkage_is_asked_for_by_0(tmp_path):
+    data, out = write(tmp_path), tmp_path / "m.skops"
+    options = ("--target", "species", "--method", "em", "--shrinkage", "0", "--out", out)
+    assert call("fit", data, *options)[0] == 0
+    assert load_model(out)[-1].shrinkage_ == 0
 
 
 def test_show_for_programs_is_json(model):
@@ -256,7 +290,8 @@ def test_unlabeled_rows_may_come_from_a_second_file(tmp_path):
     options = ("--target", "species", "--unlabeled-file", rest, "--out", out)
     code, said, _ = call("fit", labeled, *options)
     assert code == 0
-    assert "26 labeled and 90 unlabeled rows" in said
+    assert "26 labeled " in said
+    assert "90 unlabeled rows" in said
 
 
 def test_the_command_is_kept_as_it_was_typed(tmp_path):

@@ -20,7 +20,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Rows span .* dimensions:UserWarning"),
 ]
 
-CLASSIFIERS = [getattr(iclda, method.class_name) for method in METHODS]
+CLASSIFIERS = [*(getattr(iclda, method.class_name) for method in METHODS), iclda.AutoLDA]
 
 
 def expected_failed_checks(estimator):

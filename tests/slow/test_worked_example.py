@@ -25,4 +25,5 @@ def test_the_answer_in_the_readme_is_that_of_the_command(tmp_path):
     assert found["recommendation"]["sentence"] in text
     for score in found["scores"]:
         if score["measure"] == "error":
-            assert f"{score['method']} {score['mean']:.3f} ± {score['se']:.3f}" in text
+            interval = f"({score['low']:.2f}-{score['high']:.2f})"
+            assert f"{score['method']} {score['mean']:.3f} {interval}" in text

@@ -1,12 +1,13 @@
 """Tables and results to compare with, made by hand."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from iclda.methods import find_method
+from iclda.methods import BASELINES, METHODS, find_method
 from iclda.studies.compare.cell_fits import write_bins
 from iclda.studies.compare.plan import COMPARISON, Contestant
 from iclda.studies.measures import bins_of
@@ -34,7 +35,11 @@ def contestants(*names):
     made = []
     for name in names:
         method, _, shrunk = name.partition(" (")
-        made.append(Contestant(name, find_method(method), "auto" if shrunk else None))
+        made.append(
+            Contestant(
+                name, find_method(method, (*METHODS, *BASELINES)), "auto" if shrunk else None
+            )
+        )
     return tuple(made)
 
 
@@ -45,7 +50,14 @@ def result(method, repeat, fold, error, *, experiment=COMPARISON, n_test=5, **va
     bins = write_bins(bins_of(np.tile([1.0, 0.0], (n_test, 1)), codes))
     key = (experiment, "table.csv", repeat, fold, method)
     measured = {"error": error, "loss": 10 * error, "brier": error, "bins": bins}
+    if experiment == COMPARISON:
+        measured["rows"] = rows_json(n_test * fold, codes)
     return FitResult(*key, values=measured, **{"n_labeled": 16, "n_test": n_test, **values})
+
+
+def rows_json(first, losses):
+    """Test rows from the index ``first`` on; a row of loss above one half is wrong."""
+    return json.dumps([[first + k, float(v), int(v > 0.5)] for k, v in enumerate(losses)])
 
 
 def changed(result, **values):

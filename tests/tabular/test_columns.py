@@ -165,7 +165,7 @@ def test_one_row_of_the_table_makes_a_column_type(tmp_path, times, suffix):
     else:
         frame.assign(visit=as_times(frame["visit"])).to_parquet(data)
     table = read_table(data, target="kind")
-    model, about = fit_table(table, find_method("supervised"))
+    model, about = fit_table(table, find_method("supervised"), shrinkage=None)
     assert column_kinds(model) == {"visit": "time", "age": "number"}
     encoded = model[:-1].transform(table.features)
     assert encoded["visit"].tolist()[:2] == [0.0, 0.25]

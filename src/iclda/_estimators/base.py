@@ -84,6 +84,17 @@ def _validated(fit: Fit) -> Fit:
     return checked
 
 
+def warn_of_no_unlabeled(name: str, unlabeled: Any) -> None:
+    """A semi-supervised classifier has labeled rows only."""
+    warn(
+        NoUnlabeledRowsWarning(
+            f"{name} got no unlabeled rows: the fit equals SupervisedLDA's. Mark rows by "
+            f"y = {plain(unlabeled)!r}, or pass X_unlabeled.",
+            estimator=name,
+        )
+    )
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
 class LinearGaussianClassifier(
     RowReader, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator
@@ -186,6 +197,12 @@ class LinearGaussianClassifier(
             )
         source = X, y, sample_weight, X_unlabeled, sample_weight_unlabeled
         data = self._inputs(*source, reset=True, uses_unlabeled=self._uses_unlabeled_rows)
+        self._fit_inputs(data)
+        self._move_fitted(X)
+        return self
+
+    def _fit_inputs(self, data: FitInputs) -> None:
+        """Fit to what ``prepare`` returned."""
         self.classes_ = data.labels.classes
         if self._uses_unlabeled_rows and data.unlabeled.n_rows > 0:
             model = self._fit_all_rows(data)
@@ -193,8 +210,6 @@ class LinearGaussianClassifier(
             model = self._fit_labeled_rows(data)
         self._store(model)
         self._finish(data)
-        self._move_fitted(X)
-        return self
 
     def _inputs(
         self,
@@ -319,14 +334,7 @@ class LinearGaussianClassifier(
 
     def _fit_labeled_rows(self, data: FitInputs) -> Gaussians:
         if self._uses_unlabeled_rows:
-            name = type(self).__name__
-            warn(
-                NoUnlabeledRowsWarning(
-                    f"{name} got no unlabeled rows: the fit equals SupervisedLDA's. Mark rows by "
-                    f"y = {plain(self.unlabeled)!r}, or pass X_unlabeled.",
-                    estimator=name,
-                )
-            )
+            warn_of_no_unlabeled(type(self).__name__, self.unlabeled)
         labeled, space = data.labeled, data.space
         covariance = labeled.moments.covariance
         variances = np.diag(covariance) if space is None else space.diagonal(covariance, data.frame)

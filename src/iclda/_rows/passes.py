@@ -145,6 +145,16 @@ def listen(callback: Callback) -> Iterator[None]:
 
 
 @contextmanager
+def unreported() -> Iterator[None]:
+    """Report no pass within this block."""
+    token = _listeners.set(())
+    try:
+        yield
+    finally:
+        _listeners.reset(token)
+
+
+@contextmanager
 def report_as(part: PartOfPass) -> Iterator[PartOfPass]:
     """Report what is read here as this part of a pass."""
     token = _part.set(part)

@@ -11,7 +11,7 @@ import typer
 
 from .._messages import printable
 from .._progress import show_cells, spinner
-from ..methods import METHODS, Method, find_method
+from ..methods import BASELINES, METHODS, Method, find_method
 from . import words
 
 if TYPE_CHECKING:
@@ -28,12 +28,13 @@ _COLORS: dict[str, dict[str, Any]] = {
     "answer": {"bold": True},
 }
 
-_SEMI_SUPERVISED = ", ".join(method.name for method in METHODS if method.uses_unlabeled)
+_ALL = (*METHODS, *BASELINES)
+_NAMES = ", ".join(method.name for method in _ALL if method.name != "supervised")
 Methods = Annotated[
     str | None,
     typer.Option(
         metavar="NAMES",
-        help=f"{_SEMI_SUPERVISED}; supervised always takes part. Default: all.",
+        help=f"{_NAMES}; supervised always takes part. Default: all.",
     ),
 ]
 
@@ -44,9 +45,7 @@ def compare(
     methods: Methods = None,
     repeats: Annotated[
         int | None,
-        typer.Option(
-            min=2, metavar="N", help="Times that rows are split anew. Default: 10, 5 or 2."
-        ),
+        typer.Option(min=2, metavar="N", help="Random divisions into folds. Default: 10, 5 or 2."),
     ] = None,
     folds: Annotated[
         int | None,
@@ -64,7 +63,7 @@ def compare(
     missing: words.Missing = "impute",
     shrinkage: Annotated[
         str | None,
-        typer.Option(metavar="NUMBERS", help="0, 0.1, auto or 0,auto. Default: by the labels."),
+        typer.Option(metavar="NUMBERS", help="0, 0.1, auto or 0,auto, the default."),
     ] = None,
     fast: Annotated[
         bool,
@@ -134,12 +133,12 @@ def compare(
 def _find_methods(text: str | None) -> tuple[Method, ...]:
     """Methods by name; supervised, which the others are measured by, always takes part."""
     if text is None:
-        return METHODS
+        return _ALL
     names = words.split_names(text)
     if not names:
-        known = ", ".join(method.name for method in METHODS)
+        known = ", ".join(method.name for method in _ALL)
         raise ValueError(f"No method is named. There are: {known}.")
-    return tuple(dict.fromkeys(map(find_method, [*names, "supervised"])))
+    return tuple(dict.fromkeys(find_method(name, _ALL) for name in [*names, "supervised"]))
 
 
 def _run(plan: ComparisonPlan, quiet: bool) -> None:

@@ -26,9 +26,14 @@ if TYPE_CHECKING:
 
 NOT_CONVERGED = 3  # exit code of a fit that wrote a model not to be relied on
 _STANDARD_OUTPUT = Path("-")
-_NAMES = [method.name for method in METHODS]
+AUTO = "auto"
+_NAMES = [AUTO, *(method.name for method in METHODS)]
 Shrinkage = Annotated[
-    str | None, typer.Option(metavar="NUMBER", help="From 0 to below 1, or auto. Default: none.")
+    str,
+    typer.Option(
+        metavar="NUMBER",
+        help="From 0, none, to below 1, or auto: steadies the covariance where labels are few.",
+    ),
 ]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A file that `iclda fit` wrote.")]
 
@@ -37,8 +42,11 @@ def fit(
     data: words.TableFile,
     target: words.Target,
     method: Annotated[
-        str, typer.Option(help=f"{', '.join(_NAMES[:-1])} or {_NAMES[-1]}.")
-    ] = "iclda",
+        str,
+        typer.Option(
+            help=f"{', '.join(_NAMES[:-1])} or {_NAMES[-1]}; auto chooses by the labeled rows."
+        ),
+    ] = AUTO,
     out: Annotated[Path, typer.Option(metavar="FILE", help="Model file to write.")] = Path(
         "model.skops"
     ),
@@ -48,7 +56,7 @@ def fit(
     keep: words.Keep = None,
     drop_unusable: words.DropUnusable = False,
     missing: words.Missing = "impute",
-    shrinkage: Shrinkage = None,
+    shrinkage: Shrinkage = AUTO,
     prior: Annotated[
         list[str] | None,
         typer.Option(metavar="CLASS=SHARE", help="Share of a class, for each; default: learned."),
@@ -62,8 +70,8 @@ def fit(
         from ..tabular import read_table
         from ..tabular.fit_predict import fit_summary, fit_table
 
-        chosen, priors = find_method(method), _priors(prior)
-        shrunk = None if shrinkage is None else parse_shrinkage(shrinkage)
+        chosen = None if method == AUTO else find_method(method)
+        priors, shrunk = _priors(prior), parse_shrinkage(shrinkage)
         words.check_missing(missing)
         if out.suffix != ".skops":
             raise ValueError(Text(Hint("out"), f" must name a .skops file, got {str(out)!r}."))

@@ -94,8 +94,8 @@ _TABLE = (
         "Error",
         explanation="share of test rows that get the wrong class",
         legend=(
-            "error: share of test rows that get a wrong class, with its standard error; worse in: "
-            "repeats in which it was higher than that of the baseline"
+            "error: share of test rows that get a wrong class; worse in: repeats in which it was "
+            "higher than that of the baseline"
         ),
         function=lambda predictions: _mean(predictions.is_wrong),
         caption="Share of test rows classified wrongly",

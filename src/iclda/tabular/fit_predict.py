@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from .._advice import LEAST_TESTED, estimate_as_json
+from .._estimators.auto import AutoLDA
 from .._estimators.gains import safety_sentence
 from .._estimators.labels import plain, resolve_priors
 from .._messages import (
@@ -63,27 +65,36 @@ ShareDone = Callable[[float, int], None]  # takes the share of the file and the 
 
 def fit_table(
     table: Table,
-    method: Method,
+    method: Method | None = None,
     *,
     missing: str = "impute",
-    shrinkage: float | str | None = None,
+    shrinkage: float | str | None = "auto",
     priors: Mapping[str, float] | None = None,
     seed: int = 0,
     command: str = "",
 ) -> tuple[Pipeline, dict[str, Any]]:
-    """Fit a method to all rows of a table: the pipeline, and what is stored about it."""
+    """Fit a method to all rows of a table: the pipeline, and what is stored about it.
+
+    None chooses the method. The classifier of the pipeline is that of the method.
+    """
     # Wrong priors are refused before anything is computed.
     resolve_priors(priors, np.array(table.classes, dtype=object), None)
     start = time.perf_counter()
-    classifier = method.classifier(shrinkage=shrinkage, priors=priors, seed=seed)
+    names = None if method is None else [method.name]
+    classifier = AutoLDA(methods=names, shrinkage=shrinkage, priors=priors, random_state=seed)
     model = pipeline(preprocessing(table.features, missing=missing), classifier)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(table.features, table.labels)
+    name, choice = model.steps[-1]
+    model.steps[-1] = (name, choice.estimator_)
     labels = table.labels[table.is_labeled]
     found = model.predict(table.features[table.is_labeled])
     about = {
-        "method": method.name,
+        "method": choice.method_,
+        "choice": choice.reason_ if method is None else "",
+        "error": estimate_as_json(choice.error_estimate),
+        "n_tested": choice.n_tested_,
         "command": command,
         "target": table.target,
         "sources": [asdict(source) for source in table.sources],
@@ -435,15 +446,24 @@ def _method_lines(details: Mapping[str, Any], about: Mapping[str, Any]) -> list[
     lines = [sentences[name]] if name in sentences else []
     if "converged" in details["diagnosis"] and not is_supervised:
         lines.append(_convergence(details["diagnosis"]))
-    if about:
-        lines.append(
-            f"{about['n_agreeing']:,} of {sum(about['labeled'].values()):,} labeled rows get "
-            "their own class. It learned from these rows: `iclda compare` estimates how often it "
-            "errs on new ones."
-        )
-    if isinstance(about.get("safety"), str) and about["safety"]:
-        lines.append(about["safety"])
-    return lines
+    if about.get("choice"):
+        lines.insert(0, about["choice"])
+    safety = about.get("safety")
+    return [*lines, *_error_lines(about), *([safety] if isinstance(safety, str) and safety else [])]
+
+
+def _error_lines(about: Mapping[str, Any]) -> list[str]:
+    """The error to expect on new rows, or why it is unknown."""
+    if not about:
+        return []
+    if isinstance(about.get("error"), dict):
+        return [f"Expect {about['error'].get('text', 'an unknown error')}."]
+    if "n_tested" not in about:  # fitted by an earlier version
+        return ["How often it errs on new rows is not known: `iclda compare` estimates it."]
+    return [
+        f"How often it errs on new rows cannot be estimated: that takes {LEAST_TESTED} labeled "
+        f"rows of classes with two or more, and there are {about['n_tested']}. Label more rows."
+    ]
 
 
 def _convergence(found: Mapping[str, Any]) -> str:

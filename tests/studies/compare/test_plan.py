@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from iclda.methods import METHODS, find_method
+from iclda.methods import BASELINES, METHODS, find_method
 from iclda.model_selection import SemiSupervisedKFold
 from iclda.studies.compare.plan import (
     COMPARISON,
@@ -12,7 +12,6 @@ from iclda.studies.compare.plan import (
     UNLABELED,
     Size,
     Splits,
-    default_shrinkages,
     line_up,
     on_curves,
     parse_shrinkages,
@@ -47,9 +46,9 @@ def test_names_tell_several_shrinkages_apart():
     ]  # fmt: skip
 
 
-def test_methods_run_with_and_without_shrinkage_where_labels_are_few():
-    assert default_shrinkages(FEW) == (None, "auto")
-    assert default_shrinkages(MANY) == (None,)
+def test_methods_of_scikit_learn_take_part_once():
+    lined_up = names((*METHODS, *BASELINES), [None, "auto"], FEW)
+    assert lined_up[-len(BASELINES) :] == [method.name for method in BASELINES]
 
 
 def test_fits_that_cannot_do_without_shrinkage_do_not_try():

@@ -63,7 +63,10 @@ def test_the_scores_are_written_for_other_programs(done):
     _, paths = done
     with paths["comparison"].open() as file:
         lines = list(csv.DictReader(file))
-    assert list(lines[0]) == ["method", "measure", "mean", "se", "share_worse_than_supervised"]
+    assert list(lines[0]) == [
+        *("method", "measure", "mean", "se", "share_worse_than_supervised"),
+        *("low", "high", "n_rows"),
+    ]
     assert {line["measure"] for line in lines} == {"error", "brier", "calibration", "loss"}
     assert {"supervised", "supervised (shrunk)", "em"} <= {line["method"] for line in lines}
     for line in lines:

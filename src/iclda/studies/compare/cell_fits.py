@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from ..._advice import row_losses
 from ..._core.types import AnyArray, Array
 from ..._estimators.labels import Labels
 from ..._estimators.supervised import SupervisedLDA
@@ -22,7 +23,8 @@ from ..confusion import count_confusion, write_confusion
 from ..engine import record_fit
 from ..measures import COMPARED, EDGES, Bins, Predictions, bins_of, compute_measures
 from ..store import Cell, FitResult
-from .plan import Contestant, Size, Splits, Take
+from .baselines import OutsideClassifier
+from .plan import COMPARISON, Contestant, Size, Splits, Take
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,8 @@ def fit_cell(cell: Cell, sets: Mapping[str, CellData], names: Sequence[str]) -> 
             warnings.simplefilter("always")
             model = contestant.classifier(data.seed, encoded.size).fit(encoded.train, encoded.y)
             values = measure_fit(model, encoded, data.splits.labels, take)
+            if cell.experiment == COMPARISON:
+                values["rows"] = write_rows(model, encoded, data.splits.labels, take)
         return {"values": values, "remarks": _remarks(caught, encoded.names, data.words)}
 
     return [record_fit(cell, c.name, sizes, data.seed, partial(fit, c), explain) for c in chosen]
@@ -111,13 +115,29 @@ def measure_fit(model: Any, encoded: Encoded, labels: Labels, take: Take) -> dic
         codes,
         is_wrong=model.predict(encoded.test) != truth,
         probabilities=probabilities,
-        log_likelihood=model.log_likelihood(encoded.test, truth),
+        log_likelihood=_log_likelihood(model, encoded.test, truth),
         is_wrong_hidden=model.predict(encoded.hidden) != hidden if len(hidden) else None,
     )
     bins = write_bins(bins_of(probabilities, codes))
     confusion = count_confusion(codes, probabilities.argmax(axis=1), len(labels.classes))
     stored = {"bins": bins, "confusion": write_confusion(confusion)}
     return {**compute_measures(predictions, COMPARED), **stored}
+
+
+def _log_likelihood(model: Any, rows: Array, truth: AnyArray) -> Array | None:
+    """None for classifiers of scikit-learn, which have no densities."""
+    if isinstance(model, OutsideClassifier):
+        return None
+    likelihood: Array = model.log_likelihood(rows, truth)
+    return likelihood
+
+
+def write_rows(model: Any, encoded: Encoded, labels: Labels, take: Take) -> str:
+    """Index, Brier score and whether the class is wrong of every test row, as JSON."""
+    probabilities = model.predict_proba(encoded.test)
+    losses, is_wrong = row_losses(probabilities, labels.codes[take.test])
+    rows = zip(take.test.tolist(), losses.round(9).tolist(), is_wrong.tolist(), strict=True)
+    return json.dumps([[index, loss, int(wrong)] for index, loss, wrong in rows])
 
 
 def _remarks(caught: list[warnings.WarningMessage], names: Sequence[str], words: Words) -> str:

@@ -9,12 +9,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from ..._advice import estimate_as_json
 from ..._messages import Words
-from ...methods import find_method
+from ...methods import BASELINES, METHODS, find_method
 from ...tabular import Source
+from ...tabular.encoders import require_for_tables
 from ..measures import LOSS
 from ..page import attributes_csv, write_texts
 from ..store import FORMAT, STORE, FitResult, Store, StoreError
+from .choice import Recommendation, recommend
 from .class_errors import class_json
 from .plan import COMPARISON, EXPERIMENTS, LABELED, UNLABELED, Contestant, on_curves
 from .preflight import Remark
@@ -93,7 +96,9 @@ class ComparisonSettings:
         return {
             **vars(self),
             "remarks": [asdict(remark) for remark in self.remarks],
-            "contestants": [(c.name, c.method.name, c.shrinkage) for c in self.contestants],
+            "contestants": [
+                (c.name, c.method.name, c.shrinkage, c.is_eligible) for c in self.contestants
+            ],
             "sources": [asdict(source) for source in self.sources],
         }
 
@@ -104,8 +109,8 @@ class ComparisonSettings:
         known["remarks"] = [Remark(**remark) for remark in stored["remarks"]]
         known["sources"] = [Source(**source) for source in stored["sources"]]
         known["contestants"] = [
-            Contestant(name, find_method(method), shrinkage)
-            for name, method, shrinkage in stored["contestants"]
+            Contestant(name, find_method(method, (*METHODS, *BASELINES)), *rest)
+            for name, method, *rest in stored["contestants"]
         ]
         return cls(**known)
 
@@ -124,9 +129,14 @@ class Findings:
         return summarize_comparison(self.results, self.settings.contestants, self.settings.folds)
 
     @cached_property
+    def advice(self) -> Recommendation | None:
+        """What the rule chooses; None if nothing could be fitted."""
+        return recommend(self.results, self.settings.contestants)
+
+    @cached_property
     def verdict(self) -> Verdict:
         """The recommendation; where labels were hidden, for as many labels as were kept."""
-        found = decide(self.summary, self.settings.n_labels, self.settings.n_kept)
+        found = decide(self.summary, self.advice, self.settings.n_kept)
         return replace(found, sentence=self.words(found.sentence))
 
     @cached_property
@@ -157,8 +167,57 @@ class Findings:
     @property
     def chosen(self) -> Contestant | None:
         """The contestant that is recommended."""
-        contestants = self.settings.contestants
-        return next((each for each in contestants if each.name == self.verdict.method), None)
+        return self._contestant(self.verdict.method)
+
+    @property
+    def own(self) -> Contestant | None:
+        """The contestant that is recommended among the methods of this package."""
+        return self._contestant(self.verdict.own)
+
+    @property
+    def scores(self) -> Any:
+        """Frame of all scores: a row a method and measure, errors with their interval and rows."""
+        return _frame(self.summary.scores)
+
+    @property
+    def differences(self) -> Any:
+        """Frame of paired differences to supervised LDA."""
+        found = _frame(self.summary.differences)
+        return found.assign(verdict=[each.verdict for each in self.summary.differences])
+
+    @property
+    def curves(self) -> Any:
+        """Frame of the learning curves; without rows if they were not computed."""
+        return _frame(self.points, SplitCurvePoint)
+
+    def figures(self) -> dict[str, Any]:
+        """Figures of the report by name, as matplotlib's."""
+        from .report import draw_figures
+
+        return draw_figures(self)
+
+    def save(self, folder: str | Path) -> dict[str, Path]:
+        """Write the report and the numbers to a folder; the paths written."""
+        from ..drawing import check_can_report
+
+        check_can_report()
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        return write_files(Path(folder), self)
+
+    def __str__(self) -> str:
+        return str(self.verdict.sentence)
+
+    def __repr__(self) -> str:
+        return f"<Findings: {self.verdict.headline}>"
+
+    def _contestant(self, name: str | None) -> Contestant | None:
+        return next((each for each in self.settings.contestants if each.name == name), None)
+
+
+def _frame(records: Sequence[Any], kind: Any = None) -> Any:
+    pandas = require_for_tables("pandas")
+    names = [each.name for each in fields(kind or records[0])] if kind or records else []
+    return pandas.DataFrame([asdict(each) for each in records], columns=names)
 
 
 def failures(results: Iterable[FitResult]) -> dict[str, tuple[int, str]]:
@@ -232,6 +291,10 @@ def json_summary(findings: Findings, paths: Mapping[str, Path]) -> dict[str, Any
             "kind": verdict.kind,
             "method": chosen.method.name if chosen else None,
             "shrinkage": chosen.shrinkage if chosen else None,
+            "own_method": findings.own.method.name if findings.own else None,
+            "own_shrinkage": findings.own.shrinkage if findings.own else None,
+            "error": estimate_as_json(verdict.estimate),
+            "headline": verdict.headline,
             "sentence": verdict.sentence,
             "also": verdict.also,
         },

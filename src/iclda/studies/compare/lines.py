@@ -7,14 +7,14 @@ import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
-from ..._messages import Hint, Text, Words, and_list, printable
+from ..._messages import Hint, Text, Words, and_list, plural, printable
 from ..measures import COMPARED, ERROR
 from ..page import NOTHING, align
 from .findings import ComparisonSettings, Findings, failures
 from .plan import COMPARISON, MOST_ON_CURVES, SUPERVISED
 from .preflight import FINE, NOTE, WARNING, Remark
 from .sentences import SENTENCES, say
-from .summary import ComparisonSummary
+from .summary import ComparisonSummary, Score
 
 MARKS = {FINE: "+", NOTE: "-", WARNING: "!"}
 _LARGE = 1e5
@@ -57,7 +57,7 @@ def protocol(settings: ComparisonSettings, words: Words = str) -> list[str]:
 
 
 def score_lines(summary: ComparisonSummary, width: int = 100, style: Style = _plain) -> list[str]:
-    """The table: one line a contestant, best error first within the supervised and the others.
+    """The table: one line a contestant, best first within the supervised and the others.
 
     Measures that do not fit beside the others are left to the report, and named.
     """
@@ -75,7 +75,8 @@ def score_lines(summary: ComparisonSummary, width: int = 100, style: Style = _pl
     left = f" Too wide for {width} columns, but in the report: {', '.join(unfit)}." if unfit else ""
     higher = [COMPARED[name].heading for name in measures if not COMPARED[name].lower_is_better]
     better = f"Lower is better{f', but for {and_list(higher)}' if higher else ''}."
-    return [*table, "", *_wrapped([f"{better} {legend}.{left}"], width)]
+    brackets = f" In brackets: {rows_text(summary)}." if ERROR in measures else ""
+    return [*table, "", *_wrapped([f"{better} {legend}.{brackets}{left}"], width)]
 
 
 def known_measures(summary: ComparisonSummary) -> list[str]:
@@ -91,8 +92,8 @@ def _table(summary: ComparisonSummary, measures: Sequence[str], style: Style) ->
         means = {measure: summary.mean(name, measure) for measure in measures}
         texts = {m: NOTHING if v is None else number_text(v, m) for m, v in means.items()}
         score = summary.score(name, ERROR)
-        if ERROR in texts and score is not None and score.se is not None:
-            texts[ERROR] += f" ± {number_text(score.se, ERROR)}"
+        if ERROR in texts and score is not None:
+            texts[ERROR] += f" ({interval_text(score)})"
         rows.append([name, *texts.values(), worse_text(summary, name)])
     lines = []
     for (name, *_), line in zip(rows, align(rows, "l" + "r" * (len(rows[0]) - 1)), strict=True):
@@ -102,9 +103,22 @@ def _table(summary: ComparisonSummary, measures: Sequence[str], style: Style) ->
 
 
 def ranked(summary: ComparisonSummary) -> list[str]:
-    """Contestants: the supervised ones, then the others; each by error, then by Brier score."""
+    """Contestants: the supervised ones, then the others; each by Brier score, then by error."""
     names = dict.fromkeys(score.method for score in summary.scores)
     return sorted(names, key=lambda name: (not name.startswith(SUPERVISED), summary.rank(name)))
+
+
+def interval_text(score: Score) -> str:
+    """The interval of an error: 0.04-0.27."""
+    if score.low is None or score.high is None:
+        return NOTHING
+    return f"{score.low:.2f}-{score.high:.2f}"
+
+
+def rows_text(summary: ComparisonSummary) -> str:
+    """What intervals in brackets are, and the rows behind them."""
+    n_rows = max((s.n_rows for s in summary.scores if s.n_rows is not None), default=0)
+    return f"90 % interval from {plural(n_rows, 'labeled row')}"
 
 
 def number_text(value: float, measure: str) -> str:
@@ -147,8 +161,8 @@ def curve_lines(findings: Findings, width: int) -> list[str]:
 
 
 def fit_command(findings: Findings) -> str:
-    """The command that fits what is recommended to all rows; none if labels were hidden."""
-    settings, chosen = findings.settings, findings.chosen
+    """The command that fits the best of iclda's own to all rows; none if labels were hidden."""
+    settings, chosen = findings.settings, findings.own
     if chosen is None or settings.n_kept is not None:
         return ""
     paths = [source.path for source in settings.sources]
@@ -160,7 +174,7 @@ def fit_command(findings: Findings) -> str:
         "keep": list(settings.kept) or None,
         "drop_unusable": True if settings.drop_unusable else None,
         "method": chosen.method.name,
-        "shrinkage": chosen.shrinkage,
+        "shrinkage": chosen.shrinkage or 0,
     }
     hints = [Hint(name, value) for name, value in parameters.items() if value is not None]
     parts = [part for hint in hints for part in (" ", hint)]

@@ -17,6 +17,7 @@ from ...model_selection import SemiSupervisedKFold
 from ...model_selection._masking import OrderedSplit, order_split
 from ..engine import rng_of
 from ..store import Cell
+from .baselines import OutsideClassifier
 from .sentences import bad_parameter
 
 SUPERVISED = "supervised"
@@ -62,9 +63,17 @@ class Contestant:
     name: str
     method: Method
     shrinkage: Shrinkage
+    is_eligible: bool = True  # for a recommendation; others are compared only
+
+    @property
+    def risk(self) -> tuple[bool, int]:
+        """Order from the safest: with shrinkage before without."""
+        return self.shrinkage is None and not self.method.is_outside, self.method.risk
 
     def classifier(self, seed: int, size: Size) -> Any:
         """An unfitted classifier. A slow search starts only once."""
+        if self.method.is_outside:
+            return OutsideClassifier(self.method.name)
         made = self.method.classifier(shrinkage=self.shrinkage, seed=seed)
         made.set_params(unlabeled=None)
         if self.method.is_searched and size.is_slow:
@@ -85,30 +94,37 @@ def shrinkage_text(shrinkages: Sequence[Shrinkage]) -> str:
     return ",".join("0" if each is None else f"{each}" for each in shrinkages)
 
 
-def default_shrinkages(size: Size) -> tuple[Shrinkage, ...]:
-    """Without shrinkage, and also with it where labels are few: an unshrunk fit overfits then."""
-    return (None, "auto") if size.is_small else (None,)
+DEFAULT_SHRINKAGES: tuple[Shrinkage, ...] = (None, "auto")
 
 
 def line_up(
     methods: Sequence[Method], shrinkages: Sequence[Shrinkage], size: Size
 ) -> tuple[Contestant, ...]:
-    """Every method with every shrinkage, the supervised ones first.
+    """Every method with every shrinkage, the supervised ones first; those of scikit-learn once.
 
     Where labeled rows are fewer than features, methods that rest on them leave out the unshrunk
-    variant if there is another: it separates the labeled rows perfectly, or fails.
+    variant if there is another: it separates the labeled rows perfectly, or fails. Where labels are
+    few, other unshrunk variants are compared but not eligible: they overfit more often than the
+    few rows show.
     """
     is_marked = len(shrinkages) > 1
     ordered = sorted(methods, key=lambda method: method.uses_unlabeled)
     marks = {
         s: "" if s is None else " (shrunk)" if s == "auto" else f" ({s:g})" for s in shrinkages
     }
-    return tuple(
-        Contestant(f"{method.name}{marks[shrinkage] if is_marked else ''}", method, shrinkage)
+    own = [
+        Contestant(
+            f"{method.name}{marks[shrinkage] if is_marked else ''}",
+            method,
+            shrinkage,
+            is_eligible=not (is_marked and shrinkage is None and size.is_small),
+        )
         for method in ordered
+        if not method.is_outside
         for shrinkage in shrinkages
         if not (is_marked and shrinkage is None and size.is_degenerate and method.rests_on_labels)
-    )
+    ]
+    return (*own, *(Contestant(m.name, m, None) for m in methods if m.is_outside))
 
 
 def on_curves(best: Mapping[str, str], contestants: Sequence[Contestant]) -> list[str]:

@@ -18,10 +18,19 @@ from ..page import NOTHING, fill, with_minus
 from .cell_fits import pooled_bins
 from .class_errors import class_errors
 from .findings import SHOWN_SETTINGS, Findings, failures, last_line
-from .lines import fit_command, known_measures, number_text, protocol, ranked, worse_text
+from .lines import (
+    fit_command,
+    interval_text,
+    known_measures,
+    number_text,
+    protocol,
+    ranked,
+    rows_text,
+    worse_text,
+)
 from .plan import LABELED, UNLABELED
 from .summary import CURVE_MEASURES, DECISIVE, LOSS_DIFFERENCE, VARIED, SplitCurvePoint
-from .verdict import HELPS, RULE, SHARPENS, percent, points, share, supervised_name
+from .verdict import RULE, percent, points, share, supervised_name
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -53,6 +62,7 @@ def render(findings: Findings) -> str:
         "fit_command": fit_command(findings),
         "protocol": protocol(settings, findings.words),
         "rule": RULE,
+        "rows_text": rows_text(summary),
         "names": ranked(summary),
         "titles": {each.name: each.method.title for each in settings.contestants},
         "failed": failures(findings.compared),
@@ -65,15 +75,20 @@ def render(findings: Findings) -> str:
         "warned": warned.most_common(_MOST_REMARKS),
         "fits": fits,
     }
-    filters: Any = {"last_line": last_line, "number": _number, "worse_text": worse_text}
+    filters: Any = {
+        "interval": interval_text,
+        "last_line": last_line,
+        "number": _number,
+        "worse_text": worse_text,
+    }
     filters |= {"percent": percent, "points": points, "share": share, "with_minus": with_minus}
     return fill("comparison.html.j2", view, __package__, findings.results, **filters)
 
 
 def _rival(findings: Findings) -> str | None:
-    """The contestant that is recommended, else the best that uses all rows."""
+    """The contestant that is recommended; if that is the baseline, the best that uses all rows."""
     summary = findings.summary
-    if findings.verdict.kind in (HELPS, SHARPENS):
+    if findings.verdict.method != summary.baseline and findings.verdict.method:
         return findings.verdict.method
     names = [each.name for each in findings.settings.contestants if each.method.uses_unlabeled]
     known = [name for name in names if summary.mean(name, ERROR) is not None]
@@ -104,25 +119,59 @@ def draw(display: Any, width: float, height: float, *, is_loss: bool = False) ->
     return figure
 
 
+def draw_figures(findings: Findings) -> dict[str, Figure]:
+    """All figures of the page by name: differences, reliability, learning curves."""
+    found = {f"difference-{name}": figure for name, figure in _draw_differences(findings).items()}
+    if figure := _draw_reliability(findings, _rival(findings)):
+        found["reliability"] = figure
+    for curve in _CURVE_TITLES:
+        found |= {f"curve-{curve}-{k}": f for k, f in _draw_curves(findings, curve).items()}
+    return found
+
+
+def _draw_differences(findings: Findings) -> dict[str, Figure]:
+    displays = {name: differences(findings, name) for name in DECISIVE}
+    return {
+        name: draw(display, 5.8, 1.2 + 0.38 * len(display.differences))
+        for name, display in displays.items()
+        if display
+    }
+
+
 def _difference_figures(findings: Findings) -> list[Any]:
-    figures = []
-    for name in DECISIVE:
-        if display := differences(findings, name):
-            figure = draw(display, 5.8, 1.2 + 0.38 * len(display.differences))
-            description = f"{COMPARED[name].heading} less that of supervised LDA"
-            figures.append(to_inline_svg(figure, f"difference-{name}", description))
-    return figures
+    return [
+        to_inline_svg(
+            figure, f"difference-{name}", f"{COMPARED[name].heading} less that of supervised LDA"
+        )
+        for name, figure in _draw_differences(findings).items()
+    ]
 
 
-def _reliability_figure(findings: Findings, rival: str | None) -> Any:
+def _draw_reliability(findings: Findings, rival: str | None) -> Figure | None:
     """How often contestants are right when they are so sure, over all test rows."""
     names = dict.fromkeys((findings.summary.baseline, rival))
     bins = {name: _bins(findings, name) for name in names if name}
     curves = {n: ReliabilityCurve.from_sums(EDGES, b) for n, b in bins.items() if b.any()}
-    if not curves:
+    return draw(ReliabilityDisplay(curves=curves), 4.6, 4.4) if curves else None
+
+
+def _reliability_figure(findings: Findings, rival: str | None) -> Any:
+    figure = _draw_reliability(findings, rival)
+    if figure is None:
         return None
-    figure = draw(ReliabilityDisplay(curves=curves), 4.6, 4.4)
     return to_inline_svg(figure, "reliability", "How sure, and how often right")
+
+
+def _draw_curves(findings: Findings, curve: str) -> dict[str, Figure]:
+    displays = {
+        name: learning_curve(findings.points, curve, name, findings.reference)
+        for name in CURVE_MEASURES
+    }
+    return {
+        name: draw(display, 4.8, 3.2, is_loss=name == LOSS_DIFFERENCE)
+        for name, display in displays.items()
+        if display
+    }
 
 
 def _curves(findings: Findings) -> list[dict[str, Any]]:
@@ -131,13 +180,8 @@ def _curves(findings: Findings) -> list[dict[str, Any]]:
     views = []
     for curve, title in _CURVE_TITLES.items():
         figures = [
-            to_inline_svg(
-                draw(display, 4.8, 3.2, is_loss=name == LOSS_DIFFERENCE),
-                f"curve-{curve}-{name}",
-                f"{names[name]}: {title.lower()}",
-            )
-            for name in CURVE_MEASURES
-            if (display := learning_curve(findings.points, curve, name, findings.reference))
+            to_inline_svg(figure, f"curve-{curve}-{name}", f"{names[name]}: {title.lower()}")
+            for name, figure in _draw_curves(findings, curve).items()
         ]
         if figures:
             shown = [point for point in findings.points if point.curve == curve]

@@ -16,7 +16,7 @@ from typing import Any
 from ..._messages import Hint, Words
 from ..._packages import versions
 from ..._progress import Advance, show_nothing
-from ...methods import METHODS, Method, Shrinkage
+from ...methods import BASELINES, METHODS, Method, Shrinkage
 from ...tabular import Table
 from ..engine import run_missing
 from ..store import STORE, Cell, Store, StoreError, cells_of
@@ -25,10 +25,10 @@ from .estimate import TimeEstimate
 from .findings import FILES, KIND, ComparisonSettings
 from .plan import (
     COMPARISON,
+    DEFAULT_SHRINKAGES,
     LABELED,
     UNLABELED,
     Splits,
-    default_shrinkages,
     line_up,
     on_curves,
     shrinkage_text,
@@ -52,7 +52,7 @@ class ComparisonPlan:
 
     table: Table
     out: Path
-    methods: tuple[Method, ...] = METHODS
+    methods: tuple[Method, ...] = (*METHODS, *BASELINES)
     shrinkages: tuple[Shrinkage, ...] | None = None
     repeats: int | None = None
     folds: int | None = None
@@ -85,7 +85,7 @@ class ComparisonPlan:
         """What is stored beside the rows; what was not given is chosen here."""
         table, splits, sample = self.table, self.splits, inspect(self.table, self.missing)
         size = splits.size(sample.values.shape[1])
-        shrinkages = self.shrinkages or default_shrinkages(size)
+        shrinkages = self.shrinkages or DEFAULT_SHRINKAGES
         is_slow = size.is_slow and any(each.is_searched for each in self.methods)
         usual = _LARGE_TABLE if table.features.size > _LARGE else _QUICK
         repeats, curve_splits = _SLOW_SEARCH if is_slow else usual

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf, isfinite
 from typing import Any
 
 import numpy as np
 from scipy import stats
 
+from ..._advice import binomial_interval
 from ..._core.types import Array
 from ..._statistics import corrected_standard_error, corrected_t_test, holm, mean_interval
 from .. import measures
@@ -19,7 +20,8 @@ from ..store import FitResult
 from .cell_fits import pooled_bins
 from .plan import COMPARISON, LABELED, SUPERVISED, UNLABELED, Contestant
 
-DECISIVE = tuple(name for name, measure in COMPARED.items() if measure.is_decisive)
+# Losses first: counts of wrong rows tie too often to decide by.
+DECISIVE = tuple(sorted((n for n, m in COMPARED.items() if m.is_decisive), key=(ERROR).__eq__))
 LOSS_DIFFERENCE = "loss_difference"  # loss less that of the reference, in the same splits
 CURVE_MEASURES = (ERROR, BRIER, LOSS_DIFFERENCE)
 VARIED = {UNLABELED: "n_unlabeled", LABELED: "n_labeled"}
@@ -37,6 +39,9 @@ class Score:
     se: float | None
     share_worse_than_supervised: float | None
     repeats: int
+    low: float | None = None  # of an error: its 90 % interval,
+    high: float | None = None
+    n_rows: int | None = None  # and the rows behind it
 
     @property
     def n_worse(self) -> int | None:
@@ -126,7 +131,11 @@ def summarize_comparison(
             best[method] = name
     baseline = best.get(SUPERVISED)
     scores = [_score(each, grids, repeats, baseline) for each in repeats]
-    rivals = [contestant.name for contestant in contestants if contestant.method.uses_unlabeled]
+    rivals = [
+        contestant.name
+        for contestant in contestants
+        if contestant.method.uses_unlabeled or contestant.method.is_outside
+    ]
     differences = [
         difference
         for name, measure in COMPARED.items()
@@ -192,7 +201,12 @@ def _score(
     se = corrected_standard_error(splits, overlap(grid["n_test"].shape[1]))
     share = float((excess > _TIE).mean()) if excess.size else None
     mean = float(known.mean())
-    return Score(name, measure, mean, se if isfinite(se) else None, share, len(known))
+    score = Score(name, measure, mean, se if isfinite(se) else None, share, len(known))
+    if measure != ERROR:
+        return score
+    n_rows = int(np.nanmax(grid["n_test"].sum(axis=1)))
+    low, high = binomial_interval(min(max(mean, 0.0), 1.0), n_rows)
+    return replace(score, low=low, high=high, n_rows=n_rows)
 
 
 def _differences(

@@ -2,66 +2,109 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 
-from ..._messages import and_list
+from ..._advice import LEAST_TESTED, ErrorEstimate
+from ..._messages import Text, and_list, plural
 from ..measures import BRIER, ERROR, LOSS
 from ..page import with_minus
+from .choice import Recommendation
+from .plan import Contestant
 from .sentences import SENTENCES, say
 from .summary import ComparisonSummary
 
 _SENTENCES = SENTENCES["verdict"]
+_HEADLINES = SENTENCES["headlines"]
 RULE = _SENTENCES["rule"]
 HELPS, SHARPENS, HURTS, UNCLEAR, UNKNOWN = "helps", "sharpens", "hurts", "unclear", "unknown"
+OUTSIDE = "outside"  # a method of scikit-learn is clearly better
 _MOST_ROWS = 100  # times the labeled rows there are: more than that is no advice
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What to use, the sentence that says why, and what else is worth knowing."""
+    """What to use, what to expect of it, why, and what else is worth knowing."""
 
     kind: str
     method: str | None  # the contestant to use
+    headline: str  # of pages
     sentence: str
     also: str = ""
+    estimate: ErrorEstimate | None = None
+    own: str | None = None  # the contestant to use of this package's own
 
 
-def decide(summary: ComparisonSummary, n_tested: int, n_kept: int | None = None) -> Verdict:
+def decide(
+    summary: ComparisonSummary, advice: Recommendation | None, n_kept: int | None = None
+) -> Verdict:
     """Apply the rule; ``n_kept`` labels were kept if others were hidden."""
-    baseline = summary.baseline
-    rivals = list(dict.fromkeys(d.method for d in summary.differences if d.measure == ERROR))
-    if baseline is None or summary.mean(baseline, ERROR) is None:
-        return Verdict(UNKNOWN, None, say(_SENTENCES["no_baseline"]))
-    if not rivals:
-        return Verdict(UNKNOWN, baseline, _SENTENCES["no_rival"])
-    kind, best = _apply_rule(summary, rivals)
-    tested = "labeled rows" if n_kept is None else "rows"  # the labels kept are others
-    sentence = _sentence(kind, summary, best, n_tested, tested)
-    if n_kept is not None:
-        sentence = f"With {n_kept:,} labels, {sentence[0].lower()}{sentence[1:]}"
-    method = best if kind in (HELPS, SHARPENS) else baseline
-    return Verdict(kind, method, sentence, _likelihood(summary, rivals))
-
-
-def _apply_rule(summary: ComparisonSummary, rivals: Sequence[str]) -> tuple[str, str]:
-    """The kind of the answer, and the rival that it is about."""
-    if best := _best(summary, rivals, ERROR):
-        return HELPS, best
-    unharmed = [name for name in rivals if summary.verdict(name, ERROR) != "worse"]
-    if best := _best(summary, unharmed, BRIER):
-        return SHARPENS, best
-    is_worse = ["worse" in {summary.verdict(name, m) for m in (ERROR, BRIER)} for name in rivals]
-    return HURTS if all(is_worse) else UNCLEAR, min(rivals, key=summary.rank)
-
-
-def _best(summary: ComparisonSummary, names: Sequence[str], measure: str) -> str | None:
-    """The lowest mean, then the lowest Brier score, among those clearly better by a measure."""
-    better = [name for name in names if summary.verdict(name, measure) == "better"]
-    return min(
-        better, key=lambda n: (_mean(summary, n, measure), _mean(summary, n, BRIER)), default=None
+    if advice is None or summary.baseline is None:
+        sentence = say(_SENTENCES["no_baseline"])
+        return Verdict(UNKNOWN, None, _HEADLINES[UNKNOWN], sentence)
+    kind = _kind(summary, advice)
+    chosen, own = advice.chosen, advice.own
+    sentence = say(
+        f"{_SENTENCES['use']} {_SENTENCES[kind]}",
+        name=title_of(chosen),
+        now=" for now" if kind == UNCLEAR else "",
+        expected=_expected(advice),
+        supervised=supervised_name(summary),
+        fewer=_fewer(summary, chosen.name),
+        brier=_mean(summary, chosen.name, BRIER),
+        brier_supervised=_mean(summary, summary.baseline, BRIER),
+        n_rows=advice.n_rows,
+        change=_change(summary, advice),
     )
+    if chosen.method.is_outside and own is not None:
+        sentence = Text(sentence, " ", say(_SENTENCES["own"], own=title_of(own)))
+    if n_kept is not None:
+        sentence = Text(f"With {n_kept:,} labels, {sentence[0].lower()}{sentence[1:]}")
+    headline = _HEADLINES[kind].format(name=title_of(chosen))
+    also = _likelihood(summary)
+    return Verdict(
+        kind, chosen.name, headline, sentence, also, advice.estimate, own.name if own else None
+    )
+
+
+def _kind(summary: ComparisonSummary, advice: Recommendation) -> str:
+    chosen = advice.chosen
+    verdicts = [summary.verdict(chosen.name, measure) for measure in (ERROR, BRIER)]
+    if "better" in verdicts and "worse" not in verdicts:
+        if not chosen.method.uses_unlabeled:
+            return OUTSIDE
+        return HELPS if verdicts[0] else SHARPENS
+    rivals = {d.method for d in summary.differences}
+    is_worse = [
+        "worse" in {summary.verdict(name, m) for m in (ERROR, BRIER)} for name in sorted(rivals)
+    ]
+    uses_none = not chosen.method.uses_unlabeled
+    return HURTS if uses_none and is_worse and all(is_worse) else UNCLEAR
+
+
+def _expected(advice: Recommendation) -> str:
+    if advice.estimate is None:
+        rows = plural(advice.n_rows, "labeled row")
+        return f"an error that {rows} are too few to estimate ({LEAST_TESTED} are needed)"
+    return str(advice.estimate)
+
+
+def _fewer(summary: ComparisonSummary, name: str) -> str:
+    found = summary.difference(name, ERROR)
+    if found is None or found.high > 0:
+        return "fewer rows wrong"
+    return f"{share(-found.high)} to {points(-found.low)} fewer wrong, 95 % interval"
+
+
+def _change(summary: ComparisonSummary, advice: Recommendation) -> str:
+    """What would make an unclear answer clear."""
+    best = advice.lowest
+    found = summary.difference(best.name, BRIER)
+    times = (found.detectable / found.difference) ** 2 if found and found.difference < 0 else 0.0
+    if not 1 < times <= _MOST_ROWS:
+        return _SENTENCES["more"]
+    needed = int(float(f"{advice.n_rows * times:.1e}"))  # to two digits
+    return str(say(_SENTENCES["needed"], best=title_of(best), n_rows=needed))
 
 
 def _mean(summary: ComparisonSummary, name: str | None, measure: str) -> float:
@@ -69,44 +112,23 @@ def _mean(summary: ComparisonSummary, name: str | None, measure: str) -> float:
     return inf if mean is None else mean
 
 
-def _sentence(kind: str, summary: ComparisonSummary, name: str, n_tested: int, tested: str) -> str:
-    found, score = summary.difference(name, ERROR), summary.score(name, ERROR)
-    assert found is not None  # rivals are those that have one
-    ours, theirs = (_mean(summary, each, ERROR) for each in (name, summary.baseline))
-    fewer, confidence, worse = points(-found.difference), "", "an unknown number of repeats"
-    if found.high <= 0:
-        fewer = f"{share(-found.high)} to {points(-found.low)}"
-        confidence = ", with 95 % confidence"
-    if score is not None and score.n_worse is not None:
-        worse = f"{score.n_worse or 'none'} of {score.repeats} repeats"
-    is_detectable = found.detectable < theirs
-    chance = _SENTENCES["detectable" if is_detectable else "undetectable"]
-    times, ending = (found.detectable / found.difference) ** 2 if found.difference else 0.0, ""
-    if 0 < times <= _MOST_ROWS:
-        needed = int(float(f"{n_tested * times:.1e}"))  # to two digits
-        gain = points(abs(found.difference))
-        ending = say(_SENTENCES["needed"], name=name, points=gain, n_rows=needed, rows=tested)
-    return say(
-        _SENTENCES["not_better" if kind == UNCLEAR and ours >= theirs else kind],
-        name=name,
-        supervised=supervised_name(summary),
-        ours=percent(ours),
-        theirs=percent(theirs),
-        brier=_mean(summary, name, BRIER),
-        brier_supervised=_mean(summary, summary.baseline, BRIER),
-        fewer=fewer,
-        confidence=confidence,
-        worse=worse,
-        n_tested=n_tested,
-        rows=tested,
-        chance=say(chance, points=points(found.detectable)),
-        ending=ending,
-    )
+def title_of(contestant: Contestant) -> str:
+    """A contestant as a sentence calls it: its title, or its name on the command line."""
+    if contestant.method.is_outside:
+        return contestant.method.title
+    mark = contestant.name.removeprefix(contestant.method.name).replace("shrunk", "with shrinkage")
+    return f"{contestant.method.title}{mark}"
 
 
-def _likelihood(summary: ComparisonSummary, rivals: Sequence[str]) -> str:
+def _likelihood(summary: ComparisonSummary) -> str:
     """Which methods were never worse than supervised LDA in likelihood."""
-    best = [name for name in rivals if name in summary.best.values()]
+    best = [
+        name
+        for name in dict.fromkeys(d.method for d in summary.differences if d.measure == LOSS)
+        if name in summary.best.values()
+    ]
+    if not best:
+        return ""
     scores = [score for name in best if (score := summary.score(name, LOSS))]
     never = [score.method for score in scores if score.share_worse_than_supervised == 0]
     return say(
@@ -121,7 +143,7 @@ def _likelihood(summary: ComparisonSummary, rivals: Sequence[str]) -> str:
 def supervised_name(summary: ComparisonSummary) -> str:
     """The supervised contestant, as a sentence calls it."""
     name = summary.baseline or ""
-    return f"supervised LDA{name.removeprefix('supervised')}"
+    return f"supervised LDA{name.removeprefix('supervised').replace('shrunk', 'with shrinkage')}"
 
 
 def percent(value: float) -> str:

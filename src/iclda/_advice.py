@@ -1,0 +1,123 @@
+"""The rule that chooses a method by its losses on test rows, and the error to expect of it.
+
+One rule for ``AutoLDA``, ``iclda fit`` and ``iclda compare``. It takes arrays of shape
+(candidates, rows): the mean loss of every row over the repeats of a cross-validation, the safest
+candidate first. A candidate that failed has NaN.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from ._core.types import AnyArray, Array
+
+CONFIDENCE = 0.9  # of intervals of the error
+LEAST_TESTED = 8  # labeled rows that an estimate of the error needs
+_MARGIN = 1.0  # standard errors within which the safer candidate is taken
+_DRAWS = 200  # bootstrap samples
+_NOTHING = 0.001  # a share that is not worth a number
+
+
+@dataclass(frozen=True)
+class ErrorEstimate:
+    """Share of new rows that get a wrong class, its interval, and the rows behind it."""
+
+    error: float
+    low: float
+    high: float
+    n_rows: int
+
+    def __str__(self) -> str:
+        rows = f"{100 * CONFIDENCE:.0f} % interval from {self.n_rows:,} labeled rows"
+        if self.low < _NOTHING:
+            return f"up to {percent_text(self.high)} of new rows wrong ({rows})"
+        ends = f"{percent_text(self.low)} to {percent_text(self.high)}"
+        return f"about {percent_text(self.error)} of new rows wrong, {ends} ({rows})"
+
+
+def percent_text(share: float) -> str:
+    """A share in percent with no more digits than few rows support: 4.2 %, 14 %."""
+    return f"{100 * share:.{0 if share >= 0.0995 or share == 0 else 1}f} %"
+
+
+def row_losses(probabilities: Array, codes: AnyArray) -> tuple[Array, Array]:
+    """Brier score of every row, and whether the most probable class is wrong (0 or 1)."""
+    truth = np.eye(probabilities.shape[-1])[codes]
+    losses = np.square(probabilities - truth).sum(axis=-1) / 2
+    is_wrong = (probabilities.argmax(axis=-1) != codes).astype(np.float64)
+    return losses, np.where(np.isfinite(losses), is_wrong, np.nan)
+
+
+def safest_choice(losses: Array) -> int:
+    """Index of the safest candidate whose mean loss is within a standard error of the lowest.
+
+    The standard error is that of the difference to the lowest, row by row.
+    """
+    is_known = np.isfinite(losses).all(axis=1)
+    if not is_known.any():
+        raise ValueError(f"All {len(losses)} candidates lack losses: no fit succeeded.")
+    known = losses[is_known]
+    is_close = _are_close(known, np.ones((1, known.shape[1])))[0]
+    return int(np.flatnonzero(is_known)[is_close.argmax()])
+
+
+def _are_close(losses: Array, counts: Array) -> AnyArray:
+    """Candidates within a standard error of the lowest, for every sample of the rows.
+
+    (samples, candidates); ``counts`` is how often each row is in each sample.
+    """
+    totals = counts.sum(axis=1, keepdims=True)
+    means = counts @ losses.T / totals
+    best = means.argmin(axis=1)
+    excess = means - means.min(axis=1, keepdims=True)
+    # Variance of the differences to the best, by the second moments of all pairs.
+    pairs = np.square(losses[:, None] - losses[None])
+    squares = np.einsum("sr,cbr->scb", counts, pairs, optimize=True) / totals[:, :, None]
+    squares = np.take_along_axis(squares, best[:, None, None], axis=2)[:, :, 0]
+    variances = np.maximum(squares - excess**2, 0.0) / np.maximum(totals - 1, 1)
+    return np.asarray(excess <= _MARGIN * np.sqrt(variances) + 1e-12)
+
+
+def estimate_error(losses: Array, is_wrong: Array, seed: int = 0) -> ErrorEstimate | None:
+    """Error of what ``safest_choice`` takes, without the optimism of choosing by the same rows.
+
+    Bootstrap bias corrected cross-validation (Tsamardinos, Greasidou and Borboudakis 2018): the
+    choice is made on a sample of the rows and judged on the others, many times. The interval spans
+    Clopper and Pearson's for that share of the rows and for the errors of all candidates close to
+    the best: chance decided between them. None for fewer than ``LEAST_TESTED`` rows.
+    """
+    n_rows = losses.shape[1]
+    if n_rows < LEAST_TESTED:
+        return None
+    is_known = np.isfinite(losses).all(axis=1)
+    losses, is_wrong = losses[is_known], is_wrong[is_known]
+    rng = np.random.default_rng(seed)
+    counts = rng.multinomial(n_rows, np.full(n_rows, 1 / n_rows), size=_DRAWS).astype(np.float64)
+    left_out = counts == 0
+    counts, left_out = counts[left_out.any(axis=1)], left_out[left_out.any(axis=1)]
+    chosen = _are_close(losses, counts).argmax(axis=1)
+    sums = (is_wrong[chosen] * left_out).sum(axis=1)
+    error = float(sums.sum() / left_out.sum())
+    is_close = _are_close(losses, np.ones((1, n_rows)))[0]
+    shares = [error, *is_wrong[is_close].mean(axis=1).tolist()]
+    lows, highs = zip(*(binomial_interval(share, n_rows) for share in shares), strict=True)
+    return ErrorEstimate(error, min(lows), max(highs), n_rows)
+
+
+def binomial_interval(
+    share: float, n_rows: int, confidence: float = CONFIDENCE
+) -> tuple[float, float]:
+    """Interval of a share of independent rows (Clopper and Pearson); 0 of 20 gives 0 to 0.139."""
+    count, tail = share * n_rows, (1 - confidence) / 2
+    low = stats.beta.ppf(tail, count, n_rows - count + 1) if count > 1e-9 else 0.0
+    high = stats.beta.isf(tail, count + 1, n_rows - count) if count < n_rows - 1e-9 else 1.0
+    return float(low), float(high)
+
+
+def estimate_as_json(estimate: ErrorEstimate | None) -> dict[str, Any] | None:
+    """Fields of an estimate, and the sentence part that people read."""
+    return None if estimate is None else {**vars(estimate), "text": str(estimate)}

@@ -1,0 +1,296 @@
+"""Linear discriminant analysis by the method that suits the labels there are."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.model_selection import StratifiedKFold
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from .._advice import LEAST_TESTED, ErrorEstimate, estimate_error, row_losses, safest_choice
+from .._core.types import AnyArray, Array
+from .._messages import Hint, NoUnlabeledRowsWarning, ParameterError, plural
+from .._rows.passes import unreported
+from ..methods import METHODS, Method, find_method
+from .base import LinearGaussianClassifier, constraints, warn_of_no_unlabeled
+from .labels import plain
+from .training import FitInputs
+
+_FOLDS, _REPEATS = 10, 4
+_SLOW_FOLDS = 5  # and one repeat, where a search takes seconds
+_STARTS = 8  # of a search in cross-validation
+_MOST_UNLABELED, _MOST_LABELED = 1_000, 2_000  # rows of the cross-validation
+_MOST_REPEATED = 500  # tested rows: more need no repeats
+_SLOW = 200  # unknowns of a search, above which every start takes seconds
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Rows on which methods are compared, in units proportional to those of the user."""
+
+    labeled: Array
+    codes: AnyArray
+    weights: Array
+    unlabeled: Array
+    weights_unlabeled: Array
+
+    @property
+    def n_unknowns(self) -> int:
+        return int(self.codes.max()) * (self.labeled.shape[1] + 1)
+
+    @property
+    def tested(self) -> AnyArray:
+        """Rows of classes with two labels or more; a single label always trains."""
+        return np.flatnonzero(np.bincount(self.codes)[self.codes] > 1)
+
+    def fit(self, classifier: Any, train: AnyArray) -> Any:
+        """Fit to some labeled rows and all unlabeled ones."""
+        rows = np.concatenate([self.labeled[train], self.unlabeled])
+        codes = np.concatenate([self.codes[train], np.full(len(self.unlabeled), -1)])
+        weights = np.concatenate([self.weights[train], self.weights_unlabeled])
+        given = None if (weights == 1).all() else weights
+        return classifier.fit(rows, codes, sample_weight=given)
+
+
+def draw_trial(data: FitInputs, seed: int) -> Trial:
+    """All labeled rows and a sample of the unlabeled ones, or samples of both if there are many."""
+    units = data.frame.scale / data.frame.scale.max()
+    labeled, codes, weights = data.labeled_rows()
+    counted = np.flatnonzero(weights > 0)
+    if len(counted) > _MOST_LABELED:
+        counted = np.random.default_rng(seed).permutation(counted)[:_MOST_LABELED]
+    unlabeled, more = data.unlabeled.sample(_MOST_UNLABELED, seed)
+    unlabeled = data.frame.apply(unlabeled) * units
+    return Trial(labeled[counted] * units, codes[counted], weights[counted], unlabeled, more)
+
+
+def cross_validate(trial: Trial, classifiers: Sequence[Any], seed: int) -> tuple[Array, Array]:
+    """Losses and errors of every tested row under every classifier, means over the repeats.
+
+    (classifiers, tested rows); NaN for a classifier that failed. Unlabeled rows always train.
+    """
+    tested, codes = trial.tested, trial.codes[trial.tested]
+    is_slow = trial.n_unknowns > _SLOW
+    n_folds = min(_SLOW_FOLDS if is_slow else _FOLDS, int(np.bincount(codes)[codes].min()))
+    repeats = 1 if is_slow or len(tested) > _MOST_REPEATED else _REPEATS
+    found = np.zeros((2, len(classifiers), len(tested)))
+    for repeat in range(repeats):
+        folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed + repeat)
+        for _, fold in folds.split(tested, codes):
+            train = np.setdiff1d(np.arange(len(trial.codes)), tested[fold])
+            for k, classifier in enumerate(classifiers):
+                probabilities = _predict(trial, classifier, train, tested[fold])
+                found[:, k, fold] += np.array(row_losses(probabilities, codes[fold])) / repeats
+    return found[0], found[1]
+
+
+def _predict(trial: Trial, classifier: Any, train: AnyArray, test: AnyArray) -> Array:
+    """Probabilities of all classes; NaN where the fit fails."""
+    probabilities = np.zeros((len(test), int(trial.codes.max()) + 1))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the fit to all rows repeats what matters
+            model = trial.fit(classifier, train)
+            probabilities[:, model.classes_] = model.predict_proba(trial.labeled[test])
+    except ValueError:
+        probabilities[:] = np.nan
+    return probabilities
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The method to fit, why, and the error to expect of it."""
+
+    method: Method
+    reason: str
+    losses: dict[str, float]
+    estimate: ErrorEstimate | None
+    n_tested: int
+
+
+def choose_method(data: FitInputs, methods: Sequence[Method], shrinkage: Any, seed: int) -> Choice:
+    """Compare methods, the safest first, and choose by the rule of ``_advice``."""
+    trial = draw_trial(data, seed)
+    n_tested = len(trial.tested)
+    if not len(trial.unlabeled):
+        methods = methods[:1]  # all of them would give the supervised fit
+    why = ""
+    if n_tested < LEAST_TESTED:
+        why = _too_few(data, n_tested)
+        return Choice(methods[0], _reason(methods[0], shrinkage, why), {}, None, n_tested)
+    priors = None if data.log_priors is None else np.exp(data.log_priors)
+    classifiers = [
+        each.classifier(shrinkage=shrinkage, priors=priors, seed=seed) for each in methods
+    ]
+    for each in classifiers:
+        if "n_starts" in each.get_params():
+            each.set_params(n_starts=1 if trial.n_unknowns > _SLOW else _STARTS)
+    with unreported():
+        losses, is_wrong = cross_validate(trial, classifiers, seed)
+    means = losses.mean(axis=1)
+    if not np.isfinite(means).any():
+        why = "every fit of the cross-validation failed"
+        return Choice(methods[0], _reason(methods[0], shrinkage, why), {}, None, 0)
+    chosen = safest_choice(losses)
+    lowest = methods[int(np.nanargmin(means))]
+    if len(methods) > 1:
+        why = f"it did best of {len(methods)} methods on {n_tested:,} labeled rows"
+        if methods[chosen] != lowest:
+            why = (
+                f"on {n_tested:,} labeled rows it did as well as {lowest.title}, the best of "
+                f"{len(methods)} methods, to within a standard error, and it is safer"
+            )
+    known = {m.name: float(v) for m, v in zip(methods, means, strict=True) if np.isfinite(v)}
+    reason = _reason(methods[chosen], shrinkage, why)
+    return Choice(methods[chosen], reason, known, estimate_error(losses, is_wrong, seed), n_tested)
+
+
+def _reason(method: Method, shrinkage: Any, why: str) -> str:
+    shrunk = "" if not shrinkage else " with shrinkage, which steadies it where labels are few"
+    return f"Chose {method.title}{shrunk}{f': {why}' if why else ''}."
+
+
+def _too_few(data: FitInputs, n_tested: int) -> str:
+    counts = Counter(data.codes[data.codes >= 0].tolist())
+    single = [repr(plain(data.labels.classes[code])) for code, n in counts.items() if n == 1]
+    rows = plural(counts.total(), "labeled row")
+    lone = f", and only one of class {', '.join(sorted(single)[:3])}," if single else ""
+    return f"{rows}{lone} are too few to compare methods on, and it is the safest"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class AutoLDA(LinearGaussianClassifier):
+    """The method that the labeled rows support, with shrinkage and an estimate of its error.
+
+    The methods are compared by cross-validation on the labeled rows; all unlabeled rows train every
+    time. Of those whose Brier score is within one standard error of the lowest, the safest is
+    fitted to all rows: supervised, then moment constrained, self-learning, EM, and implicitly
+    constrained LDA. Methods are not compared if fewer than 8 labeled rows can be tested (those of
+    classes with two labels or more); the safest is fitted then. Shrinkage depends on the units of
+    the columns: standardize them first.
+
+    Parameters
+    ----------
+    priors
+    shrinkage : float in [0, 1) or "auto", default="auto"
+        Shrinkage of every method, as their own parameter; None for none.
+    unlabeled
+    methods : sequence of str, default=None
+        Names of the methods to choose from, such as "supervised" and "iclda"; None for all five.
+    random_state : int, RandomState instance or None, default=None
+        Draws folds and starts. None is a fixed seed: the same data give the same fit.
+    n_jobs
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        The classifier of the chosen method, fitted to all rows.
+    method_ : str
+        Name of the chosen method.
+    reason_ : str
+        What was chosen and why, in one sentence.
+    error_ : float or None
+        Share of new rows that get a wrong class, corrected for the choice (bootstrap bias corrected
+        cross-validation); None with too few labels.
+    error_interval_ : tuple of two floats or None
+        Its 90 % interval.
+    n_tested_ : int
+        Number of labeled rows behind it.
+    losses_ : dict
+        Mean Brier score of every method in cross-validation; empty with too few labels.
+    classes_, priors_
+    class_weights_ : ndarray of shape (n_classes,)
+        Share of the weight in every class.
+    means_, covariance_, coef_, intercept_
+    shrinkage_ : float or ndarray of shape (n_classes,)
+        Shrinkage used; of every class if the method is supervised.
+    rank_, n_features_in_, feature_names_in_
+
+    Examples
+    --------
+    >>> from iclda import AutoLDA
+    >>> X = [[0.0], [1.0], [5.0], [6.0], [0.5], [1.5], [4.5], [9.5]]
+    >>> y = [0, 0, 1, 1, -1, -1, -1, -1]
+    >>> clf = AutoLDA().fit(X, y)
+    >>> clf.method_, clf.error_
+    ('supervised', None)
+    """
+
+    _needs_positive_priors = True
+    _parameter_constraints: ClassVar[dict[str, Any]] = constraints(
+        "random_state", "n_jobs", methods=["array-like", None]
+    )
+
+    shrinkage: Any = "auto"
+    methods: Any = None
+    random_state: Any = None
+    n_jobs: int | None = None
+
+    def _fit_inputs(self, data: FitInputs) -> None:
+        found = choose_method(data, self._methods(), self.shrinkage, self._seed())
+        self.method_, self.reason_ = found.method.name, found.reason
+        self.losses_, self.n_tested_ = found.losses, found.n_tested
+        error = found.estimate
+        self.error_ = None if error is None else error.error
+        self.error_interval_ = None if error is None else (error.low, error.high)
+        self._adopt(found.method, data)
+
+    def _adopt(self, method: Method, data: FitInputs) -> None:
+        """Fit the chosen method, and predict as it does."""
+        chosen = method.classifier(shrinkage=self.shrinkage, priors=self.priors, seed=self._seed())
+        chosen.set_params(unlabeled=self.unlabeled)
+        if "n_jobs" in chosen.get_params():
+            chosen.set_params(n_jobs=self.n_jobs)
+        chosen.n_features_in_ = self.n_features_in_
+        if self._feature_names is not None:
+            chosen.feature_names_in_ = self.feature_names_in_
+        if not method.uses_unlabeled and data.every_unlabeled is not None:
+            data.find_non_finite()  # the others notice NaN when they sum the rows
+        if data.unlabeled.n_rows == 0:
+            warn_of_no_unlabeled(type(self).__name__, self.unlabeled)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NoUnlabeledRowsWarning)
+            chosen._fit_inputs(data)
+        self.estimator_, self.classes_ = chosen, chosen.classes_
+        self.shrinkage_, self.rank_ = chosen.shrinkage_, chosen.rank_
+        self._store(chosen._gaussians_)
+
+    @property
+    def error_estimate(self) -> ErrorEstimate | None:
+        """Error, interval and rows, as one value that reads as a sentence; None if unknown."""
+        check_is_fitted(self)
+        if self.error_ is None or self.error_interval_ is None:
+            return None
+        return ErrorEstimate(self.error_, *self.error_interval_, self.n_tested_)
+
+    def _move_fitted(self, X: Any) -> None:
+        super()._move_fitted(X)
+        self.estimator_._move_fitted(X)
+
+    def _methods(self) -> list[Method]:
+        """Methods to choose from, the safest first; ParameterError for unknown names."""
+        if self.methods is None:
+            return sorted(METHODS, key=lambda method: method.risk)
+        if not len(self.methods):
+            text = f" must name a method at least, got {self.methods!r}."
+            raise ParameterError(Hint("methods"), text, parameter="methods", value=self.methods)
+        try:
+            found = {find_method(str(name)): None for name in self.methods}
+        except ValueError as error:
+            text = f": {error}"
+            raise ParameterError(
+                Hint("methods"), text, parameter="methods", value=self.methods
+            ) from None
+        return sorted(found, key=lambda method: method.risk)
+
+    def _seed(self) -> int:
+        if self.random_state is None or isinstance(self.random_state, Integral):
+            return int(self.random_state or 0)
+        return int(check_random_state(self.random_state).randint(2**16))

@@ -1,0 +1,167 @@
+"""A comparison from Python: a table in, findings with its tables and figures out."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ..._messages import Hint, ParameterError, plural
+from ...methods import BASELINES, METHODS, Shrinkage, find_method
+from ...tabular import read_table
+from ...tabular.columns import MISSING
+from ...tabular.encoders import require_for_tables
+from .findings import Findings, read_findings
+from .plan import parse_shrinkages
+from .run import ComparisonPlan, check_plan, make_out, open_run
+
+_ALL = (*METHODS, *BASELINES)
+
+
+def compare(
+    table: Any,
+    *,
+    target: str,
+    methods: Sequence[str] | None = None,
+    shrinkage: Shrinkage | Sequence[Shrinkage] = (0, "auto"),
+    n_labeled: int | None = None,
+    unlabeled: str | None = None,
+    unlabeled_file: str | Path | None = None,
+    drop: Sequence[str] = (),
+    missing: str = "impute",
+    repeats: int | None = None,
+    folds: int | None = None,
+    curves: bool = True,
+    seed: int = 0,
+    n_jobs: int = 1,
+    out: str | Path | None = None,
+) -> Findings:
+    """Compare methods on a table: whether unlabeled rows help, and with which method.
+
+    The same as the command ``iclda compare``. Needs the extras ``data`` and ``experiments``.
+
+    Parameters
+    ----------
+    table : DataFrame, str or Path
+        A pandas frame, or a .csv, .tsv, .txt (also .gz) or .parquet file. Rows whose target is
+        empty are unlabeled.
+    target : str
+        Name of the column that holds the classes.
+    methods : sequence of str, default=None
+        Names of methods; supervised always takes part. None compares all five, and logistic
+        regression, LDA with shrinkage and self-training of scikit-learn.
+    shrinkage : float, "auto" or a sequence of them, default=(0, 'auto')
+        Variants of every method; 0 is none.
+    n_labeled : int, default=None
+        Keep so many labels in every split and hide the others.
+    unlabeled : str, default=None
+        A value of the target that marks unlabeled rows, besides empty cells.
+    unlabeled_file : str or Path, default=None
+        A second table, all of whose rows are unlabeled.
+    drop : sequence of str, default=()
+        Columns to leave out.
+    missing : {"impute", "refuse"}, default="impute"
+        What to do about empty cells.
+    repeats : int, default=None
+        Random divisions into folds; None chooses 10, 5 or 2 by the size of the table.
+    folds : int, default=None
+        None is 10, or the labels of the rarest class.
+    curves : bool, default=True
+        Whether to compute learning curves, which take a quarter of the time.
+    seed : int, default=0
+        All splits and starts follow from it.
+    n_jobs : int, default=1
+        Number of processes.
+    out : str or Path, default=None
+        Folder that keeps every fit, so that an interrupted comparison goes on. None keeps nothing.
+
+    Returns
+    -------
+    findings : Findings
+        ``findings.verdict`` (what to use, the error to expect, why), ``findings.scores``,
+        ``findings.differences`` and ``findings.curves`` (pandas frames), ``findings.figures()``
+        and ``findings.save(folder)``.
+    """
+    if missing not in MISSING:
+        text = f" must be {' or '.join(MISSING)}, got {missing!r}."
+        raise ParameterError(Hint("missing"), text, parameter="missing", value=missing)
+    for name, value in (("repeats", repeats), ("n_jobs", n_jobs)):
+        least = 2 if name == "repeats" else 1
+        if value is not None and (not isinstance(value, int) or value < least):
+            text = f" must be a whole number of {least} or more, got {value!r}."
+            raise ParameterError(Hint(name), text, parameter=name, value=value)
+    with tempfile.TemporaryDirectory() as folder:
+        path = _as_file(table, target, Path(folder))
+        read = read_table(
+            path, target=target, unlabeled=unlabeled, unlabeled_file=unlabeled_file, drop=drop
+        )
+        if path.parent == Path(folder):  # which nobody should be shown
+            first, *others = read.sources
+            read = replace(read, sources=(replace(first, path=path.name), *others))
+        plan = ComparisonPlan(
+            read,
+            Path(folder) / "comparison" if out is None else Path(out),
+            _find_methods(methods),
+            _shrinkages(shrinkage),
+            repeats=repeats,
+            folds=folds,
+            n_labeled=n_labeled,
+            missing=missing,
+            seed=seed,
+            jobs=n_jobs,
+            unlabeled=unlabeled,
+            dropped=tuple(drop),
+        )
+        check_plan(plan)
+        make_out(plan)
+        with open_run(plan) as run:
+            run.compare(_silent)
+            if curves:
+                run.add_curves(_silent)
+        return read_findings(plan.out)
+
+
+def _silent(name: str, done: int, total: int, failed: int) -> None:
+    pass
+
+
+def _as_file(table: Any, target: str, folder: Path) -> Path:
+    """The file of a table; a frame is written to one, so that both are read alike."""
+    if isinstance(table, (str, Path)):
+        return Path(table)
+    pandas = require_for_tables("pandas")
+    require_for_tables("pyarrow")
+    if not isinstance(table, pandas.DataFrame):
+        raise TypeError(
+            f"table must be a pandas DataFrame or the path of a file, got "
+            f"{type(table).__name__}: for arrays make a frame, pandas.DataFrame(X).assign(y=y)."
+        )
+    names = [name for name in table.columns if not isinstance(name, str)]
+    if names:
+        raise ValueError(
+            f"{plural(len(names), 'column')} of the table {'has' if len(names) == 1 else 'have'} "
+            f"names that are no text, for example {names[0]!r}: rename them, "
+            "table.rename(columns=str)."
+        )
+    path = folder / "table.parquet"
+    try:
+        table.reset_index(drop=True).to_parquet(path)
+    except Exception as error:  # whatever Arrow cannot store
+        raise ValueError(f"The table cannot be stored as Parquet: {error}") from error
+    return path
+
+
+def _find_methods(names: Sequence[str] | None) -> tuple[Any, ...]:
+    if names is None:
+        return _ALL
+    if isinstance(names, str) or not len(names):
+        text = f" must be a list of names, got {names!r}."
+        raise ParameterError(Hint("methods"), text, parameter="methods", value=names)
+    return tuple(dict.fromkeys(find_method(name, _ALL) for name in [*names, "supervised"]))
+
+
+def _shrinkages(given: Shrinkage | Sequence[Shrinkage]) -> tuple[Shrinkage, ...]:
+    values = given if isinstance(given, (list, tuple)) else [given]
+    return parse_shrinkages(",".join("0" if each is None else f"{each}" for each in values))

@@ -1,0 +1,197 @@
+"""The classifier that chooses a method, and says why and how often it will err."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_wine
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from iclda import (
+    AutoLDA,
+    NoUnlabeledRowsWarning,
+    ParameterError,
+    SupervisedLDA,
+    load_model,
+    save_model,
+)
+from iclda._estimators.auto import Trial, cross_validate
+from iclda.methods import METHODS
+
+
+def masked(y, n_labeled, seed=0):
+    """y with the labels of all but some random rows hidden."""
+    kept = np.random.default_rng(seed).permutation(len(y))[:n_labeled]
+    return np.where(np.isin(np.arange(len(y)), kept), y, -1)
+
+
+@pytest.fixture(scope="module")
+def wine():
+    X, y = load_wine(return_X_y=True)
+    return StandardScaler().fit_transform(X), y
+
+
+@pytest.fixture(scope="module")
+def fitted(wine):
+    X, y = wine
+    return AutoLDA().fit(X, masked(y, 30))
+
+
+def test_it_predicts_as_the_classifier_that_it_chose(wine, fitted):
+    X, _ = wine
+    chosen = next(each for each in METHODS if each.name == fitted.method_)
+    assert type(fitted.estimator_).__name__ == chosen.class_name
+    assert np.array_equal(fitted.predict_proba(X), fitted.estimator_.predict_proba(X))
+    assert np.array_equal(fitted.coef_, fitted.estimator_.coef_)
+    assert np.array_equal(fitted.to_sklearn().predict(X), fitted.predict(X))
+
+
+def test_its_estimator_is_the_one_that_its_method_gives(wine, fitted):
+    X, y = wine
+    chosen = next(each for each in METHODS if each.name == fitted.method_)
+    alone = chosen.classifier(shrinkage="auto").fit(X, masked(y, 30))
+    assert np.allclose(alone.coef_, fitted.coef_)
+    assert vars(alone).keys() == vars(fitted.estimator_).keys()
+
+
+def test_the_reason_names_the_method_and_the_rows_behind_it(fitted):
+    assert fitted.reason_.startswith("Chose ")
+    assert "30 labeled rows" in fitted.reason_
+    assert fitted.reason_.count(".") == 1
+    assert fitted.n_tested_ == 30
+
+
+def test_the_error_has_an_interval_around_it(fitted):
+    low, high = fitted.error_interval_
+    assert 0 <= low <= fitted.error_ <= high <= 1
+    assert high > 0.09  # 30 rows cannot say less
+
+
+def test_every_method_was_compared_and_the_safest_within_reach_taken(fitted):
+    assert set(fitted.losses_) == {method.name for method in METHODS}
+    ours = fitted.losses_[fitted.method_]
+    riskier = [method.name for method in METHODS if fitted.losses_[method.name] < ours]
+    ranks = {method.name: method.risk for method in METHODS}
+    assert all(ranks[name] > ranks[fitted.method_] for name in riskier)
+
+
+def test_twenty_labels_of_thirty_columns_are_not_fitted_without_shrinkage():
+    X, y = load_breast_cancer(return_X_y=True)
+    labels = masked(y, 20)
+    fitted = make_pipeline(StandardScaler(), AutoLDA()).fit(X, labels)
+    plain = make_pipeline(StandardScaler(), SupervisedLDA())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        plain.fit(X, labels)
+    assert np.all(fitted[-1].shrinkage_ > 0)
+    assert fitted.score(X[labels < 0], y[labels < 0]) > plain.score(X[labels < 0], y[labels < 0])
+
+
+def test_too_few_labels_have_no_estimate_and_the_safest_method(wine):
+    X, y = wine
+    fitted = AutoLDA().fit(X, masked(y, 6))
+    assert (fitted.method_, fitted.error_, fitted.error_interval_) == ("supervised", None, None)
+    assert fitted.losses_ == {}
+    assert "6 labeled rows" in fitted.reason_
+    assert "too few" in fitted.reason_
+
+
+def test_a_class_with_one_label_trains_and_is_never_tested(wine):
+    X, y = wine
+    labels = masked(y, 30)
+    labels[np.flatnonzero(labels == 2)[1:]] = -1
+    fitted = AutoLDA().fit(X, labels)
+    assert fitted.n_tested_ == (labels >= 0).sum() - 1
+    assert fitted.classes_.tolist() == [0, 1, 2]
+
+
+def test_unlabeled_rows_are_in_every_training_set():
+    seen = []
+
+    class Spy:
+        classes_ = np.array([0, 1])
+
+        def fit(self, X, y, sample_weight):
+            seen.append((len(X), (y == -1).sum()))
+            return self
+
+        def predict_proba(self, X):
+            return np.full((len(X), 2), 0.5)
+
+    codes = np.arange(20) % 2
+    trial = Trial(np.zeros((20, 1)), codes, np.ones(20), np.zeros((7, 1)), np.ones(7))
+    losses, is_wrong = cross_validate(trial, [Spy()], seed=0)
+    assert losses.shape == is_wrong.shape == (1, 20)
+    assert np.allclose(losses, 0.25)
+    assert set(seen) == {(25, 7)}
+
+
+def test_methods_limits_the_choice(wine):
+    X, y = wine
+    fitted = AutoLDA(methods=["iclda"]).fit(X, masked(y, 30))
+    assert (fitted.method_, list(fitted.losses_)) == ("iclda", ["iclda"])
+    assert fitted.error_ is not None
+
+
+@pytest.mark.parametrize(
+    ("methods", "message"),
+    [
+        ([], "got \\[\\]"),
+        (["lad"], "Unknown method 'lad'. There are: iclda"),
+    ],
+)
+def test_unknown_methods_are_refused(wine, methods, message):
+    X, y = wine
+    with pytest.raises(ParameterError, match=message) as caught:
+        AutoLDA(methods=methods).fit(X, masked(y, 30))
+    assert caught.value.parameter == "methods"
+
+
+def test_one_name_that_is_no_list_is_refused(wine):
+    with pytest.raises(ValueError, match=r"'methods' .* array-like or None\. Got 'iclda'"):
+        AutoLDA(methods="iclda").fit(*wine)
+
+
+def test_without_unlabeled_rows_it_is_supervised_and_warns(wine):
+    X, y = wine
+    with pytest.warns(NoUnlabeledRowsWarning, match="AutoLDA got no unlabeled rows"):
+        fitted = AutoLDA().fit(X, y)
+    assert fitted.method_ == "supervised"
+    assert fitted.error_interval_[1] < 0.1
+
+
+def test_the_same_data_give_the_same_fit_and_seeds_other_folds(wine):
+    X, y = wine
+    labels = masked(y, 30)
+    first, second, other = (AutoLDA(random_state=seed).fit(X, labels) for seed in (None, None, 5))
+    assert first.losses_ == second.losses_ != other.losses_
+
+
+def test_nan_among_unlabeled_rows_is_refused_whatever_is_chosen(wine):
+    X, y = wine
+    X, labels = X.copy(), masked(y, 30)
+    X[np.flatnonzero(labels < 0)[-1], 3] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        AutoLDA(methods=["supervised"]).fit(X, labels)
+
+
+def test_models_keep_the_choice_but_no_rows(wine, fitted, tmp_path):
+    X, _ = wine
+    save_model(fitted, tmp_path / "auto.skops")
+    again = load_model(tmp_path / "auto.skops")
+    assert np.array_equal(again.predict(X), fitted.predict(X))
+    assert (again.reason_, again.error_) == (fitted.reason_, fitted.error_)
+    assert again.error_interval_ == fitted.error_interval_
+    assert getattr(again.estimator_, "_responsibilities_", None) is None
+
+
+def test_grid_search_takes_it(wine):
+    X, y = wine
+    grid = {"shrinkage": ["auto", 0.5]}
+    labels = np.where(y == 2, 1, y)
+    search = GridSearchCV(AutoLDA(methods=["supervised"]), grid, cv=3)
+    with pytest.warns(NoUnlabeledRowsWarning):
+        search.fit(X, labels)
+    assert search.best_params_["shrinkage"] in grid["shrinkage"]

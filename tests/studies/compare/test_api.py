@@ -1,0 +1,102 @@
+"""`iclda.compare`: the comparison of the command, from Python."""
+
+import html
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from tables_of_results import make_table
+
+import iclda
+from iclda import ParameterError
+from iclda.studies.compare.findings import json_summary
+
+OPTIONS = {"target": "class", "methods": ["em", "logistic"], "repeats": 2, "folds": 3}
+
+
+def frame():
+    table = make_table(n_labeled=30, n_unlabeled=40)
+    return table.features.assign(**{"class": table.labels})
+
+
+@pytest.fixture(scope="module")
+def findings():
+    return iclda.compare(frame(), **OPTIONS)
+
+
+def test_it_recommends_with_an_error_an_interval_and_the_rows_behind_it(findings):
+    verdict = findings.verdict
+    assert verdict.method in {"supervised (shrunk)", "em (shrunk)", "em", "supervised", "logistic"}
+    assert verdict.estimate.low <= verdict.estimate.error <= verdict.estimate.high
+    assert verdict.estimate.n_rows == 30
+    assert "90 % interval from 30 labeled rows" in str(findings)
+    assert verdict.headline in repr(findings)
+
+
+def test_scores_differences_and_curves_are_frames(findings):
+    errors = findings.scores.query("measure == 'error'")
+    assert (errors["low"] <= errors["mean"]).all()
+    assert (errors["mean"] <= errors["high"]).all()
+    assert (errors["n_rows"] == 30).all()
+    assert {"difference", "p_holm", "verdict"} <= set(findings.differences.columns)
+    assert set(findings.curves["curve"]) == {"unlabeled", "labeled"}
+
+
+def test_figures_are_those_of_the_report(findings):
+    figures = findings.figures()
+    assert {"difference-error", "difference-brier", "reliability"} <= set(figures)
+    assert any(name.startswith("curve-unlabeled-") for name in figures)
+    assert all(hasattr(figure, "savefig") for figure in figures.values())
+
+
+def test_the_report_and_numbers_can_be_saved(findings, tmp_path):
+    paths = findings.save(tmp_path / "report")
+    page = html.unescape(paths["report"].read_text())
+    assert findings.verdict.headline in page
+    found = json.loads(json.dumps(json_summary(findings, paths)))
+    assert found["recommendation"]["error"]["text"] in page
+    assert found["recommendation"]["headline"] in page
+
+
+def test_a_file_gives_what_its_frame_gives(findings, tmp_path):
+    frame().to_parquet(tmp_path / "rows.parquet")
+    same = iclda.compare(tmp_path / "rows.parquet", **OPTIONS, curves=False)
+    assert same.summary.scores == findings.summary.scores
+    assert same.verdict.sentence == findings.verdict.sentence
+    assert same.curves.empty
+
+
+def test_a_folder_keeps_the_fits(tmp_path):
+    first = iclda.compare(frame(), **OPTIONS, curves=False, out=tmp_path / "kept")
+    again = iclda.compare(frame(), **OPTIONS, curves=False, out=tmp_path / "kept")
+    assert (tmp_path / "kept" / "rows.sqlite").exists()
+    assert again.results == first.results
+
+
+def test_nothing_temporary_is_named(findings):
+    assert [source.path for source in findings.settings.sources] == ["table.parquet"]
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"methods": "em"}, ParameterError, "methods must be a list of names, got 'em'"),
+        ({"methods": ["lad"]}, ValueError, "Unknown method 'lad'"),
+        ({"missing": "guess"}, ParameterError, "missing must be .* got 'guess'"),
+        ({"repeats": 1}, ParameterError, "repeats must be a whole number of 2 or more, got 1"),
+        ({"n_jobs": 0}, ParameterError, "n_jobs must be a whole number of 1 or more, got 0"),
+        ({"shrinkage": 2}, ParameterError, "shrinkage must be a number from 0 .* got '2'"),
+        ({"target": "klass"}, iclda.ColumnError, "has no column 'klass'. Did you mean 'class'"),
+    ],
+)
+def test_wrong_parameters_are_named_before_anything_is_fitted(change, error, message):
+    with pytest.raises(error, match=message):
+        iclda.compare(frame(), **{**OPTIONS, **change})
+
+
+def test_what_is_no_table_is_refused():
+    with pytest.raises(TypeError, match="DataFrame or the path of a file, got ndarray"):
+        iclda.compare(np.zeros((3, 2)), target="class")
+    with pytest.raises(ValueError, match=r"1 column of the table has names .* example 0"):
+        iclda.compare(pd.DataFrame({0: [1.0], "class": ["a"]}), target="class")

@@ -1,0 +1,109 @@
+"""The rule that chooses by losses, and the error that it tells people to expect."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from iclda._advice import (
+    LEAST_TESTED,
+    ErrorEstimate,
+    binomial_interval,
+    estimate_as_json,
+    estimate_error,
+    row_losses,
+    safest_choice,
+)
+
+
+def test_the_safest_of_equal_candidates_is_chosen():
+    assert safest_choice(np.full((3, 20), 0.2)) == 0
+
+
+def test_a_clearly_lower_loss_is_chosen_however_risky():
+    losses = np.array([[0.5] * 20, [0.4] * 20, [0.1] * 20])
+    assert safest_choice(losses) == 2
+
+
+def test_a_loss_within_a_standard_error_of_the_lowest_goes_to_the_safer_candidate():
+    noise = np.resize([0.3, -0.3], 20)
+    assert safest_choice(np.array([0.5 + noise, np.full(20, 0.45)])) == 0  # 0.05 against 0.069
+    assert safest_choice(np.array([0.5 + noise, np.full(20, 0.42)])) == 1
+
+
+def test_ties_in_error_are_decided_by_the_loss():
+    codes = np.zeros(20, dtype=int)
+    sure, unsure = np.full((20, 2), [0.9, 0.1]), np.full((20, 2), [0.6, 0.4])
+    (losses_unsure, wrong_unsure), (losses_sure, wrong_sure) = (
+        row_losses(each, codes) for each in (unsure, sure)
+    )
+    assert wrong_unsure.sum() == wrong_sure.sum() == 0
+    assert safest_choice(np.array([losses_unsure, losses_sure])) == 1
+
+
+def test_a_candidate_that_failed_is_never_chosen():
+    losses = np.array([[np.nan] * 10, [0.9] * 10])
+    assert safest_choice(losses) == 1
+    with pytest.raises(ValueError, match="All 2 candidates lack losses"):
+        safest_choice(np.full((2, 10), np.nan))
+
+
+def test_losses_are_brier_scores_and_failed_rows_have_none():
+    losses, is_wrong = row_losses(np.array([[1.0, 0.0], [0.5, 0.5], [np.nan, np.nan]]), [1, 0, 0])
+    assert losses[:2].tolist() == [1.0, 0.25]
+    assert is_wrong[:2].tolist() == [1.0, 0.0]
+    assert np.isnan(losses[2])
+    assert np.isnan(is_wrong[2])
+
+
+def test_no_error_in_20_rows_means_up_to_14_percent():
+    low, high = binomial_interval(0.0, 20)
+    assert (low, round(high, 3)) == (0.0, 0.139)
+    assert (
+        str(ErrorEstimate(0, low, high, 20))
+        == "up to 14 % of new rows wrong (90 % interval from 20 labeled rows)"
+    )
+
+
+@pytest.mark.parametrize(("count", "n_rows"), [(1, 10), (3, 20), (20, 20), (7, 50)])
+def test_intervals_are_those_of_scipy(count, n_rows):
+    expected = stats.binomtest(count, n_rows).proportion_ci(0.9, method="exact")
+    assert np.allclose(binomial_interval(count / n_rows, n_rows), (expected.low, expected.high))
+
+
+def test_estimates_name_error_interval_and_rows():
+    text = str(ErrorEstimate(0.125, 0.042, 0.27, 1_234))
+    assert text == (
+        "about 12 % of new rows wrong, 4.2 % to 27 % (90 % interval from 1,234 labeled rows)"
+    )
+    assert estimate_as_json(ErrorEstimate(0.125, 0.042, 0.27, 40))["n_rows"] == 40
+    assert estimate_as_json(None) is None
+
+
+def test_one_candidate_has_its_own_error():
+    is_wrong = np.resize([1.0, 0.0, 0.0, 0.0], (1, 400))
+    assert estimate_error(is_wrong, is_wrong).error == pytest.approx(0.25, abs=0.01)
+
+
+def test_choosing_the_best_of_many_that_guess_is_expected_to_guess():
+    """The lowest of 30 shares of heads is far below one half; what is expected of it is not."""
+    draws = [np.random.default_rng(seed).integers(0, 2, (30, 40)) for seed in range(20)]
+    lowest = [is_wrong.mean(axis=1).min() for is_wrong in draws]
+    expected = [estimate_error(is_wrong * 1.0, is_wrong * 1.0).error for is_wrong in draws]
+    assert np.mean(lowest) < 0.35
+    assert 0.45 < np.mean(expected) < 0.6
+
+
+def test_the_interval_spans_those_of_all_candidates_between_which_chance_decides():
+    first = np.resize([1.0, 0.0, 0.0, 0.0], 40)
+    second = np.resize([0.0, 1.0, 0.0, 0.0, 0.0], 40)
+    both = np.array([first, second])
+    found = estimate_error(both, both)
+    assert found.low <= binomial_interval(second.mean(), 40)[0]
+    assert found.high >= binomial_interval(first.mean(), 40)[1]
+    far = np.array([first, np.ones(40)])
+    assert estimate_error(far, far).high < 0.5
+
+
+def test_too_few_rows_have_no_estimate():
+    losses = np.zeros((2, LEAST_TESTED - 1))
+    assert estimate_error(losses, losses) is None
