@@ -356,11 +356,13 @@ def _shrinkage_lines(details: Mapping[str, Any]) -> list[str]:
 def _search_lines(found: Mapping[str, Any]) -> list[str]:
     if "gap" not in found:
         return []
+    steps, gap = plural(found["n_iter"], "step"), f"{max(found['gap'], 0):.0e}"
+    if "n_optima" not in found:  # a convex problem
+        return [f"Search     {steps}; no model has a worst case that is better by more than {gap}"]
     seen = plural(found["n_optima"], "maximum", "maxima")
     return [
-        f"Search     {plural(found['n_iter'], 'step')}, {seen} seen; to first order no other "
-        f"labeling raises the log likelihood of a labeled row by more than "
-        f"{max(found['gap'], 0):.0e}"
+        f"Search     {steps}, {seen} seen; to first order no other labeling raises the log "
+        f"likelihood of a labeled row by more than {gap}"
     ]
 
 
