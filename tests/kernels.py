@@ -35,6 +35,7 @@ NUMERICAL = [
     "estimators/test_diagnosis.py",
     "test_reference.py",
     "estimators/test_self_learning.py",
+    "core/test_rowspace.py",
     "estimators/test_supervised.py",
 ]
 # Oldest instructions first; OpenBLAS takes the nearest one that it was built with.

@@ -582,8 +582,8 @@ def test_a_tiny_prior_is_finite(classifier, tiny):
             r"hold 2 numbers, one for each class in the order 0, 1; .* \(3,\)",
         ),
         ([[0.5, 0.5]], r"hold 2 numbers, one for each class.*got shape \(1, 2\)"),
-        ([0.5, 0.75], r"got \[0\.5, 0\.75\], which add up to 1\.25: divide them"),
-        ({0: 0.5, 1: 0.75}, r"got \[0\.5, 0\.75\], which add up to 1\.25: divide them"),
+        ([0.5, 0.75], r"got 0\.5, 0\.75, which add up to 1\.25: divide them"),
+        ({0: 0.5, 1: 0.75}, r"got 0\.5, 0\.75, which add up to 1\.25: divide them"),
     ],
     ids=["negative", "NaN", "long", "2-d", "sum", "sum of a dict"],
 )

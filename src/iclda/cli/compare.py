@@ -154,7 +154,7 @@ def _run(plan: ComparisonPlan, quiet: bool) -> None:
         with spinner("Timing one split", quiet):
             estimate = run.time_one_split()
         if estimate and estimate.sentence and not quiet:
-            typer.echo(f"  {estimate.sentence}\n")
+            typer.echo(estimate.sentence, err=True)
         with show_cells(quiet, "splits") as advance:
             run.compare(advance)
         if not quiet:
