@@ -128,6 +128,26 @@ def test_unlabeled_rows_are_in_every_training_set():
     assert set(seen) == {(25, 7)}
 
 
+def test_very_wide_tables_get_the_safest_method_without_a_comparison(monkeypatch, wine):
+    X, y = wine
+    monkeypatch.setattr("iclda._estimators.auto._WIDE", 12)
+    fitted = AutoLDA().fit(X, masked(y, 30))
+    assert list(fitted.losses_) == ["supervised"]
+    assert "with 13 columns a comparison would take long" in fitted.reason_
+    assert fitted.error_ is not None
+    monkeypatch.setattr("iclda._estimators.auto._WIDEST", 12)
+    assert AutoLDA().fit(X, masked(y, 30)).error_ is None
+
+
+def test_a_sample_of_many_labeled_rows_leaves_no_class_out(monkeypatch):
+    monkeypatch.setattr("iclda._estimators.auto._MOST_LABELED", 40)
+    rng, y = np.random.default_rng(0), np.zeros(500, dtype=int)
+    y[7], y[200:400], y[400:] = 1, 2, -1
+    fitted = AutoLDA().fit(rng.standard_normal((500, 2)) + 2 * y[:, None], y)
+    assert fitted.n_tested_ == 39
+    assert fitted.error_ is not None
+
+
 def test_methods_limits_the_choice(wine):
     X, y = wine
     fitted = AutoLDA(methods=["iclda"]).fit(X, masked(y, 30))

@@ -28,6 +28,7 @@ _SLOW_FOLDS = 5  # and one repeat, where a search takes seconds
 _STARTS = 8  # of a search in cross-validation
 _MOST_UNLABELED, _MOST_LABELED = 1_000, 2_000  # rows of the cross-validation
 _MOST_REPEATED = 500  # tested rows: more need no repeats
+_WIDE, _WIDEST = 600, 2_000  # features from which one method, and none, is cross-validated
 _SLOW = 200  # unknowns of a search, above which every start takes seconds
 
 
@@ -65,7 +66,9 @@ def draw_trial(data: FitInputs, seed: int) -> Trial:
     labeled, codes, weights = data.labeled_rows()
     counted = np.flatnonzero(weights > 0)
     if len(counted) > _MOST_LABELED:
-        counted = np.random.default_rng(seed).permutation(counted)[:_MOST_LABELED]
+        counted = np.random.default_rng(seed).permutation(counted)
+        firsts = np.unique(codes[counted], return_index=True)[1]  # no class is left out
+        counted = np.concatenate([counted[firsts], np.delete(counted, firsts)])[:_MOST_LABELED]
     unlabeled, more = data.unlabeled.sample(_MOST_UNLABELED, seed)
     unlabeled = data.frame.apply(unlabeled) * units
     return Trial(labeled[counted] * units, codes[counted], weights[counted], unlabeled, more)
@@ -121,9 +124,12 @@ def choose_method(data: FitInputs, methods: Sequence[Method], shrinkage: Any, se
     n_tested = len(trial.tested)
     if not len(trial.unlabeled):
         methods = methods[:1]  # all of them would give the supervised fit
-    why = ""
-    if n_tested < LEAST_TESTED:
-        why = _too_few(data, n_tested)
+    n_features, why = trial.labeled.shape[1], ""
+    if n_features > _WIDE and len(methods) > 1:
+        methods = methods[:1]
+        why = f"it is the safest, and with {n_features:,} columns a comparison would take long"
+    if n_tested < LEAST_TESTED or n_features > _WIDEST:
+        why = _too_few(data) if n_tested < LEAST_TESTED else why
         return Choice(methods[0], _reason(methods[0], shrinkage, why), {}, None, n_tested)
     priors = None if data.log_priors is None else np.exp(data.log_priors)
     classifiers = [
@@ -157,7 +163,7 @@ def _reason(method: Method, shrinkage: Any, why: str) -> str:
     return f"Chose {method.title}{shrunk}{f': {why}' if why else ''}."
 
 
-def _too_few(data: FitInputs, n_tested: int) -> str:
+def _too_few(data: FitInputs) -> str:
     counts = Counter(data.codes[data.codes >= 0].tolist())
     single = [repr(plain(data.labels.classes[code])) for code, n in counts.items() if n == 1]
     rows = plural(counts.total(), "labeled row")

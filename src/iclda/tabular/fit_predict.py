@@ -460,8 +460,8 @@ def _error_lines(about: Mapping[str, Any]) -> list[str]:
         return []
     if isinstance(about.get("error"), dict):
         return [f"Expect {about['error'].get('text', 'an unknown error')}."]
-    if "n_tested" not in about:  # fitted by an earlier version
-        return ["How often it errs on new rows is not known: `iclda compare` estimates it."]
+    if about.get("n_tested", LEAST_TESTED) >= LEAST_TESTED:  # very wide, or by an earlier version
+        return ["How often it errs on new rows was not estimated: `iclda compare` does that."]
     return [
         f"How often it errs on new rows cannot be estimated: that takes {LEAST_TESTED} labeled "
         f"rows of classes with two or more, and there are {about['n_tested']}. Label more rows."
