@@ -70,7 +70,9 @@ def test_minus_is_standard_input_and_standard_output(tmp_path, model):
     assert len(found) == 90
     assert "Wrote to standard output: 90 rows." in error
     out = tmp_path / "again.skops"
-    code, said, _ = call_with_input(table, "fit", "-", "--target", "species", "--out", out)
+    code, said, _ = call_with_input(
+        table, "fit", "-", "--target", "species", "--method", "iclda", "--out", out
+    )
     assert code == 0
     assert "30 labeled and 60 unlabeled rows" in said
     assert "Data       -, 90 rows" in call("show", out)[1]
@@ -167,7 +169,8 @@ def test_a_fit_that_did_not_converge_ends_with_code_3(tmp_path):
         scent=names, species=np.where(np.arange(90) < 30, names, None)
     )
     data, out = write(tmp_path, frame), tmp_path / "m.skops"
-    code, said, error = call("fit", data, "--target", "species", "--out", out, "--quiet")
+    plain = ("--method", "iclda", "--shrinkage", "0", "--quiet")
+    code, said, error = call("fit", data, "--target", "species", "--out", out, *plain)
     assert (code, said, error) == (3, "", "")
     assert out.exists()
 

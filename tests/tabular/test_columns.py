@@ -203,7 +203,7 @@ def test_dates_become_year_month_and_weekday(tmp_path, suffix):
     data = tmp_path / f"data.{suffix}"
     frame.to_csv(data, index=False) if suffix == "csv" else frame.to_parquet(data)
     table = read_table(data, target="kind")
-    model, _ = fit_table(table, find_method("supervised"))
+    model, _ = fit_table(table, find_method("supervised"), shrinkage=None)
     assert column_kinds(model) == {"visit": "date", "age": "number"}
     encoded = model[:-1].transform(table.features)
     assert list(encoded) == ["age", "visit year", "visit month", "visit weekday"]

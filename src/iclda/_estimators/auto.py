@@ -21,7 +21,7 @@ from .._rows.passes import unreported
 from ..methods import METHODS, Method, find_method
 from .base import LinearGaussianClassifier, constraints, warn_of_no_unlabeled
 from .labels import plain
-from .training import FitInputs
+from .training import WIDE, FitInputs
 
 _FOLDS, _REPEATS = 10, 4
 _SLOW_FOLDS = 5  # and one repeat, where a search takes seconds
@@ -230,6 +230,7 @@ class AutoLDA(LinearGaussianClassifier):
     """
 
     _needs_positive_priors = True
+    _can_narrow = False  # the method that is chosen may
     _parameter_constraints: ClassVar[dict[str, Any]] = constraints(
         "random_state", "n_jobs", methods=["array-like", None]
     )
@@ -239,16 +240,16 @@ class AutoLDA(LinearGaussianClassifier):
     random_state: Any = None
     n_jobs: int | None = None
 
-    def _fit_inputs(self, data: FitInputs) -> None:
+    def _fit_inputs(self, data: FitInputs, source: tuple[Any, ...] = ()) -> None:
         found = choose_method(data, self._methods(), self.shrinkage, self._seed())
         self.method_, self.reason_ = found.method.name, found.reason
         self.losses_, self.n_tested_ = found.losses, found.n_tested
         error = found.estimate
         self.error_ = None if error is None else error.error
         self.error_interval_ = None if error is None else (error.low, error.high)
-        self._adopt(found.method, data)
+        self._adopt(found.method, data, source)
 
-    def _adopt(self, method: Method, data: FitInputs) -> None:
+    def _adopt(self, method: Method, data: FitInputs, source: tuple[Any, ...]) -> None:
         """Fit the chosen method, and predict as it does."""
         chosen = method.classifier(shrinkage=self.shrinkage, priors=self.priors, seed=self._seed())
         chosen.set_params(unlabeled=self.unlabeled)
@@ -263,7 +264,17 @@ class AutoLDA(LinearGaussianClassifier):
             warn_of_no_unlabeled(type(self).__name__, self.unlabeled)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NoUnlabeledRowsWarning)
-            chosen._fit_inputs(data)
+            if source and self.n_features_in_ >= WIDE:  # in the space of few rows, if it can
+                X, y, sample_weight, X_unlabeled, sample_weight_unlabeled = source
+                chosen.fit(
+                    X,
+                    y,
+                    sample_weight,
+                    X_unlabeled=X_unlabeled,
+                    sample_weight_unlabeled=sample_weight_unlabeled,
+                )
+            else:
+                chosen._fit_inputs(data)
         self.estimator_, self.classes_ = chosen, chosen.classes_
         self.shrinkage_, self.rank_ = chosen.shrinkage_, chosen.rank_
         self._store(chosen._gaussians_)

@@ -143,6 +143,7 @@ class LinearGaussianClassifier(
     _parameter_constraints: ClassVar[dict[str, Any]] = constraints()
     _uses_unlabeled_rows = True
     _needs_positive_priors = False
+    _can_narrow = True  # fits few rows of many features in their own space
 
     priors: Any = None
     shrinkage: Any = None
@@ -197,12 +198,12 @@ class LinearGaussianClassifier(
             )
         source = X, y, sample_weight, X_unlabeled, sample_weight_unlabeled
         data = self._inputs(*source, reset=True, uses_unlabeled=self._uses_unlabeled_rows)
-        self._fit_inputs(data)
+        self._fit_inputs(data, source)
         self._move_fitted(X)
         return self
 
-    def _fit_inputs(self, data: FitInputs) -> None:
-        """Fit to what ``prepare`` returned."""
+    def _fit_inputs(self, data: FitInputs, source: tuple[Any, ...] = ()) -> None:
+        """Fit to what ``prepare`` returned; ``source`` are the arguments of ``fit``."""
         self.classes_ = data.labels.classes
         if self._uses_unlabeled_rows and data.unlabeled.n_rows > 0:
             model = self._fit_all_rows(data)
@@ -243,6 +244,7 @@ class LinearGaussianClassifier(
             uses_unlabeled,
             self._needs_positive_priors,
             self.shrinkage,
+            may_narrow=reset and self._can_narrow,
         )
         return prepare(source, y, sample_weight, further, sample_weight_unlabeled, settings)
 

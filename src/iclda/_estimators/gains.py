@@ -72,10 +72,15 @@ def bounds_of(gains: Gains, n_unlabeled: int) -> GainBounds:
     return GainBounds(**asdict(gains), n_unlabeled=n_unlabeled)
 
 
+_MOST_FEATURES = 1_000  # for which bounds are computed without being asked for
+
+
 def safety_sentence(classifier: Any, X: Any, y: Any) -> str:
     """The bounds of a fit in words; nothing where they say nothing or cannot be had."""
     find_bounds = getattr(classifier, "gain_bounds", None)
     if find_bounds is None or not getattr(classifier, "_uses_unlabeled_rows", False):
+        return ""
+    if classifier.n_features_in_ > _MOST_FEATURES:  # takes matrices of features x features
         return ""
     try:
         with warnings.catch_warnings():

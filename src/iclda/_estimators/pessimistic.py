@@ -71,6 +71,7 @@ class PessimisticLDA(LinearGaussianClassifier):
     """
 
     _needs_positive_priors = True
+    _can_narrow = False  # the supervised fit that it is compared with has a space of its own
     _parameter_constraints: ClassVar[dict[str, Any]] = constraints("max_iter", "tol", "n_jobs")
 
     max_iter: int = 200

@@ -24,7 +24,7 @@ from .inputs import RowSource, check_is_read, check_weights
 from .labels import Labels, encode_labels, resolve_priors
 
 _PILOT_ROWS = 4096
-_WIDE = 256  # features, from which fewer rows than features are fitted in their own space
+WIDE = 256  # features, from which fewer rows than features are fitted in their own space
 _LARGEST_AUTO = 0.99  # a shrinkage of 1 would leave nothing to learn
 
 
@@ -122,6 +122,7 @@ class FitSettings:
     uses_unlabeled: bool
     needs_positive_priors: bool
     shrinkage: Any = None
+    may_narrow: bool = False  # whether few rows of many features may be fitted in their own space
 
 
 def prepare(
@@ -198,7 +199,7 @@ def _narrowed(
 ) -> tuple[RowSource, RowSource | None, RowSpace | None]:
     """Few rows of many features as coordinates in the space they span; all others as they are."""
     space = None
-    if not is_weighted and settings.unlabeled_weight == 1:
+    if settings.may_narrow and not is_weighted and settings.unlabeled_weight == 1:
         space = _find_space(source, further, labels, settings)
     if space is None:
         return source, further, None
@@ -213,7 +214,7 @@ def _find_space(
     if any(each.backend is not None or each.X.dtype.kind not in "biuf" for each in sources):
         return None
     n_features = source.X.shape[1]
-    if n_features < _WIDE or sum(len(each.X) for each in sources) >= n_features:
+    if n_features < WIDE or sum(len(each.X) for each in sources) >= n_features:
         return None
     rows = np.concatenate([each.X for each in sources], dtype=np.float64)
     if not np.isfinite(rows).all():

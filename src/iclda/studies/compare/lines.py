@@ -75,7 +75,7 @@ def score_lines(summary: ComparisonSummary, width: int = 100, style: Style = _pl
     left = f" Too wide for {width} columns, but in the report: {', '.join(unfit)}." if unfit else ""
     higher = [COMPARED[name].heading for name in measures if not COMPARED[name].lower_is_better]
     better = f"Lower is better{f', but for {and_list(higher)}' if higher else ''}."
-    brackets = f" In brackets: {rows_text(summary)}." if ERROR in measures else ""
+    brackets = f" In brackets: {interval_source(summary)}." if ERROR in measures else ""
     return [*table, "", *_wrapped([f"{better} {legend}.{brackets}{left}"], width)]
 
 
@@ -115,7 +115,7 @@ def interval_text(score: Score) -> str:
     return f"{score.low:.2f}-{score.high:.2f}"
 
 
-def rows_text(summary: ComparisonSummary) -> str:
+def interval_source(summary: ComparisonSummary) -> str:
     """What intervals in brackets are, and the rows behind them."""
     n_rows = max((s.n_rows for s in summary.scores if s.n_rows is not None), default=0)
     return f"90 % interval from {plural(n_rows, 'labeled row')}"

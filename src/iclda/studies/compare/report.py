@@ -20,12 +20,12 @@ from .class_errors import class_errors
 from .findings import SHOWN_SETTINGS, Findings, failures, last_line
 from .lines import (
     fit_command,
+    interval_source,
     interval_text,
     known_measures,
     number_text,
     protocol,
     ranked,
-    rows_text,
     worse_text,
 )
 from .plan import LABELED, UNLABELED
@@ -62,7 +62,7 @@ def render(findings: Findings) -> str:
         "fit_command": fit_command(findings),
         "protocol": protocol(settings, findings.words),
         "rule": RULE,
-        "rows_text": rows_text(summary),
+        "interval_source": interval_source(summary),
         "names": ranked(summary),
         "titles": {each.name: each.method.title for each in settings.contestants},
         "failed": failures(findings.compared),
