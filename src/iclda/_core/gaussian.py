@@ -30,7 +30,7 @@ class Complement:
 
     @property
     def size(self) -> int:
-        return self.basis.shape[0] - self.basis.shape[1]
+        return int(self.basis.shape[0] - self.basis.shape[1])
 
     def outside(self, rows: AnyArray) -> Array:
         """What rows have in these directions, in units of the features."""

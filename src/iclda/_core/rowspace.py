@@ -36,7 +36,7 @@ class RowSpace:
     @property
     def n_left_out(self) -> int:
         """Number of directions in which no row varies."""
-        return self.basis.shape[0] - self.basis.shape[1]
+        return int(self.basis.shape[0] - self.basis.shape[1])
 
     def coordinates(self, rows: AnyArray) -> Array:
         return np.asarray(((rows - self.origin) / self.units) @ self.basis)
