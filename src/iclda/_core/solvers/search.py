@@ -33,7 +33,7 @@ _FEW, _MOST_FINISHED = 128, 256  # unknowns: few; up to which a limit is sought,
 _ROUGH = 1e-3  # gap per unit of labeled weight at which candidates are compared
 _REHEATED = 10  # factor of tau where candidates of a sample go on on more rows
 _SOFT_TAU = 0.02  # per unit of labeled weight: first tau on all rows
-_SOFTEST = 3.0  # first tau on a sample of them, over that
+_SOFTEST = 10.0  # first tau on a sample of them, over that
 _MANY_STEPS = 1_000  # of starts, for the number of rows that work allows
 _NOISE = 1e-12  # of the likelihood: rounding between a limit and the path to it
 _SAMPLING = 5.0  # per unit of labeled weight, over the root of the number of rows sampled
@@ -276,7 +276,7 @@ def _follow_on_all_rows(
     state, best, n_iter = follower.state(scores, tau), None, 0
     most, was_right = SETTINGS.held_entries // scores.shape[1], True
     for _ in range(_MOST_READS):
-        if n_iter >= 2 * max_iter:
+        if n_iter >= 5 * max_iter:
             break
         is_rough = state.labeling.is_thinned and not was_right  # then tau is kept
         deepest = 1.0 if is_rough else SETTINGS.deepest
