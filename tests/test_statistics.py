@@ -104,3 +104,4 @@ def test_the_interval_of_an_error_is_the_exact_binomial_one(n_wrong, n_rows):
 def test_no_error_in_twenty_rows_means_up_to_fourteen_percent():
     assert error_interval(0, 20) == pytest.approx((0.0, 0.139), abs=1e-3)
     assert error_interval(0, 0) == (0.0, 1.0)
+    assert error_interval(2, 20)[1] < error_interval(2.5, 20)[1] < error_interval(3, 20)[1]

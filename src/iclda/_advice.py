@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from ._core.types import AnyArray, Array
+from ._statistics import error_interval
 
 CONFIDENCE = 0.9  # of intervals of the error
 LEAST_TESTED = 8  # labeled rows that an estimate of the error needs
@@ -104,18 +104,10 @@ def estimate_error(losses: Array, is_wrong: Array, seed: int = 0) -> ErrorEstima
     error = float(sums.sum() / left_out.sum())
     is_close = _are_close(losses, np.ones((1, n_rows)))[0]
     shares = [error, *is_wrong[is_close].mean(axis=1).tolist()]
-    lows, highs = zip(*(binomial_interval(share, n_rows) for share in shares), strict=True)
+    lows, highs = zip(
+        *(error_interval(share * n_rows, n_rows, CONFIDENCE) for share in shares), strict=True
+    )
     return ErrorEstimate(error, min(lows), max(highs), n_rows)
-
-
-def binomial_interval(
-    share: float, n_rows: int, confidence: float = CONFIDENCE
-) -> tuple[float, float]:
-    """Interval of a share of independent rows (Clopper and Pearson); 0 of 20 gives 0 to 0.139."""
-    count, tail = share * n_rows, (1 - confidence) / 2
-    low = stats.beta.ppf(tail, count, n_rows - count + 1) if count > 1e-9 else 0.0
-    high = stats.beta.isf(tail, count + 1, n_rows - count) if count < n_rows - 1e-9 else 1.0
-    return float(low), float(high)
 
 
 def estimate_as_json(estimate: ErrorEstimate | None) -> dict[str, Any] | None:

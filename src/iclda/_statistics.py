@@ -11,12 +11,17 @@ from scipy import stats
 
 from ._core.types import AnyArray, Array
 
+_NONE = 1e-9  # of a row, where counts are means
 
-def error_interval(n_wrong: int, n_rows: int, level: float = 0.9) -> tuple[float, float]:
-    """Exact binomial interval of an error (Clopper and Pearson); from 0 to 1 without rows."""
-    tail = (1 - level) / 2
-    low = float(stats.beta.ppf(tail, n_wrong, n_rows - n_wrong + 1)) if n_wrong else 0.0
-    high = float(stats.beta.isf(tail, n_wrong + 1, n_rows - n_wrong)) if n_wrong < n_rows else 1.0
+
+def error_interval(n_wrong: float, n_rows: int, level: float = 0.9) -> tuple[float, float]:
+    """Binomial interval of an error (Clopper and Pearson); from 0 to 1 without rows.
+
+    ``n_wrong`` may be a mean over repeats. 0 of 20 gives 0 to 0.139.
+    """
+    tail, n_right = (1 - level) / 2, n_rows - n_wrong
+    low = float(stats.beta.ppf(tail, n_wrong, n_right + 1)) if n_wrong > _NONE else 0.0
+    high = float(stats.beta.isf(tail, n_wrong + 1, n_right)) if n_right > _NONE else 1.0
     return low, high
 
 

@@ -99,8 +99,8 @@ METHODS = (
         "PessimisticLDA",
         "pessimistic",
         "pessimistic LDA",
-        "Whatever the classes of the unlabeled rows are, the training rows are no less likely "
-        "than under supervised LDA; of all models it gains most under the least favorable classes.",
+        "Of all models it gains most on supervised LDA under those classes of the unlabeled rows "
+        "that are least favorable to it.",
         color="#a05a2c",
         rests_on_labels=True,
     ),

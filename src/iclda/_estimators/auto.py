@@ -177,10 +177,10 @@ class AutoLDA(LinearGaussianClassifier):
 
     The methods are compared by cross-validation on the labeled rows; all unlabeled rows train every
     time. Of those whose Brier score is within one standard error of the lowest, the safest is
-    fitted to all rows: supervised, then moment constrained, self-learning, EM, and implicitly
-    constrained LDA. Methods are not compared if fewer than 8 labeled rows can be tested (those of
-    classes with two labels or more); the safest is fitted then. Shrinkage depends on the units of
-    the columns: standardize them first.
+    fitted to all rows: supervised, then moment constrained, self-learning, EM, implicitly
+    constrained and pessimistic LDA. Methods are not compared if fewer than 8 labeled rows can be
+    tested (those of classes with two labels or more); the safest is fitted then. Shrinkage depends
+    on the units of the columns: standardize them first.
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ class AutoLDA(LinearGaussianClassifier):
         Shrinkage of every method, as their own parameter; None for none.
     unlabeled
     methods : sequence of str, default=None
-        Names of the methods to choose from, such as "supervised" and "iclda"; None for all five.
+        Names of the methods to choose from, such as "supervised" and "iclda"; None for all.
     random_state : int, RandomState instance or None, default=None
         Draws folds and starts. None is a fixed seed: the same data give the same fit.
     n_jobs

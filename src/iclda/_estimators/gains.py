@@ -10,6 +10,7 @@ from .._core.gains import Gains
 from .._messages import plural
 
 _ROUNDING = 1e-9  # per row: smaller changes are none
+_MOST_FEATURES = 1_000  # for which bounds are computed without being asked for
 
 
 @dataclass(frozen=True)
@@ -70,9 +71,6 @@ def _signed(value: float) -> str:
 def bounds_of(gains: Gains, n_unlabeled: int) -> GainBounds:
     """What users get of the gains of a fit."""
     return GainBounds(**asdict(gains), n_unlabeled=n_unlabeled)
-
-
-_MOST_FEATURES = 1_000  # for which bounds are computed without being asked for
 
 
 def safety_sentence(classifier: Any, X: Any, y: Any) -> str:

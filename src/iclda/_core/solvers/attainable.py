@@ -201,18 +201,19 @@ class InMemorySet:
         sums = shares.reshape(n_stack * n_classes, -1) @ self.z
         return self.labeled_point + sums.reshape(scores.shape), log_sums @ self.weights
 
+    def spread(self, gradient: Array) -> float:
+        """How much labels can gain along a gradient.
+
+        Root mean square over rows of its range over classes.
+        """
+        ranges = np.ptp(gradient @ self.z.T, axis=0)
+        return float(np.sqrt(self.weights @ ranges**2 / self.weights.sum()))
+
     def support(self, direction: Array) -> float:
         if len(direction) > 2:
             return float(self.weights @ (direction @ self.z.T).max(axis=0))
         ahead = self.weights @ np.maximum(self.z @ (direction[0] - direction[1]), 0)
         return float(ahead + direction[1] @ self._unlabeled_total)
-
-    def thinned(self, n: int) -> InMemorySet:
-        """At most n of the rows, evenly spaced."""
-        if n >= len(self.z):
-            return self
-        cut = np.linspace(0, len(self.z) - 1, n).astype(int)
-        return InMemorySet(self.z[cut], self.weights[cut], self.labeled_point)
 
 
 def hold(problem: Problem, rows: AnyArray, weights: Array) -> InMemorySet:

@@ -16,12 +16,12 @@ from .continuation import Follower, Path
 from .finish import Limit
 from .search import (
     Solution,
-    _follow_on_all_rows,
-    _hold,
-    _in_coordinates_of,
-    _limit,
-    _outcome,
+    follow_on_all_rows,
+    hold_sample,
+    in_coordinates_of,
+    limit_of,
     n_held_rows,
+    outcome_of,
 )
 from .supervised import supervised_reference
 
@@ -41,20 +41,20 @@ def maximize_worst_gain(
     """
     reference = supervised_reference(problem)
     n_rows, n_held = problem.unlabeled.n_rows, n_held_rows(problem)
-    sample, is_all = _hold(problem, *problem.unlabeled.sample(n_held, 0)), n_held == n_rows
+    sample, is_all = hold_sample(problem, *problem.unlabeled.sample(n_held, 0)), n_held == n_rows
     contrast = contrast_with(sample.problem, reference)
     # A sample is followed no further than its sampling error.
     aims = (tol, min(tol, _HELD_GAP)) if is_all else (max(tol, _ROUGH), max(tol, _ROUGH))
     best = _follow(contrast, sample.held, *aims, max_iter, start)
     n_iter, n_passes, limit = best.n_iter, 1, None  # a pass for the moments
     if not is_all:
-        best = _in_coordinates_of(problem, best, sample.problem)
+        best = in_coordinates_of(problem, best, sample.problem)
         reader = StreamedSet(problem, hold(problem, sample.rows, sample.weights))
         contrast = contrast_with(problem, reference)
-        best = _follow_on_all_rows(reader, best, tol, max_iter, contrast)
+        best = follow_on_all_rows(reader, best, tol, max_iter, contrast)
         n_iter, n_passes = n_iter + best.n_iter, n_passes + reader.n_passes
     elif best.gap <= tol and problem.labeled_point[:-1].size <= _MOST_FINISHED:
-        limit = _limit(sample, best, contrast)
+        limit = limit_of(sample, best, contrast)
     return _solution(problem, best, limit, tol, max_iter, (n_iter, n_passes))
 
 
@@ -70,9 +70,7 @@ def _follow(
     scores = np.zeros(held.labeled_point.shape) if start is None else start
     follower = Follower(contrast, held)
     begin = follower.state(scores, 1.0)
-    ranges = np.ptp(begin.gradient @ held.z.T, axis=0)
-    spread = float(np.sqrt(held.weights @ ranges**2 / held.weights.sum()))
-    begin = follower.state(scores, max(_FIRST_TAU * spread, tol))
+    begin = follower.state(scores, max(_FIRST_TAU * held.spread(begin.gradient), tol))
     return follower.follow(begin, tol=tol, max_iter=max_iter, aim=aim)
 
 
@@ -94,5 +92,5 @@ def _solution(
         n_iter=counts[0],
         n_passes=counts[1],
         n_optima=1,
-        outcome=_outcome(path, gap, tol, path.n_iter >= max_iter),
+        outcome=outcome_of(path, gap, tol, path.n_iter >= max_iter),
     )

@@ -63,7 +63,7 @@ def maximize_labeled_likelihood(
     """Best of several local maxima, with its first-order certificate."""
     weight, n_rows = problem.likelihood.weight, problem.unlabeled.n_rows
     n_unknowns, n_held = problem.labeled_point[:-1].size, n_held_rows(problem)
-    sample = _hold(problem, *problem.unlabeled.sample(n_held, seed))
+    sample = hold_sample(problem, *problem.unlabeled.sample(n_held, seed))
     is_all = n_held == n_rows
     # A sample is followed no further than its sampling error.
     enough = weight * max(tol, 0 if is_all else _ROUGH)
@@ -74,18 +74,18 @@ def maximize_labeled_likelihood(
     if is_all:
         best = _chosen(paths, 2 * weight * _HELD_GAP, enough)
         if best.is_bounded and best.gap <= enough and n_unknowns <= _MOST_FINISHED:
-            limit = _limit(sample, best)
+            limit = limit_of(sample, best)
     else:
         best = _better(paths)
     n_iter = best.n_iter
     if not is_all and best.is_bounded:
-        paths = [_in_coordinates_of(problem, path, sample.problem) for path in paths]
+        paths = [in_coordinates_of(problem, path, sample.problem) for path in paths]
         rows, weights = sample.rows, sample.weights
         del sample  # and its whitened copy
         reader = StreamedSet(problem, hold(problem, rows, weights))
         del rows, weights
         best = _best_on_all_rows(reader, paths, _SAMPLING * weight / np.sqrt(n_held))
-        best = _follow_on_all_rows(reader, best, weight * tol, max_iter)
+        best = follow_on_all_rows(reader, best, weight * tol, max_iter)
         n_iter, n_passes = n_iter + best.n_iter, n_passes + reader.n_passes
     end = best.state if limit is None else limit
     gap = best.gap if limit is None else limit.gap
@@ -99,7 +99,7 @@ def maximize_labeled_likelihood(
         n_iter=n_iter,
         n_passes=n_passes,
         n_optima=n_optima,
-        outcome=_outcome(best, gap, tol * weight, best.n_iter >= max_iter),
+        outcome=outcome_of(best, gap, tol * weight, best.n_iter >= max_iter),
     )
 
 
@@ -110,7 +110,7 @@ def n_held_rows(problem: Problem) -> int:
     return min(_HELD_ROWS, least, problem.unlabeled.n_rows)
 
 
-def _limit(sample: _Sample, path: Path, objective: Objective | None = None) -> Limit | None:
+def limit_of(sample: HeldSample, path: Path, objective: Objective | None = None) -> Limit | None:
     """The limit of a path on all rows, unless it is worse than where the path ends."""
     likelihood = objective or sample.problem.likelihood
     limit = finish(likelihood, sample.held, path.state)
@@ -122,7 +122,7 @@ def _limit(sample: _Sample, path: Path, objective: Objective | None = None) -> L
 
 
 @dataclass(frozen=True)
-class _Sample:
+class HeldSample:
     """Rows in memory, and the problem with these as all unlabeled rows.
 
     Sigma = I - B D^-1 B' supposes that labeled and unlabeled rows together have unit covariance:
@@ -141,28 +141,28 @@ class _Sample:
     def follower(self) -> Follower:
         return Follower(self.problem.likelihood, self.held)
 
-    def thinned(self, n: int) -> _Sample:
+    def thinned(self, n: int) -> HeldSample:
         """At most n of the rows, with the weight of all."""
         if n >= len(self.rows):
             return self
         cut = np.linspace(0, len(self.rows) - 1, n).astype(int)
         weights = self.weights[cut] * (self.weights.sum() / self.weights[cut].sum())
-        return _hold(self.problem, self.rows[cut], weights)
+        return hold_sample(self.problem, self.rows[cut], weights)
 
 
-def _hold(problem: Problem, rows: Array, weights: Array) -> _Sample:
+def hold_sample(problem: Problem, rows: Array, weights: Array) -> HeldSample:
     if len(rows) < problem.unlabeled.n_rows:
         parts = [slice(start, start + AT_ONCE) for start in range(0, len(rows), AT_ONCE)]
         moments = (moments_of_block(problem.frame.apply(rows[a]), weights[a]) for a in parts)
         problem = replace(problem, unlabeled_moments=reduce(add, moments))
-    return _Sample(problem, rows, weights)
+    return HeldSample(problem, rows, weights)
 
 
 def _moved_scores(scores: Array, source: Problem, target: Problem) -> Array:
     return target.scores_of(source.rule_of(scores, is_soft=True))
 
 
-def _in_coordinates_of(target: Problem, path: Path, source: Problem) -> Path:
+def in_coordinates_of(target: Problem, path: Path, source: Problem) -> Path:
     """A path with its scores in the coordinates of another problem; points are not changed."""
 
     def moved(state: State) -> State:
@@ -181,7 +181,7 @@ class _Effort:
     max_iter: int
 
 
-def _follow_candidates(sample: _Sample, effort: _Effort, n_starts: int, seed: int) -> list[Path]:
+def _follow_candidates(sample: HeldSample, effort: _Effort, n_starts: int, seed: int) -> list[Path]:
     """Local maxima on the rows of a sample, from candidates found on fewer of its rows."""
     follower, weight = sample.follower, sample.problem.likelihood.weight
     found = _candidates(sample, n_starts, seed)
@@ -195,7 +195,7 @@ def _follow_candidates(sample: _Sample, effort: _Effort, n_starts: int, seed: in
     return _finished(follower, paths, effort)
 
 
-def _candidates(sample: _Sample, n_starts: int, seed: int) -> Candidates:
+def _candidates(sample: HeldSample, n_starts: int, seed: int) -> Candidates:
     """Where to start on a sample: found on a few of its rows, or on more if these are cheap."""
     size = sample.problem.labeled_point.size
     few = sample.thinned(SETTINGS.screened_rows)
@@ -213,7 +213,7 @@ def _candidates(sample: _Sample, n_starts: int, seed: int) -> Candidates:
     return _moved(found, few, sample).reheated(_REHEATED)
 
 
-def _moved(found: Candidates, source: _Sample, target: _Sample) -> Candidates:
+def _moved(found: Candidates, source: HeldSample, target: HeldSample) -> Candidates:
     """Candidates of one sample in the coordinates of another."""
     scores = [_moved_scores(a, source.problem, target.problem) for a in found.scores]
     return replace(found, scores=np.array(scores))
@@ -258,7 +258,7 @@ def _best_on_all_rows(reader: StreamedSet, paths: list[Path], noise: float) -> P
     return max(near, key=lambda path: float(value(reader.soft_point(path.state.scores)[0])))
 
 
-def _follow_on_all_rows(
+def follow_on_all_rows(
     reader: StreamedSet,
     sampled: Path,
     tol: float,
@@ -362,7 +362,7 @@ def _count_maxima(held: InMemorySet, paths: list[Path]) -> int:
     return n_distinct
 
 
-def _outcome(path: Path, gap: float, tol: float, is_exhausted: bool) -> Outcome:
+def outcome_of(path: Path, gap: float, tol: float, is_exhausted: bool) -> Outcome:
     if not path.is_bounded:
         return Outcome.UNBOUNDED
     if gap <= tol:

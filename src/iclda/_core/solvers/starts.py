@@ -116,11 +116,7 @@ class _Annealing:
     def __init__(self, likelihood: LabeledLikelihood, held: InMemorySet) -> None:
         self._likelihood, self._held = likelihood, held
         equal = self._evaluate(np.zeros((1, *held.labeled_point.shape)))
-        # How much a change of labels can gain: root mean square over rows of the range of the
-        # gradient over classes.
-        ranges = np.ptp(equal.gradients[0] @ held.z.T, axis=0)
-        spread = float(np.sqrt(held.weights @ ranges**2 / held.weights.sum()))
-        self.spread = max(spread, 1e-3 * likelihood.weight)
+        self.spread = max(held.spread(equal.gradients[0]), 1e-3 * likelihood.weight)
         self.coolest = SETTINGS.coolest * self.spread
         self.n_steps = 0  # of all members
 

@@ -50,7 +50,7 @@ def compare(
     target : str
         Name of the column that holds the classes.
     methods : sequence of str, default=None
-        Names of methods; supervised always takes part. None compares all five, and logistic
+        Names of methods; supervised always takes part. None compares all, and logistic
         regression, LDA with shrinkage and self-training of scikit-learn.
     shrinkage : float, "auto" or a sequence of them, default=(0, 'auto')
         Variants of every method; 0 is none.

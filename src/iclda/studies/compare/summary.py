@@ -11,9 +11,15 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from ..._advice import binomial_interval
+from ..._advice import CONFIDENCE
 from ..._core.types import Array
-from ..._statistics import corrected_standard_error, corrected_t_test, holm, mean_interval
+from ..._statistics import (
+    corrected_standard_error,
+    corrected_t_test,
+    error_interval,
+    holm,
+    mean_interval,
+)
 from .. import measures
 from ..measures import BRIER, COMPARED, ERROR, LEVEL, LOSS
 from ..store import FitResult
@@ -205,7 +211,7 @@ def _score(
     if measure != ERROR:
         return score
     n_rows = int(np.nanmax(grid["n_test"].sum(axis=1)))
-    low, high = binomial_interval(min(max(mean, 0.0), 1.0), n_rows)
+    low, high = error_interval(min(max(mean, 0.0), 1.0) * n_rows, n_rows, CONFIDENCE)
     return replace(score, low=low, high=high, n_rows=n_rows)
 
 
