@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -39,6 +40,14 @@ class Rows(Protocol):
 
     @property
     def n_features(self) -> int: ...
+
+    @property
+    def holder(self) -> Callable[[Problem, Array, Array], Any] | None:
+        """Holds some rows, in frame coordinates, where all rows are: a ``solvers.HeldSet``.
+
+        None: in memory.
+        """
+        ...
 
     def moments(self, frame: Frame) -> Moments:
         """Weight, mean and scatter of all rows."""

@@ -158,6 +158,7 @@ class WeightedRows(Rows):
     n_features: int = 0
     feature_names: Sequence[str] | None = None
     source: Any = None  # what to open in place of X from now on; None: X
+    holder: Any = None  # of some rows elsewhere than in memory: see ``Rows``
 
     def __init__(
         self,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from .._core.labelsums import LabelSums, LinearRule, Rule, no_label_sums
 from .._core.moments import Moments, no_moments
 from .._core.types import AnyArray, Array
 from .base import Request, Result, WeightedRows, check_finite
+from .device_held import hold_on_device
 from .device_sums import (
     DeviceBlock,
     Place,
@@ -32,7 +33,6 @@ from .device_sums import (
 from .fused import FusedPasses, can_fuse
 from .passes import report_progress
 
-_CPU = ("cpu", "TFRT_CPU", "CPU_DEVICE")
 _BLOCK_ENTRIES = 2**20, 2**24  # on the CPU, on another device
 _SMALLEST_BLOCK = 1024
 _SHRINK = 8  # by how much blocks get smaller when the device runs out of memory
@@ -108,9 +108,19 @@ class ArrayRows(WeightedRows):
         super().__init__(int(X.shape[0]), int(X.shape[1]), weights, is_member)
         self.place: Place = place_of(X)
         self._X, self._name, self._names = X, name, names
-        entries = _BLOCK_ENTRIES[0 if str(self.place.device).startswith(_CPU) else 1]
+        entries = _BLOCK_ENTRIES[0 if self._is_on_cpu else 1]
         self._block_rows = block_rows or max(_SMALLEST_BLOCK, entries // X.shape[1])
         self._known: tuple[Frame, Moments] | None = None
+
+    @property
+    def holder(self) -> Any:
+        """On a device with double precision whose products need no compilation for each shape."""
+        is_worth = self.place.is_double and not self.place.is_compiled and not self._is_on_cpu
+        return partial(hold_on_device, self.place) if is_worth else None
+
+    @property
+    def _is_on_cpu(self) -> bool:
+        return "CPU" in str(self.place.device).upper()
 
     @cached_property
     def _fused(self) -> FusedPasses | None:

@@ -301,6 +301,10 @@ class ChainedRows:
     def n_rows(self) -> int:
         return sum(part.n_rows for part in self._parts)
 
+    @property
+    def holder(self) -> Any:
+        return self._parts[0].holder if len(self._parts) == 1 else None
+
     def moments(self, frame: Frame) -> Moments:
         found = self._pass(lambda part: part.moments(frame))
         return sum(found, no_moments(self.n_features)).scaled(self._factor)

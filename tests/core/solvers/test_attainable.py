@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from iclda._core.labelsums import GivenLabels
-from iclda._core.solvers.attainable import Labeling, StreamedSet, gap, hold
+from iclda._core.solvers.attainable import AllSums, Labeling, StreamedSet, gap, hold
 from problems import problem_of, random_shares
 
 
@@ -92,7 +92,7 @@ def test_scores_common_to_all_classes_change_nothing(problem, held):
 def test_rows_far_from_a_boundary_may_be_left_out(problem, held):
     labeling, step = held.label(100 * scores_of(problem)), scores_of(problem, 5)
     assert len(labeling.near[0]) < 0.6 * len(held.z)
-    whole = Labeling(labeling.point, labeling.log_sum, *labeling._all)
+    whole = Labeling(AllSums(labeling.point, labeling.log_sum), *labeling._all)
     whole.near = labeling._all
     np.testing.assert_allclose(labeling.product(step), whole.product(step), atol=1e-10)
 
@@ -110,7 +110,7 @@ def test_rows_read_anew_give_the_labeling_of_rows_held(problem, held):
 def test_the_set_of_rows_near_boundaries_agrees_where_it_was_made_and_near_by(problem, held):
     scores, step = 3 * scores_of(problem), scores_of(problem, 5)
     labeling = StreamedSet(problem, held).label(scores)
-    local = labeling.local_set()
+    local = labeling.local_set
     np.testing.assert_allclose(local.soft_point(scores)[0], labeling.point, rtol=1e-11, atol=1e-12)
     near_by = scores + 0.1 * step
     found, expected = local.soft_point(near_by)[0], held.soft_point(near_by)[0]

@@ -7,9 +7,10 @@ the set furthest in a direction labels every row by its largest score: one pass 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from ..types import AnyArray, Array
 
 AT_ONCE = 4096  # rows of a sample that are whitened at once
 ENOUGH = 10  # rows near boundaries for each unknown, with which a path is followed
+_WORTH_MOVING = 100_000  # numbers of rows that are held elsewhere than in memory
 _GATHERED = 0.6  # share of rows near a boundary below which they are copied
 
 
@@ -30,20 +32,9 @@ class Labeling:
     z~ = (1, z). Only rows near a boundary count.
     """
 
-    def __init__(
-        self,
-        point: Array,
-        log_sum: float,
-        z: Array,
-        weights: Array,
-        shares: Array,
-        is_thinned: bool = False,
-    ) -> None:
-        """``shares`` (K, n), or (1, n) in the second of two classes.
-
-        ``is_thinned``: rows near boundaries stand for others.
-        """
-        self.point, self.log_sum, self.is_thinned = point, log_sum, is_thinned
+    def __init__(self, sums: AllSums, z: Array, weights: Array, shares: Array) -> None:
+        """``shares`` (K, n), or (1, n) in the second of two classes."""
+        self.point, self.log_sum, self.is_thinned = sums
         self._all = z, weights, shares
 
     @cached_property
@@ -54,6 +45,11 @@ class Labeling:
         if len(near) > _GATHERED * len(z):
             return self._all
         return z[near], weights[near], shares[:, near]
+
+    @property
+    def n_near(self) -> int:
+        """Number of rows near a boundary."""
+        return len(self.near[0])
 
     @cached_property
     def _two(self) -> tuple[Array, Array]:
@@ -73,7 +69,8 @@ class Labeling:
         change *= weights
         return np.asarray(change @ z)
 
-    def local_set(self) -> InMemorySet:
+    @cached_property
+    def local_set(self) -> HeldSet:
         """The set of the rows held, all others labeled as they are."""
         z, weights, shares = self._all
         sums = (shares * weights) @ z
@@ -83,25 +80,25 @@ class Labeling:
 
     def matrix(self) -> Array:
         """J for all classes but the last, whose scores are held."""
-        z, weights, shares = self.near
-        if len(shares) == 1:
-            rows, spread = self._two
-            return _scatter(rows, spread)
-        n_free, width = len(shares) - 1, z.shape[1]
+        n_free, width = len(self.point) - 1, self.point.shape[1]
+        if n_free == 1:
+            return self._between(1, 0)
         found = np.zeros((n_free, width, n_free, width))
-        for k in range(len(shares)):
+        for k in range(n_free + 1):
             for j in range(k):
-                between = _scatter(z, weights * shares[k] * shares[j])
+                between = self._between(k, j)
                 found[j, :, j] += between
                 if k < n_free:
                     found[k, :, k] += between
                     found[k, :, j] = found[j, :, k] = -between
         return found.reshape(n_free * width, n_free * width)
 
-
-def _scatter(rows: Array, weights: Array) -> Array:
-    scaled = rows * np.sqrt(weights)[:, None]
-    return np.asarray(scaled.T @ scaled)
+    def _between(self, k: int, j: int) -> Array:
+        """Sum over rows of w g_k g_j z~ z~'."""
+        z, weights, shares = self.near
+        spread = self._two[1] if len(shares) == 1 else weights * shares[k] * shares[j]
+        scaled = z * np.sqrt(spread)[:, None]
+        return np.asarray(scaled.T @ scaled)
 
 
 class AttainableSet(Protocol):
@@ -125,9 +122,56 @@ class AttainableSet(Protocol):
         ...
 
 
+class AllSums(NamedTuple):
+    """Of all rows under a labeling: the point, the mean of log-sum-exp over N.
+
+    ``is_thinned``: rows near boundaries stand for others.
+    """
+
+    point: Array
+    log_sum: float
+    is_thinned: bool = False
+
+
+class HeldSet(AttainableSet, Protocol):
+    """The attainable set of rows that are held: all, or a sample."""
+
+    @property
+    def weights(self) -> Array:
+        """(n,), over N."""
+        ...
+
+    def label(self, scores: Array) -> Labeling:
+        """The labeling by softmax of the scores, with its derivative."""
+        ...
+
+    def label_among(self, scores: Array, sums: AllSums) -> Labeling:
+        """The same, as the rows near boundaries among all, whose sums are known."""
+        ...
+
+    def scores_of_rows(self, scores: Array) -> Array:
+        """(K, n): the score of every row in each class."""
+        ...
+
+    def shares(self, scores: Array) -> Array:
+        """Soft shares (K, n), or (1, n) in the second of two classes."""
+        ...
+
+    def soft_points(self, scores: Array) -> tuple[Array, Array]:
+        """Points of a stack of scores (S, K, 1 + rank), and means of log-sum-exp over N."""
+        ...
+
+    def spread(self, gradient: Array) -> float:
+        """How much labels can gain along a gradient.
+
+        Root mean square over rows of its range over classes.
+        """
+        ...
+
+
 @dataclass(frozen=True)
 class InMemorySet:
-    """The attainable set of rows held in memory in whitened coordinates: all, or a sample."""
+    """Rows held in memory in whitened coordinates."""
 
     z: Array  # (n, 1 + rank), first column ones
     weights: Array  # (n,), over N
@@ -146,7 +190,7 @@ class InMemorySet:
             shares, log_sums = label(scores @ self.z.T, is_soft=True)
             point = self.labeled_point + (shares * self.weights) @ self.z
             log_sum = float(self.weights @ log_sums)
-            return Labeling(point, log_sum, self.z, self.weights, shares)
+            return Labeling(AllSums(point, log_sum), self.z, self.weights, shares)
         share = self.z @ (scores[0] - scores[1])  # how far the first class is ahead
         log_sums = soft_second_of_two(share, out=share)
         log_sum = float(self.weights @ log_sums + scores[1] @ self._unlabeled_total)
@@ -154,7 +198,10 @@ class InMemorySet:
         second = (share * self.weights) @ self.z
         second += self.labeled_point[1]
         point = np.array([self._total - second, second])
-        return Labeling(point, log_sum, self.z, self.weights, share[None])
+        return Labeling(AllSums(point, log_sum), self.z, self.weights, share[None])
+
+    def label_among(self, scores: Array, sums: AllSums) -> Labeling:
+        return Labeling(sums, self.z, self.weights, self.shares(scores))
 
     def soft_point(self, scores: Array) -> tuple[Array, float]:
         found = self.label(scores)
@@ -174,17 +221,16 @@ class InMemorySet:
         first += self.labeled_point[0]
         return np.array([first, self._total - first])
 
+    def scores_of_rows(self, scores: Array) -> Array:
+        return np.asarray(scores @ self.z.T)
+
     def shares(self, scores: Array) -> Array:
-        """Soft shares (K, n), or (1, n) in the second of two classes."""
         if len(scores) == 2:
             return second_of_two(self.z @ (scores[0] - scores[1]))[None]
         return soften(scores @ self.z.T)
 
     def soft_points(self, scores: Array) -> tuple[Array, Array]:
-        """Points of a stack of scores (S, K, 1 + rank), and means of log-sum-exp over N.
-
-        Two matrix products for all of them.
-        """
+        """Two matrix products for all of them."""
         n_stack, n_classes, width = scores.shape
         if n_classes == 2:
             lead = (scores[:, 0] - scores[:, 1]) @ self.z.T
@@ -202,10 +248,6 @@ class InMemorySet:
         return self.labeled_point + sums.reshape(scores.shape), log_sums @ self.weights
 
     def spread(self, gradient: Array) -> float:
-        """How much labels can gain along a gradient.
-
-        Root mean square over rows of its range over classes.
-        """
         ranges = np.ptp(gradient @ self.z.T, axis=0)
         return float(np.sqrt(self.weights @ ranges**2 / self.weights.sum()))
 
@@ -216,8 +258,30 @@ class InMemorySet:
         return float(ahead + direction[1] @ self._unlabeled_total)
 
 
-def hold(problem: Problem, rows: AnyArray, weights: Array) -> InMemorySet:
-    """Hold rows given in the user's units."""
+def hold(problem: Problem, rows: AnyArray, weights: Array) -> HeldSet:
+    """Hold rows given in the user's units where the unlabeled rows are, or in memory."""
+    place = _place(problem, len(rows))
+    if place is None:
+        return hold_in_memory(problem, rows, weights)
+    return place(problem, problem.frame.apply(rows), weights)
+
+
+def _hold_framed(problem: Problem, u: Array, weights: Array) -> HeldSet:
+    """Hold rows given in frame coordinates."""
+    place = _place(problem, len(u))
+    if place is not None:
+        return place(problem, u, weights)
+    z = np.ones((len(u), 1 + problem.whitening.rank))
+    z[:, 1:] = problem.whitening.points(u)
+    return InMemorySet(z, weights / problem.moments.weight, problem.labeled_point)
+
+
+def _place(problem: Problem, n_rows: int) -> Callable[[Problem, Array, Array], HeldSet] | None:
+    is_worth = n_rows * problem.whitening.rank >= _WORTH_MOVING
+    return problem.unlabeled.holder if is_worth else None
+
+
+def hold_in_memory(problem: Problem, rows: AnyArray, weights: Array) -> InMemorySet:
     augmented = np.empty((len(rows), 1 + problem.whitening.rank))
     augmented[:, 0] = 1
     is_few = len(rows) <= AT_ONCE
@@ -229,8 +293,8 @@ def hold(problem: Problem, rows: AnyArray, weights: Array) -> InMemorySet:
 
 
 def hold_all(problem: Problem) -> InMemorySet:
-    """Hold all unlabeled rows."""
-    return hold(problem, *problem.unlabeled.sample(problem.unlabeled.n_rows, 0))
+    """Hold all unlabeled rows in memory."""
+    return hold_in_memory(problem, *problem.unlabeled.sample(problem.unlabeled.n_rows, 0))
 
 
 @dataclass
@@ -238,13 +302,13 @@ class StreamedSet:
     """The attainable set of all unlabeled rows, each method a pass over them."""
 
     problem: Problem
-    held: InMemorySet | None = None  # a sample; None: no derivatives are needed
+    held: HeldSet | None = None  # a sample; None: no derivatives are needed
     n_passes: int = 0
 
     def __post_init__(self) -> None:
         # Rows near boundaries that a pass returns, at least and at most.
         self._least = ENOUGH * self.labeled_point[:-1].size
-        self._most = 0 if self.held is None else len(self.held.z)
+        self._most = 0 if self.held is None else len(self.held.weights)
 
     def return_more(self, most: int) -> None:
         """More rows near boundaries from the next pass on."""
@@ -258,15 +322,13 @@ class StreamedSet:
     def label(self, scores: Array) -> Labeling:
         assert self.held is not None
         n_all = self.problem.unlabeled.n_rows
-        near = choose_near(scores @ self.held.z.T, n_all, self._least, self._most)
+        near = choose_near(self.held.scores_of_rows(scores), n_all, self._least, self._most)
         sums = self._read(scores, is_soft=True, near=near)
         point, weight = self.problem.point_of(sums.counts, sums.sums), self.problem.moments.weight
         assert sums.near is not None
-        z = np.ones((len(sums.near), scores.shape[1]))
-        z[:, 1:] = self.problem.whitening.points(sums.near[:, 1:])
-        held = InMemorySet(z, sums.near[:, 0] / weight, self.labeled_point)
-        shares, is_thinned = held.shares(scores), bool(near.every.max() > 1)
-        return Labeling(point, sums.log_sum / weight, z, held.weights, shares, is_thinned)
+        found = AllSums(point, sums.log_sum / weight, bool(near.every.max() > 1))
+        held = _hold_framed(self.problem, sums.near[:, 1:], sums.near[:, 0])
+        return held.label_among(scores, found)
 
     def soft_point(self, scores: Array) -> tuple[Array, float]:
         sums = self._read(scores, is_soft=True)

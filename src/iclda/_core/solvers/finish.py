@@ -20,7 +20,7 @@ from ..labelsums import LexicographicRule, LinearRule, tied_shares
 from ..likelihood import FLOOR, smallest_eigenvalue
 from ..problem import Problem
 from ..types import AnyArray, Array
-from .attainable import InMemorySet, Labeling, gap
+from .attainable import AllSums, InMemorySet, Labeling, gap
 from .continuation import Objective, State
 
 _LARGEST_LEAD = 18.0  # of a score, at the end of a path, of classes that may tie
@@ -117,7 +117,8 @@ def _balance(
         if not len(free):
             return found
         bend = basis.T @ likelihood.hessian(point) @ basis
-        spread = basis.T @ Labeling(point, 0.0, held.z, held.weights, shares).matrix() @ basis
+        labeling = Labeling(AllSums(point, 0.0), held.z, held.weights, shares)
+        spread = basis.T @ labeling.matrix() @ basis
         step = -_solve(spread, _solve(bend, residual))
         if not np.isfinite(step).all():
             return None

@@ -11,7 +11,7 @@ import numpy as np
 from ..contrast import Contrast, contrast_with
 from ..problem import Problem
 from ..types import Array
-from .attainable import InMemorySet, StreamedSet, hold
+from .attainable import HeldSet, StreamedSet, hold
 from .continuation import Follower, Path
 from .finish import Limit
 from .search import (
@@ -60,7 +60,7 @@ def maximize_worst_gain(
 
 def _follow(
     contrast: Contrast,
-    held: InMemorySet,
+    held: HeldSet,
     tol: float,
     aim: float,
     max_iter: int,

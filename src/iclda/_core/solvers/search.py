@@ -19,7 +19,7 @@ from ..moments import moments_of_block
 from ..problem import Problem
 from ..types import Array
 from . import Outcome
-from .attainable import AT_ONCE, ENOUGH, InMemorySet, StreamedSet, hold
+from .attainable import AT_ONCE, ENOUGH, HeldSet, InMemorySet, StreamedSet, hold, hold_in_memory
 from .continuation import Follower, Objective, Path, State
 from .finish import Limit, finish
 from .settings import SETTINGS
@@ -113,7 +113,7 @@ def n_held_rows(problem: Problem) -> int:
 def limit_of(sample: HeldSample, path: Path, objective: Objective | None = None) -> Limit | None:
     """The limit of a path on all rows, unless it is worse than where the path ends."""
     likelihood = objective or sample.problem.likelihood
-    limit = finish(likelihood, sample.held, path.state)
+    limit = finish(likelihood, sample.in_memory, path.state)
     noise = _NOISE * (abs(path.state.value) + likelihood.weight)
     noise += _NOISE / 100 * float(np.abs(path.state.gradient).max())
     if limit is None or limit.value < path.state.value - noise or limit.gap > path.gap + noise:
@@ -134,8 +134,14 @@ class HeldSample:
     weights: Array
 
     @cached_property
-    def held(self) -> InMemorySet:
+    def held(self) -> HeldSet:
         return hold(self.problem, self.rows, self.weights)
+
+    @property
+    def in_memory(self) -> InMemorySet:
+        if isinstance(self.held, InMemorySet):
+            return self.held
+        return hold_in_memory(self.problem, self.rows, self.weights)
 
     @property
     def follower(self) -> Follower:
@@ -292,7 +298,7 @@ def follow_on_all_rows(
                 best = Path(state, found, n_iter, True, (state,))
             if found <= tol:
                 return best
-        is_far = left <= tol or not len(state.labeling.near[0])  # the rows to change their labels
+        is_far = left <= tol or not state.labeling.n_near  # the rows to change their labels
         if is_far or not was_right:
             reader.return_more(most)
         if is_far:
@@ -307,15 +313,15 @@ def _follow_near_boundaries(
     labeling = state.labeling
     if labeling.is_thinned:  # no further than enough rows for each unknown are soft
         enough = ENOUGH * state.scores[:-1].size
-        deepest = max(deepest, min(0.5, enough / max(1, len(labeling.near[0]))))
-    local, least = Follower(likelihood, labeling.local_set()), deepest * state.tau
+        deepest = max(deepest, min(0.5, enough / max(1, labeling.n_near)))
+    local, least = Follower(likelihood, labeling.local_set), deepest * state.tau
     begin = local.state(state.scores, state.tau, state.anchor)
     return local.follow(begin, tol=tol, max_iter=max_iter, least=least)
 
 
 def _local_gap(likelihood: Objective, state: State) -> float:
     """The gap if no row beyond those that the last pass returned changes its label."""
-    return Follower(likelihood, state.labeling.local_set()).gap(state)
+    return Follower(likelihood, state.labeling.local_set).gap(state)
 
 
 def _step(follower: Follower, state: State, path: Path) -> tuple[bool, State]:
@@ -351,7 +357,7 @@ def _softened(path: Path, least: float) -> tuple[Array, float]:
     return levels[-1].scores, 1 / sum(1 / level.tau for level in levels)
 
 
-def _count_maxima(held: InMemorySet, paths: list[Path]) -> int:
+def _count_maxima(held: HeldSet, paths: list[Path]) -> int:
     """Distinct labelings among the ends of paths."""
     shares = [held.shares(path.state.scores) for path in paths]
     n_distinct = 0

@@ -17,7 +17,7 @@ from ..likelihood import LabeledLikelihood
 from ..problem import Problem
 from ..types import AnyArray, Array
 from .alternate import start_scores
-from .attainable import InMemorySet
+from .attainable import HeldSet
 from .settings import SETTINGS
 
 _ONE_CLASS = 8.0  # score of an all-one-class start: shares of 3e-4 elsewhere
@@ -46,7 +46,7 @@ class Candidates:
 
 def find_candidates(
     problem: Problem,
-    held: InMemorySet,
+    held: HeldSet,
     n_starts: int,
     seed: int,
     known: Array | None = None,
@@ -58,14 +58,14 @@ def find_candidates(
     Scores that are ``known`` to be good are among them. Candidates that a sample can hardly tell
     apart count as one.
     """
-    annealing = _Annealing(problem.likelihood, held)
-    most_steps = SETTINGS.most_work / (held.z.size * problem.n_classes)
+    annealing, n_rows = _Annealing(problem.likelihood, held), len(held.weights)
+    most_steps = SETTINGS.most_work / (n_rows * problem.labeled_point.size)
     most = max(_LEAST, int(most_steps / _STEPS))
     starts = _Starts(problem, min(n_starts, most), seed)
     first = starts.first(min(_MORE * n_starts, most))
     first = first if known is None else np.concatenate([known, first])
     n_few = -(-starts.n_starts // 4)
-    n_cheap = _CHEAP // (len(held.z) * problem.n_classes)
+    n_cheap = _CHEAP // (n_rows * problem.n_classes)
     n_changed = min(max(starts.n_starts, n_cheap), 4 * starts.n_starts)
     found, tau = annealing.run(first[:n_few], SETTINGS.heights)
     n_idle = turn = 0
@@ -113,7 +113,7 @@ class _Members(NamedTuple):
 class _Annealing:
     """Ascent of L + tau x entropy on some rows, at falling tau."""
 
-    def __init__(self, likelihood: LabeledLikelihood, held: InMemorySet) -> None:
+    def __init__(self, likelihood: LabeledLikelihood, held: HeldSet) -> None:
         self._likelihood, self._held = likelihood, held
         equal = self._evaluate(np.zeros((1, *held.labeled_point.shape)))
         self.spread = max(held.spread(equal.gradients[0]), 1e-3 * likelihood.weight)
