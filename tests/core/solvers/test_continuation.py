@@ -5,7 +5,7 @@ import pytest
 
 from iclda._core.solvers import Outcome, continuation, search
 from iclda._core.solvers.attainable import hold_all
-from iclda._core.solvers.continuation import Follower, _System
+from iclda._core.solvers.continuation import Follower, Work, _System
 from iclda._core.solvers.search import maximize_labeled_likelihood
 from problems import change_settings, climb, draw_sample, problem_of, soft_maxima
 
@@ -59,10 +59,10 @@ def test_conjugate_gradients_and_a_factor_solve_the_same_system(monkeypatch, n_c
     scores = 3 * np.random.default_rng(0).standard_normal(problem.labeled_point.shape)
     anchor, tau = 0.5 * scores, 100 * problem.likelihood.weight  # where the system is definite
     state = follower.state(scores, tau, anchor)
-    exact, slope = _System(problem.likelihood, state).solve(state.residual)
+    exact, slope = _System(problem.likelihood, state, Work()).solve(state.residual)
     monkeypatch.setattr(continuation, "_DENSE", 0)
     change_settings(monkeypatch, accuracy=1e-9)
-    found, other = _System(problem.likelihood, state).solve(state.residual, radius=np.inf)
+    found, other = _System(problem.likelihood, state, Work()).solve(state.residual, radius=np.inf)
     np.testing.assert_allclose(found - found[-1], exact, rtol=1e-6, atol=1e-8 * np.abs(exact).max())
     assert other == pytest.approx(slope, rel=1e-6)
 
@@ -77,7 +77,7 @@ def test_every_direction_raises_the_merit(monkeypatch, n_classes, tau, n_dense):
     for _ in range(5):
         scores, anchor = rng.standard_normal((2, *problem.labeled_point.shape))
         state = follower.state(scores, tau * problem.likelihood.weight, anchor)
-        direction, slope = _System(problem.likelihood, state).solve(state.residual)
+        direction, slope = _System(problem.likelihood, state, Work()).solve(state.residual)
         assert slope > 0
         size = 1e-5 / max(1, np.abs(direction).max())
         ends = [
@@ -92,7 +92,7 @@ def test_a_level_ends_where_its_scores_move_by_the_gradient_over_tau():
     tau = 0.1 * problem.likelihood.weight
     state = follower.state(anchor, tau, anchor)
     for _ in range(3):
-        state = follower._center(state, 100, 1e-9)[0]
+        state = follower._center(state, 100, 1e-9, Work())[0]
     moved = state.tau * (state.scores - state.anchor)
     np.testing.assert_allclose(moved, state.gradient, atol=1e-5 * np.abs(state.gradient).max())
 
@@ -137,3 +137,16 @@ def test_few_reads_of_many_rows_are_enough(n_classes, most):
     found = maximize_labeled_likelihood(problem_of(sample), **OPTIONS)
     assert found.outcome is Outcome.CONVERGED
     assert found.n_passes <= most
+
+
+def test_work_ends_a_path_before_its_steps_do():
+    sample = draw_sample(8, n_classes=3, n_features=4, n_labeled=12, n_unlabeled=200)
+    problem = problem_of(sample)
+    follower = Follower(problem.likelihood, hold_all(problem))
+    begin = follower.state(np.zeros(problem.labeled_point.shape), 1.0)
+    free = follower.follow(begin, tol=1e-9, max_iter=100)
+    work = Work(1000.0)
+    bound = follower.follow(begin, tol=1e-9, max_iter=100, work=work)
+    assert work.left <= 0
+    assert bound.n_iter < free.n_iter
+    assert bound.gap > 1e-9 >= free.gap

@@ -108,6 +108,13 @@ class Path:
     levels: tuple[State, ...] = ()
 
 
+@dataclass
+class Work:
+    """Numbers of rows that products may still read: what a step costs is not known beforehand."""
+
+    left: float = np.inf
+
+
 class _End(Enum):
     """How Newton's method at one level ended."""
 
@@ -119,9 +126,11 @@ class _End(Enum):
 class _System:
     """(tau - H J) x = right at a state."""
 
-    def __init__(self, likelihood: Objective, state: State) -> None:
+    def __init__(self, likelihood: Objective, state: State, work: Work) -> None:
         self._tau, self._shape = state.tau, state.scores.shape
         self._is_dense = state.scores[:-1].size <= _DENSE
+        self._work, self._read = work, state.labeling.n_near * state.scores.size
+        work.left -= self._read
         if self._is_dense:
             hessian, self._matrix = likelihood.hessian(state.point), state.labeling.matrix()
             self._curvature: Product = self._matrix.dot
@@ -184,6 +193,7 @@ class _System:
                 return x, slope, bend > 0
             residual = residual - size * image
             curved = self._curvature(residual)
+            self._work.left -= self._read
             last, rho = rho, float(np.vdot(residual, curved))
             direction, moved = residual + rho / last * direction, curved + rho / last * moved
         # What is left lies where J is almost 0, and the operator is tau.
@@ -217,12 +227,14 @@ class Follower:
         max_iter: int,
         aim: float | None = None,
         least: float = 0.0,
+        work: Work | None = None,
     ) -> Path:
         """Lower tau until the gap is below ``tol``, or no progress is possible.
 
         Below ``tol`` the path goes on to ``aim``, if given, as long as the gap falls. It ends where
-        tau reaches ``least``.
+        tau reaches ``least``, or no ``work`` is left.
         """
+        work = work or Work()
         aim = tol if aim is None else min(aim, tol)
         best, n_iter = Path(state, np.inf, 0, True), 0
         slowest, share = SETTINGS.fall, SETTINGS.centered
@@ -230,7 +242,7 @@ class Follower:
         smallest = max(1.001 * least, _SMALLEST_TAU * self.likelihood.weight)
         while True:
             most = min(max_iter - n_iter, _MOST_STEPS if levels else _MOST_FIRST_STEPS)
-            state, n_steps, end = self._center(state, most, share)
+            state, n_steps, end = self._center(state, most, share, work)
             n_iter += n_steps
             found = self.gap(state)
             if end is _End.UNBOUNDED:
@@ -238,7 +250,8 @@ class Follower:
             has_fallen = found < best.gap
             if has_fallen:
                 best = Path(state, found, n_iter, True)
-            is_last = best.gap <= aim or n_iter >= max_iter or state.tau <= smallest
+            is_last = best.gap <= aim or state.tau <= smallest
+            is_last = is_last or n_iter >= max_iter or work.left <= 0
             if not is_last and end is _End.UNFINISHED and levels and slowest < _SLOWEST:
                 # Labels harden faster than boundaries move: again from the level before.
                 slowest = float(np.sqrt(slowest))
@@ -259,14 +272,14 @@ class Follower:
     def _noise(self, state: State) -> float:
         return _ROUNDING * (abs(state.merit) + self.likelihood.weight)
 
-    def _center(self, state: State, most: int, share: float) -> tuple[State, int, _End]:
+    def _center(self, state: State, most: int, share: float, work: Work) -> tuple[State, int, _End]:
         """Newton's method at one level: the state, the number of steps, and how it ended."""
         size = 1.0
         for n_steps in range(1, most + 1):
             if not smallest_eigenvalue(state.point) > 2 * FLOOR:
                 return state, n_steps, _End.UNBOUNDED
             noise = self._noise(state)
-            system = _System(self.likelihood, state)
+            system = _System(self.likelihood, state, work)
             direction, slope = system.solve(state.residual, may_be_saddle=size < _SHORT)
             is_centered = slope <= max(share * state.tau * max(state.entropy, 0.0), noise)
             size = 1.0
@@ -281,4 +294,6 @@ class Follower:
             state = trial
             if is_centered and size == 1:
                 return state, n_steps, _End.CENTERED
+            if work.left <= 0:
+                return state, n_steps, _End.UNFINISHED
         return state, most, _End.UNFINISHED

@@ -20,7 +20,7 @@ from ..problem import Problem
 from ..types import Array
 from . import Outcome
 from .attainable import AT_ONCE, ENOUGH, HeldSet, InMemorySet, StreamedSet, hold, hold_in_memory
-from .continuation import Follower, Objective, Path, State
+from .continuation import Follower, Objective, Path, State, Work
 from .finish import Limit, finish
 from .settings import SETTINGS
 from .starts import Candidates, find_candidates
@@ -38,6 +38,7 @@ _MANY_STEPS = 1_000  # of starts, for the number of rows that work allows
 _NOISE = 1e-12  # of the likelihood: rounding between a limit and the path to it
 _SAMPLING = 5.0  # per unit of labeled weight, over the root of the number of rows sampled
 _AIM = 0.3  # share of the tolerance that the rows near boundaries are solved to
+_LEAST_READ = 1.5e7  # numbers that a step may read, at least; in all steps together as many as rows
 _MOST_READS = 30  # steps on all rows
 _SMALL_GAIN = 1e-2  # of merit in a step, over the gap that is left
 _SIZES = (1.0, 0.3, 0.1, 0.03)  # shares of a step that are tried until the merit rises
@@ -68,7 +69,8 @@ def maximize_labeled_likelihood(
     # A sample is followed no further than its sampling error.
     enough = weight * max(tol, 0 if is_all else _ROUGH)
     aim = weight * _HELD_GAP if is_all and n_unknowns <= _FEW else enough
-    paths = _follow_candidates(sample, _Effort(enough, aim, max_iter), n_starts, seed)
+    work = Work(max_iter * max(_LEAST_READ, n_rows * problem.labeled_point.size))
+    paths = _follow_candidates(sample, _Effort(enough, aim, max_iter, work), n_starts, seed)
     n_optima, n_passes = _count_maxima(sample.held, paths), 1  # for the moments
     limit = None
     if is_all:
@@ -85,7 +87,7 @@ def maximize_labeled_likelihood(
         reader = StreamedSet(problem, hold(problem, rows, weights))
         del rows, weights
         best = _best_on_all_rows(reader, paths, _SAMPLING * weight / np.sqrt(n_held))
-        best = follow_on_all_rows(reader, best, weight * tol, max_iter)
+        best = follow_on_all_rows(reader, best, weight * tol, max_iter, work=work)
         n_iter, n_passes = n_iter + best.n_iter, n_passes + reader.n_passes
     end = best.state if limit is None else limit
     gap = best.gap if limit is None else limit.gap
@@ -99,7 +101,7 @@ def maximize_labeled_likelihood(
         n_iter=n_iter,
         n_passes=n_passes,
         n_optima=n_optima,
-        outcome=outcome_of(best, gap, tol * weight, best.n_iter >= max_iter),
+        outcome=outcome_of(best, gap, tol * weight, best.n_iter >= max_iter or work.left <= 0),
     )
 
 
@@ -180,11 +182,12 @@ def in_coordinates_of(target: Problem, path: Path, source: Problem) -> Path:
 
 @dataclass(frozen=True)
 class _Effort:
-    """When to stop following a path: gap required, gap to aim at, most steps."""
+    """When to stop following a path: gap required, gap to aim at, most steps, work in all."""
 
     tol: float
     aim: float
     max_iter: int
+    work: Work
 
 
 def _follow_candidates(sample: HeldSample, effort: _Effort, n_starts: int, seed: int) -> list[Path]:
@@ -197,7 +200,8 @@ def _follow_candidates(sample: HeldSample, effort: _Effort, n_starts: int, seed:
     if len(begins) == 1:
         return [follower.follow(begins[0], **vars(effort))]
     rough = max(_ROUGH * weight, effort.tol)
-    paths = [follower.follow(begin, tol=rough, max_iter=effort.max_iter) for begin in begins]
+    to_rough = replace(effort, tol=rough, aim=rough)
+    paths = [follower.follow(begin, **vars(to_rough)) for begin in begins]
     return _finished(follower, paths, effort)
 
 
@@ -270,23 +274,24 @@ def follow_on_all_rows(
     tol: float,
     max_iter: int,
     objective: Objective | None = None,
+    work: Work | None = None,
 ) -> Path:
     """Continue the path of a sample on all rows; the likelihood is followed unless told otherwise.
 
     A pass gives the point, the gradient and the rows near boundaries. On these the path is followed
     to a smaller tau, with all other rows labeled as they are; the next pass corrects it.
     """
-    likelihood = objective or reader.problem.likelihood
+    likelihood, work = objective or reader.problem.likelihood, work or Work()
     follower = Follower(likelihood, reader)
     scores, tau = _softened(sampled, _SOFT_TAU * likelihood.weight)
     state, best, n_iter = follower.state(scores, tau), None, 0
     most, was_right = SETTINGS.held_entries // scores.shape[1], True
     for _ in range(_MOST_READS):
-        if n_iter >= 5 * max_iter:
+        if n_iter >= 5 * max_iter or work.left <= 0:
             break
         is_rough = state.labeling.is_thinned and not was_right  # then tau is kept
         deepest = 1.0 if is_rough else SETTINGS.deepest
-        path = _follow_near_boundaries(likelihood, state, deepest, _AIM * tol, max_iter)
+        path = _follow_near_boundaries(likelihood, state, deepest, _AIM * tol, max_iter, work)
         n_iter += path.n_iter
         was_right, state = _step(follower, state, path)
         if not smallest_eigenvalue(state.point) > 2 * FLOOR:
@@ -307,7 +312,7 @@ def follow_on_all_rows(
 
 
 def _follow_near_boundaries(
-    likelihood: Objective, state: State, deepest: float, tol: float, max_iter: int
+    likelihood: Objective, state: State, deepest: float, tol: float, max_iter: int, work: Work
 ) -> Path:
     """Follow the path on the rows that the last pass returned, to no less than deepest x tau."""
     labeling = state.labeling
@@ -316,7 +321,7 @@ def _follow_near_boundaries(
         deepest = max(deepest, min(0.5, enough / max(1, labeling.n_near)))
     local, least = Follower(likelihood, labeling.local_set), deepest * state.tau
     begin = local.state(state.scores, state.tau, state.anchor)
-    return local.follow(begin, tol=tol, max_iter=max_iter, least=least)
+    return local.follow(begin, tol=tol, max_iter=max_iter, least=least, work=work)
 
 
 def _local_gap(likelihood: Objective, state: State) -> float:
