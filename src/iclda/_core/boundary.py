@@ -29,7 +29,7 @@ class Near:
     every[j, k] is a power of two, on the diagonal the largest one.
     """
 
-    every: AnyArray  # (K, K)
+    every: AnyArray  # (K, K), symmetric
     softening: float = 1.0
 
     @property
@@ -42,11 +42,16 @@ class Near:
 
     def rows(self, shares: Array, index: AnyArray) -> tuple[AnyArray, AnyArray]:
         """Which of rows with these shares and indices to return, and their multiplicities."""
-        some = np.flatnonzero(index % self.smallest == 0)
-        some = some[near_boundary(shares[:, some])]
+        if self.smallest > 1:
+            some = np.flatnonzero(index % self.smallest == 0)
+            some = some[near_boundary(shares[:, some])]
+        else:
+            some = near_boundary(shares)
         if len(shares) == 1:
             return some, np.full(len(some), self.smallest)
-        counts = multiplicities(shares[:, some], self.every)
+        if len(some) < shares.shape[1]:
+            shares = shares[:, some]
+        counts = multiplicities(shares, self.every)
         is_taken = index[some] % counts == 0
         return some[is_taken], counts[is_taken]
 
@@ -60,7 +65,7 @@ def _near_classes(shares: Any, xp: Any = np) -> tuple[Any, Any]:
 def multiplicities(shares: Any, every: Any, xp: Any = np) -> Any:
     """How many rows one near a boundary stands for; ``every`` as in ``Near``."""
     best, is_near = _near_classes(shares, xp)
-    return xp.min(xp.where(is_near, xp.take(every, best, axis=0).T, xp.max(every)), axis=0)
+    return xp.min(xp.where(is_near, xp.take(every, best, axis=1), xp.max(every)), axis=0)
 
 
 def choose_near(scores: Array, n_all: int, least: int, most: int) -> Near:

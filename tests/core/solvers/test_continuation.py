@@ -150,3 +150,14 @@ def test_work_ends_a_path_before_its_steps_do():
     assert work.left <= 0
     assert bound.n_iter < free.n_iter
     assert bound.gap > 1e-9 >= free.gap
+
+
+@pytest.mark.parametrize("most_steps", [1, 2, 15])
+def test_the_last_level_is_where_a_path_reached_its_aim(monkeypatch, most_steps):
+    monkeypatch.setattr(continuation, "_MOST_STEPS", most_steps)
+    problem = problem_of(draw(4, 500))
+    follower = Follower(problem.likelihood, hold_all(problem))
+    begin = follower.state(np.zeros(problem.labeled_point.shape), 1.0)
+    path = follower.follow(begin, tol=1e-4, max_iter=400)
+    assert path.gap <= 1e-4
+    assert follower.gap(path.levels[-1]) == path.gap

@@ -260,7 +260,7 @@ class Follower:
             if not is_last and not has_fallen and share > _MOST_CENTERED:
                 share *= 1e-3  # where classes tie the ascent is of the order of the squared gap
                 continue
-            if end is _End.CENTERED or not levels:
+            if end is _End.CENTERED or not levels or found <= aim:
                 levels.append(state)
             if is_last or (best.gap <= tol and not has_fallen):
                 break
