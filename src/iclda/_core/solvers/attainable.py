@@ -52,6 +52,11 @@ class Labeling:
         return len(self.near[0])
 
     @cached_property
+    def _weighted(self) -> Array:
+        _, weights, shares = self.near
+        return shares * weights
+
+    @cached_property
     def _two(self) -> tuple[Array, Array]:
         z, weights, shares = self.near
         return z, weights * shares[0] * (1 - shares[0])
@@ -62,11 +67,10 @@ class Labeling:
             z, spread = self._two
             second = (spread * (z @ (direction[1] - direction[0]))) @ z
             return np.array([-second, second])
-        z, weights, shares = self.near
+        z, _, shares = self.near
         change = direction @ z.T
-        change -= (shares * change).sum(axis=0)
-        change *= shares
-        change *= weights
+        change -= np.einsum("kn,kn->n", shares, change)
+        change *= self._weighted
         return np.asarray(change @ z)
 
     @cached_property
