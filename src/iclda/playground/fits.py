@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from .._core.types import AnyArray, Array
-from .._messages import NoUnlabeledRowsWarning, and_list, message_of
+from .._messages import NoUnlabeledRowsWarning, Text, and_list, message_of
 from ..methods import METHODS, Method, find_method
 
 CLASS_NAMES = ("A", "B", "C", "D")
 MOST_POINTS = 5_000
 UNLABELED = -1
+_AXES = ("x", "y")
 _DRAGGED_STARTS = 8  # of a search while a point is dragged; at rest it is the default
 _DECIMALS = 4  # of shares, which are only drawn
 
@@ -100,8 +101,8 @@ def _read_point(point: Any, name: str, needs_class: bool) -> tuple[float, float,
         )
     code = point[2] if len(point) == 3 else None
     if code is None and not needs_class:
-        code = UNLABELED
-    elif code not in range(len(CLASS_NAMES)) or isinstance(code, bool):
+        return float(point[0]), float(point[1]), UNLABELED
+    if code is None or isinstance(code, bool) or code not in range(len(CLASS_NAMES)):
         most = len(CLASS_NAMES) - 1
         raise SceneError(f"The class of the {name} must be 0 to {most}, got {_short(code)}.")
     return float(point[0]), float(point[1]), int(code)
@@ -168,7 +169,7 @@ def _fit(method: Method, scene: Scene) -> dict[str, Any]:
         try:
             classifier.fit(scene.X, scene.y)
         except ValueError as error:
-            return {"error": _sentence(message_of(error))}
+            return {"error": _sentence(error)}
         is_labeled = scene.y != UNLABELED
         likelihoods = classifier.log_likelihood(scene.X[is_labeled], scene.y[is_labeled])
         found = {
@@ -180,7 +181,7 @@ def _fit(method: Method, scene: Scene) -> dict[str, Any]:
         if method.name == scene.shown:
             found["shares"] = _shares(method, classifier, scene.unlabeled)
     told = (w.message for w in caught if not isinstance(w.message, NoUnlabeledRowsWarning))
-    notes = {_sentence(message_of(each)): None for each in told if isinstance(each, UserWarning)}
+    notes = {_sentence(each): None for each in told if isinstance(each, UserWarning)}
     return {**found, "notes": list(notes)}
 
 
@@ -197,7 +198,7 @@ def _bounds(classifier: Any, scene: Scene) -> dict[str, Any]:
     try:
         bounds = classifier.gain_bounds(scene.X, scene.y)
     except ValueError as error:  # there is no supervised fit to compare with
-        return {"bounds": None, "no_bounds": _sentence(message_of(error))}
+        return {"bounds": None, "no_bounds": _sentence(error)}
     numbers = {
         name: _finite(getattr(bounds, name))
         for name in ("worst", "best", "expected", "disagreement")
@@ -233,5 +234,9 @@ def _finite(value: Any) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def _sentence(message: str) -> str:
-    return " ".join(str(message).split())
+def _sentence(raised: BaseException) -> str:
+    """The message of an error or a warning, with the names of the coordinates."""
+    message = message_of(raised)
+    if isinstance(message, Text):
+        message = message.with_names(_AXES)
+    return " ".join(message.split())

@@ -88,11 +88,11 @@ def draw_toy_scene(name: str, seed: int, n_unlabeled: int = N_UNLABELED) -> dict
         )
     rng = np.random.default_rng([seed, *name.encode()])
     X, y = toy.draw(n_unlabeled + 20 * toy.n_classes * toy.n_labeled, rng)
-    X = np.round(np.clip(X, -LARGEST, LARGEST), DECIMALS)
+    placed = np.round(np.clip(X, -LARGEST, LARGEST), DECIMALS)
     firsts = [np.flatnonzero(y == code)[: toy.n_labeled] for code in range(toy.n_classes)]
     labeled = np.concatenate(firsts)
     others = np.setdiff1d(np.arange(len(y)), labeled)[:n_unlabeled]
-    return {"labeled": _points(X, y, labeled), "unlabeled": _points(X, y, others)}
+    return {"labeled": _points(placed, y, labeled), "unlabeled": _points(placed, y, others)}
 
 
 def _points(X: Any, y: Any, rows: Any) -> list[list[float | int]]:

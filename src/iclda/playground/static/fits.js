@@ -2,11 +2,10 @@
 
 const SETTLE = 180; // milliseconds without a change after which a drag counts as at rest
 
-export async function getJson(path) {
-  return read(await fetch(path));
-}
-
-async function read(response) {
+export async function getJson(path, options) {
+  const response = await fetch(path, options).catch(() => {
+    throw new Error("The playground has been ended: start `iclda playground` again.");
+  });
   const type = response.headers.get("content-type") ?? "";
   const said = type.includes("json") ? await response.json() : { message: await response.text() };
   if (!response.ok) throw new Error(said.message || `The server answered ${response.status}.`);
@@ -33,15 +32,14 @@ export class Fitter {
       this.waiting = null;
       const sent = performance.now();
       try {
-        const response = await fetch("fit", {
+        const found = await getJson("fit", {
           method: "POST",
           headers: { "content-type": "application/json" },
           body: JSON.stringify(makeRequest(dragged)),
         });
-        this.show(await read(response), { dragged, since, sent });
+        this.show(found, { dragged, since, sent });
       } catch (error) {
-        const isLost = error instanceof TypeError; // how fetch fails without an answer
-        this.fail(isLost ? "The playground has been ended: start `iclda playground` again." : error.message);
+        this.fail(error.message);
       }
       if (dragged && !this.waiting) {
         this.timer = setTimeout(() => this.ask(makeRequest, false), SETTLE);

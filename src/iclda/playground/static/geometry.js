@@ -2,14 +2,6 @@
 
 const scoreAt = ([a, b, c], x, y) => a * x + b * y + c;
 
-export function posteriorsAt(scores, x, y) {
-  const values = scores.map((score) => scoreAt(score, x, y));
-  const highest = Math.max(...values);
-  const parts = values.map((value) => Math.exp(value - highest));
-  const total = parts.reduce((sum, part) => sum + part, 0);
-  return parts.map((part) => part / total);
-}
-
 // Segments on which the two best classes have equal scores, within |x|, |y| <= reach.
 export function boundarySegments(scores, reach) {
   const segments = [];
@@ -69,15 +61,22 @@ export function mix(shares, colors, neutral) {
 // Fills an n x n image with the most probable class, fainter where it is less sure.
 export function shade(image, scores, colors, reach, strength) {
   const n = image.width;
+  const step = (2 * reach) / n;
+  let at = 0;
   for (let row = 0; row < n; row++) {
-    const y = reach - (2 * reach * (row + 0.5)) / n;
-    for (let column = 0; column < n; column++) {
-      const shares = posteriorsAt(scores, -reach + (2 * reach * (column + 0.5)) / n, y);
+    const y = reach - step * (row + 0.5);
+    for (let column = 0; column < n; column++, at += 4) {
+      const x = -reach + step * (column + 0.5);
       let best = 0;
-      for (let k = 1; k < shares.length; k++) if (shares[k] > shares[best]) best = k;
-      const at = 4 * (row * n + column);
+      let highest = -Infinity;
+      for (let k = 0; k < scores.length; k++) {
+        const value = scores[k][0] * x + scores[k][1] * y + scores[k][2];
+        if (value > highest) [best, highest] = [k, value];
+      }
+      let total = 0;
+      for (const [a, b, c] of scores) total += Math.exp(a * x + b * y + c - highest);
       image.data.set(colors[best], at);
-      image.data[at + 3] = 255 * strength * excess(shares[best], shares.length);
+      image.data[at + 3] = 255 * strength * excess(1 / total, scores.length);
     }
   }
 }

@@ -68,7 +68,6 @@ export class Panel {
     const fits = answer?.fits ?? {};
     const domain = domainOf(Object.values(fits));
     drawScale(document.getElementById("scale"), domain);
-    const highest = Math.max(...Object.values(fits).map((fit) => fit.likelihood ?? -Infinity));
     for (const [name, row] of this.rows) {
       const fit = scene.methods.includes(name) ? fits[name] : undefined;
       const { likelihood, range, wrong, reason } = row.cells;
@@ -77,7 +76,6 @@ export class Panel {
       for (const cell of [likelihood, range, wrong]) cell.hidden = isRefused;
       reason.textContent = fit?.error ?? "";
       likelihood.textContent = fit?.likelihood == null ? "" : plain(fit.likelihood, 3);
-      likelihood.classList.toggle("highest", fit?.likelihood != null && fit.likelihood > highest - 5e-4);
       wrong.textContent = fit?.wrong == null ? "" : percent(fit.wrong);
       row.line.title = (fit?.notes ?? []).join(" ");
       row.drawBar(fit?.bounds, domain, fit?.no_bounds ?? "");
@@ -151,10 +149,8 @@ export function findingOf(scene, answer, methods) {
   if (!fit.bounds) return { headline: `${title}: no bounds`, sentence: `${fit.no_bounds} ${notes}`.trim(), truth };
   const sentence = `${fit.bounds.sentence} ${notes}`.trim();
   if (!scene.used) return { headline: "Without unlabeled points it is supervised LDA", sentence, truth };
-  const headline = fit.bounds.is_safe
-    ? `${title} cannot lose on these points`
-    : `${title} can lose on these points`;
-  return { headline, sentence, truth };
+  const verb = fit.bounds.is_safe ? "cannot lose" : "can lose";
+  return { headline: `${title} ${verb} likelihood on these points`, sentence, truth };
 }
 
 function truthOf(method, fit, supervised) {

@@ -3,7 +3,7 @@
 import { boundarySegments, mix, shade } from "./geometry.js";
 import { unlabeledOf } from "./state.js";
 
-const GRAIN = 90; // cells of the shading along a side
+const GRAIN = 72; // cells of the shading along a side
 const CLICK = 4; // pixels within which a press is a click, not a drag
 
 export class Plane {
@@ -117,7 +117,6 @@ export class Plane {
   drawShading(scores, codes) {
     shade(this.image, scores, codes.map((code) => this.colors.rgb[code]), this.reach, this.colors.shading);
     this.tile.getContext("2d").putImageData(this.image, 0, 0);
-    this.context.imageSmoothingQuality = "high";
     this.context.drawImage(this.tile, 0, 0, this.size, this.size);
   }
 
