@@ -154,7 +154,9 @@ def test_fits_follow_a_drag_before_the_pointer_is_released(open_page):
 def test_posteriors_and_imputed_labels_have_the_colors_of_the_classes(open_page):
     page = open_page()
     requests = Requests(page)
-    page.fill("#used", "40")
+    page.uncheck("#use-em")
+    page.uncheck("#use-supervised")
+    page.fill("#used", "60")
     page.locator("#used").dispatch_event("change")
     sent, answer = requests.settled()
     page.mouse.move(5, 5)
@@ -169,9 +171,11 @@ def test_posteriors_and_imputed_labels_have_the_colors_of_the_classes(open_page)
     imputed = iclda.ImplicitlyConstrainedLDA().fit(X, labels).responsibilities_
     colors = [np.array([int(c[i : i + 2], 16) for i in (1, 3, 5)]) for c in CLASS_COLORS[:2]]
     seen = []
+    a, b, c = scores[1] - scores[0]
     for point, shares in zip(X[labels < 0], imputed, strict=True):
-        others = np.hypot(*(X - point).T)
-        if shares.max() < 0.999 or np.sort(others)[1] < 0.3:
+        nearest = np.sort(np.hypot(*(X - point).T))[1]
+        to_line = abs(a * point[0] + b * point[1] + c) / np.hypot(a, b)
+        if shares.max() < 0.9 or min(nearest, to_line) < 0.2:  # mixed, or covered
             continue
         drawn = image[np.unravel_index(np.argmin(np.hypot(x - point[0], y - point[1])), x.shape)]
         distances = [np.abs(drawn - color).sum() for color in colors]
