@@ -251,9 +251,7 @@ def test_numbers_in_the_table_are_those_of_the_library(open_page):
         bounds = fit.gain_bounds(X, y)
         words = row.locator("td.range .hidden").text_content().replace("\u2212", "-")
         numbers = [float(number) for number in re.findall(r"[-+]?\d+\.\d+", words)]
-        np.testing.assert_allclose(
-            numbers, [bounds.worst, bounds.best, bounds.expected], atol=6e-3
-        )
+        np.testing.assert_allclose(numbers, [bounds.worst, bounds.best, bounds.expected], atol=6e-3)
 
 
 def test_a_link_opens_the_same_page_in_another_run(open_page, new_page):
@@ -395,8 +393,8 @@ def test_colors_of_classes_are_those_of_the_figures(open_page):
     page = open_page(color_scheme="light")
     for code in range(4):
         color = page.evaluate(
-            "code => getComputedStyle(document.documentElement).getPropertyValue(`--class-${code}`)",
-            code,
+            "name => getComputedStyle(document.documentElement).getPropertyValue(name)",
+            f"--class-{code}",
         )
         assert color.strip() == CLASS_COLORS[code]
 
@@ -415,6 +413,25 @@ def test_points_that_a_method_cannot_use_are_explained_in_its_row(open_page):
     page.fill("#shrinkage", "0.1")
     requests.settled()
     assert reason.is_hidden()
+
+
+def test_coordinates_are_typed_and_must_be_numbers(open_page):
+    page = open_page()
+    requests = Requests(page)
+    page.focus("#plane")
+    page.keyboard.press("n")
+    page.fill("#selected-x", "2.5")
+    page.locator("#selected-x").press("Enter")
+    sent, _ = requests.settled()
+    assert sent["labeled"][0][0] == 2.5
+    page.fill("#selected-x", "")
+    page.locator("#selected-x").press("Tab")
+    page.locator("#message", has_text="The coordinate x must be a number").wait_for()
+    page.fill("#selected-y", "1000")
+    page.locator("#selected-y").press("Tab")
+    sent, _ = requests.settled()
+    assert sent["labeled"][0][:2] == [2.5, LARGEST]
+    assert page.locator("#message").is_hidden()
 
 
 def test_a_server_that_has_ended_is_a_message(browser):

@@ -1,5 +1,7 @@
 """The reports of ``compare``, ``evaluate`` and ``reproduce`` in Chromium, made by the commands."""
 
+from itertools import pairwise
+
 import pytest
 from pages import overflow
 from table_files import call, flowers, write
@@ -64,7 +66,7 @@ def test_headings_of_a_report_are_in_order(new_page, report):
     assert levels[0] == 1
     assert levels.count(1) == 1
     assert len(levels) >= 2
-    assert all(after <= before + 1 for before, after in zip(levels, levels[1:], strict=False))
+    assert all(after <= before + 1 for before, after in pairwise(levels))
     assert all(text.strip() for text in headings.all_inner_texts())
 
 

@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_limits
 from .._messages import Hint, ParameterError
 from ..methods import INK, METHODS
 from .fits import CLASS_NAMES, MOST_POINTS, SceneError, fit_scene, read_scene
-from .toys import DECIMALS, LARGEST, N_UNLABELED, TOYS, draw_toy_scene
+from .toys import LARGEST, N_UNLABELED, TOYS, draw_toy_scene
 
 ADDRESS = "127.0.0.1"
 _MOST_BYTES, _MOST_READ = 2**20, 2**26
@@ -133,7 +133,7 @@ def _about(request: Request) -> Response:
         for method in METHODS
     ]
     toys = [{"name": toy.name, "title": toy.title, "sentence": toy.sentence} for toy in TOYS]
-    limits = {"points": MOST_POINTS, "coordinate": LARGEST, "decimals": DECIMALS}
+    limits = {"points": MOST_POINTS, "coordinate": LARGEST}
     return JSONResponse(
         {"methods": methods, "classes": CLASS_NAMES, "toys": toys, "limits": limits}
     )

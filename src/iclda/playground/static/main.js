@@ -30,6 +30,7 @@ let past = []; // links of earlier states, for undo
 let present = "";
 let isDrawn = true;
 let announced = "";
+const afterwards = []; // what waits for the next frame
 let notice = ""; // a message that stays until the next change
 
 const plane = new Plane(byId("plane").querySelector("canvas"), reach, { click, drag, drop: rest });
@@ -79,9 +80,9 @@ function undo() {
 // Drawing: at most once a frame.
 function redraw(after = () => {}) {
   plane.scene = scene;
-  if (!isDrawn) return void afterwards.push(after);
-  isDrawn = false;
   afterwards.push(after);
+  if (!isDrawn) return;
+  isDrawn = false;
   requestAnimationFrame(() => {
     isDrawn = true;
     plane.draw(scene, answer, about.methods);
@@ -90,7 +91,6 @@ function redraw(after = () => {}) {
     setTimeout(() => due.forEach((call) => call())); // after the frame is painted
   });
 }
-const afterwards = [];
 
 function showControls() {
   const n = scene.labeled.length;
@@ -154,38 +154,36 @@ function click(hit, at) {
   rest();
 }
 
-function add(at) {
-  const point = { x: place(at.x, reach), y: place(at.y, reach) };
+// Adds a point of a class, or an unlabeled one, and selects it.
+function add(at, label = tool, truth = null) {
   if (scene.labeled.length + scene.pool.length >= about.limits.points) {
     return warn(`The playground draws at most ${about.limits.points} points: remove some first.`);
   }
-  if (tool === null) {
-    scene.pool.splice(scene.used, 0, { ...point, truth: null });
+  const point = { x: place(at.x, reach), y: place(at.y, reach) };
+  if (label === null) {
+    scene.pool.splice(scene.used, 0, { ...point, truth });
     scene.used += 1;
     select({ kind: "pool", index: scene.used - 1 });
   } else {
-    scene.labeled.push({ ...point, label: tool });
+    scene.labeled.push({ ...point, label });
     select({ kind: "labeled", index: scene.labeled.length - 1 });
   }
 }
 
 // Makes a point one of a class, or unlabeled.
-function relabel({ kind, index }, label) {
-  const [point] = scene[kind].splice(index, 1);
+function relabel(hit, label) {
+  const point = take(hit);
+  add(point, label, point.truth);
+}
+
+function take({ kind, index }) {
   if (kind === "pool") scene.used -= 1;
-  const { x, y } = point;
-  const former = tool;
-  tool = label;
-  add({ x, y });
-  tool = former;
-  if (label === null && point.truth != null) scene.pool[plane.selected.index].truth = point.truth;
+  return scene[kind].splice(index, 1)[0];
 }
 
 function remove() {
   if (!plane.selected) return;
-  const { kind, index } = plane.selected;
-  scene[kind].splice(index, 1);
-  if (kind === "pool") scene.used -= 1;
+  take(plane.selected);
   select(null);
   rest();
   say("Removed.");
@@ -225,9 +223,9 @@ function showSelected() {
 
 function describe({ kind, index }) {
   const point = scene[kind][index];
-  const what = kind === "labeled" ? `Class ${about.classes[point.label]}` : "Unlabeled";
-  const [n, of] = kind === "labeled" ? [index + 1, scene.labeled.length] : [index + 1, scene.used];
-  return `${what}, ${kind === "labeled" ? "labeled" : "unlabeled"} point ${n} of ${of}, at ${point.x.toFixed(2)}, ${point.y.toFixed(2)}`;
+  const what = kind === "labeled" ? `Class ${about.classes[point.label]}, labeled` : "Unlabeled";
+  const n = kind === "labeled" ? scene.labeled.length : scene.used;
+  return `${what} point ${index + 1} of ${n}, at ${point.x.toFixed(2)}, ${point.y.toFixed(2)}`;
 }
 
 // Keys of the plane.
@@ -373,9 +371,9 @@ function connect() {
   });
   byId("undo").addEventListener("click", undo);
   byId("remove").addEventListener("click", remove);
-  for (const [id, read] of Object.entries({ used: Number, shrinkage: Number })) {
+  for (const id of ["used", "shrinkage"]) {
     byId(id).addEventListener("input", () => {
-      scene[id] = read(byId(id).value);
+      scene[id] = Number(byId(id).value);
       if (plane.selected?.kind === "pool") plane.selected = null;
       follow();
     });

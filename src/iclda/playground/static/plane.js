@@ -4,10 +4,10 @@ import { boundarySegments, mix, shade } from "./geometry.js";
 import { unlabeledOf } from "./state.js";
 
 const GRAIN = 72; // cells of the shading along a side
-const CLICK = 4; // pixels within which a press is a click, not a drag
+const CLICK = { mouse: 4, pen: 6, touch: 12 }; // pixels within which a press is no drag
 
 export class Plane {
-  // `on` has click(hit, at), drag(hit, at) and drop(hit); hit is {kind, index} of a point, or null.
+  // `on` has click(hit, at), drag(hit, at) and drop(); hit is {kind, index} of a point, or null.
   constructor(canvas, reach, on) {
     Object.assign(this, { canvas, reach, on, press: null, emphasis: "", cross: null, selected: null });
     this.context = canvas.getContext("2d");
@@ -68,7 +68,8 @@ export class Plane {
       return;
     }
     const [x, y] = this.press.from;
-    if (!this.press.moved && Math.hypot(event.clientX - x, event.clientY - y) < CLICK) return;
+    const distance = Math.hypot(event.clientX - x, event.clientY - y);
+    if (!this.press.moved && distance < (CLICK[event.pointerType] ?? CLICK.mouse)) return;
     this.press.moved = true;
     if (this.press.hit) this.on.drag(this.press.hit, this.toPlane(event));
   }
@@ -76,9 +77,8 @@ export class Plane {
   onUp(event) {
     const press = this.press;
     this.press = null;
-    if (!press) return;
-    if (press.moved) this.on.drop(press.hit);
-    else this.on.click(press.hit, this.toPlane(event));
+    if (press && !press.moved) this.on.click(press.hit, this.toPlane(event));
+    else if (press?.hit) this.on.drop();
   }
 
   readColors() {
