@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import json
 import secrets
 import socket
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import uvicorn
-from anyio import CapacityLimiter, to_thread
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
@@ -95,15 +95,15 @@ class Guard:
 
 def make_app(token: str, port: int) -> ASGIApp:
     """The page, its toy problems and its fits, below the token."""
-    one_at_a_time = CapacityLimiter(1)  # warnings are caught, which threads share
+    one_at_a_time = asyncio.Lock()  # warnings are caught, which threads share
 
     async def fit(request: Request) -> Response:
         try:
             scene = read_scene(await _read_json(request))
         except SceneError as error:
             return _refused(error)
-        found = await to_thread.run_sync(partial(fit_scene, scene), limiter=one_at_a_time)
-        return JSONResponse(found)
+        async with one_at_a_time:
+            return JSONResponse(await run_in_threadpool(fit_scene, scene))
 
     routes = [
         Route("/about.json", _about),
