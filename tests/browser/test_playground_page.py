@@ -314,12 +314,12 @@ def test_all_is_done_by_keys(open_page):
     page = open_page()
     requests = Requests(page)
     page.click("#clear")
-    plane, live = page.locator("#plane"), page.locator("#live")
+    plane, said = page.locator("#plane"), page.locator("#said")
     page.keyboard.press("Tab")
     plane.focus()
     for key in ("1", *["ArrowLeft"] * 3, "Enter"):
         page.keyboard.press(key)
-    assert "Added. Class A, labeled point 1 of 1, at -0.30, 0.00" in live.text_content()
+    assert "Added. Class A, labeled point 1 of 1, at -0.30, 0.00" in said.text_content()
     page.keyboard.press("Escape")
     page.keyboard.press("2")
     page.keyboard.press("Shift+ArrowRight")
@@ -328,7 +328,7 @@ def test_all_is_done_by_keys(open_page):
     sent, _ = requests.settled()
     assert sent["labeled"] == [[-0.3, 0, 0], [0.5, 0.5, 1]]
     page.keyboard.press("p")
-    assert "Class A, labeled point 1 of 2" in live.text_content()
+    assert "Class A, labeled point 1 of 2" in said.text_content()
     for _ in range(3):
         page.keyboard.press("ArrowUp")
     page.keyboard.press("Shift+ArrowLeft")

@@ -29,7 +29,6 @@ let seed = 0;
 let past = []; // links of earlier states, for undo
 let present = "";
 let isDrawn = true;
-let announced = "";
 const afterwards = []; // what waits for the next frame
 let notice = ""; // a message that stays until the next change
 
@@ -134,15 +133,13 @@ function warn(text) {
   showMessage(text);
 }
 
-// Screen readers hear what is at rest, and what a key did.
+// Screen readers hear what is at rest, and, apart from it, what a key did.
 function announce(text) {
-  if (text === announced) return;
-  announced = text;
-  say(text);
+  if (byId("live").textContent !== text) byId("live").textContent = text;
 }
 
 function say(text) {
-  byId("live").textContent = text;
+  byId("said").textContent = text;
 }
 
 // Points.
