@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import os
 import secrets
 import socket
 from collections.abc import Callable
@@ -183,7 +184,8 @@ def bind(port: int) -> socket.socket:
     """A socket that listens on this machine only; port 0 is any free one."""
     # Of the kind for which asyncio turns delays off; otherwise every answer takes 40 ms more.
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if os.name == "posix":  # elsewhere it would take a port from a program that uses it
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((ADDRESS, port))
     except OSError as error:

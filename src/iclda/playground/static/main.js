@@ -38,9 +38,9 @@ const fitter = new Fitter(showAnswer, warn);
 
 // Changes. `follow` is for every step of a drag, `rest` for a change that is complete.
 
-function follow() {
+function follow(isBaseKept = false) {
   notice = "";
-  redraw();
+  redraw(() => {}, isBaseKept);
   fitter.ask((dragged) => asRequest(scene, dragged), true);
 }
 
@@ -76,9 +76,10 @@ function undo() {
   say("Undone.");
 }
 
-// Drawing: at most once a frame.
-function redraw(after = () => {}) {
+// Drawing: at most once a frame. The base is all but the labeled points and the lines.
+function redraw(after = () => {}, isBaseKept = false) {
   plane.scene = scene;
+  plane.isStale ||= !isBaseKept;
   afterwards.push(after);
   if (!isDrawn) return;
   isDrawn = false;
@@ -187,9 +188,9 @@ function remove() {
 }
 
 function drag(hit, at) {
-  select(hit);
+  if (plane.selected !== hit) select(hit);
   move(hit, at);
-  follow();
+  follow(hit.kind === "labeled");
 }
 
 function move({ kind, index }, at) {
@@ -427,6 +428,9 @@ function connectDialogs() {
     const problem = openLink(text.slice(text.indexOf("#") + 1));
     byId("share-message").textContent = problem;
     if (!problem) share.close();
+  });
+  byId("pasted").addEventListener("keydown", (event) => {
+    if (event.key === "Enter") byId("open").click();
   });
   byId("keys").addEventListener("click", () => byId("keys-box").showModal());
   for (const button of document.querySelectorAll("dialog .close")) {

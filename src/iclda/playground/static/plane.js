@@ -10,10 +10,11 @@ export class Plane {
   // `on` has click(hit, at), drag(hit, at) and drop(); hit is {kind, index} of a point, or null.
   constructor(canvas, reach, on) {
     Object.assign(this, { canvas, reach, on, press: null, emphasis: "", cross: null, selected: null });
-    this.context = canvas.getContext("2d");
     this.tile = document.createElement("canvas");
     this.tile.width = this.tile.height = GRAIN;
     this.image = new ImageData(GRAIN, GRAIN);
+    this.base = document.createElement("canvas"); // shading and unlabeled points
+    this.isStale = true; // whether the base has to be drawn again
     canvas.addEventListener("pointerdown", (event) => this.onDown(event));
     canvas.addEventListener("pointermove", (event) => this.onMove(event));
     canvas.addEventListener("pointerup", (event) => this.onUp(event));
@@ -99,8 +100,21 @@ export class Plane {
     this.scene = scene;
     const ratio = window.devicePixelRatio || 1;
     const pixels = Math.round(this.size * ratio);
+    if (this.canvas.width !== pixels || this.isStale) this.drawBase(scene, answer, pixels, ratio);
+    this.context = this.canvas.getContext("2d");
+    this.context.setTransform(1, 0, 0, 1, 0, 0);
+    this.context.drawImage(this.base, 0, 0);
+    this.context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    this.drawBoundaries(scene, answer, methods);
+    scene.labeled.forEach((point) => this.drawLabeled(point));
+    this.drawSelection(scene);
+  }
+
+  // What stays as it is from one movement of a labeled point to the next answer.
+  drawBase(scene, answer, pixels, ratio) {
     if (this.canvas.width !== pixels) this.canvas.width = this.canvas.height = pixels;
-    const c = this.context;
+    this.base.width = this.base.height = pixels;
+    const c = (this.context = this.base.getContext("2d"));
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
     c.fillStyle = this.colors.ground;
     c.fillRect(0, 0, this.size, this.size);
@@ -109,9 +123,7 @@ export class Plane {
     if (scene.shading && shown?.scores) this.drawShading(shown.scores, codes);
     this.drawGrid();
     this.drawUnlabeled(scene, shown?.shares ?? [], codes);
-    this.drawBoundaries(scene, answer, methods);
-    scene.labeled.forEach((point) => this.drawLabeled(point));
-    this.drawSelection(scene);
+    this.isStale = false;
   }
 
   drawShading(scores, codes) {
