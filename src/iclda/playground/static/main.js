@@ -430,7 +430,9 @@ function connectDialogs() {
     if (!problem) share.close();
   });
   byId("pasted").addEventListener("keydown", (event) => {
-    if (event.key === "Enter") byId("open").click();
+    if (event.key !== "Enter") return;
+    event.preventDefault(); // it would press the button that gets the focus back
+    byId("open").click();
   });
   byId("keys").addEventListener("click", () => byId("keys-box").showModal());
   for (const button of document.querySelectorAll("dialog .close")) {
