@@ -20,6 +20,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "browser"))
 from pages import open_browser, running_playground
 
+SHARES = (0.1, 0.5, 0.95)
 METHODS = ("self-learning", "moment", "pessimistic")  # the others are chosen from the start
 
 
@@ -27,7 +28,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--steps", type=int, default=150, help="movements of the pointer")
     steps = parser.parse_args().steps
-    print(f"{'problem':10}{'frames':>8}{'frame, ms':>16}{'lag, ms':>16}   (median, 95 %)")
+    print(f"{'problem':10}{'frames':>8}{'frame, ms':>18}{'lag, ms':>18}   (10 %, median, 95 %)")
     with running_playground() as address, open_browser() as browser:
         for toy in ("between", "across", "three", "four"):
             page = browser.new_page(viewport={"width": 1280, "height": 860})
@@ -48,8 +49,8 @@ def main() -> None:
                 )
                 for name in ("frame", "lag")
             }
-            texts = [f"{np.median(v):.0f}, {np.quantile(v, 0.95):.0f}" for v in found.values()]
-            print(f"{toy:10}{len(found['frame']):8}{texts[0]:>16}{texts[1]:>16}")
+            texts = [", ".join(f"{q:.0f}" for q in np.quantile(v, SHARES)) for v in found.values()]
+            print(f"{toy:10}{len(found['frame']):8}{texts[0]:>18}{texts[1]:>18}")
             page.close()
 
 
