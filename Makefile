@@ -10,9 +10,10 @@ INSTALL := $(if $(UV),$(UV) pip install --quiet --python $(BIN)/python,$(PIP))
 # What is installed: by itself each of these is made once, and again when pyproject.toml changes.
 FOR_EXPERIMENTS := $(VENV)/.for-experiments
 FOR_TESTS := $(VENV)/.for-tests
+FOR_BROWSER := $(VENV)/.for-browser
 OLDEST := .venv-oldest
 
-.PHONY: bench clean lint pictures reproduce setup test test-cpus test-oldest test-slow
+.PHONY: bench clean lint pictures reproduce setup test test-browser test-cpus test-oldest test-slow
 .DEFAULT_GOAL := test
 
 setup: $(FOR_TESTS)
@@ -44,9 +45,9 @@ lint: $(FOR_TESTS)
 
 # One BLAS thread a worker: small problems on many threads are slower, and workers share the cores.
 # scikit-learn skips its array API checks unless SciPy is told about it before it is imported.
-test test-cpus test-oldest test-slow: export OMP_NUM_THREADS = 1
-test test-cpus test-oldest test-slow: export OPENBLAS_NUM_THREADS = 1
-test test-cpus test-oldest test-slow: export SCIPY_ARRAY_API = 1
+test test-browser test-cpus test-oldest test-slow: export OMP_NUM_THREADS = 1
+test test-browser test-cpus test-oldest test-slow: export OPENBLAS_NUM_THREADS = 1
+test test-browser test-cpus test-oldest test-slow: export SCIPY_ARRAY_API = 1
 
 # The numerical tests a second time, with the kernels of an old processor.
 test: lint
@@ -55,6 +56,15 @@ test: lint
 
 test-slow: $(FOR_TESTS)
 	$(BIN)/pytest -n auto -m slow --timeout 0
+
+# The playground and the reports in a Chromium, which is not installed here: it says how.
+test-browser: $(FOR_BROWSER)
+	@$(BIN)/python tests/browser/pages.py
+	$(BIN)/pytest -m browser tests/browser
+
+$(FOR_BROWSER): $(FOR_TESTS)
+	@$(INSTALL) --editable '.[browser]'
+	@touch $@
 
 # The numerical tests with every kernel that this processor can execute.
 test-cpus: $(FOR_TESTS)

@@ -69,6 +69,7 @@ def test_the_package_has_no_other_public_names():
         "methods",
         "model_files",
         "model_selection",
+        "playground",
         "plots",
         "rows",
         "studies",

@@ -12,7 +12,7 @@ try:
 except ImportError:  # pragma: no cover - without the extra there is no command line to test
     sys.exit("The command line needs extra packages: pip install 'iclda[data,experiments]'.")
 
-from . import compare, models, paper
+from . import compare, models, paper, playground
 
 app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -20,7 +20,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Semi-supervised linear discriminant analysis: on your own tables, and on the paper's.",
 )
-for command in (*compare.COMMANDS, *models.COMMANDS, *paper.COMMANDS):
+for command in (*compare.COMMANDS, *models.COMMANDS, *paper.COMMANDS, *playground.COMMANDS):
     app.command()(command)
 
 

@@ -1,0 +1,444 @@
+"""The playground in Chromium: what is on the screen is what the library computes."""
+
+import io
+import json
+import re
+
+import numpy as np
+import pytest
+from pages import overflow, running_playground
+
+import iclda
+from iclda.playground.toys import LARGEST, draw_toy_scene
+from iclda.plots._look import CLASS_COLORS
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def address():
+    with running_playground() as address:
+        yield address
+
+
+@pytest.fixture
+def open_page(new_page, address):
+    def opened(state="", **options):
+        page = new_page(**options)
+        page.goto(f"{address}#{state}" if state else address)
+        page.locator("#timing", has_text="ms").wait_for()
+        return page
+
+    return opened
+
+
+class Requests:
+    """Scenes that a page sends, and the answers to them."""
+
+    def __init__(self, page):
+        self.page, self.answers = page, []
+        page.on("response", self._note)
+
+    def _note(self, response):
+        if response.url.endswith("/fit"):
+            self.answers.append(response)
+
+    def settled(self):
+        """The last scene at rest and its answer, once nothing is under way."""
+        self.page.wait_for_timeout(600)
+        while True:
+            before = len(self.answers)
+            self.page.wait_for_timeout(400)
+            if before == len(self.answers):
+                break
+        response = self.answers[-1]
+        sent = json.loads(response.request.post_data)
+        assert not sent["dragged"]
+        return sent, response.json()
+
+
+def at(page, x, y):
+    """Pixels on the page of a point of the plane."""
+    box = page.locator("#plane canvas").bounding_box()
+    half = box["width"] / 2
+    return box["x"] + half * (1 + x / LARGEST), box["y"] + half * (1 - y / LARGEST)
+
+
+def click(page, x, y):
+    page.mouse.click(*at(page, x, y))
+
+
+def drag(page, start, end, steps=12):
+    page.mouse.move(*at(page, *start))
+    page.mouse.down()
+    page.mouse.move(*at(page, *end), steps=steps)
+    page.mouse.up()
+
+
+def rows_of(sent):
+    labeled = np.array(sent["labeled"], dtype=float).reshape(-1, 3)
+    unlabeled = np.array([p[:2] for p in sent["unlabeled"]], dtype=float).reshape(-1, 2)
+    y = np.concatenate([labeled[:, 2], np.full(len(unlabeled), -1)]).astype(int)
+    return np.concatenate([labeled[:, :2], unlabeled]), y
+
+
+def pixels(page):
+    """The colors of the plane, pixel by pixel, and the coordinates of their centers."""
+    from matplotlib.image import imread  # reads PNG without a further package
+
+    image = imread(io.BytesIO(page.screenshot()))[..., :3] * 255
+    box = page.locator("#plane canvas").bounding_box()
+    x, y = (
+        2 * LARGEST * ((np.arange(n) + 0.5 - box[start]) / box["width"] - 0.5)
+        for n, start in ((image.shape[1], "x"), (image.shape[0], "y"))
+    )
+    rows, columns = (np.abs(values) < LARGEST - 0.02 for values in (y, x))
+    return image[rows][:, columns], *np.meshgrid(x[columns], -y[rows])
+
+
+def assert_line_is_on_the_screen(page, color, classifier):
+    """All pixels of a color lie on the boundary, and all of the boundary has the color."""
+    image, x, y = pixels(page)
+    wanted = np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)])
+    is_line = np.abs(image - wanted).sum(axis=-1) < 24
+    size = 2 * LARGEST / len(image)
+    a, b = classifier.coef_[0]
+    distance = np.abs(a * x + b * y + classifier.intercept_[0]) / np.hypot(a, b)
+    assert is_line.sum() > len(image) / 4
+    assert distance[is_line].max() < 3 * size
+    # Points drawn over the line hide a part of it.
+    assert is_line[distance < 0.5 * size].mean() > 0.8
+
+
+def test_the_boundary_on_the_screen_is_that_of_the_library_before_and_after_a_drag(open_page):
+    page = open_page()
+    requests = Requests(page)
+    page.uncheck("#shading")
+    page.uncheck("#use-em")
+    page.uncheck("#use-supervised")
+    page.fill("#used", "120")
+    sent, _ = requests.settled()
+    X, y = rows_of(sent)
+    assert (y < 0).sum() == 120
+    before = iclda.ImplicitlyConstrainedLDA().fit(X, y)
+    assert_line_is_on_the_screen(page, "#c0509f", before)
+    drag(page, X[0], (-3.0, 3.2))
+    page.mouse.move(5, 5)
+    page.locator("#plane").press("Escape")
+    sent, _ = requests.settled()
+    X, y = rows_of(sent)
+    np.testing.assert_allclose(X[0], [-3.0, 3.2], atol=0.02)
+    after = iclda.ImplicitlyConstrainedLDA().fit(X, y)
+    assert np.abs(after.coef_ - before.coef_).max() > 0.05
+    assert_line_is_on_the_screen(page, "#c0509f", after)
+
+
+def test_fits_follow_a_drag_before_the_pointer_is_released(open_page):
+    page = open_page()
+    page.evaluate("performance.clearMeasures()")
+    first = draw_toy_scene("between", 0)["labeled"][0]
+    page.mouse.move(*at(page, *first[:2]))
+    page.mouse.down()
+    headline = page.locator("#sentence")
+    before = headline.inner_text()
+    for step in range(15):
+        page.mouse.move(*at(page, first[0] - 0.25 * step, first[1]))
+        page.wait_for_timeout(40)
+    page.wait_for_timeout(300)
+    frames = page.evaluate("performance.getEntriesByName('drag frame').length")
+    assert frames >= 2
+    assert headline.inner_text() != before
+    page.mouse.up()
+
+
+def test_posteriors_and_imputed_labels_have_the_colors_of_the_classes(open_page):
+    page = open_page()
+    requests = Requests(page)
+    page.uncheck("#use-em")
+    page.uncheck("#use-supervised")
+    page.fill("#used", "60")
+    page.locator("#used").dispatch_event("change")
+    sent, answer = requests.settled()
+    page.mouse.move(5, 5)
+    image, x, y = pixels(page)
+    scores = np.array(answer["fits"]["iclda"]["scores"])
+    lead = (scores[1] - scores[0]) @ np.array([x.ravel(), y.ravel(), np.ones(x.size)])
+    is_blue = (image[..., 2] > image[..., 0]).ravel()
+    # Far from the boundary the shading is all of one class; lines and points cover some of it.
+    assert is_blue[lead < -6].mean() > 0.95
+    assert is_blue[lead > 6].mean() < 0.1
+    X, labels = rows_of(sent)
+    imputed = iclda.ImplicitlyConstrainedLDA().fit(X, labels).responsibilities_
+    colors = [np.array([int(c[i : i + 2], 16) for i in (1, 3, 5)]) for c in CLASS_COLORS[:2]]
+    seen = []
+    a, b, c = scores[1] - scores[0]
+    for point, shares in zip(X[labels < 0], imputed, strict=True):
+        nearest = np.sort(np.hypot(*(X - point).T))[1]
+        to_line = abs(a * point[0] + b * point[1] + c) / np.hypot(a, b)
+        if shares.max() < 0.9 or min(nearest, to_line) < 0.2:  # mixed, or covered
+            continue
+        drawn = image[np.unravel_index(np.argmin(np.hypot(x - point[0], y - point[1])), x.shape)]
+        distances = [np.abs(drawn - color).sum() for color in colors]
+        seen.append(int(np.argmin(distances)) == int(np.argmax(shares)))
+    assert len(seen) > 5
+    assert all(seen)
+
+
+def test_points_of_four_classes_and_unlabeled_ones_are_added_by_clicks(open_page):
+    page = open_page()
+    requests = Requests(page)
+    page.click("#clear")
+    page.locator("#message", has_text="no labeled points").wait_for()
+    places = {"0": (-3, -3), "1": (3, -3), "2": (3, 3), "3": (-3, 3), "x": (0, 0)}
+    for code, (x, y) in places.items():
+        page.locator(f"#tool-{code}").check(force=True)
+        for dx, dy in ((0, 0), (0.6, 0.1), (0.2, 0.7)):
+            click(page, x + dx, y + dy)
+        if code == "0":
+            page.locator("#message", has_text="All labeled points are of class A").wait_for()
+    sent, answer = requests.settled()
+    assert [point[2] for point in sent["labeled"]] == [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3]
+    np.testing.assert_allclose(sent["labeled"][3][:2], [3, -3], atol=0.02)
+    assert [point[2] for point in sent["unlabeled"]] == [None] * 3
+    assert page.locator("#message").is_hidden()
+    assert answer["classes"] == [0, 1, 2, 3]
+    X, y = rows_of(sent)
+    found = page.locator("tr", has_text="supervised LDA").locator(".number").first.inner_text()
+    expected = iclda.SupervisedLDA().fit(X, y)
+    likelihood = expected.log_likelihood(X[y >= 0], y[y >= 0]).mean()
+    assert float(found.replace("\u2212", "-")) == pytest.approx(likelihood, abs=6e-4)
+
+
+def test_a_click_on_an_unlabeled_point_labels_it_and_undo_takes_it_back(open_page):
+    page = open_page()
+    requests = Requests(page)
+    page.click("#clear")
+    page.locator("#tool-x").check(force=True)
+    click(page, 1, 1)
+    page.locator("#tool-2").check(force=True)
+    click(page, 1, 1)
+    sent, _ = requests.settled()
+    assert (len(sent["labeled"]), len(sent["unlabeled"])) == (1, 0)
+    assert sent["labeled"][0][2] == 2
+    page.click("#undo")
+    sent, _ = requests.settled()
+    assert (len(sent["labeled"]), len(sent["unlabeled"])) == (0, 1)
+
+
+def test_numbers_in_the_table_are_those_of_the_library(open_page):
+    page = open_page()
+    requests = Requests(page)
+    page.select_option("#toy", "across")
+    for name in ("self-learning", "moment", "pessimistic"):
+        page.check(f"#use-{name}")
+    sent, _ = requests.settled()
+    X, y = rows_of(sent)
+    truths = np.array([point[2] for point in sent["unlabeled"]])
+    for name, row_name in (
+        ("ExpectationMaximizationLDA", "LDA by expectation maximization"),
+        ("MomentConstrainedLDA", "moment constrained LDA"),
+        ("PessimisticLDA", "pessimistic LDA"),
+    ):
+        fit = getattr(iclda, name)().fit(X, y)
+        row = page.locator("#methods tr", has_text=row_name)
+        likelihood, wrong = (
+            float(re.sub(r"[^\d.-]", "", text.replace("\u2212", "-")))
+            for text in row.locator("td.number").all_inner_texts()
+        )
+        expected = fit.log_likelihood(X[y >= 0], y[y >= 0]).mean()
+        assert likelihood == pytest.approx(expected, abs=6e-4)
+        assert wrong == pytest.approx(100 * np.mean(fit.predict(X[y < 0]) != truths), abs=0.5)
+        bounds = fit.gain_bounds(X, y)
+        words = row.locator("td.range .hidden").text_content().replace("\u2212", "-")
+        numbers = [float(number) for number in re.findall(r"[-+]?\d+\.\d+", words)]
+        np.testing.assert_allclose(numbers, [bounds.worst, bounds.best, bounds.expected], atol=6e-3)
+
+
+def test_a_link_opens_the_same_page_in_another_run(open_page, new_page):
+    page = open_page()
+    requests = Requests(page)
+    page.select_option("#toy", "three")
+    page.check("#use-moment")
+    page.check("#show-moment")
+    page.fill("#shrinkage", "0.2")
+    page.fill("#used", "77")
+    drag(page, draw_toy_scene("three", 0)["labeled"][4][:2], (-2.5, 2.5))
+    sent, _ = requests.settled()
+    page.click("#share")
+    link = page.input_value("#link")
+    assert link == page.url
+    with running_playground(link) as address:
+        assert address.partition("#")[2] == link.partition("#")[2]
+        other = new_page()
+        again = Requests(other)
+        other.goto(address)
+        found, _ = again.settled()
+        assert found == sent
+        assert other.input_value("#used") == "77"
+        assert other.is_checked("#show-moment")
+
+
+def test_a_link_can_be_pasted_and_a_damaged_one_says_so(open_page):
+    page = open_page()
+    requests = Requests(page)
+    page.select_option("#toy", "four")
+    sent, _ = requests.settled()
+    link = page.url
+    page.click("#clear")
+    page.click("#share")
+    page.fill("#pasted", link[:-3])
+    page.click("#open")
+    page.locator("#share-message", has_text="damaged").wait_for()
+    page.fill("#pasted", link)
+    page.locator("#pasted").press("Enter")
+    assert page.locator("#share-box").is_hidden()
+    assert requests.settled()[0] == sent
+
+
+@pytest.mark.parametrize(
+    ("state", "message"),
+    [
+        ("nonsense", "not one of the playground"),
+        ("v=1&lc=0&l=!!!!", "characters that no link"),
+        ("v=1&lc=9&l=AAAAAA", "there is no class 9"),
+        ("v=1&uc=" + "x" * 6000 + "&u=" + "A" * 32000, "6000 points, and the playground draws"),
+    ],
+)
+def test_a_bad_link_opens_the_first_problem_with_a_message(open_page, state, message):
+    page = open_page(state)
+    page.locator("#message", has_text=message).wait_for()
+    assert page.locator("#headline", has_text="likelihood on these points").is_visible()
+
+
+def test_all_is_done_by_keys(open_page):
+    page = open_page()
+    requests = Requests(page)
+    page.click("#clear")
+    plane, said = page.locator("#plane"), page.locator("#said")
+    page.keyboard.press("Tab")
+    plane.focus()
+    for key in ("1", *["ArrowLeft"] * 3, "Enter"):
+        page.keyboard.press(key)
+    assert "Added. Class A, labeled point 1 of 1, at -0.30, 0.00" in said.text_content()
+    page.keyboard.press("Escape")
+    page.keyboard.press("2")
+    page.keyboard.press("Shift+ArrowRight")
+    page.keyboard.press("Shift+ArrowUp")
+    page.keyboard.press("Enter")
+    sent, _ = requests.settled()
+    assert sent["labeled"] == [[-0.3, 0, 0], [0.5, 0.5, 1]]
+    page.keyboard.press("p")
+    assert "Class A, labeled point 1 of 2" in said.text_content()
+    for _ in range(3):
+        page.keyboard.press("ArrowUp")
+    page.keyboard.press("Shift+ArrowLeft")
+    sent, _ = requests.settled()
+    assert sent["labeled"][0] == [-0.8, 0.3, 0]
+    page.keyboard.press("0")
+    page.keyboard.press("l")
+    sent, _ = requests.settled()
+    assert (sent["labeled"], len(sent["unlabeled"])) == ([[0.5, 0.5, 1]], 1)
+    page.keyboard.press("z")
+    page.keyboard.press("n")
+    page.keyboard.press("Delete")
+    sent, _ = requests.settled()
+    assert len(sent["labeled"]) == 1
+
+
+def test_a_screen_reader_hears_the_finding_at_rest_and_every_control_has_a_name(open_page):
+    page = open_page()
+    page.locator("#live", has_text="likelihood on these points").wait_for(state="attached")
+    assert page.locator("#live").get_attribute("aria-live") == "polite"
+    for control in page.locator("input, select, button, [role=application]").all():
+        name = control.evaluate(
+            "each => each.getAttribute('aria-label') || each.textContent.trim() ||"
+            " [...(each.labels ?? [])].map((label) => label.textContent.trim()).join(' ')"
+        )
+        assert name, control.evaluate("each => each.outerHTML")
+    levels = page.locator("h1, h2").evaluate_all("all => all.map((each) => each.tagName)")
+    assert levels[0] == "H1"
+    assert levels.count("H1") == 1
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 820, 1280])
+def test_the_page_fits_the_window_and_its_text_stands_out(open_page, width, scheme):
+    page = open_page(width=width, color_scheme=scheme)
+    assert overflow(page) <= 0
+    color, ground = page.evaluate(
+        "() => { const style = getComputedStyle(document.body);"
+        " return [style.color, style.backgroundColor] }"
+    )
+    light, dark = (luminance(each) for each in (color, ground))
+    assert (light > dark) == (scheme == "dark")
+    assert (max(light, dark) + 0.05) / (min(light, dark) + 0.05) > 7
+
+
+def luminance(color):
+    channels = np.array([int(part) for part in re.findall(r"\d+", color)[:3]]) / 255
+    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+def test_a_finger_adds_and_drags_points(open_page):
+    page = open_page(width=390, height=844, has_touch=True, is_mobile=True)
+    requests = Requests(page)
+    page.click("#clear")
+    page.touchscreen.tap(*at(page, 2, 2))
+    sent, _ = requests.settled()
+    np.testing.assert_allclose(sent["labeled"], [[2, 2, 0]], atol=0.05)
+
+
+def test_colors_of_classes_are_those_of_the_figures(open_page):
+    page = open_page(color_scheme="light")
+    for code in range(4):
+        color = page.evaluate(
+            "name => getComputedStyle(document.documentElement).getPropertyValue(name)",
+            f"--class-{code}",
+        )
+        assert color.strip() == CLASS_COLORS[code]
+
+
+def test_points_that_a_method_cannot_use_are_explained_in_its_row(open_page):
+    page = open_page()
+    requests = Requests(page)
+    page.check("#use-moment")
+    page.click("#clear")
+    click(page, -1, 0)
+    page.locator("#tool-1").check(force=True)
+    click(page, 1, 0.5)
+    requests.settled()
+    reason = page.locator("tr", has_text="moment constrained").locator(".reason")
+    assert "shrinkage" in reason.inner_text()
+    page.fill("#shrinkage", "0.1")
+    requests.settled()
+    assert reason.is_hidden()
+
+
+def test_coordinates_are_typed_and_must_be_numbers(open_page):
+    page = open_page()
+    requests = Requests(page)
+    page.focus("#plane")
+    page.keyboard.press("n")
+    page.fill("#selected-x", "2.5")
+    page.locator("#selected-x").press("Enter")
+    sent, _ = requests.settled()
+    assert sent["labeled"][0][0] == 2.5
+    page.fill("#selected-x", "")
+    page.locator("#selected-x").press("Tab")
+    page.locator("#message", has_text="The coordinate x must be a number").wait_for()
+    page.fill("#selected-y", "1000")
+    page.locator("#selected-y").press("Tab")
+    sent, _ = requests.settled()
+    assert sent["labeled"][0][:2] == [2.5, LARGEST]
+    assert page.locator("#message").is_hidden()
+
+
+def test_a_server_that_has_ended_is_a_message(browser):
+    page = browser.new_page()
+    with running_playground() as address:
+        page.goto(address)
+        page.locator("#timing", has_text="ms").wait_for()
+    page.click("#redraw")
+    page.locator("#message", has_text="has been ended").wait_for()
+    page.close()

@@ -1,0 +1,177 @@
+"""Fits of a scene are the library's own, and a scene that cannot be fitted gets a sentence."""
+
+import json
+
+import numpy as np
+import pytest
+
+import iclda
+from iclda.methods import METHODS
+from iclda.playground.fits import MOST_POINTS, SceneError, fit_scene, read_scene
+from iclda.playground.toys import draw_toy_scene
+
+NAMES = [method.name for method in METHODS]
+
+
+def scene(toy="three", n_unlabeled=120, **changes):
+    return {**draw_toy_scene(toy, 0, n_unlabeled), "methods": NAMES, "shown": "iclda", **changes}
+
+
+def rows_of(sent):
+    labeled, unlabeled = np.array(sent["labeled"]), np.array(sent["unlabeled"])
+    y = np.concatenate([labeled[:, 2], np.full(len(unlabeled), -1)]).astype(int)
+    return np.concatenate([labeled[:, :2], unlabeled[:, :2]]), y
+
+
+@pytest.mark.parametrize("toy", ["between", "four"])
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+def test_numbers_are_those_of_the_classifier(toy, method):
+    sent = scene(toy, shown=method.name)
+    found = json.loads(json.dumps(fit_scene(read_scene(sent)), allow_nan=False))
+    fit = found["fits"][method.name]
+    X, y = rows_of(sent)
+    classifier = getattr(iclda, method.class_name)().fit(X, y)
+    scores = np.array(fit["scores"])
+    by_scores = np.column_stack([X, np.ones(len(X))]) @ scores.T
+    assert found["classes"] == classifier.classes_.tolist()
+    shares = np.exp(by_scores - by_scores.max(axis=1, keepdims=True))
+    shares /= shares.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(shares, classifier.predict_proba(X), atol=1e-6)
+    is_labeled = y >= 0
+    likelihood = classifier.log_likelihood(X[is_labeled], y[is_labeled]).mean()
+    assert fit["likelihood"] == pytest.approx(likelihood, abs=1e-6)
+    bounds = classifier.gain_bounds(X, y)
+    assert fit["bounds"]["worst"] == pytest.approx(bounds.worst, abs=1e-6)
+    assert fit["bounds"]["best"] == pytest.approx(bounds.best, abs=1e-6)
+    assert fit["bounds"]["is_safe"] == bounds.is_safe
+    truths = np.array(sent["unlabeled"])[:, 2]
+    is_wrong = classifier.predict(X[~is_labeled]) != truths
+    assert fit["wrong"] == pytest.approx(is_wrong.mean(), abs=1.5 / len(truths))
+
+
+def test_labels_of_the_unlabeled_points_are_those_of_the_method_that_is_shown():
+    sent = scene()
+    X, y = rows_of(sent)
+    for name, expected in (
+        ("iclda", iclda.ImplicitlyConstrainedLDA().fit(X, y).responsibilities_),
+        ("em", iclda.ExpectationMaximizationLDA().fit(X, y).predict_proba(X[y < 0])),
+    ):
+        fits = fit_scene(read_scene({**sent, "shown": name}))["fits"]
+        np.testing.assert_allclose(fits[name]["shares"], expected, atol=1e-3)
+        assert [other for other, fit in fits.items() if "shares" in fit] == [name]
+    hard = fit_scene(read_scene({**sent, "shown": "self-learning"}))["fits"]["self-learning"]
+    assert np.unique(hard["shares"]).tolist() == [0, 1]
+
+
+def test_a_drag_takes_fewer_starts_and_ends_at_the_same_maximum():
+    still = fit_scene(read_scene(scene()))["fits"]["iclda"]
+    dragged = fit_scene(read_scene(scene(dragged=True)))["fits"]["iclda"]
+    assert dragged["likelihood"] == pytest.approx(still["likelihood"], abs=1e-6)
+
+
+def test_methods_come_in_the_order_of_the_table_and_only_those_chosen():
+    chosen = ["supervised", "em", "iclda", "em"]
+    fits = fit_scene(read_scene(scene(methods=chosen)))["fits"]
+    assert list(fits) == [name for name in NAMES if name in chosen]
+
+
+def test_without_labeled_points_a_message_says_what_to_do():
+    found = fit_scene(read_scene(scene(labeled=[])))
+    assert found["fits"] == {}
+    assert found["message"] == (
+        "There are no labeled points. Choose a class and add points of two classes."
+    )
+
+
+def test_one_class_only_is_named_and_the_others_are_offered():
+    found = fit_scene(read_scene(scene(labeled=[[0, 0, 1], [1, 2, 1]])))
+    assert found["fits"] == {}
+    assert found["message"] == (
+        "All labeled points are of class B. Add points of another class, A, C or D."
+    )
+
+
+def test_classes_may_have_gaps():
+    labeled = [[0, 0, 0], [1, 1.5, 0], [3, 0, 3], [4, 1, 3], [3.5, 2, 3]]
+    found = fit_scene(read_scene(scene(labeled=labeled, unlabeled=[[1, 1], [3, 3]])))
+    assert found["classes"] == [0, 3]
+    assert len(found["fits"]["iclda"]["shares"]) == 2
+
+
+def test_a_method_that_cannot_be_fitted_says_why_and_the_others_are_fitted():
+    labeled = [[0, 0, 0], [2, 1, 1]]  # no spread within classes
+    fits = fit_scene(read_scene(scene(labeled=labeled)))["fits"]
+    assert "shrinkage" in fits["moment"]["error"]
+    assert "scores" in fits["em"]
+    assert fits["em"]["bounds"] is None
+    assert "shrinkage" in fits["em"]["no_bounds"]
+    shrunk = fit_scene(read_scene(scene(labeled=labeled, shrinkage=0.1)))["fits"]
+    assert not [name for name, fit in shrunk.items() if "error" in fit]
+
+
+def test_notes_of_a_fit_name_the_coordinates():
+    labeled = [[1, 0, 0], [1, 1, 0], [1, 3, 1], [1, 4, 1]]  # on a vertical line
+    fits = fit_scene(read_scene(scene(labeled=labeled, unlabeled=[[1, 2], [1, 5]])))["fits"]
+    assert all("column 'x' is constant" in " ".join(fit["notes"]) for fit in fits.values())
+
+
+def test_without_unlabeled_points_all_methods_are_supervised():
+    fits = fit_scene(read_scene(scene(unlabeled=[])))["fits"]
+    likelihoods = [fit["likelihood"] for name, fit in fits.items() if name != "moment"]
+    np.testing.assert_allclose(likelihoods, fits["supervised"]["likelihood"], atol=1e-9)
+    assert fits["iclda"]["wrong"] is None
+    assert fits["iclda"]["shares"] == []
+    assert not any("no unlabeled rows" in note for fit in fits.values() for note in fit["notes"])
+
+
+def test_shrinkage_is_that_of_the_classifier():
+    sent = scene("between", shrinkage=0.3)
+    X, y = rows_of(sent)
+    fit = iclda.SupervisedLDA(shrinkage=0.3).fit(X, y)
+    expected = fit.log_likelihood(X[y >= 0], y[y >= 0]).mean()
+    found = fit_scene(read_scene(sent))["fits"]["supervised"]["likelihood"]
+    assert found == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"labeled": [[float("nan"), 1, 0]]}, r"labeled point 1 must have two finite .*\[nan, 1\]"),
+        ({"unlabeled": [[0, 0], [0, float("inf")]]}, r"unlabeled point 2 .*\[0, inf\]"),
+        ({"unlabeled": [["a", 0]]}, r"unlabeled point 1 .*\['a', 0\]"),
+        ({"unlabeled": [[10**400, 0]]}, "unlabeled point 1 must have two finite"),
+        ({"unlabeled": [[True, 0]]}, "unlabeled point 1 must have two finite"),
+        ({"labeled": [[0, 0]]}, r"labeled point 1 must be \[x, y, class\], got \[0, 0\]"),
+        ({"labeled": [[0, 0, 4]]}, "class of the labeled point 1 must be 0 to 3, got 4"),
+        ({"labeled": [[0, 0, None]]}, "class of the labeled point 1 must be 0 to 3, got None"),
+        ({"labeled": [[0, 0, [1]]]}, r"class of the labeled point 1 must be 0 to 3, got \[1\]"),
+        ({"labeled": [7]}, r"labeled point 1 must be \[x, y, class\], got 7"),
+        ({"labeled": {"x": 1}}, "labeled must be a list of points, got dict"),
+        ({"unlabeled": [[0, 0]] * 10**6}, "at most 5,000 points, got 1,000,000 of them unlabeled"),
+        ({"unlabeled": [[0, 0]] * MOST_POINTS}, "at most 5,000 points, got 5,015"),
+        ({"methods": ["nonesuch"]}, "Unknown method 'nonesuch'. There are: iclda"),
+        ({"methods": "iclda"}, "methods must be a list of names, got str"),
+        ({"shrinkage": 1}, "Shrinkage must be a number from 0 to below 1, got 1"),
+        ({"shrinkage": float("nan")}, "Shrinkage must be .* got nan"),
+        ({"shrinkage": "auto"}, "Shrinkage must be .* got 'auto'"),
+    ],
+)
+def test_what_a_page_cannot_have_meant_is_refused_with_the_value(changes, message):
+    with pytest.raises(SceneError, match=message):
+        read_scene({**scene(), **changes})
+
+
+@pytest.mark.parametrize("sent", [None, [], 3, "scene"])
+def test_a_scene_is_an_object(sent):
+    with pytest.raises(SceneError, match="must be an object"):
+        read_scene(sent)
+
+
+@pytest.mark.parametrize("scale", [1e-160, 1e150])
+def test_coordinates_of_any_size_get_fits_or_a_sentence(scale):
+    sent = draw_toy_scene("between", 0, 30)
+    labeled = [[x * scale, y * scale, c] for x, y, c in sent["labeled"]]
+    unlabeled = [[x * scale, y * scale] for x, y, _ in sent["unlabeled"]]
+    found = fit_scene(read_scene(scene(labeled=labeled, unlabeled=unlabeled)))
+    json.dumps(found, allow_nan=False)
+    assert all("error" in fit or "scores" in fit for fit in found["fits"].values())

@@ -1,0 +1,219 @@
+"""The server: who is answered, with which headers, and that nothing sent makes it fail."""
+
+import gzip
+import http.client
+import json
+import socket
+import threading
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+pytest.importorskip("uvicorn", reason="the playground needs iclda[playground]")
+
+from iclda.methods import METHODS
+from iclda.playground import server as module
+from iclda.playground.server import ADDRESS, bind, make_server
+from iclda.playground.toys import TOYS, draw_toy_scene
+
+
+@pytest.fixture(scope="module")
+def address():
+    with bind(0) as listening:
+        server, address = make_server(listening)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        yield urlsplit(address)
+        server.should_exit = True
+        thread.join()
+
+
+@pytest.fixture
+def ask(address):
+    """Send a request; its status, headers and content."""
+
+    def send(path="", method="GET", body=None, host=None, token=None):
+        connection = http.client.HTTPConnection(ADDRESS, address.port, timeout=60)
+        base = address.path if token is None else f"/{token}/"
+        connection.request(
+            method, base + path, body, {"Host": host or address.netloc, "Connection": "close"}
+        )
+        response = connection.getresponse()
+        content = response.read().decode()
+        connection.close()
+        return response.status, response.headers, content
+
+    return send
+
+
+def fit(ask, sent):
+    body = sent if isinstance(sent, (bytes, str)) else json.dumps(sent)
+    status, _, content = ask("fit", "POST", body)
+    return status, json.loads(content)
+
+
+def test_the_page_and_all_its_files_are_served_with_their_types(ask):
+    folder = Path(module.__file__).parent / "static"
+    types = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
+    for path in folder.iterdir():
+        name = "" if path.name == "index.html" else path.name
+        status, headers, content = ask(name)
+        assert status == 200, path.name
+        assert headers["content-type"].startswith(types[path.suffix])
+        assert content == path.read_text()
+
+
+def test_the_page_knows_methods_classes_problems_and_limits(ask):
+    about = json.loads(ask("about.json")[2])
+    assert [method["name"] for method in about["methods"]] == [each.name for each in METHODS]
+    assert [toy["name"] for toy in about["toys"]] == [toy.name for toy in TOYS]
+    assert about["classes"] == ["A", "B", "C", "D"]
+
+
+def test_nothing_from_elsewhere_may_be_loaded_or_run(ask):
+    for path, method in (("", "GET"), ("main.js", "GET"), ("fit", "POST"), ("nonesuch", "GET")):
+        headers = ask(path, method, "{}" if method == "POST" else None)[1]
+        policy = headers["content-security-policy"]
+        assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self'")
+        assert "unsafe" not in policy
+        assert "frame-ancestors 'none'" in policy
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] == "no-referrer"
+        assert "access-control-allow-origin" not in headers
+
+
+@pytest.mark.parametrize("token", ["", "x", "A" * 22, "%00", "static", ".."])
+def test_without_the_token_everything_is_refused(ask, token):
+    for path in ("", "main.js", "about.json"):
+        status, _, content = ask(path, token=token)
+        assert status == 403
+        assert "iclda playground" in content
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:{port}", "127.0.0.1", "[::1]:{port}"]
+)
+def test_another_host_is_refused_even_with_the_token(ask, address, host):
+    for path, method in (("", "GET"), ("fit", "POST")):
+        status, _, content = ask(path, method, host=host.format(port=address.port))
+        assert status == 403
+        assert "not as another host" in content
+
+
+def test_localhost_is_this_machine(ask, address):
+    assert ask(host=f"localhost:{address.port}")[0] == 200
+
+
+def test_the_socket_listens_on_this_machine_only():
+    with bind(0) as listening:
+        assert listening.getsockname()[0] == "127.0.0.1"
+        assert listening.proto == socket.IPPROTO_TCP
+
+
+def test_tokens_differ_from_run_to_run():
+    with bind(0) as listening:
+        tokens = {urlsplit(make_server(listening)[1]).path for _ in range(3)}
+    assert len(tokens) == 3
+    assert all(len(token) > 20 for token in tokens)
+
+
+def test_a_port_in_use_is_an_error_that_names_it():
+    with bind(0) as listening:
+        port = listening.getsockname()[1]
+        with pytest.raises(ValueError, match=f"port={port} cannot be used .*any free port"):
+            bind(port)
+
+
+def test_fits_come_as_json(ask):
+    sent = {**draw_toy_scene("between", 0, 50), "methods": ["em"], "shown": "em"}
+    status, found = fit(ask, sent)
+    assert status == 200
+    assert len(found["fits"]["em"]["shares"]) == 50
+
+
+def test_toy_problems_are_drawn_by_name_seed_and_number(ask):
+    status, _, content = ask("toys/four?seed=2&n=7")
+    assert status == 200
+    assert json.loads(content) == draw_toy_scene("four", 2, 7)
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("toys/nonesuch", "Unknown toy problem 'nonesuch'"),
+        ("toys/four?n=1000000", "n must be a whole number from 0 to 2,500, got '1000000'"),
+        ("toys/four?n=-1", "got '-1'"),
+        ("toys/four?seed=x", "seed must be a whole number"),
+        ("toys/four?seed=%C2%B2", "seed must be a whole number"),
+        ("toys/four?n=" + "9" * 5000, "n must be a whole number"),
+    ],
+)
+def test_a_problem_that_cannot_be_drawn_gets_a_sentence(ask, path, message):
+    status, _, content = ask(path)
+    assert status == 400
+    assert message in json.loads(content)["message"]
+
+
+BAD = {
+    "no JSON": (b"{", "not valid JSON"),
+    "nothing": (b"", "not valid JSON"),
+    "no text": (b"\xff\xfe\x00", "not valid JSON"),
+    "packed": (gzip.compress(b"{}"), "not valid JSON"),
+    "deep": (b"[" * 100_000, "not valid JSON"),
+    "long number": (b'{"shrinkage": ' + b"9" * 5000 + b"}", "not valid JSON"),
+    "a list": (b"[]", "must be an object"),
+    "NaN": (b'{"labeled": [[NaN, 0, 0]]}', "two finite coordinates, got [nan, 0]"),
+    "infinite": (b'{"unlabeled": [[0, -Infinity]]}', "two finite coordinates, got [0, -inf]"),
+    "1e999": (b'{"unlabeled": [[1e999, 0]]}', "two finite coordinates, got [inf, 0]"),
+    "a million points": (
+        b'{"unlabeled": [' + b"[0,0]," * 10**6 + b"[0,0]]}",
+        "more than 1 MB: the playground draws at most 5,000 points",
+    ),
+    "many points": (
+        b'{"unlabeled": [' + b"[0,0]," * 6000 + b"[0,0]]}",
+        "at most 5,000 points, got 6,001",
+    ),
+}
+
+
+@pytest.mark.parametrize(("body", "message"), BAD.values(), ids=BAD)
+def test_what_is_no_scene_gets_a_sentence_and_never_a_failure(ask, body, message):
+    status, found = fit(ask, body)
+    assert status == 400
+    assert message in found["message"]
+
+
+def test_scenes_with_too_few_labels_are_answered_by_a_message(ask):
+    assert fit(ask, {"labeled": []}) == (
+        200,
+        {
+            "classes": [],
+            "fits": {},
+            "message": "There are no labeled points. Choose a class and add points of two classes.",
+        },
+    )
+    status, found = fit(ask, {"labeled": [[0, 0, 2]], "methods": ["iclda"]})
+    assert (status, found["message"][:36]) == (200, "All labeled points are of class C. A")
+
+
+@pytest.mark.parametrize(("method", "path"), [("GET", "fit"), ("PUT", ""), ("DELETE", "fit")])
+def test_other_ways_to_ask_are_not_allowed(ask, method, path):
+    assert ask(path, method)[0] == 405
+
+
+@pytest.mark.parametrize("path", ["nonesuch", "../server.py", "static/main.js", "%2e%2e/server.py"])
+def test_there_are_no_other_files(ask, path):
+    assert ask(path)[0] in (403, 404)
+
+
+def test_requests_side_by_side_are_all_answered(ask):
+    sent = {**draw_toy_scene("three", 0, 200), "methods": ["iclda", "em"], "dragged": True}
+    expected = fit(ask, sent)
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(fit(ask, sent))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [expected] * 4
