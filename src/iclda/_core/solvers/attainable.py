@@ -30,6 +30,8 @@ class Labeling:
     z~ = (1, z). Only rows near a boundary count.
     """
 
+    shift: Array | None = None  # (K,) of the offsets of scores, if they are not as they were given
+
     def __init__(
         self,
         point: Array,
@@ -44,15 +46,15 @@ class Labeling:
         ``is_thinned``: rows near boundaries stand for others.
         """
         self.point, self.log_sum, self.is_thinned = point, log_sum, is_thinned
-        self._all = z, weights, shares
+        self.parts = z, weights, shares
 
     @cached_property
     def near(self) -> tuple[Array, Array, Array]:
         """Rows near a boundary, their weights and shares."""
-        z, weights, shares = self._all
+        z, weights, shares = self.parts
         near = near_boundary(shares)
         if len(near) > _GATHERED * len(z):
-            return self._all
+            return self.parts
         return z[near], weights[near], shares[:, near]
 
     @cached_property
@@ -75,7 +77,7 @@ class Labeling:
 
     def local_set(self) -> InMemorySet:
         """The set of the rows held, all others labeled as they are."""
-        z, weights, shares = self._all
+        z, weights, shares = self.parts
         sums = (shares * weights) @ z
         if len(shares) == 1:
             sums = np.vstack([weights @ z - sums[0], sums])
@@ -97,6 +99,13 @@ class Labeling:
                     found[k, :, k] += between
                     found[k, :, j] = found[j, :, k] = -between
         return found.reshape(n_free * width, n_free * width)
+
+
+def shifted(scores: Array, shift: Array) -> Array:
+    """Scores (..., K, 1 + rank) with shifts (..., K) of their offsets."""
+    moved = scores.copy()
+    moved[..., 0] += shift
+    return moved
 
 
 def _scatter(rows: Array, weights: Array) -> Array:
