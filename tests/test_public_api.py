@@ -16,7 +16,7 @@ from iclda.methods import METHODS
 
 NAMES = [*(method.class_name for method in METHODS), "AutoLDA"]
 FUNCTIONS = ["compare", "load_model", "save_model"]
-MESSAGES = ["ColumnError", "NoUnlabeledRowsWarning", "ParameterError"]
+MESSAGES = ["ColumnError", "DegenerateFitWarning", "NoUnlabeledRowsWarning", "ParameterError"]
 OPTIONAL = ["pandas", "polars", "pyarrow", "skops", "torch", "dask", "matplotlib", "onnx"]
 every_classifier = pytest.mark.parametrize("classifier", [getattr(iclda, name) for name in NAMES])
 

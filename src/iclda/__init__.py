@@ -17,7 +17,12 @@ if _TYPE_CHECKING:
     from ._estimators.pessimistic import PessimisticLDA
     from ._estimators.self_learning import SelfLearningLDA
     from ._estimators.supervised import SupervisedLDA
-    from ._messages import ColumnError, NoUnlabeledRowsWarning, ParameterError
+    from ._messages import (
+        ColumnError,
+        DegenerateFitWarning,
+        NoUnlabeledRowsWarning,
+        ParameterError,
+    )
     from .model_files import load_model, save_model
     from .studies.compare.api import compare
 
@@ -27,6 +32,7 @@ _HOME = {
     **{method.class_name: f"._estimators.{method.module}" for method in _METHODS},
     "AutoLDA": "._estimators.auto",
     "ColumnError": "._messages",
+    "DegenerateFitWarning": "._messages",
     "NoUnlabeledRowsWarning": "._messages",
     "ParameterError": "._messages",
     "compare": ".studies.compare.api",

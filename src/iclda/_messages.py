@@ -103,6 +103,14 @@ class NoUnlabeledRowsWarning(UserWarning):
         self.estimator = estimator
 
 
+class DegenerateFitWarning(UserWarning):
+    """A fit gives hardly any unlabeled row to a class of many labels: ``label``, ``share``."""
+
+    def __init__(self, message: str, *, label: Any = None, share: float | None = None) -> None:
+        super().__init__(message)
+        self.label, self.share = label, share
+
+
 def message_of(raised: BaseException) -> str:
     """The message of an error or a warning: a ``Text`` where it was raised with one."""
     first = raised.args[0] if len(raised.args) == 1 else None

@@ -36,10 +36,16 @@ class Method:
     rests_on_labels: bool = False  # fails if labeled rows do not vary within classes
     risk: int = 9  # rank from the safest; of methods that do equally well the safer one is taken
     is_outside: bool = False  # of scikit-learn, to compare with
+    takes_proportions: bool = False  # of the classes among the unlabeled rows
+    proportions: Any = None  # unless others are given
 
-    def classifier(self, *, shrinkage: Any = None, priors: Any = None, seed: int = 0) -> Any:
-        """An unfitted classifier."""
+    def classifier(
+        self, *, shrinkage: Any = None, priors: Any = None, proportions: Any = None, seed: int = 0
+    ) -> Any:
+        """An unfitted classifier; proportions only if it takes them."""
         chosen = {"shrinkage": shrinkage, "priors": priors}
+        if self.takes_proportions:
+            chosen["proportions"] = self.proportions if proportions is None else proportions
         if self.is_searched:
             chosen["random_state"] = seed  # no other method draws random numbers
         home = import_module(f"._estimators.{self.module}", __package__)
@@ -57,7 +63,8 @@ METHODS = (
         "which the labeled rows are likeliest.",
         color="#c0509f",
         is_searched=True,
-        risk=7,
+        risk=8,
+        takes_proportions=True,
     ),
     Method(
         "em",
@@ -69,6 +76,7 @@ METHODS = (
         "unlabeled ones without.",
         color="#d55e00",
         risk=6,
+        takes_proportions=True,
     ),
     Method(
         "self-learning",
@@ -103,6 +111,7 @@ METHODS = (
         "that are least favorable to it.",
         color="#a05a2c",
         rests_on_labels=True,
+        takes_proportions=True,
     ),
     Method(
         "supervised",
@@ -116,6 +125,24 @@ METHODS = (
         uses_unlabeled=False,
         rests_on_labels=True,
         risk=1,
+    ),
+)
+# Methods with a setting that is worth a name. They can be fitted, and take part in comparisons.
+VARIANTS = (
+    Method(
+        "iclda-proportions",
+        "ICLDA-proportions",
+        "ImplicitlyConstrainedLDA",
+        "implicitly_constrained",
+        "implicitly constrained LDA with the class proportions of the labels",
+        "Of all models that some labeling of the unlabeled rows with the class proportions of the "
+        "labeled rows would give, it is the one under which the labeled rows are likeliest.",
+        color="#7b4fb5",
+        dashes=(0, (4, 1)),
+        is_searched=True,
+        risk=7,
+        takes_proportions=True,
+        proportions="labeled",
     ),
 )
 # Fitted in the experiments of the paper only, to compare with.
@@ -182,15 +209,17 @@ BASELINES = (
         is_outside=True,
     ),
 )
+FITTED = (*METHODS, *VARIANTS)
+CANDIDATES = (*FITTED, *BASELINES)  # of a comparison
 _BY_NAME = {
     "".join(filter(str.isalnum, name.casefold())): method
-    for method in (*METHODS, *REFERENCES, *BASELINES)
+    for method in (*VARIANTS, *METHODS, *REFERENCES, *BASELINES)  # the class is of the method
     for name in (method.name, method.paper_name, method.class_name, method.class_name[:-3])
     if name
 }
 
 
-def find_method(name: str, among: Sequence[Method] = METHODS) -> Method:
+def find_method(name: str, among: Sequence[Method] = FITTED) -> Method:
     """A method by its name here, in the paper or in Python; ValueError lists what there is."""
     method = known_method(name)
     if method is None or method not in among or "(" in name:

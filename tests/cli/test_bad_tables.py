@@ -308,6 +308,27 @@ USAGE = {
         ("fit", "data.csv", "--target", "species", *THREE_HALVES),
         "The shares of --prior must add up to 1",
     ),
+    "no proportions": (
+        ("fit", "data.csv", "--target", "species", "--proportions", "most"),
+        "--proportions must be CLASS=SHARE, for example yes=0.3, got 'most'",
+    ),
+    "proportions of one class": (
+        ("fit", "data.csv", "--target", "species", "--proportions", "iris=0.2:0.4"),
+        "--proportions must name the classes ['iris', 'lily', 'rose'], got ['iris']",
+    ),
+    "proportions without use": (
+        (
+            "fit",
+            "data.csv",
+            "--target",
+            "species",
+            "--method",
+            "moment",
+            "--proportions",
+            "labeled",
+        ),
+        "--proportions is a parameter of iclda, em and pessimistic only, and the method is moment",
+    ),
     "no model file": (("fit", "data.csv", "--target", "species", "--out", "m.csv"), ".skops file"),
     "no folder": (
         ("fit", "data.csv", "--target", "species", "--out", "no/m.skops"),

@@ -272,6 +272,46 @@ def test_the_same_table_and_seed_give_the_same_model(tmp_path):
     assert np.array_equal(a.predict_proba(flowers()), b.predict_proba(flowers()))
 
 
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        (["iris=0.2", "lily=0.2", "rose=0.6"], {"iris": 0.2, "lily": 0.2, "rose": 0.6}),
+        (["iris=0:0.2", "lily=0.1:1", "rose=0:1"], {"iris": (0, 0.2), "lily": (0.1, 1)}),
+        (["labeled"], "labeled"),
+    ],
+)
+def test_proportions_are_used(tmp_path, given, kept):
+    data, out = write(tmp_path), tmp_path / "m.skops"
+    options = [word for text in given for word in ("--proportions", text)]
+    command = "fit", data, "--target", "species", "--method", "em", "--out", out, *options
+    assert call(*command)[0] == 0
+    fitted = load_model(out)[-1]
+    if kept == "labeled":
+        assert fitted.proportions == kept
+        assert fitted.class_weights_ == pytest.approx([1 / 3] * 3, abs=1e-8)
+    else:
+        assert kept.items() <= fitted.proportions.items()
+        unlabeled = (90 * fitted.class_weights_[0] - 10) / 60
+        assert unlabeled == pytest.approx(0.2, abs=1e-4)
+
+
+def test_a_fit_that_degenerated_is_shown_with_the_option_that_helps(tmp_path):
+    rng, codes = np.random.default_rng(0), np.arange(400) % 2
+    rows = rng.standard_normal((400, 60)) + 0.35 * codes[:, None]
+    frame = pd.DataFrame(rows, columns=[f"x{k}" for k in range(60)])
+    frame["kind"] = np.where(np.arange(400) < 10, np.array(["a", "b"])[codes], None)
+    data, out = write(tmp_path, frame), tmp_path / "m.skops"
+    command = "fit", data, "--target", "kind", "--shrinkage", "0.5", "--out", out, "--method"
+    code, said, _ = call(*command, "iclda")
+    assert code == 0
+    for text in (said, call("show", out)[1]):
+        assert "Warning: ImplicitlyConstrainedLDA has degenerated" in text
+        assert "Pass --proportions labeled" in text
+    _, said, _ = call(*command, "iclda-proportions")
+    assert "degenerated" not in said
+    assert load_model(out)[-1].proportions == "labeled"
+
+
 def test_priors_and_shrinkage_are_used(tmp_path):
     data, out = write(tmp_path), tmp_path / "m.skops"
     priors = [word for c in ("iris", "lily") for word in ("--prior", f"{c}=0.25")]

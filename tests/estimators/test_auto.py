@@ -56,6 +56,25 @@ def test_its_estimator_is_the_one_that_its_method_gives(wine, fitted):
     assert vars(alone).keys() == vars(fitted.estimator_).keys()
 
 
+def test_proportions_are_those_of_the_methods_that_take_them(wine):
+    X, y = wine
+    labels = masked(y, 30)
+    shares = {0: 0.2, 1: (0.3, 0.6), 2: (0.2, 0.5)}
+    alone = AutoLDA(methods=["em"], proportions=shares).fit(X, labels)
+    counts = np.bincount(labels[labels >= 0])
+    unlabeled = (len(y) * alone.class_weights_ - counts) / (labels < 0).sum()
+    assert unlabeled[0] == pytest.approx(0.2, abs=1e-6)
+    assert alone.estimator_.proportions == shares
+    every = AutoLDA(proportions=shares).fit(X, labels)
+    assert set(every.losses_) == {method.name for method in METHODS}
+
+
+def test_proportions_that_no_method_takes_are_refused(wine):
+    X, y = wine
+    with pytest.raises(ParameterError, match=r"proportions is .* only, and the method is moment"):
+        AutoLDA(methods=["moment"], proportions="labeled").fit(X, masked(y, 30))
+
+
 def test_the_reason_names_the_method_and_the_rows_behind_it(fitted):
     assert fitted.reason_.startswith("Chose ")
     assert "30 labeled rows" in fitted.reason_

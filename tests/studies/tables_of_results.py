@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from iclda.methods import BASELINES, METHODS, find_method
+from iclda.methods import CANDIDATES, find_method
 from iclda.studies.compare.cell_fits import write_bins
 from iclda.studies.compare.plan import COMPARISON, Contestant
 from iclda.studies.measures import bins_of
@@ -35,11 +35,7 @@ def contestants(*names):
     made = []
     for name in names:
         method, _, shrunk = name.partition(" (")
-        made.append(
-            Contestant(
-                name, find_method(method, (*METHODS, *BASELINES)), "auto" if shrunk else None
-            )
-        )
+        made.append(Contestant(name, find_method(method, CANDIDATES), "auto" if shrunk else None))
     return tuple(made)
 
 

@@ -145,6 +145,7 @@ class Problem:
     shrinkage: float = 0.0
     unlabeled_moments: Moments | None = None  # where they are known without a read
     space: RowSpace | None = None  # that rows are coordinates in, of few rows of many features
+    proportions: Array | None = None  # (K, 2): least and largest shares of the unlabeled weight
 
     @property
     def n_classes(self) -> int:

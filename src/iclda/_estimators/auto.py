@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -21,6 +21,7 @@ from .._rows.passes import unreported
 from ..methods import METHODS, Method, find_method
 from .base import LinearGaussianClassifier, constraints, warn_of_no_unlabeled
 from .labels import plain
+from .proportions import resolve_proportions
 from .training import WIDE, FitInputs
 
 _FOLDS, _REPEATS = 10, 4
@@ -133,7 +134,8 @@ def choose_method(data: FitInputs, methods: Sequence[Method], shrinkage: Any, se
         return Choice(methods[0], _reason(methods[0], shrinkage, why), {}, None, n_tested)
     priors = None if data.log_priors is None else np.exp(data.log_priors)
     classifiers = [
-        each.classifier(shrinkage=shrinkage, priors=priors, seed=seed) for each in methods
+        each.classifier(shrinkage=shrinkage, priors=priors, proportions=data.proportions, seed=seed)
+        for each in methods
     ]
     for each in classifiers:
         if "n_starts" in each.get_params():
@@ -188,6 +190,8 @@ class AutoLDA(LinearGaussianClassifier):
     shrinkage : float in [0, 1) or "auto", default="auto"
         Shrinkage of every method, as their own parameter; None for none.
     unlabeled
+    proportions : array-like, dict or "labeled", default=None
+        Shares of the unlabeled rows that the classes get, of the methods that have this parameter.
     methods : sequence of str, default=None
         Names of the methods to choose from, such as "supervised" and "iclda"; None for all.
     random_state : int, RandomState instance or None, default=None
@@ -232,16 +236,23 @@ class AutoLDA(LinearGaussianClassifier):
     _needs_positive_priors = True
     _can_narrow = False  # the method that is chosen may
     _parameter_constraints: ClassVar[dict[str, Any]] = constraints(
-        "random_state", "n_jobs", methods=["array-like", None]
+        "random_state", "n_jobs", "proportions", methods=["array-like", None]
     )
 
     shrinkage: Any = "auto"
+    proportions: Any = None
     methods: Any = None
     random_state: Any = None
     n_jobs: int | None = None
 
     def _fit_inputs(self, data: FitInputs, source: tuple[Any, ...] = ()) -> None:
-        found = choose_method(data, self._methods(), self.shrinkage, self._seed())
+        methods = self._methods()
+        if self.proportions is not None and not any(each.takes_proportions for each in methods):
+            names = ", ".join(each.name for each in methods)
+            text = f" is a parameter of iclda, em and pessimistic only, and the method is {names}."
+            value = self.proportions
+            raise ParameterError(Hint("proportions"), text, parameter="proportions", value=value)
+        found = choose_method(data, methods, self.shrinkage, self._seed())
         self.method_, self.reason_ = found.method.name, found.reason
         self.losses_, self.n_tested_ = found.losses, found.n_tested
         error = found.estimate
@@ -251,8 +262,15 @@ class AutoLDA(LinearGaussianClassifier):
 
     def _adopt(self, method: Method, data: FitInputs, source: tuple[Any, ...]) -> None:
         """Fit the chosen method, and predict as it does."""
-        chosen = method.classifier(shrinkage=self.shrinkage, priors=self.priors, seed=self._seed())
+        chosen = method.classifier(
+            shrinkage=self.shrinkage,
+            priors=self.priors,
+            proportions=self.proportions,
+            seed=self._seed(),
+        )
         chosen.set_params(unlabeled=self.unlabeled)
+        given = getattr(chosen, "proportions", None)
+        data = replace(data, proportions=resolve_proportions(given, data.labels.classes))
         if "n_jobs" in chosen.get_params():
             chosen.set_params(n_jobs=self.n_jobs)
         chosen.n_features_in_ = self.n_features_in_

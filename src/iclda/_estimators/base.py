@@ -55,6 +55,7 @@ from .predictions import (
     posteriors,
     scores,
 )
+from .proportions import LABELED
 from .training import FitInputs, FitSettings, check_spread, prepare
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
@@ -62,6 +63,7 @@ AT_LEAST_ONE = [Interval(Integral, 1, None, closed="left")]
 _CONSTRAINTS: dict[str, Any] = {
     "priors": ["array-like", dict, None],
     "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="left"), None],
+    "proportions": ["array-like", dict, StrOptions({LABELED}), None],
     "unlabeled": "no_validation",
     "unlabeled_weight": [Interval(Real, 0, None, closed="neither")],
     "max_iter": AT_LEAST_ONE,
@@ -112,6 +114,11 @@ class LinearGaussianClassifier(
         and Wolf on the labeled rows.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
+    proportions : array-like, dict or "labeled", default=None
+        Shares of the unlabeled rows that the classes get, in the order of ``classes_``, or class ->
+        share; a pair instead of a share is the least and the largest one. "labeled" takes the
+        shares of the labeled rows. None leaves them free; with fewer labels than features a free
+        fit may give nearly all unlabeled rows to one class.
     n_jobs : int, default=None
         Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config says
         otherwise, -1 is all cores. The fit does not depend on it.
@@ -244,6 +251,7 @@ class LinearGaussianClassifier(
             uses_unlabeled,
             self._needs_positive_priors,
             self.shrinkage,
+            getattr(self, "proportions", None),
             may_narrow=reset and self._can_narrow,
         )
         return prepare(source, y, sample_weight, further, sample_weight_unlabeled, settings)
@@ -326,6 +334,9 @@ class LinearGaussianClassifier(
         self.rank_ = problem.rank
         model = self._estimate(problem)
         warn_of_single_labels(data.labels, is_supervised=False)
+        if getattr(self, "proportions", "none") is None:  # the way out
+            classes = data.labels.classes
+            self._diagnosis.warn_of_lost_class(problem, model.class_weights, classes)
         return self._of_features(model, problem.feature_model(model))
 
     def _of_features(self, model: Gaussians, lifted: Gaussians) -> Gaussians:

@@ -7,6 +7,7 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.stats import hypergeom
 from scipy.stats import t as student
 from sklearn.exceptions import ConvergenceWarning
 
@@ -14,12 +15,14 @@ from .._core.gaussian import Gaussians
 from .._core.problem import WITHIN_TOLERANCE, Problem
 from .._core.solvers import Outcome
 from .._core.types import AnyArray, Array
-from .._messages import Column, Hint, Text, plural
+from .._messages import Column, DegenerateFitWarning, Hint, Text, plural
 from .._rows.base import column_of
-from .labels import Labels
+from .labels import Labels, plain
 
 _SHIFT_PROBABILITY = 1e-6
 _LEAST_SHIFT = 5.0  # standard deviations within classes
+_LOST = 0.1  # share of the unlabeled rows of a class, over that of the labeled ones
+_UNLIKELY = 1e-3  # probability that so many rows of a class are labeled ones by chance
 
 
 _SHRINKAGE = Hint("shrinkage")
@@ -119,6 +122,31 @@ class Diagnosis:
                 Hint("method", "supervised", text="SupervisedLDA"),
                 ".",
             )
+
+    def warn_of_lost_class(self, problem: Problem, class_weights: Array, classes: AnyArray) -> None:
+        """A class that gets hardly any unlabeled row although it has a fair share of the labels."""
+        labeled, total = problem.labeled, problem.moments.weight
+        known = labeled.counts / labeled.weight
+        unlabeled = (class_weights * total - labeled.counts) / (total - labeled.weight)
+        n_unlabeled = problem.unlabeled.n_rows
+        n_known, n_found = np.rint(known * labeled.n_rows), np.rint(unlabeled * n_unlabeled)
+        n_rows = labeled.n_rows + n_unlabeled
+        chance = hypergeom.sf(n_known - 1, n_rows, n_known + n_found, labeled.n_rows)
+        is_lost = (unlabeled < _LOST * known) & (known >= 0.5 / len(known)) & (chance < _UNLIKELY)
+        if not is_lost.any():
+            return
+        lost = int(np.argmin(np.where(is_lost, unlabeled / known, np.inf)))
+        label, share = plain(classes[lost]), max(0.0, float(unlabeled[lost]))
+        message = Text(
+            f"{self.name} has degenerated: it gives {100 * share:.2g} % of the unlabeled rows to "
+            f"class {label!r}, which has {n_known[lost]:.0f} of the {labeled.n_rows} labeled rows. "
+            "Pass ",
+            Hint("proportions", "labeled"),
+            ", or the shares of the classes if they are known; or compare with ",
+            Hint("method", "supervised", text="SupervisedLDA"),
+            ".",
+        )
+        warn(DegenerateFitWarning(message, label=label, share=share))
 
     def warn_of_few_labels(self, rank: int, needed: int, n_rows: int, *, is_shrunk: bool) -> None:
         """Labeled rows that do not vary within classes in every direction they vary in."""

@@ -25,7 +25,7 @@ class ExpectationMaximizationLDA(LinearGaussianClassifier):
 
     Parameters
     ----------
-    priors, shrinkage, unlabeled
+    priors, shrinkage, unlabeled, proportions
     unlabeled_weight : float, default=1.0
         Weight of an unlabeled row relative to a labeled one.
     max_iter : int, default=10000
@@ -62,9 +62,10 @@ class ExpectationMaximizationLDA(LinearGaussianClassifier):
 
     _needs_positive_priors = True
     _parameter_constraints: ClassVar[dict[str, Any]] = constraints(
-        "unlabeled_weight", "max_iter", "tol", "n_jobs"
+        "unlabeled_weight", "max_iter", "tol", "n_jobs", "proportions"
     )
 
+    proportions: Any = None
     unlabeled_weight: float = 1.0
     max_iter: int = 10000
     tol: float = 1e-10

@@ -33,7 +33,7 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
 
     Parameters
     ----------
-    priors, shrinkage, unlabeled
+    priors, shrinkage, unlabeled, proportions
     n_starts : int, default=32
         Number of labelings to start from. If a quarter of them lead to one maximum, no more are
         tried. If not, four times as many are drawn, and more are made of the best ones until that
@@ -92,9 +92,10 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
 
     _needs_positive_priors = True
     _parameter_constraints: ClassVar[dict[str, Any]] = constraints(
-        "max_iter", "tol", "random_state", "n_jobs", n_starts=AT_LEAST_ONE
+        "max_iter", "tol", "random_state", "n_jobs", "proportions", n_starts=AT_LEAST_ONE
     )
 
+    proportions: Any = None
     n_starts: int = 32
     max_iter: int = 200
     tol: float = 1e-6

@@ -28,7 +28,7 @@ class PessimisticLDA(LinearGaussianClassifier):
 
     Parameters
     ----------
-    priors, shrinkage, unlabeled
+    priors, shrinkage, unlabeled, proportions
     max_iter : int, default=200
         Most Newton steps.
     tol : float, default=1e-6
@@ -72,8 +72,11 @@ class PessimisticLDA(LinearGaussianClassifier):
 
     _needs_positive_priors = True
     _can_narrow = False  # the supervised fit that it is compared with has a space of its own
-    _parameter_constraints: ClassVar[dict[str, Any]] = constraints("max_iter", "tol", "n_jobs")
+    _parameter_constraints: ClassVar[dict[str, Any]] = constraints(
+        "max_iter", "tol", "n_jobs", "proportions"
+    )
 
+    proportions: Any = None
     max_iter: int = 200
     tol: float = 1e-6
     n_jobs: int | None = None

@@ -22,6 +22,7 @@ from .._rows.base import column_of
 from .._rows.memory import ChainedRows
 from .inputs import RowSource, check_is_read, check_weights
 from .labels import Labels, encode_labels, resolve_priors
+from .proportions import labeled_proportions, resolve_proportions
 
 _PILOT_ROWS = 4096
 WIDE = 256  # features, from which fewer rows than features are fitted in their own space
@@ -65,6 +66,7 @@ class FitInputs:
     feature_names: AnyArray | None
     find_non_finite: Callable[[], None]  # ValueError that names row and column, if there is one
     space: RowSpace | None = None  # that rows are coordinates in, of few rows of many features
+    proportions: Array | str | None = None  # of the classes among the unlabeled rows
 
     @property
     def n_left_out(self) -> int:
@@ -96,6 +98,9 @@ class FitInputs:
             units = self.frame.scale / self.frame.scale.max()
             found = ledoit_wolf(rows * units, weights, self.n_left_out)
             shrinkage = min(found, _LARGEST_AUTO)
+        proportions = self.proportions
+        if isinstance(proportions, str):
+            proportions = labeled_proportions(self.labeled.counts)
         problem = Problem(
             frame=self.frame,
             labeled=self.labeled,
@@ -103,6 +108,7 @@ class FitInputs:
             log_priors=self.log_priors,
             shrinkage=float(shrinkage or 0.0),
             space=self.space,
+            proportions=proportions,
         )
         with _overflow_is_checked_later():
             moments = problem.moments
@@ -122,6 +128,7 @@ class FitSettings:
     uses_unlabeled: bool
     needs_positive_priors: bool
     shrinkage: Any = None
+    proportions: Any = None
     may_narrow: bool = False  # whether few rows of many features may be fitted in their own space
 
 
@@ -143,6 +150,7 @@ def prepare(
     priors = resolve_priors(settings.priors, labels.classes, settings.unlabeled)
     if settings.needs_positive_priors:
         _check_positive(priors, labels, settings.name)
+    proportions = resolve_proportions(settings.proportions, labels.classes)
     is_weighted = weights is not None or sample_weight_unlabeled is not None
     source, further, space = _narrowed(source, further, labels, settings, is_weighted=is_weighted)
     parts = [Part(source, weights, labels.is_marker)]
@@ -186,6 +194,7 @@ def prepare(
         feature_names=names,
         find_non_finite=find_non_finite,
         space=space,
+        proportions=proportions,
     )
 
 

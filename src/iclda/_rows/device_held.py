@@ -37,16 +37,16 @@ class DeviceLabeling(Labeling):
 
     @cached_property
     def n_near(self) -> int:
-        xp, (_, _, shares) = self._rows.place.xp, self._all
+        xp, (_, _, shares) = self._rows.place.xp, self.parts
         return int(xp.count_nonzero(xp.max(shares, axis=0) < 1 - HARD))
 
     @cached_property
     def _weighted(self) -> Any:
-        _, weights, shares = self._all
+        _, weights, shares = self.parts
         return shares * weights
 
     def product(self, direction: Array) -> Array:
-        place, (z, _, shares) = self._rows.place, self._all
+        place, (z, _, shares) = self._rows.place, self.parts
         change = place.xp.matmul(place.put(direction), z.T)
         change = change - place.xp.sum(shares * change, axis=0)
         return to_host(place.xp.matmul(self._weighted * change, z))
@@ -57,7 +57,7 @@ class DeviceLabeling(Labeling):
         return DeviceSet(self._rows.place, self._rows.z, self._rows.weights, self.point - sums)
 
     def _between(self, k: int, j: int) -> Array:
-        z, _, shares = self._all
+        z, _, shares = self.parts
         scaled = (self._weighted[k, :] * shares[j, :])[:, None] * z
         return to_host(self._rows.place.xp.matmul(scaled.T, z))
 

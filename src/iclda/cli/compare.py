@@ -11,7 +11,7 @@ import typer
 
 from .._messages import printable
 from .._progress import show_cells, spinner
-from ..methods import BASELINES, METHODS, Method, find_method
+from ..methods import CANDIDATES, Method, find_method
 from . import words
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _COLORS: dict[str, dict[str, Any]] = {
     "answer": {"bold": True},
 }
 
-_ALL = (*METHODS, *BASELINES)
+_ALL = CANDIDATES
 _NAMES = ", ".join(method.name for method in _ALL if method.name != "supervised")
 Methods = Annotated[
     str | None,

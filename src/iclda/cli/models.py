@@ -18,7 +18,7 @@ import typer
 from .._messages import Hint, Text, printable
 from .._paths import atomic_write, check_writable
 from .._progress import bars, occasional_lines, spinner
-from ..methods import METHODS, find_method, parse_shrinkage
+from ..methods import FITTED, find_method, parse_shrinkage
 from . import words
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 NOT_CONVERGED = 3  # exit code of a fit that wrote a model not to be relied on
 _STANDARD_OUTPUT = Path("-")
-AUTO = "auto"
-_NAMES = [AUTO, *(method.name for method in METHODS)]
+AUTO, LABELED = "auto", "labeled"
+_NAMES = [AUTO, *(method.name for method in FITTED)]
 Shrinkage = Annotated[
     str,
     typer.Option(
@@ -61,6 +61,14 @@ def fit(
         list[str] | None,
         typer.Option(metavar="CLASS=SHARE", help="Share of a class, for each; default: learned."),
     ] = None,
+    proportions: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CLASS=SHARE",
+            help="Share of the unlabeled rows that a class gets, for each: 0.3 or 0.2:0.4; or "
+            "labeled, for the shares of the labeled rows. For iclda, em and pessimistic.",
+        ),
+    ] = None,
     seed: words.Seed = 0,
     quiet: words.Quiet = False,
 ) -> None:
@@ -71,7 +79,8 @@ def fit(
         from ..tabular.fit_predict import fit_summary, fit_table
 
         chosen = None if method == AUTO else find_method(method)
-        priors, shrunk = _priors(prior), parse_shrinkage(shrinkage)
+        priors, shrunk = _shares("priors", prior), parse_shrinkage(shrinkage)
+        quotas = LABELED if proportions == [LABELED] else _shares("proportions", proportions)
         words.check_missing(missing)
         if out.suffix != ".skops":
             raise ValueError(Text(Hint("out"), f" must name a .skops file, got {str(out)!r}."))
@@ -93,6 +102,7 @@ def fit(
                 missing=missing,
                 shrinkage=shrunk,
                 priors=priors,
+                proportions=quotas,
                 seed=seed,
                 command=words.command_line(),
             )
@@ -293,20 +303,23 @@ def _show_share(title: str, quiet: bool) -> Iterator[Callable[[float, int], None
         yield lambda share, n_rows: write(f"{title}: {n_rows:,} rows, {share:.0%} of the file")
 
 
-def _priors(given: Sequence[str] | None) -> dict[str, float] | None:
-    priors: dict[str, float] = {}
+def _shares(parameter: str, given: Sequence[str] | None) -> dict[str, Any] | None:
+    """CLASS=SHARE of every class; for proportions a share may be LOW:HIGH."""
+    shares: dict[str, Any] = {}
     for text in given or ():
         name, equals, share = text.rpartition("=")
         problem = f" must be CLASS=SHARE, for example yes=0.3, got {text!r}."
-        if equals and name in priors:
+        if equals and name in shares:
             problem = f" names class {name!r} twice: pass one share for each class."
         try:
-            if not equals or name in priors:
+            if not equals or name in shares:
                 raise ValueError
-            priors[name] = float(share)
+            low, colon, high = share.partition(":")
+            is_interval = colon and parameter == "proportions"
+            shares[name] = (float(low), float(high)) if is_interval else float(share)
         except ValueError:
-            raise ValueError(Text(Hint("priors"), problem)) from None
-    return priors or None
+            raise ValueError(Text(Hint(parameter), problem)) from None
+    return shares or None
 
 
 def _print(lines: Sequence[str], *, err: bool = False) -> None:

@@ -20,6 +20,7 @@ from .._advice import LEAST_TESTED, estimate_as_json
 from .._estimators.auto import AutoLDA
 from .._estimators.gains import safety_sentence
 from .._estimators.labels import plain, resolve_priors
+from .._estimators.proportions import resolve_proportions
 from .._messages import (
     Hint,
     NoUnlabeledRowsWarning,
@@ -70,6 +71,7 @@ def fit_table(
     missing: str = "impute",
     shrinkage: float | str | None = "auto",
     priors: Mapping[str, float] | None = None,
+    proportions: Mapping[str, Any] | str | None = None,
     seed: int = 0,
     command: str = "",
 ) -> tuple[Pipeline, dict[str, Any]]:
@@ -77,11 +79,19 @@ def fit_table(
 
     None chooses the method. The classifier of the pipeline is that of the method.
     """
-    # Wrong priors are refused before anything is computed.
-    resolve_priors(priors, np.array(table.classes, dtype=object), None)
+    # Wrong priors and proportions are refused before anything is computed.
+    classes = np.array(table.classes, dtype=object)
+    resolve_priors(priors, classes, None)
+    resolve_proportions(proportions, classes)
     start = time.perf_counter()
     names = None if method is None else [method.name]
-    classifier = AutoLDA(methods=names, shrinkage=shrinkage, priors=priors, random_state=seed)
+    classifier = AutoLDA(
+        methods=names,
+        shrinkage=shrinkage,
+        priors=priors,
+        proportions=proportions,
+        random_state=seed,
+    )
     model = pipeline(preprocessing(table.features, missing=missing), classifier)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

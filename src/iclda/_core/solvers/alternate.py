@@ -18,11 +18,13 @@ from ..likelihood import FLOOR, PreciseMeans, precise_means, smallest_eigenvalue
 from ..problem import Problem
 from ..types import Array
 from . import Outcome
-from .attainable import AttainableSet, StreamedSet, hold_all
+from .attainable import AttainableSet, StreamedSet, shifted
+from .quotas import QuotaSet, QuotaStreamedSet, hold_rows, read_rows
 
 _LOG_2PI = math.log(2 * math.pi)
 _MEMORY = 8  # steps of EM that an extrapolation is made from
 _HELD_IN_ROUNDS = 4096  # unlabeled rows held in memory
+_SHARPNESS = 1e6  # of quotas that are intervals: their slacks are no labels, and have no entropy
 _WORKSPACE = 1024  # entries for LAPACK's least squares
 _STRETCH = 2.0  # factor of a step that leads away from a saddle
 _ROUNDING = 64 * float(np.finfo(np.float64).eps)  # of the likelihood, per row and dimension
@@ -65,8 +67,11 @@ class _Round:
 
 def _rows_of(problem: Problem) -> AttainableSet:
     """Few rows are whitened once and held; many are read in every round."""
-    if problem.unlabeled.n_rows <= _HELD_IN_ROUNDS:
-        return hold_all(problem)
+    is_held = problem.unlabeled.n_rows <= _HELD_IN_ROUNDS
+    if is_held or problem.proportions is not None:
+        rows, weights = problem.unlabeled.sample(_HELD_IN_ROUNDS, 0)
+        held = hold_rows(problem, rows, weights, _SHARPNESS)
+        return held if is_held else read_rows(problem, held)
     return StreamedSet(problem)
 
 
@@ -125,7 +130,10 @@ def _maximize_marginal(
     if n_small == _SMALL_STEPS:
         outcome = Outcome.CONVERGED
     # One plain step more than the last point, so that the labels attain it.
-    rule = problem.rule_of(last.scores, is_soft=True)
+    scores = last.scores
+    if isinstance(rows, QuotaSet | QuotaStreamedSet):
+        scores = shifted(scores, rows.shift(scores))
+    rule = problem.rule_of(scores, is_soft=True)
     return Alternation(last.refitted, rule, max(1, len(path)), outcome, path=path)
 
 

@@ -32,18 +32,20 @@ class Labeling:
     z~ = (1, z). Only rows near a boundary count.
     """
 
+    shift: Array | None = None  # (K,) of the offsets of scores, if they are not as they were given
+
     def __init__(self, sums: AllSums, z: Array, weights: Array, shares: Array) -> None:
         """``shares`` (K, n), or (1, n) in the second of two classes."""
         self.point, self.log_sum, self.is_thinned = sums
-        self._all = z, weights, shares
+        self.parts = z, weights, shares
 
     @cached_property
     def near(self) -> tuple[Array, Array, Array]:
         """Rows near a boundary, their weights and shares."""
-        z, weights, shares = self._all
+        z, weights, shares = self.parts
         near = near_boundary(shares)
         if len(near) > _GATHERED * len(z):
-            return self._all
+            return self.parts
         return z[near], weights[near], shares[:, near]
 
     @property
@@ -76,7 +78,7 @@ class Labeling:
     @cached_property
     def local_set(self) -> HeldSet:
         """The set of the rows held, all others labeled as they are."""
-        z, weights, shares = self._all
+        z, weights, shares = self.parts
         sums = (shares * weights) @ z
         if len(shares) == 1:
             sums = np.vstack([weights @ z - sums[0], sums])
@@ -103,6 +105,13 @@ class Labeling:
         spread = self._two[1] if len(shares) == 1 else weights * shares[k] * shares[j]
         scaled = z * np.sqrt(spread)[:, None]
         return np.asarray(scaled.T @ scaled)
+
+
+def shifted(scores: Array, shift: Array) -> Array:
+    """Scores (..., K, 1 + rank) with shifts (..., K) of their offsets."""
+    moved = scores.copy()
+    moved[..., 0] += shift
+    return moved
 
 
 class AttainableSet(Protocol):
@@ -281,7 +290,7 @@ def _hold_framed(problem: Problem, u: Array, weights: Array) -> HeldSet:
 
 
 def _place(problem: Problem, n_rows: int) -> Callable[[Problem, Array, Array], HeldSet] | None:
-    is_worth = n_rows * problem.whitening.rank >= _WORTH_MOVING
+    is_worth = n_rows * problem.whitening.rank >= _WORTH_MOVING and problem.proportions is None
     return problem.unlabeled.holder if is_worth else None
 
 

@@ -28,7 +28,7 @@ from scipy.linalg import lapack
 
 from ..likelihood import FLOOR, smallest_eigenvalue
 from ..types import Array
-from .attainable import AttainableSet, Labeling, gap
+from .attainable import AttainableSet, Labeling, gap, shifted
 from .settings import SETTINGS
 
 Product = Callable[[Array], Array]
@@ -83,6 +83,12 @@ class State:
     @property
     def point(self) -> Array:
         return self.labeling.point
+
+    @property
+    def label_scores(self) -> Array:
+        """Scores whose softmax are the labels."""
+        shift = self.labeling.shift
+        return self.scores if shift is None else shifted(self.scores, shift)
 
     @cached_property
     def merit(self) -> float:

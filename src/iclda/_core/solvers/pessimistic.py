@@ -11,9 +11,10 @@ import numpy as np
 from ..contrast import Contrast, contrast_with
 from ..problem import Problem
 from ..types import Array
-from .attainable import HeldSet, StreamedSet, hold
+from .attainable import HeldSet
 from .continuation import Follower, Path
 from .finish import Limit
+from .quotas import hold_rows, read_rows
 from .search import (
     Solution,
     follow_on_all_rows,
@@ -49,7 +50,7 @@ def maximize_worst_gain(
     n_iter, n_passes, limit = best.n_iter, 1, None  # a pass for the moments
     if not is_all:
         best = in_coordinates_of(problem, best, sample.problem)
-        reader = StreamedSet(problem, hold(problem, sample.rows, sample.weights))
+        reader = read_rows(problem, hold_rows(problem, sample.rows, sample.weights))
         contrast = contrast_with(problem, reference)
         best = follow_on_all_rows(reader, best, tol, max_iter, contrast)
         n_iter, n_passes = n_iter + best.n_iter, n_passes + reader.n_passes
@@ -83,7 +84,7 @@ def _solution(
     counts: tuple[int, int],
 ) -> Solution:
     end, gap = (path.state, path.gap) if limit is None else (limit, limit.gap)
-    rule = problem.rule_of(path.state.scores, is_soft=True)
+    rule = problem.rule_of(path.state.label_scores, is_soft=True)
     return Solution(
         point=end.point,
         rule=rule if limit is None else limit.rule(problem),

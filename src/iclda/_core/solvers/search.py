@@ -19,9 +19,10 @@ from ..moments import moments_of_block
 from ..problem import Problem
 from ..types import Array
 from . import Outcome
-from .attainable import AT_ONCE, ENOUGH, HeldSet, InMemorySet, StreamedSet, hold, hold_in_memory
+from .attainable import AT_ONCE, ENOUGH, HeldSet, InMemorySet, StreamedSet, hold_in_memory
 from .continuation import Follower, Objective, Path, State, Work
 from .finish import Limit, finish
+from .quotas import hold_rows, read_rows
 from .settings import SETTINGS
 from .starts import Candidates, find_candidates
 
@@ -84,7 +85,7 @@ def maximize_labeled_likelihood(
         paths = [in_coordinates_of(problem, path, sample.problem) for path in paths]
         rows, weights = sample.rows, sample.weights
         del sample  # and its whitened copy
-        reader = StreamedSet(problem, hold(problem, rows, weights))
+        reader = read_rows(problem, hold_rows(problem, rows, weights))
         del rows, weights
         best = _best_on_all_rows(reader, paths, _SAMPLING * weight / np.sqrt(n_held))
         best = follow_on_all_rows(reader, best, weight * tol, max_iter, work=work)
@@ -93,7 +94,7 @@ def maximize_labeled_likelihood(
     gap = best.gap if limit is None else limit.gap
     return Solution(
         point=end.point,
-        rule=problem.rule_of(best.state.scores, is_soft=True)
+        rule=problem.rule_of(best.state.label_scores, is_soft=True)
         if limit is None
         else limit.rule(problem),
         objective=end.value / weight,
@@ -114,6 +115,8 @@ def n_held_rows(problem: Problem) -> int:
 
 def limit_of(sample: HeldSample, path: Path, objective: Objective | None = None) -> Limit | None:
     """The limit of a path on all rows, unless it is worse than where the path ends."""
+    if sample.problem.proportions is not None:  # quotas end in hard labels by another rule
+        return None
     likelihood = objective or sample.problem.likelihood
     limit = finish(likelihood, sample.in_memory, path.state)
     noise = _NOISE * (abs(path.state.value) + likelihood.weight)
@@ -137,7 +140,7 @@ class HeldSample:
 
     @cached_property
     def held(self) -> HeldSet:
-        return hold(self.problem, self.rows, self.weights)
+        return hold_rows(self.problem, self.rows, self.weights)
 
     @property
     def in_memory(self) -> InMemorySet:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..._messages import Hint, ParameterError, plural
-from ...methods import BASELINES, METHODS, Shrinkage, find_method
+from ...methods import CANDIDATES, Shrinkage, find_method
 from ...tabular import read_table
 from ...tabular.columns import MISSING
 from ...tabular.encoders import require_for_tables
@@ -17,7 +17,7 @@ from .findings import Findings, read_findings
 from .plan import parse_shrinkages
 from .run import ComparisonPlan, check_plan, make_out, open_run
 
-_ALL = (*METHODS, *BASELINES)
+_ALL = CANDIDATES
 
 
 def compare(

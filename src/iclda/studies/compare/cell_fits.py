@@ -25,6 +25,7 @@ from ..measures import COMPARED, EDGES, Bins, Predictions, bins_of, compute_meas
 from ..store import Cell, FitResult
 from .baselines import OutsideClassifier
 from .plan import COMPARISON, Contestant, Size, Splits, Take
+from .safety import is_degenerate, write_bounds
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,9 @@ def fit_cell(cell: Cell, sets: Mapping[str, CellData], names: Sequence[str]) -> 
             values = measure_fit(model, encoded, data.splits.labels, take)
             if cell.experiment == COMPARISON:
                 values["rows"] = write_rows(model, encoded, data.splits.labels, take)
+                values["is_degenerate"] = int(is_degenerate(caught))
+                if cell.repeat == 0 and contestant.can_lose:
+                    values["bounds"] = write_bounds(model, encoded.train, encoded.y)
         return {"values": values, "remarks": _remarks(caught, encoded.names, data.words)}
 
     return [record_fit(cell, c.name, sizes, data.seed, partial(fit, c), explain) for c in chosen]

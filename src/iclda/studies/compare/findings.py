@@ -11,7 +11,7 @@ from typing import Any
 
 from ..._advice import estimate_as_json
 from ..._messages import Words
-from ...methods import BASELINES, METHODS, find_method
+from ...methods import CANDIDATES, find_method
 from ...tabular import Source
 from ...tabular.encoders import require_for_tables
 from ..measures import LOSS
@@ -21,6 +21,7 @@ from .choice import Recommendation, recommend
 from .class_errors import class_json
 from .plan import COMPARISON, EXPERIMENTS, LABELED, UNLABELED, Contestant, on_curves
 from .preflight import Remark
+from .safety import safety_sentences
 from .summary import (
     ComparisonSummary,
     Score,
@@ -109,7 +110,7 @@ class ComparisonSettings:
         known["remarks"] = [Remark(**remark) for remark in stored["remarks"]]
         known["sources"] = [Source(**source) for source in stored["sources"]]
         known["contestants"] = [
-            Contestant(name, find_method(method, (*METHODS, *BASELINES)), *rest)
+            Contestant(name, find_method(method, CANDIDATES), *rest)
             for name, method, *rest in stored["contestants"]
         ]
         return cls(**known)
@@ -173,6 +174,11 @@ class Findings:
     def own(self) -> Contestant | None:
         """The contestant that is recommended among the methods of this package."""
         return self._contestant(self.verdict.own)
+
+    @cached_property
+    def safety(self) -> list[str]:
+        """How much the recommended method may lose, and which fits degenerated, in sentences."""
+        return safety_sentences(self)
 
     @property
     def scores(self) -> Any:
@@ -298,6 +304,7 @@ def json_summary(findings: Findings, paths: Mapping[str, Path]) -> dict[str, Any
             "sentence": verdict.sentence,
             "also": verdict.also,
         },
+        "safety": findings.safety,
         "supervised": summary.baseline,
         "classes": class_json(findings),
         "loss_reference": findings.reference,

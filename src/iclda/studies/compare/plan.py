@@ -66,6 +66,11 @@ class Contestant:
     is_eligible: bool = True  # for a recommendation; others are compared only
 
     @property
+    def can_lose(self) -> bool:
+        """Whether it is a method of this package that may lose by unlabeled rows."""
+        return self.method.uses_unlabeled and not self.method.is_outside
+
+    @property
     def risk(self) -> tuple[bool, int]:
         """Order from the safest: with shrinkage before without."""
         return self.shrinkage is None and not self.method.is_outside, self.method.risk

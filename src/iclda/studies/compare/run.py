@@ -16,7 +16,7 @@ from typing import Any
 from ..._messages import Hint, Words
 from ..._packages import versions
 from ..._progress import Advance, show_nothing
-from ...methods import BASELINES, METHODS, Method, Shrinkage
+from ...methods import CANDIDATES, Method, Shrinkage
 from ...tabular import Table
 from ..engine import run_missing
 from ..store import STORE, Cell, Store, StoreError, cells_of
@@ -52,7 +52,7 @@ class ComparisonPlan:
 
     table: Table
     out: Path
-    methods: tuple[Method, ...] = (*METHODS, *BASELINES)
+    methods: tuple[Method, ...] = CANDIDATES
     shrinkages: tuple[Shrinkage, ...] | None = None
     repeats: int | None = None
     folds: int | None = None

@@ -1,0 +1,363 @@
+"""The attainable set of labelings that give every class its share of the unlabeled rows.
+
+Offsets of the scores are shifted, class by class, until the labels fill the quotas. The shifts are
+the minimum of a convex function of K numbers, the sum of log-sum-exp of the shifted scores less
+shifts' quotas; its minimum takes the place of the sum of log-sum-exp, and all that is known of a
+set follows from it: the point is its gradient, J its Hessian. A quota that is an interval has a
+slack, whose entropy counts as that of labels does: it ends inside, or at one end. Without softmax
+the same function gives the point furthest in a direction; any shift gives an upper bound of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from ..labelsums import label, second_of_two
+from ..problem import Problem
+from ..types import AnyArray, Array
+from .attainable import (
+    AllSums,
+    HeldSet,
+    InMemorySet,
+    Labeling,
+    StreamedSet,
+    hold,
+    hold_in_memory,
+    shifted,
+)
+
+_EXACT = 1e-13  # of the weight of the rows: a quota that is filled
+_FAR = 40.0  # of a score, beyond which labels are hard
+_MOST_STEPS = 200
+_ROUNDING = 1e-15  # of the convex function
+_SOFT = 10.0  # range of scores from which shifts are found at once
+_COOLING, _COLDEST = 0.1, 1e-11  # of a direction, over its range: as good as hard
+_MOST_PASSES = 5  # after which quotas count as filled
+_CLOSE = 5.0  # change of a shift at which rows that are not near boundaries keep their labels
+_NEARLY = 1e-3  # of the weight of the rows: what rows that stand for others can correct
+
+
+@dataclass(frozen=True)
+class Quotas:
+    """Weights, over N, that classes get of some rows: from ``low`` to ``low + width``."""
+
+    low: Array  # (K,)
+    width: Array  # (K,)
+    is_held: AnyArray  # (K,): classes that are shifted; the others follow, or are free
+    weight: float  # of all rows that they are for
+    sharpness: float = 1.0  # of slacks, against labels: infinite would give them no entropy
+
+    def less(self, taken: Array) -> Quotas:
+        """What is left of them where other rows take some."""
+        return replace(self, low=self.low - taken)
+
+    def can_be_filled(self, weight: float) -> bool:
+        """Whether rows of this weight can fill them, with something to choose."""
+        return bool((self.low < weight).all() and (self.low + self.width > 0).all())
+
+    def cost(self, shifts: Array) -> Array:
+        """What the convex function has beside log-sum-exp."""
+        slack = np.logaddexp(0, -self.sharpness * shifts) / self.sharpness
+        return np.asarray(slack @ self.width - shifts @ self.low)
+
+    def hard_cost(self, shift: Array) -> float:
+        return float(np.maximum(-shift, 0) @ self.width - shift @ self.low)
+
+    def filled(self, shifts: Array) -> Array:
+        """Weights that classes get at these shifts, where the quotas are filled."""
+        return np.asarray(self.low + self.width * second_of_two(self.sharpness * shifts))
+
+    def bends(self, shifts: Array) -> Array:
+        """Second derivatives of the cost."""
+        filled = second_of_two(self.sharpness * shifts)
+        return np.asarray(self.sharpness * self.width * filled * (1 - filled))
+
+
+class QuotaLabeling(Labeling):
+    """Rows labeled by scores that are shifted to fill quotas."""
+
+    shift: Array
+
+    def __init__(self, free: Labeling, rows: QuotaSet, shift: Array, log_sum: float) -> None:
+        super().__init__(AllSums(free.point, log_sum, free.is_thinned), *free.parts)
+        self.shift, self._rows = shift, rows
+
+    @cached_property
+    def _offsets(self) -> tuple[Array, Array]:
+        """Changes of the point by the offsets of shifted classes; what changes them back."""
+        held = np.flatnonzero(self._rows.quotas.is_held)
+        units = np.zeros((len(held), *self.point.shape))
+        units[np.arange(len(held)), held, 0] = 1
+        across = np.array([super(QuotaLabeling, self).product(unit) for unit in units])
+        return across, self._inverse(across[:, held, 0])
+
+    def _inverse(self, inner: Array) -> Array:
+        """Of what shifts change the weights by; labels may be hard, and no shift change any."""
+        quotas = self._rows.quotas
+        bends = quotas.bends(self.shift)[quotas.is_held]
+        return np.asarray(np.linalg.pinv(inner + np.diag(bends), rcond=1e-13, hermitian=True))
+
+    def product(self, direction: Array) -> Array:
+        moved = super().product(direction)
+        across, inverse = self._offsets
+        back = inverse @ moved[self._rows.quotas.is_held, 0]
+        return np.asarray(moved - np.tensordot(back, across, axes=1))
+
+    def matrix(self) -> Array:
+        whole = super().matrix()
+        held, (n_classes, width) = self._rows.quotas.is_held, self.point.shape
+        chosen = np.zeros((len(whole), n_classes))
+        chosen[np.arange(n_classes - 1) * width, np.arange(n_classes - 1)] = 1
+        chosen[::width, -1] = -1  # scores of the last class are held: all others move instead
+        across = whole @ chosen[:, held]
+        return np.asarray(whole - across @ self._inverse(chosen[:, held].T @ across) @ across.T)
+
+    @cached_property
+    def local_set(self) -> QuotaSet:
+        free = super().local_set
+        assert isinstance(free, InMemorySet)
+        taken = free.labeled_point[:, 0] - self._rows.labeled_point[:, 0]
+        quotas = self._rows.quotas.less(taken)
+        return QuotaSet(free.z, free.weights, free.labeled_point, quotas)
+
+
+@dataclass(frozen=True)
+class QuotaSet(InMemorySet):
+    """Rows held in memory, of which every class gets its quota."""
+
+    quotas: Quotas
+
+    @cached_property
+    def _last(self) -> Array:
+        """(K,): the shift that was found last, from which the next one is sought."""
+        return np.zeros(len(self.quotas.low))
+
+    def shift(self, scores: Array) -> Array:
+        stack = self.scores_of_rows(scores[None])
+        self._last[:] = balance(stack, self.weights, self.quotas, self._last[None])[0]
+        return self._last.copy()
+
+    def label(self, scores: Array) -> QuotaLabeling:
+        shift = self.shift(scores)
+        free = super().label(shifted(scores, shift))
+        log_sum = free.log_sum + float(self.quotas.cost(shift))
+        return QuotaLabeling(free, self, shift, log_sum)
+
+    def shares(self, scores: Array) -> Array:
+        return super().shares(shifted(scores, self.shift(scores)))
+
+    def soft_points(self, scores: Array) -> tuple[Array, Array]:
+        shifts = balance(self.scores_of_rows(scores), self.weights, self.quotas)
+        points, log_sums = super().soft_points(shifted(scores, shifts))
+        return points, log_sums + self.quotas.cost(shifts)
+
+    def support(self, direction: Array) -> float:
+        scores = self.scores_of_rows(direction)
+        shift = hard_shift(scores, self.weights, self.quotas)
+        return float(self.weights @ (scores.T + shift).max(axis=1) + self.quotas.hard_cost(shift))
+
+
+def balance(scores: Array, weights: Array, quotas: Quotas, start: Array | None = None) -> Array:
+    """(S, K): shifts of a stack of scores (S, K, n) by which soft labels fill the quotas."""
+    begin = np.zeros(scores.shape[:2]) if start is None else start.copy()
+    if scores.shape[1] == 2:
+        leads = scores[:, 0] - scores[:, 1]
+        if start is None:
+            begin[:, 0] = -np.median(leads, axis=-1)
+        begin[:, 0] = _balance_two(leads, weights, quotas, begin[:, 0])
+        return begin
+    if start is not None:
+        found, is_filled = _newton(scores, weights, quotas, begin)
+        if is_filled.all():
+            return found
+    # Soft labels first, whose shifts lead to those of harder ones.
+    tau = max(1.0, float(np.ptp(scores, axis=1).max(initial=0)) / _SOFT)
+    shifts = np.zeros(scores.shape[:2])
+    soft = replace(quotas, sharpness=1.0)
+    while True:
+        shifts = tau * _newton(scores / tau, weights, soft, shifts / tau)[0]
+        if tau == 1 and soft.sharpness >= quotas.sharpness:
+            return shifts
+        if tau == 1:
+            soft = replace(soft, sharpness=min(quotas.sharpness, soft.sharpness / _COOLING))
+        tau = max(1.0, _COOLING * tau)
+
+
+def _balance_two(leads: Array, weights: Array, quotas: Quotas, shift: Array) -> Array:
+    """(S,): shifts of the first of two classes, by Newton's method within a bracket."""
+    total, shifts = float(weights.sum()), np.zeros((len(leads), 2))
+    low, high = -leads.max(axis=-1) - _FAR, -leads.min(axis=-1) + _FAR
+    low, high = np.minimum(low, -_FAR), np.maximum(high, _FAR)
+    shift, second = np.clip(shift, low, high), np.empty(leads.shape)
+    for _ in range(_MOST_STEPS):
+        np.add(leads, shift[:, None], out=second)
+        second_of_two(second, out=second)
+        shifts[:, 0] = shift
+        # The weight that the second class has too much.
+        excess = second @ weights - (total - quotas.filled(shifts)[:, 0])
+        if np.abs(excess).max() <= _EXACT * total:
+            break
+        slope = (second * (1 - second)) @ weights + quotas.bends(shifts)[:, 0]
+        low, high = np.where(excess > 0, shift, low), np.where(excess > 0, high, shift)
+        newton = shift + excess / np.maximum(slope, 1e-300)
+        is_inside = (newton > low) & (newton < high)
+        moved = np.where(is_inside, newton, (low + high) / 2)
+        if np.array_equal(moved, shift):
+            break
+        shift = moved
+    return shift
+
+
+def _newton(scores: Array, weights: Array, quotas: Quotas, shifts: Array) -> tuple[Array, AnyArray]:
+    """Damped Newton's method on the convex function: shifts (S, K), and whether they fill."""
+    held = np.flatnonzero(quotas.is_held)
+    shifts, damping = shifts.copy(), np.zeros(len(scores))
+    values, excess, bends = _dual(scores, weights, quotas, shifts)
+    is_open, enough = np.ones(len(scores), dtype=bool), _EXACT * weights.sum()
+    for _ in range(_MOST_STEPS):
+        is_open &= np.abs(excess).max(axis=1) > enough
+        some = np.flatnonzero(is_open)
+        if not len(some):
+            break
+        traces = np.trace(bends[some], axis1=1, axis2=2)
+        ridge = damping[some] + 1e-12 * traces + 1e-300
+        damped = bends[some] + ridge[:, None, None] * np.eye(len(held))
+        steps = -np.linalg.solve(damped, excess[some][..., None])[..., 0]
+        steps *= np.minimum(1, _FAR / np.maximum(np.abs(steps).max(axis=1), _FAR))[:, None]
+        moved = shifts[some]
+        moved[:, held] += steps
+        trial = _dual(scores[some], weights, quotas, moved)
+        is_lower = trial[0] <= values[some] + _ROUNDING * np.abs(values[some])
+        is_open[some[is_lower & (moved == shifts[some]).all(axis=1)]] = False
+        taken = some[is_lower]
+        shifts[taken] = moved[is_lower]
+        for mine, found in zip((values, excess, bends), trial, strict=True):
+            mine[taken] = found[is_lower]
+        raised = np.maximum(10 * damping[some], np.maximum(1e-3 * traces, 1e-12))
+        damping[some] = np.where(is_lower, 0.1 * damping[some], raised)
+        is_open[some[~is_lower & (damping[some] > 1e6)]] = False
+    return shifts, np.abs(excess).max(axis=1) <= enough
+
+
+def _dual(
+    scores: Array, weights: Array, quotas: Quotas, shifts: Array
+) -> tuple[Array, Array, Array]:
+    """Value, gradient and second derivative of the convex function, by the shifted classes."""
+    held, n_held = quotas.is_held, np.count_nonzero(quotas.is_held)
+    shares, log_sums = label(scores + shifts[..., None], is_soft=True)
+    shares = shares[:, held]
+    weighted = shares * weights
+    counts = weighted.sum(axis=-1)
+    bends = -(weighted @ np.swapaxes(shares, -1, -2))
+    each = np.arange(n_held)
+    bends[:, each, each] += counts + quotas.bends(shifts)[:, held]
+    values = log_sums @ weights + quotas.cost(shifts)
+    return values, counts - quotas.filled(shifts)[:, held], bends
+
+
+def hard_shift(scores: Array, weights: Array, quotas: Quotas) -> Array:
+    """(K,): shifts by which labels by the largest score (K, n) fill the quotas."""
+    shift = np.zeros(len(scores))
+    if len(scores) == 2:
+        leads = scores[0] - scores[1]
+        first = float(weights[leads > 0].sum())
+        wanted = float(np.clip(first, quotas.low[0], quotas.low[0] + quotas.width[0]))
+        if wanted != first:
+            order = np.argsort(-leads, kind="stable")
+            place = int(np.searchsorted(np.cumsum(weights[order]), wanted))
+            shift[0] = -leads[order[min(place, len(order) - 1)]]
+        return shift
+    size = float(np.ptp(scores, axis=0).max(initial=0))
+    best = quotas.hard_cost(shift) + float(weights @ scores.max(axis=0)), shift
+    tau = 0.1 * size
+    while tau > _COLDEST * size:
+        shift = tau * _newton(scores[None] / tau, weights, quotas, shift[None] / tau)[0][0]
+        value = float(weights @ (scores.T + shift).max(axis=1)) + quotas.hard_cost(shift)
+        best = min(best, (value, shift), key=lambda pair: pair[0])
+        tau *= _COOLING
+    return best[1]
+
+
+class QuotaStreamedSet(StreamedSet):
+    """All unlabeled rows with quotas.
+
+    A sample predicts the shift, later the rows near boundaries that the last pass returned. On
+    those of this pass it is corrected, with all other rows labeled as they are.
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        assert isinstance(self.held, QuotaSet)
+        self._least = max(self._least, self._most // 4)  # rows to fill quotas with
+        self._sample = self._guide = self.held
+        self._quotas = self.held.quotas
+
+    def shift(self, scores: Array) -> Array:
+        """As the rows of the last pass have it."""
+        return self._guide.shift(scores)
+
+    def label(self, scores: Array) -> QuotaLabeling:
+        quotas = self._quotas
+        for _ in range(_MOST_PASSES):
+            shift = self.shift(scores)
+            free = super().label(shifted(scores, shift))
+            local = free.local_set
+            assert isinstance(local, InMemorySet)
+            taken = local.labeled_point[:, 0] - self.labeled_point[:, 0]
+            near = QuotaSet(local.z, local.weights, local.labeled_point, quotas.less(taken))
+            if not near.quotas.can_be_filled(float(near.weights.sum())):
+                found = QuotaLabeling(free, near, shift, free.log_sum + float(quotas.cost(shift)))
+                excess = free.point[:, 0] - self.labeled_point[:, 0] - quotas.filled(shift)
+                biased = self._sample.quotas.less(excess)
+                self._guide = self._sample = replace(self._sample, quotas=biased)
+                continue
+            self._guide, found = near, near.label(scores)
+            others = free.log_sum - local.soft_point(shifted(scores, shift))[1]
+            found.log_sum += others - float(shift @ taken)
+            found.is_thinned = free.is_thinned
+            moved = float(np.abs(found.point - free.point)[:, 0].max())
+            is_little = not free.is_thinned or moved <= _NEARLY * quotas.weight
+            if is_little and float(np.ptp(found.shift - shift)) <= _CLOSE:
+                break
+        return found
+
+    def soft_point(self, scores: Array) -> tuple[Array, float]:
+        found = self.label(scores)
+        return found.point, found.log_sum
+
+    def support(self, direction: Array) -> float:
+        """An upper bound whatever the shift; for the best one of some rows a close one."""
+        rows, quotas = self._guide, self._quotas
+        if rows is self._sample:  # the quotas are not filled: no certificate
+            return np.inf
+        shift = hard_shift(direction @ rows.z.T, rows.weights, rows.quotas)
+        return super().support(shifted(direction, shift)) + quotas.hard_cost(shift)
+
+
+def quotas_of(problem: Problem) -> Quotas:
+    """Weights of the classes among the unlabeled rows, over N."""
+    assert problem.proportions is not None
+    weight = 1 - problem.labeled.weight / problem.moments.weight
+    low, high = problem.proportions.T
+    is_held = (low > 0) | (high < 1)
+    if len(low) == 2 or (low == high).all():
+        is_held[-1] = False  # it gets the rest
+    return Quotas(weight * low, weight * (high - low), is_held, weight)
+
+
+def hold_rows(problem: Problem, rows: AnyArray, weights: Array, sharpness: float = 1.0) -> HeldSet:
+    """Hold rows given in the user's units, in memory if the problem has quotas."""
+    if problem.proportions is None:
+        return hold(problem, rows, weights)
+    free = hold_in_memory(problem, rows, weights)
+    quotas = replace(quotas_of(problem), sharpness=sharpness)
+    return QuotaSet(free.z, free.weights, free.labeled_point, quotas)
+
+
+def read_rows(problem: Problem, held: HeldSet | None) -> StreamedSet:
+    """All rows, read in every pass."""
+    kind = StreamedSet if problem.proportions is None else QuotaStreamedSet
+    return kind(problem, held)
