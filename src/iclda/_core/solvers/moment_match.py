@@ -17,11 +17,29 @@ from ..types import Array
 from ..whitening import factor
 
 _SMALLEST_RATIO = 1e-12
-VARIANTS = ("invariant", "symmetric", "means-shifted")
+VARIANTS = ("invariant", "symmetric", "means-shifted")  # in closed form
 
 
 def match_moments(problem: Problem, variant: str) -> Gaussians:
     """Moment-constrained model of a problem."""
+    weights, shifted, within, A = supervised_moments(problem, variant)
+    covariance = (1 - problem.shrinkage) * (A @ within @ A.T)
+    means = shifted if variant == "means-shifted" else shifted @ A.T
+    return gaussians(
+        problem.frame,
+        problem.whitening,
+        weights,
+        means,
+        covariance,
+        problem.log_priors,
+        floor=WITHIN_TOLERANCE,
+    )
+
+
+def supervised_moments(
+    problem: Problem, variant: str = "invariant"
+) -> tuple[Array, Array, Array, Array]:
+    """Class weights, means about their mean and covariance of the labeled rows, and the map A."""
     whitening, labeled = problem.whitening, problem.likelihood
     weights = labeled.counts / labeled.weight
     within, rank = problem.labeled_covariance, problem.labeled_rank
@@ -39,17 +57,7 @@ def match_moments(problem: Problem, variant: str) -> Gaussians:
     shifted = labeled.means - mean
     total = within + (weights[:, None] * shifted).T @ shifted
     A = _inverse_root(total) if variant == "invariant" else _user_map(problem, total)
-    covariance = (1 - problem.shrinkage) * (A @ within @ A.T)
-    means = shifted if variant == "means-shifted" else shifted @ A.T
-    return gaussians(
-        problem.frame,
-        whitening,
-        weights,
-        means,
-        covariance,
-        problem.log_priors,
-        floor=WITHIN_TOLERANCE,
-    )
+    return weights, shifted, within, A
 
 
 def _inverse_root(total: Array) -> Array:
