@@ -13,6 +13,7 @@ from iclda import (
     ExpectationMaximizationLDA,
     ImplicitlyConstrainedLDA,
     MomentConstrainedLDA,
+    NormalizedLDA,
     PessimisticLDA,
     SelfLearningLDA,
     SupervisedLDA,
@@ -30,6 +31,7 @@ SEMI_SUPERVISED = {
     "moment-constrained": MomentConstrainedLDA,
     "implicitly-constrained": ImplicitlyConstrainedLDA,
     "pessimistic": PessimisticLDA,
+    "normalized": NormalizedLDA,
 }
 # Fits that some labeling of the unlabeled rows gives, and that need no supervised fit.
 BY_LABELING = {name: SEMI_SUPERVISED[name] for name in SEMI_SUPERVISED if name[0] in "sei"}

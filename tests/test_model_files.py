@@ -20,12 +20,11 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import iclda
 from iclda import ImplicitlyConstrainedLDA, SupervisedLDA, load_model, save_model
-from iclda.methods import METHODS
+from iclda.methods import CLASS_NAMES
 from iclda.model_files import InconsistentModelWarning, model_details, seal
 from iclda.tabular import pipeline, preprocessing
 
 STORED = Path(__file__).parent / "stored_models"
-CLASSIFIERS = [method.class_name for method in METHODS]
 
 
 def problem(n_classes=2):
@@ -53,7 +52,7 @@ def saved(tmp_path):
     return model, tmp_path / "model.skops"
 
 
-@pytest.mark.parametrize("name", CLASSIFIERS)
+@pytest.mark.parametrize("name", CLASS_NAMES)
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("shrinkage", [None, "auto"])
 def test_a_classifier_comes_back_with_the_same_numbers(tmp_path, name, n_classes, shrinkage):

@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 
 import iclda
-from iclda.methods import METHODS
+from iclda.methods import CLASS_NAMES
 
-NAMES = [*(method.class_name for method in METHODS), "AutoLDA"]
+NAMES = [*CLASS_NAMES, "AutoLDA"]
 FUNCTIONS = ["compare", "load_model", "save_model"]
 MESSAGES = ["ColumnError", "NoUnlabeledRowsWarning", "ParameterError"]
 OPTIONAL = ["pandas", "polars", "pyarrow", "skops", "torch", "dask", "matplotlib", "onnx"]

@@ -1,7 +1,8 @@
 """The methods: one table, a row a method. Everything that lists methods reads it.
 
 A new classifier is a module in ``_estimators`` and a row here: the command line, the comparison,
-tables, curves, colors and reports follow.
+tables, curves, colors and reports follow. Those of ``METHODS`` are compared and shown unless other
+methods are named, those of ``FURTHER`` if they are named.
 """
 
 from __future__ import annotations
@@ -36,14 +37,23 @@ class Method:
     rests_on_labels: bool = False  # fails if labeled rows do not vary within classes
     risk: int = 9  # rank from the safest; of methods that do equally well the safer one is taken
     is_outside: bool = False  # of scikit-learn, to compare with
+    options: tuple[tuple[str, Any], ...] = ()  # parameters that make it this method
+    takes: tuple[str, ...] = ("shrinkage", "priors")  # parameters that it has of these
 
     def classifier(self, *, shrinkage: Any = None, priors: Any = None, seed: int = 0) -> Any:
         """An unfitted classifier."""
-        chosen = {"shrinkage": shrinkage, "priors": priors}
+        given = {"shrinkage": shrinkage, "priors": priors}
+        chosen = {**{name: given[name] for name in self.takes}, **dict(self.options)}
         if self.is_searched:
             chosen["random_state"] = seed  # no other method draws random numbers
         home = import_module(f"._estimators.{self.module}", __package__)
         return getattr(home, self.class_name)(**chosen)
+
+
+def _names_of(method: Method) -> list[str]:
+    """Here, in the paper and in Python; of a class with options only the first two."""
+    in_python = () if method.options else (method.class_name, method.class_name.removesuffix("LDA"))
+    return [name for name in (method.name, method.paper_name, *in_python) if name]
 
 
 METHODS = (
@@ -118,6 +128,33 @@ METHODS = (
         risk=1,
     ),
 )
+# The rest of the family: compared, and in tables, if they are named.
+FURTHER = (
+    Method(
+        "moment-likelihood",
+        "MCLDA-likelihood",
+        "MomentConstrainedLDA",
+        "moment_constrained",
+        "moment constrained LDA of highest likelihood",
+        "Of all models whose mean and covariance are those of all rows, it is the one under which "
+        "the labeled rows are likeliest.",
+        color="#1f82c9",
+        dashes=(0, (2, 1)),
+        rests_on_labels=True,
+        options=(("variant", "likelihood"),),
+    ),
+    Method(
+        "normalized",
+        "NLDA",
+        "NormalizedLDA",
+        "normalized",
+        "normalized LDA",
+        "Its class means are those of the labeled rows, its covariance is that of all rows.",
+        color="#4b3f9e",
+    ),
+)
+CLASSIFIERS = (*METHODS, *FURTHER)
+CLASS_NAMES = tuple(dict.fromkeys(method.class_name for method in CLASSIFIERS))
 # Fitted in the experiments of the paper only, to compare with.
 _reference = partial(Method, class_name="", module="")
 _SELF_TRAINING = _reference(
@@ -182,11 +219,11 @@ BASELINES = (
         is_outside=True,
     ),
 )
+COMPARED = (*CLASSIFIERS, *BASELINES)  # what comparisons on people's tables offer
 _BY_NAME = {
     "".join(filter(str.isalnum, name.casefold())): method
-    for method in (*METHODS, *REFERENCES, *BASELINES)
-    for name in (method.name, method.paper_name, method.class_name, method.class_name[:-3])
-    if name
+    for method in (*FURTHER, *METHODS, *REFERENCES, *BASELINES)
+    for name in _names_of(method)
 }
 
 

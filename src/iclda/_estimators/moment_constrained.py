@@ -41,8 +41,6 @@ class MomentConstrainedLDA(LinearGaussianClassifier):
     class_weights_ : ndarray of shape (n_classes,)
         Share of the labeled weight in every class; with "likelihood" a parameter of the fit.
     means_, covariance_, coef_, intercept_, shrinkage_
-    converged_ : bool
-        Whether a maximum was found; true for the variants in closed form.
     n_passes_ : int
         Number of times all unlabeled rows were read.
     rank_, n_features_in_, feature_names_in_
@@ -69,13 +67,13 @@ class MomentConstrainedLDA(LinearGaussianClassifier):
     n_jobs: int | None = None
 
     def _estimate(self, problem: Problem) -> Gaussians:
-        self.n_passes_, self.converged_ = 1, True
+        self.n_passes_ = 1
         if self.variant != "likelihood":
             return match_moments(problem, self.variant)
         model, outcome = maximize_under_moments(problem)
         detail = "the likelihood still rises. Pass shrinkage, or another variant."
-        self.converged_ = self._diagnosis.judge(problem, model, outcome, detail)
+        self._diagnosis.judge(problem, model, outcome, detail)
         return model
 
     def _note_supervised(self, model: Gaussians, data: FitInputs) -> None:
-        self.n_passes_, self.converged_ = 0, True
+        self.n_passes_ = 0

@@ -1,5 +1,7 @@
 """The moment-constrained maps: move the supervised fit so that its moments are those of all rows.
 
+Also the fit that takes its covariance from all rows and its means from the labeled ones.
+
 Labeled rows are mapped by x -> A (x - m_l) + m. The paper prints T_l^(1/2) where T_l^(-1/2) is
 meant, and its mean formula has a sign slip; both are mended here.
 """
@@ -58,6 +60,18 @@ def supervised_moments(
     total = within + (weights[:, None] * shifted).T @ shifted
     A = _inverse_root(total) if variant == "invariant" else _user_map(problem, total)
     return weights, shifted, within, A
+
+
+def normalize(problem: Problem) -> Gaussians:
+    """Class means of the labeled rows, covariance of all rows: I in whitened coordinates."""
+    labeled, covariance = (
+        problem.likelihood,
+        (1 - problem.shrinkage) * np.eye(problem.whitening.rank),
+    )
+    weights = labeled.counts / labeled.weight
+    return gaussians(
+        problem.frame, problem.whitening, weights, labeled.means, covariance, problem.log_priors
+    )
 
 
 def _inverse_root(total: Array) -> Array:

@@ -31,7 +31,11 @@ from .published import CURVES, EXTRA_METHODS, GAUSSIAN, N_FOLDS, ORACLE, TABLES,
 TOY_ROWS, TOY_LABELED, TOY_VARIANCE = 1000, 10, 0.8
 GUARANTEED = 2  # labeled rows, and test rows, of every class
 _TRACE_OF_SHRINKAGE = 1e-3
-_NEED_SPREAD = ("MCLDA", "MCPLDA")  # of the labeled rows within classes, in every direction
+_NEED_SPREAD = (
+    "MCLDA",
+    "MCPLDA",
+    "MCLDA-likelihood",
+)  # of the labeled rows within classes, in every direction
 _TOYS = {GAUSSIAN: make_gaussians, VIOLATED: make_violated_gaussians}
 
 
