@@ -11,8 +11,11 @@ import scipy.optimize
 
 from iclda import (
     ExpectationMaximizationLDA,
+    ExpectationMaximizationNearestMean,
     ImplicitlyConstrainedLDA,
     MomentConstrainedLDA,
+    MomentConstrainedNearestMean,
+    NearestMean,
     NormalizedLDA,
     PessimisticLDA,
     SelfLearningLDA,
@@ -36,6 +39,13 @@ SEMI_SUPERVISED = {
 # Fits that some labeling of the unlabeled rows gives, and that need no supervised fit.
 BY_LABELING = {name: SEMI_SUPERVISED[name] for name in SEMI_SUPERVISED if name[0] in "sei"}
 ALL = {"supervised": SupervisedLDA, **SEMI_SUPERVISED}
+# Without shrinkage, and other than supervised LDA if there are no unlabeled rows.
+OTHERS = {
+    "em-nearest-mean": ExpectationMaximizationNearestMean,
+    "moment-nearest-mean": MomentConstrainedNearestMean,
+}
+FAMILY = {**SEMI_SUPERVISED, **OTHERS}
+WHOLE_FAMILY = {**ALL, "nearest-mean": NearestMean, **OTHERS}
 
 
 @dataclass(frozen=True)

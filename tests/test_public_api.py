@@ -140,7 +140,7 @@ def test_attributes_have_the_documented_shapes(classifier, data):
 def test_every_public_attribute_is_there_without_unlabeled_rows(classifier, data):
     X, y = data
     is_labeled = y != -1
-    if classifier is iclda.SupervisedLDA:
+    if not classifier._uses_unlabeled_rows:
         fitted = classifier().fit(X[is_labeled], y[is_labeled])
     else:
         with pytest.warns(UserWarning, match="no unlabeled rows"):

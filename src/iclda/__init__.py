@@ -14,6 +14,11 @@ if _TYPE_CHECKING:
     from ._estimators.expectation_maximization import ExpectationMaximizationLDA
     from ._estimators.implicitly_constrained import ImplicitlyConstrainedLDA
     from ._estimators.moment_constrained import MomentConstrainedLDA
+    from ._estimators.nearest_mean import (
+        ExpectationMaximizationNearestMean,
+        MomentConstrainedNearestMean,
+        NearestMean,
+    )
     from ._estimators.normalized import NormalizedLDA
     from ._estimators.pessimistic import PessimisticLDA
     from ._estimators.self_learning import SelfLearningLDA

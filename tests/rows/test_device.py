@@ -20,7 +20,7 @@ from iclda._rows.device_sums import DeviceBlock, is_out_of_memory, place_of, to_
 from iclda._rows.memory import MemoryRows
 from iclda._rows.passes import PartOfPass, report_as
 from iclda.rows import progress
-from problems import ALL, SEMI_SUPERVISED, draw_sample, near_all
+from problems import FAMILY, WHOLE_FAMILY, draw_sample, near_all
 
 RNG = np.random.default_rng(31)
 X = (RNG.standard_normal((3000, 3)) * [1, 10, 100] + 5).astype(np.float32)
@@ -147,7 +147,7 @@ def brought_near(monkeypatch):
     return n_rows
 
 
-@pytest.mark.parametrize("classifier", SEMI_SUPERVISED.values(), ids=SEMI_SUPERVISED)
+@pytest.mark.parametrize("classifier", FAMILY.values(), ids=FAMILY)
 def test_no_rows_leave_the_device_but_those_of_pilot_sample_and_boundaries(
     classifier, brought, brought_near
 ):
@@ -159,7 +159,7 @@ def test_no_rows_leave_the_device_but_those_of_pilot_sample_and_boundaries(
     assert max(brought_near, default=0) <= 20_000
 
 
-@pytest.mark.parametrize("classifier", ALL.values(), ids=ALL)
+@pytest.mark.parametrize("classifier", WHOLE_FAMILY.values(), ids=WHOLE_FAMILY)
 def test_many_labeled_rows_stay_on_the_device_too(classifier, brought):
     y = np.r_[LARGE.y, np.arange(len(LARGE.X_unlabeled)) % 2]
     y[20_000:] = -1
@@ -332,7 +332,7 @@ def test_names_of_classes_come_back_as_names():
     assert_array_equal(model.predict(on("device1", LARGE.X)), model.predict(LARGE.X))
 
 
-@pytest.mark.parametrize("classifier", ALL.values(), ids=ALL)
+@pytest.mark.parametrize("classifier", WHOLE_FAMILY.values(), ids=WHOLE_FAMILY)
 def test_a_fit_on_a_device_predicts_for_rows_in_memory_and_the_reverse(classifier):
     rows, y = LARGE.rows[:300], np.r_[LARGE.y, np.full(260, -1)]
     there, here = classifier().fit(on("device1", rows), on("device1", y)), classifier().fit(rows, y)

@@ -266,13 +266,20 @@ class Problem:
         intercept = rule.intercept + whitening.mean @ rule.coef
         return np.column_stack([intercept, rule.coef.T @ whitening.inverse])
 
+    def precise_means(self, point: Array) -> PreciseMeans:
+        return precise_means(point)
+
+    def smallest_variance(self, point: Array) -> float:
+        """Of the model at a point in any direction; minus infinity where a class has no weight."""
+        return float(smallest_eigenvalue(point))
+
     def posterior_scores(self, point: Array, precise: PreciseMeans | None = None) -> Array:
         """(K, 1 + rank): linear scores whose softmax are the posteriors of the model at a point.
 
         ``precise`` are its precise means, if they are known.
         """
         r, keep = point[:, 0], 1 - self.shrinkage
-        precise = precise_means(point) if precise is None else precise
+        precise = self.precise_means(point) if precise is None else precise
         log_priors = np.log(r) if self.log_priors is None else self.log_priors
         scores = np.empty(point.shape)
         scores[:, 0] = log_priors - precise.along / (2 * keep * r)

@@ -84,11 +84,11 @@ def _validated(fit: Fit) -> Fit:
     return checked
 
 
-def warn_of_no_unlabeled(name: str, unlabeled: Any) -> None:
+def warn_of_no_unlabeled(name: str, unlabeled: Any, supervised: str = "SupervisedLDA") -> None:
     """A semi-supervised classifier has labeled rows only."""
     warn(
         NoUnlabeledRowsWarning(
-            f"{name} got no unlabeled rows: the fit equals SupervisedLDA's. Mark rows by "
+            f"{name} got no unlabeled rows: the fit equals {supervised}'s. Mark rows by "
             f"y = {plain(unlabeled)!r}, or pass X_unlabeled.",
             estimator=name,
         )
@@ -316,8 +316,11 @@ class LinearGaussianClassifier(
         advice = f"Raise max_iter (now {self.max_iter}) or tol (now {self.tol:g})."
         return self._diagnosis.judge(problem, model, outcome, f"{detail}. {advice}")
 
+    def _problem(self, data: FitInputs) -> Problem:
+        return data.problem(self.shrinkage)
+
     def _fit_all_rows(self, data: FitInputs) -> Gaussians:
-        problem = data.problem(self.shrinkage)
+        problem = self._problem(data)
         variances = problem.feature_variances(problem.moments.covariance)
         check_spread(data, variances)
         self._diagnosis.warn_of_span(variances, problem.rank)

@@ -14,7 +14,7 @@ import scipy.linalg
 from scipy.linalg import lapack
 
 from ..labelsums import LinearRule
-from ..likelihood import FLOOR, PreciseMeans, precise_means, smallest_eigenvalue
+from ..likelihood import FLOOR, PreciseMeans
 from ..problem import Problem
 from ..types import Array
 from . import Outcome
@@ -58,10 +58,6 @@ class _Round:
     refitted: Array
     log_sum: float = 0.0  # of the posterior scores, over N
 
-    @property
-    def is_bounded(self) -> bool:
-        return _is_admissible(self.refitted)
-
 
 def _rows_of(problem: Problem) -> AttainableSet:
     """Few rows are whitened once and held; many are read in every round."""
@@ -82,7 +78,7 @@ def _repeat_labels(problem: Problem, rows: AttainableSet, tol: float, max_iter: 
 
     last = label(problem.labeled_point, start_scores(problem))
     for n_iter in range(1, max_iter + 1):
-        if not last.is_bounded:
+        if not _is_admissible(problem, last.refitted):
             return end(last, n_iter, Outcome.UNBOUNDED)
         this = label(last.refitted, problem.posterior_scores(last.refitted))
         # The same labels give the same sums to the bit, so that tol = 0 can be met.
@@ -99,7 +95,7 @@ def _maximize_marginal(
 
     def label(point: Array) -> tuple[_Round, float]:
         """A round, and the likelihood of the model that labels in it."""
-        precise = precise_means(point)
+        precise = problem.precise_means(point)
         scores = problem.posterior_scores(point, precise)
         found = _Round(point, scores, *rows.soft_point(scores))
         log_sum = found.log_sum * problem.moments.weight
@@ -111,17 +107,19 @@ def _maximize_marginal(
     noise = _ROUNDING * (1 + problem.whitening.rank)
     enough = max(tol, noise) * problem.moments.weight
     size = problem.labeled_point[:-1].size
-    history, n_small = _History(size), 0
-    while last.is_bounded and len(path) < max_iter and n_small < _SMALL_STEPS:
+    history, n_small, is_bounded = _History(size), 0, _is_admissible(problem, last.refitted)
+    while is_bounded and len(path) < max_iter and n_small < _SMALL_STEPS:
         guess = history.extrapolate(last) if path else None
+        if guess is not None and not _is_admissible(problem, guess):
+            guess = None
         this, value = label(last.refitted if guess is None else guess)
         if guess is not None and value < path[-1]:
             history = _History(size)
             this, value = label(last.refitted)
         n_small = n_small + 1 if path and value - path[-1] <= enough else 0
         path.append(value)
-        last = this
-    outcome = Outcome.MAX_ITERATIONS if last.is_bounded else Outcome.UNBOUNDED
+        last, is_bounded = this, _is_admissible(problem, this.refitted)
+    outcome = Outcome.MAX_ITERATIONS if is_bounded else Outcome.UNBOUNDED
     if n_small == _SMALL_STEPS:
         outcome = Outcome.CONVERGED
     # One plain step more than the last point, so that the labels attain it.
@@ -129,9 +127,9 @@ def _maximize_marginal(
     return Alternation(last.refitted, rule, max(1, len(path)), outcome, path=path)
 
 
-def _is_admissible(point: Array) -> bool:
+def _is_admissible(problem: Problem, point: Array) -> bool:
     """Whether class weights are positive and the covariance is above its floor."""
-    return bool(smallest_eigenvalue(point) > FLOOR)
+    return problem.smallest_variance(point) > FLOOR
 
 
 class _History:
@@ -144,7 +142,7 @@ class _History:
         self._changes = np.empty((_MEMORY, size))  # between steps
 
     def extrapolate(self, last: _Round) -> Array | None:
-        """The extrapolated point, if it is admissible."""
+        """The extrapolated point, admissible or not."""
         flat, end = last.point[:-1].ravel(), last.refitted[:-1].ravel()
         step = end - flat
         if self._last is not None:
@@ -169,7 +167,7 @@ class _History:
         # Class weights sum to 1 and class sums to 0.
         point[-1] = -point[:-1].sum(axis=0)
         point[-1, 0] += 1
-        return point if _is_admissible(point) else None
+        return point
 
 
 def _least_squares(matrix: Array, right: Array) -> Array | None:

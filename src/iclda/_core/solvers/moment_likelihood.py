@@ -55,12 +55,15 @@ def _ascend(likelihood: LabeledLikelihood, start: Array) -> tuple[Array, float, 
         return point
 
     def loss(free: Array) -> tuple[float, Array]:
-        value, gradient = likelihood.value_and_gradient(point_of(free))
+        point = point_of(free)
+        if not smallest_eigenvalue(point) > FLOOR:  # a step that is not taken
+            return np.inf, np.zeros(len(free))
+        value, gradient = likelihood.value_and_gradient(point)
         return -float(value) / weight, -(gradient[:-1] - gradient[-1]).ravel() / weight
 
     def hessian(free: Array) -> Array:
         point = point_of(free)
-        if not smallest_eigenvalue(point) > FLOOR:  # a step that is not taken
+        if not smallest_eigenvalue(point) > FLOOR:
             return np.eye(len(free))
         return -likelihood.hessian(point) / weight
 
