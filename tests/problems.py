@@ -13,12 +13,15 @@ from iclda import (
     ExpectationMaximizationLDA,
     ExpectationMaximizationNearestMean,
     ImplicitlyConstrainedLDA,
+    ImplicitlyConstrainedLeastSquares,
+    LeastSquaresClassifier,
     MomentConstrainedLDA,
     MomentConstrainedNearestMean,
     NearestMean,
     NormalizedLDA,
     PessimisticLDA,
     SelfLearningLDA,
+    SelfLearningLeastSquares,
     SupervisedLDA,
 )
 from iclda._core.boundary import Near
@@ -43,9 +46,16 @@ ALL = {"supervised": SupervisedLDA, **SEMI_SUPERVISED}
 OTHERS = {
     "em-nearest-mean": ExpectationMaximizationNearestMean,
     "moment-nearest-mean": MomentConstrainedNearestMean,
+    "implicit-least-squares": ImplicitlyConstrainedLeastSquares,
+    "self-learning-least-squares": SelfLearningLeastSquares,
 }
 FAMILY = {**SEMI_SUPERVISED, **OTHERS}
-WHOLE_FAMILY = {**ALL, "nearest-mean": NearestMean, **OTHERS}
+WHOLE_FAMILY = {
+    **ALL,
+    "nearest-mean": NearestMean,
+    "least-squares": LeastSquaresClassifier,
+    **OTHERS,
+}
 
 
 @dataclass(frozen=True)

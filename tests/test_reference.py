@@ -16,11 +16,14 @@ from iclda import (
     ExpectationMaximizationLDA,
     ExpectationMaximizationNearestMean,
     ImplicitlyConstrainedLDA,
+    ImplicitlyConstrainedLeastSquares,
+    LeastSquaresClassifier,
     MomentConstrainedLDA,
     MomentConstrainedNearestMean,
     NearestMean,
     PessimisticLDA,
     SelfLearningLDA,
+    SelfLearningLeastSquares,
     SupervisedLDA,
 )
 from iclda.datasets import load_benchmark
@@ -189,3 +192,31 @@ def test_nearest_means_are_those_of_the_reference(name, method, tables, family):
     odds = -np.r_[fit.intercept_, fit.coef_[0]]
     stored = expected[[f"theta_{i}" for i in range(len(odds))]]
     np.testing.assert_allclose(odds, stored, rtol=1e-5, atol=1e-5 * np.abs(stored).max())
+
+
+LEAST_SQUARES = {
+    "LS_white": LeastSquaresClassifier(unlabeled=None),
+    "ICLS_QP_white": ImplicitlyConstrainedLeastSquares(unlabeled=None),
+    "PROJ_QP_white": ImplicitlyConstrainedLeastSquares(unlabeled=None, variant="projected"),
+    "EMLS_hard_white": SelfLearningLeastSquares(unlabeled=None),
+}
+
+
+@pytest.mark.parametrize("method", LEAST_SQUARES)
+@pytest.mark.parametrize("name", SETS)
+def test_least_squares_fits_are_those_of_the_reference(name, method, tables, family):
+    by_role, X, y = split_of(name, tables)
+    fit = LEAST_SQUARES[method].fit(X, y)
+    expected = family[name, method].astype(float)
+    # Predictions of the first class; the coefficients are those of the second less the first.
+    theta = np.r_[1 - fit.intercept_, -fit.coef_[0]] / 2
+    stored = expected[[f"theta_{i}" for i in range(len(theta))]]
+    np.testing.assert_allclose(theta, stored, rtol=1e-5, atol=2e-6 * np.abs(stored).max())
+    for role in ("labeled", "test"):
+        loss = fit.squared_loss(*by_role[role]).mean()
+        assert loss == pytest.approx(expected[f"sqloss_{role}"], abs=1e-6)
+    assert 1 - fit.score(*by_role["test"]) == pytest.approx(expected["error_test"], abs=1e-9)
+    if "objective" in expected:
+        assert fit.converged_
+        assert fit.gap_ < 1e-9
+        assert fit.objective_ == pytest.approx(expected["objective"], abs=1e-7)

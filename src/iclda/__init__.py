@@ -13,6 +13,11 @@ if _TYPE_CHECKING:
     from ._estimators.auto import AutoLDA
     from ._estimators.expectation_maximization import ExpectationMaximizationLDA
     from ._estimators.implicitly_constrained import ImplicitlyConstrainedLDA
+    from ._estimators.least_squares import (
+        ImplicitlyConstrainedLeastSquares,
+        LeastSquaresClassifier,
+        SelfLearningLeastSquares,
+    )
     from ._estimators.moment_constrained import MomentConstrainedLDA
     from ._estimators.nearest_mean import (
         ExpectationMaximizationNearestMean,

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -125,6 +125,9 @@ def _summarize_held(rows: Rows, labels: GivenLabels, frame: Frame) -> LabeledSum
     return LabeledSummary(counts, means, u.T @ u, rows.n_rows)
 
 
+Kind = TypeVar("Kind", bound="Problem")
+
+
 @dataclass(frozen=True)
 class Problem:
     """Labeled rows in summary, unlabeled rows to be read, and the settings all methods share."""
@@ -152,6 +155,14 @@ class Problem:
         """Number of directions that the model tells apart, those of the shrinkage included."""
         n_left_out = self.space.n_left_out if self.space and self.shrinkage else 0
         return self.whitening.rank + n_left_out
+
+    def recast(self, kind: type[Kind]) -> Kind:
+        """The same rows and labels for other classes; the moments, which took a pass, are kept."""
+        if isinstance(self, kind):
+            return self
+        found = kind(**{each.name: getattr(self, each.name) for each in fields(self)})
+        vars(found)["moments"] = self.moments
+        return found
 
     def feature_points(self, points: Array) -> Array:
         """Points in frame coordinates of the features."""

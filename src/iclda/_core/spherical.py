@@ -83,21 +83,6 @@ class SphericalProblem(Problem):
         return gaussians(self.frame, self.whitening, weights, means, covariance, self.log_priors)
 
 
-def spherical(problem: Problem) -> SphericalProblem:
-    """The same rows and labels, for classes of one variance in all directions."""
-    if isinstance(problem, SphericalProblem):
-        return problem
-    found = SphericalProblem(
-        problem.frame,
-        problem.labeled,
-        problem.unlabeled,
-        problem.log_priors,
-        unlabeled_moments=problem.unlabeled_moments,
-    )
-    vars(found)["moments"] = problem.moments  # which took a pass
-    return found
-
-
 def fit_nearest_mean(
     frame: Frame, labeled: LabeledSummary, log_priors: Array | None = None
 ) -> Gaussians:

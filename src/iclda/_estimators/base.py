@@ -206,6 +206,10 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
         raise NotImplementedError
 
     @property
+    def _diagnosis(self) -> Diagnosis:
+        return Diagnosis(type(self).__name__, self._feature_names)
+
+    @property
     def _frame(self) -> Frame:
         """Of the coordinates in which rules are."""
         raise NotImplementedError
@@ -280,7 +284,7 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
                 from sklearn.utils._array_api import check_same_namespace
             except ImportError:  # before scikit-learn 1.9 there was no such rule
                 return
-            check_same_namespace(X, self, attribute="means_", method=method)
+            check_same_namespace(X, self, attribute="coef_", method=method)
 
     def _from_scores(self, X: Any, function: Callable[[Any], Any]) -> Any:
         """Results of a function of (n, K) scores, or of the second of two classes' lead (n, 1)."""
@@ -463,10 +467,6 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     def _note_supervised(self, model: Gaussians, data: FitInputs) -> None:
         """Set what ``_estimate`` would have set, after a fit without unlabeled rows."""
-
-    @property
-    def _diagnosis(self) -> Diagnosis:
-        return Diagnosis(type(self).__name__, self._feature_names)
 
     def _judge(self, problem: Problem, model: Gaussians, outcome: Outcome, detail: str) -> bool:
         """Whether a fit converged; if not, a warning says why."""

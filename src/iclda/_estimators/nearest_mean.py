@@ -14,7 +14,7 @@ from .._core.problem import Problem
 from .._core.solvers import Outcome
 from .._core.solvers.alternate import alternate
 from .._core.solvers.supervised import labeled_log_likelihood
-from .._core.spherical import fit_nearest_mean, spherical
+from .._core.spherical import SphericalProblem, fit_nearest_mean
 from .base import LinearGaussianClassifier, constraints, warn_of_no_unlabeled
 from .diagnosis import warn, warn_of_single_labels
 from .training import FitInputs, check_spread
@@ -68,7 +68,7 @@ class NearestMean(LinearGaussianClassifier):
         return fit_nearest_mean(problem.frame, problem.labeled, problem.log_priors)
 
     def _problem(self, data: FitInputs) -> Problem:
-        return spherical(data.problem(None))
+        return data.problem(None).recast(SphericalProblem)
 
     def _fit_labeled_rows(self, data: FitInputs) -> Gaussians:
         name, labeled = type(self).__name__, data.labeled
@@ -157,7 +157,7 @@ class ExpectationMaximizationNearestMean(NearestMean):
     n_jobs: int | None = None
 
     def _estimate(self, problem: Problem) -> Gaussians:
-        problem = spherical(problem)
+        problem = problem.recast(SphericalProblem)
         found = alternate(problem, is_soft=True, tol=self.tol, max_iter=self.max_iter)
         model = problem.model_of(found.point)
         self.log_likelihood_path_ = np.array(found.path)
@@ -224,7 +224,8 @@ class MomentConstrainedNearestMean(NearestMean):
 
     def _estimate(self, problem: Problem) -> Gaussians:
         self.n_passes_ = 1
-        return spherical(problem).match_mean(variance_anew=self.variant == "variance-anew")
+        found = problem.recast(SphericalProblem)
+        return found.match_mean(variance_anew=self.variant == "variance-anew")
 
     def _note_supervised(self, model: Gaussians, data: FitInputs) -> None:
         self.n_passes_ = 0

@@ -41,11 +41,16 @@ class Alternation:
     path: list[float] = field(default_factory=list)
 
 
-def alternate(problem: Problem, *, is_soft: bool, tol: float, max_iter: int) -> Alternation:
-    """Alternate between labels and model until the labels, or the likelihood, converge."""
+def alternate(
+    problem: Problem, *, is_soft: bool, tol: float, max_iter: int, start: Array | None = None
+) -> Alternation:
+    """Alternate between labels and model until the labels, or the likelihood, converge.
+
+    ``start`` are the scores of the first labels; by default those of the supervised fit.
+    """
     loop = _maximize_marginal if is_soft else _repeat_labels
-    rows = _rows_of(problem)
-    found = loop(problem, rows, tol, max_iter)
+    rows, start = _rows_of(problem), start_scores(problem) if start is None else start
+    found = loop(problem, rows, start, tol, max_iter)
     return replace(found, n_passes=1 + (rows.n_passes if isinstance(rows, StreamedSet) else 0))
 
 
@@ -66,7 +71,9 @@ def _rows_of(problem: Problem) -> AttainableSet:
     return StreamedSet(problem)
 
 
-def _repeat_labels(problem: Problem, rows: AttainableSet, tol: float, max_iter: int) -> Alternation:
+def _repeat_labels(
+    problem: Problem, rows: AttainableSet, start: Array, tol: float, max_iter: int
+) -> Alternation:
     """Self-learning: hard labels until they repeat. Nothing is kept of them but their sums."""
 
     def label(point: Array, scores: Array) -> _Round:
@@ -76,7 +83,7 @@ def _repeat_labels(problem: Problem, rows: AttainableSet, tol: float, max_iter: 
         rule = problem.rule_of(last.scores, is_soft=False)
         return Alternation(last.refitted, rule, n_iter, outcome)
 
-    last = label(problem.labeled_point, start_scores(problem))
+    last = label(problem.labeled_point, start)
     for n_iter in range(1, max_iter + 1):
         if not _is_admissible(problem, last.refitted):
             return end(last, n_iter, Outcome.UNBOUNDED)
@@ -89,7 +96,7 @@ def _repeat_labels(problem: Problem, rows: AttainableSet, tol: float, max_iter: 
 
 
 def _maximize_marginal(
-    problem: Problem, rows: AttainableSet, tol: float, max_iter: int
+    problem: Problem, rows: AttainableSet, start: Array, tol: float, max_iter: int
 ) -> Alternation:
     """EM with Anderson's extrapolation wherever that does not lose likelihood."""
 
@@ -101,8 +108,7 @@ def _maximize_marginal(
         log_sum = found.log_sum * problem.moments.weight
         return found, marginal_log_likelihood(problem, point, log_sum, precise)
 
-    scores = start_scores(problem)
-    last = _Round(problem.labeled_point, scores, *rows.soft_point(scores))
+    last = _Round(problem.labeled_point, start, *rows.soft_point(start))
     path: list[float] = []
     noise = _ROUNDING * (1 + problem.whitening.rank)
     enough = max(tol, noise) * problem.moments.weight

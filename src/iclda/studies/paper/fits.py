@@ -18,6 +18,7 @@ from ..._core.problem import Problem, summarize_labeled
 from ..._core.solvers.alternate import start_scores
 from ..._core.solvers.attainable import hold_all
 from ..._core.types import AnyArray, Array
+from ..._estimators.base import LinearGaussianClassifier
 from ..._estimators.expectation_maximization import ExpectationMaximizationLDA
 from ..._estimators.implicitly_constrained import ImplicitlyConstrainedLDA
 from ..._rows.memory import MemoryRows
@@ -217,13 +218,13 @@ def make_classifier(method: str, seed: int) -> Any:
 
 
 def fit_method(method: str, rows: CellRows) -> Any:
-    """The fit of a method: ``Gaussians``, or a classifier of scikit-learn.
+    """The fit of a method: ``Gaussians``, or a classifier without a density.
 
     Classifiers of this package fit the problem that they share: with the checks of ``fit`` and
     moments of its own for each, a cell takes twice as long.
     """
     classifier = make_classifier(method, rows.seed)
-    if method in EXTRA_METHODS:
+    if not isinstance(classifier, LinearGaussianClassifier):
         return classifier.fit(rows.rows, rows.y)
     problem = rows.problem
     if method == ORACLE:
