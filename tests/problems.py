@@ -22,6 +22,7 @@ from iclda import (
     PessimisticLDA,
     SelfLearningLDA,
     SelfLearningLeastSquares,
+    SemiSupervisedDiscriminantAnalysis,
     SupervisedLDA,
 )
 from iclda._core.boundary import Near
@@ -48,8 +49,10 @@ OTHERS = {
     "moment-nearest-mean": MomentConstrainedNearestMean,
     "implicit-least-squares": ImplicitlyConstrainedLeastSquares,
     "self-learning-least-squares": SelfLearningLeastSquares,
+    "graph": SemiSupervisedDiscriminantAnalysis,
 }
 FAMILY = {**SEMI_SUPERVISED, **OTHERS}
+STREAMED = {name: FAMILY[name] for name in FAMILY if name != "graph"}  # hold no more than a sample
 WHOLE_FAMILY = {
     **ALL,
     "nearest-mean": NearestMean,

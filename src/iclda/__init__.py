@@ -12,6 +12,7 @@ if _TYPE_CHECKING:
     from . import tabular as tabular
     from ._estimators.auto import AutoLDA
     from ._estimators.expectation_maximization import ExpectationMaximizationLDA
+    from ._estimators.graph_regularized import SemiSupervisedDiscriminantAnalysis
     from ._estimators.implicitly_constrained import ImplicitlyConstrainedLDA
     from ._estimators.least_squares import (
         ImplicitlyConstrainedLeastSquares,

@@ -249,6 +249,17 @@ FURTHER = (
         dashes=(0, (2, 1)),
         takes=(),
     ),
+    Method(
+        "sda",
+        "SDA",
+        "SemiSupervisedDiscriminantAnalysis",
+        "graph_regularized",
+        "discriminant analysis by a graph of neighbors",
+        "It learns from the labeled rows directions that change little between neighboring rows, "
+        "labeled or not.",
+        color="#7a8b00",
+        takes=("priors",),
+    ),
 )
 CLASSIFIERS = (*METHODS, *FURTHER)
 CLASS_NAMES = tuple(dict.fromkeys(method.class_name for method in CLASSIFIERS))

@@ -25,7 +25,7 @@ from iclda._rows.device_sums import DeviceBlock, is_out_of_memory, place_of, to_
 from iclda._rows.memory import MemoryRows
 from iclda._rows.passes import PartOfPass, report_as
 from iclda.rows import progress
-from problems import FAMILY, WHOLE_FAMILY, draw_sample, near_all
+from problems import STREAMED, WHOLE_FAMILY, draw_sample, near_all
 
 RNG = np.random.default_rng(31)
 X = (RNG.standard_normal((3000, 3)) * [1, 10, 100] + 5).astype(np.float32)
@@ -152,7 +152,7 @@ def brought_near(monkeypatch):
     return n_rows
 
 
-@pytest.mark.parametrize("classifier", FAMILY.values(), ids=FAMILY)
+@pytest.mark.parametrize("classifier", STREAMED.values(), ids=STREAMED)
 def test_no_rows_leave_the_device_but_those_of_pilot_sample_and_boundaries(
     classifier, brought, brought_near
 ):
@@ -168,7 +168,7 @@ def test_no_rows_leave_the_device_but_those_of_pilot_sample_and_boundaries(
     assert max(brought_near, default=0) <= 20_000
 
 
-@pytest.mark.parametrize("classifier", WHOLE_FAMILY.values(), ids=WHOLE_FAMILY)
+@pytest.mark.parametrize("classifier", STREAMED.values(), ids=STREAMED)
 def test_many_labeled_rows_stay_on_the_device_too(classifier, brought):
     y = np.r_[LARGE.y, np.arange(len(LARGE.X_unlabeled)) % 2]
     y[20_000:] = -1

@@ -224,8 +224,9 @@ def fit_method(method: str, rows: CellRows) -> Any:
     moments of its own for each, a cell takes twice as long.
     """
     classifier = make_classifier(method, rows.seed)
-    if not isinstance(classifier, LinearGaussianClassifier):
-        return classifier.fit(rows.rows, rows.y)
+    if not isinstance(classifier, LinearGaussianClassifier) or method == "SDA":
+        fitted = classifier.fit(rows.rows, rows.y)  # it needs the rows themselves
+        return getattr(fitted, "_gaussians_", fitted)
     problem = rows.problem
     if method == ORACLE:
         codes = np.concatenate([rows.codes, rows.codes_unlabeled])
