@@ -107,8 +107,8 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
     priors : array-like of shape (n_classes,) or dict, default=None
         Class priors in the order of ``classes_``, or class -> prior. None estimates them.
     shrinkage : float in [0, 1) or "auto", default=None
-        Share of the mean variance of all rows on the diagonal of the covariance; "auto" by Ledoit
-        and Wolf on the labeled rows.
+        Share of the mean variance of all rows on the diagonal of the covariance; "auto" between
+        that of Ledoit and Wolf for the labeled rows and that of Chen et al. for all rows.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
     n_jobs : int, default=None
@@ -142,6 +142,7 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, Any]] = constraints()
     _uses_unlabeled_rows = True
     _needs_positive_priors = False
+    _rests_on_labels = False  # its covariance is that of labeled rows, whatever happens to it then
     _can_narrow = True  # fits few rows of many features in their own space
 
     priors: Any = None
@@ -474,7 +475,7 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         return self._diagnosis.judge(problem, model, outcome, f"{detail}. {advice}")
 
     def _problem(self, data: FitInputs) -> Problem:
-        return data.problem(self.shrinkage)
+        return data.problem(self.shrinkage, rests_on_labels=self._rests_on_labels)
 
     def _fit_all_rows(self, data: FitInputs) -> Gaussians:
         problem = self._problem(data)
@@ -546,7 +547,9 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         if self.shrinkage == "auto" and data.labeled.has_spread:
             within, shrinkages = shrink_each_class(*data.labeled_rows())
             return shrinkages, within
-        shrinkage = 1.0 if self.shrinkage == "auto" else float(self.shrinkage or 0.0)
+        shrinkage = 1.0 if isinstance(self.shrinkage, str) else float(self.shrinkage or 0.0)
+        if self.shrinkage == "pooled" and data.labeled.has_spread:
+            shrinkage = data.pooled_shrinkage()
         if shrinkage == 0:
             return shrinkage, None
         shrunk = shrink_labeled(data.labeled, shrinkage, data.frame, data.n_left_out)

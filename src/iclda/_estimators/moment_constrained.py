@@ -25,7 +25,11 @@ class MomentConstrainedLDA(LinearGaussianClassifier):
 
     Parameters
     ----------
-    priors, shrinkage, unlabeled
+    priors
+    shrinkage : float in [0, 1) or "auto", default=None
+        Share of the mean variance of all rows on the diagonal of the covariance; "auto" by Ledoit
+        and Wolf on the labeled rows, on which the fit rests.
+    unlabeled
     variant : {"invariant", "symmetric", "means-shifted", "likelihood"}, default="invariant"
         The map A. With T_l and T the total covariances of the labeled and of all rows: "symmetric"
         is T^(1/2) T_l^(-1/2) in the units of the features, as in the published tables; "invariant"
@@ -59,6 +63,7 @@ class MomentConstrainedLDA(LinearGaussianClassifier):
     array([0.46, 6.54])
     """
 
+    _rests_on_labels = True
     _parameter_constraints: ClassVar[dict[str, Any]] = constraints(
         "n_jobs", variant=[StrOptions({*VARIANTS, "likelihood"})]
     )
