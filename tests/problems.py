@@ -11,10 +11,18 @@ import scipy.optimize
 
 from iclda import (
     ExpectationMaximizationLDA,
+    ExpectationMaximizationNearestMean,
     ImplicitlyConstrainedLDA,
+    ImplicitlyConstrainedLeastSquares,
+    LeastSquaresClassifier,
     MomentConstrainedLDA,
+    MomentConstrainedNearestMean,
+    NearestMean,
+    NormalizedLDA,
     PessimisticLDA,
     SelfLearningLDA,
+    SelfLearningLeastSquares,
+    SemiSupervisedDiscriminantAnalysis,
     SupervisedLDA,
 )
 from iclda._core.boundary import Near
@@ -30,10 +38,27 @@ SEMI_SUPERVISED = {
     "moment-constrained": MomentConstrainedLDA,
     "implicitly-constrained": ImplicitlyConstrainedLDA,
     "pessimistic": PessimisticLDA,
+    "normalized": NormalizedLDA,
 }
 # Fits that some labeling of the unlabeled rows gives, and that need no supervised fit.
 BY_LABELING = {name: SEMI_SUPERVISED[name] for name in SEMI_SUPERVISED if name[0] in "sei"}
 ALL = {"supervised": SupervisedLDA, **SEMI_SUPERVISED}
+# Without shrinkage, and other than supervised LDA if there are no unlabeled rows.
+OTHERS = {
+    "em-nearest-mean": ExpectationMaximizationNearestMean,
+    "moment-nearest-mean": MomentConstrainedNearestMean,
+    "implicit-least-squares": ImplicitlyConstrainedLeastSquares,
+    "self-learning-least-squares": SelfLearningLeastSquares,
+    "graph": SemiSupervisedDiscriminantAnalysis,
+}
+FAMILY = {**SEMI_SUPERVISED, **OTHERS}
+STREAMED = {name: FAMILY[name] for name in FAMILY if name != "graph"}  # hold no more than a sample
+WHOLE_FAMILY = {
+    **ALL,
+    "nearest-mean": NearestMean,
+    "least-squares": LeastSquaresClassifier,
+    **OTHERS,
+}
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 
 import iclda
-from iclda.methods import METHODS
+from iclda.methods import CLASS_NAMES
 
-NAMES = [*(method.class_name for method in METHODS), "AutoLDA"]
+NAMES = [*CLASS_NAMES, "AutoLDA"]
 FUNCTIONS = ["compare", "load_model", "save_model"]
 MESSAGES = ["ColumnError", "DegenerateFitWarning", "NoUnlabeledRowsWarning", "ParameterError"]
 OPTIONAL = ["pandas", "polars", "pyarrow", "skops", "torch", "dask", "matplotlib", "onnx"]
@@ -141,7 +141,7 @@ def test_attributes_have_the_documented_shapes(classifier, data):
 def test_every_public_attribute_is_there_without_unlabeled_rows(classifier, data):
     X, y = data
     is_labeled = y != -1
-    if classifier is iclda.SupervisedLDA:
+    if not classifier._uses_unlabeled_rows:
         fitted = classifier().fit(X[is_labeled], y[is_labeled])
     else:
         with pytest.warns(UserWarning, match="no unlabeled rows"):

@@ -1,8 +1,8 @@
 """Losses of the R package RSSL 0.9.7 on one split of each benchmark set.
 
-ICLDA_REFERENCE holds reference/fits.csv and reference/splits.csv. For pessimistic LDA it holds
-reference/rssl-family.csv: the optimum found by a general convex solver, and where the package's own
-implementation stopped.
+ICLDA_REFERENCE holds reference/fits.csv and reference/splits.csv. For further methods it holds
+reference/rssl-family.csv; for pessimistic LDA that is the optimum found by a general convex solver,
+and where the package's own implementation stopped.
 """
 
 import os
@@ -14,10 +14,16 @@ import pytest
 
 from iclda import (
     ExpectationMaximizationLDA,
+    ExpectationMaximizationNearestMean,
     ImplicitlyConstrainedLDA,
+    ImplicitlyConstrainedLeastSquares,
+    LeastSquaresClassifier,
     MomentConstrainedLDA,
+    MomentConstrainedNearestMean,
+    NearestMean,
     PessimisticLDA,
     SelfLearningLDA,
+    SelfLearningLeastSquares,
     SupervisedLDA,
 )
 from iclda.datasets import load_benchmark
@@ -160,3 +166,57 @@ def test_the_pessimistic_fit_is_better_than_the_references_own(name, tables, fam
     _, X, y = split_of(name, tables)
     fit = PessimisticLDA(unlabeled=None).fit(X, y)
     assert fit.objective_ < float(family[name, "MCPLDA", "contrastive"]) - 0.01
+
+
+NEAREST_MEANS = {
+    "NM": NearestMean(unlabeled=None),
+    "MCNM": MomentConstrainedNearestMean(unlabeled=None, variant="variance-kept"),
+    "MCNM_sigma": MomentConstrainedNearestMean(unlabeled=None),
+    # Stopped at 100 rounds, with losses right to 1e-6.
+    "EMNM_tight": ExpectationMaximizationNearestMean(unlabeled=None),
+}
+
+
+@pytest.mark.parametrize("method", NEAREST_MEANS)
+@pytest.mark.parametrize("name", SETS)
+def test_nearest_means_are_those_of_the_reference(name, method, tables, family):
+    by_role, X, y = split_of(name, tables)
+    fit = NEAREST_MEANS[method].fit(X, y)
+    expected = family[name, method].astype(float)
+    assert fit.covariance_[0, 0] == pytest.approx(expected["variance"], rel=1e-6)
+    assert fit.priors_[0] == pytest.approx(expected["prior_first_class"], abs=1e-6)
+    for role in ("labeled", "test"):
+        loss = -fit.log_likelihood(*by_role[role]).mean()
+        assert loss == pytest.approx(expected[f"nll_{role}"], abs=2e-6)
+    assert 1 - fit.score(*by_role["test"]) == pytest.approx(expected["error_test"], abs=1e-9)
+    odds = -np.r_[fit.intercept_, fit.coef_[0]]
+    stored = expected[[f"theta_{i}" for i in range(len(odds))]]
+    np.testing.assert_allclose(odds, stored, rtol=1e-5, atol=1e-5 * np.abs(stored).max())
+
+
+LEAST_SQUARES = {
+    "LS_white": LeastSquaresClassifier(unlabeled=None),
+    "ICLS_QP_white": ImplicitlyConstrainedLeastSquares(unlabeled=None),
+    "PROJ_QP_white": ImplicitlyConstrainedLeastSquares(unlabeled=None, variant="projected"),
+    "EMLS_hard_white": SelfLearningLeastSquares(unlabeled=None),
+}
+
+
+@pytest.mark.parametrize("method", LEAST_SQUARES)
+@pytest.mark.parametrize("name", SETS)
+def test_least_squares_fits_are_those_of_the_reference(name, method, tables, family):
+    by_role, X, y = split_of(name, tables)
+    fit = LEAST_SQUARES[method].fit(X, y)
+    expected = family[name, method].astype(float)
+    # Predictions of the first class; the coefficients are those of the second less the first.
+    theta = np.r_[1 - fit.intercept_, -fit.coef_[0]] / 2
+    stored = expected[[f"theta_{i}" for i in range(len(theta))]]
+    np.testing.assert_allclose(theta, stored, rtol=1e-5, atol=2e-6 * np.abs(stored).max())
+    for role in ("labeled", "test"):
+        loss = fit.squared_loss(*by_role[role]).mean()
+        assert loss == pytest.approx(expected[f"sqloss_{role}"], abs=1e-6)
+    assert 1 - fit.score(*by_role["test"]) == pytest.approx(expected["error_test"], abs=1e-9)
+    if "objective" in expected:
+        assert fit.converged_
+        assert fit.gap_ < 1e-9
+        assert fit.objective_ == pytest.approx(expected["objective"], abs=1e-7)

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from ._packages import lazy_names as _lazy_names
-from .methods import METHODS as _METHODS
+from .methods import CLASSIFIERS as _CLASSIFIERS
 
 if _TYPE_CHECKING:
     from . import model_selection as model_selection
@@ -12,8 +12,20 @@ if _TYPE_CHECKING:
     from . import tabular as tabular
     from ._estimators.auto import AutoLDA
     from ._estimators.expectation_maximization import ExpectationMaximizationLDA
+    from ._estimators.graph_regularized import SemiSupervisedDiscriminantAnalysis
     from ._estimators.implicitly_constrained import ImplicitlyConstrainedLDA
+    from ._estimators.least_squares import (
+        ImplicitlyConstrainedLeastSquares,
+        LeastSquaresClassifier,
+        SelfLearningLeastSquares,
+    )
     from ._estimators.moment_constrained import MomentConstrainedLDA
+    from ._estimators.nearest_mean import (
+        ExpectationMaximizationNearestMean,
+        MomentConstrainedNearestMean,
+        NearestMean,
+    )
+    from ._estimators.normalized import NormalizedLDA
     from ._estimators.pessimistic import PessimisticLDA
     from ._estimators.self_learning import SelfLearningLDA
     from ._estimators.supervised import SupervisedLDA
@@ -29,7 +41,7 @@ if _TYPE_CHECKING:
 __version__ = "0.1.0.dev0"
 
 _HOME = {
-    **{method.class_name: f"._estimators.{method.module}" for method in _METHODS},
+    **{method.class_name: f"._estimators.{method.module}" for method in _CLASSIFIERS},
     "AutoLDA": "._estimators.auto",
     "ColumnError": "._messages",
     "DegenerateFitWarning": "._messages",

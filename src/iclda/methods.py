@@ -1,7 +1,8 @@
 """The methods: one table, a row a method. Everything that lists methods reads it.
 
 A new classifier is a module in ``_estimators`` and a row here: the command line, the comparison,
-tables, curves, colors and reports follow.
+tables, curves, colors and reports follow. Those of ``METHODS`` are compared and shown unless other
+methods are named, those of ``FURTHER`` if they are named.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from typing import Any
 from ._messages import Hint, ParameterError, Text
 
 Shrinkage = float | str | None
+
+_PROPORTIONS = ("shrinkage", "priors", "proportions")  # what some methods take
 
 INK, FAINT = "#1f2328", "#8b949e"
 
@@ -36,20 +39,26 @@ class Method:
     rests_on_labels: bool = False  # fails if labeled rows do not vary within classes
     risk: int = 9  # rank from the safest; of methods that do equally well the safer one is taken
     is_outside: bool = False  # of scikit-learn, to compare with
-    takes_proportions: bool = False  # of the classes among the unlabeled rows
-    proportions: Any = None  # unless others are given
+    options: tuple[tuple[str, Any], ...] = ()  # parameters that make it this method
+    takes: tuple[str, ...] = ("shrinkage", "priors")  # parameters that it has of what is given
 
     def classifier(
         self, *, shrinkage: Any = None, priors: Any = None, proportions: Any = None, seed: int = 0
     ) -> Any:
-        """An unfitted classifier; proportions only if it takes them."""
-        chosen = {"shrinkage": shrinkage, "priors": priors}
-        if self.takes_proportions:
-            chosen["proportions"] = self.proportions if proportions is None else proportions
+        """An unfitted classifier, with what is given of the parameters that it takes."""
+        given = {"shrinkage": shrinkage, "priors": priors, "proportions": proportions}
+        chosen = dict(self.options)
+        chosen |= {name: given[name] for name in self.takes if given[name] is not None}
         if self.is_searched:
             chosen["random_state"] = seed  # no other method draws random numbers
         home = import_module(f"._estimators.{self.module}", __package__)
         return getattr(home, self.class_name)(**chosen)
+
+
+def _names_of(method: Method) -> list[str]:
+    """Here, in the paper and in Python; of a class with options only the first two."""
+    in_python = () if method.options else (method.class_name, method.class_name.removesuffix("LDA"))
+    return [name for name in (method.name, method.paper_name, *in_python) if name]
 
 
 METHODS = (
@@ -64,7 +73,7 @@ METHODS = (
         color="#c0509f",
         is_searched=True,
         risk=8,
-        takes_proportions=True,
+        takes=_PROPORTIONS,
     ),
     Method(
         "em",
@@ -76,7 +85,7 @@ METHODS = (
         "unlabeled ones without.",
         color="#d55e00",
         risk=6,
-        takes_proportions=True,
+        takes=_PROPORTIONS,
     ),
     Method(
         "self-learning",
@@ -111,7 +120,7 @@ METHODS = (
         "that are least favorable to it.",
         color="#a05a2c",
         rests_on_labels=True,
-        takes_proportions=True,
+        takes=_PROPORTIONS,
     ),
     Method(
         "supervised",
@@ -141,10 +150,145 @@ VARIANTS = (
         dashes=(0, (4, 1)),
         is_searched=True,
         risk=7,
-        takes_proportions=True,
-        proportions="labeled",
+        takes=_PROPORTIONS,
+        options=(("proportions", "labeled"),),
     ),
 )
+# The rest of the family: compared, and in tables, if they are named.
+FURTHER = (
+    Method(
+        "moment-likelihood",
+        "MCLDA-likelihood",
+        "MomentConstrainedLDA",
+        "moment_constrained",
+        "moment constrained LDA of highest likelihood",
+        "Of all models whose mean and covariance are those of all rows, it is the one under which "
+        "the labeled rows are likeliest.",
+        color="#1f82c9",
+        dashes=(0, (2, 1)),
+        rests_on_labels=True,
+        options=(("variant", "likelihood"),),
+    ),
+    Method(
+        "normalized",
+        "NLDA",
+        "NormalizedLDA",
+        "normalized",
+        "normalized LDA",
+        "Its class means are those of the labeled rows, its covariance is that of all rows.",
+        color="#4b3f9e",
+    ),
+    Method(
+        "nearest-mean",
+        "NM",
+        "NearestMean",
+        "nearest_mean",
+        "nearest mean",
+        "It learns from the labeled rows alone; classes differ by their means, and vary equally in "
+        "all directions.",
+        color="#57606a",
+        dashes=(0, (2, 2)),
+        uses_unlabeled=False,
+        takes=("priors",),
+    ),
+    Method(
+        "em-nearest-mean",
+        "EMNM",
+        "ExpectationMaximizationNearestMean",
+        "nearest_mean",
+        "nearest mean by expectation maximization",
+        "It maximizes the likelihood of all rows; classes vary equally in all directions.",
+        color="#d55e00",
+        dashes=(0, (2, 2)),
+        takes=("priors",),
+    ),
+    Method(
+        "moment-nearest-mean",
+        "MCNM",
+        "MomentConstrainedNearestMean",
+        "nearest_mean",
+        "moment constrained nearest mean",
+        "The means of the labeled rows are shifted so that their mean is that of all rows.",
+        color="#1f82c9",
+        dashes=(0, (1, 2)),
+        takes=("priors",),
+        options=(("variant", "variance-kept"),),
+    ),
+    Method(
+        "moment-nearest-mean-anew",
+        "MCNM-anew",
+        "MomentConstrainedNearestMean",
+        "nearest_mean",
+        "moment constrained nearest mean, variance anew",
+        "The means of the labeled rows are shifted so that their mean is that of all rows, and the "
+        "variance is estimated about the shifted means.",
+        color="#1f82c9",
+        dashes=(0, (3, 2, 1, 2)),
+        takes=("priors",),
+    ),
+    Method(
+        "least-squares",
+        "LS",
+        "LeastSquaresClassifier",
+        "least_squares",
+        "least squares",
+        "It learns from the labeled rows alone, by linear predictions of 0 and 1.",
+        color="#57606a",
+        dashes=(0, (5, 2, 1, 2)),
+        uses_unlabeled=False,
+        takes=(),
+    ),
+    Method(
+        "implicit-least-squares",
+        "ICLS",
+        "ImplicitlyConstrainedLeastSquares",
+        "least_squares",
+        "implicitly constrained least squares",
+        "Of all least squares fits that some labeling of the unlabeled rows would give, it is the "
+        "one of smallest squared loss on the labeled rows.",
+        color="#c0509f",
+        dashes=(0, (2, 1)),
+        takes=(),
+    ),
+    Method(
+        "projected-least-squares",
+        "ICLS-projected",
+        "ImplicitlyConstrainedLeastSquares",
+        "least_squares",
+        "projected least squares",
+        "Of all least squares fits that some labeling of the unlabeled rows would give, it is the "
+        "one nearest to the supervised fit.",
+        color="#c0509f",
+        dashes=(0, (1, 2)),
+        takes=(),
+        options=(("variant", "projected"),),
+    ),
+    Method(
+        "self-learning-least-squares",
+        "SLLS",
+        "SelfLearningLeastSquares",
+        "least_squares",
+        "self-learning least squares",
+        "It labels the unlabeled rows by least squares, learns from them, and repeats that until "
+        "the labels no longer change.",
+        color="#009e73",
+        dashes=(0, (2, 1)),
+        takes=(),
+    ),
+    Method(
+        "sda",
+        "SDA",
+        "SemiSupervisedDiscriminantAnalysis",
+        "graph_regularized",
+        "discriminant analysis by a graph of neighbors",
+        "It learns from the labeled rows directions that change little between neighboring rows, "
+        "labeled or not.",
+        color="#7a8b00",
+        takes=("priors",),
+    ),
+)
+CLASSIFIERS = (*METHODS, *FURTHER)
+CLASS_NAMES = tuple(dict.fromkeys(method.class_name for method in CLASSIFIERS))
 # Fitted in the experiments of the paper only, to compare with.
 _reference = partial(Method, class_name="", module="")
 _SELF_TRAINING = _reference(
@@ -209,13 +353,13 @@ BASELINES = (
         is_outside=True,
     ),
 )
-FITTED = (*METHODS, *VARIANTS)
-CANDIDATES = (*FITTED, *BASELINES)  # of a comparison
+FITTED = (*METHODS, *VARIANTS)  # what ``iclda fit`` offers
+CANDIDATES = (*FITTED, *BASELINES)  # of a comparison on people's tables, unless others are named
+COMPARED = (*FITTED, *FURTHER, *BASELINES)  # what it offers
 _BY_NAME = {
     "".join(filter(str.isalnum, name.casefold())): method
-    for method in (*VARIANTS, *METHODS, *REFERENCES, *BASELINES)  # the class is of the method
-    for name in (method.name, method.paper_name, method.class_name, method.class_name[:-3])
-    if name
+    for method in (*VARIANTS, *FURTHER, *METHODS, *REFERENCES, *BASELINES)
+    for name in _names_of(method)
 }
 
 

@@ -9,10 +9,10 @@ from numpy.testing import assert_allclose
 
 from iclda import ImplicitlyConstrainedLDA, MomentConstrainedLDA, SupervisedLDA
 from iclda._estimators import training
-from iclda.methods import METHODS
+from iclda.methods import CLASSIFIERS
 
 SHRINKAGES = [None, 0.1, 0.7, "auto"]
-NARROWED = [method for method in METHODS if method.classifier()._can_narrow]
+NARROWED = [method for method in CLASSIFIERS if method.classifier()._can_narrow]
 EVERY = [(method, s) for method in NARROWED for s in SHRINKAGES]
 
 

@@ -10,7 +10,7 @@ from sklearn.utils.estimator_checks import (
 from sklearn.utils.fixes import parse_version
 
 import iclda
-from iclda.methods import METHODS
+from iclda.methods import CLASS_NAMES
 
 # Most checks label every row, one labels too few rows for the features, and the array API check
 # draws collinear columns: the warnings are due.
@@ -20,7 +20,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Rows span .* dimensions:UserWarning"),
 ]
 
-CLASSIFIERS = [*(getattr(iclda, method.class_name) for method in METHODS), iclda.AutoLDA]
+CLASSIFIERS = [getattr(iclda, name) for name in (*CLASS_NAMES, "AutoLDA")]
 
 
 def expected_failed_checks(estimator):

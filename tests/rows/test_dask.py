@@ -35,7 +35,7 @@ from dask_blocks import (
 from iclda import ImplicitlyConstrainedLDA, MomentConstrainedLDA
 from iclda._rows.dask import DaskRows
 from iclda.rows import from_dask, progress
-from problems import SEMI_SUPERVISED
+from problems import FAMILY
 
 pytestmark = pytest.mark.timeout(60)  # a cluster that waits for ever is a failure, not a long test
 
@@ -69,7 +69,7 @@ def workers_back(client, n_workers=2):
     client.wait_for_workers(n_workers, timeout=30)
 
 
-@pytest.mark.parametrize("method", SEMI_SUPERVISED.values(), ids=SEMI_SUPERVISED)
+@pytest.mark.parametrize("method", FAMILY.values(), ids=FAMILY)
 def test_a_fit_on_the_cluster_is_the_fit_in_memory(client, method):
     model = fit(in_blocks(ROWS), method)
     expected = fit(ROWS, method)

@@ -10,7 +10,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
 from sklearn.utils.fixes import parse_version
 
-from iclda import ImplicitlyConstrainedLDA, PessimisticLDA, SupervisedLDA
+from iclda import (
+    ImplicitlyConstrainedLDA,
+    ImplicitlyConstrainedLeastSquares,
+    PessimisticLDA,
+    SupervisedLDA,
+)
 from iclda._core.frame import Frame, frame_of
 from iclda._core.labelsums import GivenLabels, LinearRule
 from iclda._rows import device, fused
@@ -20,7 +25,7 @@ from iclda._rows.device_sums import DeviceBlock, is_out_of_memory, place_of, to_
 from iclda._rows.memory import MemoryRows
 from iclda._rows.passes import PartOfPass, report_as
 from iclda.rows import progress
-from problems import ALL, SEMI_SUPERVISED, draw_sample, near_all
+from problems import STREAMED, WHOLE_FAMILY, draw_sample, near_all
 
 RNG = np.random.default_rng(31)
 X = (RNG.standard_normal((3000, 3)) * [1, 10, 100] + 5).astype(np.float32)
@@ -147,25 +152,29 @@ def brought_near(monkeypatch):
     return n_rows
 
 
-@pytest.mark.parametrize("classifier", SEMI_SUPERVISED.values(), ids=SEMI_SUPERVISED)
+@pytest.mark.parametrize("classifier", STREAMED.values(), ids=STREAMED)
 def test_no_rows_leave_the_device_but_those_of_pilot_sample_and_boundaries(
     classifier, brought, brought_near
 ):
     rows = np.concatenate([LARGE.X_unlabeled, LARGE.X_unlabeled])
     classifier().fit(LARGE.X, LARGE.y, X_unlabeled=on("device1", rows))
     assert 4096 <= sum(brought) < 4096 + 20_000 + 1000 < len(rows) / 1.9
-    is_searched = classifier in (ImplicitlyConstrainedLDA, PessimisticLDA)
+    is_searched = classifier in (
+        ImplicitlyConstrainedLDA,
+        PessimisticLDA,
+        ImplicitlyConstrainedLeastSquares,
+    )
     assert is_searched == bool(brought_near)
     assert max(brought_near, default=0) <= 20_000
 
 
-@pytest.mark.parametrize("classifier", ALL.values(), ids=ALL)
+@pytest.mark.parametrize("classifier", STREAMED.values(), ids=STREAMED)
 def test_many_labeled_rows_stay_on_the_device_too(classifier, brought):
     y = np.r_[LARGE.y, np.arange(len(LARGE.X_unlabeled)) % 2]
     y[20_000:] = -1
     model = classifier().fit(on("device1", LARGE.rows), on("device1", y))
     assert sum(brought) < 3 * 4096 + 5_040 + 1000
-    assert_allclose(model.means_, classifier().fit(LARGE.rows, y).means_, rtol=1e-6)
+    assert_allclose(model.coef_, classifier().fit(LARGE.rows, y).coef_, rtol=1e-5)
 
 
 def test_labeled_rows_come_to_memory_for_automatic_shrinkage():
@@ -332,11 +341,11 @@ def test_names_of_classes_come_back_as_names():
     assert_array_equal(model.predict(on("device1", LARGE.X)), model.predict(LARGE.X))
 
 
-@pytest.mark.parametrize("classifier", ALL.values(), ids=ALL)
+@pytest.mark.parametrize("classifier", WHOLE_FAMILY.values(), ids=WHOLE_FAMILY)
 def test_a_fit_on_a_device_predicts_for_rows_in_memory_and_the_reverse(classifier):
     rows, y = LARGE.rows[:300], np.r_[LARGE.y, np.full(260, -1)]
     there, here = classifier().fit(on("device1", rows), on("device1", y)), classifier().fit(rows, y)
-    assert isinstance(there.means_, np.ndarray)
+    assert isinstance(there.coef_, np.ndarray)
     assert_array_equal(there.predict(rows), here.predict(rows))
     assert_array_equal(to_host(here.predict(on("device1", rows))), here.predict(rows))
 

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 
 from iclda import ImplicitlyConstrainedLDA, MomentConstrainedLDA, SupervisedLDA, rows
 from iclda._rows.passes import PartOfPass, report_as, report_progress
-from problems import SEMI_SUPERVISED
+from problems import FAMILY
 
 RNG = np.random.default_rng(78)
 X = RNG.standard_normal((140_000, 2))
@@ -42,7 +42,7 @@ def test_every_pass_is_told_to_its_end(kind, n_jobs):
     assert told == [(1, 65_536, 140_000), (1, 131_072, 140_000), (1, 140_000, 140_000)]
 
 
-@pytest.mark.parametrize("method", SEMI_SUPERVISED.values(), ids=SEMI_SUPERVISED)
+@pytest.mark.parametrize("method", FAMILY.values(), ids=FAMILY)
 def test_passes_are_those_that_are_told(method):
     told = []
     with rows.progress(lambda *event: told.append(event)):
@@ -61,7 +61,7 @@ def test_how_many_rows_there_are_is_told_when_it_is_known():
     assert set(numbers) == set(range(1, numbers[-1] + 1))
 
 
-@pytest.mark.parametrize("method", SEMI_SUPERVISED.values(), ids=SEMI_SUPERVISED)
+@pytest.mark.parametrize("method", FAMILY.values(), ids=FAMILY)
 def test_passes_over_two_sources_are_told_as_one(method):
     told, y = [], np.where(np.arange(len(X)) < 10, np.arange(len(X)) % 2, -1)
     with rows.progress(lambda *event: told.append(event)):
@@ -76,7 +76,7 @@ def test_passes_over_two_sources_are_told_as_one(method):
     assert {n_all for n_pass, _, n_all in told if n_pass > 1} <= {240_000}
 
 
-@pytest.mark.parametrize("method", SEMI_SUPERVISED.values(), ids=SEMI_SUPERVISED)
+@pytest.mark.parametrize("method", FAMILY.values(), ids=FAMILY)
 def test_many_labeled_rows_are_told_before_the_first_pass(method):
     told, y = [], np.where(np.arange(len(X)) < 70_000, np.arange(len(X)) % 2, -1)
     with rows.progress(lambda *event: told.append(event)):

@@ -19,7 +19,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from .gaussian import Gaussians
-from .likelihood import FLOOR, core_inverse_and_log_det, hessian_of, smallest_eigenvalue
+from .likelihood import (
+    FLOOR,
+    core_inverse_and_log_det,
+    hessian_of,
+    is_above_floor,
+    smallest_eigenvalue,
+)
 from .problem import Problem
 from .types import Array
 
@@ -33,6 +39,10 @@ class Contrast:
     log_priors: Array | None  # (K,) when fixed by the user
     shrinkage: float
     weight: float = 1.0  # the unit of gaps: the contrast is per row
+
+    def is_bounded(self, point: Array) -> bool:
+        """Whether the covariance at a point is above its floor."""
+        return is_above_floor(point)
 
     def value_and_gradient(self, point: Array) -> tuple[float, Array]:
         """-h, minus infinity at the floor, and its gradient, up to a shift common to all classes.

@@ -56,6 +56,10 @@ class LabeledLikelihood:
             self.counts, self.means, self.within, self.log_priors, keep, float(constant)
         )
 
+    def is_bounded(self, point: Array) -> bool:
+        """Whether the covariance at a point is above its floor."""
+        return is_above_floor(point)
+
     def value(self, point: Array) -> Array:
         """Log likelihood, minus infinity at the floor."""
         if len(self.counts) == 2 and self._two.lie_above(point, FLOOR):
@@ -468,6 +472,11 @@ def precise_means(point: Array) -> PreciseMeans:
     rows = inverse @ b
     along = np.einsum("kd,kd->k", rows, b)
     return PreciseMeans(rows, along, float(log_det - np.log(point[:, 0]).sum()))
+
+
+def is_above_floor(point: Array) -> bool:
+    """Whether the covariance at a point is so far above the floor that a search can go on."""
+    return bool(smallest_eigenvalue(point) > 2 * FLOOR)
 
 
 def smallest_eigenvalue(point: Array) -> Array:

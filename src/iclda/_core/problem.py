@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -134,6 +134,9 @@ def _summarize_held(rows: Rows, labels: GivenLabels, frame: Frame) -> LabeledSum
     return LabeledSummary(counts, means, u.T @ u, rows.n_rows)
 
 
+Kind = TypeVar("Kind", bound="Problem")
+
+
 @dataclass(frozen=True)
 class Problem:
     """Labeled rows in summary, unlabeled rows to be read, and the settings all methods share."""
@@ -162,6 +165,14 @@ class Problem:
         """Number of directions that the model tells apart, those of the shrinkage included."""
         n_left_out = self.space.n_left_out if self.space and self.shrinkage else 0
         return self.whitening.rank + n_left_out
+
+    def recast(self, kind: type[Kind]) -> Kind:
+        """The same rows and labels for other classes; the moments, which took a pass, are kept."""
+        if isinstance(self, kind):
+            return self
+        found = kind(**{each.name: getattr(self, each.name) for each in fields(self)})
+        vars(found)["moments"] = self.moments
+        return found
 
     def feature_points(self, points: Array) -> Array:
         """Points in frame coordinates of the features."""
@@ -276,13 +287,20 @@ class Problem:
         intercept = rule.intercept + whitening.mean @ rule.coef
         return np.column_stack([intercept, rule.coef.T @ whitening.inverse])
 
+    def precise_means(self, point: Array) -> PreciseMeans:
+        return precise_means(point)
+
+    def smallest_variance(self, point: Array) -> float:
+        """Of the model at a point in any direction; minus infinity where a class has no weight."""
+        return float(smallest_eigenvalue(point))
+
     def posterior_scores(self, point: Array, precise: PreciseMeans | None = None) -> Array:
         """(K, 1 + rank): linear scores whose softmax are the posteriors of the model at a point.
 
         ``precise`` are its precise means, if they are known.
         """
         r, keep = point[:, 0], 1 - self.shrinkage
-        precise = precise_means(point) if precise is None else precise
+        precise = self.precise_means(point) if precise is None else precise
         log_priors = np.log(r) if self.log_priors is None else self.log_priors
         scores = np.empty(point.shape)
         scores[:, 0] = log_priors - precise.along / (2 * keep * r)

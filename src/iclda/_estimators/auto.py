@@ -247,7 +247,9 @@ class AutoLDA(LinearGaussianClassifier):
 
     def _fit_inputs(self, data: FitInputs, source: tuple[Any, ...] = ()) -> None:
         methods = self._methods()
-        if self.proportions is not None and not any(each.takes_proportions for each in methods):
+        if self.proportions is not None and not any(
+            "proportions" in each.takes for each in methods
+        ):
             names = ", ".join(each.name for each in methods)
             text = f" is a parameter of iclda, em and pessimistic only, and the method is {names}."
             value = self.proportions

@@ -25,6 +25,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from .._core.frame import Frame
 from .._core.gains import gains_over
 from .._core.gaussian import Gaussians
 from .._core.labelsums import LinearRule
@@ -86,11 +87,11 @@ def _validated(fit: Fit) -> Fit:
     return checked
 
 
-def warn_of_no_unlabeled(name: str, unlabeled: Any) -> None:
+def warn_of_no_unlabeled(name: str, unlabeled: Any, supervised: str = "SupervisedLDA") -> None:
     """A semi-supervised classifier has labeled rows only."""
     warn(
         NoUnlabeledRowsWarning(
-            f"{name} got no unlabeled rows: the fit equals SupervisedLDA's. Mark rows by "
+            f"{name} got no unlabeled rows: the fit equals {supervised}'s. Mark rows by "
             f"y = {plain(unlabeled)!r}, or pass X_unlabeled.",
             estimator=name,
         )
@@ -98,10 +99,8 @@ def warn_of_no_unlabeled(name: str, unlabeled: Any) -> None:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class LinearGaussianClassifier(
-    RowReader, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator
-):
-    """Gaussian classes that share one covariance. Subclasses supply ``_estimate``.
+class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
+    """A classifier by linear scores, and what fitting and predicting need of it.
 
     A subclass names the entries below in its docstring, where they are filled in.
 
@@ -110,8 +109,8 @@ class LinearGaussianClassifier(
     priors : array-like of shape (n_classes,) or dict, default=None
         Class priors in the order of ``classes_``, or class -> prior. None estimates them.
     shrinkage : float in [0, 1) or "auto", default=None
-        Share of the mean variance of all rows on the diagonal of the covariance; "auto" by Ledoit
-        and Wolf on the labeled rows.
+        Share of the mean variance of all rows on the diagonal of the covariance; "auto" between
+        that of Ledoit and Wolf for the labeled rows and that of Chen et al. for all rows.
     unlabeled : object, default=-1
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
     proportions : array-like, dict or "labeled", default=None
@@ -150,6 +149,7 @@ class LinearGaussianClassifier(
     _parameter_constraints: ClassVar[dict[str, Any]] = constraints()
     _uses_unlabeled_rows = True
     _needs_positive_priors = False
+    _rests_on_labels = False  # its covariance is that of labeled rows, whatever happens to it then
     _can_narrow = True  # fits few rows of many features in their own space
 
     priors: Any = None
@@ -158,7 +158,7 @@ class LinearGaussianClassifier(
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         super().__init_subclass__(**arguments)
-        shared, own = LinearGaussianClassifier.__doc__, cls.__doc__
+        shared, own = LinearClassifier.__doc__, cls.__doc__
         if shared and own:  # there are none in python -OO
             entries = {entry[1]: entry[0] for entry in _ENTRY.finditer(cleandoc(shared))}
 
@@ -211,13 +211,20 @@ class LinearGaussianClassifier(
 
     def _fit_inputs(self, data: FitInputs, source: tuple[Any, ...] = ()) -> None:
         """Fit to what ``prepare`` returned; ``source`` are the arguments of ``fit``."""
-        self.classes_ = data.labels.classes
-        if self._uses_unlabeled_rows and data.unlabeled.n_rows > 0:
-            model = self._fit_all_rows(data)
-        else:
-            model = self._fit_labeled_rows(data)
-        self._store(model)
-        self._finish(data)
+        raise NotImplementedError
+
+    @property
+    def _diagnosis(self) -> Diagnosis:
+        return Diagnosis(type(self).__name__, self._feature_names)
+
+    @property
+    def _frame(self) -> Frame:
+        """Of the coordinates in which rules are."""
+        raise NotImplementedError
+
+    def _discriminant_rule(self) -> LinearRule:
+        """Scores of all classes; of two classes, the second's advantage over the first."""
+        raise NotImplementedError
 
     def _inputs(
         self,
@@ -255,6 +262,161 @@ class LinearGaussianClassifier(
             may_narrow=reset and self._can_narrow,
         )
         return prepare(source, y, sample_weight, further, sample_weight_unlabeled, settings)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.array_api_support = True
+        return tags
+
+    def _move_fitted(self, X: Any) -> None:
+        """Under dispatch fitted arrays are of the library of X, and where X is, but ``classes_``.
+
+        Without it they are NumPy's, whatever X is. Predictions need neither.
+        """
+        if not get_config()["array_api_dispatch"] or not is_device_array(X):
+            return
+        from .._rows.device_sums import place_of
+
+        place = place_of(X)
+        for name, value in vars(self).items():
+            is_number = isinstance(value, np.ndarray) and value.dtype.kind in "biuf"
+            if is_number and name.endswith("_") and name != "classes_":
+                move = place.put if value.dtype.kind == "f" else place.put_as_is
+                setattr(self, name, move(value))
+
+    def _check_ready(self, X: Any, method: str) -> None:
+        check_is_fitted(self)
+        if not get_config()["array_api_dispatch"]:
+            return
+        if is_device_array(X) or backend_of(X) is None:
+            try:
+                from sklearn.utils._array_api import check_same_namespace
+            except ImportError:  # before scikit-learn 1.9 there was no such rule
+                return
+            check_same_namespace(X, self, attribute="coef_", method=method)
+
+    def _from_scores(self, X: Any, function: Callable[[Any], Any]) -> Any:
+        """Results of a function of (n, K) scores, or of the second of two classes' lead (n, 1)."""
+        by_rule = linear_scores(self._discriminant_rule(), self._frame)
+        return self._in_blocks(X, by_rule, function)
+
+    def predict(self, X: Any) -> AnyArray:
+        """Most probable class of every row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            Classes, in the dtype of ``classes_``.
+        """
+        self._check_ready(X, "predict")
+        return self._from_scores(X, most_probable(self.classes_))
+
+    def predict_proba(self, X: Any) -> Array:
+        """Posterior probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        self._check_ready(X, "predict_proba")
+        return self._from_scores(X, posteriors)
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithms of the posterior probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        log_probabilities : ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        self._check_ready(X, "predict_log_proba")
+        return self._from_scores(X, log_posteriors)
+
+    def _codes_of(self, y: Any) -> AnyArray:
+        present, is_marker = split_marker(y, self.unlabeled)
+        if is_marker.any():
+            raise ValueError(
+                f"y marks {is_marker.sum()} rows as unlabeled ({self.unlabeled!r}), and the log "
+                "likelihood needs the class of every row: leave them out, or use score_samples."
+            )
+        number = {c: k for k, c in enumerate(self.classes_.tolist())}
+        values, codes = np.unique(present, return_inverse=True)
+        unknown = [c for c in values.tolist() if c not in number]
+        if unknown:
+            raise ValueError(f"y holds {unknown}, and the classes are {list(number)}.")
+        return np.array([number[c] for c in values.tolist()], dtype=int)[codes]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Share of rows classified correctly; unlabeled rows are left out.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Their classes, or the marker.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        accuracy : float
+            Between 0 and 1.
+        """
+        check_is_fitted(self)
+        y, sample_weight = in_memory(y), in_memory(sample_weight)
+        is_in_memory = backend_of(X) is None
+        X = check_is_read(X) if is_in_memory else X
+        check_consistent_length(*([X] if is_in_memory else []), y, sample_weight)
+        present, is_marker = split_marker(y, self.unlabeled)
+        if not present.size:
+            raise ValueError(
+                f"score needs labeled rows, and all {len(is_marker)} rows carry the marker "
+                f"{self.unlabeled!r}."
+            )
+        kept = np.flatnonzero(~is_marker)
+        weights = None if sample_weight is None else np.asarray(sample_weight)[kept]
+        if is_in_memory:
+            predicted = self.predict(take_rows(X, kept))
+        else:
+            predicted = np.asarray(in_memory(self.predict(X)))
+            check_consistent_length(predicted, is_marker)
+            predicted = predicted[kept]
+        return float(accuracy_score(present, predicted, sample_weight=weights))
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinearClassifier):
+    """Gaussian classes that share one covariance. Subclasses supply ``_estimate``."""
+
+    def _fit_inputs(self, data: FitInputs, source: tuple[Any, ...] = ()) -> None:
+        self.classes_ = data.labels.classes
+        if self._uses_unlabeled_rows and data.unlabeled.n_rows > 0:
+            model = self._fit_all_rows(data)
+        else:
+            model = self._fit_labeled_rows(data)
+        self._store(model)
+        self._finish(data)
+
+    @property
+    def _frame(self) -> Frame:
+        return self._gaussians_.frame
 
     def gain_bounds(
         self,
@@ -315,17 +477,16 @@ class LinearGaussianClassifier(
     def _note_supervised(self, model: Gaussians, data: FitInputs) -> None:
         """Set what ``_estimate`` would have set, after a fit without unlabeled rows."""
 
-    @property
-    def _diagnosis(self) -> Diagnosis:
-        return Diagnosis(type(self).__name__, self._feature_names)
-
     def _judge(self, problem: Problem, model: Gaussians, outcome: Outcome, detail: str) -> bool:
         """Whether a fit converged; if not, a warning says why."""
         advice = f"Raise max_iter (now {self.max_iter}) or tol (now {self.tol:g})."
         return self._diagnosis.judge(problem, model, outcome, f"{detail}. {advice}")
 
+    def _problem(self, data: FitInputs) -> Problem:
+        return data.problem(self.shrinkage, rests_on_labels=self._rests_on_labels)
+
     def _fit_all_rows(self, data: FitInputs) -> Gaussians:
-        problem = data.problem(self.shrinkage)
+        problem = self._problem(data)
         variances = problem.feature_variances(problem.moments.covariance)
         check_spread(data, variances)
         self._diagnosis.warn_of_span(variances, problem.rank)
@@ -397,7 +558,9 @@ class LinearGaussianClassifier(
         if self.shrinkage == "auto" and data.labeled.has_spread:
             within, shrinkages = shrink_each_class(*data.labeled_rows())
             return shrinkages, within
-        shrinkage = 1.0 if self.shrinkage == "auto" else float(self.shrinkage or 0.0)
+        shrinkage = 1.0 if isinstance(self.shrinkage, str) else float(self.shrinkage or 0.0)
+        if self.shrinkage == "pooled" and data.labeled.has_spread:
+            shrinkage = data.pooled_shrinkage()
         if shrinkage == 0:
             return shrinkage, None
         shrunk = shrink_labeled(data.labeled, shrinkage, data.frame, data.n_left_out)
@@ -428,44 +591,11 @@ class LinearGaussianClassifier(
         return np.asarray(model.full_covariance() * scale[:, None] * scale)
 
     def _discriminant_rule(self) -> LinearRule:
-        """Scores of all classes; of two classes, the second's advantage over the first."""
         rule = self._gaussians_.score_rule()
         if rule.n_classes > 2:
             return rule
         coef, intercept = rule.coef[:, 1:] - rule.coef[:, :1], np.diff(rule.intercept)
         return LinearRule(coef, intercept, is_soft=True)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.array_api_support = True
-        return tags
-
-    def _move_fitted(self, X: Any) -> None:
-        """Under dispatch fitted arrays are of the library of X, and where X is, but ``classes_``.
-
-        Without it they are NumPy's, whatever X is. Predictions need neither.
-        """
-        if not get_config()["array_api_dispatch"] or not is_device_array(X):
-            return
-        from .._rows.device_sums import place_of
-
-        place = place_of(X)
-        for name, value in vars(self).items():
-            is_number = isinstance(value, np.ndarray) and value.dtype.kind in "biuf"
-            if is_number and name.endswith("_") and name != "classes_":
-                move = place.put if value.dtype.kind == "f" else place.put_as_is
-                setattr(self, name, move(value))
-
-    def _check_ready(self, X: Any, method: str) -> None:
-        check_is_fitted(self)
-        if not get_config()["array_api_dispatch"]:
-            return
-        if is_device_array(X) or backend_of(X) is None:
-            try:
-                from sklearn.utils._array_api import check_same_namespace
-            except ImportError:  # before scikit-learn 1.9 there was no such rule
-                return
-            check_same_namespace(X, self, attribute="means_", method=method)
 
     def decision_function(self, X: Any) -> Array:
         """Linear scores of every class; for two classes, log odds of the second.
@@ -491,59 +621,6 @@ class LinearGaussianClassifier(
             return self._in_blocks(X, linear_scores(rule, frame))
         coef, intercept = self._gaussians_.linear_scores
         return self._in_blocks(X, scores(LinearRule(coef.T, intercept, is_soft=True)))
-
-    def _from_scores(self, X: Any, function: Callable[[Any], Any]) -> Any:
-        """Results of a function of (n, K) scores, or of the second of two classes' lead (n, 1)."""
-        by_rule = linear_scores(self._discriminant_rule(), self._gaussians_.frame)
-        return self._in_blocks(X, by_rule, function)
-
-    def predict(self, X: Any) -> AnyArray:
-        """Most probable class of every row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-            Classes, in the dtype of ``classes_``.
-        """
-        self._check_ready(X, "predict")
-        return self._from_scores(X, most_probable(self.classes_))
-
-    def predict_proba(self, X: Any) -> Array:
-        """Posterior probabilities.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``.
-        """
-        self._check_ready(X, "predict_proba")
-        return self._from_scores(X, posteriors)
-
-    def predict_log_proba(self, X: Any) -> Array:
-        """Logarithms of the posterior probabilities.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        log_probabilities : ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``.
-        """
-        self._check_ready(X, "predict_log_proba")
-        return self._from_scores(X, log_posteriors)
 
     def transform(self, X: Any) -> Array:
         """Project on the directions that separate the classes best.
@@ -616,58 +693,6 @@ class LinearGaussianClassifier(
         joint = np.asarray(in_memory(self._in_blocks(X, log_joint(self._gaussians_))))
         check_consistent_length(joint, y)
         return joint[np.arange(len(joint)), self._codes_of(y)]
-
-    def _codes_of(self, y: Any) -> AnyArray:
-        present, is_marker = split_marker(y, self.unlabeled)
-        if is_marker.any():
-            raise ValueError(
-                f"y marks {is_marker.sum()} rows as unlabeled ({self.unlabeled!r}), and the log "
-                "likelihood needs the class of every row: leave them out, or use score_samples."
-            )
-        number = {c: k for k, c in enumerate(self.classes_.tolist())}
-        values, codes = np.unique(present, return_inverse=True)
-        unknown = [c for c in values.tolist() if c not in number]
-        if unknown:
-            raise ValueError(f"y holds {unknown}, and the classes are {list(number)}.")
-        return np.array([number[c] for c in values.tolist()], dtype=int)[codes]
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Share of rows classified correctly; unlabeled rows are left out.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,)
-            Their classes, or the marker.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows.
-
-        Returns
-        -------
-        accuracy : float
-            Between 0 and 1.
-        """
-        check_is_fitted(self)
-        y, sample_weight = in_memory(y), in_memory(sample_weight)
-        is_in_memory = backend_of(X) is None
-        X = check_is_read(X) if is_in_memory else X
-        check_consistent_length(*([X] if is_in_memory else []), y, sample_weight)
-        present, is_marker = split_marker(y, self.unlabeled)
-        if not present.size:
-            raise ValueError(
-                f"score needs labeled rows, and all {len(is_marker)} rows carry the marker "
-                f"{self.unlabeled!r}."
-            )
-        kept = np.flatnonzero(~is_marker)
-        weights = None if sample_weight is None else np.asarray(sample_weight)[kept]
-        if is_in_memory:
-            predicted = self.predict(take_rows(X, kept))
-        else:
-            predicted = np.asarray(in_memory(self.predict(X)))
-            check_consistent_length(predicted, is_marker)
-            predicted = predicted[kept]
-        return float(accuracy_score(present, predicted, sample_weight=weights))
 
     def to_sklearn(self) -> LinearDiscriminantAnalysis:
         """The same classifier as scikit-learn's own, which predicts without this package.

@@ -9,6 +9,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from .._core.gaussian import Gaussians
 from .._core.problem import Problem
+from .._core.solvers.moment_likelihood import maximize_under_moments
 from .._core.solvers.moment_match import VARIANTS, match_moments
 from .base import LinearGaussianClassifier, constraints
 from .training import FitInputs
@@ -19,27 +20,39 @@ class MomentConstrainedLDA(LinearGaussianClassifier):
     """Move the supervised fit so that its overall mean and covariance are those of all rows.
 
     The labeled rows are mapped by x -> A (x - m_l) + m, with m_l and m the means of the labeled and
-    of all rows, and LDA is fitted to the mapped rows.
+    of all rows, and LDA is fitted to the mapped rows. Or, among all models with these moments, the
+    one is taken under which the labeled rows are likeliest.
 
     Parameters
     ----------
-    priors, shrinkage, unlabeled
-    variant : {"invariant", "symmetric", "means-shifted"}, default="invariant"
+    priors
+    shrinkage : float in [0, 1) or "auto", default=None
+        Share of the mean variance of all rows on the diagonal of the covariance; "auto" by Ledoit
+        and Wolf on the labeled rows, on which the fit rests.
+    unlabeled
+    variant : {"invariant", "symmetric", "means-shifted", "likelihood"}, default="invariant"
         The map A. With T_l and T the total covariances of the labeled and of all rows: "symmetric"
         is T^(1/2) T_l^(-1/2) in the units of the features, as in the published tables; "invariant"
         is the one map of this kind that no change of units alters; "means-shifted" is symmetric
-        for the covariance and shifts the means only, as the paper prints it.
+        for the covariance and shifts the means only, as the paper prints it. "likelihood" is no
+        map: it maximizes the likelihood of the labeled rows over all models whose mean and
+        covariance are those of all rows (Loog, 2012), by Newton's method.
     n_jobs
 
     Attributes
     ----------
     classes_, priors_
     class_weights_ : ndarray of shape (n_classes,)
-        Share of the labeled weight in every class.
+        Share of the labeled weight in every class; with "likelihood" a parameter of the fit.
     means_, covariance_, coef_, intercept_, shrinkage_
     n_passes_ : int
         Number of times all unlabeled rows were read.
     rank_, n_features_in_, feature_names_in_
+
+    References
+    ----------
+    M. Loog, "Semi-supervised linear discriminant analysis using moment constraints", Partially
+    Supervised Learning, 2012.
 
     Examples
     --------
@@ -50,16 +63,21 @@ class MomentConstrainedLDA(LinearGaussianClassifier):
     array([0.46, 6.54])
     """
 
+    _rests_on_labels = True
     _parameter_constraints: ClassVar[dict[str, Any]] = constraints(
-        "n_jobs", variant=[StrOptions(set(VARIANTS))]
+        "n_jobs", variant=[StrOptions({*VARIANTS, "likelihood"})]
     )
 
     variant: str = "invariant"
     n_jobs: int | None = None
 
     def _estimate(self, problem: Problem) -> Gaussians:
-        model = match_moments(problem, self.variant)
         self.n_passes_ = 1
+        if self.variant != "likelihood":
+            return match_moments(problem, self.variant)
+        model, outcome = maximize_under_moments(problem)
+        detail = "the likelihood still rises. Pass shrinkage, or another variant."
+        self._diagnosis.judge(problem, model, outcome, detail)
         return model
 
     def _note_supervised(self, model: Gaussians, data: FitInputs) -> None:

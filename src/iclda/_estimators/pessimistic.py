@@ -28,7 +28,11 @@ class PessimisticLDA(LinearGaussianClassifier):
 
     Parameters
     ----------
-    priors, shrinkage, unlabeled, proportions
+    priors
+    shrinkage : float in [0, 1) or "auto", default=None
+        Share of the mean variance of all rows on the diagonal of the covariance; "auto" by Ledoit
+        and Wolf on the labeled rows, on which the fit rests.
+    unlabeled, proportions
     max_iter : int, default=200
         Most Newton steps.
     tol : float, default=1e-6
@@ -72,6 +76,7 @@ class PessimisticLDA(LinearGaussianClassifier):
 
     _needs_positive_priors = True
     _can_narrow = False  # the supervised fit that it is compared with has a space of its own
+    _rests_on_labels = True
     _parameter_constraints: ClassVar[dict[str, Any]] = constraints(
         "max_iter", "tol", "n_jobs", "proportions"
     )

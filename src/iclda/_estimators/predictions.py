@@ -110,6 +110,25 @@ def posteriors(scores: Any) -> Any:
     return shares
 
 
+def clipped_shares(scores: Any) -> Any:
+    """(n, K): least squares predictions as probabilities, clipped at 0 and scaled to add up to 1.
+
+    From (n, K) predictions or the second of two classes' lead (n, 1).
+    """
+    xp = array_namespace(scores)
+    if scores.shape[1] == 1:
+        scores = xp.concat([1 - scores, 1 + scores], axis=1) / 2
+    shares = xp.clip(scores, min=0)
+    shares /= xp.sum(shares, axis=1, keepdims=True)
+    return shares
+
+
+def log_clipped_shares(scores: Any) -> Any:
+    shares = clipped_shares(scores)
+    with np.errstate(divide="ignore"):
+        return array_namespace(shares).log(shares)
+
+
 def log_posteriors(scores: Any) -> Any:
     """(n, K): their logarithms, from (n, K) scores or the second of two classes' lead (n, 1)."""
     scores = _of_every_class(scores)

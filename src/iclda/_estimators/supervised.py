@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from numbers import Real
+from typing import Any, ClassVar
+
+from sklearn.utils._param_validation import Interval, StrOptions
+
 from .._core.gaussian import Gaussians
 from .._core.problem import Problem
 from .._core.solvers.supervised import fit_labeled
-from .base import LinearGaussianClassifier
+from .base import LinearGaussianClassifier, constraints
 
 
 class SupervisedLDA(LinearGaussianClassifier):
@@ -18,9 +23,10 @@ class SupervisedLDA(LinearGaussianClassifier):
     Parameters
     ----------
     priors
-    shrinkage : float in [0, 1) or "auto", default=None
+    shrinkage : float in [0, 1), "auto" or "pooled", default=None
         Share of the mean variance on the diagonal of the covariance; "auto" by Ledoit and Wolf in
-        every class, as scikit-learn does.
+        every class on standardized features, as scikit-learn does; "pooled" by Ledoit and Wolf for
+        all classes together, about their means.
     unlabeled
 
     Attributes
@@ -44,6 +50,9 @@ class SupervisedLDA(LinearGaussianClassifier):
     """
 
     _uses_unlabeled_rows = False
+    _parameter_constraints: ClassVar[dict[str, Any]] = constraints(
+        shrinkage=[StrOptions({"auto", "pooled"}), Interval(Real, 0, 1, closed="left"), None]
+    )
 
     def _estimate(self, problem: Problem) -> Gaussians:
         return fit_labeled(problem.frame, problem.labeled, problem.log_priors)[0]

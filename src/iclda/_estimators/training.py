@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,9 +13,10 @@ from sklearn.utils.validation import _num_samples
 
 from .._core.frame import LARGEST_SPREAD, SMALLEST_SPREAD, Frame, frame_of
 from .._core.labelsums import GivenLabels
+from .._core.moments import Moments
 from .._core.problem import LabeledSummary, Problem, Rows, summarize_labeled
 from .._core.rowspace import RowSpace, class_row_space, row_space
-from .._core.solvers.supervised import diagonal_targets, ledoit_wolf
+from .._core.solvers.supervised import diagonal_targets, ledoit_wolf, oracle_approximating
 from .._core.types import AnyArray, Array
 from .._messages import ColumnError, Hint, ParameterError, Text
 from .._rows.backends import in_memory, is_device_array
@@ -91,13 +93,14 @@ class FitInputs:
         weights = np.ones(len(rows)) if weights is None else weights[index]
         return self.frame.apply(rows), self.codes[index], weights
 
-    def problem(self, shrinkage: float | str | None) -> Problem:
-        """The semi-supervised problem; ``"auto"`` is Ledoit and Wolf's on the labeled rows."""
-        if shrinkage == "auto":
-            rows, _, weights = self.labeled_rows()
-            units = self.frame.scale / self.frame.scale.max()
-            found = ledoit_wolf(rows * units, weights, self.n_left_out)
-            shrinkage = min(found, _LARGEST_AUTO)
+    def pooled_shrinkage(self) -> float:
+        """Ledoit and Wolf's of the labeled rows about the means of their classes."""
+        rows, codes, weights = self.labeled_rows()
+        units = self.frame.scale / self.frame.scale.max()
+        return ledoit_wolf((rows - self.labeled.means[codes]) * units, weights, self.n_left_out)
+
+    def problem(self, shrinkage: float | str | None, *, rests_on_labels: bool = False) -> Problem:
+        """The semi-supervised problem; ``rests_on_labels``: of a fit made of labeled rows alone."""
         proportions = self.proportions
         if isinstance(proportions, str):
             proportions = labeled_proportions(self.labeled.counts)
@@ -106,7 +109,7 @@ class FitInputs:
             labeled=self.labeled,
             unlabeled=self.unlabeled,
             log_priors=self.log_priors,
-            shrinkage=float(shrinkage or 0.0),
+            shrinkage=0.0 if shrinkage == "auto" else float(shrinkage or 0.0),
             space=self.space,
             proportions=proportions,
         )
@@ -114,7 +117,28 @@ class FitInputs:
             moments = problem.moments
         if not np.isfinite(moments.scatter).all():
             self.find_non_finite()
-        return problem
+        if shrinkage != "auto":
+            return problem
+        found = replace(problem, shrinkage=self._automatic(moments, rests_on_labels))
+        vars(found)["moments"] = moments  # which took a pass
+        return found
+
+    def _automatic(self, moments: Moments, rests_on_labels: bool) -> float:
+        """Between the shrinkage of a covariance of the labeled rows and of one of all rows.
+
+        A covariance within classes is known better than from the labeled rows, and not as well as
+        if all rows were labeled. Shrinkage falls with the number of rows: the geometric mean is
+        that of the geometric mean of both numbers.
+        """
+        rows, _, weights = self.labeled_rows()
+        units = self.frame.scale / self.frame.scale.max()
+        found = ledoit_wolf(rows * units, weights, self.n_left_out)
+        if not rests_on_labels:
+            covariance = moments.covariance * units[:, None] * units
+            found = math.sqrt(
+                found * oracle_approximating(covariance, moments.weight, self.n_left_out)
+            )
+        return min(found, _LARGEST_AUTO)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import typer
 
 from .._messages import printable
 from .._progress import show_cells, spinner
-from ..methods import CANDIDATES, Method, find_method
+from ..methods import CANDIDATES, COMPARED, FITTED, Method, find_method
 from . import words
 
 if TYPE_CHECKING:
@@ -29,12 +29,13 @@ _COLORS: dict[str, dict[str, Any]] = {
 }
 
 _ALL = CANDIDATES
-_NAMES = ", ".join(method.name for method in _ALL if method.name != "supervised")
+_NAMES = ", ".join(method.name for method in COMPARED if method.name != "supervised")
 Methods = Annotated[
     str | None,
     typer.Option(
         metavar="NAMES",
-        help=f"{_NAMES}; supervised always takes part. Default: all.",
+        help=f"{_NAMES}; supervised always takes part. Default: all up to "
+        f"{FITTED[-1].name}, and those of scikit-learn.",
     ),
 ]
 
@@ -136,9 +137,9 @@ def _find_methods(text: str | None) -> tuple[Method, ...]:
         return _ALL
     names = words.split_names(text)
     if not names:
-        known = ", ".join(method.name for method in _ALL)
+        known = ", ".join(method.name for method in COMPARED)
         raise ValueError(f"No method is named. There are: {known}.")
-    return tuple(dict.fromkeys(find_method(name, _ALL) for name in [*names, "supervised"]))
+    return tuple(dict.fromkeys(find_method(name, COMPARED) for name in [*names, "supervised"]))
 
 
 def _run(plan: ComparisonPlan, quiet: bool) -> None:

@@ -21,7 +21,10 @@ Names = Annotated[
 ]
 Methods = Annotated[
     str | None,
-    typer.Option(help="Names separated by commas, also SelfTraining and LabelSpreading."),
+    typer.Option(
+        help="Names separated by commas, or all: also the rest of the family, SelfTraining and "
+        "LabelSpreading."
+    ),
 ]
 Out = Annotated[
     Path, typer.Option(metavar="FOLDER", help="Folder for rows, tables, figures and the report.")
@@ -165,11 +168,13 @@ def _announce(out: Path, jobs: int, repeats: int, curve_repeats: int) -> None:
 
 def _find_methods(text: str | None) -> tuple[str, ...]:
     from ..studies.paper.plan import choose
-    from ..studies.paper.published import EXTRA_METHODS, METHOD_NAMES
+    from ..studies.paper.published import EVERY_METHOD, METHOD_NAMES
 
     if text is None:
         return METHOD_NAMES
-    return choose(words.split_names(text), METHOD_NAMES + EXTRA_METHODS, "method")
+    return (
+        EVERY_METHOD if text == "all" else choose(words.split_names(text), EVERY_METHOD, "method")
+    )
 
 
 def _find_benchmarks(text: str | None, data_dir: Path | None, quiet: bool) -> tuple[str, ...]:

@@ -1,11 +1,16 @@
 import numpy as np
 import pytest
-from sklearn.covariance import ledoit_wolf_shrinkage, shrunk_covariance
+from sklearn.covariance import ledoit_wolf_shrinkage, oas, shrunk_covariance
 
 from iclda._core.frame import Frame, frame_of
 from iclda._core.labelsums import GivenLabels
 from iclda._core.problem import summarize_labeled
-from iclda._core.solvers.supervised import ledoit_wolf, shrink_each_class, shrink_labeled
+from iclda._core.solvers.supervised import (
+    ledoit_wolf,
+    oracle_approximating,
+    shrink_each_class,
+    shrink_labeled,
+)
 from iclda._rows.memory import MemoryRows
 
 RNG = np.random.default_rng(12)
@@ -33,6 +38,27 @@ def test_weights_count_like_repetitions():
 
 def test_identical_rows_need_no_shrinkage():
     assert ledoit_wolf(np.full((4, 2), 3.0), np.ones(4)) == 0
+
+
+@pytest.mark.parametrize(("n_rows", "n_features"), [(30, 3), (8, 8), (5, 20)])
+def test_oracle_approximating_shrinkage_is_as_printed_and_near_scikit_learns(n_rows, n_features):
+    rows = RNG.standard_normal((n_rows, n_features)) * np.arange(1, n_features + 1)
+    S, p = np.cov(rows.T, bias=True), n_features
+    square, trace = np.trace(S @ S), np.trace(S)
+    noise = (1 - 2 / p) * square + trace**2
+    expected = min(1, noise / ((n_rows + 1 - 2 / p) * (square - trace**2 / p)))
+    found = oracle_approximating(S, n_rows)
+    assert found == pytest.approx(expected, rel=1e-12)
+    assert found == pytest.approx(oas(rows)[1], rel=3 / p)  # which leaves out the terms 2 / p
+    assert oracle_approximating(S * 1e20, n_rows) == pytest.approx(found)
+    padded = np.zeros((p + 2, p + 2))
+    padded[:p, :p] = S
+    assert oracle_approximating(S, n_rows, 2) == pytest.approx(oracle_approximating(padded, n_rows))
+
+
+def test_oracle_approximating_shrinkage_of_the_target_itself_is_none():
+    assert oracle_approximating(2 * np.eye(3), 10) == 0
+    assert oracle_approximating(np.array([[4.0]]), 10) == 0
 
 
 def labeled_rows():

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from iclda.methods import BASELINES, METHODS, find_method
+from iclda.methods import BASELINES, FURTHER, METHODS, find_method
 from iclda.model_selection import SemiSupervisedKFold
 from iclda.studies.compare.plan import (
     COMPARISON,
@@ -190,3 +190,11 @@ def test_curves_of_many_rows_end_where_more_would_take_long():
     assert many.labeled_sizes()[-1] == many.n_used
     take = many.take(cells_of(LABELED, {"t": [6]}, 1)[0])
     assert (~take.is_labeled).sum() == MOST_ON_CURVES
+
+
+def test_further_methods_are_compared_but_never_recommended():
+    lined_up = line_up((*FURTHER, *METHODS), [None, "auto"], FEW)
+    assert {c.method.name for c in lined_up if not c.is_eligible and c.shrinkage == "auto"} == {
+        method.name for method in FURTHER if "shrinkage" in method.takes
+    }
+    assert {c.method for c in lined_up} == {*FURTHER, *METHODS}

@@ -14,7 +14,7 @@ import scipy.linalg
 from scipy.linalg import lapack
 
 from ..labelsums import LinearRule
-from ..likelihood import FLOOR, PreciseMeans, precise_means, smallest_eigenvalue
+from ..likelihood import FLOOR, PreciseMeans
 from ..problem import Problem
 from ..types import Array
 from . import Outcome
@@ -43,11 +43,16 @@ class Alternation:
     path: list[float] = field(default_factory=list)
 
 
-def alternate(problem: Problem, *, is_soft: bool, tol: float, max_iter: int) -> Alternation:
-    """Alternate between labels and model until the labels, or the likelihood, converge."""
+def alternate(
+    problem: Problem, *, is_soft: bool, tol: float, max_iter: int, start: Array | None = None
+) -> Alternation:
+    """Alternate between labels and model until the labels, or the likelihood, converge.
+
+    ``start`` are the scores of the first labels; by default those of the supervised fit.
+    """
     loop = _maximize_marginal if is_soft else _repeat_labels
-    rows = _rows_of(problem)
-    found = loop(problem, rows, tol, max_iter)
+    rows, start = _rows_of(problem), start_scores(problem) if start is None else start
+    found = loop(problem, rows, start, tol, max_iter)
     return replace(found, n_passes=1 + (rows.n_passes if isinstance(rows, StreamedSet) else 0))
 
 
@@ -60,10 +65,6 @@ class _Round:
     refitted: Array
     log_sum: float = 0.0  # of the posterior scores, over N
 
-    @property
-    def is_bounded(self) -> bool:
-        return _is_admissible(self.refitted)
-
 
 def _rows_of(problem: Problem) -> AttainableSet:
     """Few rows are whitened once and held; many are read in every round."""
@@ -75,7 +76,9 @@ def _rows_of(problem: Problem) -> AttainableSet:
     return StreamedSet(problem)
 
 
-def _repeat_labels(problem: Problem, rows: AttainableSet, tol: float, max_iter: int) -> Alternation:
+def _repeat_labels(
+    problem: Problem, rows: AttainableSet, start: Array, tol: float, max_iter: int
+) -> Alternation:
     """Self-learning: hard labels until they repeat. Nothing is kept of them but their sums."""
 
     def label(point: Array, scores: Array) -> _Round:
@@ -85,9 +88,9 @@ def _repeat_labels(problem: Problem, rows: AttainableSet, tol: float, max_iter: 
         rule = problem.rule_of(last.scores, is_soft=False)
         return Alternation(last.refitted, rule, n_iter, outcome)
 
-    last = label(problem.labeled_point, start_scores(problem))
+    last = label(problem.labeled_point, start)
     for n_iter in range(1, max_iter + 1):
-        if not last.is_bounded:
+        if not _is_admissible(problem, last.refitted):
             return end(last, n_iter, Outcome.UNBOUNDED)
         this = label(last.refitted, problem.posterior_scores(last.refitted))
         # The same labels give the same sums to the bit, so that tol = 0 can be met.
@@ -98,35 +101,36 @@ def _repeat_labels(problem: Problem, rows: AttainableSet, tol: float, max_iter: 
 
 
 def _maximize_marginal(
-    problem: Problem, rows: AttainableSet, tol: float, max_iter: int
+    problem: Problem, rows: AttainableSet, start: Array, tol: float, max_iter: int
 ) -> Alternation:
     """EM with Anderson's extrapolation wherever that does not lose likelihood."""
 
     def label(point: Array) -> tuple[_Round, float]:
         """A round, and the likelihood of the model that labels in it."""
-        precise = precise_means(point)
+        precise = problem.precise_means(point)
         scores = problem.posterior_scores(point, precise)
         found = _Round(point, scores, *rows.soft_point(scores))
         log_sum = found.log_sum * problem.moments.weight
         return found, marginal_log_likelihood(problem, point, log_sum, precise)
 
-    scores = start_scores(problem)
-    last = _Round(problem.labeled_point, scores, *rows.soft_point(scores))
+    last = _Round(problem.labeled_point, start, *rows.soft_point(start))
     path: list[float] = []
     noise = _ROUNDING * (1 + problem.whitening.rank)
     enough = max(tol, noise) * problem.moments.weight
     size = problem.labeled_point[:-1].size
-    history, n_small = _History(size), 0
-    while last.is_bounded and len(path) < max_iter and n_small < _SMALL_STEPS:
+    history, n_small, is_bounded = _History(size), 0, _is_admissible(problem, last.refitted)
+    while is_bounded and len(path) < max_iter and n_small < _SMALL_STEPS:
         guess = history.extrapolate(last) if path else None
+        if guess is not None and not _is_admissible(problem, guess):
+            guess = None
         this, value = label(last.refitted if guess is None else guess)
         if guess is not None and value < path[-1]:
             history = _History(size)
             this, value = label(last.refitted)
         n_small = n_small + 1 if path and value - path[-1] <= enough else 0
         path.append(value)
-        last = this
-    outcome = Outcome.MAX_ITERATIONS if last.is_bounded else Outcome.UNBOUNDED
+        last, is_bounded = this, _is_admissible(problem, this.refitted)
+    outcome = Outcome.MAX_ITERATIONS if is_bounded else Outcome.UNBOUNDED
     if n_small == _SMALL_STEPS:
         outcome = Outcome.CONVERGED
     # One plain step more than the last point, so that the labels attain it.
@@ -137,9 +141,9 @@ def _maximize_marginal(
     return Alternation(last.refitted, rule, max(1, len(path)), outcome, path=path)
 
 
-def _is_admissible(point: Array) -> bool:
+def _is_admissible(problem: Problem, point: Array) -> bool:
     """Whether class weights are positive and the covariance is above its floor."""
-    return bool(smallest_eigenvalue(point) > FLOOR)
+    return problem.smallest_variance(point) > FLOOR
 
 
 class _History:
@@ -152,7 +156,7 @@ class _History:
         self._changes = np.empty((_MEMORY, size))  # between steps
 
     def extrapolate(self, last: _Round) -> Array | None:
-        """The extrapolated point, if it is admissible."""
+        """The extrapolated point, admissible or not."""
         flat, end = last.point[:-1].ravel(), last.refitted[:-1].ravel()
         step = end - flat
         if self._last is not None:
@@ -177,7 +181,7 @@ class _History:
         # Class weights sum to 1 and class sums to 0.
         point[-1] = -point[:-1].sum(axis=0)
         point[-1, 0] += 1
-        return point if _is_admissible(point) else None
+        return point
 
 
 def _least_squares(matrix: Array, right: Array) -> Array | None:

@@ -26,7 +26,6 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.linalg import lapack
 
-from ..likelihood import FLOOR, smallest_eigenvalue
 from ..types import Array
 from .attainable import AttainableSet, Labeling, gap, shifted
 from .settings import SETTINGS
@@ -40,6 +39,10 @@ class Objective(Protocol):
     @property
     def weight(self) -> float:
         """The unit of values and gaps."""
+        ...
+
+    def is_bounded(self, point: Array) -> bool:
+        """Whether the model at a point is far enough from a singular one to go on."""
         ...
 
     def value_and_gradient(self, point: Array) -> tuple[Any, Array]:
@@ -282,7 +285,7 @@ class Follower:
         """Newton's method at one level: the state, the number of steps, and how it ended."""
         size = 1.0
         for n_steps in range(1, most + 1):
-            if not smallest_eigenvalue(state.point) > 2 * FLOOR:
+            if not self.likelihood.is_bounded(state.point):
                 return state, n_steps, _End.UNBOUNDED
             noise = self._noise(state)
             system = _System(self.likelihood, state, work)

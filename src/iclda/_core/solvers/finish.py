@@ -17,7 +17,6 @@ import scipy.linalg
 from scipy.linalg import lapack
 
 from ..labelsums import LexicographicRule, LinearRule, tied_shares
-from ..likelihood import FLOOR, smallest_eigenvalue
 from ..problem import Problem
 from ..types import AnyArray, Array
 from .attainable import AllSums, InMemorySet, Labeling, gap
@@ -107,7 +106,7 @@ def _balance(
         scores = whole(basis @ free)
         shares = tied_shares(scores @ held.z.T, is_tied)
         point = held.labeled_point + (shares * held.weights) @ held.z
-        if not smallest_eigenvalue(point) > 2 * FLOOR:
+        if not likelihood.is_bounded(point):
             return None
         value, gradient = likelihood.value_and_gradient(point)
         gradient = gradient - gradient[-1]

@@ -1,5 +1,7 @@
 """The moment-constrained maps: move the supervised fit so that its moments are those of all rows.
 
+Also the fit that takes its covariance from all rows and its means from the labeled ones.
+
 Labeled rows are mapped by x -> A (x - m_l) + m. The paper prints T_l^(1/2) where T_l^(-1/2) is
 meant, and its mean formula has a sign slip; both are mended here.
 """
@@ -17,11 +19,29 @@ from ..types import Array
 from ..whitening import factor
 
 _SMALLEST_RATIO = 1e-12
-VARIANTS = ("invariant", "symmetric", "means-shifted")
+VARIANTS = ("invariant", "symmetric", "means-shifted")  # in closed form
 
 
 def match_moments(problem: Problem, variant: str) -> Gaussians:
     """Moment-constrained model of a problem."""
+    weights, shifted, within, A = supervised_moments(problem, variant)
+    covariance = (1 - problem.shrinkage) * (A @ within @ A.T)
+    means = shifted if variant == "means-shifted" else shifted @ A.T
+    return gaussians(
+        problem.frame,
+        problem.whitening,
+        weights,
+        means,
+        covariance,
+        problem.log_priors,
+        floor=WITHIN_TOLERANCE,
+    )
+
+
+def supervised_moments(
+    problem: Problem, variant: str = "invariant"
+) -> tuple[Array, Array, Array, Array]:
+    """Class weights, means about their mean and covariance of the labeled rows, and the map A."""
     whitening, labeled = problem.whitening, problem.likelihood
     weights = labeled.counts / labeled.weight
     within, rank = problem.labeled_covariance, problem.labeled_rank
@@ -39,16 +59,18 @@ def match_moments(problem: Problem, variant: str) -> Gaussians:
     shifted = labeled.means - mean
     total = within + (weights[:, None] * shifted).T @ shifted
     A = _inverse_root(total) if variant == "invariant" else _user_map(problem, total)
-    covariance = (1 - problem.shrinkage) * (A @ within @ A.T)
-    means = shifted if variant == "means-shifted" else shifted @ A.T
+    return weights, shifted, within, A
+
+
+def normalize(problem: Problem) -> Gaussians:
+    """Class means of the labeled rows, covariance of all rows: I in whitened coordinates."""
+    labeled, covariance = (
+        problem.likelihood,
+        (1 - problem.shrinkage) * np.eye(problem.whitening.rank),
+    )
+    weights = labeled.counts / labeled.weight
     return gaussians(
-        problem.frame,
-        whitening,
-        weights,
-        means,
-        covariance,
-        problem.log_priors,
-        floor=WITHIN_TOLERANCE,
+        problem.frame, problem.whitening, weights, labeled.means, covariance, problem.log_priors
     )
 
 

@@ -1,18 +1,21 @@
-"""Minimize the gain over the supervised fit, over all labelings of the unlabeled rows.
+"""Minimize a convex function over all labelings of the unlabeled rows: the pessimistic fit.
 
-The gain h is convex (``contrast``): one path leads to its only minimum, and the gap bounds how far
-any point is above it. The model at the minimum is the one whose least gain is largest.
+One path leads to the only minimum of a convex function, and the gap bounds how far any point is
+above it. The gain h over the supervised fit is convex (``contrast``); the model at its minimum is
+the one whose least gain is largest. Squared losses are convex too (``squared_loss``).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from ..contrast import Contrast, contrast_with
+from ..contrast import contrast_with
 from ..problem import Problem
 from ..types import Array
 from .attainable import HeldSet
-from .continuation import Follower, Path
+from .continuation import Follower, Objective, Path
 from .finish import Limit
 from .quotas import hold_rows, read_rows
 from .search import (
@@ -41,26 +44,45 @@ def maximize_worst_gain(
     one has the objective less the gap. ``start`` are scores to start from; by default 0.
     """
     reference = supervised_reference(problem)
+
+    def contrast(problem: Problem) -> Objective:
+        return contrast_with(problem, reference)
+
+    return minimize_over_labelings(problem, contrast, tol=tol, max_iter=max_iter, start=start)
+
+
+def minimize_over_labelings(
+    problem: Problem,
+    objective_of: Callable[[Problem], Objective],
+    *,
+    tol: float,
+    max_iter: int,
+    start: Array | None = None,
+) -> Solution:
+    """The smallest value of a convex function of the point, with its certificate.
+
+    ``objective_of`` gives minus the function, in coordinates of a problem: a sample of the rows has
+    its own.
+    """
     n_rows, n_held = problem.unlabeled.n_rows, n_held_rows(problem)
     sample, is_all = hold_sample(problem, *problem.unlabeled.sample(n_held, 0)), n_held == n_rows
-    contrast = contrast_with(sample.problem, reference)
+    objective = objective_of(sample.problem)
     # A sample is followed no further than its sampling error.
     aims = (tol, min(tol, _HELD_GAP)) if is_all else (max(tol, _ROUGH), max(tol, _ROUGH))
-    best = _follow(contrast, sample.held, *aims, max_iter, start)
+    best = _follow(objective, sample.held, *aims, max_iter, start)
     n_iter, n_passes, limit = best.n_iter, 1, None  # a pass for the moments
     if not is_all:
         best = in_coordinates_of(problem, best, sample.problem)
         reader = read_rows(problem, hold_rows(problem, sample.rows, sample.weights))
-        contrast = contrast_with(problem, reference)
-        best = follow_on_all_rows(reader, best, tol, max_iter, contrast)
+        best = follow_on_all_rows(reader, best, tol, max_iter, objective_of(problem))
         n_iter, n_passes = n_iter + best.n_iter, n_passes + reader.n_passes
     elif best.gap <= tol and problem.labeled_point[:-1].size <= _MOST_FINISHED:
-        limit = limit_of(sample, best, contrast)
+        limit = limit_of(sample, best, objective)
     return _solution(problem, best, limit, tol, max_iter, (n_iter, n_passes))
 
 
 def _follow(
-    contrast: Contrast,
+    objective: Objective,
     held: HeldSet,
     tol: float,
     aim: float,
@@ -69,7 +91,7 @@ def _follow(
 ) -> Path:
     """The path on rows in memory, from soft labels to the minimum."""
     scores = np.zeros(held.labeled_point.shape) if start is None else start
-    follower = Follower(contrast, held)
+    follower = Follower(objective, held)
     begin = follower.state(scores, 1.0)
     begin = follower.state(scores, max(_FIRST_TAU * held.spread(begin.gradient), tol))
     return follower.follow(begin, tol=tol, max_iter=max_iter, aim=aim)

@@ -14,7 +14,6 @@ from operator import add
 import numpy as np
 
 from ..labelsums import LexicographicRule, LinearRule
-from ..likelihood import FLOOR, smallest_eigenvalue
 from ..moments import moments_of_block
 from ..problem import Problem
 from ..types import Array
@@ -297,7 +296,7 @@ def follow_on_all_rows(
         path = _follow_near_boundaries(likelihood, state, deepest, _AIM * tol, max_iter, work)
         n_iter += path.n_iter
         was_right, state = _step(follower, state, path)
-        if not smallest_eigenvalue(state.point) > 2 * FLOOR:
+        if not likelihood.is_bounded(state.point):
             return Path(state, follower.gap(state), n_iter, False, (state,))
         left = _local_gap(likelihood, state)
         if left <= tol:

@@ -130,6 +130,21 @@ def ledoit_wolf(rows: Array, weights: Array, n_constant: int = 0) -> float:
     return float(noise / distance) if noise > 0 else 0.0
 
 
+def oracle_approximating(covariance: Array, n_rows: float, n_constant: int = 0) -> float:
+    """Shrinkage of Chen, Wiesel, Eldar and Hero, in [0, 1], of a covariance of so many rows.
+
+    It needs no more than the covariance, which is additive over blocks of rows. ``n_constant``
+    further features do not vary.
+    """
+    n_features = len(covariance) + n_constant
+    norm, trace = float((covariance**2).sum()), float(np.trace(covariance))
+    distance = norm - trace**2 / n_features
+    if distance <= _ROUNDING * norm:  # the target itself, as always with one feature
+        return 0.0
+    noise = (1 - 2 / n_features) * norm + trace**2
+    return min(1.0, noise / ((n_rows + 1 - 2 / n_features) * distance))
+
+
 def shrink_labeled(
     labeled: LabeledSummary, shrinkage: float, frame: Frame, n_constant: int = 0
 ) -> Array:

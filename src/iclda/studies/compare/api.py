@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..._messages import Hint, ParameterError, plural
-from ...methods import CANDIDATES, Shrinkage, find_method
+from ...methods import CANDIDATES, COMPARED, Shrinkage, find_method
 from ...tabular import read_table
 from ...tabular.columns import MISSING
 from ...tabular.encoders import require_for_tables
@@ -159,7 +159,7 @@ def _find_methods(names: Sequence[str] | None) -> tuple[Any, ...]:
     if isinstance(names, str) or not len(names):
         text = f" must be a list of names, got {names!r}."
         raise ParameterError(Hint("methods"), text, parameter="methods", value=names)
-    return tuple(dict.fromkeys(find_method(name, _ALL) for name in [*names, "supervised"]))
+    return tuple(dict.fromkeys(find_method(name, COMPARED) for name in [*names, "supervised"]))
 
 
 def _shrinkages(given: Shrinkage | Sequence[Shrinkage]) -> tuple[Shrinkage, ...]:

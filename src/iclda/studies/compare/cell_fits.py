@@ -23,7 +23,6 @@ from ..confusion import count_confusion, write_confusion
 from ..engine import record_fit
 from ..measures import COMPARED, EDGES, Bins, Predictions, bins_of, compute_measures
 from ..store import Cell, FitResult
-from .baselines import OutsideClassifier
 from .plan import COMPARISON, Contestant, Size, Splits, Take
 from .safety import is_degenerate, write_bounds
 
@@ -129,8 +128,8 @@ def measure_fit(model: Any, encoded: Encoded, labels: Labels, take: Take) -> dic
 
 
 def _log_likelihood(model: Any, rows: Array, truth: AnyArray) -> Array | None:
-    """None for classifiers of scikit-learn, which have no densities."""
-    if isinstance(model, OutsideClassifier):
+    """None for classifiers that have no densities."""
+    if not hasattr(model, "log_likelihood"):
         return None
     likelihood: Array = model.log_likelihood(rows, truth)
     return likelihood

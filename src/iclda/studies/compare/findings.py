@@ -11,7 +11,7 @@ from typing import Any
 
 from ..._advice import estimate_as_json
 from ..._messages import Words
-from ...methods import CANDIDATES, find_method
+from ...methods import COMPARED, find_method
 from ...tabular import Source
 from ...tabular.encoders import require_for_tables
 from ..measures import LOSS
@@ -110,7 +110,7 @@ class ComparisonSettings:
         known["remarks"] = [Remark(**remark) for remark in stored["remarks"]]
         known["sources"] = [Source(**source) for source in stored["sources"]]
         known["contestants"] = [
-            Contestant(name, find_method(method, CANDIDATES), *rest)
+            Contestant(name, find_method(method, COMPARED), *rest)
             for name, method, *rest in stored["contestants"]
         ]
         return cls(**known)

@@ -12,7 +12,7 @@ import numpy as np
 from ..._core.types import AnyArray
 from ..._estimators.labels import Labels, encode_labels
 from ..._messages import Hint
-from ...methods import Method, Shrinkage, parse_shrinkage
+from ...methods import FURTHER, Method, Shrinkage, parse_shrinkage
 from ...model_selection import SemiSupervisedKFold
 from ...model_selection._masking import OrderedSplit, order_split
 from ..engine import rng_of
@@ -105,12 +105,12 @@ DEFAULT_SHRINKAGES: tuple[Shrinkage, ...] = (None, "auto")
 def line_up(
     methods: Sequence[Method], shrinkages: Sequence[Shrinkage], size: Size
 ) -> tuple[Contestant, ...]:
-    """Every method with every shrinkage, the supervised ones first; those of scikit-learn once.
+    """Every method with every shrinkage, the supervised ones first; those without shrinkage once.
 
     Where labeled rows are fewer than features, methods that rest on them leave out the unshrunk
     variant if there is another: it separates the labeled rows perfectly, or fails. Where labels are
     few, other unshrunk variants are compared but not eligible: they overfit more often than the
-    few rows show.
+    few rows show. Nor are the further methods, which ``iclda fit`` does not offer.
     """
     is_marked = len(shrinkages) > 1
     ordered = sorted(methods, key=lambda method: method.uses_unlabeled)
@@ -122,14 +122,16 @@ def line_up(
             f"{method.name}{marks[shrinkage] if is_marked else ''}",
             method,
             shrinkage,
-            is_eligible=not (is_marked and shrinkage is None and size.is_small),
+            is_eligible=method not in FURTHER
+            and not (is_marked and shrinkage is None and size.is_small),
         )
         for method in ordered
-        if not method.is_outside
+        if not method.is_outside and "shrinkage" in method.takes
         for shrinkage in shrinkages
         if not (is_marked and shrinkage is None and size.is_degenerate and method.rests_on_labels)
     ]
-    return (*own, *(Contestant(m.name, m, None) for m in methods if m.is_outside))
+    once = [m for m in methods if m.is_outside or "shrinkage" not in m.takes]
+    return (*own, *(Contestant(m.name, m, None, m not in FURTHER) for m in once))
 
 
 def on_curves(best: Mapping[str, str], contestants: Sequence[Contestant]) -> list[str]:

@@ -18,6 +18,7 @@ from ..._core.problem import Problem, summarize_labeled
 from ..._core.solvers.alternate import start_scores
 from ..._core.solvers.attainable import hold_all
 from ..._core.types import AnyArray, Array
+from ..._estimators.base import LinearGaussianClassifier
 from ..._estimators.expectation_maximization import ExpectationMaximizationLDA
 from ..._estimators.implicitly_constrained import ImplicitlyConstrainedLDA
 from ..._rows.memory import MemoryRows
@@ -31,7 +32,11 @@ from .published import CURVES, EXTRA_METHODS, GAUSSIAN, N_FOLDS, ORACLE, TABLES,
 TOY_ROWS, TOY_LABELED, TOY_VARIANCE = 1000, 10, 0.8
 GUARANTEED = 2  # labeled rows, and test rows, of every class
 _TRACE_OF_SHRINKAGE = 1e-3
-_NEED_SPREAD = ("MCLDA", "MCPLDA")  # of the labeled rows within classes, in every direction
+_NEED_SPREAD = (
+    "MCLDA",
+    "MCPLDA",
+    "MCLDA-likelihood",
+)  # of the labeled rows within classes, in every direction
 _TOYS = {GAUSSIAN: make_gaussians, VIOLATED: make_violated_gaussians}
 
 
@@ -213,14 +218,15 @@ def make_classifier(method: str, seed: int) -> Any:
 
 
 def fit_method(method: str, rows: CellRows) -> Any:
-    """The fit of a method: ``Gaussians``, or a classifier of scikit-learn.
+    """The fit of a method: ``Gaussians``, or a classifier without a density.
 
     Classifiers of this package fit the problem that they share: with the checks of ``fit`` and
     moments of its own for each, a cell takes twice as long.
     """
     classifier = make_classifier(method, rows.seed)
-    if method in EXTRA_METHODS:
-        return classifier.fit(rows.rows, rows.y)
+    if not isinstance(classifier, LinearGaussianClassifier) or method == "SDA":
+        fitted = classifier.fit(rows.rows, rows.y)  # it needs the rows themselves
+        return getattr(fitted, "_gaussians_", fitted)
     problem = rows.problem
     if method == ORACLE:
         codes = np.concatenate([rows.codes, rows.codes_unlabeled])

@@ -1,0 +1,125 @@
+"""Semi-supervised discriminant analysis by a graph of neighbors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.sparse import diags_array
+from sklearn.neighbors import kneighbors_graph
+from sklearn.utils._param_validation import Interval
+
+from .._core.gaussian import Gaussians
+from .._core.solvers.supervised import fit_labeled
+from .._core.types import Array
+from .base import AT_LEAST_ONE, LinearGaussianClassifier, constraints
+from .diagnosis import warn_of_single_labels
+from .training import FitInputs, check_spread
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class SemiSupervisedDiscriminantAnalysis(LinearGaussianClassifier):
+    """Discriminant analysis whose directions vary little between neighbors (SDA).
+
+    Directions maximize the scatter between the labeled classes relative to S_t + alpha X L X' +
+    beta I (Cai, He and Han, 2007), with S_t the total scatter of the labeled rows and L the
+    Laplacian of a graph that joins every row, labeled or not, to its nearest neighbors.
+    ``transform`` gives these directions. Rows are classified in them as LDA does, with the scatter
+    S_w + alpha X L X' + beta I within classes. Distances are in the units of the features: scale
+    them first if their units differ. All rows are held in memory.
+
+    Parameters
+    ----------
+    priors, unlabeled
+    n_neighbors : int, default=5
+        Two rows are joined if one is among the so many nearest of the other. Rows that are equal
+        count as one, with the weight of all.
+    alpha : float, default=0.1
+        Weight of the graph.
+    beta : float, default=0.1
+        Weight of the identity, in squared units of the features.
+    n_jobs
+
+    Attributes
+    ----------
+    classes_, priors_
+    class_weights_ : ndarray of shape (n_classes,)
+        Share of the labeled weight in every class.
+    means_
+    covariance_ : ndarray of shape (n_features, n_features)
+        Covariance within the labeled classes, with the terms of ``alpha`` and ``beta``.
+    coef_, intercept_
+    shrinkage_ : float
+        0: ``beta`` takes its place.
+    n_passes_ : int
+        Number of times all unlabeled rows were summed; once more they are read to be held.
+    rank_ : int
+        Number of features.
+    n_features_in_, feature_names_in_
+
+    References
+    ----------
+    D. Cai, X. He and J. Han, "Semi-supervised discriminant analysis", IEEE International
+    Conference on Computer Vision, 2007.
+
+    Examples
+    --------
+    >>> from iclda import SemiSupervisedDiscriminantAnalysis
+    >>> X = [[0.0], [1.0], [5.0], [6.0], [0.5], [1.5], [4.5], [9.5]]
+    >>> y = [0, 0, 1, 1, -1, -1, -1, -1]
+    >>> SemiSupervisedDiscriminantAnalysis(n_neighbors=2).fit(X, y).predict([[2.0], [4.0]])
+    array([0, 1])
+    """
+
+    _can_narrow = False
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        name: rule
+        for name, rule in constraints(
+            "n_jobs",
+            n_neighbors=AT_LEAST_ONE,
+            alpha=[Interval(Real, 0, None, closed="left")],
+            beta=[Interval(Real, 0, None, closed="neither")],
+        ).items()
+        if name != "shrinkage"
+    }
+
+    shrinkage: None = field(init=False, default=None)
+    n_neighbors: int = 5
+    alpha: float = 0.1
+    beta: float = 0.1
+    n_jobs: int | None = None
+
+    def _fit_all_rows(self, data: FitInputs) -> Gaussians:
+        problem = data.problem(None)
+        check_spread(data, problem.feature_variances(problem.moments.covariance))
+        self._diagnosis.warn_of_shift(problem)
+        frame, labeled = data.frame, data.labeled
+        held, weights = data.unlabeled.sample(data.unlabeled.n_rows, 0)
+        first, _, first_weights = data.labeled_rows()
+        u = np.concatenate([first, frame.apply(held)])
+        weights = np.concatenate([first_weights, weights])
+        within = labeled.within + self.alpha * self._roughness(u, weights, frame.scale)
+        within = within + np.diag(self.beta / frame.scale**2)
+        model, self.rank_ = fit_labeled(frame, labeled, data.log_priors, within)
+        warn_of_single_labels(data.labels, is_supervised=False)
+        self.shrinkage_, self.n_passes_ = 0.0, 1
+        return model
+
+    def _roughness(self, u: Array, weights: Array, scale: Array) -> Array:
+        """X L X' in the frame: half the sum over joined pairs of their squared differences."""
+        u, place = np.unique(u, axis=0, return_inverse=True)
+        weights = np.asarray(np.bincount(place.ravel(), weights, len(u)), dtype=float)
+        u, weights = u[weights > 0], weights[weights > 0]
+        n_neighbors = min(self.n_neighbors, len(u) - 1)
+        if n_neighbors == 0:
+            return np.zeros((u.shape[1], u.shape[1]))
+        # One common factor changes no neighbor and keeps squares from overflowing.
+        graph = kneighbors_graph(u * (scale / scale.max()), n_neighbors)
+        graph = graph.maximum(graph.T).multiply(weights).multiply(weights[:, None]).tocsr()
+        laplacian = diags_array(np.asarray(graph.sum(axis=1)).ravel()) - graph
+        return np.asarray(u.T @ (laplacian @ u))
+
+    def _note_supervised(self, model: Gaussians, data: FitInputs) -> None:
+        self.n_passes_ = 0

@@ -1,0 +1,356 @@
+"""Least squares classification: linear predictions of 0 and 1 for every class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import StrOptions
+
+from .._core.frame import Frame
+from .._core.labelsums import LinearRule
+from .._core.moments import no_moments
+from .._core.problem import Problem
+from .._core.solvers import Outcome
+from .._core.solvers.alternate import alternate
+from .._core.solvers.pessimistic import minimize_over_labelings
+from .._core.squared_loss import (
+    SquaresProblem,
+    distance_from_supervised,
+    labeled_loss,
+    supervised_squares,
+)
+from .._core.types import Array
+from .._rows.backends import in_memory
+from .base import LinearClassifier, constraints, warn_of_no_unlabeled
+from .diagnosis import warn
+from .predictions import clipped_shares, linear_scores, log_clipped_shares
+from .training import FitInputs, check_spread
+
+
+def _constraints(*names: str, **own: Any) -> dict[str, Any]:
+    found = constraints(*names, **own)
+    return {name: rule for name, rule in found.items() if name not in ("priors", "shrinkage")}
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class LeastSquaresClassifier(LinearClassifier):
+    """Linear functions of the features, with an intercept, fitted to 0 and 1 by least squares.
+
+    Every class has a function, which predicts 1 for its own rows and 0 for others; a row goes to
+    the class of the largest one. Unlabeled rows are ignored. If there are fewer labeled rows than
+    features, of all fits the one of smallest slopes on standardized rows is taken.
+
+    Parameters
+    ----------
+    unlabeled
+
+    Attributes
+    ----------
+    classes_
+    coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
+        Coefficients of the functions; for two classes, of the second less the first.
+    intercept_ : ndarray of shape (n_classes,) or (1,)
+        Their intercepts.
+    rank_ : int
+        Number of directions in which labeled rows vary.
+    n_features_in_, feature_names_in_
+
+    Examples
+    --------
+    >>> from iclda import LeastSquaresClassifier
+    >>> X = [[0.0, 1.0], [1.0, 0.0], [1.0, 1.0], [4.0, 4.0], [5.0, 4.0], [4.0, 6.0]]
+    >>> LeastSquaresClassifier().fit(X, ["a", "a", "a", "b", "b", "b"]).predict([[0, 0], [5, 5]])
+    array(['a', 'b'], dtype='<U1')
+    """
+
+    _uses_unlabeled_rows = False
+    _can_narrow = False
+    _parameter_constraints: ClassVar[dict[str, Any]] = _constraints()
+
+    priors: None = field(init=False, default=None)
+    shrinkage: None = field(init=False, default=None)
+
+    def _fit_inputs(self, data: FitInputs, source: tuple[Any, ...] = ()) -> None:
+        self.classes_ = data.labels.classes
+        if self._uses_unlabeled_rows and data.unlabeled.n_rows > 0:
+            problem = data.problem(None)
+            self._diagnosis.warn_of_shift(problem)
+        else:
+            if self._uses_unlabeled_rows:
+                name = type(self).__name__
+                warn_of_no_unlabeled(name, self.unlabeled, LeastSquaresClassifier.__name__)
+            nothing = no_moments(data.unlabeled.n_features)
+            problem = Problem(data.frame, data.labeled, data.unlabeled, unlabeled_moments=nothing)
+        variances = np.diag(problem.moments.covariance)
+        check_spread(data, variances)
+        self._diagnosis.warn_of_span(variances, problem.rank)
+        self.rank_ = problem.rank
+        supervised = supervised_squares(problem.labeled, problem.whitening)
+        point = supervised
+        if problem.unlabeled_moments is None:
+            point = self._solve(problem, supervised)
+        else:
+            self._note_supervised(problem, supervised)
+        self._rule_, self._frame_ = problem.rule_of(point, is_soft=False), data.frame
+        rule = self._discriminant_rule().folded(data.frame)
+        self.coef_, self.intercept_ = rule.coef.T.copy(), rule.intercept
+
+    def _solve(self, problem: Problem, supervised: Array) -> Array:
+        """(K, 1 + rank): the fit to all rows, in whitened coordinates."""
+        raise NotImplementedError
+
+    def _note_supervised(self, problem: Problem, supervised: Array) -> None:
+        """Set what ``_solve`` would have set, after a fit without unlabeled rows."""
+
+    def _judge(self, outcome: Outcome, detail: str) -> bool:
+        """Whether a fit converged; if not, a warning says why."""
+        if outcome is not Outcome.CONVERGED:
+            advice = f"Raise max_iter (now {self.max_iter}) or tol (now {self.tol:g})."
+            text = f"{type(self).__name__} {outcome.value}: {detail}. {advice}"
+            warn(text, category=ConvergenceWarning)
+        return outcome is Outcome.CONVERGED
+
+    @property
+    def _frame(self) -> Frame:
+        return self._frame_
+
+    def _discriminant_rule(self) -> LinearRule:
+        rule = self._rule_
+        if rule.n_classes > 2:
+            return rule
+        coef, intercept = rule.coef[:, 1:] - rule.coef[:, :1], np.diff(rule.intercept)
+        return LinearRule(coef, intercept, is_soft=False)
+
+    def decision_function(self, X: Any) -> Array:
+        """Predictions of every class; for two classes, the second's less the first's.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            ``X @ coef_.T + intercept_``: near 1 in the own class, near 0 in others; for two classes
+            from -1, the first, to 1, the second.
+        """
+        self._check_ready(X, "decision_function")
+        scores = linear_scores(self._discriminant_rule(), self._frame)
+        if len(self.classes_) == 2:
+            return self._in_blocks(X, scores, lambda lead: lead[:, 0])
+        return self._in_blocks(X, scores)
+
+    def predict_proba(self, X: Any) -> Array:
+        """Predictions as probabilities: clipped at 0, and scaled to add up to 1.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        self._check_ready(X, "predict_proba")
+        probabilities: Array = self._from_scores(X, clipped_shares)
+        return probabilities
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithms of the probabilities, minus infinity where these are 0.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        log_probabilities : ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        self._check_ready(X, "predict_log_proba")
+        log_probabilities: Array = self._from_scores(X, log_clipped_shares)
+        return log_probabilities
+
+    def squared_loss(self, X: Any, y: Any) -> Array:
+        """Squared loss of every row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Their classes.
+
+        Returns
+        -------
+        loss : ndarray of shape (n_samples,)
+            Half the sum over classes of the squared difference of target and prediction; for two
+            classes that is the squared difference for either.
+        """
+        self._check_ready(X, "squared_loss")
+        codes = self._codes_of(in_memory(y))
+        found = np.array(in_memory(self._in_blocks(X, linear_scores(self._rule_, self._frame))))
+        found[np.arange(len(codes)), codes] -= 1
+        return np.asarray((found**2).sum(axis=1) / 2)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ImplicitlyConstrainedLeastSquares(LeastSquaresClassifier):
+    """Of all least squares fits that some labeling of the unlabeled rows would give, the best one.
+
+    Best is the one of smallest squared loss on the labeled rows (Krijthe and Loog, 2015), or the
+    one nearest to the supervised fit, by the squared difference of their predictions on all rows
+    (Krijthe and Loog, 2017). The squared loss of the projected fit on the training rows is at most
+    that of the supervised fit, whatever the labels of the unlabeled rows are. Both problems are
+    convex: ``gap_`` certifies that no other fit is better by more than that.
+
+    Parameters
+    ----------
+    unlabeled
+    variant : {"labeled", "projected"}, default="labeled"
+        Which of the two.
+    max_iter : int, default=200
+        Most Newton steps.
+    tol : float, default=1e-6
+        Largest ``gap_`` that counts as converged. Up to some thousands of unlabeled rows the fit is
+        more accurate than that at no extra cost.
+    n_jobs
+
+    Attributes
+    ----------
+    classes_
+    class_weights_ : ndarray of shape (n_classes,)
+        Share of the weight in every class, labels and those of the optimal labeling together.
+    coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
+        Coefficients of the functions; for two classes, of the second less the first.
+    intercept_ : ndarray of shape (n_classes,) or (1,)
+        Their intercepts.
+    objective_ : float
+        Mean squared loss of the labeled rows, or mean squared difference from the supervised fit.
+    gap_ : float
+        By how much it may exceed the smallest one possible.
+    n_iter_ : int
+        Number of Newton steps.
+    n_passes_ : int
+        Number of times all unlabeled rows were read.
+    converged_ : bool
+        Whether ``gap_`` is at most ``tol``.
+    rank_, n_features_in_, feature_names_in_
+
+    References
+    ----------
+    J. H. Krijthe and M. Loog, "Robust semi-supervised least squares classification by implicit
+    constraints", Pattern Recognition 63, 2017, arXiv:1512.08240; "Projected estimators for robust
+    semi-supervised classification", Machine Learning 106, 2017, arXiv:1602.07865.
+
+    Examples
+    --------
+    >>> from iclda import ImplicitlyConstrainedLeastSquares, LeastSquaresClassifier
+    >>> X = [[0.0], [1.0], [5.0], [6.0], [0.5], [1.5], [4.5], [9.5]]
+    >>> y = [0, 0, 1, 1, -1, -1, -1, -1]
+    >>> truth = [0, 0, 1, 1, 0, 0, 1, 1]
+    >>> clf = ImplicitlyConstrainedLeastSquares(variant="projected").fit(X, y)
+    >>> supervised = LeastSquaresClassifier().fit(X, y)
+    >>> bool(clf.squared_loss(X, truth).mean() <= supervised.squared_loss(X, truth).mean())
+    True
+    """
+
+    _uses_unlabeled_rows = True
+    _parameter_constraints: ClassVar[dict[str, Any]] = _constraints(
+        "max_iter", "tol", "n_jobs", variant=[StrOptions({"labeled", "projected"})]
+    )
+
+    variant: str = "labeled"
+    max_iter: int = 200
+    tol: float = 1e-6
+    n_jobs: int | None = None
+
+    def _solve(self, problem: Problem, supervised: Array) -> Array:
+        loss = labeled_loss if self.variant == "labeled" else distance_from_supervised
+        found = minimize_over_labelings(problem, loss, tol=self.tol, max_iter=self.max_iter)
+        self.class_weights_ = found.point[:, 0]
+        self.objective_, self.gap_ = found.objective, found.gap
+        self.n_iter_, self.n_passes_ = found.n_iter, found.n_passes
+        detail = f"gap {found.gap:.2g} after {found.n_passes} passes over the rows"
+        self.converged_ = self._judge(found.outcome, detail)
+        return found.point
+
+    def _note_supervised(self, problem: Problem, supervised: Array) -> None:
+        self.class_weights_ = problem.labeled.counts / problem.labeled.weight
+        is_labeled = self.variant == "labeled"
+        self.objective_ = -labeled_loss(problem).value_and_gradient(supervised)[0] * is_labeled
+        self.gap_, self.n_iter_, self.n_passes_, self.converged_ = 0.0, 1, 0, True
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class SelfLearningLeastSquares(LeastSquaresClassifier):
+    """Label the unlabeled rows by the least squares fit, refit to all rows, until no label changes.
+
+    The squared loss on all rows, those labels included, falls in every round.
+
+    Parameters
+    ----------
+    unlabeled
+    max_iter : int, default=1000
+        Most rounds.
+    tol : float, default=0.0
+        Largest change of class shares and class means that counts as none.
+    n_jobs
+
+    Attributes
+    ----------
+    classes_
+    class_weights_ : ndarray of shape (n_classes,)
+        Share of the weight in every class, labels and own labels together.
+    coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
+        Coefficients of the functions; for two classes, of the second less the first.
+    intercept_ : ndarray of shape (n_classes,) or (1,)
+        Their intercepts.
+    n_iter_ : int
+        Number of rounds, each a label for every row and a refit.
+    n_passes_ : int
+        Number of times all unlabeled rows were read.
+    converged_ : bool
+        Whether the labels stood still.
+    rank_, n_features_in_, feature_names_in_
+
+    Examples
+    --------
+    >>> from iclda import SelfLearningLeastSquares
+    >>> X = [[0.0], [1.0], [5.0], [6.0], [0.5], [1.5], [4.5], [9.5]]
+    >>> y = [0, 0, 1, 1, -1, -1, -1, -1]
+    >>> SelfLearningLeastSquares().fit(X, y).predict([[2.0], [4.0]])
+    array([0, 1])
+    """
+
+    _uses_unlabeled_rows = True
+    _parameter_constraints: ClassVar[dict[str, Any]] = _constraints("max_iter", "tol", "n_jobs")
+
+    max_iter: int = 1000
+    tol: float = 0.0
+    n_jobs: int | None = None
+
+    def _solve(self, problem: Problem, supervised: Array) -> Array:
+        found = alternate(
+            problem.recast(SquaresProblem),
+            is_soft=False,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            start=supervised,
+        )
+        self.class_weights_ = found.point[:, 0]
+        self.n_iter_, self.n_passes_ = found.n_iter, found.n_passes
+        detail = f"labels still change after {found.n_iter} rounds"
+        self.converged_ = self._judge(found.outcome, detail)
+        return found.point
+
+    def _note_supervised(self, problem: Problem, supervised: Array) -> None:
+        self.class_weights_ = problem.labeled.counts / problem.labeled.weight
+        self.n_iter_, self.n_passes_, self.converged_ = 1, 0, True

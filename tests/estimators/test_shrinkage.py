@@ -1,0 +1,93 @@
+"""Automatic shrinkage: between that of the labeled rows and that of all rows."""
+
+import numpy as np
+import pytest
+from sklearn.covariance import ledoit_wolf, shrunk_covariance
+
+import iclda
+from iclda import (
+    ExpectationMaximizationLDA,
+    ImplicitlyConstrainedLDA,
+    MomentConstrainedLDA,
+    NormalizedLDA,
+    PessimisticLDA,
+    SelfLearningLDA,
+    SupervisedLDA,
+)
+from problems import draw_sample, fit_shares, one_hot
+
+OF_ALL_ROWS = [
+    ExpectationMaximizationLDA,
+    ImplicitlyConstrainedLDA,
+    NormalizedLDA,
+    SelfLearningLDA,
+]
+
+
+def sample_of(n_unlabeled=60):
+    return draw_sample(17, n_features=6, n_labeled=12, n_unlabeled=n_unlabeled)
+
+
+def oracle_approximating(rows):
+    S, (n, p) = np.cov(rows.T, bias=True), rows.shape
+    square, trace = np.trace(S @ S), np.trace(S)
+    noise = (1 - 2 / p) * square + trace**2
+    return min(1, noise / ((n + 1 - 2 / p) * (square - trace**2 / p)))
+
+
+@pytest.mark.parametrize("classifier", OF_ALL_ROWS)
+def test_it_is_the_geometric_mean_of_that_of_labeled_and_of_all_rows(classifier):
+    sample = sample_of()
+    fit = sample.fit(classifier(shrinkage="auto"))
+    expected = np.sqrt(ledoit_wolf(sample.X)[1] * oracle_approximating(sample.rows))
+    assert fit.shrinkage_ == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("classifier", [MomentConstrainedLDA, PessimisticLDA])
+def test_fits_that_rest_on_labeled_rows_take_that_of_labeled_rows(classifier):
+    sample = sample_of()
+    fit = sample.fit(classifier(shrinkage="auto"))
+    assert fit.shrinkage_ == pytest.approx(ledoit_wolf(sample.X)[1], rel=1e-9)
+
+
+def test_more_unlabeled_rows_mean_less_shrinkage():
+    few, many = (
+        sample_of(n).fit(ExpectationMaximizationLDA(shrinkage="auto")).shrinkage_
+        for n in (20, 2_000)
+    )
+    assert many < few / 2
+
+
+def test_it_is_the_same_from_batches_and_with_weights_for_repeated_rows():
+    sample = sample_of()
+    plain = sample.fit(NormalizedLDA(shrinkage="auto"))
+    source = iclda.rows.from_batches(lambda: iter(np.array_split(sample.X_unlabeled, 7)))
+    batched = NormalizedLDA(shrinkage="auto").fit(sample.X, sample.y, X_unlabeled=source)
+    assert batched.shrinkage_ == pytest.approx(plain.shrinkage_, rel=1e-10)
+    times = 1 + np.arange(60) % 3
+    weighted = NormalizedLDA(shrinkage="auto").fit(
+        sample.X, sample.y, X_unlabeled=sample.X_unlabeled, sample_weight_unlabeled=times
+    )
+    repeated = NormalizedLDA(shrinkage="auto").fit(
+        sample.X, sample.y, X_unlabeled=np.repeat(sample.X_unlabeled, times, axis=0)
+    )
+    assert weighted.shrinkage_ == pytest.approx(repeated.shrinkage_, rel=1e-10)
+
+
+@pytest.mark.parametrize("factor", [1e-100, 1e100])
+def test_it_has_no_units(factor):
+    sample = sample_of()
+    plain = sample.fit(NormalizedLDA(shrinkage="auto"))
+    scaled = NormalizedLDA(shrinkage="auto").fit(
+        factor * sample.X, sample.y, X_unlabeled=factor * sample.X_unlabeled
+    )
+    assert scaled.shrinkage_ == pytest.approx(plain.shrinkage_, rel=1e-8)
+
+
+def test_pooled_shrinkage_of_the_supervised_fit_is_that_of_all_classes_together():
+    sample = sample_of()
+    fit = SupervisedLDA(shrinkage="pooled").fit(sample.X, sample.y)
+    _, means, within = fit_shares(sample.X, one_hot(sample.y, sample.n_classes))
+    expected = ledoit_wolf(sample.X - means[sample.y], assume_centered=True)[1]
+    assert fit.shrinkage_ == pytest.approx(expected, rel=1e-9)
+    np.testing.assert_allclose(fit.covariance_, shrunk_covariance(within, expected), rtol=1e-9)
