@@ -132,7 +132,8 @@ class Diagnosis:
         n_known, n_found = np.rint(known * labeled.n_rows), np.rint(unlabeled * n_unlabeled)
         n_rows = labeled.n_rows + n_unlabeled
         chance = hypergeom.sf(n_known - 1, n_rows, n_known + n_found, labeled.n_rows)
-        is_lost = (unlabeled < _LOST * known) & (known >= 0.5 / len(known)) & (chance < _UNLIKELY)
+        fair = known if problem.log_priors is None else np.minimum(known, np.exp(problem.log_priors))
+        is_lost = (unlabeled < _LOST * fair) & (fair >= 0.5 / len(fair)) & (chance < _UNLIKELY)
         if not is_lost.any():
             return
         lost = int(np.argmin(np.where(is_lost, unlabeled / known, np.inf)))
