@@ -52,7 +52,7 @@ class Quotas:
     def cost(self, shifts: Array) -> Array:
         """What the convex function has beside log-sum-exp."""
         slack = np.logaddexp(0, -self.sharpness * shifts) / self.sharpness
-        return np.asarray(slack @ self.width - shifts @ self.low)
+        return np.asarray(slack @ (self.is_held * self.width) - shifts @ self.low)
 
     def hard_cost(self, shift: Array) -> float:
         return float(np.maximum(-shift, 0) @ self.width - shift @ self.low)
