@@ -50,6 +50,12 @@ def test_an_interval_ends_at_the_end_that_is_nearer_to_the_free_fit(classifier):
 
 
 @each_classifier
+def test_intervals_that_allow_everything_are_the_free_fit(classifier):
+    fitted = SAMPLE.fit(classifier(proportions=[(0, 1), (0, 1)]))
+    assert np.array_equal(fitted.coef_, SAMPLE.fit(classifier()).coef_)
+
+
+@each_classifier
 def test_proportions_count_weights(classifier):
     weights = 1.0 + np.arange(len(SAMPLE.rows)) % 3
     fitted = classifier(proportions=[0.3, 0.7]).fit(SAMPLE.rows, SAMPLE.labels, weights)

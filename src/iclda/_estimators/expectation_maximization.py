@@ -21,7 +21,8 @@ class ExpectationMaximizationLDA(LinearGaussianClassifier):
 
     Every round gives the unlabeled rows their posterior as soft labels and refits on everything;
     the marginal likelihood never falls. With ``shrinkage`` it is the penalized likelihood that
-    never falls.
+    never falls. With ``proportions`` the soft labels are those that fill them and are nearest to
+    the posteriors, and the likelihood is less their divergence from these.
 
     Parameters
     ----------

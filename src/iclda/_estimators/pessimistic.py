@@ -24,7 +24,8 @@ class PessimisticLDA(LinearGaussianClassifier):
     ``gap_`` certifies that no other model is better by more than that.
 
     Compared with ``SupervisedLDA`` of the same priors and ``shrinkage_``. With shrinkage both
-    likelihoods are less the penalty that shrinkage maximizes, and the guarantee is for those.
+    likelihoods are less the penalty that shrinkage maximizes, and the guarantee is for those. With
+    ``proportions`` it is for labels that have these proportions.
 
     Parameters
     ----------

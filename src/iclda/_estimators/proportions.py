@@ -15,7 +15,7 @@ _ROUNDING = 1e-8  # by which shares may miss 1
 
 
 def resolve_proportions(proportions: Any, classes: AnyArray) -> Array | str | None:
-    """(K, 2): least and largest shares in the order of ``classes``; None and "labeled" as given."""
+    """(K, 2): least and largest shares in the order of ``classes``; None if free; or "labeled"."""
     if proportions is None or isinstance(proportions, str):
         return proportions
     known = classes.tolist()
@@ -46,7 +46,7 @@ def resolve_proportions(proportions: Any, classes: AnyArray) -> Array | str | No
     if least > 1 + _ROUNDING or most < 1 - _ROUNDING:
         message = f" leave no shares that add up to 1: they add up to {least:g} to {most:g}."
         raise _error(proportions, message)
-    return _tightened(low, high)
+    return None if (low == 0).all() and (high == 1).all() else _tightened(low, high)
 
 
 def _tightened(low: Array, high: Array) -> Array:

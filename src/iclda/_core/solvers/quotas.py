@@ -31,7 +31,7 @@ from .attainable import (
 
 _EXACT = 1e-13  # of the weight of the rows: a quota that is filled
 _FAR = 40.0  # of a score, beyond which labels are hard
-_MOST_STEPS = 200
+_MOST_STEPS = 80
 _ROUNDING = 1e-15  # of the convex function
 _SOFT = 10.0  # range of scores from which shifts are found at once
 _COOLING, _COLDEST = 0.1, 1e-11  # of a direction, over its range: as good as hard
@@ -61,7 +61,7 @@ class Quotas:
     def cost(self, shifts: Array) -> Array:
         """What the convex function has beside log-sum-exp."""
         slack = np.logaddexp(0, -self.sharpness * shifts) / self.sharpness
-        return np.asarray(slack @ self.width - shifts @ self.low)
+        return np.asarray(slack @ (self.is_held * self.width) - shifts @ self.low)
 
     def hard_cost(self, shift: Array) -> float:
         return float(np.maximum(-shift, 0) @ self.width - shift @ self.low)
@@ -216,7 +216,7 @@ def _newton(scores: Array, weights: Array, quotas: Quotas, shifts: Array) -> tup
     held = np.flatnonzero(quotas.is_held)
     shifts, damping = shifts.copy(), np.zeros(len(scores))
     values, excess, bends = _dual(scores, weights, quotas, shifts)
-    is_open, enough = np.ones(len(scores), dtype=bool), _EXACT * weights.sum()
+    is_open, enough = np.ones(len(scores), dtype=bool), _EXACT * quotas.weight
     for _ in range(_MOST_STEPS):
         is_open &= np.abs(excess).max(axis=1) > enough
         some = np.flatnonzero(is_open)
@@ -270,15 +270,29 @@ def hard_shift(scores: Array, weights: Array, quotas: Quotas) -> Array:
             place = int(np.searchsorted(np.cumsum(weights[order]), wanted))
             shift[0] = -leads[order[min(place, len(order) - 1)]]
         return shift
-    size = float(np.ptp(scores, axis=0).max(initial=0))
-    best = quotas.hard_cost(shift) + float(weights @ scores.max(axis=0)), shift
-    tau = 0.1 * size
+    return _cooled_shift(scores, weights, quotas)
+
+
+def _cooled_shift(scores: Array, weights: Array, quotas: Quotas) -> Array:
+    """(K,): shifts of soft labels that harden; rows that are hard already keep their labels."""
+    size, shift = float(np.ptp(scores, axis=0).max(initial=0)), np.zeros(len(scores))
+    near, near_weights, left, tau = scores, weights, quotas, 0.1 * size
+    found = []
     while tau > _COLDEST * size:
-        shift = tau * _newton(scores[None] / tau, weights, quotas, shift[None] / tau)[0][0]
-        value = float(weights @ (scores.T + shift).max(axis=1)) + quotas.hard_cost(shift)
-        best = min(best, (value, shift), key=lambda pair: pair[0])
+        shift = tau * _newton(near[None] / tau, near_weights, left, shift[None] / tau)[0][0]
+        found.append(shift)
+        moved = near + shift[:, None]
+        leads = np.ptp(np.partition(moved, -2, axis=0)[-2:], axis=0)
+        is_near = leads <= _FAR * tau
+        best = moved[:, ~is_near].argmax(axis=0)
+        taken = np.bincount(best, weights=near_weights[~is_near], minlength=len(scores))
+        near, near_weights, left = near[:, is_near], near_weights[is_near], left.less(taken)
         tau *= _COOLING
-    return best[1]
+
+    def value(shift: Array) -> float:
+        return float(weights @ (scores.T + shift).max(axis=1)) + quotas.hard_cost(shift)
+
+    return min(found, key=value, default=shift)
 
 
 class QuotaStreamedSet(StreamedSet):
