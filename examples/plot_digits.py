@@ -1,4 +1,6 @@
-"""How few labels do frozen image features need?
+"""
+How few labels do frozen image features need?
+=============================================
 
 A common case: images pass through an extractor that stays as it is, and somebody labels a few of
 them. Here the extractor is a projection of scikit-learn's 8 x 8 digits on 40 principal directions,

@@ -1,4 +1,6 @@
-"""Which labels does the fit choose, and what separates them?
+"""
+Which labels does the fit choose, and what separates them?
+==========================================================
 
 Implicitly constrained LDA gives every unlabeled row the label that makes the labeled rows likelier.
 The gain of a label is an affine function of the row, so at the optimum the labels are hard, and a

@@ -1,4 +1,6 @@
-"""More labels, or more unlabeled rows?
+"""
+More labels, or more unlabeled rows?
+====================================
 
 Each line has a fixed number of labels; along it the number of unlabeled rows grows. Read across for
 what an unlabeled row is worth, and down for what a label is worth: here 40 labels with 640

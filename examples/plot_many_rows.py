@@ -1,4 +1,6 @@
-"""How long do ten million rows in a file take?
+"""
+How long do ten million rows in a file take?
+============================================
 
 The rows are in a .npy file, and are read in blocks: the file may be larger than memory. A fit needs
 sums over the rows, so that time grows no faster than the file does. What one fit costs more than

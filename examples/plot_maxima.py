@@ -1,4 +1,6 @@
-"""How many maxima has one problem?
+"""
+How many maxima has one problem?
+================================
 
 Every labeling of the unlabeled rows gives a fit, and a likelihood of the labeled rows under it. The
 picture shows this likelihood for all labelings by a half plane: its direction on one axis, the

@@ -1,4 +1,6 @@
-"""Does the exported model predict the same?
+"""
+Does the exported model predict the same?
+=========================================
 
 ``to_onnx`` turns a fitted classifier into an ONNX graph, which programs in other languages run
 without Python. It computes in double precision relative to the center of the rows, so that

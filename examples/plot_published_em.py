@@ -1,4 +1,6 @@
-"""Why is the published EM column wrong?
+"""
+Why is the published EM column wrong?
+=====================================
 
 The paper reports that expectation maximization is erratic. The code behind that column had two
 faults: from the second iteration on it subtracted the feature means from the unlabeled rows a

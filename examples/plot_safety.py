@@ -1,4 +1,6 @@
-"""What can a fit lose?
+"""
+What can a fit lose?
+====================
 
 Nobody knows the labels of the unlabeled rows, but the worst case over all of them can be computed:
 ``gain_bounds`` gives the smallest and the largest change of the likelihood of the training rows

@@ -1,4 +1,6 @@
-"""What do three classes, and seven, look like?
+"""
+What do three classes, and seven, look like?
+============================================
 
 Nothing changes in the code: all classifiers take any number of classes. With more than two features
 the display draws the plane of the two discriminants that separate the classes best. For up to three

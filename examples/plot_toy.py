@@ -1,4 +1,6 @@
-"""When do unlabeled rows help, and when do they mislead?
+"""
+When do unlabeled rows help, and when do they mislead?
+======================================================
 
 The toy problem of the paper: two clusters, ten labeled rows, 990 unlabeled ones. In the upper row
 the clusters are the classes, and the unlabeled rows show where they end. In the lower row the same
