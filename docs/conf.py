@@ -25,7 +25,7 @@ extensions = [
 ]
 exclude_patterns = ["_build", "_templates"]
 templates_path = ["_templates"]
-nitpicky = False
+toc_object_entries_show_parents = "hide"
 suppress_warnings = ["config.cache"]  # the gallery's own settings hold functions
 
 myst_enable_extensions = ["colon_fence"]
@@ -40,7 +40,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": "/plot_",
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": "conf.gallery_place",
     "reference_url": {"iclda": None},
     "doc_module": ("iclda",),
     "backreferences_dir": None,
@@ -66,7 +66,7 @@ html_theme_options = {
     "navbar_end": ["theme-switcher"],
     "footer_start": ["copyright"],
     "footer_end": [],
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "coming_from": []},
 }
 html_sidebars = {"index": [], "changelog": [], "contributing": []}
 
@@ -88,10 +88,22 @@ def reference() -> str:
     parts += ["the same on one page, for those who want to skim.", ""]
     for module, sentence in PUBLIC.items():
         parts += [module, "-" * len(module), "", sentence, "", ".. autosummary::"]
-        parts += ["   :toctree: reference", ""]
+        parts += ["   :toctree: reference", "   :nosignatures:", ""]
         parts += [f"   {module}.{name}" for name in import_module(module).__all__]
         parts += [""]
     return "\n".join(parts)
+
+
+# What most people ask comes first; examples that are not here come last.
+GALLERY = ["toy", "decision_boundary", "learning_curve", "labels_or_unlabeled", "comparison"]
+GALLERY += ["digits", "three_classes", "safety", "reliability", "discriminant_histogram"]
+GALLERY += ["many_rows", "onnx", "hyperplane", "maxima", "published_em"]
+
+
+def gallery_place(filename: str) -> tuple[int, str]:
+    """Sort the examples of the gallery."""
+    name = filename.removeprefix("plot_").removesuffix(".py")
+    return GALLERY.index(name) if name in GALLERY else len(GALLERY), name
 
 
 def draw_pictures(app: object) -> None:

@@ -166,31 +166,31 @@ def draw_worst_cases(method: Method):
 
 
 QUESTIONS = [
-    ("Can the labels you have decide?", "8 or more, 2 of every class", "iclda compare, AutoLDA"),
+    ("Can the labels you have decide?", "8 or more, 2 of every class", "iclda compare\nAutoLDA"),
     ("Must no label make it worse?", "on the training rows", "PessimisticLDA"),
-    ("Are the classes clusters?", "see the histogram of a fit", "EM or self-learning"),
+    ("Are the classes clusters?", "see the histogram of a fit", "EM, self-learning"),
 ]
 
 
 def draw_chart():
     """Draw three questions from top to bottom, with the answer to a yes on the right."""
-    figure = plt.figure(figsize=(6.4, 4.9))
+    figure = plt.figure(figsize=(5.6, 4.2))
     ax = figure.add_axes((0, 0, 1, 1))
-    ax.set(xlim=(0, 6.4), ylim=(0, 4.9))
+    ax.set(xlim=(0, 5.6), ylim=(0, 4.2))
     ax.axis("off")
     box = {"boxstyle": "round,pad=0.5", "edgecolor": FAINT}
-    arrow = {"arrowstyle": "-|>", "color": INK}
+    arrow = {"arrowstyle": "-|>", "color": INK, "shrinkA": 0, "shrinkB": 0}
     middle = {"ha": "center", "va": "center", "color": INK}
     for place, (question, detail, answer) in enumerate(QUESTIONS):
-        y = 4.3 - 1.3 * place
-        ax.text(1.65, y, f"{question}\n{detail}", bbox={**box, "facecolor": "#f6f8fa"}, **middle)
-        ax.text(5.05, y, answer, bbox={**box, "facecolor": "#dbeafe"}, fontsize=11, **middle)
-        ax.annotate("", (3.9, y), (3.2, y), arrowprops=arrow)
-        ax.annotate("", (1.65, y - 0.9), (1.65, y - 0.42), arrowprops=arrow)
-        ax.text(3.55, y + 0.12, "yes", fontsize=9, **middle)
-        ax.text(1.95, y - 0.66, "no", fontsize=9, **middle)
-    last = "MomentConstrainedLDA or ImplicitlyConstrainedLDA, with shrinkage"
-    ax.text(3.2, 0.42, last, bbox={**box, "facecolor": "#dbeafe"}, fontsize=11, **middle)
+        y = 3.8 - 1.13 * place
+        ax.annotate("", (3.45, y), (2.5, y), arrowprops=arrow)
+        ax.annotate("", (1.5, y - 0.87), (1.5, y), arrowprops=arrow)
+        ax.text(1.5, y, f"{question}\n{detail}", bbox={**box, "facecolor": "#f6f8fa"}, **middle)
+        ax.text(4.45, y, answer, bbox={**box, "facecolor": "#dbeafe"}, **middle)
+        ax.text(3.12, y + 0.12, "yes", fontsize=9, **middle)
+        ax.text(1.72, y - 0.58, "no", fontsize=9, **middle)
+    last = "MomentConstrainedLDA or ImplicitlyConstrainedLDA"
+    ax.text(2.3, 0.34, last, bbox={**box, "facecolor": "#dbeafe"}, **middle)
     return figure
 
 
