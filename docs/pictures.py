@@ -30,8 +30,8 @@ def sample():
     return X, y_true, np.where(np.arange(N_ROWS) < N_LABELED, y_true, -1)
 
 
-def panels(n, height=3.1):
-    figure, axes = plt.subplots(1, n, figsize=(3.2 * n, height), layout="constrained")
+def panels(n, height=2.9):
+    figure, axes = plt.subplots(1, n, figsize=(2.9 * n, height), layout="constrained")
     for ax in axes:
         ax.set(xticks=[], yticks=[])
         ax.spines[:].set_visible(False)
@@ -67,7 +67,7 @@ def draw_ellipse(ax, mean, covariance, **style):
 
 
 def title(ax, text):
-    ax.set_title(text, loc="left", fontsize=10, color=INK)
+    ax.set_title(text, loc="left", fontsize=12.5, color=INK)
 
 
 def draw_boundaries(method: Method):
