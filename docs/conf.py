@@ -68,7 +68,7 @@ html_theme_options = {
     "footer_end": [],
     "secondary_sidebar_items": {"**": ["page-toc"], "coming_from": []},
 }
-html_sidebars = {"index": [], "changelog": [], "contributing": []}
+html_sidebars = {"index": []}
 
 # Public modules and what the page of names says about them.
 PUBLIC = {
