@@ -27,7 +27,7 @@ class Page(HTMLParser):
 
 
 def broken_links(site: Path) -> list[str]:
-    found = [path for path in site.rglob("*.html") if "_static" not in path.parts]
+    found = [path for path in sorted(site.rglob("*.html")) if "_static" not in path.parts]
     pages = {path.resolve(): Page(path) for path in found}
     broken = []
     for path, page in pages.items():

@@ -3,6 +3,7 @@
 import ast
 import inspect
 import re
+import runpy
 import tomllib
 from pathlib import Path
 
@@ -16,7 +17,6 @@ DOCS = ROOT / "docs"
 MODULES = [*(method.module for method in METHODS), "auto"]
 PARTS = ["Definition", "What it assumes", "When it fails", "Cost", "Source"]
 TREE = re.compile(r"^:::\{toctree\}\n(.*?)^:::$", re.DOTALL | re.MULTILINE)
-X, Y = [[0.0], [1.0], [5.0], [6.0], [2.0]], [0, 0, 1, 1, -1]
 
 
 def entries(page):
@@ -102,3 +102,22 @@ def test_the_version_stands_in_one_place():
     assert project["project"]["dynamic"] == ["version"]
     path = ROOT / project["tool"]["hatch"]["version"]["path"]
     assert f'__version__ = "{iclda.__version__}"' in path.read_text()
+
+
+def test_broken_links_and_anchors_of_a_site_are_found(tmp_path):
+    check_links = runpy.run_path(str(DOCS / "check_links.py"))["broken_links"]
+    (tmp_path / "a.html").write_text('<h1 id="top"></h1><a href="b.html#there">b</a>')
+    (tmp_path / "b.html").write_text('<p id="there"></p><a href="a.html#top">a</a>')
+    assert check_links(tmp_path) == []
+    (tmp_path / "b.html").write_text('<a href="a.html#gone">a</a><img src="c.png">')
+    assert check_links(tmp_path) == ["a.html: b.html#there", "b.html: a.html#gone", "b.html: c.png"]
+
+
+def test_the_cheat_sheet_counts_gains_and_losses_against_supervised(tmp_path):
+    table = runpy.run_path(str(DOCS / "cheat_sheet.py"))["table"]
+    errors = {("LDA", "A"): 0.3, ("LDA", "B"): 0.2, ("MCLDA", "A"): 0.25, ("MCLDA", "B"): 0.22}
+    rows = [f"{data},{method},error,{error}" for (method, data), error in errors.items()]
+    (tmp_path / "cells.csv").write_text("\n".join(["dataset,method,measure,mean", *rows]))
+    best, base = table(tmp_path / "cells.csv").splitlines()[2:]
+    assert best.endswith("| 0.235 | 1 of 2 | 5.0 | 2.0 |")
+    assert base.endswith("| 0.250 | baseline |  |  |")
