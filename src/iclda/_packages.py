@@ -75,9 +75,7 @@ def site() -> str:
 def versions() -> dict[str, str]:
     from importlib.metadata import version
 
-    from . import __version__
-
-    own = {"python": sys.version.split()[0], "iclda": __version__}
+    own = {"python": sys.version.split()[0], "iclda": sys.modules["iclda"].__version__}
     return {**own, **{name: version(name) for name in _NUMERICAL}}
 
 
