@@ -11,9 +11,13 @@ INSTALL := $(if $(UV),$(UV) pip install --quiet --python $(BIN)/python,$(PIP))
 FOR_EXPERIMENTS := $(VENV)/.for-experiments
 FOR_TESTS := $(VENV)/.for-tests
 FOR_BROWSER := $(VENV)/.for-browser
+FOR_DOCS := $(VENV)/.for-docs
+FOR_RELEASE := $(VENV)/.for-release
 OLDEST := .venv-oldest
+DOCTESTS := src/iclda/_estimators src/iclda/model_selection src/iclda/rows.py
 
-.PHONY: bench clean lint pictures reproduce setup test test-browser test-cpus test-oldest test-slow
+.PHONY: bench clean docs lint pictures release-check reproduce setup test test-browser test-cpus \
+	test-oldest test-slow
 .DEFAULT_GOAL := test
 
 setup: $(FOR_TESTS)
@@ -33,6 +37,17 @@ $(FOR_TESTS): pyproject.toml
 	@$(PIP) '$(TORCH)' 2>/dev/null || echo 'no $(TORCH) at hand: its tests are skipped'
 	@touch $(FOR_EXPERIMENTS) $@
 
+$(FOR_DOCS): pyproject.toml
+	@echo 'Installing what the site needs into $(VENV): once, about a minute.'
+	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
+	@$(INSTALL) --editable '.[docs]' pytest
+	@touch $@
+
+$(FOR_RELEASE): pyproject.toml
+	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
+	@$(INSTALL) --editable '.[release]'
+	@touch $@
+
 reproduce: $(FOR_EXPERIMENTS)
 	$(BIN)/iclda reproduce --out results
 
@@ -42,6 +57,8 @@ lint: $(FOR_TESTS)
 	$(BIN)/mypy
 	$(BIN)/mypy --strict src/iclda/_core src/iclda/_rows
 	$(BIN)/lint-imports
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
 
 # One BLAS thread a worker: small problems on many threads are slower, and workers share the cores.
 # scikit-learn skips its array API checks unless SciPy is told about it before it is imported.
@@ -85,8 +102,22 @@ $(OLDEST)/.for-tests: pyproject.toml
 bench: $(FOR_TESTS)
 	$(BIN)/python benchmarks/run.py
 
+# The site in docs/_build/html, every warning an error: runs the examples, checks links, runs
+# doctests. About a minute on two cores.
+docs: export OMP_NUM_THREADS = 1
+docs: export OPENBLAS_NUM_THREADS = 1
+docs: $(FOR_DOCS)
+	$(BIN)/python -m sphinx -W --keep-going -q -j auto docs docs/_build/html
+	$(BIN)/python docs/check_links.py docs/_build/html
+	$(BIN)/python -m pytest --doctest-modules --import-mode=importlib -p no:cacheprovider -q $(DOCTESTS)
+
+# Reproducible files in dist/, installed in empty environments, where the README must hold.
+release-check: $(FOR_RELEASE)
+	$(BIN)/python tests/release_check.py
+
+# The two pictures of the README.
 pictures: $(FOR_TESTS)
-	$(BIN)/python docs/images/draw.py
+	PATH=$(BIN):$$PATH $(BIN)/python docs/readme/draw.py
 
 clean:
-	rm -rf $(VENV) $(OLDEST) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf dist docs/_build docs/gallery docs/images docs/reference docs/reference.rst $(VENV) $(OLDEST) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

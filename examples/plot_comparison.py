@@ -1,4 +1,6 @@
-"""Which method does better than ignoring the unlabeled rows?
+"""
+Which method does better than ignoring the unlabeled rows?
+==========================================================
 
 The data are wines of three cultivars with 24 labels; the other rows are unlabeled. Every method is
 cross-validated on the same folds of the labeled rows, with six repeats. The plot shows differences

@@ -1,4 +1,6 @@
-"""Where do unlabeled rows move the boundary?
+"""
+Where do unlabeled rows move the boundary?
+==========================================
 
 Six labeled rows give a poor estimate of the covariance of two long, narrow classes. The supervised
 fit uses these rows only. Implicitly constrained LDA chooses among the fits that some labeling of

@@ -1,4 +1,6 @@
-"""Do the unlabeled rows look as the fit expects?
+"""
+Do the unlabeled rows look as the fit expects?
+==============================================
 
 The bars upwards are all unlabeled tumors of the Wisconsin breast cancer data along the
 discriminant; the bars downwards are the 40 labeled ones. The curves are what the fit expects for

@@ -1,4 +1,6 @@
-"""Can the probabilities be believed?
+"""
+Can the probabilities be believed?
+==================================
 
 Of the rows to which a classifier assigns a probability of 0.9, nine in ten should belong to the
 class. With 20 labels for 10 features the supervised fit is overconfident; expectation maximization

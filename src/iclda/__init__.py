@@ -38,7 +38,7 @@ if _TYPE_CHECKING:
     from .model_files import load_model, save_model
     from .studies.compare.api import compare
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.2.0"
 
 _HOME = {
     **{method.class_name: f"._estimators.{method.module}" for method in _CLASSIFIERS},

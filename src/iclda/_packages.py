@@ -1,7 +1,8 @@
-"""Optional packages and names, imported when used; versions of the packages that decide numbers."""
+"""Optional packages and names, imported when used; versions; where the documentation is."""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
@@ -9,7 +10,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-_NUMERICAL = ("iclda", "numpy", "scipy", "scikit-learn")
+_NUMERICAL = ("numpy", "scipy", "scikit-learn")
 
 
 def require(module: str, use: str, extra: str) -> Any:
@@ -58,11 +59,24 @@ def lazy_names(
     return get, lambda: sorted({*vars(sys.modules[package]), *homes})
 
 
+def site() -> str:
+    """Address of the documentation: ICLDA_DOCS, or that of the project; empty if there is none."""
+    from importlib.metadata import PackageNotFoundError, metadata
+
+    try:
+        urls = metadata("iclda").get_all("Project-URL") or []
+    except PackageNotFoundError:  # not installed, but on the path
+        urls = []
+    named = dict(url.split(", ", 1) for url in urls)
+    return (os.environ.get("ICLDA_DOCS") or named.get("Documentation", "")).rstrip("/")
+
+
 @cache
 def versions() -> dict[str, str]:
     from importlib.metadata import version
 
-    return {"python": sys.version.split()[0], **{name: version(name) for name in _NUMERICAL}}
+    own = {"python": sys.version.split()[0], "iclda": sys.modules["iclda"].__version__}
+    return {**own, **{name: version(name) for name in _NUMERICAL}}
 
 
 @cache

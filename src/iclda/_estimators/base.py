@@ -41,6 +41,7 @@ from .._core.solvers.supervised import (
 )
 from .._core.types import AnyArray, Array
 from .._messages import Hint, NoUnlabeledRowsWarning, Text
+from .._packages import site
 from .._rows.backends import backend_of, in_memory, is_device_array, is_lazy
 from .diagnosis import Diagnosis, warn, warn_of_single_labels
 from .export import to_onnx, to_sklearn
@@ -166,6 +167,18 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
                 return "\n".join(entries.get(name, name) for name in line[0].split(", "))
 
             cls.__doc__ = _NAMES.sub(filled_in, cleandoc(own))
+
+    # The HTML display links to the page of the classifier, where the project has a site.
+    @property
+    def _doc_link_module(self) -> str:
+        return "iclda" if site() else ""
+
+    @property
+    def _doc_link_template(self) -> str:
+        return site() + "/methods/{page}.html"
+
+    def _doc_link_url_param_generator(self) -> dict[str, str]:
+        return {"page": type(self).__module__.rpartition(".")[2]}
 
     @_validated
     def fit(

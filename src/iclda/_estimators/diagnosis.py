@@ -132,7 +132,9 @@ class Diagnosis:
         n_known, n_found = np.rint(known * labeled.n_rows), np.rint(unlabeled * n_unlabeled)
         n_rows = labeled.n_rows + n_unlabeled
         chance = hypergeom.sf(n_known - 1, n_rows, n_known + n_found, labeled.n_rows)
-        fair = known if problem.log_priors is None else np.minimum(known, np.exp(problem.log_priors))
+        fair = (
+            known if problem.log_priors is None else np.minimum(known, np.exp(problem.log_priors))
+        )
         is_lost = (unlabeled < _LOST * fair) & (fair >= 0.5 / len(fair)) & (chance < _UNLIKELY)
         if not is_lost.any():
             return

@@ -47,7 +47,7 @@ class ExpectationMaximizationLDA(LinearGaussianClassifier):
         Number of times all unlabeled rows were read.
     converged_ : bool
         Whether the likelihood stood still.
-    log_likelihood_path_ : ndarray of shape (n_iter_,)
+    log_likelihood_path_ : ndarray of shape ``(n_iter_,)``
         Log likelihood after every round: labeled log joint plus unlabeled log marginal, less the
         penalty of ``shrinkage``.
     shrinkage_, rank_, n_features_in_, feature_names_in_

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from .._core.frame import Frame
-from .._packages import require
+from .._packages import require, versions
 from .diagnosis import warn
 
 if TYPE_CHECKING:
@@ -94,7 +93,7 @@ def to_onnx(classifier: LinearGaussianClassifier, dtype: Any) -> Any:
     model = helper.make_model(
         graph,
         producer_name="iclda",
-        producer_version=version("iclda"),
+        producer_version=versions()["iclda"],
         ir_version=_IR_VERSION,
         opset_imports=[helper.make_opsetid("", _OPSET)],
         doc_string="Rows in; most probable class and probabilities of all classes out.",
@@ -102,7 +101,7 @@ def to_onnx(classifier: LinearGaussianClassifier, dtype: Any) -> Any:
     metadata = {
         "classifier": type(classifier).__name__,
         "classes": json.dumps(classes.tolist(), default=str),
-        "iclda_version": version("iclda"),
+        "iclda_version": versions()["iclda"],
     }
     if hasattr(classifier, "feature_names_in_"):
         metadata["feature_names"] = json.dumps(classifier.feature_names_in_.tolist())

@@ -128,7 +128,7 @@ class ExpectationMaximizationNearestMean(NearestMean):
         Number of times all unlabeled rows were read.
     converged_ : bool
         Whether the likelihood stood still.
-    log_likelihood_path_ : ndarray of shape (n_iter_,)
+    log_likelihood_path_ : ndarray of shape ``(n_iter_,)``
         Log likelihood after every round: labeled log joint plus unlabeled log marginal.
     shrinkage_ : float
         0: there is nothing to shrink.

@@ -1,4 +1,4 @@
-"""Draw docs/images/fit.svg: a fit, module by module."""
+"""Draw a fit, module by module."""
 
 from pathlib import Path
 
@@ -77,18 +77,13 @@ def draw(axes):
     axes.annotate("", (x, bottom), (trunk, bottom), arrowprops=arrow)
 
 
-def main() -> None:
-    matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "iclda"})
+def draw_to(path: Path) -> None:
     width, height = 3 * WIDTH + 2 * GAP_X + 0.2, 7 * HEIGHT + 6 * GAP_Y + 0.2
-    figure = Figure(figsize=(width, height))
-    axes = figure.add_axes((0, 0, 1, 1))
-    axes.set_xlim(-0.1, width - 0.1)
-    axes.set_ylim(corner(0, 6)[1] - 0.1, HEIGHT + 0.1)
-    axes.axis("off")
-    draw(axes)
-    path = Path(__file__).with_name("fit.svg")
-    figure.savefig(path, facecolor="white", metadata={"Date": None})
-
-
-if __name__ == "__main__":
-    main()
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "iclda"}):
+        figure = Figure(figsize=(width, height))
+        axes = figure.add_axes((0, 0, 1, 1))
+        axes.set_xlim(-0.1, width - 0.1)
+        axes.set_ylim(corner(0, 6)[1] - 0.1, HEIGHT + 0.1)
+        axes.axis("off")
+        draw(axes)
+        figure.savefig(path, facecolor="white", metadata={"Date": None})

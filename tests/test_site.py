@@ -1,0 +1,123 @@
+"""The site is whole: what can be said without building it."""
+
+import ast
+import inspect
+import re
+import runpy
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import iclda
+from iclda.methods import CLASS_NAMES, CLASSIFIERS
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+MODULES = sorted({method.module for method in CLASSIFIERS} | {"auto"})
+PARTS = ["Definition", "What it assumes", "When it fails", "Cost", "Source"]
+TREE = re.compile(r"^:::\{toctree\}\n(.*?)^:::$", re.DOTALL | re.MULTILINE)
+
+
+def entries(page):
+    """Pages in the tables of contents of a page, relative to docs, without extension."""
+    lines = "\n".join(TREE.findall(page.read_text())).splitlines()
+    names = [line for line in lines if line and not line.startswith(":")]
+    return {(page.parent / name).relative_to(DOCS).as_posix() for name in names}
+
+
+def test_every_page_is_in_the_table_of_contents():
+    pages = [*DOCS.glob("*.md"), *(DOCS / "methods").glob("*.md")]
+    listed = set().union(*(entries(page) for page in pages))
+    names = {page.relative_to(DOCS).with_suffix("").as_posix() for page in pages}
+    assert names - listed == {"index"}
+    assert listed - names == {"gallery/index", "reference"}  # made when the site is built
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_method_has_a_page_with_all_parts_and_a_picture(module):
+    text = (DOCS / "methods" / f"{module}.md").read_text()
+    assert re.findall(r"^## (.*)$", text, re.MULTILINE) == PARTS
+    assert f"(../images/{module}.png)" in text
+
+
+@pytest.mark.parametrize("name", [*CLASS_NAMES, "AutoLDA"])
+def test_the_display_of_a_classifier_links_to_its_page(name, monkeypatch):
+    clf = getattr(iclda, name)()
+    assert "/methods/" not in clf._repr_html_()
+    monkeypatch.setenv("ICLDA_DOCS", "https://site.example/iclda/")
+    (page,) = re.findall(r'"https://site\.example/iclda/(methods/\w+)\.html"', clf._repr_html_())
+    assert (DOCS / f"{page}.md").is_file()
+    assert f"iclda.{name}`" in (DOCS / f"{page}.md").read_text()
+
+
+def test_every_public_module_is_in_the_reference():
+    tree = ast.parse((DOCS / "conf.py").read_text())
+    (listed,) = (
+        ast.literal_eval(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign) and node.targets[0].id == "PUBLIC"
+    )
+    modules = {name for name in dir(iclda) if inspect.ismodule(getattr(iclda, name))}
+    public = {f"iclda.{name}" for name in modules if not name.startswith("_")}
+    assert public - set(listed) <= {"iclda.cli", "iclda.methods", "iclda.studies"}
+    assert {"iclda", "iclda.plots", "iclda.model_selection", "iclda.rows"} <= set(listed)
+
+
+def workflows():
+    yaml = pytest.importorskip("yaml")
+    return {
+        path.stem: (path.read_text(), yaml.safe_load(path.read_text()))
+        for path in sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+    }
+
+
+def test_tests_run_on_every_python_that_the_classifiers_name():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    named = re.findall(r"Python :: (\d\.\d+)", "\n".join(project["classifiers"]))
+    matrix = workflows()["tests"][1]["jobs"]["tests"]["strategy"]["matrix"]
+    assert matrix["python"] == named
+    assert project["requires-python"] == f">={named[0]}"
+    assert {system.split("-")[0] for system in matrix["os"]} == {"ubuntu", "macos", "windows"}
+
+
+def test_workflows_call_targets_that_exist_and_end():
+    targets = set(re.findall(r"^([\w-]+(?: [\w-]+)*):", (ROOT / "Makefile").read_text(), re.M))
+    known = {name for names in targets for name in names.split()}
+    for text, workflow in workflows().values():
+        assert set(re.findall(r"run: make ([\w-]+)", text)) <= known
+        assert all("timeout-minutes" in job for job in workflow["jobs"].values())
+        assert workflow["permissions"] == {"contents": "read"}
+
+
+def test_only_the_job_that_publishes_may_ask_for_an_identity():
+    for name, (_, workflow) in workflows().items():
+        for job, settings in workflow["jobs"].items():
+            has_identity = "id-token" in settings.get("permissions", {})
+            assert has_identity == (job == "publish"), (name, job)
+
+
+def test_the_version_stands_in_one_place():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert project["project"]["dynamic"] == ["version"]
+    path = ROOT / project["tool"]["hatch"]["version"]["path"]
+    assert f'__version__ = "{iclda.__version__}"' in path.read_text()
+
+
+def test_broken_links_and_anchors_of_a_site_are_found(tmp_path):
+    check_links = runpy.run_path(str(DOCS / "check_links.py"))["broken_links"]
+    (tmp_path / "a.html").write_text('<h1 id="top"></h1><a href="b.html#there">b</a>')
+    (tmp_path / "b.html").write_text('<p id="there"></p><a href="a.html#top">a</a>')
+    assert check_links(tmp_path) == []
+    (tmp_path / "b.html").write_text('<a href="a.html#gone">a</a><img src="c.png">')
+    assert check_links(tmp_path) == ["a.html: b.html#there", "b.html: a.html#gone", "b.html: c.png"]
+
+
+def test_the_cheat_sheet_counts_gains_and_losses_against_supervised(tmp_path):
+    table = runpy.run_path(str(DOCS / "cheat_sheet.py"))["table"]
+    errors = {("LDA", "A"): 0.3, ("LDA", "B"): 0.2, ("MCLDA", "A"): 0.25, ("MCLDA", "B"): 0.22}
+    rows = [f"{data},{method},error,{error}" for (method, data), error in errors.items()]
+    (tmp_path / "cells.csv").write_text("\n".join(["dataset,method,measure,mean", *rows]))
+    best, base = table(tmp_path / "cells.csv").splitlines()[2:]
+    assert best.endswith("| 0.235 | 1 of 2 | 5.0 | 2.0 |")
+    assert base.endswith("| 0.250 | baseline |  |  |")
