@@ -334,6 +334,11 @@ def test_all_is_done_by_keys(open_page):
     page.keyboard.press("Shift+ArrowLeft")
     sent, _ = requests.settled()
     assert sent["labeled"][0] == [-0.8, 0.3, 0]
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("z")
+    sent, _ = requests.settled()
+    assert sent["labeled"][0] == [-0.8, 0.3, 0]
+    page.keyboard.press("n")
     page.keyboard.press("0")
     page.keyboard.press("l")
     sent, _ = requests.settled()

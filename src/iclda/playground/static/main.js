@@ -68,6 +68,7 @@ function open(link) {
 }
 
 function undo() {
+  keep(); // a movement by keys may not have been kept yet
   const link = past.pop();
   if (!link) return;
   present = "";
@@ -188,7 +189,10 @@ function remove() {
 }
 
 function drag(hit, at) {
-  if (plane.selected !== hit) select(hit);
+  if (plane.selected !== hit) {
+    select(hit);
+    performance.clearMeasures(); // those of one drag are kept
+  }
   move(hit, at);
   follow(hit.kind === "labeled");
 }
