@@ -27,7 +27,7 @@ def test_nan_and_infinity_are_errors_that_name_the_column(classifier, value, row
     with pytest.raises(ColumnError, match="'b'"):
         classifier().fit(rows, Y)
     model = classifier().fit(ROWS, Y)
-    with pytest.raises(ValueError, match="NaN|infinity"):
+    with pytest.raises(ValueError, match=r"NaN|infinity"):
         model.predict(rows.to_numpy())
 
 
