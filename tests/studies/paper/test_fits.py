@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import iclda
+from iclda.methods import known_method
 from iclda.studies.paper import fits
 from iclda.studies.paper.fits import (
     CellRows,
@@ -16,7 +17,14 @@ from iclda.studies.paper.fits import (
     n_labeled_of,
     run_cell,
 )
-from iclda.studies.paper.published import CURVES, EXTRA_METHODS, GAUSSIAN, N_FOLDS, TABLES
+from iclda.studies.paper.published import (
+    CURVES,
+    EXTRA_METHODS,
+    FURTHER_METHODS,
+    GAUSSIAN,
+    N_FOLDS,
+    TABLES,
+)
 from iclda.studies.store import Cell, cells_of
 
 ESTIMATORS = {
@@ -199,6 +207,15 @@ def test_toy_problems_are_drawn_anew_in_every_cell():
     assert first.experiment == CURVES
     assert (first.n_labeled, first.n_unlabeled, first.n_test) == (12, 4, 984)
     assert first.values["nll"] != second.values["nll"]
+
+
+def test_further_methods_are_fitted_and_have_a_loss_if_they_have_a_density():
+    cell = cells_of(TABLES, {"set": range(N_FOLDS)}, 1)[0]
+    for row in run_cell(cell, SETS, FURTHER_METHODS, 0):
+        assert row.failure is None, row.failure
+        assert 0 <= row.values["error"] <= 1
+        is_gaussian = hasattr(known_method(row.method).classifier(), "log_likelihood")
+        assert ("nll" in row.values) == is_gaussian == ("LS" not in row.method)
 
 
 def test_extra_methods_have_an_error_and_no_loss():

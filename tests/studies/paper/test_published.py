@@ -11,7 +11,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from iclda.methods import CLASSIFIERS
 from iclda.studies.paper.published import (
+    EVERY_METHOD,
+    FURTHER_METHODS,
     METHOD_NAMES,
     PRINTED_FEATURES,
     PUBLISHED_CURVES,
@@ -22,6 +25,7 @@ from iclda.studies.paper.published import (
     check_published_underlines,
     contest_of_the_paper,
     contest_with_runner_up,
+    method_rank,
     published_cells,
     published_name,
     published_points,
@@ -172,3 +176,10 @@ def test_few_published_underlines_survive_the_true_runner_up(measure, n_printed,
 def test_a_contest_is_won_below_five_percent():
     assert Contest("a", "b", 0.0499).is_won
     assert not Contest("a", "b", 0.05).is_won
+
+
+def test_all_methods_are_those_of_the_paper_first_and_then_the_rest_of_the_family():
+    assert EVERY_METHOD[: len(METHOD_NAMES)] == METHOD_NAMES
+    assert {method.paper_name for method in CLASSIFIERS} <= set(EVERY_METHOD)
+    assert not set(FURTHER_METHODS) & set(METHOD_NAMES)
+    assert sorted(EVERY_METHOD, key=method_rank) == list(EVERY_METHOD)
