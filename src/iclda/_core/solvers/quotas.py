@@ -285,7 +285,8 @@ def _cooled_shift(scores: Array, weights: Array, quotas: Quotas) -> Array:
         leads = np.ptp(np.partition(moved, -2, axis=0)[-2:], axis=0)
         is_near = leads <= _FAR * tau
         best = moved[:, ~is_near].argmax(axis=0)
-        taken = np.bincount(best, weights=near_weights[~is_near], minlength=len(scores))
+        counts = np.bincount(best, weights=near_weights[~is_near], minlength=len(scores))
+        taken = np.asarray(counts, dtype=float)
         near, near_weights, left = near[:, is_near], near_weights[is_near], left.less(taken)
         tau *= _COOLING
 
