@@ -14,7 +14,6 @@ MODULES = sorted(
 # Modules without a test module of the same name, and where they are tested.
 ELSEWHERE = {
     "__main__.py": "one line; tests/cli run it",
-    "_core/boundary.py": "tests/rows/test_memory and tests/core/solvers/test_attainable",
     "_core/problem.py": "what every solver is given: tests/core/solvers",
     "_core/spherical.py": "tests/estimators/test_nearest_mean",
     "_core/squared_loss.py": "tests/estimators/test_least_squares",

@@ -11,6 +11,7 @@ from .labelsums import LinearRule, soften
 from .types import AnyArray, Array
 
 HARD = 1e-12  # a share this near to 1 is a label
+_SHIFTS = 1, 3, 7
 _FAINT = 1e-3  # a row is near a class with this share, over that of all but the largest class
 
 
@@ -21,12 +22,36 @@ def near_boundary(shares: Array) -> AnyArray:
     return np.flatnonzero(shares.max(axis=0) < 1 - HARD)
 
 
+def scrambled(index: AnyArray) -> AnyArray:
+    """Numbers of rows with their bits mixed: 2^k divides one of every 2^k, at no fixed distance.
+
+    Rows often alternate in the order of a table, and every second one is then of one kind. Bits are
+    changed by higher ones only, so that within each group of 2^k rows the lowest k take all values.
+    """
+    mixed = np.asarray(index)
+    for shift in _SHIFTS:
+        mixed = mixed ^ (mixed >> shift)
+    return mixed
+
+
+def one_of_each(every: int, start: int, stop: int) -> AnyArray:
+    """Rows whose scrambled numbers a power of two divides; it divides ``start``, too."""
+    firsts = np.arange(start, stop, every)
+    lowest = scrambled(firsts) & (every - 1)
+    for shift in reversed(_SHIFTS):  # undone
+        while shift < every.bit_length():
+            lowest = lowest ^ (lowest >> shift)
+            shift *= 2
+    found = firsts + lowest
+    return found[found < stop]
+
+
 @dataclass(frozen=True)
 class Near:
     """Which rows near class boundaries to return: those that scores / softening do not label hard.
 
-    Of rows between classes j and k every n-th one is returned, with n times its weight. n =
-    every[j, k] is a power of two, on the diagonal the largest one.
+    Of rows between classes j and k one of n is returned (``scrambled``), with n times its weight.
+    n = every[j, k] is a power of two, on the diagonal the largest one.
     """
 
     every: AnyArray  # (K, K), symmetric
@@ -42,8 +67,9 @@ class Near:
 
     def rows(self, shares: Array, index: AnyArray) -> tuple[AnyArray, AnyArray]:
         """Which of rows with these shares and indices to return, and their multiplicities."""
+        mixed = scrambled(index)
         if self.smallest > 1:
-            some = np.flatnonzero(index % self.smallest == 0)
+            some = np.flatnonzero(mixed & (self.smallest - 1) == 0)
             some = some[near_boundary(shares[:, some])]
         else:
             some = near_boundary(shares)
@@ -52,7 +78,7 @@ class Near:
         if len(some) < shares.shape[1]:
             shares = shares[:, some]
         counts = multiplicities(shares, self.every)
-        is_taken = index[some] % counts == 0
+        is_taken = mixed[some] & (counts - 1) == 0
         return some[is_taken], counts[is_taken]
 
 

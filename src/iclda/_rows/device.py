@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core.boundary import Near
+from .._core.boundary import Near, one_of_each
 from .._core.frame import Frame
 from .._core.labelsums import LabelSums, LinearRule, Rule, no_label_sums
 from .._core.moments import Moments, no_moments
@@ -199,7 +199,7 @@ class ArrayRows(WeightedRows):
 
         def read() -> list[Array]:
             step = every * self._block_rows
-            cuts = (slice(i, min(i + step, n_rows), every) for i in range(0, n_rows, step))
+            cuts = (one_of_each(every, i, min(i + step, n_rows)) for i in range(0, n_rows, step))
             return [self._block(index, used).near_boundary(moved, near.every) for index in cuts]
 
         found: Array = np.concatenate(self._with_room(read))
@@ -284,15 +284,23 @@ class ArrayRows(WeightedRows):
             yield slice(start, stop)
             report_progress(stop, n_rows)
 
-    def _floating(self, index: slice) -> Any:
+    def _floating(self, index: slice | AnyArray) -> Any:
         """Rows of a block in the dtype of the sums."""
-        return self.place.xp.astype(self._X[index, :], self.place.dtype)
+        return self.place.xp.astype(self._taken(self._X, index), self.place.dtype)
 
-    def _block(self, index: slice, frame: Frame) -> DeviceBlock:
+    def _taken(self, array: Any, index: slice | AnyArray) -> Any:
+        """Some rows of an array on the device; copied only if they are not next to each other."""
+        if isinstance(index, slice):
+            return array[index, ...]
+        return self.place.xp.take(array, self.place.put_as_is(index), axis=0)
+
+    def _block(self, index: slice | AnyArray, frame: Frame) -> DeviceBlock:
         place = self.place
         u = (self._floating(index) - place.put(frame.origin)) / place.put(frame.scale)
         if self._device_weights is None:
             weights = place.xp.ones((u.shape[0], 1), dtype=place.dtype, device=place.device)
         else:
-            weights = place.xp.astype(self._device_weights[index], place.dtype)[:, None]
+            weights = place.xp.astype(self._taken(self._device_weights, index), place.dtype)[
+                :, None
+            ]
         return DeviceBlock(place, u, weights, index)

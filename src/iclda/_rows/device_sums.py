@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace, device, is_jax_namespace
 
-from .._core.boundary import HARD, multiplicities
+from .._core.boundary import HARD, multiplicities, scrambled
 from .._core.frame import Frame
 from .._core.labelsums import (
     GivenLabels,
@@ -109,7 +109,7 @@ class DeviceBlock:
     place: Place
     rows: Any  # (n, d), in the dtype of the place
     weights: Any  # (n, 1)
-    index: slice
+    index: slice | AnyArray
 
     def moments(self) -> list[Any]:
         """Weighted sums of u and u u': (1, d), (d, d)."""
@@ -182,10 +182,10 @@ class DeviceBlock:
         shares = self.shares(rule)[0]
         best = self._one_hot(xp.argmax(shares, axis=1), rule.n_classes)
         counts = multiplicities(shares.T, place.put_as_is(every), xp)
-        start, stop, step = self.index.indices(self.index.stop)
-        index = place.put_as_is(np.arange(start, stop, step, dtype=every.dtype))
+        assert not isinstance(self.index, slice)
+        mixed = place.put_as_is(scrambled(self.index).astype(every.dtype))
         is_near = xp.sum(shares * (1 - best), axis=1) > HARD
-        is_taken = is_near & (index % counts == 0) & (self.weights[:, 0] > 0)
+        is_taken = is_near & (mixed % counts == 0) & (self.weights[:, 0] > 0)
         if place.is_compiled:  # one shape for all numbers of rows up to a power of two
             on_host = np.flatnonzero(to_host(is_taken))
             n_taken = len(on_host)
