@@ -1,0 +1,74 @@
+import numpy as np
+import pytest
+
+from iclda._core.solvers.alternate import marginal_log_likelihood
+from iclda._core.solvers.attainable import hold_all
+from iclda._core.spherical import SphericalProblem, fit_nearest_mean
+from problems import fit_shares, log_joint, one_hot, problem_of, random_shares
+
+
+def fit_of(sample, shares):
+    """Class weights, means and the covariance sigma^2 I."""
+    everything = np.vstack([one_hot(sample.y, sample.n_classes), shares])
+    weights, means, covariance = fit_shares(sample.rows, everything)
+    d = sample.X.shape[1]
+    return weights, means, np.trace(covariance) / d * np.eye(d)
+
+
+@pytest.fixture
+def labeled(sample):
+    """A problem, a labeling of its unlabeled rows, and its point."""
+    problem = problem_of(sample).recast(SphericalProblem)
+    shares = random_shares(np.random.default_rng(1), len(sample.X_unlabeled), sample.n_classes)
+    held = hold_all(problem)
+    return problem, shares, problem.labeled_point + (shares.T * held.weights) @ held.z
+
+
+def test_the_model_of_a_labeling_has_one_variance(sample, labeled):
+    problem, shares, point = labeled
+    model = problem.model_of(point)
+    weights, means, covariance = fit_of(sample, shares)
+    scale = problem.frame.scale
+    np.testing.assert_allclose(model.class_weights, weights, rtol=1e-10)
+    np.testing.assert_allclose(problem.frame.restore(model.means), means, rtol=1e-9)
+    found = model.full_covariance() * np.outer(scale, scale)
+    np.testing.assert_allclose(found, covariance, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(
+        model.log_joint(sample.rows), log_joint(sample.rows, weights, means, covariance), rtol=1e-8
+    )
+
+
+def test_scores_and_marginal_likelihood_are_those_of_the_model(sample, labeled):
+    problem, shares, point = labeled
+    weights, means, covariance = fit_of(sample, shares)
+    joint = log_joint(sample.rows, weights, means, covariance)
+    z = hold_all(problem).z
+    scores = problem.posterior_scores(point) @ z.T
+    expected = joint[len(sample.X) :].T
+    np.testing.assert_allclose(scores - scores[0], expected - expected[0], atol=1e-8)
+    log_sum = np.logaddexp.reduce(scores, axis=0).sum()
+    found = marginal_log_likelihood(problem, point, log_sum, problem.precise_means(point))
+    known = joint[np.arange(len(sample.y)), sample.y].sum()
+    marginal = np.logaddexp.reduce(joint[len(sample.X) :], axis=1).sum()
+    assert found == pytest.approx(known + marginal, rel=1e-9)
+
+
+def test_points_without_weight_or_variance_are_not_admissible(labeled):
+    problem, _, point = labeled
+    assert 0 < problem.smallest_variance(point) < 1
+    without = point.copy()
+    without[0, 0] = 0
+    assert problem.smallest_variance(without) == -np.inf
+    far = point.copy()
+    far[:, 1:] *= 100
+    assert problem.smallest_variance(far) < 0
+
+
+def test_the_labeled_fit_needs_no_unlabeled_rows(sample):
+    problem = problem_of(sample)
+    model = fit_nearest_mean(problem.frame, problem.labeled)
+    weights, means, covariance = fit_shares(sample.X, one_hot(sample.y, sample.n_classes))
+    covariance = np.trace(covariance) / 3 * np.eye(3)
+    np.testing.assert_allclose(
+        model.log_joint(sample.rows), log_joint(sample.rows, weights, means, covariance), rtol=1e-8
+    )
