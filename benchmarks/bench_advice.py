@@ -40,10 +40,10 @@ from iclda.studies.compare.cell_fits import CellData, fit_cell
 from iclda.studies.compare.choice import recommend
 from iclda.studies.compare.plan import (
     COMPARISON,
-    DEFAULT_SHRINKAGES,
     Contestant,
     Size,
     Splits,
+    default_shrinkages,
     line_up,
 )
 from iclda.studies.store import cells_of
@@ -145,9 +145,7 @@ def run(table: str, columns: Columns, n_labels: int, seed: int, repeats: int) ->
     codes[n_labels:] = -1
     labels = np.array([None if code < 0 else f"{code}" for code in codes], dtype=object)
     size = Size(n_labels, n_classes, X.shape[1])
-    lined_up = [
-        c for c in line_up((*METHODS, *BASELINES), DEFAULT_SHRINKAGES, size) if c.is_eligible
-    ]
+    lined_up = list(line_up((*METHODS, *BASELINES), default_shrinkages(size), size))
 
     def error_of(contestant: Contestant) -> float:
         model = contestant.classifier(0, size).fit(rows, labels)

@@ -15,6 +15,7 @@ from iclda import (
     MomentConstrainedLDA,
     PessimisticLDA,
     SelfLearningLDA,
+    SelfTrainingLDA,
     SupervisedLDA,
 )
 from iclda._core.boundary import Near
@@ -27,6 +28,7 @@ from iclda._rows.memory import MemoryRows
 SEMI_SUPERVISED = {
     "self-learning": SelfLearningLDA,
     "expectation-maximization": ExpectationMaximizationLDA,
+    "confident": SelfTrainingLDA,
     "moment-constrained": MomentConstrainedLDA,
     "implicitly-constrained": ImplicitlyConstrainedLDA,
     "pessimistic": PessimisticLDA,

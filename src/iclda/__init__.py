@@ -16,6 +16,7 @@ if _TYPE_CHECKING:
     from ._estimators.moment_constrained import MomentConstrainedLDA
     from ._estimators.pessimistic import PessimisticLDA
     from ._estimators.self_learning import SelfLearningLDA
+    from ._estimators.self_training import SelfTrainingLDA
     from ._estimators.supervised import SupervisedLDA
     from ._messages import ColumnError, NoUnlabeledRowsWarning, ParameterError
     from .model_files import load_model, save_model

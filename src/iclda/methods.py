@@ -33,8 +33,9 @@ class Method:
     dashes: Any = "solid"  # a line style of matplotlib
     uses_unlabeled: bool = True
     is_searched: bool = False  # from many random starts: slow with many unknowns
+    is_slow_if_wide: bool = False  # minutes with many columns: then fitted only if asked for
     rests_on_labels: bool = False  # fails if labeled rows do not vary within classes
-    risk: int = 9  # rank from the safest; of methods that do equally well the safer one is taken
+    risk: int = 9  # rank from the safest; 9: not among those that AutoLDA chooses from by itself
     is_outside: bool = False  # of scikit-learn, to compare with
 
     def classifier(self, *, shrinkage: Any = None, priors: Any = None, seed: int = 0) -> Any:
@@ -57,7 +58,7 @@ METHODS = (
         "which the labeled rows are likeliest.",
         color="#c0509f",
         is_searched=True,
-        risk=7,
+        risk=6,
     ),
     Method(
         "em",
@@ -68,7 +69,19 @@ METHODS = (
         "It maximizes the likelihood of all rows, the labeled ones with their class and the "
         "unlabeled ones without.",
         color="#d55e00",
-        risk=6,
+        risk=5,
+    ),
+    Method(
+        "confident",
+        "STLDA",
+        "SelfTrainingLDA",
+        "self_training",
+        "self-training LDA",
+        "It adds the unlabeled rows that it is sure of to the labeled ones, and repeats that.",
+        color="#7f6bd1",
+        dashes=(0, (5, 1.5)),
+        is_slow_if_wide=True,
+        risk=1,
     ),
     Method(
         "self-learning",
@@ -79,7 +92,7 @@ METHODS = (
         "It labels the unlabeled rows itself, learns from them, and repeats that until the labels "
         "no longer change.",
         color="#009e73",
-        risk=5,
+        risk=7,
     ),
     Method(
         "moment",
@@ -91,7 +104,7 @@ METHODS = (
         "of all rows.",
         color="#1f82c9",
         rests_on_labels=True,
-        risk=4,
+        risk=8,
     ),
     Method(
         "pessimistic",
@@ -103,6 +116,8 @@ METHODS = (
         "that are least favorable to it.",
         color="#a05a2c",
         rests_on_labels=True,
+        is_slow_if_wide=True,
+        risk=2,
     ),
     Method(
         "supervised",
@@ -115,7 +130,7 @@ METHODS = (
         dashes=(0, (6, 1.5)),
         uses_unlabeled=False,
         rests_on_labels=True,
-        risk=1,
+        risk=3,
     ),
 )
 # Fitted in the experiments of the paper only, to compare with.
@@ -126,7 +141,7 @@ _SELF_TRAINING = _reference(
     title="scikit-learn's self-training around its LDA",
     sentence="It adds unlabeled rows that it is sure of to the labeled ones.",
     color="#56b4e9",
-    risk=0,
+    risk=9,
     is_outside=True,
 )
 REFERENCES = (
@@ -167,7 +182,7 @@ BASELINES = (
         color="#6e7781",
         dashes=(0, (1, 1)),
         uses_unlabeled=False,
-        risk=2,
+        risk=9,
         is_outside=True,
     ),
     _reference(
@@ -178,10 +193,19 @@ BASELINES = (
         color="#b3641f",
         dashes=(0, (3, 1, 1, 1)),
         uses_unlabeled=False,
-        risk=3,
+        risk=4,
         is_outside=True,
     ),
 )
+_WIDE = 400  # columns, from which some methods take minutes
+
+
+def affordable(methods: Sequence[Method], n_features: int) -> tuple[Method, ...]:
+    """Methods without those that take minutes with so many columns, if others are left."""
+    quick = tuple(m for m in methods if n_features <= _WIDE or not m.is_slow_if_wide)
+    return quick or tuple(methods)
+
+
 _BY_NAME = {
     "".join(filter(str.isalnum, name.casefold())): method
     for method in (*METHODS, *REFERENCES, *BASELINES)

@@ -63,7 +63,7 @@ def test_every_method_gives_the_fit_of_all_features(method, shrinkage, monkeypat
 
     if shrinkage is None and method.uses_unlabeled:
         if method.rests_on_labels:
-            with pytest.raises(ValueError, match=r"in 14 of the 29 directions"):
+            with pytest.raises(ValueError, match=r"span 14 of 29 dimensions"):
                 both(make, X, y, monkeypatch)
             return
         (ours, said), (plain, heard) = both(make, X, y, monkeypatch)

@@ -18,6 +18,7 @@ from sklearn.pipeline import Pipeline
 
 from .._advice import LEAST_TESTED, estimate_as_json
 from .._estimators.auto import AutoLDA
+from .._estimators.base import LinearGaussianClassifier
 from .._estimators.gains import safety_sentence
 from .._estimators.labels import plain, resolve_priors
 from .._messages import (
@@ -222,11 +223,11 @@ def _far_cells(classifier: Any, encoded: Any, frame: Any) -> dict[str, int]:
 
     Columns of 0 and 1 made of categories do not count: their values are known ones.
     """
-    if not all(hasattr(classifier, name) for name in ("means_", "covariance_", "priors_")):
+    if not isinstance(classifier, LinearGaussianClassifier):
         return {}
     middle = classifier.priors_ @ classifier.means_
     between = classifier.priors_ @ (classifier.means_ - middle) ** 2
-    spread = np.sqrt(np.diag(classifier.covariance_) + between)
+    spread = np.sqrt(classifier._variances + between)
     is_far = np.abs(np.asarray(encoded, dtype=np.float64) - middle) > _FAR * spread
     n_far = (is_far & (spread > 0)).sum(axis=0)
     found = zip(encoded.columns, n_far, strict=True)
