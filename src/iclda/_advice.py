@@ -35,9 +35,15 @@ class ErrorEstimate:
     def __str__(self) -> str:
         rows = f"{100 * CONFIDENCE:.0f} % interval from {self.n_rows:,} labeled rows"
         if self.low < _NOTHING:
-            return f"up to {percent_text(self.high)} of new rows wrong ({rows})"
-        ends = f"{percent_text(self.low)} to {percent_text(self.high)}"
-        return f"about {percent_text(self.error)} of new rows wrong, {ends} ({rows})"
+            return f"{self.range} of new rows wrong ({rows})"
+        return f"about {percent_text(self.error)} of new rows wrong, {self.range} ({rows})"
+
+    @property
+    def range(self) -> str:
+        """The interval as one says it: up to 14 %, 4.2 % to 21 %."""
+        if self.low < _NOTHING:
+            return f"up to {percent_text(self.high)}"
+        return f"{percent_text(self.low)} to {percent_text(self.high)}"
 
 
 def percent_text(share: float) -> str:

@@ -141,7 +141,7 @@ _SELF_TRAINING = _reference(
     title="scikit-learn's self-training around its LDA",
     sentence="It adds unlabeled rows that it is sure of to the labeled ones.",
     color="#56b4e9",
-    risk=9,
+    is_slow_if_wide=True,
     is_outside=True,
 )
 REFERENCES = (
@@ -182,7 +182,7 @@ BASELINES = (
         color="#6e7781",
         dashes=(0, (1, 1)),
         uses_unlabeled=False,
-        risk=9,
+        is_slow_if_wide=True,
         is_outside=True,
     ),
     _reference(

@@ -57,7 +57,7 @@ def protocol(settings: ComparisonSettings, words: Words = str) -> list[str]:
     sentences += [_PROTOCOL["left_out"]] if settings.left_out else []
     sentences += [_PROTOCOL["capped"]] if settings.is_capped else []
     values |= {"how": words(how), "names": and_list(settings.left_out)}
-    return [say(sentence, **values) for sentence in sentences]
+    return [words(say(sentence, **values)) for sentence in sentences]
 
 
 def score_lines(summary: ComparisonSummary, width: int = 100, style: Style = _plain) -> list[str]:
