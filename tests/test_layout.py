@@ -15,6 +15,7 @@ MODULES = sorted(
 ELSEWHERE = {
     "__main__.py": "one line; tests/cli run it",
     "_core/boundary.py": "tests/rows/test_memory and tests/core/solvers/test_attainable",
+    "_core/solvers/self_train.py": "tests/estimators/test_self_training",
     "_core/problem.py": "what every solver is given: tests/core/solvers",
     "_core/types.py": "names of types",
     "_estimators/base.py": "test_common, test_sklearn_integration, and every classifier",
