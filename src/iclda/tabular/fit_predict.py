@@ -45,6 +45,7 @@ from .table_files import (
     open_table,
 )
 
+_MOST_NAMED = 40  # columns; --json has all of them
 _FAR = 10  # standard deviations from the mean: beyond what the fit has seen
 _SUPERVISED = Text(
     "No row is unlabeled, so that this is a supervised fit. Rows with an empty target are "
@@ -327,7 +328,7 @@ def show_summary(details: Mapping[str, Any]) -> list[str]:
             f"Data       {source['path']}, {source['n_rows']:,} rows, sha256 {source['sha256']}"
             for source in about.get("sources", ())
         ),
-        f"Columns    {', '.join(details['columns'] or ['without names'])}",
+        f"Columns    {_listed(list(details['columns'] or ['without names']))}",
         *_shrinkage_lines(details),
         *_search_lines(details["diagnosis"]),
         f"Settings   {details['classifier']}({settings})",
@@ -336,6 +337,11 @@ def show_summary(details: Mapping[str, Any]) -> list[str]:
         f"seal is intact (format {details['format']})",
     ]
     return [printable(line) for line in lines]
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _shrinkage_lines(details: Mapping[str, Any]) -> list[str]:
