@@ -22,6 +22,7 @@ from iclda import (
     PessimisticLDA,
     SelfLearningLDA,
     SelfLearningLeastSquares,
+    SelfTrainingLDA,
     SemiSupervisedDiscriminantAnalysis,
     SupervisedLDA,
 )
@@ -35,6 +36,7 @@ from iclda._rows.memory import MemoryRows
 SEMI_SUPERVISED = {
     "self-learning": SelfLearningLDA,
     "expectation-maximization": ExpectationMaximizationLDA,
+    "confident": SelfTrainingLDA,
     "moment-constrained": MomentConstrainedLDA,
     "implicitly-constrained": ImplicitlyConstrainedLDA,
     "pessimistic": PessimisticLDA,

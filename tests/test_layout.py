@@ -17,6 +17,7 @@ ELSEWHERE = {
     "_core/problem.py": "what every solver is given: tests/core/solvers",
     "_core/spherical.py": "tests/estimators/test_nearest_mean",
     "_core/squared_loss.py": "tests/estimators/test_least_squares",
+    "_core/solvers/self_train.py": "tests/estimators/test_self_training",
     "_core/types.py": "names of types",
     "_estimators/base.py": "test_common, test_sklearn_integration, and every classifier",
     "_estimators/predictions.py": "test_supervised, test_containers and tests/rows/test_backends",

@@ -52,6 +52,7 @@ def test_the_package_exports_the_classifiers_model_files_and_messages():
         "MomentConstrainedLDA",
         "PessimisticLDA",
         "SelfLearningLDA",
+        "SelfTrainingLDA",
         "SupervisedLDA",
     } <= set(NAMES)
     assert sorted(iclda.__all__) == sorted([*NAMES, *FUNCTIONS, *MESSAGES])

@@ -28,6 +28,7 @@ if _TYPE_CHECKING:
     from ._estimators.normalized import NormalizedLDA
     from ._estimators.pessimistic import PessimisticLDA
     from ._estimators.self_learning import SelfLearningLDA
+    from ._estimators.self_training import SelfTrainingLDA
     from ._estimators.supervised import SupervisedLDA
     from ._messages import (
         ColumnError,

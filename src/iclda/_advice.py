@@ -17,8 +17,9 @@ from ._statistics import error_interval
 
 CONFIDENCE = 0.9  # of intervals of the error
 LEAST_TESTED = 8  # labeled rows that an estimate of the error needs
-_MARGIN = 1.0  # standard errors within which the safer candidate is taken
+_MARGIN = 1.5  # standard errors within which the safer candidate is taken
 _DRAWS = 200  # bootstrap samples
+_OFTEN = 0.1  # share of them in which chance may have chosen a candidate
 _NOTHING = 0.001  # a share that is not worth a number
 
 
@@ -34,9 +35,15 @@ class ErrorEstimate:
     def __str__(self) -> str:
         rows = f"{100 * CONFIDENCE:.0f} % interval from {self.n_rows:,} labeled rows"
         if self.low < _NOTHING:
-            return f"up to {percent_text(self.high)} of new rows wrong ({rows})"
-        ends = f"{percent_text(self.low)} to {percent_text(self.high)}"
-        return f"about {percent_text(self.error)} of new rows wrong, {ends} ({rows})"
+            return f"{self.range} of new rows wrong ({rows})"
+        return f"about {percent_text(self.error)} of new rows wrong, {self.range} ({rows})"
+
+    @property
+    def range(self) -> str:
+        """The interval as one says it: up to 14 %, 4.2 % to 21 %."""
+        if self.low < _NOTHING:
+            return f"up to {percent_text(self.high)}"
+        return f"{percent_text(self.low)} to {percent_text(self.high)}"
 
 
 def percent_text(share: float) -> str:
@@ -53,9 +60,9 @@ def row_losses(probabilities: Array, codes: AnyArray) -> tuple[Array, Array]:
 
 
 def safest_choice(losses: Array) -> int:
-    """Index of the safest candidate whose mean loss is within a standard error of the lowest.
+    """Index of the safest candidate whose mean loss is hardly above the lowest.
 
-    The standard error is that of the difference to the lowest, row by row.
+    That is within ``_MARGIN`` standard errors of the difference to the lowest, row by row.
     """
     is_known = np.isfinite(losses).all(axis=1)
     if not is_known.any():
@@ -66,7 +73,7 @@ def safest_choice(losses: Array) -> int:
 
 
 def _are_close(losses: Array, counts: Array) -> AnyArray:
-    """Candidates within a standard error of the lowest, for every sample of the rows.
+    """Candidates whose loss is hardly above the lowest, for every sample of the rows.
 
     (samples, candidates); ``counts`` is how often each row is in each sample.
     """
@@ -87,8 +94,9 @@ def estimate_error(losses: Array, is_wrong: Array, seed: int = 0) -> ErrorEstima
 
     Bootstrap bias corrected cross-validation (Tsamardinos, Greasidou and Borboudakis 2018): the
     choice is made on a sample of the rows and judged on the others, many times. The interval spans
-    Clopper and Pearson's for that share of the rows and for the errors of all candidates close to
-    the best: chance decided between them. None for fewer than ``LEAST_TESTED`` rows.
+    Clopper and Pearson's for that share of the rows and for the error of every candidate that was
+    chosen in a tenth of the samples: chance decided between them. None for fewer than
+    ``LEAST_TESTED`` rows.
     """
     n_rows = losses.shape[1]
     if n_rows < LEAST_TESTED:
@@ -102,8 +110,8 @@ def estimate_error(losses: Array, is_wrong: Array, seed: int = 0) -> ErrorEstima
     chosen = _are_close(losses, counts).argmax(axis=1)
     sums = (is_wrong[chosen] * left_out).sum(axis=1)
     error = float(sums.sum() / left_out.sum())
-    is_close = _are_close(losses, np.ones((1, n_rows)))[0]
-    shares = [error, *is_wrong[is_close].mean(axis=1).tolist()]
+    is_often = np.bincount(chosen, minlength=len(losses)) >= _OFTEN * len(chosen)
+    shares = [error, *is_wrong[is_often].mean(axis=1).tolist()]
     lows, highs = zip(
         *(error_interval(share * n_rows, n_rows, CONFIDENCE) for share in shares), strict=True
     )

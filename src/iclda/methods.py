@@ -36,8 +36,9 @@ class Method:
     dashes: Any = "solid"  # a line style of matplotlib
     uses_unlabeled: bool = True
     is_searched: bool = False  # from many random starts: slow with many unknowns
+    is_slow_if_wide: bool = False  # minutes with many columns: then fitted only if asked for
     rests_on_labels: bool = False  # fails if labeled rows do not vary within classes
-    risk: int = 9  # rank from the safest; of methods that do equally well the safer one is taken
+    risk: int = 9  # rank from the safest; 9: not among those that AutoLDA chooses from by itself
     is_outside: bool = False  # of scikit-learn, to compare with
     options: tuple[tuple[str, Any], ...] = ()  # parameters that make it this method
     takes: tuple[str, ...] = ("shrinkage", "priors")  # parameters that it has of what is given
@@ -72,7 +73,7 @@ METHODS = (
         "which the labeled rows are likeliest.",
         color="#c0509f",
         is_searched=True,
-        risk=8,
+        risk=6,
         takes=_PROPORTIONS,
     ),
     Method(
@@ -84,8 +85,20 @@ METHODS = (
         "It maximizes the likelihood of all rows, the labeled ones with their class and the "
         "unlabeled ones without.",
         color="#d55e00",
-        risk=6,
+        risk=5,
         takes=_PROPORTIONS,
+    ),
+    Method(
+        "confident",
+        "STLDA",
+        "SelfTrainingLDA",
+        "self_training",
+        "self-training LDA",
+        "It adds the unlabeled rows that it is sure of to the labeled ones, and repeats that.",
+        color="#7f6bd1",
+        dashes=(0, (5, 1.5)),
+        is_slow_if_wide=True,
+        risk=1,
     ),
     Method(
         "self-learning",
@@ -96,7 +109,7 @@ METHODS = (
         "It labels the unlabeled rows itself, learns from them, and repeats that until the labels "
         "no longer change.",
         color="#009e73",
-        risk=5,
+        risk=7,
     ),
     Method(
         "moment",
@@ -108,7 +121,7 @@ METHODS = (
         "of all rows.",
         color="#1f82c9",
         rests_on_labels=True,
-        risk=4,
+        risk=8,
     ),
     Method(
         "pessimistic",
@@ -121,6 +134,8 @@ METHODS = (
         color="#a05a2c",
         rests_on_labels=True,
         takes=_PROPORTIONS,
+        is_slow_if_wide=True,
+        risk=2,
     ),
     Method(
         "supervised",
@@ -133,7 +148,7 @@ METHODS = (
         dashes=(0, (6, 1.5)),
         uses_unlabeled=False,
         rests_on_labels=True,
-        risk=1,
+        risk=3,
     ),
 )
 # Methods with a setting that is worth a name. They can be fitted, and take part in comparisons.
@@ -149,7 +164,6 @@ VARIANTS = (
         color="#7b4fb5",
         dashes=(0, (4, 1)),
         is_searched=True,
-        risk=7,
         takes=_PROPORTIONS,
         options=(("proportions", "labeled"),),
     ),
@@ -297,7 +311,7 @@ _SELF_TRAINING = _reference(
     title="scikit-learn's self-training around its LDA",
     sentence="It adds unlabeled rows that it is sure of to the labeled ones.",
     color="#56b4e9",
-    risk=0,
+    is_slow_if_wide=True,
     is_outside=True,
 )
 REFERENCES = (
@@ -338,7 +352,7 @@ BASELINES = (
         color="#6e7781",
         dashes=(0, (1, 1)),
         uses_unlabeled=False,
-        risk=2,
+        is_slow_if_wide=True,
         is_outside=True,
     ),
     _reference(
@@ -349,13 +363,22 @@ BASELINES = (
         color="#b3641f",
         dashes=(0, (3, 1, 1, 1)),
         uses_unlabeled=False,
-        risk=3,
+        risk=4,
         is_outside=True,
     ),
 )
 FITTED = (*METHODS, *VARIANTS)  # what ``iclda fit`` offers
 CANDIDATES = (*FITTED, *BASELINES)  # of a comparison on people's tables, unless others are named
 COMPARED = (*FITTED, *FURTHER, *BASELINES)  # what it offers
+_WIDE = 400  # columns, from which some methods take minutes
+
+
+def affordable(methods: Sequence[Method], n_features: int) -> tuple[Method, ...]:
+    """Methods without those that take minutes with so many columns, if others are left."""
+    quick = tuple(m for m in methods if n_features <= _WIDE or not m.is_slow_if_wide)
+    return quick or tuple(methods)
+
+
 _BY_NAME = {
     "".join(filter(str.isalnum, name.casefold())): method
     for method in (*VARIANTS, *FURTHER, *METHODS, *REFERENCES, *BASELINES)

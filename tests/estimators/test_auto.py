@@ -19,6 +19,7 @@ from iclda import (
 )
 from iclda._estimators.auto import Trial, cross_validate
 from iclda.methods import METHODS
+from iclda.model_selection import SemiSupervisedKFold
 
 
 def masked(y, n_labeled, seed=0):
@@ -111,7 +112,7 @@ def test_twenty_labels_of_thirty_columns_are_not_fitted_without_shrinkage():
 def test_too_few_labels_have_no_estimate_and_the_safest_method(wine):
     X, y = wine
     fitted = AutoLDA().fit(X, masked(y, 6))
-    assert (fitted.method_, fitted.error_, fitted.error_interval_) == ("supervised", None, None)
+    assert (fitted.method_, fitted.error_, fitted.error_interval_) == ("confident", None, None)
     assert fitted.losses_ == {}
     assert "6 labeled rows" in fitted.reason_
     assert "too few" in fitted.reason_
@@ -147,15 +148,47 @@ def test_unlabeled_rows_are_in_every_training_set():
     assert set(seen) == {(25, 7)}
 
 
-def test_very_wide_tables_get_the_safest_method_without_a_comparison(monkeypatch, wine):
+def test_wide_tables_are_compared_too_without_a_covariance(wine):
     X, y = wine
-    monkeypatch.setattr("iclda._estimators.auto._WIDE", 12)
-    fitted = AutoLDA().fit(X, masked(y, 30))
-    assert list(fitted.losses_) == ["supervised"]
-    assert "with 13 columns a comparison would take long" in fitted.reason_
+    rng = np.random.default_rng(0)
+    wide = np.hstack([X, rng.normal(size=(len(X), 500))])
+    fitted = AutoLDA().fit(wide, masked(y, 30))
+    assert {"supervised", "em", "iclda"} <= fitted.losses_.keys()
+    assert not {"pessimistic", "confident"} & fitted.losses_.keys()  # take seconds a fit
     assert fitted.error_ is not None
-    monkeypatch.setattr("iclda._estimators.auto._WIDEST", 12)
-    assert AutoLDA().fit(X, masked(y, 30)).error_ is None
+    assert "covariance_" not in vars(fitted)
+    assert np.allclose(fitted._variances, np.diag(fitted.covariance_))
+
+
+def test_rows_of_a_wide_table_are_sampled(monkeypatch, wine):
+    X, y = wine
+    monkeypatch.setattr("iclda._estimators.auto._MOST_ENTRIES", 25 * X.shape[1])
+    monkeypatch.setattr("iclda._estimators.auto._FEWEST", 20)
+    fitted = AutoLDA(methods=["supervised", "em"]).fit(X, masked(y, 60))
+    assert fitted.n_tested_ == 25
+
+
+def test_folds_are_those_of_a_fast_comparison(wine):
+    X, y = wine
+    labels = masked(y, 30)
+    seen = []
+
+    class Spy:
+        classes_ = np.array([0, 1, 2])
+
+        def fit(self, X, y, sample_weight):
+            seen.append(X[y >= 0])
+            return self
+
+        def predict_proba(self, X):
+            return np.full((len(X), 3), 1 / 3)
+
+    is_labeled, n_folds = labels >= 0, int(np.bincount(labels[labels >= 0]).min())
+    trial = Trial(X[is_labeled], y[is_labeled], np.ones(30), X[~is_labeled], np.ones(148))
+    cross_validate(trial, [Spy()], seed=0)
+    folds = SemiSupervisedKFold(min(10, n_folds), n_repeats=3, random_state=0)
+    expected = [X[train][labels[train] >= 0] for train, _ in folds.split(X, labels)]
+    assert all(np.array_equal(a, b) for a, b in zip(seen, expected, strict=True))
 
 
 def test_a_sample_of_many_labeled_rows_leaves_no_class_out(monkeypatch):

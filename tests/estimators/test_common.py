@@ -16,7 +16,7 @@ from iclda.methods import CLASS_NAMES
 # draws collinear columns: the warnings are due.
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.* got no unlabeled rows:UserWarning"),
-    pytest.mark.filterwarnings("ignore:The .* labeled rows vary within their classes:UserWarning"),
+    pytest.mark.filterwarnings("ignore:The .* labeled rows are too few:UserWarning"),
     pytest.mark.filterwarnings("ignore:Rows span .* dimensions:UserWarning"),
 ]
 

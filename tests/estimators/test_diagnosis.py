@@ -246,11 +246,11 @@ def test_shrinkage_is_the_way_out_of_a_column_that_gives_the_classes_away(classi
 def test_a_column_that_gives_the_classes_away_costs_the_supervised_fit_its_rank():
     X, y, true = draw()
     rows = np.column_stack([X, true])
-    with pytest.warns(UserWarning, match=r"12 labeled rows .* 3 of 4 directions.*shrinkage"):
+    with pytest.warns(UserWarning, match=r"12 labeled rows .* 3 of 4 dimensions.*shrinkage"):
         model = SupervisedLDA().fit(rows, y)
     assert model.rank_ == 3
     assert_finite(model, rows)
-    with pytest.raises(ValueError, match=r"in 3 of the 4 directions.*pass shrinkage"):
+    with pytest.raises(ValueError, match=r"span 3 of 4 dimensions.*pass shrinkage"):
         MomentConstrainedLDA().fit(rows, y)
 
 
@@ -260,7 +260,11 @@ def test_more_directions_than_rows_can_fill_have_no_maximum(classifier):
     y = np.array([0, 1, 0, 1, *[-1] * 8])
     with pytest.warns(ConvergenceWarning, match=r"likelihood has no maximum.*shrink") as caught:
         model = classifier().fit(X, y)
-    told = "takes (nearly) one value per class" if model._gaussians_.is_floored else "12 rows vary"
+    told = (
+        "takes (nearly) one value per class"
+        if model._gaussians_.is_floored
+        else "12 rows are too few"
+    )
     assert told in str(caught[-1].message)
     assert model.rank_ == 11
     assert model.converged_ is False

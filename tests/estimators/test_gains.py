@@ -17,7 +17,8 @@ def bounds_of(fitted, sample, **weights):
 def test_the_change_under_any_labels_lies_within_the_bounds(classifier, sample, shrinkage):
     fitted = sample.fit(classifier(shrinkage=shrinkage))
     found = bounds_of(fitted, sample)
-    supervised = SupervisedLDA(shrinkage=fitted.shrinkage_).fit(sample.X, sample.y)
+    used = fitted.shrinkage_ if np.ndim(fitted.shrinkage_) == 0 else "auto"  # of every class
+    supervised = SupervisedLDA(shrinkage=used).fit(sample.X, sample.y)
     rng = np.random.default_rng(0)
     for _ in range(10):
         y = np.r_[sample.y, rng.integers(sample.n_classes, size=len(sample.X_unlabeled))]
@@ -73,7 +74,7 @@ def test_other_classes_than_those_of_the_fit_are_refused(sample):
 def test_too_few_labels_for_a_supervised_fit_are_an_error_that_names_shrinkage():
     sample = draw_sample(3, n_features=6, n_labeled=5, n_unlabeled=40)
     fitted = sample.fit(ALL["expectation-maximization"]())
-    with pytest.raises(ValueError, match=r"in 3 of the 6 directions .* shrinkage"):
+    with pytest.raises(ValueError, match=r"span 3 of 6 dimensions.* shrinkage"):
         bounds_of(fitted, sample)
 
 

@@ -90,7 +90,7 @@ def test_shrinkage_lets_few_labels_match_moments(shrinkage):
 
 def test_too_few_labels_are_refused_with_a_way_out():
     sample = draw_sample(3, n_features=8, n_labeled=5)
-    with pytest.raises(ValueError, match=r"in 3 of the 8 directions.*pass shrinkage"):
+    with pytest.raises(ValueError, match=r"span 3 of 8 dimensions.*pass shrinkage"):
         sample.fit(MomentConstrainedLDA())
 
 

@@ -67,7 +67,7 @@ def test_the_fit_does_not_depend_on_the_units_of_the_features(sample):
 
 def test_too_few_labels_are_an_error_that_names_shrinkage():
     sample = draw_sample(3, n_features=6, n_labeled=5, n_unlabeled=40)
-    with pytest.raises(ValueError, match=r"vary within their classes in 3 of the 6 .*shrinkage"):
+    with pytest.raises(ValueError, match=r"span 3 of 6 dimensions.*shrinkage"):
         sample.fit(PessimisticLDA())
     fitted = sample.fit(PessimisticLDA(shrinkage=0.1))
     assert fitted.converged_

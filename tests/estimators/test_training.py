@@ -93,7 +93,7 @@ def test_more_features_than_labels_are_no_trouble_where_all_rows_span_the_space(
 
 def test_more_features_than_labels_leave_the_supervised_fit_a_rank_and_one_warning():
     rows, y, _ = draw(n_labeled=3, n_unlabeled=0, n_features=12)
-    message = "6 labeled rows vary within their classes in 4 of 5 directions.*Label more rows"
+    message = "6 labeled rows are too few, .*span 4 of 5 dimensions.*Label more rows"
     with pytest.warns(UserWarning, match=message) as caught:
         model = SupervisedLDA().fit(rows, y)
     assert len(caught) == 1
@@ -103,7 +103,7 @@ def test_more_features_than_labels_leave_the_supervised_fit_a_rank_and_one_warni
 
 def test_more_features_than_labels_make_moment_matching_ask_for_shrinkage():
     rows, y, _ = draw(n_labeled=3, n_unlabeled=60, n_features=12)
-    with pytest.raises(ValueError, match=r"in 4 of the 12 directions.*pass shrinkage"):
+    with pytest.raises(ValueError, match=r"span 4 of 12 dimensions.*pass shrinkage"):
         MomentConstrainedLDA().fit(rows, y)
 
 
@@ -605,12 +605,12 @@ def test_perfect_separation_leaves_probabilities(classifier, distance):
     rows = X + np.outer(TRUE, [distance, 0.0, 0.0])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        warnings.filterwarnings("ignore", message="The 16 labeled rows vary within")
+        warnings.filterwarnings("ignore", message="The 16 labeled rows are too few")
         try:
             model = classifier().fit(rows, Y)
         except ValueError as error:
             assert classifier in (MomentConstrainedLDA, PessimisticLDA)
-            assert "in 2 of the 3 directions" in str(error)  # noqa: PT017
+            assert "span 2 of 3 dimensions" in str(error)  # noqa: PT017
             return
     assert_finite(model, rows)
     assert_array_equal(model.predict(rows), TRUE)

@@ -9,7 +9,7 @@ import pandas as pd
 
 from iclda.methods import CANDIDATES, find_method
 from iclda.studies.compare.cell_fits import write_bins
-from iclda.studies.compare.plan import COMPARISON, Contestant
+from iclda.studies.compare.plan import COMPARISON, UNSHRUNK, Contestant
 from iclda.studies.measures import bins_of
 from iclda.studies.store import FitResult
 from iclda.tabular import Source, Table
@@ -32,11 +32,14 @@ def table_of(features, labels, name="table.csv"):
 
 
 def contestants(*names):
-    made = []
-    for name in names:
-        method, _, shrunk = name.partition(" (")
-        made.append(Contestant(name, find_method(method, CANDIDATES), "auto" if shrunk else None))
-    return tuple(made)
+    return tuple(
+        Contestant(
+            name,
+            find_method(name.removesuffix(UNSHRUNK), CANDIDATES),
+            None if name.endswith(UNSHRUNK) else "auto",
+        )
+        for name in names
+    )
 
 
 def result(method, repeat, fold, error, *, experiment=COMPARISON, n_test=5, **values):
@@ -64,7 +67,7 @@ def changed(result, **values):
 def results(**errors):
     """Results of contestants, by name, from (repeats, folds) tables of errors."""
     return [
-        result(name.replace("_shrunk", " (shrunk)").replace("_", "-"), repeat, fold, error)
+        result(name.replace("_unshrunk", UNSHRUNK).replace("_", "-"), repeat, fold, error)
         for name, table in errors.items()
         for repeat, folds in enumerate(table)
         for fold, error in enumerate(folds)

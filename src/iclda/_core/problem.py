@@ -125,13 +125,17 @@ def summarize_labeled(rows: Rows, labels: GivenLabels, frame: Frame) -> LabeledS
 
 def _summarize_held(rows: Rows, labels: GivenLabels, frame: Frame) -> LabeledSummary:
     held, weights = rows.sample(rows.n_rows, 0)
-    u = frame.apply(held)
-    shares = weights * (labels.labels == np.arange(labels.n_classes)[:, None])
+    return summarize_rows(frame.apply(held), labels.labels, weights, labels.n_classes)
+
+
+def summarize_rows(u: Array, codes: AnyArray, weights: Array, n_classes: int) -> LabeledSummary:
+    """Summary of rows in frame coordinates."""
+    shares = weights * (codes == np.arange(n_classes)[:, None])
     counts = shares.sum(axis=1)
     means = shares @ u / counts[:, None]
-    u -= means[labels.labels]
-    u *= np.sqrt(weights)[:, None]
-    return LabeledSummary(counts, means, u.T @ u, rows.n_rows)
+    centered = u - means[codes]
+    centered *= np.sqrt(weights)[:, None]
+    return LabeledSummary(counts, means, centered.T @ centered, len(u))
 
 
 Kind = TypeVar("Kind", bound="Problem")

@@ -34,8 +34,7 @@ from .._core.rowspace import objective_shift
 from .._core.solvers import Outcome
 from .._core.solvers.supervised import (
     fit_labeled,
-    shrink_each_class,
-    shrink_labeled,
+    shrink_rows,
     supervised_reference,
     target_of_labeled,
 )
@@ -520,7 +519,7 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         return lifted
 
     def _fit_labeled_rows(self, data: FitInputs) -> Gaussians:
-        if self._uses_unlabeled_rows:
+        if self._uses_unlabeled_rows and data.unlabeled.n_rows == 0:
             warn_of_no_unlabeled(type(self).__name__, self.unlabeled)
         labeled, space = data.labeled, data.space
         covariance = labeled.moments.covariance
@@ -568,16 +567,8 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
             target = np.diag(data.labeled.weight / data.frame.scale**2)
             is_shrunk = float(space.class_shrinkages.any())
             return space.class_shrinkages, centered.T @ centered + is_shrunk * target
-        if self.shrinkage == "auto" and data.labeled.has_spread:
-            within, shrinkages = shrink_each_class(*data.labeled_rows())
-            return shrinkages, within
-        shrinkage = 1.0 if isinstance(self.shrinkage, str) else float(self.shrinkage or 0.0)
-        if self.shrinkage == "pooled" and data.labeled.has_spread:
-            shrinkage = data.pooled_shrinkage()
-        if shrinkage == 0:
-            return shrinkage, None
-        shrunk = shrink_labeled(data.labeled, shrinkage, data.frame, data.n_left_out)
-        return shrinkage, shrunk
+        how = data.labeled, data.labeled_rows, data.frame, data.n_left_out
+        return shrink_rows(self.shrinkage, *how)
 
     def _store(self, model: Gaussians) -> None:
         frame = model.frame
@@ -602,6 +593,11 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     def _covariance_of(self, model: Gaussians) -> Array:
         scale = model.frame.scale
         return np.asarray(model.full_covariance() * scale[:, None] * scale)
+
+    @property
+    def _variances(self) -> Array:
+        """(d,): diagonal of ``covariance_``, which is not formed for it."""
+        return np.asarray(self._gaussians_.variances * self._gaussians_.frame.scale**2)
 
     def _discriminant_rule(self) -> LinearRule:
         rule = self._gaussians_.score_rule()

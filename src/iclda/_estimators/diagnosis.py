@@ -15,7 +15,7 @@ from .._core.gaussian import Gaussians
 from .._core.problem import WITHIN_TOLERANCE, Problem
 from .._core.solvers import Outcome
 from .._core.types import AnyArray, Array
-from .._messages import Column, DegenerateFitWarning, Hint, Text, plural
+from .._messages import Column, DegenerateFitWarning, Hint, Text
 from .._rows.base import column_of
 from .labels import Labels, plain
 
@@ -80,7 +80,7 @@ class Diagnosis:
         if rank < n_features - constant.size:
             reasons.append(
                 f"{'; the other' if constant.size else 'the'} {n_features - constant.size} columns "
-                f"vary in {plural(rank, 'direction')} only (collinear columns, or too few rows)"
+                f"are worth {rank} only (some can be computed from others, or rows are too few)"
             )
         warn(
             f"Rows span {rank} of {n_features} dimensions: ",
@@ -154,9 +154,10 @@ class Diagnosis:
     def warn_of_few_labels(self, rank: int, needed: int, n_rows: int, *, is_shrunk: bool) -> None:
         """Labeled rows that do not vary within classes in every direction they vary in."""
         warn(
-            f"The {n_rows} labeled rows vary within their classes in {rank} of {needed} "
-            f"directions: {self.name} separates them perfectly along the others, "
-            "and its probabilities will be 0 or 1. Label more rows, or pass "
+            f"The {n_rows} labeled rows are too few, or too alike within their classes, for these "
+            f"columns (they span {rank} of {needed} dimensions): {self.name} separates them "
+            "perfectly, whatever they are, and its probabilities will be 0 or 1. Label more rows, "
+            "or pass "
             f"{'another ' if is_shrunk else ''}",
             _SHRINKAGE,
             ", for example 0.1.",
@@ -200,10 +201,9 @@ class Diagnosis:
         """Every labeling separates so few rows perfectly: the likelihood has no maximum."""
         n_rows = problem.labeled.n_rows + problem.unlabeled.n_rows
         warn(
-            f"{self.name}: {n_rows} rows vary in {problem.whitening.rank} "
-            f"directions, more than {n_rows} - {problem.n_classes}, so every labeling separates "
-            "them perfectly and the likelihood has no maximum; the fit is where the search "
-            "stopped. Pass ",
+            f"{self.name}: {n_rows} rows are too few for {problem.whitening.rank} columns, so that "
+            "every labeling separates them perfectly and the likelihood has no maximum; the fit "
+            "is where the search stopped. Pass ",
             _SHRINKAGE,
             ", for example 0.1 or 'auto', or ",
             Hint("drop", text="drop columns", kind="columns"),

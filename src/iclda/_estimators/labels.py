@@ -269,3 +269,13 @@ def _priors_in_order(priors: Mapping[Any, Any], classes: AnyArray, unlabeled: An
             ".",
         )
     return [priors[c] for c in known]
+
+
+def draw_folds(codes: AnyArray, n_folds: int, rng: np.random.RandomState) -> AnyArray:
+    """Fold of every row: folds differ by at most one row, in all and in every class."""
+    order = rng.permutation(len(codes))
+    order = order[np.argsort(codes[order], kind="stable")]
+    folds = np.empty(len(codes), dtype=int)
+    # Which folds get a row more than others is random too.
+    folds[order] = rng.permutation(n_folds)[np.arange(len(codes)) % n_folds]
+    return folds

@@ -93,12 +93,6 @@ class FitInputs:
         weights = np.ones(len(rows)) if weights is None else weights[index]
         return self.frame.apply(rows), self.codes[index], weights
 
-    def pooled_shrinkage(self) -> float:
-        """Ledoit and Wolf's of the labeled rows about the means of their classes."""
-        rows, codes, weights = self.labeled_rows()
-        units = self.frame.scale / self.frame.scale.max()
-        return ledoit_wolf((rows - self.labeled.means[codes]) * units, weights, self.n_left_out)
-
     def problem(self, shrinkage: float | str | None, *, rests_on_labels: bool = False) -> Problem:
         """The semi-supervised problem; ``rests_on_labels``: of a fit made of labeled rows alone."""
         proportions = self.proportions
@@ -175,8 +169,8 @@ def prepare(
     if settings.needs_positive_priors:
         _check_positive(priors, labels, settings.name)
     proportions = resolve_proportions(settings.proportions, labels.classes)
-    is_weighted = weights is not None or sample_weight_unlabeled is not None
-    source, further, space = _narrowed(source, further, labels, settings, is_weighted=is_weighted)
+    is_plain = sample_weight_unlabeled is None and _are_plain(weights, labels)
+    source, further, space = _narrowed(source, further, labels, settings, is_plain=is_plain)
     parts = [Part(source, weights, labels.is_marker)]
     if further is not None:
         # Without weights rows need not be counted, which may take a pass.
@@ -222,17 +216,22 @@ def prepare(
     )
 
 
+def _are_plain(weights: Array | None, labels: Labels) -> bool:
+    """Whether all labeled rows weigh 1 and no row weighs nothing."""
+    return weights is None or bool((weights[labels.is_labeled] == 1).all() and (weights > 0).all())
+
+
 def _narrowed(
     source: RowSource,
     further: RowSource | None,
     labels: Labels,
     settings: FitSettings,
     *,
-    is_weighted: bool,
+    is_plain: bool,
 ) -> tuple[RowSource, RowSource | None, RowSpace | None]:
     """Few rows of many features as coordinates in the space they span; all others as they are."""
     space = None
-    if settings.may_narrow and not is_weighted and settings.unlabeled_weight == 1:
+    if settings.may_narrow and is_plain:
         space = _find_space(source, further, labels, settings)
     if space is None:
         return source, further, None

@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
 from .._core.types import AnyArray
-from .._estimators.labels import Labels, encode_labels, plain, split_marker
+from .._estimators.labels import Labels, draw_folds, encode_labels, plain, split_marker
 from ._masking import check_count, is_whole
 
 # Groups are assigned greedily: some orders leave a class without training rows, most do not.
@@ -257,13 +257,7 @@ def _check_class_sizes(labels: Labels, n_needed: int, who_needs: str, use: str) 
 def _fold_of_rows(labels: Labels, n_folds: int, rng: np.random.RandomState) -> AnyArray:
     """Fold of every labeled row: folds differ by at most one row, in all and in every class."""
     _check_class_sizes(labels, n_folds, f"n_splits={n_folds} folds need", "test in each")
-    codes = labels.codes[labels.is_labeled]
-    order = rng.permutation(len(codes))
-    order = order[np.argsort(codes[order], kind="stable")]
-    folds = np.empty(len(codes), dtype=int)
-    # Which folds get a row more than others is random too.
-    folds[order] = rng.permutation(n_folds)[np.arange(len(codes)) % n_folds]
-    return folds
+    return draw_folds(labels.codes[labels.is_labeled], n_folds, rng)
 
 
 def _tested_rows(labels: Labels, test_size: float, rng: np.random.RandomState) -> AnyArray:

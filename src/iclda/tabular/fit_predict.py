@@ -18,6 +18,7 @@ from sklearn.pipeline import Pipeline
 
 from .._advice import LEAST_TESTED, estimate_as_json
 from .._estimators.auto import AutoLDA
+from .._estimators.base import LinearGaussianClassifier
 from .._estimators.gains import safety_sentence
 from .._estimators.labels import plain, resolve_priors
 from .._estimators.proportions import resolve_proportions
@@ -45,6 +46,7 @@ from .table_files import (
     open_table,
 )
 
+_MOST_NAMED = 40  # columns; --json has all of them
 _FAR = 10  # standard deviations from the mean: beyond what the fit has seen
 _SUPERVISED = Text(
     "No row is unlabeled, so that this is a supervised fit. Rows with an empty target are "
@@ -232,11 +234,11 @@ def _far_cells(classifier: Any, encoded: Any, frame: Any) -> dict[str, int]:
 
     Columns of 0 and 1 made of categories do not count: their values are known ones.
     """
-    if not all(hasattr(classifier, name) for name in ("means_", "covariance_", "priors_")):
+    if not isinstance(classifier, LinearGaussianClassifier):
         return {}
     middle = classifier.priors_ @ classifier.means_
     between = classifier.priors_ @ (classifier.means_ - middle) ** 2
-    spread = np.sqrt(np.diag(classifier.covariance_) + between)
+    spread = np.sqrt(classifier._variances + between)
     is_far = np.abs(np.asarray(encoded, dtype=np.float64) - middle) > _FAR * spread
     n_far = (is_far & (spread > 0)).sum(axis=0)
     found = zip(encoded.columns, n_far, strict=True)
@@ -336,7 +338,7 @@ def show_summary(details: Mapping[str, Any]) -> list[str]:
             f"Data       {source['path']}, {source['n_rows']:,} rows, sha256 {source['sha256']}"
             for source in about.get("sources", ())
         ),
-        f"Columns    {', '.join(details['columns'] or ['without names'])}",
+        f"Columns    {_listed(list(details['columns'] or ['without names']))}",
         *_shrinkage_lines(details),
         *_search_lines(details["diagnosis"]),
         f"Settings   {details['classifier']}({settings})",
@@ -345,6 +347,11 @@ def show_summary(details: Mapping[str, Any]) -> list[str]:
         f"seal is intact (format {details['format']})",
     ]
     return [printable(line) for line in lines]
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _shrinkage_lines(details: Mapping[str, Any]) -> list[str]:

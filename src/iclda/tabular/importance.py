@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from .._estimators.base import LinearGaussianClassifier
+
 _MOST_SHOWN = 8  # features of a discriminant
 
 
@@ -20,17 +22,18 @@ def standardized_coefficients(model: Any) -> list[dict[str, Any]]:
     model that is not a linear one of this package.
     """
     classifier = model[-1] if isinstance(model, Pipeline) else model
-    if not hasattr(classifier, "to_sklearn") or not hasattr(classifier, "covariance_"):
+    if not isinstance(classifier, LinearGaussianClassifier):
         return []
-    spread = np.sqrt(np.maximum(np.diag(classifier.covariance_), 0))
+    spread = np.sqrt(np.maximum(classifier._variances, 0))
     classes = [str(name) for name in classifier.classes_]
     if len(classes) == 2:
         axes, titles = classifier.coef_ * spread, [f"log odds of {classes[1]}"]
         shares = np.ones(1)
     else:
-        same = classifier.to_sklearn()
-        axes = same.scalings_.T * spread
-        points = (classifier.means_ - classifier.priors_ @ classifier.means_) @ same.scalings_
+        gaussians = classifier._gaussians_
+        scalings = gaussians.discriminants(classifier._n_features_out).T / gaussians.frame.scale
+        axes = scalings * spread
+        points = (classifier.means_ - classifier.priors_ @ classifier.means_) @ scalings.T
         shares = classifier.priors_ @ points**2
         shares = shares / shares.sum()
         titles = [f"discriminant {number}" for number in range(1, len(axes) + 1)]

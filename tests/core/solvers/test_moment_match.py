@@ -60,5 +60,5 @@ def test_shifted_means_keep_the_mean_constraint_only(sample):
 def test_labels_too_few_for_a_covariance_are_refused_with_a_way_out(sample):
     few = [np.flatnonzero(sample.y == k)[0] for k in range(sample.n_classes)]
     poor = type(sample)(sample.X[few], sample.y[few], sample.X_unlabeled)
-    with pytest.raises(ValueError, match=r"in 0 of the 3 directions.*pass shrinkage"):
+    with pytest.raises(ValueError, match=r"span 0 of 3 dimensions.*pass shrinkage"):
         match_moments(problem_of(poor), "invariant")

@@ -27,7 +27,7 @@ def findings():
 
 def test_it_recommends_with_an_error_an_interval_and_the_rows_behind_it(findings):
     verdict = findings.verdict
-    assert verdict.method in {"supervised (shrunk)", "em (shrunk)", "em", "supervised", "logistic"}
+    assert verdict.method in {"em", "supervised", "logistic"}
     assert verdict.estimate.low <= verdict.estimate.error <= verdict.estimate.high
     assert verdict.estimate.n_rows == 30
     assert "90 % interval from 30 labeled rows" in str(findings)

@@ -17,12 +17,12 @@ from iclda.studies.compare.cell_fits import (
     pooled_bins,
     write_bins,
 )
-from iclda.studies.compare.plan import COMPARISON, Size, Splits
+from iclda.studies.compare.plan import COMPARISON, UNSHRUNK, Size, Splits
 from iclda.studies.measures import bins_of
 from iclda.studies.store import FitResult, cells_of
 from iclda.tabular import pipeline, preprocessing
 
-NAMES = ("supervised", "supervised (shrunk)", "em", "self-learning (shrunk)", "moment", "iclda")
+NAMES = ("supervised", f"supervised{UNSHRUNK}", f"em{UNSHRUNK}", "self-learning", "moment", "iclda")
 
 
 def table(**columns):
@@ -131,7 +131,7 @@ def test_a_failed_fit_is_a_result_with_its_traceback_and_the_others_go_on(monkey
     )
     found = fit_cell(cells_of(COMPARISON, {"t": range(4)}, 1)[0], {"t": made}, NAMES)
     (failure,) = [each for each in found if each.failure is not None]
-    assert failure.method == "em"
+    assert failure.method == f"em{UNSHRUNK}"
     assert "no such luck" in failure.failure
     assert failure.values == {}
     assert all("error" in each.values for each in found if each is not failure)
@@ -157,8 +157,8 @@ def test_warnings_are_kept_with_the_names_of_columns_in_the_words_asked_for(word
     splits = Splits(made.labels, 4, 1, 8, seed=0)
     found = fit_cell(
         cells_of(COMPARISON, {"t": range(4)}, 1)[0],
-        {"t": CellData(made.features, splits, contestants("em"), "impute", 0, words)},
-        ["em"],
+        {"t": CellData(made.features, splits, contestants(f"em{UNSHRUNK}"), "impute", 0, words)},
+        [f"em{UNSHRUNK}"],
     )[0]
     assert found.failure is None
     assert "column 'copy' takes (nearly) one value per class" in found.remarks
@@ -170,11 +170,11 @@ def test_warnings_are_kept_with_the_names_of_columns_in_the_words_asked_for(word
 )
 def test_failures_end_in_their_message_in_the_words_asked_for(words, way_out):
     made = make_table(n_labeled=8, n_unlabeled=8)
-    splits = Splits(made.labels, 4, 1, 2, seed=0)
+    splits, name = Splits(made.labels, 4, 1, 2, seed=0), f"supervised{UNSHRUNK}"
     found = fit_cell(
         cells_of(COMPARISON, {"t": range(4)}, 1)[0],
-        {"t": CellData(made.features, splits, contestants("supervised"), "impute", 0, words)},
-        ["supervised"],
+        {"t": CellData(made.features, splits, contestants(name), "impute", 0, words)},
+        [name],
     )[0]
     assert found.failure.startswith("Traceback (most recent call last):\n")
     last = found.failure.splitlines()[-1]

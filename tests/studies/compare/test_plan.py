@@ -12,6 +12,7 @@ from iclda.studies.compare.plan import (
     UNLABELED,
     Size,
     Splits,
+    default_shrinkages,
     line_up,
     on_curves,
     parse_shrinkages,
@@ -41,8 +42,8 @@ def test_supervised_comes_first_and_one_shrinkage_needs_no_mention():
 def test_names_tell_several_shrinkages_apart():
     chosen = [find_method("iclda"), find_method("supervised")]
     assert names(chosen, [None, "auto", 0.2], FEW) == [
-        "supervised", "supervised (shrunk)", "supervised (0.2)",
-        "iclda", "iclda (shrunk)", "iclda (0.2)",
+        "supervised without shrinkage", "supervised", "supervised with shrinkage 0.2",
+        "iclda without shrinkage", "iclda", "iclda with shrinkage 0.2",
     ]  # fmt: skip
 
 
@@ -52,10 +53,15 @@ def test_methods_of_scikit_learn_take_part_once():
 
 
 def test_fits_that_cannot_do_without_shrinkage_do_not_try():
-    assert "supervised" not in names(METHODS, [None, "auto"], FEWER)
-    assert "moment" not in names(METHODS, [None, "auto"], FEWER)
-    assert {"em", "iclda"} <= set(names(METHODS, [None, "auto"], FEWER))
+    both = {f"{name} without shrinkage" for name in ("em", "iclda", "supervised", "moment")}
+    found = both & set(names(METHODS, [None, "auto"], FEWER))
+    assert found == {"em without shrinkage", "iclda without shrinkage"}
     assert "supervised" in names(METHODS, [None], FEWER)
+
+
+def test_fits_without_shrinkage_take_part_where_labels_are_many():
+    assert default_shrinkages(Size(49, 2, 10)) == ("auto",)
+    assert default_shrinkages(Size(50, 2, 10)) == (None, "auto")
 
 
 @pytest.mark.parametrize(
@@ -87,18 +93,19 @@ def test_what_a_method_takes_is_its_own_matter_and_not_that_of_its_name():
     assert [c.name for c in lined_up] == [
         f"my {name}" for name in names(METHODS, [None, "auto"], FEWER)
     ]
-    assert [c.name for c in lined_up if not c.method.uses_unlabeled] == ["my supervised (shrunk)"]
+    assert [c.name for c in lined_up if not c.method.uses_unlabeled] == ["my supervised"]
     (search,) = [c for c in lined_up if c.name == "my iclda"]
     assert search.classifier(7, SLOW).get_params()["random_state"] == 7
     assert search.classifier(0, SLOW).n_starts == 1
     both = line_up(renamed, [None, "auto"], FEW)
-    assert on_curves({"my moment": "my moment"}, both) == ["my moment (shrunk)"]
+    assert on_curves({"my moment": "my moment without shrinkage"}, both) == ["my moment"]
 
 
 def test_curves_show_the_best_variants_that_few_labels_do_not_fail():
     both = line_up(METHODS, [None, "auto"], FEW)
-    best = {"supervised": "supervised", "em": "em", "moment": "moment"}
-    assert on_curves(best, both) == ["supervised", "em", "moment (shrunk)"]
+    best = {name: f"{name} without shrinkage" for name in ("supervised", "em", "moment")}
+    assert on_curves(best, both) == [best["supervised"], best["em"], "moment"]
+    best = {name: name for name in best}
     assert on_curves(best, line_up(METHODS, [None], FEW)) == ["supervised", "em", "moment"]
 
 

@@ -7,7 +7,7 @@ from tables_of_results import changed, contestants, result, results
 
 from iclda._statistics import corrected_t_test, holm
 from iclda.studies.compare.findings import curves_csv
-from iclda.studies.compare.plan import LABELED, UNLABELED
+from iclda.studies.compare.plan import LABELED, UNLABELED, UNSHRUNK
 from iclda.studies.compare.summary import overlap, split_curve_points, summarize_comparison
 from iclda.studies.measures import BRIER, CALIBRATION, ERROR, HIDDEN, LOSS
 
@@ -71,11 +71,11 @@ def test_several_contestants_are_corrected_after_holm():
 
 
 def test_the_better_supervised_contestant_is_what_others_are_measured_by():
-    three = contestants("supervised", "supervised (shrunk)", "em")
-    some = results(supervised=EM, supervised_shrunk=SUPERVISED, em=EM)
+    three = contestants("supervised", f"supervised{UNSHRUNK}", "em")
+    some = results(supervised=EM, supervised_unshrunk=SUPERVISED, em=EM)
     summary = summarize_comparison(some, three, 2)
-    assert summary.baseline == "supervised (shrunk)"
-    assert summary.best["supervised"] == "supervised (shrunk)"
+    assert summary.baseline == f"supervised{UNSHRUNK}"
+    assert summary.best["supervised"] == f"supervised{UNSHRUNK}"
     assert summary.score("supervised", ERROR).share_worse_than_supervised == 1 / 3
     assert {each.method for each in summary.differences} == {"em"}
 

@@ -3,6 +3,7 @@ import pytest
 from tables_of_results import changed, contestants, results, rows_json
 
 from iclda.studies.compare.choice import recommend
+from iclda.studies.compare.plan import UNSHRUNK
 from iclda.studies.compare.summary import summarize_comparison
 from iclda.studies.compare.verdict import (
     HELPS,
@@ -30,7 +31,7 @@ def verdict(brier=None, n_kept=None, **errors):
             else r
             for r in rows
         ]
-    names = [name.replace("_shrunk", " (shrunk)").replace("_", "-") for name in errors]
+    names = [name.replace("_unshrunk", UNSHRUNK).replace("_", "-") for name in errors]
     lined_up = contestants(*names)
     return decide(summarize_comparison(rows, lined_up, 5), recommend(rows, lined_up), n_kept)
 
@@ -59,9 +60,9 @@ def test_where_every_other_method_is_clearly_worse_the_unlabeled_rows_do_not_hel
 
 def test_ties_in_error_go_to_the_lower_loss():
     """The unshrunk fit is as often right, and far too sure of it when it is not."""
-    brier = {"supervised": 0.4, "supervised (shrunk)": 0.1, "em": 0.5}
-    found = verdict(brier, supervised=LOW, supervised_shrunk=LOW, em=LOW)
-    assert found.method == "supervised (shrunk)"
+    brier = {"supervised without shrinkage": 0.4, "supervised": 0.1, "em": 0.5}
+    found = verdict(brier, supervised_unshrunk=LOW, supervised=LOW, em=LOW)
+    assert found.method == "supervised"
 
 
 def test_better_probabilities_are_recommended_where_errors_do_not_differ():
@@ -76,7 +77,7 @@ def test_a_difference_that_can_be_chance_takes_the_safer_and_says_what_would_cha
     assert (found.kind, found.method) == (UNCLEAR, "supervised")
     assert found.headline == "No method is clearly better: use supervised LDA for now"
     assert "on 25 labeled rows no method is clearly better" in found.sentence.lower()
-    assert "abeled rows would " in found.sentence.split("standard error. ")[1]
+    assert "abeled rows would " in found.sentence.split("as the best. ")[1]
 
 
 def test_a_method_of_scikit_learn_that_wins_is_recommended_beside_the_best_of_ours():
@@ -86,10 +87,10 @@ def test_a_method_of_scikit_learn_that_wins_is_recommended_beside_the_best_of_ou
     assert found.sentence.endswith("of its own methods take supervised LDA.")
 
 
-def test_the_shrunk_supervised_fit_is_named_as_such():
-    found = verdict(supervised=HIGH, supervised_shrunk=LOW, em=LOW)
-    assert "supervised LDA (with shrinkage)" in found.sentence
-    assert found.method == "supervised (shrunk)"
+def test_a_fit_without_shrinkage_is_named_as_such():
+    found = verdict(supervised=HIGH, supervised_unshrunk=LOW, em=HIGH)
+    assert "Use supervised LDA without shrinkage" in found.sentence
+    assert found.method == "supervised without shrinkage"
 
 
 def test_who_was_never_worse_in_likelihood_is_said():

@@ -48,9 +48,9 @@ def supervised_moments(
     if rank < whitening.rank:
         raise ValueError(
             Text(
-                f"The labeled rows vary within their classes in {rank} of the {whitening.rank} "
-                "directions in which all rows vary, and matching moments needs them all: label "
-                "more rows, or pass ",
+                "The labeled rows are too few, or too alike within their classes, for these "
+                f"columns (they span {rank} of {whitening.rank} dimensions), and matching moments "
+                "needs them all: label more rows, or pass ",
                 Hint("shrinkage"),
                 ", for example 0.1 or 'auto'.",
             )

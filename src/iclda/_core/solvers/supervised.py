@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -86,9 +87,9 @@ def supervised_reference(problem: Problem, shrunk_within: Array | None = None) -
     if rank < needed:
         raise ValueError(
             Text(
-                f"The labeled rows vary within their classes in {rank} of the {needed} directions "
-                "in which all rows vary: there is no supervised fit to compare with. Label more "
-                "rows, or pass ",
+                "The labeled rows are too few, or too alike within their classes, for these "
+                f"columns (they span {rank} of {needed} dimensions): there is no supervised fit "
+                "to compare with. Label more rows, or pass ",
                 Hint("shrinkage"),
                 ", for example 0.1 or 'auto'.",
             )
@@ -154,6 +155,41 @@ def shrink_labeled(
     """
     added = shrinkage * target_of_labeled(labeled, frame, n_constant)
     return (1 - shrinkage) * labeled.within + np.diag(added)
+
+
+def shrink_rows(
+    shrinkage: float | str | None,
+    labeled: LabeledSummary,
+    rows: Callable[[], tuple[Array, AnyArray, Array]],
+    frame: Frame,
+    n_constant: int = 0,
+) -> tuple[float | Array, Array | None]:
+    """Shrinkage used, and the shrunk scatter within classes; None without shrinkage.
+
+    ``rows`` gives rows in frame coordinates, their codes and weights, if they are needed.
+    """
+    if shrinkage == "auto" and labeled.has_spread:
+        within, shrinkages = shrink_each_class(*rows())
+        return shrinkages, within
+    used = 1.0 if isinstance(shrinkage, str) else float(shrinkage or 0.0)
+    if shrinkage == "pooled" and labeled.has_spread:
+        used = pooled_shrinkage(labeled, *rows(), frame, n_constant)
+    if used == 0:
+        return used, None
+    return used, shrink_labeled(labeled, used, frame, n_constant)
+
+
+def pooled_shrinkage(
+    labeled: LabeledSummary,
+    rows: Array,
+    codes: AnyArray,
+    weights: Array,
+    frame: Frame,
+    n_constant: int = 0,
+) -> float:
+    """Ledoit and Wolf's of rows about the means of their classes."""
+    units = frame.scale / frame.scale.max()
+    return ledoit_wolf((rows - labeled.means[codes]) * units, weights, n_constant)
 
 
 def target_of_labeled(labeled: LabeledSummary, frame: Frame, n_constant: int = 0) -> Array:

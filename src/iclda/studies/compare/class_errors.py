@@ -11,6 +11,7 @@ from ..._messages import printable
 from ..confusion import Confusion, class_error_lines, mean_confusion
 from ..measures import ERROR
 from .sentences import SENTENCES, say
+from .verdict import title_of
 
 if TYPE_CHECKING:
     from .findings import Findings
@@ -23,6 +24,7 @@ class ClassErrors:
     """The contestant that is recommended, else the one of lowest error, class by class."""
 
     name: str
+    title: str  # as sentences call it
     confusion: Confusion
     lowest: float  # error of any contestant
 
@@ -36,7 +38,7 @@ class ClassErrors:
         elif found.interval[1] >= found.base_rate:
             kind = "unclear"
         base = f"{100 * found.base_rate:.1f} %"
-        return say(_SENTENCES[kind], majority=found.majority, base=base, name=self.name)
+        return say(_SENTENCES[kind], majority=found.majority, base=base, name=self.title)
 
     @property
     def balanced(self) -> str:
@@ -44,7 +46,7 @@ class ClassErrors:
         if not self.confusion.is_uneven:
             return ""
         balanced = f"{100 * self.confusion.balanced_error:.1f} %"
-        return say(_SENTENCES["balanced"], name=self.name, balanced=balanced)
+        return say(_SENTENCES["balanced"], name=self.title, balanced=balanced)
 
 
 def class_errors(findings: Findings) -> ClassErrors | None:
@@ -62,7 +64,8 @@ def class_errors(findings: Findings) -> ClassErrors | None:
     confusion = mean_confusion(texts, settings.classes, n_repeats)
     if confusion is None or len(texts) < len(results):
         return None
-    return ClassErrors(name, confusion, min(known.values()))
+    title = next(title_of(each) for each in settings.contestants if each.name == name)
+    return ClassErrors(name, title, confusion, min(known.values()))
 
 
 def class_lines(findings: Findings, width: int) -> list[str]:
@@ -71,7 +74,7 @@ def class_lines(findings: Findings, width: int) -> list[str]:
     if found is None:
         return []
     table = [printable(line) for line in class_error_lines(found.confusion)]
-    title = f"Errors of {found.name} by class"
+    title = f"Errors of {found.title} by class"
     texts = [printable(text) for text in (found.learned, found.balanced) if text]
     sentences = [line for text in texts for line in textwrap.wrap(text, width - 2)]
     return ["", title, *(f"  {line}" for line in (*table, *sentences))]

@@ -72,6 +72,7 @@ class ComparisonSettings:
     n_unlabeled: int  # rows that every split trains on without a label
     is_capped: bool  # curves use fewer unlabeled rows
     is_slow: bool
+    left_out: Sequence[str] = ()  # methods that would take too long
     jobs: int
     versions: Mapping[str, str]
     machine: str

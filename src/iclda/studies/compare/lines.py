@@ -46,14 +46,18 @@ def protocol_lines(settings: ComparisonSettings, width: int, words: Words = str)
 
 def protocol(settings: ComparisonSettings, words: Words = str) -> list[str]:
     """The comparison in sentences."""
-    shrinkage = {"0": "not_shrunk", "0,auto": "both"}.get(settings.shrinkage, "shrunk")
+    shrinkage = {"0": "not_shrunk", "auto": "auto", "0,auto": "both"}.get(
+        settings.shrinkage, "shrunk"
+    )
     how = say(_PROTOCOL[shrinkage], numbers=settings.shrinkage.replace(",", ", "))
     values = {**vars(settings), "n_kept": settings.n_kept, "most": MOST_ON_CURVES}
     rows = _PROTOCOL["unlabeled" if settings.n_kept is None else "hidden"]
     sentences = [f"{_PROTOCOL['folds']} {rows}", _PROTOCOL["encoding"]]
     sentences += [_PROTOCOL["slow"]] if settings.is_slow else []
+    sentences += [_PROTOCOL["left_out"]] if settings.left_out else []
     sentences += [_PROTOCOL["capped"]] if settings.is_capped else []
-    return [say(sentence, **values, how=words(how)) for sentence in sentences]
+    values |= {"how": words(how), "names": and_list(settings.left_out)}
+    return [words(say(sentence, **values)) for sentence in sentences]
 
 
 def score_lines(summary: ComparisonSummary, width: int = 100, style: Style = _plain) -> list[str]:

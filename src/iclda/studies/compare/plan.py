@@ -25,7 +25,8 @@ COMPARISON, UNLABELED, LABELED = "comparison", "unlabeled", "labeled"
 EXPERIMENTS = (COMPARISON, UNLABELED, LABELED)
 MOST_ON_CURVES = 2_000  # unlabeled rows: more take long and change little
 
-_FEW = 5  # labeled rows a feature, below which shrinkage is worth a trial
+UNSHRUNK = " without shrinkage"  # in the names of contestants, beside others
+_FEW = 5  # labeled rows a feature, below which fits without shrinkage overfit
 _MANY_UNKNOWNS = 200  # of an implicitly constrained fit: from here on every start takes seconds
 _GUARANTEED = 2  # labeled rows of every class, where there are so many
 _MOST_TIMES = 10  # largest size of a curve, in multiples of the labels kept
@@ -58,7 +59,7 @@ class Size:
 
 @dataclass(frozen=True)
 class Contestant:
-    """A method with its shrinkage, which the name mentions where there are several."""
+    """A method with its shrinkage, which the name mentions where there are several but "auto"."""
 
     name: str
     method: Method
@@ -99,7 +100,9 @@ def shrinkage_text(shrinkages: Sequence[Shrinkage]) -> str:
     return ",".join("0" if each is None else f"{each}" for each in shrinkages)
 
 
-DEFAULT_SHRINKAGES: tuple[Shrinkage, ...] = (None, "auto")
+def default_shrinkages(size: Size) -> tuple[Shrinkage, ...]:
+    """Fits without shrinkage are worth their time only where labels are many for the features."""
+    return ("auto",) if size.is_small else (None, "auto")
 
 
 def line_up(
@@ -114,9 +117,8 @@ def line_up(
     """
     is_marked = len(shrinkages) > 1
     ordered = sorted(methods, key=lambda method: method.uses_unlabeled)
-    marks = {
-        s: "" if s is None else " (shrunk)" if s == "auto" else f" ({s:g})" for s in shrinkages
-    }
+    marks = {s: "" if s == "auto" else f" with shrinkage {s or 0:g}" for s in shrinkages}
+    marks[None] = UNSHRUNK
     own = [
         Contestant(
             f"{method.name}{marks[shrinkage] if is_marked else ''}",

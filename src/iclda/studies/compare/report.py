@@ -15,6 +15,7 @@ from ...plots import ComparisonDisplay, LearningCurveDisplay, ReliabilityDisplay
 from ..drawing import new_figure, styled, to_inline_svg
 from ..measures import COMPARED, EDGES, ERROR
 from ..page import NOTHING, fill, with_minus
+from .alternatives import curve_text, differences_text, reliability_text
 from .cell_fits import pooled_bins
 from .class_errors import class_errors
 from .findings import SHOWN_SETTINGS, Findings, failures, last_line
@@ -30,7 +31,7 @@ from .lines import (
 )
 from .plan import LABELED, UNLABELED
 from .summary import CURVE_MEASURES, DECISIVE, LOSS_DIFFERENCE, VARIED, SplitCurvePoint
-from .verdict import RULE, percent, points, share, supervised_name
+from .verdict import RULE, percent, points, share, supervised_name, title_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -64,6 +65,7 @@ def render(findings: Findings) -> str:
         "rule": RULE,
         "interval_source": interval_source(summary),
         "names": ranked(summary),
+        "long_names": {each.name: title_of(each) for each in settings.contestants},
         "titles": {each.name: each.method.title for each in settings.contestants},
         "failed": failures(findings.compared),
         "methods": dict.fromkeys((method.name, method.sentence) for method in methods),
@@ -141,7 +143,9 @@ def _draw_differences(findings: Findings) -> dict[str, Figure]:
 def _difference_figures(findings: Findings) -> list[Any]:
     return [
         to_inline_svg(
-            figure, f"difference-{name}", f"{COMPARED[name].heading} less that of supervised LDA"
+            figure,
+            f"difference-{name}",
+            differences_text(findings.summary, name, supervised_name(findings.summary)),
         )
         for name, figure in _draw_differences(findings).items()
     ]
@@ -159,7 +163,9 @@ def _reliability_figure(findings: Findings, rival: str | None) -> Any:
     figure = _draw_reliability(findings, rival)
     if figure is None:
         return None
-    return to_inline_svg(figure, "reliability", "How sure, and how often right")
+    names = (name for name in dict.fromkeys((rival, findings.summary.baseline)) if name)
+    known = {name: found for name in names if (found := _confidence(findings, name))}
+    return to_inline_svg(figure, "reliability", reliability_text(known))
 
 
 def _draw_curves(findings: Findings, curve: str) -> dict[str, Figure]:
@@ -179,12 +185,16 @@ def _curves(findings: Findings) -> list[dict[str, Any]]:
     names[LOSS_DIFFERENCE] = f"loss minus that of {findings.reference}"
     views = []
     for curve, title in _CURVE_TITLES.items():
+        shown = [point for point in findings.points if point.curve == curve]
         figures = [
-            to_inline_svg(figure, f"curve-{curve}-{name}", f"{names[name]}: {title.lower()}")
+            to_inline_svg(
+                figure,
+                f"curve-{curve}-{name}",
+                curve_text([point for point in shown if point.measure == name], names[name]),
+            )
             for name, figure in _draw_curves(findings, curve).items()
         ]
         if figures:
-            shown = [point for point in findings.points if point.curve == curve]
             ends = [end(shown, key=lambda point: point.size) for end in (min, max)]
             missing = undrawn(findings.points, curve)
             view = {"title": title, "figures": figures, "ends": ends, "undrawn": missing}

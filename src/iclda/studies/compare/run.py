@@ -16,7 +16,7 @@ from typing import Any
 from ..._messages import Hint, Words
 from ..._packages import versions
 from ..._progress import Advance, show_nothing
-from ...methods import CANDIDATES, Method, Shrinkage
+from ...methods import CANDIDATES, Method, Shrinkage, affordable
 from ...tabular import Table
 from ..engine import run_missing
 from ..store import STORE, Cell, Store, StoreError, cells_of
@@ -25,10 +25,10 @@ from .estimate import TimeEstimate
 from .findings import FILES, KIND, ComparisonSettings
 from .plan import (
     COMPARISON,
-    DEFAULT_SHRINKAGES,
     LABELED,
     UNLABELED,
     Splits,
+    default_shrinkages,
     line_up,
     on_curves,
     shrinkage_text,
@@ -85,8 +85,11 @@ class ComparisonPlan:
         """What is stored beside the rows; what was not given is chosen here."""
         table, splits, sample = self.table, self.splits, inspect(self.table, self.missing)
         size = splits.size(sample.values.shape[1])
-        shrinkages = self.shrinkages or DEFAULT_SHRINKAGES
-        is_slow = size.is_slow and any(each.is_searched for each in self.methods)
+        shrinkages = self.shrinkages or default_shrinkages(size)
+        methods = self.methods
+        if set(methods) == set(CANDIDATES):  # nobody named them
+            methods = affordable(methods, size.n_features)
+        is_slow = size.is_slow and any(each.is_searched for each in methods)
         usual = _LARGE_TABLE if table.features.size > _LARGE else _QUICK
         repeats, curve_splits = _SLOW_SEARCH if is_slow else usual
         repeats = self.repeats or (min(repeats, _FAST) if self.is_fast else repeats)
@@ -105,7 +108,8 @@ class ComparisonPlan:
             repeats=repeats,
             curve_splits=min(curve_splits, splits.n_folds * repeats),
             remarks=[replace(remark, text=self.words(remark.text)) for remark in remarks],
-            contestants=line_up(self.methods, shrinkages, size),
+            contestants=line_up(methods, shrinkages, size),
+            left_out=[each.name for each in self.methods if each not in methods],
             sources=table.sources,
             dropped=self.dropped,
             kept=self.kept,

@@ -10,7 +10,7 @@ from typing import Any
 from ..._messages import Hint, ParameterError, Text
 
 SENTENCES = tomllib.loads(files(__package__).joinpath("sentences.toml").read_text("utf-8"))
-PARAMETERS = ("drop", "missing", "out", "shrinkage")
+PARAMETERS = ("drop", "methods", "missing", "out", "shrinkage")
 
 
 def say(sentence: str, /, **values: Any) -> Text:

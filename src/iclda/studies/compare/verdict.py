@@ -10,7 +10,7 @@ from ..._messages import Text, and_list, plural
 from ..measures import BRIER, ERROR, LOSS
 from ..page import with_minus
 from .choice import Recommendation
-from .plan import Contestant
+from .plan import SUPERVISED, Contestant
 from .sentences import SENTENCES, say
 from .summary import ComparisonSummary
 
@@ -116,8 +116,7 @@ def title_of(contestant: Contestant) -> str:
     """A contestant as a sentence calls it: its title, or its name on the command line."""
     if contestant.method.is_outside:
         return contestant.method.title
-    mark = contestant.name.removeprefix(contestant.method.name).replace("shrunk", "with shrinkage")
-    return f"{contestant.method.title}{mark}"
+    return f"{contestant.method.title}{contestant.name.removeprefix(contestant.method.name)}"
 
 
 def _likelihood(summary: ComparisonSummary) -> str:
@@ -142,8 +141,7 @@ def _likelihood(summary: ComparisonSummary) -> str:
 
 def supervised_name(summary: ComparisonSummary) -> str:
     """The supervised contestant, as a sentence calls it."""
-    name = summary.baseline or ""
-    return f"supervised LDA{name.removeprefix('supervised').replace('shrunk', 'with shrinkage')}"
+    return f"supervised LDA{(summary.baseline or '').removeprefix(SUPERVISED)}"
 
 
 def percent(value: float) -> str:

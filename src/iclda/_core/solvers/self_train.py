@@ -1,0 +1,58 @@
+"""Self-training: rows that a model is sure of are labeled for good, and it is fitted anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..gaussian import Gaussians
+from ..types import AnyArray, Array
+from . import Outcome
+
+Fit = Callable[[Array, AnyArray, Array], Gaussians]  # of rows, their codes and weights
+
+
+@dataclass(frozen=True)
+class SelfTraining:
+    """The last model, and what led to it."""
+
+    model: Gaussians
+    n_iter: int
+    n_added: int
+    outcome: Outcome
+
+
+def self_train(
+    fit: Fit,
+    labeled: tuple[Array, AnyArray, Array],
+    unlabeled: tuple[Array, Array],
+    threshold: float,
+    max_iter: int,
+) -> SelfTraining:
+    """Fit, add the unlabeled rows whose posterior reaches the threshold, and repeat.
+
+    Rows are in frame coordinates, with codes and weights (labeled) or weights (unlabeled). A row
+    that was added keeps its label.
+    """
+    rows, weights = unlabeled
+    codes = np.full(len(rows), -1)
+    for n_iter in range(1, max_iter + 1):
+        is_added = codes >= 0
+        parts = zip(labeled, (rows[is_added], codes[is_added], weights[is_added]), strict=True)
+        model = fit(*(np.concatenate(part) for part in parts))
+        n_added, is_open = int(is_added.sum()), np.flatnonzero(~is_added)
+        found, is_sure = _sure(model, rows[is_open], threshold)
+        if not is_sure.any():
+            return SelfTraining(model, n_iter, n_added, Outcome.CONVERGED)
+        codes[is_open[is_sure]] = found[is_sure]
+    return SelfTraining(model, max_iter, n_added, Outcome.MAX_ITERATIONS)
+
+
+def _sure(model: Gaussians, rows: Array, threshold: float) -> tuple[AnyArray, AnyArray]:
+    """Most probable class of every row, and whether its posterior reaches the threshold."""
+    rule = model.score_rule()
+    scores = rows @ rule.coef + rule.intercept
+    scores -= scores.max(axis=1, keepdims=True)
+    return scores.argmax(axis=1), 1 / np.exp(scores).sum(axis=1) >= threshold

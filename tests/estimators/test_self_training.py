@@ -1,0 +1,53 @@
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_wine
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import StandardScaler
+from sklearn.semi_supervised import SelfTrainingClassifier
+
+from changes import assert_same_fit
+from iclda import SelfTrainingLDA, SupervisedLDA
+
+
+@pytest.mark.parametrize("threshold", [0.6, 0.75, 0.95])
+@pytest.mark.parametrize("load", [load_wine, load_breast_cancer])
+def test_with_shrinkage_it_is_that_of_scikit_learn(load, threshold):
+    X, y = load(return_X_y=True)
+    X, order = StandardScaler().fit_transform(X), np.random.default_rng(1).permutation(len(y))
+    y[order[20:]] = -1
+    ours = SelfTrainingLDA(shrinkage="auto", threshold=threshold).fit(X, y)
+    lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+    theirs = SelfTrainingClassifier(lda, threshold=threshold, max_iter=None).fit(X, y)
+    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-9)
+    assert ours.n_added_ == (theirs.transduction_ >= 0).sum() - 20
+    assert ours.converged_
+
+
+def test_it_is_the_supervised_fit_to_the_rows_that_were_added(sample):
+    fit = sample.fit(SelfTrainingLDA())
+    sure = fit.predict_proba(sample.X_unlabeled).max(axis=1)
+    assert 0 < fit.n_added_ <= len(sample.X_unlabeled)
+    assert (sure >= 0.75).sum() <= fit.n_added_
+    if fit.n_added_ == len(sample.X_unlabeled):
+        labels = fit.predict(sample.X_unlabeled)
+        whole = SupervisedLDA().fit(sample.rows, np.r_[sample.y, labels])
+        assert (whole.predict(sample.rows) == fit.predict(sample.rows)).mean() > 0.9
+
+
+def test_a_threshold_that_no_row_reaches_gives_the_supervised_fit(sample):
+    far = sample.X_unlabeled * 0 + sample.X.mean(axis=0)
+    fit = SelfTrainingLDA(threshold=1.0).fit(sample.X, sample.y, X_unlabeled=far)
+    assert (fit.n_added_, fit.n_iter_) == (0, 1)
+    assert_same_fit(fit, SupervisedLDA().fit(sample.X, sample.y), 1e-9)
+
+
+def test_too_few_rounds_are_warned_of(sample):
+    with pytest.warns(ConvergenceWarning, match="still added after 1 rounds. Raise max_iter"):
+        fit = sample.fit(SelfTrainingLDA(max_iter=1))
+    assert not fit.converged_
+
+
+def test_of_many_rows_a_sample_is_used(sample):
+    fit = sample.fit(SelfTrainingLDA(max_rows=20))
+    assert fit.n_added_ <= 20
