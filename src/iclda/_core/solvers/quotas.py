@@ -276,8 +276,8 @@ def _cooled_shift(scores: Array, weights: Array, quotas: Quotas) -> Array:
         moved = near + shift[:, None]
         leads = np.ptp(np.partition(moved, -2, axis=0)[-2:], axis=0)
         is_near = leads <= _FAR * tau
-        best = moved[:, ~is_near].argmax(axis=0)
-        taken = np.bincount(best, weights=near_weights[~is_near], minlength=len(scores))
+        hard = label(moved[:, ~is_near], is_soft=False)[0]
+        taken = hard @ near_weights[~is_near]
         near, near_weights, left = near[:, is_near], near_weights[is_near], left.less(taken)
         tau *= _COOLING
 
