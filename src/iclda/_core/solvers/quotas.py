@@ -22,7 +22,7 @@ from .attainable import InMemorySet, Labeling, StreamedSet, hold, shifted
 
 _EXACT = 1e-13  # of the weight of the rows: a quota that is filled
 _FAR = 40.0  # of a score, beyond which labels are hard
-_MOST_STEPS = 80
+_MOST_STEPS = 200
 _ROUNDING = 1e-15  # of the convex function
 _SOFT = 10.0  # range of scores from which shifts are found at once
 _COOLING, _COLDEST = 0.1, 1e-11  # of a direction, over its range: as good as hard
