@@ -215,6 +215,7 @@ def draw_choice(method: Method | None):
 OWN = {
     "supervised": draw_supervised,
     "self_learning": draw_rounds,
+    "self_training": draw_rounds,
     "expectation_maximization": draw_rounds,
     "moment_constrained": draw_moments,
     "implicitly_constrained": draw_labelings,

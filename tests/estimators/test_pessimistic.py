@@ -31,7 +31,6 @@ def test_whatever_the_labels_are_the_training_rows_are_no_less_likely(sample):
     assert bounds.is_safe
 
 
-@pytest.mark.filterwarnings("ignore::iclda.DegenerateFitWarning")  # the priors are arbitrary
 def test_fixed_priors_keep_the_guarantee(sample):
     priors = np.arange(1.0, 1 + sample.n_classes)
     fitted = sample.fit(PessimisticLDA(priors=priors / priors.sum()))

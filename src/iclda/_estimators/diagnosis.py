@@ -21,6 +21,7 @@ from .labels import Labels, plain
 
 _SHIFT_PROBABILITY = 1e-6
 _LEAST_SHIFT = 5.0  # standard deviations within classes
+_FEW_LABELS = 2  # for every direction: more of them keep a fit from degenerating
 _LOST = 0.1  # share of the unlabeled rows of a class, over that of the labeled ones
 _UNLIKELY = 1e-3  # probability that so many rows of a class are labeled ones by chance
 
@@ -126,6 +127,8 @@ class Diagnosis:
     def warn_of_lost_class(self, problem: Problem, class_weights: Array, classes: AnyArray) -> None:
         """A class that gets hardly any unlabeled row although it has a fair share of the labels."""
         labeled, total = problem.labeled, problem.moments.weight
+        if labeled.n_rows > _FEW_LABELS * problem.rank:
+            return
         known = labeled.counts / labeled.weight
         unlabeled = (class_weights * total - labeled.counts) / (total - labeled.weight)
         n_unlabeled = problem.unlabeled.n_rows

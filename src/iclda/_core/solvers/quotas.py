@@ -31,7 +31,7 @@ from .attainable import (
 
 _EXACT = 1e-13  # of the weight of the rows: a quota that is filled
 _FAR = 40.0  # of a score, beyond which labels are hard
-_MOST_STEPS = 80
+_MOST_STEPS = 200
 _ROUNDING = 1e-15  # of the convex function
 _SOFT = 10.0  # range of scores from which shifts are found at once
 _COOLING, _COLDEST = 0.1, 1e-11  # of a direction, over its range: as good as hard
@@ -284,9 +284,8 @@ def _cooled_shift(scores: Array, weights: Array, quotas: Quotas) -> Array:
         moved = near + shift[:, None]
         leads = np.ptp(np.partition(moved, -2, axis=0)[-2:], axis=0)
         is_near = leads <= _FAR * tau
-        best = moved[:, ~is_near].argmax(axis=0)
-        counts = np.bincount(best, weights=near_weights[~is_near], minlength=len(scores))
-        taken = np.asarray(counts, dtype=float)
+        hard = label(moved[:, ~is_near], is_soft=False)[0]
+        taken = hard @ near_weights[~is_near]
         near, near_weights, left = near[:, is_near], near_weights[is_near], left.less(taken)
         tau *= _COOLING
 
