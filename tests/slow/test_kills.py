@@ -19,7 +19,7 @@ def tables_in(folder):
 
 
 @pytest.mark.slow
-def test_twenty_random_kills_change_no_table(tmp_path):
+def test_40_twenty_random_kills_change_no_table(tmp_path):
     alone, killed = tmp_path / "alone", tmp_path / "killed"
     alone.mkdir()
     killed.mkdir()

@@ -55,7 +55,7 @@ from .predictions import (
     posteriors,
     scores,
 )
-from .training import FitInputs, FitSettings, check_spread, prepare
+from .training import FitInputs, FitSettings, check_shares, check_spread, check_units, prepare
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 AT_LEAST_ONE = [Interval(Integral, 1, None, closed="left")]
@@ -320,6 +320,9 @@ class LinearGaussianClassifier(
         problem = data.problem(self.shrinkage)
         variances = problem.feature_variances(problem.moments.covariance)
         check_spread(data, variances)
+        check_shares(data, problem.labeled.counts / problem.moments.weight)
+        if problem.shrinkage > 0:
+            check_units(data, variances)
         self._diagnosis.warn_of_span(variances, problem.rank)
         self._diagnosis.warn_of_shift(problem)
         self.shrinkage_: float | Array = problem.shrinkage
@@ -341,6 +344,9 @@ class LinearGaussianClassifier(
         covariance = labeled.moments.covariance
         variances = np.diag(covariance) if space is None else space.diagonal(covariance, data.frame)
         check_spread(data, variances)
+        check_shares(data, labeled.counts / labeled.weight)
+        if self.shrinkage and not (self.shrinkage == "auto" and labeled.has_spread):
+            check_units(data, variances)
         self.shrinkage_, shrunk = self._shrink_labeled(data)
         model, rank = fit_labeled(data.frame, labeled, data.log_priors, shrunk)
         is_shrunk_at_all = shrunk is not None and np.any(self.shrinkage_)

@@ -25,6 +25,8 @@ from .labels import Labels, encode_labels, resolve_priors
 
 _PILOT_ROWS = 4096
 WIDE = 256  # features, from which fewer rows than features are fitted in their own space
+_LARGEST_RATIO = 1e100  # of standard deviations that shrinkage brings together
+_SMALLEST_SHARE = 1e-12  # of a class; one row among as many is no row
 _LARGEST_AUTO = 0.99  # a shrinkage of 1 would leave nothing to learn
 
 
@@ -268,6 +270,45 @@ def check_spread(inputs: FitInputs, variances: Array) -> None:
                 ".",
             ),
             column=where.label,
+        )
+
+
+def check_units(inputs: FitInputs, variances: Array) -> None:
+    """ValueError for a column next to nothing beside another: shrinkage adds one variance to all.
+
+    The mean variance in units of the smaller column would overflow.
+    """
+    scale = inputs.feature_frame.scale
+    spread = np.sqrt(variances) * scale
+    units = np.where(spread > 0, spread, scale)  # in which the added variance is a number
+    small, large = int(units.argmin()), int(spread.argmax())
+    if spread[large] / units[small] > _LARGEST_RATIO:
+        where, beside = (column_of(j, inputs.feature_names) for j in (small, large))
+        raise ColumnError(
+            Text(
+                "The standard deviation of ",
+                where,
+                f" is {spread[small]:.3g}, that of ",
+                beside,
+                f" {spread[large]:.3g}, and ",
+                Hint("shrinkage"),
+                " adds the same variance to both, so they must not differ by a factor of more than "
+                f"{_LARGEST_RATIO:g}: rescale the columns",
+                Hint("drop", text=" (sklearn.preprocessing.StandardScaler)", kind="or column"),
+                ".",
+            ),
+            column=where.label,
+        )
+
+
+def check_shares(inputs: FitInputs, shares: Array) -> None:
+    """ValueError for a class whose labeled rows weigh next to nothing beside all rows."""
+    if shares.min() < _SMALLEST_SHARE:
+        name = inputs.labels.classes[[int(shares.argmin())]].tolist()[0]
+        raise ValueError(
+            f"The labeled rows of class {name!r} hold {shares.min():.3g} of the weight of all "
+            f"rows, and must hold at least {_SMALLEST_SHARE:g}: give rows weights of similar size, "
+            "or leave those of the class out by weight 0."
         )
 
 
