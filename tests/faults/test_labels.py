@@ -84,6 +84,11 @@ def test_3_one_label_a_class_is_enough_and_warned_of(classifier, n_classes):
     assert model.score(rows, np.arange(30) % n_classes) > 0.9
 
 
+def test_3_many_classes_of_few_labels_are_no_regression():
+    y = np.r_[np.arange(14), np.arange(12), np.full(4, -1)]
+    SelfLearningLDA(shrinkage=0.1).fit(ROWS, y)  # scikit-learn's warning would be an error here
+
+
 @pytest.mark.parametrize("classifier", [SupervisedLDA, MomentConstrainedLDA, PessimisticLDA])
 def test_3_one_label_a_class_needs_shrinkage_where_the_labels_give_the_covariance(classifier):
     y = np.where(np.isin(np.arange(30), [0, 10]), CODES, -1)
