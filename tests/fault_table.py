@@ -63,6 +63,7 @@ FAULTS = {
     48: ("a Dask worker is killed during a fit", "the same result"),
     49: ("a Dask worker hangs", "error within the time-out"),
     50: ("a data file of another checksum", "refused"),
+    51: ("matrices that memory cannot hold", "error with the memory needed, before any is taken"),
 }
 NAME = re.compile(r"^def test_(\d+)_", re.MULTILINE)
 

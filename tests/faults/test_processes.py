@@ -1,10 +1,14 @@
-"""Processes that are killed for real."""
+"""Processes that are killed for real, or run out of memory."""
 
 import fcntl
 import signal
 import subprocess
 import sys
 import time
+
+import pytest
+
+from iclda.methods import METHODS
 
 PATIENCE = 30  # seconds for what takes one
 
@@ -57,3 +61,34 @@ def test_40_workers_of_a_killed_run_end_too(tmp_path):
         process.send_signal(signal.SIGKILL)
         process.wait()
     wait_until(lambda: all(map(is_free, held())), "a worker outlives its parent")
+
+
+# Memory enough for Python, and by far not for the matrices of so many features or classes.
+WITHIN_4_GIB = """
+import resource, sys
+import numpy as np
+from iclda.methods import METHODS
+resource.setrlimit(resource.RLIMIT_AS, (2**32, 2**32))
+n_features, n_classes = map(int, sys.argv[1:])
+X = np.zeros((2 * n_classes, n_features), dtype=np.int8)
+y = np.arange(2 * n_classes) % n_classes
+weights = np.arange(2.0 * n_classes) + 1  # few rows without weights need no such matrices
+for method in METHODS:
+    try:
+        method.classifier().fit(X, y, weights, X_unlabeled=X)
+    except ValueError as error:
+        print(error)
+"""
+
+
+@pytest.mark.parametrize(("n_features", "n_classes"), [(10_000, 2), (7_000, 7_000)])
+def test_51_what_memory_cannot_hold_is_refused_before_it_is_tried(n_features, n_classes):
+    done = subprocess.run(
+        [sys.executable, "-c", WITHIN_4_GIB, str(n_features), str(n_classes)],
+        capture_output=True,
+        text=True,
+    )
+    assert done.stderr == ""
+    for method, message in zip(METHODS, done.stdout.splitlines(), strict=True):
+        assert message.startswith(f"{method.class_name} needs about ")
+        assert f"{n_features:,} features and {n_classes:,} classes, and there are 4 GiB" in message

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,7 @@ from .labels import Labels, encode_labels, resolve_priors
 
 _PILOT_ROWS = 4096
 WIDE = 256  # features, from which fewer rows than features are fitted in their own space
+_MATRICES = 8  # of features x features and of classes x features that a fit holds at least
 _LARGEST_RATIO = 1e100  # of standard deviations that shrinkage brings together
 _SMALLEST_SHARE = 1e-12  # of a class; one row among as many is no row
 _LARGEST_AUTO = 0.99  # a shrinkage of 1 would leave nothing to learn
@@ -160,6 +163,7 @@ def prepare(
             if is_there and part.source.backend is not None:  # in memory they were looked at
                 part.source.check_finite()
     n_features = source.request.n_features or 0
+    _check_memory(n_features, len(labels.classes), settings.name)
     unlabeled = ChainedRows([part.rows for part in parts], n_features, settings.unlabeled_weight)
     labeled, codes = _labeled_part(source, labels, weights)
     pilot = [labeled.every_row.sample(_PILOT_ROWS, 0)[0]]
@@ -189,6 +193,31 @@ def prepare(
         find_non_finite=find_non_finite,
         space=space,
     )
+
+
+def _check_memory(n_features: int, n_classes: int, name: str) -> None:
+    """ValueError for a problem whose matrices the memory of this machine cannot hold."""
+    needed = _MATRICES * 8.0 * (n_features**2 + n_features * n_classes)
+    if needed > 2**30 and needed > (there_is := _most_memory()):
+        raise ValueError(
+            f"{name} needs about {needed / 2**30:.3g} GiB for {n_features:,} features and "
+            f"{n_classes:,} classes, and there are {there_is / 2**30:.3g} GiB: leave features out, "
+            "or project the rows first (sklearn.decomposition.PCA)."
+        )
+
+
+def _most_memory() -> float:
+    """Bytes that this process can have at most, as far as the system says."""
+    limits = [np.inf]
+    if hasattr(os, "sysconf"):
+        limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+        import resource  # where there is sysconf
+
+        limits += [limit for limit in resource.getrlimit(resource.RLIMIT_AS)[:1] if limit > 0]
+    group = Path("/sys/fs/cgroup/memory.max")  # of a container
+    if group.exists() and (text := group.read_text().strip()).isdigit():
+        limits.append(int(text))
+    return min(limits)
 
 
 def _narrowed(
