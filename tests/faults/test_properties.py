@@ -25,7 +25,7 @@ DOCUMENTED = re.compile(
 # Every error says what to do.
 WAY_OUT = re.compile(r"pass |rescale|label more rows|weights of similar size|Label ")
 
-quick = settings(max_examples=120, derandomize=True, deadline=None, database=None)
+quick = settings(max_examples=250, derandomize=True, deadline=None, database=None)
 long = settings(max_examples=6000, deadline=None, database=None, print_blob=True)
 
 
