@@ -426,6 +426,7 @@ SMALL = {
     "three rows, one feature": ([[0.0], [1.0], [0.4]], [0, 1, -1]),
     "half way": ([[0.0], [1.0], [0.5]], [0, 1, -1]),
     "only equal rows": (np.ones((6, 2)), [0, 1, 0, 1, -1, -1]),
+    "only equal rows of many classes": (np.ones((9, 2)), [0, 1, 2, 3, 0, 1, 2, 3, -1]),
     "equal labeled rows": (np.r_[np.ones((4, 3)), X[:9]], [0, 1, 0, 1] + 9 * [-1]),
     "equal unlabeled rows": (np.r_[X[:9], np.ones((9, 3))], [*Y[:9], *[-1] * 9]),
     "more features than rows": (np.random.default_rng(1).normal(size=(6, 9)), [0, 1, 0, 1, -1, -1]),

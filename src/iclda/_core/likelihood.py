@@ -490,7 +490,7 @@ def smallest_eigenvalue(point: Array) -> Array:
         squares = np.einsum("...d,...d->...", first, first)
         return np.asarray(1 - squares / (r[..., 0] * r[..., 1]))
     scaled = b / np.sqrt(r)[..., None]
-    is_tall = point.shape[-2] > point.shape[-1]
+    is_tall = point.shape[-2] > point.shape[-1] > 1
     gram = _transposed(scaled) @ scaled if is_tall else scaled @ _transposed(scaled)
     if point.shape[-2] == 3:  # one eigenvalue is zero: trace and norm give the others
         trace = gram.trace(axis1=-2, axis2=-1)

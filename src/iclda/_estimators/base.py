@@ -292,8 +292,10 @@ class LinearGaussianClassifier(
             )
         data = replace(data, frame=self._gaussians_.frame)
         used = self.shrinkage_
-        problem = data.problem(used if isinstance(used, float) else None)
-        shrunk = None if isinstance(used, float) else self._shrink_labeled(data)[1]
+        # "auto" of the supervised fit is one number a class, or 1 where no class varies.
+        shared = used if isinstance(used, float) and used < 1 else None
+        problem = data.problem(shared)
+        shrunk = self._shrink_labeled(data)[1] if shared is None else None
         gains = gains_over(problem, self._gaussians_, supervised_reference(problem, shrunk))
         return bounds_of(gains, data.unlabeled.n_rows)
 
