@@ -64,6 +64,8 @@ FAULTS = {
     49: ("a Dask worker hangs", "error within the time-out"),
     50: ("a data file of another checksum", "refused"),
     51: ("matrices that memory cannot hold", "error with the memory needed, before any is taken"),
+    52: ("fits in eight threads", "the fits of one thread, to the bit"),
+    53: ("thousands of fits in one process", "no memory and no open file is left behind"),
 }
 NAME = re.compile(r"^def test_(\d+)_", re.MULTILINE)
 
