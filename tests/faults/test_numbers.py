@@ -450,6 +450,13 @@ def test_24_a_small_problem_has_a_finite_fit_or_a_clear_error(classifier, rows, 
             assert_finite(model, np.asarray(rows))
 
 
+@pytest.mark.parametrize("variant", ["symmetric", "means-shifted"])
+def test_24_rows_that_do_not_vary_at_all_leave_the_class_weights(variant):
+    with pytest.warns(UserWarning, match="Rows span 0 of 2 dimensions"):
+        model = MomentConstrainedLDA(variant=variant).fit(np.ones((6, 2)), [0, 1, 0, 0, -1, -1])
+    assert_allclose(model.predict_proba([[1.0, 1.0]]), [[0.75, 0.25]])
+
+
 @pytest.mark.filterwarnings("ignore:SelfLearningLDA. a mix of columns")
 def test_24_a_row_half_way_between_two_classes_counts_in_one_of_them():
     # In whitened coordinates three rows are an equilateral triangle: the third is a tie.
