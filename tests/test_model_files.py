@@ -120,7 +120,7 @@ def test_a_model_file_is_a_file_of_skops(saved):
     assert_array_equal(loaded.predict(table()[0]), model.predict(table()[0]))
 
 
-def test_every_changed_byte_is_noticed(saved):
+def test_44_every_changed_byte_is_noticed(saved):
     _, path = saved
     data = path.read_bytes()
     for place in range(0, len(data), 997):
@@ -132,7 +132,7 @@ def test_every_changed_byte_is_noticed(saved):
 
 
 @pytest.mark.parametrize("share", [0, 0.001, 0.5, 0.99, 0.9999])
-def test_a_file_that_is_cut_off_is_refused(saved, share):
+def test_44_a_file_that_is_cut_off_is_refused(saved, share):
     _, path = saved
     path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
     with pytest.raises(ValueError, match=r"model\.skops is (cut off|no model file)"):
@@ -153,7 +153,7 @@ def repacked(path, change):
     path.write_bytes(seal(buffer.getvalue()))
 
 
-def test_a_file_of_a_newer_format_is_refused_with_its_version(saved):
+def test_44_a_file_of_a_newer_format_is_refused_with_its_version(saved):
     _, path = saved
     repacked(path, lambda details, _: details.update(format=2, iclda="9.9.0"))
     with pytest.raises(ValueError, match=r"model\.skops was written by iclda 9\.9\.0 in format 2"):
@@ -162,7 +162,7 @@ def test_a_file_of_a_newer_format_is_refused_with_its_version(saved):
         model_details(path)
 
 
-def test_a_file_of_a_newer_version_is_refused(saved):
+def test_44_a_file_of_a_newer_version_is_refused(saved):
     _, path = saved
     repacked(path, lambda details, _: details.update(iclda="0.9.0"))
     with pytest.raises(ValueError, match=r"written by iclda 0\.9\.0 in format 1; this is iclda"):
@@ -194,7 +194,7 @@ def replaced(old, new):
     return change
 
 
-def test_a_file_with_other_types_is_refused_and_nothing_of_it_is_imported(saved, tmp_path):
+def test_45_a_file_with_other_types_is_refused_and_nothing_of_it_is_imported(saved, tmp_path):
     _, path = saved
     (tmp_path / "evil.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()")
     repacked(path, replaced(b'"iclda.tabular.encoders"', b'"evil"'))
@@ -236,7 +236,7 @@ ATTACKS = {
 
 
 @pytest.mark.parametrize("schema", ATTACKS.values(), ids=ATTACKS)
-def test_a_malicious_file_is_refused_and_nothing_is_run(saved, tmp_path, monkeypatch, schema):
+def test_45_a_malicious_file_is_refused_and_nothing_is_run(saved, tmp_path, monkeypatch, schema):
     _, path = saved
     monkeypatch.chdir(tmp_path)
     repacked(path, lambda _, members: members.update({"schema.json": json.dumps(schema).encode()}))
@@ -303,7 +303,7 @@ def test_a_sealed_file_with_broken_parts_is_refused_by_name(saved, change):
         load_model(path)
 
 
-def test_a_compressed_file_is_refused_because_it_could_unpack_to_anything(saved):
+def test_45_a_compressed_file_is_refused_because_it_could_unpack_to_anything(saved):
     _, path = saved
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as file:
@@ -354,7 +354,7 @@ def test_an_unfitted_model_is_refused(tmp_path):
         save_model(SupervisedLDA(), tmp_path / "m.skops")
 
 
-def test_a_disk_that_fills_up_leaves_the_old_file(saved, monkeypatch):
+def test_43_a_disk_that_fills_up_leaves_the_old_file(saved, monkeypatch):
     model, path = saved
     before = path.read_bytes()
 

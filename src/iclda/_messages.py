@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any
 
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
 Words = Callable[[str], str]  # a message to the text that its reader sees; ``str`` for Python
 
 
@@ -136,3 +138,10 @@ def plural(count: int, noun: str, nouns: str | None = None) -> str:
 def printable(text: str) -> str:
     """Text with control characters escaped, which a terminal would obey."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def is_formula(cell: object) -> bool:
+    """Whether a spreadsheet that opens a CSV file would run a cell instead of showing it."""
+    if not isinstance(cell, str) or len(cell) < 2 or cell[0] not in "=+-@\t\r":
+        return False
+    return _NUMBER.fullmatch(cell) is None

@@ -336,6 +336,8 @@ def _read_details(path: Path, data: bytes) -> dict[str, Any]:
             # Stored members are as large as the file: nothing small unpacks to something huge.
             if any(member.compress_type != zipfile.ZIP_STORED for member in file.infolist()):
                 raise ValueError("compressed")
+            if sum(member.file_size for member in file.infolist()) > len(data):
+                raise ValueError("its members overlap, or are larger than the file")
             details = json.loads(file.read(_DETAILS))
     except (zipfile.BadZipFile, KeyError, ValueError, RecursionError, EOFError) as error:
         raise ValueError(f"{path} is no model file of iclda ({error}).") from error

@@ -221,7 +221,7 @@ def test_options_that_cannot_be_are_explained(tmp_path, options, message):
     assert message in refused(tmp_path, flowers(), *options)
 
 
-def test_a_folder_that_cannot_be_written_to_is_named(tmp_path):
+def test_43_a_folder_that_cannot_be_written_to_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     error = refused(tmp_path, flowers(), "--out", tmp_path / "file" / "out", "--quiet")
     assert f"{tmp_path / 'file'} is a file, name a folder" in error
@@ -269,7 +269,7 @@ def process(folder, *options):
     )
 
 
-def test_a_killed_run_goes_on_and_ends_with_the_same_numbers(done, tmp_path):
+def test_40_a_killed_run_goes_on_and_ends_with_the_same_numbers(done, tmp_path):
     folder, _ = done
     write(tmp_path)
     running = process(tmp_path, *SMALL)

@@ -350,7 +350,9 @@ STOPS = [
 
 
 @pytest.mark.parametrize(("stop", "code", "told"), STOPS)
-def test_an_interruption_is_one_line_and_leaves_nothing_behind(model, tmp_path, stop, code, told):
+def test_47_an_interruption_is_one_line_and_leaves_nothing_behind(
+    model, tmp_path, stop, code, told
+):
     rows = flowers(3000).drop(columns="species").to_csv(index=False)
     lines = rows.splitlines(keepends=True)
     with (tmp_path / "large.csv").open("w") as file:
@@ -369,7 +371,7 @@ def test_an_interruption_is_one_line_and_leaves_nothing_behind(model, tmp_path, 
     assert not [path for path in tmp_path.iterdir() if "p.csv" in path.name]
 
 
-def test_names_are_never_obeyed_by_the_terminal(tmp_path):
+def test_46_names_are_never_obeyed_by_the_terminal(tmp_path):
     frame = flowers().rename(columns={"color": "<b>\x1b[31m[red]"})
     frame["species"] = frame["species"].replace("iris", "\x1b[2J<script>")
     data, out = write(tmp_path, frame), tmp_path / "m.skops"
@@ -387,7 +389,7 @@ def test_names_are_never_obeyed_by_the_terminal(tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
-def test_a_folder_that_cannot_be_written_to_is_named_before_any_work(model, tmp_path):
+def test_43_a_folder_that_cannot_be_written_to_is_named_before_any_work(model, tmp_path):
     folder = tmp_path / "locked"
     folder.mkdir(mode=0o500)
     code, _, error = call("predict", model, tmp_path / "flowers.csv", "--out", folder / "p.csv")

@@ -101,7 +101,7 @@ def test_other_settings_on_the_same_folder_are_refused(finished):
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_a_killed_run_goes_on_and_ends_with_the_same_tables(finished, tmp_path, n_jobs):
+def test_40_a_killed_run_goes_on_and_ends_with_the_same_tables(finished, tmp_path, n_jobs):
     folder, _ = finished
     options = ["tables", *SMALL, "--data", folder / "data", "--datasets", "Haberman"]
     options[options.index("--jobs") + 1] = str(n_jobs)
@@ -121,7 +121,7 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_tables(finished, tmp_path, 
     assert files_of(tmp_path / "results", "tables/*") == files_of(folder / "results", "tables/*")
 
 
-def test_an_interruption_is_one_line_and_loses_nothing(finished, tmp_path):
+def test_47_an_interruption_is_one_line_and_loses_nothing(finished, tmp_path):
     folder, _ = finished
     options = ["tables", "--repeats", "20", "--jobs", "1", "--data", folder / "data"]
     process = subprocess.Popen(

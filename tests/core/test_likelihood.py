@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from iclda._core.labelsums import GivenLabels
 from iclda._core.likelihood import (
@@ -194,3 +195,17 @@ def test_the_smallest_eigenvalue_is_that_of_the_covariance(n_classes, separation
         expected = np.linalg.eigvalsh(np.eye(b.shape[1]) - (b.T / r) @ b)[0]
         assert found == pytest.approx(expected, abs=1e-8)
         assert smallest_eigenvalue(point) == pytest.approx(expected, abs=1e-8)
+
+
+def test_more_classes_than_features_have_the_precise_means_of_the_larger_matrix():
+    rng = np.random.default_rng(5)
+    r = rng.dirichlet(np.full(9, 5.0))
+    b = 0.2 * r[:, None] * rng.standard_normal((9, 3))
+    point = np.column_stack([r, b - r[:, None] * b.sum(axis=0)])
+    b = point[:, 1:]
+    M = np.eye(3) - (b.T / r) @ b
+    found = precise_means(point)
+    assert_allclose(found.rows, np.linalg.solve(M, (b / r[:, None]).T).T, rtol=1e-10)
+    assert_allclose(found.along, np.einsum("kd,kd->k", found.rows, b), rtol=1e-10)
+    assert_allclose(found.log_det, np.linalg.slogdet(M)[1], rtol=1e-10)
+    assert_allclose(smallest_eigenvalue(point), np.linalg.eigvalsh(M)[0], rtol=1e-10)

@@ -107,7 +107,7 @@ def test_the_notice_beside_the_data_says_what_the_registry_says(name):
         assert f"| {name} | {expected.citation} | {expected.changes} |" in text
 
 
-def test_a_packaged_set_that_has_changed_is_refused(tmp_path, monkeypatch):
+def test_50_a_packaged_set_that_has_changed_is_refused(tmp_path, monkeypatch):
     text = bz2.decompress((FILES / "Pima.csv.bz2").read_bytes()).decode()
     (tmp_path / "data").mkdir()
     changed = bz2.compress(text.replace("33.6", "33.7", 1).encode())

@@ -103,3 +103,12 @@ def test_safety_in_words_is_left_out_where_nothing_can_be_said(sample):
     few = draw_sample(3, n_features=6, n_labeled=5, n_unlabeled=40)
     fitted = few.fit(ALL["expectation-maximization"]())
     assert safety_sentence(fitted, few.rows, few.labels) == ""
+
+
+def test_bounds_of_a_supervised_fit_that_shrinkage_alone_has_given_a_covariance():
+    rows, y = np.random.default_rng(0).standard_normal((8, 2)), [0, 1, *[-1] * 6]
+    with pytest.warns(UserWarning, match="one labeled row only"):
+        fitted = SupervisedLDA(shrinkage="auto").fit(rows, y)
+    assert fitted.shrinkage_ == 1.0
+    found = fitted.gain_bounds(rows, y)
+    assert (found.disagreement, found.expected) == pytest.approx((0, 0), abs=1e-12)

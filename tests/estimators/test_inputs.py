@@ -73,7 +73,7 @@ SELECT = {
 
 @every_classifier
 @pytest.mark.parametrize("kind", TABLES)
-def test_tables_keep_their_names_and_change_no_result(classifier, kind):
+def test_34_tables_keep_their_names_and_change_no_result(classifier, kind):
     table, column = TABLES[kind](X), COLUMNS[kind](Y)
     model = classifier().fit(table, column)
     assert_array_equal(model.feature_names_in_, NAMES)
@@ -87,7 +87,7 @@ def test_tables_keep_their_names_and_change_no_result(classifier, kind):
 
 @every_classifier
 @pytest.mark.parametrize("kind", SELECT)
-def test_other_columns_than_those_of_fit_are_refused(classifier, kind):
+def test_34_other_columns_than_those_of_fit_are_refused(classifier, kind):
     model = classifier().fit(TABLES[kind](X), Y)
     shuffled = SELECT[kind](TABLES[kind](X), ["height", "width", "depth"])
     with pytest.raises(ValueError, match=r"feature names should match.*\n.*same order"):
@@ -156,7 +156,7 @@ MISSING = {
 
 
 @pytest.mark.parametrize("table", MISSING.values(), ids=MISSING)
-def test_a_null_of_any_table_is_named_by_row_and_column(table):
+def test_20_a_null_of_any_table_is_named_by_row_and_column(table):
     rows = X.copy()
     rows[7, 1] = np.nan
     with pytest.raises(ValueError, match=r"contains NaN, first in row 7, column 'height'"):
@@ -225,7 +225,7 @@ UNREAD = {
 
 
 @pytest.mark.parametrize("table", UNREAD.values(), ids=UNREAD)
-def test_a_table_that_is_not_read_yet_is_read_by_the_fit(table):
+def test_34_a_table_that_is_not_read_yet_is_read_by_the_fit(table):
     expected = SelfLearningLDA().fit(TABLES["pandas"](X), Y)
     model = SelfLearningLDA().fit(table(), Y)
     assert_same_fit(model, expected, 1e-12)
@@ -239,7 +239,7 @@ def test_classes_that_are_not_read_yet_are_refused_with_the_way_to_read_them(tab
         SelfLearningLDA().fit(X, table())
 
 
-def test_what_can_be_read_only_once_is_refused_with_the_way_out():
+def test_36_what_can_be_read_only_once_is_refused_with_the_way_out():
     reader = TABLES["pyarrow"](X).to_reader
     model = SelfLearningLDA().fit(TABLES["pandas"](X), Y)
     with pytest.raises(TypeError, match="X is a RecordBatchReader, which can be read only once"):
@@ -293,7 +293,7 @@ STRANGE = {
 @pytest.mark.parametrize(
     ("kind", "column", "says"), [(k, *v) for k, v in STRANGE.items()], ids=STRANGE
 )
-def test_a_column_without_real_numbers_is_named_whatever_the_table(kind, column, says):
+def test_23_a_column_without_real_numbers_is_named_whatever_the_table(kind, column, says):
     if isinstance(column, pd.Series):
         table = TABLES["pandas"](X).assign(odd=column)
     elif isinstance(column, pl.Series):

@@ -126,7 +126,7 @@ def test_unlabeled_rows_may_stand_among_the_labeled_or_apart(classifier, marked,
     assert_allclose(inside.predict_proba(X), outside.predict_proba(X), atol=1e-7)
 
 
-def test_a_grid_search_trains_on_unlabeled_rows_and_never_scores_them(marked):
+def test_39_a_grid_search_trains_on_unlabeled_rows_and_never_scores_them(marked):
     X, y = marked
     grid = {"n_starts": [2, 8], "shrinkage": [None, 0.3]}
     search = GridSearchCV(ImplicitlyConstrainedLDA(), grid, cv=StratifiedKFold(3)).fit(X, y)
@@ -160,7 +160,7 @@ def test_a_grid_search_routes_unlabeled_rows_through_a_pipeline(apart):
 
 
 @every_classifier
-def test_cross_validation_gives_every_fold_all_unlabeled_rows(classifier, apart):
+def test_39_cross_validation_gives_every_fold_all_unlabeled_rows(classifier, apart):
     X, y, X_unlabeled = apart
     with sklearn.config_context(enable_metadata_routing=True):
         result = cross_validate(

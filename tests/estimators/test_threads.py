@@ -10,7 +10,7 @@ LARGE = draw_sample(6, n_classes=2, n_features=3, n_labeled=12, n_unlabeled=70_0
 
 
 @pytest.mark.parametrize("name", SEMI_SUPERVISED)
-def test_the_fit_is_the_same_to_the_bit_for_any_number_of_threads(name):
+def test_30_the_fit_is_the_same_to_the_bit_for_any_number_of_threads(name):
     one, two = (LARGE.fit(SEMI_SUPERVISED[name](n_jobs=n)) for n in (1, 2))
     assert_array_equal(one.coef_, two.coef_)
     assert_array_equal(one.covariance_, two.covariance_)

@@ -129,7 +129,7 @@ def test_weights_are_cut_to_the_labeled_rows(fitted):
     )
 
 
-def test_cross_validation_with_any_splitter_scores_labeled_rows_only():
+def test_39_cross_validation_with_any_splitter_scores_labeled_rows_only():
     scoring = {"right": semi_supervised_scorer(), "f1": semi_supervised_scorer("f1_macro")}
     result = cross_validate(SelfLearningLDA(), X, Y, cv=KFold(3), scoring=scoring)
     for fold, (train, test) in enumerate(KFold(3).split(X)):

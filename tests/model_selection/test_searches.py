@@ -65,7 +65,7 @@ def scores_of(search, n_splits=3):
 
 @pytest.mark.parametrize("classifier", CLASSIFIERS)
 @pytest.mark.parametrize("scoring", [None, "accuracy"])
-def test_plain_scorers_do_with_our_folds(classifier, scoring):
+def test_39_plain_scorers_do_with_our_folds(classifier, scoring):
     found = cross_val_score(classifier(), X, Y, cv=CV, scoring=scoring)
     assert_array_equal(found, by_hand(classifier()))
 

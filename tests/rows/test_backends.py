@@ -162,7 +162,7 @@ def test_score_and_log_likelihood_for_a_source_are_those_in_memory(make, tmp_pat
 
 @every_source
 @pytest.mark.parametrize("row", [7, 650], ids=["labeled", "unlabeled"])
-def test_nan_in_any_row_of_x_is_refused_with_its_column(make, row, tmp_path):
+def test_20_nan_in_any_row_of_x_is_refused_with_its_column(make, row, tmp_path):
     rows = X.copy()
     rows[row, 1] = np.nan
     y = np.where(np.arange(N_ROWS) < 60, np.arange(N_ROWS) % 2, -1)
@@ -171,7 +171,7 @@ def test_nan_in_any_row_of_x_is_refused_with_its_column(make, row, tmp_path):
 
 
 @every_source
-def test_nan_in_any_further_row_is_refused_with_its_column(make, tmp_path):
+def test_20_nan_in_any_further_row_is_refused_with_its_column(make, tmp_path):
     rows = X.copy()
     rows[650, 1] = np.nan
     with pytest.raises(ValueError, match=r"X_unlabeled.* contains NaN, .*column \D*1\b"):

@@ -137,7 +137,7 @@ def test_a_fit_is_the_same_to_the_bit_on_one_worker_and_on_two(client):
     assert_array_equal(alone.coef_, fit(rows).coef_)
 
 
-def test_a_worker_killed_in_the_middle_of_a_fit_changes_nothing(client, monkeypatch):
+def test_48_a_worker_killed_in_the_middle_of_a_fit_changes_nothing(client, monkeypatch):
     def slowly(rows):
         time.sleep(0.05)
         return rows
@@ -225,7 +225,7 @@ def test_blocks_that_the_workers_lost_are_read_again(client):
     assert_array_equal(fit(source, MomentConstrainedLDA).coef_, model.coef_)
 
 
-def test_a_worker_that_hangs_ends_in_an_error_within_the_timeout(client):
+def test_49_a_worker_that_hangs_ends_in_an_error_within_the_timeout(client):
     source = from_dask(in_blocks(ROWS), timeout=3.0)
     fit(source)
     pid = pids_of(client.cluster)[0]

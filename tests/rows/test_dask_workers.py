@@ -94,13 +94,13 @@ BAD_BLOCKS = {
 
 
 @pytest.mark.parametrize("name", BAD_BLOCKS)
-def test_a_bad_block_is_named(name):
+def test_37_a_bad_block_is_named(name):
     block, message = BAD_BLOCKS[name]
     with pytest.raises(ValueError, match=f"X_unlabeled, {message}"):
         fit(from_dask([lambda: ROWS, lambda: block]), MomentConstrainedLDA)
 
 
-def test_a_block_that_changes_between_passes_is_named():
+def test_36_a_block_that_changes_between_passes_is_named():
     reads = []
 
     def changes():
@@ -112,7 +112,7 @@ def test_a_block_that_changes_between_passes_is_named():
         fit(source, MomentConstrainedLDA)
 
 
-def test_a_source_that_can_be_read_only_once_is_named():
+def test_36_a_source_that_can_be_read_only_once_is_named():
     once = iter([ROWS])
     with pytest.raises(RuntimeError, match="X_unlabeled, block 0 could not be read: StopIteration"):
         fit(from_dask([lambda: next(once)]), MomentConstrainedLDA)
@@ -124,7 +124,7 @@ def test_many_small_blocks_are_warned_of():
         fit(rows, MomentConstrainedLDA)
 
 
-def test_empty_blocks_are_skipped():
+def test_37_empty_blocks_are_skipped():
     X = ROWS
     blocks = [list, lambda: X[:500], lambda: X[:0], lambda: X[500:900]]
     assert_same_fit(

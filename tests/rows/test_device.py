@@ -199,7 +199,7 @@ def room_for(most_rows, monkeypatch):
     monkeypatch.setattr(device.ArrayRows, "_block", limited)
 
 
-def test_blocks_get_smaller_when_the_device_runs_out_of_memory(monkeypatch):
+def test_38_blocks_get_smaller_when_the_device_runs_out_of_memory(monkeypatch):
     rows = np.tile(X, (3, 1))
     expected = ArrayRows(on("device1", rows)).moments(FRAME)
     room_for(2000, monkeypatch)
@@ -207,7 +207,7 @@ def test_blocks_get_smaller_when_the_device_runs_out_of_memory(monkeypatch):
     assert_equal_sums(found, expected, 1e-12)
 
 
-def test_a_device_without_room_for_a_small_block_is_an_error_that_says_what_to_do(monkeypatch):
+def test_38_a_device_without_room_for_a_small_block_is_an_error_that_says_what_to_do(monkeypatch):
     room_for(100, monkeypatch)
     with pytest.raises(MemoryError, match="a block of 1024 rows beside the 3000 x 3 array U: free"):
         ArrayRows(on("device1", X), name="U").moments(FRAME)
@@ -344,7 +344,7 @@ def test_names_of_classes_come_back_as_names():
 
 
 @pytest.mark.parametrize("classifier", WHOLE_FAMILY.values(), ids=WHOLE_FAMILY)
-def test_a_fit_on_a_device_predicts_for_rows_in_memory_and_the_reverse(classifier):
+def test_38_a_fit_on_a_device_predicts_for_rows_in_memory_and_the_reverse(classifier):
     rows, y = LARGE.rows[:300], np.r_[LARGE.y, np.full(260, -1)]
     there, here = classifier().fit(on("device1", rows), on("device1", y)), classifier().fit(rows, y)
     assert isinstance(there.coef_, np.ndarray)
@@ -366,7 +366,7 @@ def test_under_dispatch_fitted_arrays_follow_x():
     parse_version(sklearn.__version__) < parse_version("1.9"),
     reason="scikit-learn had no such rule before 1.9",
 )
-def test_under_dispatch_rows_of_another_library_are_told_how_to_move():
+def test_38_under_dispatch_rows_of_another_library_are_told_how_to_move():
     rows, y = LARGE.rows[:300], np.r_[LARGE.y, np.full(260, -1)]
     model = ImplicitlyConstrainedLDA().fit(on("device1", rows), y)
     with pytest.raises(ValueError, match="move_estimator_to"):

@@ -37,7 +37,7 @@ FILES = {"npy": Path, "parquet": Path, "dataset": pyarrow.dataset.dataset}
 
 @pytest.mark.parametrize("kind", FILES)
 @pytest.mark.parametrize("classifier", [MomentConstrainedLDA, ImplicitlyConstrainedLDA])
-def test_a_file_written_to_during_a_fit_is_named(kind, classifier, tmp_path):
+def test_36_a_file_written_to_during_a_fit_is_named(kind, classifier, tmp_path):
     path = tmp_path / "rows.npy" if kind == "npy" else tmp_path / "rows.parquet"
     if kind == "npy":
         np.save(path, WHOLE)
@@ -68,7 +68,7 @@ def test_a_file_written_to_before_it_is_fitted_to_again_is_named(tmp_path):
     assert_allclose(fit(rows.open(tmp_path / "rows.npy")).coef_, fit(FEW).coef_, rtol=1e-9)
 
 
-def test_a_file_that_shrinks_during_a_fit_is_named_with_both_sizes(tmp_path):
+def test_36_a_file_that_shrinks_during_a_fit_is_named_with_both_sizes(tmp_path):
     path = tmp_path / "rows.npy"
     np.save(path, SAMPLE.X_unlabeled)
     mapped = rows.open(np.load(path, mmap_mode="r"))
@@ -85,7 +85,7 @@ def test_a_file_that_shrinks_during_a_fit_is_named_with_both_sizes(tmp_path):
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_a_file_that_is_cut_short_while_it_is_read_is_named(order, tmp_path):
+def test_36_a_file_that_is_cut_short_while_it_is_read_is_named(order, tmp_path):
     path = tmp_path / "rows.npy"
     np.save(path, np.asarray(X, order=order))
 
@@ -99,7 +99,7 @@ def test_a_file_that_is_cut_short_while_it_is_read_is_named(order, tmp_path):
         fit(rows.open(path, memory=1))
 
 
-def test_a_map_that_is_cut_short_while_it_is_read_is_named(tmp_path):
+def test_36_a_map_that_is_cut_short_while_it_is_read_is_named(tmp_path):
     path = tmp_path / "rows.npy"
     np.save(path, X)
     (chunk,) = MappedArray(np.load(path, mmap_mode="r"), "X").chunks(100)
@@ -108,7 +108,7 @@ def test_a_map_that_is_cut_short_while_it_is_read_is_named(tmp_path):
         chunk.fill(np.empty((100, 3), X.dtype), 100_000)
 
 
-def test_arrays_of_another_width_or_dtype_are_named(tmp_path):
+def test_37_arrays_of_another_width_or_dtype_are_named(tmp_path):
     np.save(tmp_path / "a.npy", FEW)
     np.save(tmp_path / "b.npy", FEW.astype(np.float32))
     with pytest.raises(ValueError, match=r"b\.npy holds 3 columns of float32, but .*3 of float64"):

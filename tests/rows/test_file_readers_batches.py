@@ -46,7 +46,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize(("other", "message"), CHANGES.values(), ids=CHANGES)
-def test_batches_of_another_number_of_rows_in_a_later_pass_are_refused(other, message):
+def test_36_batches_of_another_number_of_rows_in_a_later_pass_are_refused(other, message):
     batches = [WHOLE]
     source = rows.from_batches(lambda: batches)
 
@@ -60,7 +60,7 @@ def test_batches_of_another_number_of_rows_in_a_later_pass_are_refused(other, me
         fit(source, ImplicitlyConstrainedLDA)
 
 
-def test_a_batch_that_is_missing_in_a_later_pass_is_missed():
+def test_36_a_batch_that_is_missing_in_a_later_pass_is_missed():
     batches = np.array_split(WHOLE, 3)
     source = rows.from_batches(lambda: batches)
     with (
@@ -102,7 +102,7 @@ AGAIN = {
 
 
 @pytest.mark.parametrize("factory", AGAIN.values(), ids=AGAIN)
-def test_batches_that_begin_with_other_rows_when_read_again_are_refused_at_once(factory):
+def test_36_batches_that_begin_with_other_rows_when_read_again_are_refused_at_once(factory):
     with pytest.raises(ValueError, match="X begins with other rows, or none, when its factory"):
         rows.from_batches(factory)
 
@@ -114,7 +114,7 @@ def test_batches_that_begin_with_nan_begin_with_the_same(frame):
         fit(rows.from_batches(lambda: [frame(bad.copy())]))
 
 
-def test_batches_that_can_be_read_only_once_are_refused_before_they_are_read():
+def test_36_batches_that_can_be_read_only_once_are_refused_before_they_are_read():
     batches = iter([FEW])
     with pytest.raises(TypeError, match="can be read only once: its factory returned the same"):
         rows.from_batches(lambda: batches)
@@ -149,7 +149,7 @@ def test_batches_must_come_from_a_function(batches):
         rows.from_batches(batches if isinstance(batches, list) else list(batches))
 
 
-def test_empty_batches_are_skipped():
+def test_37_empty_batches_are_skipped():
     empty = FEW[:0]
     source = rows.from_batches(lambda: [empty, FEW[:100], empty, FEW[100:], empty])
     assert_allclose(fit(source).coef_, fit(FEW).coef_, rtol=1e-9)
@@ -172,7 +172,7 @@ DIFFERENT = {
 
 
 @pytest.mark.parametrize(("other", "message"), DIFFERENT.values(), ids=DIFFERENT)
-def test_a_batch_of_another_kind_is_named(other, message):
+def test_37_a_batch_of_another_kind_is_named(other, message):
     with pytest.raises(ValueError, match=f"X_unlabeled: {message}"):
         fit(rows.from_batches(lambda: [FEW, other]))
 

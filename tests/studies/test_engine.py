@@ -54,7 +54,7 @@ class Deadly(CodedSet):
         return 2
 
 
-def test_a_killed_worker_costs_its_own_cells_and_no_others():
+def test_41_a_killed_worker_costs_its_own_cells_and_no_others():
     register_pickle_by_value(sys.modules[__name__])
     cells = [
         *cells_of("tables", {"set": range(10)}, 1),

@@ -54,7 +54,7 @@ def test_a_second_run_with_the_same_settings_goes_on_and_with_others_is_refused(
         store.agree(data={"b": "changed"})
 
 
-def test_another_run_on_the_same_folder_is_refused_while_the_first_lasts(store, path):
+def test_42_another_run_on_the_same_folder_is_refused_while_the_first_lasts(store, path):
     with pytest.raises(StoreError, match="Another run is writing to"):
         Store(path)
     store.close()
@@ -73,21 +73,21 @@ def test_a_folder_without_rows_says_so(tmp_path):
         Store(tmp_path / "rows.sqlite", read_only=True)
 
 
-def test_a_file_that_is_no_store_is_named(tmp_path):
+def test_44_a_file_that_is_no_store_is_named(tmp_path):
     path = tmp_path / "rows.sqlite"
     path.write_text("something else entirely, long enough to be read as a header of a file" * 20)
     with pytest.raises(StoreError, match=r"rows\.sqlite is no store of iclda, or it is damaged"):
         Store(path)
 
 
-def test_a_store_of_a_newer_format_is_refused(store, path):
+def test_44_a_store_of_a_newer_format_is_refused(store, path):
     store.note(format=99)
     store.close()
     with pytest.raises(StoreError, match="has format 99, and this version reads 1"):
         Store(path)
 
 
-def test_a_damaged_store_is_named(store, path):
+def test_44_a_damaged_store_is_named(store, path):
     store.add([replace(ROW, repeat=i) for i in range(500)])
     store.close()
     content = bytearray(path.read_bytes())
@@ -146,7 +146,7 @@ def test_settings_are_read_as_a_dataclass_with_defaults_for_what_is_not_stored(s
     assert store.read_settings(Settings) == Settings(seed=3)
 
 
-def test_a_place_where_nothing_can_be_written_is_named(tmp_path):
+def test_43_a_place_where_nothing_can_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="file is a file: name a folder"):
         Store(tmp_path / "file" / "rows.sqlite")
@@ -158,7 +158,7 @@ def test_rows_are_kept_all_or_none(store):
     assert store.rows(TABLES) == []
 
 
-def test_a_killed_writer_leaves_whole_rows(path):
+def test_40_a_killed_writer_leaves_whole_rows(path):
     script = f"""
 import itertools, pathlib
 from dataclasses import replace

@@ -70,17 +70,17 @@ class Contrast:
         """Maps directions (..., K, 1 + rank), whose classes balance, to changes of the gradient."""
         r, b, keep = point[:, 0], point[:, 1:], 1 - self.shrinkage
         inverse, _ = core_inverse_and_log_det(point)
-        precise, each = inverse @ b, np.arange(len(r))
+        precise, squares = inverse @ b, inverse**2
 
         def change(direction: Array) -> Array:
             dr, db = direction[..., 0], direction[..., 1:]
-            dcore = -(db @ b.T)
-            dcore = dcore + np.swapaxes(dcore, -1, -2)
-            dcore[..., each, each] += dr
-            turned = inverse @ dcore
+            # The core matrix changes by diag(dr) - db b' - b db': never formed, nor multiplied.
+            ahead = inverse @ db
+            turned = inverse @ (dr[..., None] * precise) - (ahead @ b.T) @ precise
+            turned -= precise @ (np.swapaxes(db, -1, -2) @ precise)
             found = np.empty(direction.shape)
-            found[..., 1:] = -(inverse @ db - turned @ precise) / keep
-            bent = np.einsum("...kj,jk->...k", turned, inverse)
+            found[..., 1:] = (turned - ahead) / keep
+            bent = dr @ squares - 2 * (ahead * precise).sum(axis=-1)
             found[..., 0] = (dr / r**2 - bent) / (2 * keep)
             if self.log_priors is None:
                 found[..., 0] -= dr / r

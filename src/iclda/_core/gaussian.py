@@ -14,6 +14,7 @@ from .types import AnyArray, Array
 from .whitening import Whitening, factor
 
 _LOG_2PI = float(np.log(2 * np.pi))
+_LARGEST_DISTANCE = 1e150  # from zero, in standard deviations
 
 
 @dataclass(frozen=True)
@@ -99,10 +100,14 @@ class Gaussians:
         """Coefficients (K, d) and intercepts (K,) in the user's units: Sigma^-1 mu_k, as is usual.
 
         They tell classes apart like the scores of ``score_rule``, which are about the center and
-        keep their digits wherever the origin of the features lies.
+        keep their digits wherever the origin of the features lies. Those are returned where zero
+        is too far away to square the distance.
         """
         zero = -self.frame.origin / self.frame.scale
         from_zero = self.class_points + (self.center - zero) @ self.projection.T
+        if not np.abs(from_zero).max(initial=0.0) < _LARGEST_DISTANCE:
+            rule = self.score_rule().folded(self.frame)
+            return rule.coef.T.copy(), rule.intercept
         coef = from_zero @ self.projection / self.frame.scale
         intercept = self.log_priors - (from_zero**2).sum(axis=1) / 2
         if (rest := self.complement) is not None:  # zero may lie outside the basis
@@ -120,7 +125,8 @@ class Gaussians:
         scores = s @ self.class_points.T - (self.class_points**2).sum(axis=1) / 2
         constant = -(self.rank * _LOG_2PI + self.log_det) / 2
         scores += self.log_priors + constant
-        distances = (s**2).sum(axis=1)
+        with np.errstate(over="ignore"):  # so far away the density is zero
+            distances = (s**2).sum(axis=1)
         if self.complement is not None:
             distances = distances + self.complement.distances(rows)
         return np.asarray(scores - distances[:, None] / 2)

@@ -468,10 +468,14 @@ def precise_means(point: Array) -> PreciseMeans:
         first, second = (1 - r) / (q - t), r / (q - t)
         rows = np.array([first * b[0], -second * b[0]])
         return PreciseMeans(rows, np.array([first * t, second * t]), float(np.log((q - t) / q)))
-    inverse, log_det = _inverse_and_log_det(_core_matrix(point))
-    rows = inverse @ b
-    along = np.einsum("kd,kd->k", rows, b)
-    return PreciseMeans(rows, along, float(log_det - np.log(point[:, 0]).sum()))
+    if len(point) > 1 + b.shape[1]:  # M itself is the smaller matrix
+        means = b / point[:, :1]
+        inverse, log_det = _inverse_and_log_det(np.eye(b.shape[1]) - means.T @ b)
+        rows = means @ inverse
+    else:
+        inverse, log_det = _inverse_and_log_det(_core_matrix(point))
+        rows, log_det = inverse @ b, log_det - np.log(point[:, 0]).sum()
+    return PreciseMeans(rows, np.einsum("kd,kd->k", rows, b), float(log_det))
 
 
 def is_above_floor(point: Array) -> bool:
@@ -495,7 +499,8 @@ def smallest_eigenvalue(point: Array) -> Array:
         squares = np.einsum("...d,...d->...", first, first)
         return np.asarray(1 - squares / (r[..., 0] * r[..., 1]))
     scaled = b / np.sqrt(r)[..., None]
-    gram = scaled @ _transposed(scaled)
+    is_tall = point.shape[-2] > point.shape[-1] > 1
+    gram = _transposed(scaled) @ scaled if is_tall else scaled @ _transposed(scaled)
     if point.shape[-2] == 3:  # one eigenvalue is zero: trace and norm give the others
         trace = gram.trace(axis1=-2, axis2=-1)
         squares = np.einsum("...kj,...kj->...", gram, gram)

@@ -57,7 +57,7 @@ from .predictions import (
     scores,
 )
 from .proportions import LABELED
-from .training import FitInputs, FitSettings, check_spread, prepare
+from .training import FitInputs, FitSettings, check_shares, check_spread, check_units, prepare
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 AT_LEAST_ONE = [Interval(Integral, 1, None, closed="left")]
@@ -474,8 +474,10 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
             )
         data = replace(data, frame=self._gaussians_.frame)
         used = self.shrinkage_
-        problem = data.problem(used if isinstance(used, float) else None)
-        shrunk = None if isinstance(used, float) else self._shrink_labeled(data)[1]
+        # "auto" of the supervised fit is one number a class, or 1 where no class varies.
+        shared = used if isinstance(used, float) and used < 1 else None
+        problem = data.problem(shared)
+        shrunk = self._shrink_labeled(data)[1] if shared is None else None
         gains = gains_over(problem, self._gaussians_, supervised_reference(problem, shrunk))
         return bounds_of(gains, data.unlabeled.n_rows)
 
@@ -501,6 +503,9 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         problem = self._problem(data)
         variances = problem.feature_variances(problem.moments.covariance)
         check_spread(data, variances)
+        check_shares(data, problem.labeled.counts / problem.moments.weight)
+        if problem.shrinkage > 0:
+            check_units(data, variances)
         self._diagnosis.warn_of_span(variances, problem.rank)
         self._diagnosis.warn_of_shift(problem)
         self.shrinkage_: float | Array = problem.shrinkage
@@ -525,6 +530,9 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         covariance = labeled.moments.covariance
         variances = np.diag(covariance) if space is None else space.diagonal(covariance, data.frame)
         check_spread(data, variances)
+        check_shares(data, labeled.counts / labeled.weight)
+        if self.shrinkage and not (self.shrinkage == "auto" and labeled.has_spread):
+            check_units(data, variances)
         self.shrinkage_, shrunk = self._shrink_labeled(data)
         model, rank = fit_labeled(data.frame, labeled, data.log_priors, shrunk)
         is_shrunk_at_all = shrunk is not None and np.any(self.shrinkage_)

@@ -150,10 +150,12 @@ def _of_every_class(scores: Any) -> Any:
 
 
 def logsumexp(scores: Any) -> Any:
-    """(n,): logarithm of the sum over classes of exp."""
+    """(n,): logarithm of the sum over classes of exp; minus infinity where all of them are."""
     xp = array_namespace(scores)
     top = xp.max(scores, axis=1, keepdims=True)
-    return xp.log(xp.sum(xp.exp(scores - top), axis=1)) + top[:, 0]
+    top = xp.where(xp.isinf(top), xp.zeros_like(top), top)
+    with np.errstate(divide="ignore"):
+        return xp.log(xp.sum(xp.exp(scores - top), axis=1)) + top[:, 0]
 
 
 def most_probable(classes: AnyArray) -> OfBlock:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,6 +30,9 @@ from .proportions import labeled_proportions, resolve_proportions
 
 _PILOT_ROWS = 4096
 WIDE = 256  # features, from which fewer rows than features are fitted in their own space
+_MATRICES = 8  # of features x features and of classes x features that a fit holds at least
+_LARGEST_RATIO = 1e100  # of standard deviations that shrinkage brings together
+_SMALLEST_SHARE = 1e-12  # of a class; one row among as many is no row
 _LARGEST_AUTO = 0.99  # a shrinkage of 1 would leave nothing to learn
 
 
@@ -184,6 +189,7 @@ def prepare(
             if is_there and part.source.backend is not None:  # in memory they were looked at
                 part.source.check_finite()
     n_features = source.request.n_features or 0
+    _check_memory(n_features, len(labels.classes), settings.name)
     unlabeled = ChainedRows([part.rows for part in parts], n_features, settings.unlabeled_weight)
     labeled, codes = _labeled_part(source, labels, weights)
     pilot = [labeled.every_row.sample(_PILOT_ROWS, 0)[0]]
@@ -219,6 +225,31 @@ def prepare(
 def _are_plain(weights: Array | None, labels: Labels) -> bool:
     """Whether all labeled rows weigh 1 and no row weighs nothing."""
     return weights is None or bool((weights[labels.is_labeled] == 1).all() and (weights > 0).all())
+
+
+def _check_memory(n_features: int, n_classes: int, name: str) -> None:
+    """ValueError for a problem whose matrices the memory of this machine cannot hold."""
+    needed = _MATRICES * 8.0 * (n_features**2 + n_features * n_classes)
+    if needed > 2**30 and needed > (there_is := _most_memory()):
+        raise ValueError(
+            f"{name} needs about {needed / 2**30:.3g} GiB for {n_features:,} features and "
+            f"{n_classes:,} classes, and there are {there_is / 2**30:.3g} GiB: leave features out, "
+            "or project the rows first (sklearn.decomposition.PCA)."
+        )
+
+
+def _most_memory() -> float:
+    """Bytes that this process can have at most, as far as the system says."""
+    limits = [np.inf]
+    if hasattr(os, "sysconf"):
+        limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+        import resource  # where there is sysconf
+
+        limits += [limit for limit in resource.getrlimit(resource.RLIMIT_AS)[:1] if limit > 0]
+    group = Path("/sys/fs/cgroup/memory.max")  # of a container
+    if group.exists() and (text := group.read_text().strip()).isdigit():
+        limits.append(int(text))
+    return min(limits)
 
 
 def _narrowed(
@@ -300,6 +331,45 @@ def check_spread(inputs: FitInputs, variances: Array) -> None:
                 ".",
             ),
             column=where.label,
+        )
+
+
+def check_units(inputs: FitInputs, variances: Array) -> None:
+    """ValueError for a column next to nothing beside another: shrinkage adds one variance to all.
+
+    The mean variance in units of the smaller column would overflow.
+    """
+    scale = inputs.feature_frame.scale
+    spread = np.sqrt(variances) * scale
+    units = np.where(spread > 0, spread, scale)  # in which the added variance is a number
+    small, large = int(units.argmin()), int(spread.argmax())
+    if spread[large] / units[small] > _LARGEST_RATIO:
+        where, beside = (column_of(j, inputs.feature_names) for j in (small, large))
+        raise ColumnError(
+            Text(
+                "The standard deviation of ",
+                where,
+                f" is {spread[small]:.3g}, that of ",
+                beside,
+                f" {spread[large]:.3g}, and ",
+                Hint("shrinkage"),
+                " adds the same variance to both, so they must not differ by a factor of more than "
+                f"{_LARGEST_RATIO:g}: rescale the columns",
+                Hint("drop", text=" (sklearn.preprocessing.StandardScaler)", kind="or column"),
+                ".",
+            ),
+            column=where.label,
+        )
+
+
+def check_shares(inputs: FitInputs, shares: Array) -> None:
+    """ValueError for a class whose labeled rows weigh next to nothing beside all rows."""
+    if shares.min() < _SMALLEST_SHARE:
+        name = inputs.labels.classes[[int(shares.argmin())]].tolist()[0]
+        raise ValueError(
+            f"The labeled rows of class {name!r} hold {shares.min():.3g} of the weight of all "
+            f"rows, and must hold at least {_SMALLEST_SHARE:g}: give rows weights of similar size, "
+            "or leave those of the class out by weight 0."
         )
 
 

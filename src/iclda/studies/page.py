@@ -11,7 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from .._messages import and_list, plural
+from .._messages import and_list, is_formula, plural
 from .._paths import atomic_write
 from .drawing import require
 from .measures import arrow
@@ -50,13 +50,18 @@ class TextTable:
 
 
 def csv_text(header: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
-    """Lines as CSV: floats to ten digits, None as an empty field."""
+    """Lines as CSV: floats to ten digits, None as an empty field, formulas as text."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(header)
-    for line in lines:
-        writer.writerow([f"{v:.10g}" if isinstance(v, float) else v for v in line])
+    for line in (header, *lines):
+        writer.writerow(map(_csv_cell, line))
     return buffer.getvalue()
+
+
+def _csv_cell(value: object) -> object:
+    if isinstance(value, float):
+        return f"{value:.10g}"
+    return f"'{value}" if is_formula(value) else value
 
 
 def attributes_csv(names: Sequence[str], objects: Iterable[object]) -> str:

@@ -114,6 +114,9 @@ class Store:
 
     def _prepare(self, kind: str | None, *, read_only: bool) -> None:
         run, key = self._connection.execute, ", ".join(_KEY)
+        # SQLite takes a file of a few bytes for a new one, and what is cut off a page for zeros.
+        if self.path.stat().st_size % run("PRAGMA page_size").fetchone()[0]:
+            raise StoreError(_no_store(self.path))
         if not read_only:
             run("PRAGMA journal_mode=WAL")
             run("PRAGMA synchronous=NORMAL")
@@ -251,14 +254,18 @@ def other_setting(folder: Path, name: str, stored: Any, asked: Any) -> StoreErro
     return _error(f"{problem}: use another ", _OUT, ", or ", Hint(name, stored), ".")
 
 
+def _no_store(path: Path) -> Text:
+    problem = f"{path} is no store of iclda, or it is damaged"
+    return Text(f"{problem}: use another ", _OUT, ", or remove it.")
+
+
 def _explain(path: Path, error: Exception) -> str:
     code = getattr(error, "sqlite_errorcode", None)
     if code == sqlite3.SQLITE_ERROR:  # our statements are fixed: a table or column is missing
         problem = f"{path} is no store of this version of iclda ({error})"
         return Text(f"{problem}: use another ", _OUT, ".")
     if code == sqlite3.SQLITE_NOTADB:
-        problem = f"{path} is no store of iclda, or it is damaged"
-        return Text(f"{problem}: use another ", _OUT, ", or remove it.")
+        return _no_store(path)
     if code is not None and code & 0xFF == sqlite3.SQLITE_CORRUPT:  # the rest says where
         return f"{path} is damaged: restore it from a copy, or remove it and run again."
     if isinstance(error, FileExistsError):

@@ -26,6 +26,7 @@ from .._messages import (
     Hint,
     NoUnlabeledRowsWarning,
     Text,
+    is_formula,
     message_of,
     plural,
     printable,
@@ -156,6 +157,7 @@ class PredictionCounts:
     filled: Counter[str] = field(default_factory=Counter)
     unknown: Counter[str] = field(default_factory=Counter)  # cells with an unknown category
     far: Counter[str] = field(default_factory=Counter)  # cells far from those of the training
+    formulas: Counter[str] = field(default_factory=Counter)  # cells that a spreadsheet would run
 
 
 def predict_file(
@@ -176,12 +178,27 @@ def predict_file(
     columns = [*ids, "class", *(f"probability_{name}" for name in names)]
     _check_files(file, out, kinds, ids, columns)
     counts = PredictionCounts(tuple(name for name in file.columns if name not in {*kinds, *ids}))
+    is_csv = out.suffix.lower() == ".csv"
     with atomic_write(out) as unfinished, appending(unfinished, out.suffix, columns) as write:
         for rows, probabilities, share in predicted_blocks(model, kinds, file, ids, counts):
             found = [names[probabilities.argmax(axis=1)], *probabilities.T]
             write(dict(zip(columns, [*(rows[name] for name in ids), *found], strict=True)))
+            if is_csv:
+                texts = rows.select(list(ids)).append_column("class", [found[0].astype(str)])
+                counts.formulas.update(_formulas(texts))
             advance(share, counts.n_rows)
     return counts
+
+
+def _formulas(rows: Any) -> dict[str, int]:
+    """Cells by column that a spreadsheet would run."""
+    compute = require_for_tables("pyarrow.compute")
+    found = {}
+    for name in rows.column_names:
+        if str(rows[name].type) == "string":
+            is_likely = compute.match_substring_regex(rows[name], r"^[=+\-@\t\r]")
+            found[name] = sum(map(is_formula, rows[name].filter(is_likely).to_pylist()))
+    return {name: n for name, n in found.items() if n}
 
 
 def predicted_blocks(
@@ -400,6 +417,11 @@ def prediction_summary(counts: PredictionCounts, written: str) -> list[str]:
         )
     if counts.far:
         lines.append(f"Warning: {far_warning(counts)}")
+    if counts.formulas:
+        lines.append(
+            "Warning: cells that a spreadsheet would run as formulas, since they begin with =, +, "
+            f"- or @: {_ranked(counts.formulas)}. Import the file as text, or write .parquet."
+        )
     width = max(len("class"), *map(len, counts.classes))
     lines += [""] if lines else []
     lines.append(f"  {'class'.ljust(width)}  predicted rows   share")

@@ -111,7 +111,7 @@ def test_the_numbers_on_the_page_are_those_of_the_cells(html):
             assert f"z {signed(cell.z)}" in text
 
 
-def test_names_and_tracebacks_are_escaped():
+def test_46_names_and_tracebacks_are_escaped():
     evil = "<script>alert('x')</script>&"
     rows = table_rows((evil,), methods=("LDA", "ICLDA")) + curve_rows()
     rows = [*rows, table_row(evil, 9, 0, evil, None, None, failure=evil)]

@@ -99,6 +99,8 @@ def _user_map(problem: Problem, total: Array) -> Array:
 
 def _orthogonal_factor(half: Array) -> Array:
     """Q in half = (half half')^(1/2) Q, by the singular vectors of half."""
+    if half.size == 0:  # no row varies
+        return half
     # LAPACK directly: checks take much of the time of a small matrix.
     left, singular, right, failed = lapack.dgesdd(half, full_matrices=0)
     if failed:

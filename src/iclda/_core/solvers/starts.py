@@ -164,7 +164,8 @@ class _Annealing:
         change, moved = trial.scores - members.scores, trial.points - members.points
         bent = change - (trial.gradients - members.gradients) / tau
         along, across = (np.einsum("skd,skd->s", a, moved) for a in (change, bent))
-        fitted = np.where(across > along, along / np.maximum(across, 1e-300), 1.0)
+        with np.errstate(over="ignore"):  # minus infinity becomes the smallest size
+            fitted = np.where(across > along, along / np.maximum(across, 1e-300), 1.0)
         trial.sizes[:] = np.maximum(fitted, _SMALLEST_SIZE)
         if not is_taken.all():
             refused = ~is_taken

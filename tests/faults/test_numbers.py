@@ -84,14 +84,14 @@ def tolerance(classifier, exact=1e-10):
 
 
 @by_labeling
-def test_more_features_than_labels_are_no_trouble_where_all_rows_span_the_space(classifier):
+def test_12_more_features_than_labels_are_no_trouble_where_all_rows_span_the_space(classifier):
     rows, y, _ = draw(n_labeled=3, n_unlabeled=60, n_features=12)
     model = classifier().fit(rows, y)
     assert model.rank_ == 12
     assert_finite(model, rows)
 
 
-def test_more_features_than_labels_leave_the_supervised_fit_a_rank_and_one_warning():
+def test_12_more_features_than_labels_leave_the_supervised_fit_a_rank_and_one_warning():
     rows, y, _ = draw(n_labeled=3, n_unlabeled=0, n_features=12)
     message = "6 labeled rows are too few, .*span 4 of 5 dimensions.*Label more rows"
     with pytest.warns(UserWarning, match=message) as caught:
@@ -101,7 +101,7 @@ def test_more_features_than_labels_leave_the_supervised_fit_a_rank_and_one_warni
     assert_finite(model, rows)
 
 
-def test_more_features_than_labels_make_moment_matching_ask_for_shrinkage():
+def test_12_more_features_than_labels_make_moment_matching_ask_for_shrinkage():
     rows, y, _ = draw(n_labeled=3, n_unlabeled=60, n_features=12)
     with pytest.raises(ValueError, match=r"span 4 of 12 dimensions.*pass shrinkage"):
         MomentConstrainedLDA().fit(rows, y)
@@ -109,7 +109,7 @@ def test_more_features_than_labels_make_moment_matching_ask_for_shrinkage():
 
 @every_classifier
 @pytest.mark.parametrize("shrinkage", [0.1, "auto"])
-def test_shrinkage_makes_more_features_than_rows_an_ordinary_problem(classifier, shrinkage):
+def test_12_shrinkage_makes_more_features_than_rows_an_ordinary_problem(classifier, shrinkage):
     rows, y, _ = draw(n_labeled=4, n_unlabeled=8, n_features=30)
     model = classifier(shrinkage=shrinkage).fit(rows, y)
     assert model.rank_ == 30
@@ -117,7 +117,7 @@ def test_shrinkage_makes_more_features_than_rows_an_ordinary_problem(classifier,
 
 
 @by_labeling
-def test_more_features_than_rows_are_said_once_with_the_rank(classifier):
+def test_12_more_features_than_rows_are_said_once_with_the_rank(classifier):
     rows, y, _ = draw(n_labeled=4, n_unlabeled=8, n_features=30)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -134,7 +134,7 @@ def test_more_features_than_rows_are_said_once_with_the_rank(classifier):
 
 @every_classifier
 @pytest.mark.parametrize("value", [0.0, 0.1, -1e9, 1e200])
-def test_a_constant_column_changes_nothing_but_is_named(classifier, value):
+def test_13_a_constant_column_changes_nothing_but_is_named(classifier, value):
     wide = np.insert(X, 1, value, axis=1)
     with pytest.warns(UserWarning, match=r"column 1 is constant") as caught:
         model = classifier().fit(wide, Y)
@@ -149,13 +149,13 @@ def test_a_constant_column_changes_nothing_but_is_named(classifier, value):
 
 
 @every_classifier
-def test_a_constant_column_is_named_as_the_frame_names_it(classifier):
+def test_13_a_constant_column_is_named_as_the_frame_names_it(classifier):
     frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(always=3.0)
     with pytest.warns(UserWarning, match="column 'always' is constant"):
         classifier().fit(frame, Y)
 
 
-def test_one_direction_is_singular():
+def test_15_one_direction_is_singular():
     column = np.arange(8.0)
     with pytest.warns(UserWarning, match=r"the 2 columns vary in 1 direction only \("):
         SupervisedLDA().fit(np.column_stack([column, 2 * column]), [0, 1, 0, 1, 0, 0, 1, 1])
@@ -163,7 +163,7 @@ def test_one_direction_is_singular():
 
 @every_classifier
 @pytest.mark.parametrize("among", ["labeled", "all"])
-def test_a_column_may_be_constant_in_one_class(classifier, among):
+def test_14_a_column_may_be_constant_in_one_class(classifier, among):
     rows = X.copy()
     rows[(Y if among == "labeled" else TRUE) == 0, 2] = 4.0
     assert_finite(classifier().fit(rows, Y), rows)
@@ -180,7 +180,7 @@ REPEATED = {
 @every_classifier
 @pytest.mark.filterwarnings("ignore:Rows span 3 of 4 dimensions")
 @pytest.mark.parametrize("column", REPEATED.values(), ids=REPEATED)
-def test_a_collinear_column_changes_no_prediction(classifier, column):
+def test_15_a_collinear_column_changes_no_prediction(classifier, column):
     wide = np.column_stack([X, column])
     model = classifier().fit(wide, Y)
     assert model.rank_ == 3
@@ -193,7 +193,7 @@ def test_a_collinear_column_changes_no_prediction(classifier, column):
 
 
 @every_classifier
-def test_an_offset_of_1e8_keeps_the_coefficients(classifier):
+def test_16_an_offset_of_1e8_keeps_the_coefficients(classifier):
     moved, centered = classifier().fit(X + 1e8, Y), classifier().fit(X, Y)
     assert_allclose(moved.coef_, centered.coef_, rtol=1e-6)
     assert_allclose(moved.predict_proba(X + 1e8), centered.predict_proba(X), rtol=0, atol=1e-6)
@@ -201,7 +201,7 @@ def test_an_offset_of_1e8_keeps_the_coefficients(classifier):
 
 @every_classifier
 @pytest.mark.parametrize("offset", [1e8, 1e12, -1e15])
-def test_an_offset_costs_no_more_than_the_rounding_of_the_rows(classifier, offset):
+def test_17_an_offset_costs_no_more_than_the_rounding_of_the_rows(classifier, offset):
     far = 8.0 * X + offset
     near = far - offset  # exact: what rounding has left of the rows
     moved, centered = classifier().fit(far, Y), classifier().fit(near, Y)
@@ -218,7 +218,7 @@ def test_an_offset_costs_no_more_than_the_rounding_of_the_rows(classifier, offse
 
 @every_classifier
 @pytest.mark.parametrize("scales", [(1e-150, 1.0, 1e150), (1e150, 1.0, 1e-150), (1e-6, 1e6, 1.0)])
-def test_units_of_the_features_change_no_prediction(classifier, scales):
+def test_18_units_of_the_features_change_no_prediction(classifier, scales):
     rows = X * scales
     model = classifier().fit(rows, Y)
     assert_finite(model, rows)
@@ -228,7 +228,7 @@ def test_units_of_the_features_change_no_prediction(classifier, scales):
 
 @pytest.mark.parametrize("variant", ["symmetric", "means-shifted"])
 @pytest.mark.parametrize("scale", [1e140, 1e-140])
-def test_a_common_unit_changes_no_prediction_of_the_maps_in_the_users_units(variant, scale):
+def test_18_a_common_unit_changes_no_prediction_of_the_maps_in_the_users_units(variant, scale):
     rows = X * scale
     model = MomentConstrainedLDA(variant=variant).fit(rows, Y)
     assert_finite(model, rows)
@@ -238,7 +238,7 @@ def test_a_common_unit_changes_no_prediction_of_the_maps_in_the_users_units(vari
 
 @pytest.mark.parametrize("variant", ["symmetric", "means-shifted"])
 @pytest.mark.parametrize("scales", [(1e-140, 1.0, 1e140), (1.0, 1e-20, 1.0)])
-def test_maps_in_the_users_units_stay_finite_or_ask_for_other_units(variant, scales):
+def test_18_maps_in_the_users_units_stay_finite_or_ask_for_other_units(variant, scales):
     rows = X * scales
     try:
         model = MomentConstrainedLDA(variant=variant).fit(rows, Y)
@@ -252,7 +252,9 @@ def test_maps_in_the_users_units_stay_finite_or_ask_for_other_units(variant, sca
 @pytest.mark.parametrize(
     ("scale", "shown"), [(1e200, r"\d\.\d*e\+200"), (1e-200, r"\d\.\d*e-200"), (1e-310, "e-31")]
 )
-def test_a_column_whose_variance_is_no_number_is_named_with_its_deviation(classifier, scale, shown):
+def test_19_a_column_whose_variance_is_no_number_is_named_with_its_deviation(
+    classifier, scale, shown
+):
     rows = X * [1.0, scale, 1.0]
     message = rf"deviation of column 1 is .*{shown}.* between 1e-15\d and 1e\+15\d.*rescale"
     with pytest.raises(ValueError, match=message):
@@ -260,7 +262,7 @@ def test_a_column_whose_variance_is_no_number_is_named_with_its_deviation(classi
 
 
 @semi_supervised
-def test_one_enormous_entry_among_many_rows_is_found(classifier):
+def test_19_one_enormous_entry_among_many_rows_is_found(classifier):
     rows = np.random.default_rng(3).standard_normal((12_000, 2))
     rows[11_001, 1] = 1e200
     y = np.where(np.arange(12_000) < 20, np.arange(12_000) % 2, -1)
@@ -269,8 +271,31 @@ def test_one_enormous_entry_among_many_rows_is_found(classifier):
 
 
 @every_classifier
+def test_18_shrinkage_of_columns_that_it_cannot_bring_together_names_the_smaller(classifier):
+    model = classifier(shrinkage=0.1)
+    assert_finite(model.fit(X * [1e-40, 1.0, 1e40], Y), X * [1e-40, 1.0, 1e40])
+    message = r"deviation of column 0 is \S*e-70, that of column 2 \S*e\+(69|70), .*rescale"
+    with pytest.raises(ValueError, match=message):
+        model.fit(X * [1e-70, 1.0, 1e70], Y)
+
+
+@every_classifier
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_19_a_constant_of_any_size_leaves_finite_coefficients_with_shrinkage(classifier, n_classes):
+    rows, y, _ = draw(n_classes=n_classes)
+    wide = np.column_stack([np.full(len(rows), 1e118), 1e-95 * rows])
+    assert_finite(classifier(shrinkage=1e-9).fit(wide, y), wide)
+
+
+def test_19_a_row_so_far_away_that_its_density_is_none_says_so():
+    model = SupervisedLDA().fit(X * 1e-100, Y)
+    assert_array_equal(model.score_samples(np.full((1, 3), 1e100)), -np.inf)
+    assert_allclose(model.predict_proba(np.full((1, 3), 1e100)).sum(), 1)
+
+
+@every_classifier
 @pytest.mark.parametrize("far", [1e6, 1e100])
-def test_rows_far_from_all_training_rows_get_probabilities(classifier, far):
+def test_19_rows_far_from_all_training_rows_get_probabilities(classifier, far):
     assert_finite(classifier().fit(X, Y), far * X)
 
 
@@ -282,7 +307,7 @@ def test_rows_far_from_all_training_rows_get_probabilities(classifier, far):
     ("value", "shown"), [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")]
 )
 @pytest.mark.parametrize("row", [3, 35], ids=["labeled", "unlabeled"])
-def test_an_entry_that_is_no_number_is_named_by_row_and_column(classifier, value, shown, row):
+def test_20_an_entry_that_is_no_number_is_named_by_row_and_column(classifier, value, shown, row):
     rows = X.copy()
     rows[row, 2] = value
     message = rf"contains {shown}, first in row {row}, column 2\. .*drop these rows"
@@ -294,7 +319,7 @@ def test_an_entry_that_is_no_number_is_named_by_row_and_column(classifier, value
         classifier().fit(X, Y).predict(rows)
 
 
-def test_an_entry_that_is_no_number_is_named_beyond_the_first_block():
+def test_20_an_entry_that_is_no_number_is_named_beyond_the_first_block():
     rows = np.zeros((20_000, 2), dtype=np.float32)
     rows[17_003, 1] = np.nan
     with pytest.raises(ValueError, match="first in row 17003, column 1"):
@@ -310,7 +335,7 @@ def test_an_entry_that_is_no_number_is_named_beyond_the_first_block():
     ],
     ids=["Float64", "Int64", "object"],
 )
-def test_a_missing_entry_of_a_frame_is_named_by_row_and_column(column):
+def test_20_a_missing_entry_of_a_frame_is_named_by_row_and_column(column):
     frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(b=column)
     with pytest.raises(ValueError, match=r"contains NaN, first in row 1, column 'b'.*Impute"):
         SelfLearningLDA().fit(frame, Y)
@@ -321,7 +346,7 @@ def test_a_missing_entry_of_a_frame_is_named_by_row_and_column(column):
 
 @every_classifier
 @pytest.mark.parametrize("offset", [0.0, 1000.0])
-def test_float32_rows_are_summed_in_float64(classifier, offset):
+def test_21_float32_rows_are_summed_in_float64(classifier, offset):
     rows = (X + offset).astype(np.float32)
     model, exact = classifier().fit(rows, Y), classifier().fit(rows.astype(np.float64), Y)
     assert model.coef_.dtype == model.predict_proba(rows).dtype == np.float64
@@ -333,7 +358,7 @@ def test_float32_rows_are_summed_in_float64(classifier, offset):
 
 @every_classifier
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "bool", "int64", "float16"])
-def test_narrow_integers_do_not_wrap_around(classifier, dtype):
+def test_22_narrow_integers_do_not_wrap_around(classifier, dtype):
     rows = {
         "bool": X > 0.5,
         "uint8": np.clip(np.round(40 * X) + 128, 0, 255),
@@ -345,7 +370,7 @@ def test_narrow_integers_do_not_wrap_around(classifier, dtype):
 
 
 @every_classifier
-def test_unlabeled_rows_may_have_another_dtype(classifier):
+def test_22_unlabeled_rows_may_have_another_dtype(classifier):
     rows = np.clip(np.round(40 * X), -128, 127)
     model = classifier().fit(rows, Y, X_unlabeled=rows.astype(np.int8))
     assert_same_fit(model, classifier().fit(rows, Y, X_unlabeled=rows), 1e-12)
@@ -372,18 +397,18 @@ NOT_NUMBERS = {
 
 
 @pytest.mark.parametrize(("rows", "message"), NOT_NUMBERS.values(), ids=NOT_NUMBERS)
-def test_a_column_that_holds_no_real_numbers_is_named(rows, message):
+def test_23_a_column_that_holds_no_real_numbers_is_named(rows, message):
     with pytest.raises(ValueError, match=message):
         SelfLearningLDA().fit(rows, Y)
 
 
-def test_a_column_of_objects_is_named():
+def test_23_a_column_of_objects_is_named():
     with pytest.raises(TypeError, match=r"column 'b' holds \{'k': 1\}: .*must be a string"):
         SelfLearningLDA().fit(with_column([{"k": 1}] * 40), Y)
 
 
 @every_classifier
-def test_a_text_column_of_unlabeled_rows_is_named(classifier):
+def test_23_a_text_column_of_unlabeled_rows_is_named(classifier):
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     with pytest.raises(ValueError, match=r"X_unlabeled, column 'b' holds text, .* 'red'"):
         classifier().fit(frame, Y, X_unlabeled=with_column("red"))
@@ -402,6 +427,7 @@ SMALL = {
     "three rows, one feature": ([[0.0], [1.0], [0.4]], [0, 1, -1]),
     "half way": ([[0.0], [1.0], [0.5]], [0, 1, -1]),
     "only equal rows": (np.ones((6, 2)), [0, 1, 0, 1, -1, -1]),
+    "only equal rows of many classes": (np.ones((9, 2)), [0, 1, 2, 3, 0, 1, 2, 3, -1]),
     "equal labeled rows": (np.r_[np.ones((4, 3)), X[:9]], [0, 1, 0, 1] + 9 * [-1]),
     "equal unlabeled rows": (np.r_[X[:9], np.ones((9, 3))], [*Y[:9], *[-1] * 9]),
     "more features than rows": (np.random.default_rng(1).normal(size=(6, 9)), [0, 1, 0, 1, -1, -1]),
@@ -411,7 +437,7 @@ SMALL = {
 
 @every_classifier
 @pytest.mark.parametrize(("rows", "y"), SMALL.values(), ids=SMALL)
-def test_a_small_problem_has_a_finite_fit_or_a_clear_error(classifier, rows, y):
+def test_24_a_small_problem_has_a_finite_fit_or_a_clear_error(classifier, rows, y):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -425,8 +451,15 @@ def test_a_small_problem_has_a_finite_fit_or_a_clear_error(classifier, rows, y):
             assert_finite(model, np.asarray(rows))
 
 
+@pytest.mark.parametrize("variant", ["symmetric", "means-shifted"])
+def test_24_rows_that_do_not_vary_at_all_leave_the_class_weights(variant):
+    with pytest.warns(UserWarning, match="Rows span 0 of 2 dimensions"):
+        model = MomentConstrainedLDA(variant=variant).fit(np.ones((6, 2)), [0, 1, 0, 0, -1, -1])
+    assert_allclose(model.predict_proba([[1.0, 1.0]]), [[0.75, 0.25]])
+
+
 @pytest.mark.filterwarnings("ignore:SelfLearningLDA. a mix of columns")
-def test_a_row_half_way_between_two_classes_counts_in_one_of_them():
+def test_24_a_row_half_way_between_two_classes_counts_in_one_of_them():
     # In whitened coordinates three rows are an equilateral triangle: the third is a tie.
     rows = np.array([[0.0, 1.0], [1.0, 1.0], [0.4, 3.0]])
     with pytest.warns(UserWarning, match="one labeled row"):
@@ -449,7 +482,7 @@ WEIGHTS = np.array([1, 2, 3, 1, 1, 2, 4, 1] * 5)
     [{}, {"shrinkage": 0.1}, {"shrinkage": "auto"}, {"priors": [0.3, 0.7]}],
     ids=["plain", "shrinkage", "auto", "priors"],
 )
-def test_a_weight_counts_like_repeating_the_row(classifier, settings):
+def test_25_a_weight_counts_like_repeating_the_row(classifier, settings):
     weighted = classifier(**settings).fit(X, Y, WEIGHTS)
     repeated = classifier(**settings).fit(np.repeat(X, WEIGHTS, axis=0), np.repeat(Y, WEIGHTS))
     assert_same_fit(weighted, repeated, tolerance(classifier))
@@ -458,14 +491,14 @@ def test_a_weight_counts_like_repeating_the_row(classifier, settings):
 
 
 @every_classifier
-def test_a_weight_of_further_unlabeled_rows_counts_like_repeating_the_row(classifier):
+def test_25_a_weight_of_further_unlabeled_rows_counts_like_repeating_the_row(classifier):
     weighted = classifier().fit(X, Y, X_unlabeled=-X, sample_weight_unlabeled=WEIGHTS)
     repeated = classifier().fit(X, Y, X_unlabeled=np.repeat(-X, WEIGHTS, axis=0))
     assert_same_fit(weighted, repeated, tolerance(classifier))
 
 
 @every_classifier
-def test_weight_zero_counts_like_no_row(classifier):
+def test_26_weight_zero_counts_like_no_row(classifier):
     rows = X.copy()
     rows[[2, 30]] = 1e6
     weights = np.where(np.isin(np.arange(40), [1, 2, 30, 31]), 0, WEIGHTS)
@@ -475,7 +508,7 @@ def test_weight_zero_counts_like_no_row(classifier):
 
 
 @every_classifier
-def test_a_class_whose_rows_all_weigh_nothing_is_no_class(classifier):
+def test_26_a_class_whose_rows_all_weigh_nothing_is_no_class(classifier):
     y = np.where(np.arange(40) < 4, 7, Y)
     model = classifier().fit(X, y, (y != 7).astype(float))
     assert_array_equal(model.classes_, [0, 1])
@@ -483,7 +516,7 @@ def test_a_class_whose_rows_all_weigh_nothing_is_no_class(classifier):
 
 
 @semi_supervised
-def test_weights_of_unlabeled_rows_count(classifier):
+def test_26_weights_of_unlabeled_rows_count(classifier):
     heavy = classifier().fit(X, Y, np.where(Y < 0, 20.0, 1.0))
     light = classifier().fit(X, Y, np.where(Y < 0, 1e-9, 1.0))
     expected = SupervisedLDA().fit(X, Y).coef_
@@ -495,7 +528,7 @@ def test_weights_of_unlabeled_rows_count(classifier):
 
 @every_classifier
 @pytest.mark.parametrize("unit", [1e-100, 1e-3, 1e100])
-def test_the_unit_of_the_weights_changes_nothing(classifier, unit):
+def test_25_the_unit_of_the_weights_changes_nothing(classifier, unit):
     model, plain = classifier().fit(X, Y, np.full(40, unit)), classifier().fit(X, Y)
     assert_same_fit(model, plain, tolerance(classifier))
 
@@ -512,7 +545,7 @@ BAD_WEIGHTS = {
 
 @every_classifier
 @pytest.mark.parametrize(("weights", "message"), BAD_WEIGHTS.values(), ids=BAD_WEIGHTS)
-def test_weights_that_are_none_are_refused(classifier, weights, message):
+def test_26_weights_that_are_none_are_refused(classifier, weights, message):
     with pytest.raises(ValueError, match="^sample_weight .*" + message):
         classifier().fit(X, Y, weights)
     with pytest.raises(ValueError, match="^sample_weight_unlabeled .*" + message):
@@ -520,13 +553,24 @@ def test_weights_that_are_none_are_refused(classifier, weights, message):
 
 
 @every_classifier
-def test_weights_without_their_rows_are_refused(classifier):
+@pytest.mark.parametrize("tiny", [1e-14, 1e-90])
+def test_26_a_class_next_to_nothing_beside_all_rows_is_named(classifier, tiny):
+    message = (
+        r"rows of class 1 hold .*e-\d+ of the weight of all rows, and must hold at least 1e-12"
+    )
+    with pytest.raises(ValueError, match=message):
+        classifier().fit(X, Y, np.where(Y == 1, tiny, 1.0))
+    assert_finite(classifier(shrinkage=0.1).fit(X, Y, np.where(Y == 1, 1e-9, 1.0)), X)
+
+
+@every_classifier
+def test_26_weights_without_their_rows_are_refused(classifier):
     with pytest.raises(ValueError, match="weighs the rows of X_unlabeled, which was not passed"):
         classifier().fit(X, Y, sample_weight_unlabeled=np.ones(40))
 
 
 @every_classifier
-def test_labels_that_all_weigh_nothing_are_no_labels(classifier):
+def test_26_labels_that_all_weigh_nothing_are_no_labels(classifier):
     with pytest.raises(ValueError, match=r"y labels no row: all 40 rows .* or have weight 0"):
         classifier().fit(X, Y, (Y < 0).astype(float))
 
@@ -540,7 +584,7 @@ NO_LABELED_LIKELIHOOD = [SupervisedLDA, SelfLearningLDA, MomentConstrainedLDA]
 @pytest.mark.parametrize("classifier", NO_LABELED_LIKELIHOOD)
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("never", [0, 1])
-def test_a_class_of_prior_zero_is_never_predicted(classifier, n_classes, never):
+def test_27_a_class_of_prior_zero_is_never_predicted(classifier, n_classes, never):
     rows, y, _ = draw(n_classes=n_classes)
     priors = np.where(np.arange(n_classes) == never, 0.0, 1 / (n_classes - 1))
     model = classifier(priors=priors).fit(rows, y)
@@ -562,14 +606,14 @@ def test_a_class_of_prior_zero_is_never_predicted(classifier, n_classes, never):
 
 
 @pytest.mark.parametrize("classifier", LABELED_LIKELIHOOD)
-def test_prior_zero_of_a_labeled_class_has_no_likelihood_to_maximize(classifier):
+def test_27_prior_zero_of_a_labeled_class_has_no_likelihood_to_maximize(classifier):
     with pytest.raises(ValueError, match=r"priors gives 0 to \[1\], .*small positive prior"):
         classifier(priors=[1.0, 0.0]).fit(X, Y)
 
 
 @every_classifier
 @pytest.mark.parametrize("tiny", [1e-300, 5e-324])
-def test_a_tiny_prior_is_finite(classifier, tiny):
+def test_27_a_tiny_prior_is_finite(classifier, tiny):
     model = classifier(priors=[tiny, 1.0]).fit(X, Y)
     assert_array_equal(model.priors_, [np.exp(np.log(tiny)), 1.0])
     assert_finite(model, X)
@@ -591,7 +635,7 @@ def test_a_tiny_prior_is_finite(classifier, tiny):
     ],
     ids=["negative", "NaN", "long", "2-d", "sum", "sum of a dict"],
 )
-def test_priors_that_are_none_are_refused(classifier, priors, message):
+def test_27_priors_that_are_none_are_refused(classifier, priors, message):
     with pytest.raises(ValueError, match="priors must .*" + message):
         classifier(priors=priors).fit(X, Y)
 
@@ -601,7 +645,7 @@ def test_priors_that_are_none_are_refused(classifier, priors, message):
 
 @every_classifier
 @pytest.mark.parametrize("distance", [1e2, 1e4, 1e6, 1e9])
-def test_perfect_separation_leaves_probabilities(classifier, distance):
+def test_28_perfect_separation_leaves_probabilities(classifier, distance):
     rows = X + np.outer(TRUE, [distance, 0.0, 0.0])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -629,7 +673,7 @@ ELSEWHERE = {
 
 @semi_supervised
 @pytest.mark.parametrize(("unlabeled", "diagnosis"), ELSEWHERE.values(), ids=ELSEWHERE)
-def test_unlabeled_rows_from_elsewhere_are_diagnosed_when_far(classifier, unlabeled, diagnosis):
+def test_29_unlabeled_rows_from_elsewhere_are_diagnosed_when_far(classifier, unlabeled, diagnosis):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = classifier().fit(X[:16], Y[:16], X_unlabeled=unlabeled)
@@ -644,7 +688,7 @@ def test_unlabeled_rows_from_elsewhere_are_diagnosed_when_far(classifier, unlabe
 
 
 @pytest.mark.parametrize("n_labeled", [8, 11, 16, 20])
-def test_a_column_without_spread_among_the_labels_is_no_shift(n_labeled):
+def test_29_a_column_without_spread_among_the_labels_is_no_shift(n_labeled):
     # Rounding gave the constant a spread of 1e-19, and everything was far away by that measure.
     n_rows = n_labeled + 300
     y = np.where(np.arange(n_rows) < n_labeled, np.arange(n_rows) % 3, -1)
@@ -653,7 +697,7 @@ def test_a_column_without_spread_among_the_labels_is_no_shift(n_labeled):
 
 
 @semi_supervised
-def test_a_million_unlabeled_rows_for_every_label_leave_a_finite_fit(classifier):
+def test_29_a_million_unlabeled_rows_for_every_label_leave_a_finite_fit(classifier):
     unlabeled = X[16:]
     weights = np.full(len(unlabeled), 16e6 / len(unlabeled))
     with warnings.catch_warnings():

@@ -54,7 +54,7 @@ def assert_same_fit(model, other, tol):
 
 @every_classifier
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
-def test_the_layout_of_arrays_changes_no_result_and_no_input(classifier, layout):
+def test_33_the_layout_of_arrays_changes_no_result_and_no_input(classifier, layout):
     passed = [layout(a) for a in (X[:40], Y[:40], WEIGHTS[:40], X[40:], WEIGHTS[40:])]
     before = [a.tobytes() for a in passed]
     rows, y, weights, unlabeled, unlabeled_weights = passed
@@ -74,7 +74,7 @@ def test_the_layout_of_arrays_changes_no_result_and_no_input(classifier, layout)
 
 @every_classifier
 @pytest.mark.parametrize("mode", ["r", "c"])
-def test_a_memory_map_is_read_and_never_written(classifier, mode, tmp_path):
+def test_33_a_memory_map_is_read_and_never_written(classifier, mode, tmp_path):
     for name, array in (("X", X), ("y", Y), ("unlabeled", -X)):
         np.save(tmp_path / f"{name}.npy", array)
     written = {path: path.read_bytes() for path in tmp_path.iterdir()}
@@ -95,7 +95,7 @@ def test_lists_do_as_well_as_arrays(classifier):
 
 
 @every_classifier
-def test_the_fit_does_not_change_with_the_input_afterwards(classifier):
+def test_33_the_fit_does_not_change_with_the_input_afterwards(classifier):
     rows, y = X.copy(), Y.copy()
     model = classifier().fit(rows, y)
     before = model.predict_proba(X)
@@ -134,7 +134,7 @@ def test_no_further_unlabeled_rows_are_no_trouble(classifier):
 
 
 @every_classifier
-def test_sparse_rows_are_refused_with_the_way_out(classifier):
+def test_35_sparse_rows_are_refused_with_the_way_out(classifier):
     with pytest.raises(TypeError, match=r"Sparse data was passed.*toarray"):
         classifier().fit(scipy.sparse.csr_array(X), Y)
     with pytest.raises(TypeError, match=r"Sparse data was passed.*toarray"):

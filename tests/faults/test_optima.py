@@ -73,7 +73,7 @@ def assert_same_sums(found, expected, n_rows):
 
 @pytest.mark.parametrize("block_rows", [1, 2, 3, 64, 1999])
 @pytest.mark.parametrize(("n_features", "n_classes"), [(1, 2), (2, 2), (5, 3), (8, 2), (20, 5)])
-def test_a_pass_does_not_depend_on_blocks_or_order_even_with_ties(
+def test_30_a_pass_does_not_depend_on_blocks_or_order_even_with_ties(
     n_features, n_classes, block_rows
 ):
     rows, rule, frame = draw_tied_rows(n_features, n_classes)
@@ -87,7 +87,7 @@ def test_a_pass_does_not_depend_on_blocks_or_order_even_with_ties(
 
 
 @pytest.mark.parametrize(("n_features", "n_classes"), [(1, 2), (2, 2), (5, 3), (8, 2), (20, 5)])
-def test_scatter_is_summed_under_the_same_labels_as_the_class_sums(n_features, n_classes):
+def test_30_scatter_is_summed_under_the_same_labels_as_the_class_sums(n_features, n_classes):
     rows, rule, frame = draw_tied_rows(n_features, n_classes)
     expected = MemoryRows(rows).label_sums(rule, frame)
     centers = np.zeros((n_classes, n_features))
@@ -96,7 +96,7 @@ def test_scatter_is_summed_under_the_same_labels_as_the_class_sums(n_features, n
 
 
 @pytest.mark.parametrize("is_soft", [False, True])
-def test_a_pass_is_the_same_to_the_bit_on_any_number_of_threads(is_soft):
+def test_30_a_pass_is_the_same_to_the_bit_on_any_number_of_threads(is_soft):
     rows, rule, frame = draw_tied_rows(20, 3)
     rows = np.tile(rows, (12, 1))
     rule = LinearRule(rule.coef, rule.intercept, is_soft)
@@ -112,7 +112,7 @@ def test_a_pass_is_the_same_to_the_bit_on_any_number_of_threads(is_soft):
 
 
 @every_classifier
-def test_the_order_of_rows_changes_no_fit_even_with_ties(classifier):
+def test_30_the_order_of_rows_changes_no_fit_even_with_ties(classifier):
     # Small integers, each row many times: exact scores, and rows exactly half way.
     X = np.array([[0, 0], [4, 0], [1, 1], [5, 1], [0, 1], [4, 1], [1, 0], [5, 0]])
     unlabeled = np.repeat([[2, 0], [3, 1], [1, 1], [4, 0], [0, 3], [5, -2]], 30, axis=0)
@@ -127,7 +127,7 @@ def test_the_order_of_rows_changes_no_fit_even_with_ties(classifier):
 
 @by_labeling
 @pytest.mark.parametrize("n_unlabeled", [8193, 8192])
-def test_the_last_row_may_fill_a_block_of_its_own(classifier, n_unlabeled):
+def test_30_the_last_row_may_fill_a_block_of_its_own(classifier, n_unlabeled):
     X, y, _ = draw(n_unlabeled=n_unlabeled, n_features=2)
     model = classifier().fit(X, y)
     backwards = classifier().fit(X[::-1], y[::-1])
@@ -138,7 +138,7 @@ def test_the_last_row_may_fill_a_block_of_its_own(classifier, n_unlabeled):
 # 31. No convergence.
 
 
-def test_a_search_cut_short_says_how_far_it_got():
+def test_31_a_search_cut_short_says_how_far_it_got():
     X, y, _ = draw(distance=1.0)
     message = r"stopped at max_iter .*Raise max_iter \(now 1\) or tol \(now 1e-06\)"
     with pytest.warns(ConvergenceWarning, match=message) as caught:
@@ -151,7 +151,7 @@ def test_a_search_cut_short_says_how_far_it_got():
     assert_finite(model, X)
 
 
-def test_a_tolerance_that_rounding_forbids_is_not_called_converged():
+def test_31_a_tolerance_that_rounding_forbids_is_not_called_converged():
     X, y, _ = draw(distance=1.0, n_classes=3, seed=1)
     with pytest.warns(ConvergenceWarning, match=r"gap \S+ after \d+ passes.*tol \(now 0\)"):
         model = ImplicitlyConstrainedLDA(tol=0).fit(X, y)
@@ -166,7 +166,7 @@ def test_a_tolerance_that_rounding_forbids_is_not_called_converged():
         (ExpectationMaximizationLDA, "the likelihood still rises"),
     ],
 )
-def test_an_alternation_cut_short_says_so(classifier, what):
+def test_31_an_alternation_cut_short_says_so(classifier, what):
     X, y, _ = draw(distance=1.0)
     message = rf"stopped at max_iter .*{what} after 1 rounds\. Raise max_iter \(now 1\)"
     with pytest.warns(ConvergenceWarning, match=message) as caught:
@@ -178,7 +178,7 @@ def test_an_alternation_cut_short_says_so(classifier, what):
 
 
 @by_labeling
-def test_a_fit_that_converges_says_so_without_warnings(classifier):
+def test_31_a_fit_that_converges_says_so_without_warnings(classifier):
     X, y, _ = draw()
     assert classifier().fit(X, y).converged_ is True
 
@@ -195,7 +195,7 @@ def mirrored():
 
 
 @pytest.mark.parametrize("random_state", [None, 0, 7])
-def test_of_equally_good_optima_the_same_is_chosen_every_time(mirrored, random_state):
+def test_32_of_equally_good_optima_the_same_is_chosen_every_time(mirrored, random_state):
     X, y, unlabeled = mirrored
     first, second = (
         ImplicitlyConstrainedLDA(random_state=random_state).fit(X, y, X_unlabeled=unlabeled)
@@ -207,7 +207,7 @@ def test_of_equally_good_optima_the_same_is_chosen_every_time(mirrored, random_s
     assert first.objective_ == second.objective_
 
 
-def test_equally_good_optima_are_equally_good_from_every_random_state(mirrored):
+def test_32_equally_good_optima_are_equally_good_from_every_random_state(mirrored):
     X, y, unlabeled = mirrored
     fits = [
         ImplicitlyConstrainedLDA(random_state=seed).fit(X, y, X_unlabeled=unlabeled)
@@ -222,7 +222,9 @@ def test_equally_good_optima_are_equally_good_from_every_random_state(mirrored):
 
 @by_labeling
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_a_column_that_gives_the_classes_away_is_named_and_held_at_a_floor(classifier, n_classes):
+def test_32_a_column_that_gives_the_classes_away_is_named_and_held_at_a_floor(
+    classifier, n_classes
+):
     X, y, true = draw(n_classes=n_classes)
     frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(leak=(true == 1).astype(float))
     message = r"column 'leak' takes \(nearly\) one value per class.*shrinkage.*or drop the column"
@@ -235,7 +237,7 @@ def test_a_column_that_gives_the_classes_away_is_named_and_held_at_a_floor(class
 
 
 @every_classifier
-def test_shrinkage_is_the_way_out_of_a_column_that_gives_the_classes_away(classifier):
+def test_32_shrinkage_is_the_way_out_of_a_column_that_gives_the_classes_away(classifier):
     X, y, true = draw()
     rows = np.column_stack([X, true])
     model = classifier(shrinkage=0.1).fit(rows, y)
@@ -243,7 +245,7 @@ def test_shrinkage_is_the_way_out_of_a_column_that_gives_the_classes_away(classi
     assert_finite(model, rows)
 
 
-def test_a_column_that_gives_the_classes_away_costs_the_supervised_fit_its_rank():
+def test_32_a_column_that_gives_the_classes_away_costs_the_supervised_fit_its_rank():
     X, y, true = draw()
     rows = np.column_stack([X, true])
     with pytest.warns(UserWarning, match=r"12 labeled rows .* 3 of 4 dimensions.*shrinkage"):
@@ -255,7 +257,7 @@ def test_a_column_that_gives_the_classes_away_costs_the_supervised_fit_its_rank(
 
 
 @by_labeling
-def test_more_directions_than_rows_can_fill_have_no_maximum(classifier):
+def test_32_more_directions_than_rows_can_fill_have_no_maximum(classifier):
     X = np.random.default_rng(2).standard_normal((12, 11))  # rank 11 > 12 rows - 2 classes
     y = np.array([0, 1, 0, 1, *[-1] * 8])
     with pytest.warns(ConvergenceWarning, match=r"likelihood has no maximum.*shrink") as caught:
@@ -272,7 +274,7 @@ def test_more_directions_than_rows_can_fill_have_no_maximum(classifier):
 
 
 @by_labeling
-def test_shrinkage_is_the_way_out_of_more_directions_than_rows_can_fill(classifier):
+def test_32_shrinkage_is_the_way_out_of_more_directions_than_rows_can_fill(classifier):
     X = np.random.default_rng(2).standard_normal((12, 11))
     y = np.array([0, 1, 0, 1, *[-1] * 8])
     with warnings.catch_warnings():

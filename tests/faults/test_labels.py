@@ -40,7 +40,7 @@ def expected():
 
 @every_classifier
 @pytest.mark.parametrize("marker", [-1, np.int64(-1), "?", None, np.nan], ids=repr)
-def test_without_any_label_the_error_counts_the_rows_and_shows_the_marker(classifier, marker):
+def test_1_without_any_label_the_error_counts_the_rows_and_shows_the_marker(classifier, marker):
     shown = repr(marker.item() if isinstance(marker, np.generic) else marker)
     message = f"all 30 rows carry the marker unlabeled={shown} .*Label at least one row of each"
     with pytest.raises(ValueError, match=re.escape(message).replace(r"\.\*", ".*")):
@@ -51,7 +51,7 @@ def test_without_any_label_the_error_counts_the_rows_and_shows_the_marker(classi
 
 
 @semi_supervised
-def test_without_unlabeled_rows_the_fit_equals_the_supervised_one(classifier):
+def test_2_without_unlabeled_rows_the_fit_equals_the_supervised_one(classifier):
     X, y = ROWS[CODES >= 0], CODES[CODES >= 0]
     with pytest.warns(UserWarning, match="got no unlabeled rows.*Mark rows by y = -1") as caught:
         model = classifier().fit(X, y)
@@ -62,7 +62,7 @@ def test_without_unlabeled_rows_the_fit_equals_the_supervised_one(classifier):
 
 
 @semi_supervised
-def test_unlabeled_rows_of_weight_zero_are_no_unlabeled_rows(classifier):
+def test_2_unlabeled_rows_of_weight_zero_are_no_unlabeled_rows(classifier):
     with pytest.warns(UserWarning, match="got no unlabeled rows"):
         model = classifier().fit(ROWS, CODES, np.where(CODES < 0, 0.0, 1.0))
     assert_allclose(model.coef_, SupervisedLDA().fit(ROWS, CODES).coef_, rtol=1e-12)
@@ -73,7 +73,7 @@ def test_unlabeled_rows_of_weight_zero_are_no_unlabeled_rows(classifier):
 
 @pytest.mark.parametrize("classifier", BY_LABELING.values(), ids=BY_LABELING)
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_one_label_a_class_is_enough_and_warned_of(classifier, n_classes):
+def test_3_one_label_a_class_is_enough_and_warned_of(classifier, n_classes):
     rows = ROWS + 6.0 * np.outer(np.arange(30) % n_classes, [1.0, -1.0])
     y = np.where(np.arange(30) < n_classes, np.arange(30) % n_classes, -1)
     named = ", ".join(map(str, range(n_classes)))
@@ -84,8 +84,13 @@ def test_one_label_a_class_is_enough_and_warned_of(classifier, n_classes):
     assert model.score(rows, np.arange(30) % n_classes) > 0.9
 
 
+def test_3_many_classes_of_few_labels_are_no_regression():
+    y = np.r_[np.arange(14), np.arange(12), np.full(4, -1)]
+    SelfLearningLDA(shrinkage=0.1).fit(ROWS, y)  # scikit-learn's warning would be an error here
+
+
 @pytest.mark.parametrize("classifier", [SupervisedLDA, MomentConstrainedLDA, PessimisticLDA])
-def test_one_label_a_class_needs_shrinkage_where_the_labels_give_the_covariance(classifier):
+def test_3_one_label_a_class_needs_shrinkage_where_the_labels_give_the_covariance(classifier):
     y = np.where(np.isin(np.arange(30), [0, 10]), CODES, -1)
     with pytest.raises(ValueError, match=r"labeled rows .*within their classes.*shrinkage"):
         classifier().fit(ROWS, y)
@@ -99,14 +104,14 @@ def test_one_label_a_class_needs_shrinkage_where_the_labels_give_the_covariance(
 
 
 @every_classifier
-def test_priors_that_name_an_unseen_class_are_refused(classifier):
+def test_4_priors_that_name_an_unseen_class_are_refused(classifier):
     message = r"without labeled rows: \[2, 'x'\].*leave them out: the classes in y are \[0, 1\]"
     with pytest.raises(ValueError, match=message):
         classifier(priors={0: 0.5, 1: 0.3, np.int64(2): 0.1, "x": 0.1}).fit(ROWS, CODES)
 
 
 @every_classifier
-def test_priors_that_lack_a_class_are_refused(classifier):
+def test_4_priors_that_lack_a_class_are_refused(classifier):
     with pytest.raises(ValueError, match=r"lacks 1: add them, or pass None"):
         classifier(priors={0: 1.0}).fit(ROWS, CODES)
 
@@ -116,19 +121,19 @@ def test_priors_that_lack_a_class_are_refused(classifier):
     ("marker", "key", "shown"),
     [(-1, -1, "-1"), (-1, np.int8(-1), "-1"), (None, np.nan, "nan"), (np.nan, None, "None")],
 )
-def test_the_marker_is_no_key_of_priors(classifier, marker, key, shown):
+def test_11_the_marker_is_no_key_of_priors(classifier, marker, key, shown):
     y = [marker if code < 0 else int(code) for code in CODES]
     message = f"priors has the key {shown}, which marks unlabeled rows.*remove it"
     with pytest.raises(ValueError, match=message):
         classifier(unlabeled=marker, priors={0: 0.5, 1: 0.4, key: 0.1}).fit(ROWS, y)
 
 
-def test_a_missing_key_of_priors_is_an_unseen_class_where_another_marker_is_used():
+def test_11_a_missing_key_of_priors_is_an_unseen_class_where_another_marker_is_used():
     with pytest.raises(ValueError, match=r"without labeled rows: \[<NA>\]"):
         resolve_priors({0: 0.5, 1: 0.4, pd.NA: 0.1}, np.array([0, 1]), -1)
 
 
-def test_priors_by_name_are_taken_in_the_order_of_the_classes():
+def test_4_priors_by_name_are_taken_in_the_order_of_the_classes():
     found = resolve_priors({"b": 0.3, "a": 0.7}, np.array(["a", "b"]), -1)
     assert_array_equal(found, [0.7, 0.3])
 
@@ -146,19 +151,19 @@ def test_priors_by_name_are_taken_in_the_order_of_the_classes():
     ],
     ids=["one class", "-1 and 1", "text"],
 )
-def test_one_labeled_class_is_refused_and_the_marker_explained(classifier, y, marker, shown):
+def test_5_one_labeled_class_is_refused_and_the_marker_explained(classifier, y, marker, shown):
     with pytest.raises(ValueError, match=shown + ".*pass unlabeled=None if it is one of your"):
         classifier(unlabeled=marker).fit(ROWS, y)
 
 
-def test_one_labeled_class_without_a_marker_in_y_asks_for_another_class():
+def test_5_one_labeled_class_without_a_marker_in_y_asks_for_another_class():
     message = r"1 class \(7\.0\) in 30 labeled rows\. Label rows of another class"
     with pytest.raises(ValueError, match=message):
         SelfLearningLDA(unlabeled=None).fit(ROWS, np.full(30, 7.0))
 
 
 @every_classifier
-def test_minus_one_is_a_class_once_the_marker_is_none(classifier):
+def test_6_minus_one_is_a_class_once_the_marker_is_none(classifier):
     y = np.where(np.arange(30) < 10, -1, 1)
     model = classifier(unlabeled=None).fit(ROWS, y, X_unlabeled=ROWS)
     assert_array_equal(model.classes_, [-1, 1])
@@ -187,7 +192,7 @@ STRINGS = {
 
 
 @pytest.mark.parametrize(("y", "marker"), STRINGS.values(), ids=STRINGS)
-def test_classes_may_be_text_and_the_marker_anything(y, marker, expected):
+def test_7_classes_may_be_text_and_the_marker_anything(y, marker, expected):
     model = SelfLearningLDA(unlabeled=marker).fit(ROWS, y)
     assert model.classes_.tolist() == ["ham", "spam"]
     assert_array_equal(model.predict(ROWS) == "spam", expected == 1)
@@ -195,13 +200,13 @@ def test_classes_may_be_text_and_the_marker_anything(y, marker, expected):
 
 
 @every_classifier
-def test_a_numpy_array_of_text_keeps_its_dtype(classifier):
+def test_7_a_numpy_array_of_text_keeps_its_dtype(classifier):
     y = np.array(labels("ham", "spam", "?"))
     model = classifier(unlabeled="?").fit(ROWS, y)
     assert model.classes_.dtype == model.predict(ROWS).dtype == y.dtype
 
 
-def test_text_and_numbers_are_not_mixed():
+def test_7_text_and_numbers_are_not_mixed():
     with pytest.raises(ValueError, match=r"y mixes .* for example 'a' and 1: use one kind"):
         SelfLearningLDA().fit(ROWS, labels("a", 1, -1))
 
@@ -220,7 +225,7 @@ def test_text_and_numbers_are_not_mixed():
     ],
     ids=["float", "Int64", "polars", "text"],
 )
-def test_a_missing_y_is_refused_unless_it_is_the_marker(classifier, y):
+def test_8_a_missing_y_is_refused_unless_it_is_the_marker(classifier, y):
     message = r"missing \(None or NaN\) for 18 of 30 rows, first in row 6, .*unlabeled=-1 marks .*"
     with pytest.raises(ValueError, match=message + "pass unlabeled=np.nan"):
         classifier().fit(ROWS, y)
@@ -229,7 +234,7 @@ def test_a_missing_y_is_refused_unless_it_is_the_marker(classifier, y):
     )
 
 
-def test_polars_nulls_and_nan_are_both_missing(expected):
+def test_8_polars_nulls_and_nan_are_both_missing(expected):
     missing = [None, np.nan]
     y = pl.Series([float(c) if c >= 0 else missing[i % 2] for i, c in enumerate(CODES)])
     assert y.null_count() > 0
@@ -237,7 +242,7 @@ def test_polars_nulls_and_nan_are_both_missing(expected):
     assert_array_equal(SelfLearningLDA(unlabeled=None).fit(ROWS, y).predict(ROWS), expected)
 
 
-def test_dates_can_be_classes_and_nat_marks_unlabeled_rows(expected):
+def test_8_dates_can_be_classes_and_nat_marks_unlabeled_rows(expected):
     days = np.array(["2020-01-01", "2020-01-02", "NaT"], dtype="datetime64[D]")
     model = SelfLearningLDA(unlabeled=None).fit(ROWS, days[CODES])
     assert_array_equal(model.classes_, days[:2])
@@ -245,12 +250,12 @@ def test_dates_can_be_classes_and_nat_marks_unlabeled_rows(expected):
 
 
 @pytest.mark.parametrize("value", [None, np.nan, np.float32("nan"), pd.NA, pd.NaT], ids=repr)
-def test_every_missing_value_is_recognized(value):
+def test_8_every_missing_value_is_recognized(value):
     assert is_missing(value)
 
 
 @pytest.mark.parametrize("value", [0, -1, "", "nan", False, 0.0, np.inf], ids=repr)
-def test_a_value_that_is_there_is_not_missing(value):
+def test_8_a_value_that_is_there_is_not_missing(value):
     assert not is_missing(value)
 
 
@@ -287,14 +292,14 @@ DTYPES = {
 
 
 @pytest.mark.parametrize(("y", "marker", "dtype"), DTYPES.values(), ids=DTYPES)
-def test_classes_and_predictions_keep_the_dtype_of_y(y, marker, dtype, expected):
+def test_9_classes_and_predictions_keep_the_dtype_of_y(y, marker, dtype, expected):
     model = SelfLearningLDA(unlabeled=marker).fit(ROWS, y)
     assert model.classes_.dtype == model.predict(ROWS).dtype == np.dtype(dtype)
     assert_array_equal(model.predict(ROWS), model.classes_[expected])
 
 
 @every_classifier
-def test_every_classifier_predicts_in_the_dtype_of_y(classifier):
+def test_9_every_classifier_predicts_in_the_dtype_of_y(classifier):
     model = classifier(unlabeled=0).fit(
         ROWS, np.array(labels(2**63 + 1, 2**63 + 2, 0), dtype="uint64")
     )
@@ -302,14 +307,14 @@ def test_every_classifier_predicts_in_the_dtype_of_y(classifier):
     assert model.classes_.tolist() == [2**63 + 1, 2**63 + 2]
 
 
-def test_categories_without_rows_are_no_classes(expected):
+def test_9_categories_without_rows_are_no_classes(expected):
     y = pd.Series(pd.Categorical.from_codes(np.where(CODES < 0, -1, CODES + 1), list("abcd")))
     model = SelfLearningLDA(unlabeled=None).fit(ROWS, y)
     assert model.classes_.tolist() == ["b", "c"]
     assert_array_equal(model.predict(ROWS) == "c", expected == 1)
 
 
-def test_a_class_of_weight_zero_is_no_class():
+def test_9_a_class_of_weight_zero_is_no_class():
     found = encode_labels([0, 1, 2, -1], -1, is_counted=np.array([True, False, True, True]))
     assert_array_equal(found.classes, [0, 2])
     assert_array_equal(found.codes, [0, UNLABELED, 1, UNLABELED])
@@ -321,7 +326,7 @@ def test_a_class_of_weight_zero_is_no_class():
 
 @every_classifier
 @pytest.mark.parametrize("value", [0.25, np.inf])
-def test_continuous_y_is_refused_with_the_value(classifier, value):
+def test_10_continuous_y_is_refused_with_the_value(classifier, value):
     y = CODES.astype(float)
     y[2] = value
     message = f"Unknown label type: y holds continuous values, for example {value!r}, .*digitize"
@@ -330,21 +335,21 @@ def test_continuous_y_is_refused_with_the_value(classifier, value):
 
 
 @every_classifier
-def test_y_of_another_length_is_refused_with_both_lengths(classifier):
+def test_10_y_of_another_length_is_refused_with_both_lengths(classifier):
     with pytest.raises(ValueError, match="X has 30 rows, y has 28 labels"):
         classifier().fit(ROWS, CODES[:28])
 
 
 @every_classifier
 @pytest.mark.parametrize("container", [np.asarray, pd.DataFrame, pl.DataFrame])
-def test_y_of_two_columns_is_refused_with_its_shape(classifier, container):
+def test_10_y_of_two_columns_is_refused_with_its_shape(classifier, container):
     y = container(np.column_stack([CODES, CODES]))
     message = r"y must be 1-d, .* got shape \(30, 2\).*mark rows of unknown class as unlabeled"
     with pytest.raises(ValueError, match=message):
         classifier().fit(ROWS, y)
 
 
-def test_y_of_one_column_is_taken_with_a_warning(expected):
+def test_10_y_of_one_column_is_taken_with_a_warning(expected):
     with pytest.warns(DataConversionWarning, match="column-vector y"):
         model = SelfLearningLDA().fit(ROWS, CODES[:, None])
     assert_array_equal(model.predict(ROWS), expected)
@@ -352,6 +357,6 @@ def test_y_of_one_column_is_taken_with_a_warning(expected):
 
 @every_classifier
 @pytest.mark.parametrize("marker", [-1, np.int64(-1)], ids=repr)
-def test_without_y_the_error_says_how_rows_go_unlabeled(classifier, marker):
+def test_10_without_y_the_error_says_how_rows_go_unlabeled(classifier, marker):
     with pytest.raises(ValueError, match=r"requires y to be passed.*carry y = -1"):
         classifier(unlabeled=marker).fit(ROWS, None)

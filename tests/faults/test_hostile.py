@@ -1,0 +1,201 @@
+"""Files and names made to do harm, or cut off anywhere."""
+
+import io
+import pickle
+import struct
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+from table_files import call, flowers, write
+
+from iclda import SupervisedLDA, load_model, save_model
+from iclda._messages import is_formula
+from iclda.model_files import seal
+from iclda.studies.page import csv_text
+from iclda.studies.store import FitResult, Store, StoreError
+
+N_CUTS = 200
+
+
+@pytest.fixture
+def model(tmp_path):
+    rng = np.random.default_rng(0)
+    save_model(SupervisedLDA().fit(rng.normal(size=(20, 2)), np.arange(20) % 2), tmp_path / "m")
+    return tmp_path / "m"
+
+
+def test_44_a_model_file_cut_off_anywhere_is_refused(model):
+    data = model.read_bytes()
+    for place in np.linspace(0, len(data) - 1, N_CUTS).astype(int):
+        model.write_bytes(data[:place])
+        with pytest.raises(ValueError, match=r"m is (cut off|no model file)"):
+            load_model(model)
+
+
+@pytest.fixture
+def store(tmp_path):
+    """Path, bytes and rows of a store."""
+    path = tmp_path / "rows.sqlite"
+    rows = [FitResult("tables", "a", i, 0, "LDA", values={"error": i / 7}) for i in range(300)]
+    store = Store(path)
+    store.note(seed=0, data={"a": "1"})
+    store.add(rows)
+    store.close()
+    return path, path.read_bytes(), rows
+
+
+def test_44_a_store_cut_off_anywhere_is_refused(store):
+    path, data, rows = store
+    for place in np.linspace(1, len(data) - 1, N_CUTS).astype(int):
+        path.write_bytes(data[:place])
+        with pytest.raises(StoreError, match=r"rows\.sqlite"):
+            read_store(path)
+        with pytest.raises(StoreError, match=r"rows\.sqlite"):
+            Store(path).rows("tables")
+    path.write_bytes(data)
+    assert read_store(path) == rows
+
+
+def read_store(path):
+    store = Store(path, read_only=True)
+    try:
+        store.settings()
+        return store.rows("tables")
+    finally:
+        store.close()
+
+
+def test_44_a_store_with_a_changed_byte_is_read_or_refused(store):
+    path, data, rows = store
+    rng = np.random.default_rng(0)
+    n_read = 0
+    for place in rng.integers(len(data), size=N_CUTS):
+        changed = bytearray(data)
+        changed[place] ^= int(rng.integers(1, 256))
+        path.write_bytes(changed)
+        try:
+            n_read += len(read_store(path)) == len(rows)
+        except StoreError as error:
+            assert "rows.sqlite" in str(error)  # noqa: PT017 - one of two right answers
+    assert n_read < N_CUTS
+
+
+class Payload:
+    def __reduce__(self):
+        return (open, ("ran", "w"))
+
+
+def test_45_a_pickle_is_no_model_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "m").write_bytes(pickle.dumps(Payload()))
+    with pytest.raises(ValueError, match="m is no model file"):
+        load_model(tmp_path / "m")
+    assert not (tmp_path / "ran").exists()
+
+
+def overlapping(n_members):
+    """An archive whose members are all the same bytes, however many of them there are."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as file:
+        file.writestr("schema.json", "{}" + " " * 10**5)
+    data = buffer.getvalue()
+    start = data.rindex(b"PK\x01\x02")
+    end = data.rindex(b"PK\x05\x06")
+    entry = data[start:end]
+    entries = b"".join(
+        entry.replace(b"schema.json", b"%011d" % i) if i else entry for i in range(n_members)
+    )
+    tail = struct.pack(
+        "<4s4H2LH", b"PK\x05\x06", 0, 0, n_members, n_members, len(entries), start, 0
+    )
+    return data[:start] + entries + tail
+
+
+def test_45_members_that_share_their_bytes_are_refused_before_they_are_read(model):
+    model.write_bytes(seal(overlapping(30_000)))
+    with pytest.raises(ValueError, match=r"m is no model file of iclda \(its members overlap"):
+        load_model(model)
+
+
+def test_45_names_that_leave_the_folder_write_nothing(model, tmp_path):
+    buffer = io.BytesIO(model.read_bytes())
+    with zipfile.ZipFile(buffer, "a") as file:
+        file.writestr("../outside", "x")
+        file.writestr("/tmp/outside-of-iclda", "x")
+    model.write_bytes(seal(buffer.getvalue()))
+    before = sorted(tmp_path.parent.iterdir()), sorted(tmp_path.iterdir())
+    load_model(model)
+    assert (sorted(tmp_path.parent.iterdir()), sorted(tmp_path.iterdir())) == before
+
+
+FORMULAS = ["=1+1", "@SUM(A1)", "+cmd|' /C calc'!A0", "-2+3+cmd|' /C calc'!A0", "\t=1", "\r=1"]
+HARMLESS = ["", "-", "-1.5", "+2", "-1e-5", ".5", "a=b", "x@y", "1-2", " =1"]
+
+
+def test_46_formulas_are_told_from_numbers_and_words():
+    assert all(map(is_formula, FORMULAS))
+    assert not any(map(is_formula, HARMLESS))
+    assert not is_formula(-1.5)
+
+
+def test_46_tables_of_studies_hold_no_formulas():
+    text = csv_text(["set", "error"], [["=1+1", -0.5], ["b", "-0.25"]])
+    assert text == "set,error\n'=1+1,-0.5\nb,-0.25\n"
+
+
+def test_46_formulas_in_predictions_are_kept_and_warned_of(tmp_path):
+    frame = flowers()
+    frame["species"] = frame["species"].replace("iris", "=HYPERLINK(1)")
+    frame["id"] = ["@SUM(A1)", *map(str, range(-1, len(frame) - 2))]
+    data, model = write(tmp_path, frame), tmp_path / "m.skops"
+    options = ["--target", "species", "--drop", "id", "--method", "supervised", "--out", model]
+    assert call("fit", data, *options)[0] == 0
+    code, said, _ = call("predict", model, data, "--id", "id", "--out", tmp_path / "p.csv")
+    assert code == 0
+    found = pd.read_csv(tmp_path / "p.csv")
+    assert found["id"][0] == "@SUM(A1)"
+    n_classes = (found["class"] == "=HYPERLINK(1)").sum()
+    assert f"'class' {n_classes}, 'id' 1. Import the file as text, or write .parquet" in said
+    code, said, _ = call("predict", model, data, "--id", "id", "--out", tmp_path / "p.parquet")
+    assert "as formulas" not in said
+
+
+BYTES = {
+    "NUL bytes": b"a,b,species\n1,\x00,x\n2,3,y\n" * 3,
+    "Latin-1": "a,b,species\n1,2,\xe4\n3,4,y\n".encode("latin-1"),
+    "a lone quote": b'a,b,species\n1,"2,x\n3,4,y\n',
+    "a picture": b"\x89PNG\r\n\x1a\n" + bytes(range(256)),
+    "a pickle": pickle.dumps(Payload()),
+    "lines of other lengths": b"a,b,species\n1,2\n1,2,3,4,5\n",
+    "commas": b"," * 10_000,
+    "digits": b"9" * 100_000,
+    "line breaks": b"\n" * 10_000,
+}
+
+
+@pytest.mark.parametrize("content", BYTES.values(), ids=BYTES)
+def test_44_bytes_that_are_no_table_end_in_one_line(tmp_path, content, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.csv").write_bytes(content)
+    code, _, error = call("fit", "t.csv", "--target", "species", "--out", "m.skops")
+    assert code == 2
+    assert "Traceback" not in error
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["t.csv"]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_44_a_table_with_random_damage_is_read_or_refused(tmp_path, seed, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(seed)
+    whole = write(tmp_path, flowers()).read_bytes()
+    for i in range(15):
+        data = bytearray(whole[: int(rng.integers(1, len(whole)))] if i % 3 == 0 else whole)
+        for place in rng.integers(len(data), size=1 + i):
+            data[place] = int(rng.choice([0, 10, 34, 44, 59, 255, rng.integers(256)]))
+        (tmp_path / "t.csv").write_bytes(data)
+        options = ["--target", "species", "--method", "supervised", "--out", "m.skops"]
+        code, _, error = call("fit", "t.csv", *options)
+        assert code in (0, 2, 3), error
+        assert "Traceback" not in error

@@ -1,0 +1,50 @@
+"""Many fits: side by side, and one after the other."""
+
+import gc
+import os
+import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from problems import ALL, draw_sample
+
+N_FITS = 8
+every_classifier = pytest.mark.parametrize("classifier", ALL.values(), ids=ALL)
+
+
+def fit_and_predict(classifier, seed):
+    sample = draw_sample(seed, n_labeled=30, n_unlabeled=60)
+    model = sample.fit(classifier())
+    return model.predict_proba(sample.rows)
+
+
+@every_classifier
+def test_52_fits_in_eight_threads_are_those_in_one(classifier):
+    seeds = range(16)
+    expected = [fit_and_predict(classifier, seed) for seed in seeds]
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda seed: fit_and_predict(classifier, seed), seeds))
+    for one, other in zip(found, expected, strict=True):
+        assert_array_equal(one, other)
+
+
+@every_classifier
+def test_53_fits_leave_no_memory_and_no_files_behind(classifier):
+    fit_and_predict(classifier, 0)  # what is imported and kept once
+    n_files = len(os.listdir("/dev/fd"))
+    tracemalloc.start()
+    try:
+        sizes = []
+        for _ in range(3):
+            for seed in range(N_FITS):
+                fit_and_predict(classifier, seed)
+            gc.collect()
+            sizes.append(tracemalloc.get_traced_memory()[0])
+    finally:
+        tracemalloc.stop()
+    # One array of a fit kept behind would be N_FITS times 5 kB a round.
+    assert min(np.diff(sizes)) < 2_000 * N_FITS
+    assert len(os.listdir("/dev/fd")) == n_files

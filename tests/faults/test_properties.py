@@ -1,0 +1,131 @@
+"""Odd problems of all kinds have a finite fit or one clear error, whatever they hold.
+
+To hunt for more: ``make test-slow``, which draws other problems every time.
+"""
+
+import re
+import traceback
+import warnings
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
+
+from iclda import MomentConstrainedLDA
+from odd_problems import KINDS, OddProblem
+from problems import ALL
+
+# What the warnings of a fit begin with or say; all others are of NumPy or of nobody.
+DOCUMENTED = re.compile(
+    r"Rows span \d+ of \d+ dimensions|has one labeled row only|got no unlabeled rows"
+    r"|labeled rows vary within their classes in|seem to come from elsewhere"
+)
+# Every error says what to do.
+WAY_OUT = re.compile(r"pass |rescale|label more rows|weights of similar size|Label ")
+
+quick = settings(max_examples=250, derandomize=True, deadline=None, database=None)
+long = settings(max_examples=6000, deadline=None, database=None, print_blob=True)
+
+
+@st.composite
+def odd_problems(draw, most_columns=6, most_classes=5, most_unlabeled=40, kinds=tuple(KINDS)):
+    d = draw(st.integers(1, most_columns))
+    each = lambda values: st.tuples(*[values] * d)  # noqa: E731
+    n_classes = draw(st.integers(2, most_classes))
+    powers = st.integers(-90, 90)
+    return OddProblem(
+        kinds=draw(each(st.sampled_from(kinds))),
+        scales=draw(each(st.integers(-6, 6) | st.integers(-140, 140))),
+        offsets=draw(st.just(()) | each(st.integers(0, 15))),
+        n_classes=n_classes,
+        n_labeled=draw(st.integers(n_classes, 4 * n_classes)),
+        n_unlabeled=draw(st.integers(0, most_unlabeled)),
+        weights=draw(st.none() | st.tuples(powers, powers).map(sorted).map(tuple)),
+        shrinkage=draw(st.sampled_from([None, 0.1, "auto", 1e-9, 0.99])),
+        separation=draw(st.sampled_from([0.0, 2.0, 50.0])),
+        seed=draw(st.integers(0, 999)),
+    )
+
+
+def fit(classifier, problem):
+    """The fitted model, or None after a clear error; no other warnings than documented ones."""
+    X, y, weights = problem.draw()
+    given = X.copy(), y.copy(), None if weights is None else weights.copy()
+    error = None
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            model = classifier(shrinkage=problem.shrinkage).fit(X, y, weights)
+            assert_finite(model, X[y >= 0])
+        except ValueError as raised:
+            error = raised
+    if error is not None:
+        assert not isinstance(error, np.linalg.LinAlgError), error
+        assert "iclda" in traceback.extract_tb(error.__traceback__)[-1].filename, error
+        assert WAY_OUT.search(str(error)), error
+        return None
+    for warning in caught:
+        is_known = DOCUMENTED.search(str(warning.message))
+        assert warning.category is ConvergenceWarning or is_known, warning
+    has_converged = getattr(model, "converged_", True)
+    assert has_converged or any(w.category is ConvergenceWarning for w in caught)
+    for before, after in zip(given, (X, y, weights), strict=True):
+        assert_array_equal(before, after)
+    return model
+
+
+def assert_finite(model, rows):
+    fitted = {name: value for name, value in vars(model).items() if name.endswith("_")}
+    for method in ("decision_function", "predict_log_proba", "transform", "score_samples"):
+        fitted[method] = getattr(model, method)(rows)
+    for name, value in fitted.items():
+        if isinstance(value, (float, np.ndarray)) and np.asarray(value).dtype.kind == "f":
+            assert np.isfinite(value).all(), name
+    probabilities = model.predict_proba(rows)
+    assert ((probabilities >= 0) & (probabilities <= 1)).all()
+    assert_allclose(probabilities.sum(axis=1), 1, rtol=1e-12)
+
+
+IN_USERS_UNITS = [
+    partial(MomentConstrainedLDA, variant=variant) for variant in ("symmetric", "means-shifted")
+]
+classifiers = st.sampled_from([*ALL.values(), *IN_USERS_UNITS])
+
+
+@quick
+@given(classifiers, odd_problems())
+def test_an_odd_problem_has_a_finite_fit_or_one_clear_error(classifier, problem):
+    fit(classifier, problem)
+
+
+@pytest.mark.slow
+@long
+@given(classifiers, odd_problems(most_columns=40, most_classes=25, most_unlabeled=500))
+def test_many_odd_problems_have_a_finite_fit_or_one_clear_error(classifier, problem):
+    fit(classifier, problem)
+
+
+@settings(quick, max_examples=40)
+@given(
+    classifiers,
+    odd_problems(most_columns=3, most_classes=3, kinds=("normal",)),
+    st.sampled_from([2.0**-300, 0.125, 2.0**80]),
+)
+def test_the_unit_of_all_columns_changes_no_fit(classifier, problem, unit):
+    X, y, _ = problem.draw()
+    X /= np.power(10.0, problem.scales)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            model = classifier(shrinkage=problem.shrinkage).fit(X, y)
+        except ValueError as error:
+            with pytest.raises(type(error)):
+                classifier(shrinkage=problem.shrinkage).fit(unit * X, y)
+            return
+        scaled = classifier(shrinkage=problem.shrinkage).fit(unit * X, y)
+    if getattr(model, "converged_", True):
+        assert_allclose(scaled.predict_proba(unit * X), model.predict_proba(X), rtol=0, atol=1e-6)

@@ -1,0 +1,83 @@
+"""Odd problems: what tables of the world hold, and what random generators seldom draw."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+# Columns by kind: a function of numbers around class centers, the classes and a generator.
+KINDS = {
+    "normal": lambda normal, classes, rng: normal,
+    "heavy tails": lambda normal, classes, rng: rng.standard_cauchy(len(normal)) ** 3,
+    "integer": lambda normal, classes, rng: np.round(3 * normal),
+    "binary": lambda normal, classes, rng: 1.0 * (normal > 0),
+    "tied": lambda normal, classes, rng: np.round(normal),
+    "one-hot": lambda normal, classes, rng: 1.0 * (rng.integers(5, size=len(normal)) == 0),
+    "constant": lambda normal, classes, rng: np.ones(len(normal)),
+    "constant but one": lambda normal, classes, rng: 1.0 * (np.arange(len(normal)) == 0),
+    "class": lambda normal, classes, rng: 1.0 * (classes == 0),
+    "collinear": None,  # with all columns before it
+    "duplicate": None,  # of the column before it
+}
+
+
+@dataclass(frozen=True)
+class OddProblem:
+    """A recipe: equal recipes give equal rows."""
+
+    kinds: tuple[str, ...]  # of the columns
+    scales: tuple[int, ...]  # powers of ten, one a column
+    offsets: tuple[int, ...] = ()  # powers of ten, in units of the column; none: no offsets
+    n_classes: int = 2
+    n_labeled: int = 10
+    n_unlabeled: int = 20
+    weights: tuple[int, int] | None = None  # smallest and largest power of ten
+    shrinkage: float | str | None = None
+    separation: float = 2.0
+    seed: int = 0
+
+    def draw(self):
+        """Rows, labels (-1: unlabeled), and weights or None."""
+        rng = np.random.default_rng(self.seed)
+        n_rows = self.n_labeled + self.n_unlabeled
+        classes = rng.integers(self.n_classes, size=n_rows)
+        classes[: self.n_classes] = np.arange(self.n_classes)[:n_rows]
+        y = np.where(np.arange(n_rows) < self.n_labeled, classes, -1)
+        X = np.empty((n_rows, len(self.kinds)))
+        for j, kind in enumerate(self.kinds):
+            X[:, j] = self._column(kind, X[:, :j], classes, rng)
+        X += np.power(10.0, self.offsets) if self.offsets else 0.0
+        X *= np.power(10.0, self.scales)
+        weights = None if self.weights is None else 10.0 ** rng.uniform(*self.weights, size=n_rows)
+        order = rng.permutation(n_rows)
+        return X[order], y[order], weights
+
+    def _column(self, kind, before, classes, rng):
+        centers = self.separation * rng.standard_normal(self.n_classes)
+        normal = centers[classes] + rng.standard_normal(len(classes))
+        if KINDS[kind] is not None:
+            return KINDS[kind](normal, classes, rng)
+        if before.shape[1] == 0:
+            return normal
+        return (
+            before @ rng.standard_normal(before.shape[1]) if kind == "collinear" else before[:, -1]
+        )
+
+
+def random_problem(rng):
+    """An odd problem, for hunts."""
+    d = int(rng.choice([1, 2, 3, 5, 10, 40]))
+    n_classes = int(rng.choice([2, 3, 5, 25], p=[0.4, 0.3, 0.2, 0.1]))
+    largest = 140 if rng.random() < 0.4 else 6
+    is_far = rng.random() < 0.3
+    return OddProblem(
+        kinds=tuple(rng.choice(list(KINDS), size=d).tolist()),
+        scales=tuple(rng.integers(-largest, largest + 1, size=d).tolist()),
+        offsets=tuple(rng.integers(0, 16, size=d).tolist()) if is_far else (),
+        n_classes=n_classes,
+        n_labeled=int(n_classes * rng.choice([1, 2, 3, 10])),
+        n_unlabeled=int(rng.choice([0, 1, 5, 30, 100, 500], p=[0.05, 0.05, 0.2, 0.4, 0.2, 0.1])),
+        weights=[None, None, (-3, 3), (-90, 90), (89, 90), (-90, -89)][rng.integers(6)],
+        shrinkage=[None, None, 0.1, "auto", 1e-9, 0.99][rng.integers(6)],
+        separation=float(rng.choice([0.0, 2.0, 50.0])),
+        seed=int(rng.integers(1000)),
+    )
