@@ -157,7 +157,7 @@ def test_13_a_constant_column_is_named_as_the_frame_names_it(classifier):
 
 def test_15_one_direction_is_singular():
     column = np.arange(8.0)
-    with pytest.warns(UserWarning, match=r"the 2 columns vary in 1 direction only \("):
+    with pytest.warns(UserWarning, match=r"the 2 columns are worth 1 only \("):
         SupervisedLDA().fit(np.column_stack([column, 2 * column]), [0, 1, 0, 1, 0, 0, 1, 1])
 
 
