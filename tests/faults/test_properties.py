@@ -22,7 +22,7 @@ from problems import ALL
 # What the warnings of a fit begin with or say; all others are of NumPy or of nobody.
 DOCUMENTED = re.compile(
     r"Rows span \d+ of \d+ dimensions|has one labeled row only|got no unlabeled rows"
-    r"|labeled rows vary within their classes in|seem to come from elsewhere"
+    r"|labeled rows are too few, or too alike|seem to come from elsewhere|has degenerated"
 )
 # Every error says what to do.
 WAY_OUT = re.compile(r"pass |rescale|label more rows|weights of similar size|Label ")
