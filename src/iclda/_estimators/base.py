@@ -505,7 +505,7 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         check_spread(data, variances)
         check_shares(data, problem.labeled.counts / problem.moments.weight)
         if problem.shrinkage > 0:
-            check_units(data, variances)
+            check_units(data, variances, problem.moments.weight)
         self._diagnosis.warn_of_span(variances, problem.rank)
         self._diagnosis.warn_of_shift(problem)
         self.shrinkage_: float | Array = problem.shrinkage
@@ -532,7 +532,7 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         check_spread(data, variances)
         check_shares(data, labeled.counts / labeled.weight)
         if self.shrinkage and not (self.shrinkage == "auto" and labeled.has_spread):
-            check_units(data, variances)
+            check_units(data, variances, labeled.weight)
         self.shrinkage_, shrunk = self._shrink_labeled(data)
         model, rank = fit_labeled(data.frame, labeled, data.log_priors, shrunk)
         is_shrunk_at_all = shrunk is not None and np.any(self.shrinkage_)

@@ -334,14 +334,16 @@ def check_spread(inputs: FitInputs, variances: Array) -> None:
         )
 
 
-def check_units(inputs: FitInputs, variances: Array) -> None:
+def check_units(inputs: FitInputs, variances: Array, weight: float) -> None:
     """ValueError for a column next to nothing beside another: shrinkage adds one variance to all.
 
     The mean variance in units of the smaller column would overflow.
     """
     scale = inputs.feature_frame.scale
     spread = np.sqrt(variances) * scale
-    units = np.where(spread > 0, spread, scale)  # in which the added variance is a number
+    # A constant has no unit of its own: what is added, times the weight, must be a number in that
+    # of its frame.
+    units = np.where(spread > 0, spread, scale * np.sqrt(_LARGEST_RATIO / max(weight, 1)) / 100)
     small, large = int(units.argmin()), int(spread.argmax())
     if spread[large] / units[small] > _LARGEST_RATIO:
         where, beside = (column_of(j, inputs.feature_names) for j in (small, large))
