@@ -295,6 +295,20 @@ FURTHER = (
         takes=(),
     ),
     Method(
+        "soft-least-squares",
+        "SLLS-soft",
+        "SelfLearningLeastSquares",
+        "least_squares",
+        "self-learning least squares with soft labels",
+        "It is the least squares fit that agrees best with the labels, and with soft labels of the "
+        "unlabeled rows that it chooses itself.",
+        color="#009e73",
+        dashes=(0, (1, 2)),
+        has_density=False,
+        takes=(),
+        options=(("labels", "soft"),),
+    ),
+    Method(
         "sda",
         "SDA",
         "SemiSupervisedDiscriminantAnalysis",
