@@ -38,6 +38,7 @@ class Method:
     is_searched: bool = False  # from many random starts: slow with many unknowns
     is_slow_if_wide: bool = False  # minutes with many columns: then fitted only if asked for
     rests_on_labels: bool = False  # fails if labeled rows do not vary within classes
+    has_density: bool = True  # and so a likelihood, of which changes can be bounded
     risk: int = 9  # rank from the safest; 9: not among those that AutoLDA chooses from by itself
     is_outside: bool = False  # of scikit-learn, to compare with
     options: tuple[tuple[str, Any], ...] = ()  # parameters that make it this method
@@ -250,6 +251,7 @@ FURTHER = (
         color="#57606a",
         dashes=(0, (5, 2, 1, 2)),
         uses_unlabeled=False,
+        has_density=False,
         takes=(),
     ),
     Method(
@@ -262,6 +264,7 @@ FURTHER = (
         "one of smallest squared loss on the labeled rows.",
         color="#c0509f",
         dashes=(0, (2, 1)),
+        has_density=False,
         takes=(),
     ),
     Method(
@@ -274,6 +277,7 @@ FURTHER = (
         "one nearest to the supervised fit.",
         color="#c0509f",
         dashes=(0, (1, 2)),
+        has_density=False,
         takes=(),
         options=(("variant", "projected"),),
     ),
@@ -287,7 +291,22 @@ FURTHER = (
         "the labels no longer change.",
         color="#009e73",
         dashes=(0, (2, 1)),
+        has_density=False,
         takes=(),
+    ),
+    Method(
+        "soft-least-squares",
+        "SLLS-soft",
+        "SelfLearningLeastSquares",
+        "least_squares",
+        "self-learning least squares with soft labels",
+        "It is the least squares fit that agrees best with the labels, and with soft labels of the "
+        "unlabeled rows that it chooses itself.",
+        color="#009e73",
+        dashes=(0, (1, 2)),
+        has_density=False,
+        takes=(),
+        options=(("labels", "soft"),),
     ),
     Method(
         "sda",
@@ -391,7 +410,13 @@ def find_method(name: str, among: Sequence[Method] = FITTED) -> Method:
     method = known_method(name)
     if method is None or method not in among or "(" in name:
         known = ", ".join(f"{each.name} ({each.paper_name})" for each in among)
-        raise ValueError(f"Unknown method {name!r}. There are: {known}.")
+        what = f"Unknown method {name!r}."
+        if method is not None and method in FURTHER:
+            what = (
+                f"Method {name!r} can be compared (iclda compare --methods {method.name}) and used "
+                f"in Python (iclda.{method.class_name}), but not chosen here."
+            )
+        raise ValueError(f"{what} There are: {known}.")
     return method
 
 

@@ -282,6 +282,11 @@ USAGE = {
         ("fit", "data.csv", "--target", "species", "--method", "svm"),
         "Unknown method 'svm'. There are: iclda (ICLDA), em (EMLDA)",
     ),
+    "method to compare only": (
+        ("fit", "data.csv", "--target", "species", "--method", "SDA"),
+        "Method 'SDA' can be compared (iclda compare --methods sda) and used in Python "
+        "(iclda.SemiSupervisedDiscriminantAnalysis), but not chosen here. There are: iclda (ICLDA)",
+    ),
     "unknown target": (("fit", "data.csv", "--target", "specie"), "Did you mean 'species'?"),
     "target in capitals": (("fit", "data.csv", "--target", "SPECIES"), "Did you mean 'species'?"),
     "prior twice": (

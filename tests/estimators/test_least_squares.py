@@ -17,6 +17,7 @@ FORMS = {
     "labeled": ImplicitlyConstrainedLeastSquares(),
     "projected": ImplicitlyConstrainedLeastSquares(variant="projected"),
     "self-learning": SelfLearningLeastSquares(),
+    "soft": SelfLearningLeastSquares(labels="soft"),
 }
 every_form = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 constrained = pytest.mark.parametrize("form", [FORMS["labeled"], FORMS["projected"]], ids=str)
@@ -119,6 +120,46 @@ def test_self_learning_ends_where_its_labels_give_the_same_fit_again(sample):
     assert_allclose(own_predictions(fit, sample.rows), expected, atol=1e-9)
 
 
+def mean_loss(predicted, targets):
+    return ((predicted - targets) ** 2).sum(axis=1).mean() / 2
+
+
+def nearest_shares(predicted):
+    """Euclidean projection on the simplex, by bisection of the shift of every row."""
+    low, high = predicted.min(axis=1) - 1, predicted.max(axis=1)
+    for _ in range(100):
+        middle = (low + high) / 2
+        is_much = np.maximum(predicted - middle[:, None], 0).sum(axis=1) > 1
+        low, high = np.where(is_much, middle, low), np.where(is_much, high, middle)
+    return np.maximum(predicted - low[:, None], 0)
+
+
+def test_soft_labels_are_the_nearest_to_predictions_and_give_the_same_fit_again(sample):
+    fit = sample.fit(FORMS["soft"])
+    assert fit.converged_
+    own = nearest_shares(own_predictions(fit, sample.X_unlabeled))
+    expected = predictions_by_labels(sample, own, sample.rows)
+    assert_allclose(own_predictions(fit, sample.rows), expected, atol=1e-9)
+    targets = np.vstack([one_hot(sample.y, sample.n_classes), own])
+    assert fit.objective_ == pytest.approx(mean_loss(expected, targets), abs=1e-12)
+    assert_allclose(fit.class_weights_, targets.mean(axis=0), atol=1e-12)
+
+
+def test_no_other_labels_agree_better_with_their_fit_than_the_soft_ones(sample):
+    hard, soft = sample.fit(FORMS["self-learning"]), sample.fit(FORMS["soft"])
+    own = one_hot(hard.predict(sample.X_unlabeled), sample.n_classes)
+    rng = np.random.default_rng(0)
+    drawn = [rng.dirichlet(np.ones(sample.n_classes), size=len(own)) for _ in range(20)]
+    near = nearest_shares(own_predictions(soft, sample.X_unlabeled))
+    for shares in (own, *drawn, *(0.99 * near + 0.01 * other for other in drawn)):
+        targets = np.vstack([one_hot(sample.y, sample.n_classes), shares])
+        predicted = predictions_by_labels(sample, shares, sample.rows)
+        assert mean_loss(predicted, targets) >= soft.objective_ - 1e-12
+    expected = np.vstack([one_hot(sample.y, sample.n_classes), own])
+    loss = mean_loss(own_predictions(hard, sample.rows), expected)
+    assert hard.objective_ == pytest.approx(loss, abs=1e-10)
+
+
 @every_form
 @pytest.mark.parametrize("pair", PAIRS)
 def test_equal_data_give_equal_fits(sample, pair, form):
@@ -147,7 +188,7 @@ def test_probabilities_are_clipped_predictions(sample, form):
         assert_allclose(fit.predict_log_proba(far), np.log(found))
 
 
-@pytest.mark.parametrize("name", ["labeled", "projected", "self-learning"])
+@pytest.mark.parametrize("name", ["labeled", "projected", "self-learning", "soft"])
 def test_without_unlabeled_rows_it_is_the_supervised_fit(sample, name):
     with pytest.warns(UserWarning, match="the fit equals LeastSquaresClassifier's"):
         fit = FORMS[name].fit(sample.X, sample.y)

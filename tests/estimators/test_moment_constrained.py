@@ -138,10 +138,17 @@ def test_no_model_with_the_moments_of_all_rows_makes_the_labeled_rows_likelier(s
 
 def test_with_shrinkage_the_likelihood_variant_needs_no_full_rank():
     sample = draw_sample(3, n_features=8, n_labeled=5)
-    with pytest.raises(ValueError, match="in 3 of the 8 directions"):
+    with pytest.raises(ValueError, match="span 3 of 8 dimensions"):
         sample.fit(MomentConstrainedLDA(variant="likelihood"))
     fit = sample.fit(MomentConstrainedLDA(variant="likelihood", shrinkage=0.3))
     nu = sample.rows.var(axis=0).mean()
     unshrunk = (fit.covariance_ - 0.3 * nu * np.eye(8)) / 0.7
     total = total_covariance(fit.class_weights_, fit.means_, unshrunk)
     assert_close(total, np.cov(sample.rows.T, bias=True), 1e-9)
+
+
+def test_the_likelihood_variant_refuses_a_prior_of_0_and_the_maps_do_not(sample):
+    priors = np.eye(sample.n_classes)[0]
+    with pytest.raises(ValueError, match="maximizes their likelihood, which would be 0"):
+        sample.fit(MomentConstrainedLDA(variant="likelihood", priors=priors))
+    assert_close(sample.fit(MomentConstrainedLDA(priors=priors)).priors_, priors, 0)

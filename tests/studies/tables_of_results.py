@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from iclda.methods import CANDIDATES, find_method
+from iclda.methods import COMPARED, find_method
 from iclda.studies.compare.cell_fits import write_bins
 from iclda.studies.compare.plan import COMPARISON, UNSHRUNK, Contestant
 from iclda.studies.measures import bins_of
@@ -35,7 +35,7 @@ def contestants(*names):
     return tuple(
         Contestant(
             name,
-            find_method(name.removesuffix(UNSHRUNK), CANDIDATES),
+            find_method(name.removesuffix(UNSHRUNK), COMPARED),
             None if name.endswith(UNSHRUNK) else "auto",
         )
         for name in names

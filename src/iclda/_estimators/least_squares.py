@@ -16,6 +16,7 @@ from .._core.problem import Problem
 from .._core.solvers import Outcome
 from .._core.solvers.alternate import alternate
 from .._core.solvers.pessimistic import minimize_over_labelings
+from .._core.solvers.soft_squares import minimize_soft_squares
 from .._core.squared_loss import (
     SquaresProblem,
     distance_from_supervised,
@@ -293,15 +294,21 @@ class ImplicitlyConstrainedLeastSquares(LeastSquaresClassifier):
 class SelfLearningLeastSquares(LeastSquaresClassifier):
     """Label the unlabeled rows by the least squares fit, refit to all rows, until no label changes.
 
-    The squared loss on all rows, those labels included, falls in every round.
+    The squared loss on all rows, those labels included, falls in every round. With soft labels,
+    shares of the classes, it has one minimum, which is found by Newton's method; all rows are held
+    in memory then.
 
     Parameters
     ----------
     unlabeled
+    labels : {"hard", "soft"}, default="hard"
+        Hard labels are the class of the largest prediction, soft ones the shares that are nearest
+        to the predictions: for two classes, predictions clipped to [0, 1].
     max_iter : int, default=1000
-        Most rounds.
+        Most rounds, or Newton steps.
     tol : float, default=0.0
-        Largest change of class shares and class means that counts as none.
+        Largest change of class shares and class means that counts as none; with soft labels 1e-12
+        if it is less.
     n_jobs
 
     Attributes
@@ -313,10 +320,12 @@ class SelfLearningLeastSquares(LeastSquaresClassifier):
         Coefficients of the functions; for two classes, of the second less the first.
     intercept_ : ndarray of shape (n_classes,) or (1,)
         Their intercepts.
+    objective_ : float
+        Mean squared loss of all rows, with labels and own labels.
     n_iter_ : int
-        Number of rounds, each a label for every row and a refit.
+        Number of rounds, each a label for every row and a refit; or of Newton steps.
     n_passes_ : int
-        Number of times all unlabeled rows were read.
+        Number of times all unlabeled rows were read; soft labels read them once more to hold them.
     converged_ : bool
         Whether the labels stood still.
     rank_, n_features_in_, feature_names_in_
@@ -331,13 +340,18 @@ class SelfLearningLeastSquares(LeastSquaresClassifier):
     """
 
     _uses_unlabeled_rows = True
-    _parameter_constraints: ClassVar[dict[str, Any]] = _constraints("max_iter", "tol", "n_jobs")
+    _parameter_constraints: ClassVar[dict[str, Any]] = _constraints(
+        "max_iter", "tol", "n_jobs", labels=[StrOptions({"hard", "soft"})]
+    )
 
+    labels: str = "hard"
     max_iter: int = 1000
     tol: float = 0.0
     n_jobs: int | None = None
 
     def _solve(self, problem: Problem, supervised: Array) -> Array:
+        if self.labels == "soft":
+            return self._solve_softly(problem, supervised)
         found = alternate(
             problem.recast(SquaresProblem),
             is_soft=False,
@@ -345,12 +359,26 @@ class SelfLearningLeastSquares(LeastSquaresClassifier):
             max_iter=self.max_iter,
             start=supervised,
         )
-        self.class_weights_ = found.point[:, 0]
+        self.class_weights_, self.objective_ = found.point[:, 0], _loss_of_fit(found.point)
         self.n_iter_, self.n_passes_ = found.n_iter, found.n_passes
         detail = f"labels still change after {found.n_iter} rounds"
         self.converged_ = self._judge(found.outcome, detail)
         return found.point
 
+    def _solve_softly(self, problem: Problem, supervised: Array) -> Array:
+        found = minimize_soft_squares(problem, supervised, tol=self.tol, max_iter=self.max_iter)
+        self.class_weights_, self.objective_ = found.class_weights, found.objective
+        self.n_iter_, self.n_passes_ = found.n_iter, 1
+        detail = f"labels still change after {found.n_iter} Newton steps"
+        self.converged_ = self._judge(found.outcome, detail)
+        return found.point
+
     def _note_supervised(self, problem: Problem, supervised: Array) -> None:
+        self.objective_ = _loss_of_fit(supervised)
         self.class_weights_ = problem.labeled.counts / problem.labeled.weight
         self.n_iter_, self.n_passes_, self.converged_ = 1, 0, True
+
+
+def _loss_of_fit(point: Array) -> float:
+    """Mean squared loss of all rows, with the labels that the fit is the least squares fit of."""
+    return float(1 - np.vdot(point, point)) / 2

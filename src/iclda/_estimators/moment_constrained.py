@@ -71,6 +71,10 @@ class MomentConstrainedLDA(LinearGaussianClassifier):
     variant: str = "invariant"
     n_jobs: int | None = None
 
+    @property
+    def _needs_positive_priors(self) -> bool:  # type: ignore[override]
+        return self.variant == "likelihood"
+
     def _estimate(self, problem: Problem) -> Gaussians:
         self.n_passes_ = 1
         if self.variant != "likelihood":

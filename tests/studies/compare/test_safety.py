@@ -8,7 +8,7 @@ from tables_of_results import contestants, make_table, table_of
 pytest.importorskip("jinja2", reason="reports need iclda[experiments]")
 
 from iclda._progress import show_nothing
-from iclda.methods import VARIANTS, find_method
+from iclda.methods import COMPARED, FITTED, FURTHER, VARIANTS, find_method
 from iclda.studies.compare.cell_fits import CellData, encode, fit_cell
 from iclda.studies.compare.findings import json_summary, read_findings, write_files
 from iclda.studies.compare.lines import answer_lines
@@ -40,6 +40,16 @@ def test_only_the_first_repeat_has_bounds():
     _, cells, found = fitted(make_table(), ("em",), repeats=2)
     has_bounds = ["bounds" in fits[0].values for fits in found]
     assert has_bounds == [cell.repeat == 0 for cell in cells]
+
+
+def test_every_method_is_fitted_and_has_bounds_if_it_has_a_density_and_uses_unlabeled_rows():
+    names = [method.name for method in (*FITTED, *FURTHER)]
+    _, _, (found, *_) = fitted(make_table(), names)
+    for result in found:
+        assert result.failure is None, result.failure
+        method = find_method(result.method, COMPARED)
+        assert hasattr(method.classifier(), "gain_bounds") == method.has_density
+        assert ("bounds" in result.values) == (method.has_density and method.uses_unlabeled)
 
 
 def few_labels():

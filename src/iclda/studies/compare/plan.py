@@ -68,8 +68,9 @@ class Contestant:
 
     @property
     def can_lose(self) -> bool:
-        """Whether it is a method of this package that may lose by unlabeled rows."""
-        return self.method.uses_unlabeled and not self.method.is_outside
+        """Whether it is a method of this package that may lose likelihood by unlabeled rows."""
+        method = self.method
+        return method.uses_unlabeled and method.has_density and not method.is_outside
 
     @property
     def risk(self) -> tuple[bool, int]:

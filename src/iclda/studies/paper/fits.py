@@ -217,6 +217,12 @@ def make_classifier(method: str, seed: int) -> Any:
     return classifier.set_params(variant="symmetric") if method == "MCLDA" else classifier
 
 
+def _fits_problems(classifier: Any) -> bool:
+    """Whether it is fitted to a prepared problem; others need the rows themselves."""
+    shared = LinearGaussianClassifier._fit_all_rows
+    return getattr(type(classifier), "_fit_all_rows", None) is shared
+
+
 def fit_method(method: str, rows: CellRows) -> Any:
     """The fit of a method: ``Gaussians``, or a classifier without a density.
 
@@ -224,8 +230,8 @@ def fit_method(method: str, rows: CellRows) -> Any:
     moments of its own for each, a cell takes twice as long.
     """
     classifier = make_classifier(method, rows.seed)
-    if not isinstance(classifier, LinearGaussianClassifier) or method == "SDA":
-        fitted = classifier.fit(rows.rows, rows.y)  # it needs the rows themselves
+    if not _fits_problems(classifier):
+        fitted = classifier.fit(rows.rows, rows.y)
         return getattr(fitted, "_gaussians_", fitted)
     problem = rows.problem
     if method == ORACLE:
