@@ -284,7 +284,9 @@ def test_proportions_are_used(tmp_path, given, kept):
     data, out = write(tmp_path), tmp_path / "m.skops"
     options = [word for text in given for word in ("--proportions", text)]
     command = "fit", data, "--target", "species", "--method", "em", "--out", out, *options
-    assert call(*command)[0] == 0
+    code, said, _ = call(*command)
+    assert code == 0
+    assert f"proportions {'of the labeled rows' if kept == 'labeled' else 'given'}." in said
     fitted = load_model(out)[-1]
     if kept == "labeled":
         assert fitted.proportions == kept

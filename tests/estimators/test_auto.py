@@ -66,8 +66,19 @@ def test_proportions_are_those_of_the_methods_that_take_them(wine):
     unlabeled = (len(y) * alone.class_weights_ - counts) / (labels < 0).sum()
     assert unlabeled[0] == pytest.approx(0.2, abs=1e-6)
     assert alone.estimator_.proportions == shares
-    every = AutoLDA(proportions=shares).fit(X, labels)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # if the chosen one takes none
+        every = AutoLDA(proportions=shares).fit(X, labels)
     assert set(every.losses_) == {method.name for method in METHODS}
+
+
+def test_proportions_that_the_chosen_method_does_not_take_are_warned_of(wine):
+    X, y = wine
+    labels = masked(y, 6)  # too few to compare: the safest is taken
+    fitted = AutoLDA(methods=["supervised", "em"], proportions="labeled")
+    with pytest.warns(UserWarning, match=r"proportions was not used: supervised.*\['iclda'\]"):
+        fitted.fit(X, labels)
+    assert fitted.method_ == "supervised"
 
 
 def test_proportions_that_no_method_takes_are_refused(wine):

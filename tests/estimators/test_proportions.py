@@ -164,6 +164,8 @@ def test_a_class_that_is_rare_among_the_labels_too_is_no_degenerate_fit(classifi
         ([(0.1, 0.2), (0.3, 0.4)], r"no shares that add up to 1: they add up to 0.4 to 0.6"),
         ([0.2, 0.3, 0.5], r"must hold 2 shares.*classes \[0, 1\], got 3"),
         ({0: 1.0}, r"must name the classes \[0, 1\], got \[0\]"),
+        ({0.4, 0.6}, r"order of the classes \[0, 1\], and a set has none, got \{"),
+        ([np.nan, 0.6], r"positive.*got \[nan, 0.6\]"),
         (["a", "b"], r"must be a number, or a pair.*got \['a', 'b'\]"),
     ],
 )
@@ -171,3 +173,9 @@ def test_other_proportions_are_refused(classifier, given, message):
     with pytest.raises(ParameterError, match=f"proportions.*{message}") as caught:
         SAMPLE.fit(classifier(proportions=given))
     assert caught.value.parameter == "proportions"
+
+
+@pytest.mark.parametrize("given", [np.float32([0.3, 0.7]), [0.3, 0.6999999], [(0.3, 0.3), 0.7]])
+def test_shares_need_not_be_exact(given):
+    fitted = SAMPLE.fit(ImplicitlyConstrainedLDA(proportions=given))
+    assert unlabeled_shares(fitted, SAMPLE) == pytest.approx([0.3, 0.7], abs=1e-6)

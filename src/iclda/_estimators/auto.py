@@ -19,6 +19,7 @@ from .._messages import Hint, NoUnlabeledRowsWarning, ParameterError, plural
 from .._rows.passes import unreported
 from ..methods import METHODS, Method, affordable, find_method
 from .base import LinearGaussianClassifier, constraints, warn_of_no_unlabeled
+from .diagnosis import warn
 from .labels import draw_folds, plain
 from .proportions import resolve_proportions
 from .training import WIDE, FitInputs
@@ -197,6 +198,7 @@ class AutoLDA(LinearGaussianClassifier):
     unlabeled
     proportions : array-like, dict or "labeled", default=None
         Shares of the unlabeled rows that the classes get, of the methods that have this parameter.
+        A warning says so if another one is chosen.
     methods : sequence of str, default=None
         Names of the methods to choose from, such as "supervised" and "iclda"; None for all.
     random_state : int, RandomState instance or None, default=None
@@ -276,6 +278,14 @@ class AutoLDA(LinearGaussianClassifier):
             seed=self._seed(),
         )
         chosen.set_params(unlabeled=self.unlabeled)
+        if self.proportions is not None and "proportions" not in method.takes:
+            warn(
+                Hint("proportions"),
+                f" was not used: {method.title} was chosen, which does not take it. To use it, "
+                "pass ",
+                Hint("method", "iclda", text="methods=['iclda']"),
+                ", em or pessimistic.",
+            )
         given = getattr(chosen, "proportions", None)
         data = replace(data, proportions=resolve_proportions(given, data.labels.classes))
         if "n_jobs" in chosen.get_params():

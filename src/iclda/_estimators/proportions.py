@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from .._core.types import AnyArray, Array
 from .._messages import Hint, ParameterError, Text
 
 LABELED = "labeled"
-_ROUNDING = 1e-8  # by which shares may miss 1
+_ROUNDING = 1e-6  # by which shares may miss 1: some are float32
 
 
 def resolve_proportions(proportions: Any, classes: AnyArray) -> Array | str | None:
@@ -24,6 +24,9 @@ def resolve_proportions(proportions: Any, classes: AnyArray) -> Array | str | No
         if set(given) != set(known):
             raise _error(proportions, f" must name the classes {known}, got {list(given)}.")
         given = [given[name] for name in known]
+    if isinstance(given, Set):
+        order = f" must be in the order of the classes {known}, and a set has none"
+        raise _error(proportions, f"{order}, got {proportions!r}: pass a list or a dict.")
     try:
         pairs = [np.broadcast_to(np.asarray(each, dtype=np.float64), 2) for each in given]
     except (TypeError, ValueError):
@@ -41,7 +44,8 @@ def resolve_proportions(proportions: Any, classes: AnyArray) -> Array | str | No
         raise _error(proportions, f"{rule}, got {_shown(low, high)}.")
     least, most = low.sum(), high.sum()
     if (low == high).all() and abs(least - 1) > _ROUNDING:
-        message = f" must add up to 1, got {_shown(low, high)}, which add up to {least:g}."
+        message = f" must add up to 1, got {_shown(low, high)}, which add up to "
+        message += f"{least:.8g}: divide them by that."
         raise _error(proportions, message)
     if least > 1 + _ROUNDING or most < 1 - _ROUNDING:
         message = f" leave no shares that add up to 1: they add up to {least:g} to {most:g}."
@@ -67,7 +71,7 @@ def labeled_proportions(counts: Array) -> Array:
 
 def _shown(low: Array, high: Array) -> list[Any]:
     pairs = zip(low.tolist(), high.tolist(), strict=True)
-    return [a if a == b else (a, b) for a, b in pairs]
+    return [a if repr(a) == repr(b) else (a, b) for a, b in pairs]  # NaN too
 
 
 def _error(value: Any, message: str) -> ParameterError:

@@ -21,7 +21,7 @@ from .._estimators.auto import AutoLDA
 from .._estimators.base import LinearGaussianClassifier
 from .._estimators.gains import safety_sentence
 from .._estimators.labels import plain, resolve_priors
-from .._estimators.proportions import resolve_proportions
+from .._estimators.proportions import LABELED, resolve_proportions
 from .._messages import (
     Hint,
     NoUnlabeledRowsWarning,
@@ -487,6 +487,10 @@ def _method_lines(details: Mapping[str, Any], about: Mapping[str, Any]) -> list[
     lines = [sentences[name]] if name in sentences else []
     if "converged" in details["diagnosis"] and not is_supervised:
         lines.append(_convergence(details["diagnosis"]))
+    given = details["parameters"].get("proportions")
+    if given is not None and not is_supervised:
+        source = "of the labeled rows" if given == LABELED else "given"
+        lines.append(f"It allows the unlabeled rows only classes in the proportions {source}.")
     if about.get("choice"):
         lines.insert(0, about["choice"])
     safety = about.get("safety")

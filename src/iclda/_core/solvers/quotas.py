@@ -32,6 +32,7 @@ from .attainable import (
 _EXACT = 1e-13  # of the weight of the rows: a quota that is filled
 _FAR = 40.0  # of a score, beyond which labels are hard
 _MOST_STEPS = 200
+_WARM_STEPS = 15  # from the last shift: where these do not do, harder and harder labels cost less
 _ROUNDING = 1e-15  # of the convex function
 _SOFT = 10.0  # range of scores from which shifts are found at once
 _COOLING, _COLDEST = 0.1, 1e-11  # of a direction, over its range: as good as hard
@@ -170,7 +171,7 @@ def balance(scores: Array, weights: Array, quotas: Quotas, start: Array | None =
         begin[:, 0] = _balance_two(leads, weights, quotas, begin[:, 0])
         return begin
     if start is not None:
-        found, is_filled = _newton(scores, weights, quotas, begin)
+        found, is_filled = _newton(scores, weights, quotas, begin, _WARM_STEPS)
         if is_filled.all():
             return found
     # Soft labels first, whose shifts lead to those of harder ones.
@@ -211,13 +212,15 @@ def _balance_two(leads: Array, weights: Array, quotas: Quotas, shift: Array) -> 
     return shift
 
 
-def _newton(scores: Array, weights: Array, quotas: Quotas, shifts: Array) -> tuple[Array, AnyArray]:
+def _newton(
+    scores: Array, weights: Array, quotas: Quotas, shifts: Array, n_steps: int = _MOST_STEPS
+) -> tuple[Array, AnyArray]:
     """Damped Newton's method on the convex function: shifts (S, K), and whether they fill."""
     held = np.flatnonzero(quotas.is_held)
     shifts, damping = shifts.copy(), np.zeros(len(scores))
     values, excess, bends = _dual(scores, weights, quotas, shifts)
     is_open, enough = np.ones(len(scores), dtype=bool), _EXACT * quotas.weight
-    for _ in range(_MOST_STEPS):
+    for _ in range(n_steps):
         is_open &= np.abs(excess).max(axis=1) > enough
         some = np.flatnonzero(is_open)
         if not len(some):
