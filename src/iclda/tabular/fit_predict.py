@@ -361,11 +361,11 @@ def _shrinkage_lines(details: Mapping[str, Any]) -> list[str]:
         return []
     if isinstance(used, list):
         names = zip(details["classes"], used, strict=False)
-        shown = ", ".join(f"{name} {value:.3g}" for name, value in names)
+        shown = ", ".join(f"{value:.3g} for {name!r}" for name, value in names)
     else:
         shown = f"{used:.3g}"
     asked = details["parameters"].get("shrinkage")
-    chosen = ", chosen from the labeled rows" if asked == "auto" else ""
+    chosen = ", chosen from the data" if asked == "auto" else ""
     meaning = "share of equal variances mixed into the covariance"
     return [f"Shrinkage  {'none' if shown == '0' else f'{shown} ({meaning}{chosen})'}"]
 
