@@ -444,7 +444,8 @@ def _rows_lines(details: Mapping[str, Any], about: Mapping[str, Any]) -> list[st
     filled = about["empty_cells"]
     rows = f"{n_labeled:,} labeled and {n_unlabeled:,} unlabeled rows"
     if name == "SupervisedLDA":
-        rows = f"{n_labeled:,} labeled rows; {n_unlabeled:,} unlabeled rows were not used"
+        unused = f"; {n_unlabeled:,} unlabeled rows were not used" if n_unlabeled else ""
+        rows = f"{n_labeled:,} labeled rows{unused}"
     words = {each.name: each.columns for each in COLUMN_TYPES}
     kinds = Counter(words.get(kind, kind) for kind in (details["columns"] or {}).values())
     held = ": " + ", ".join(f"{n} of {kind}" for kind, n in kinds.items())
