@@ -9,7 +9,7 @@ import pytest
 from tables_of_results import make_table
 
 import iclda
-from iclda import ParameterError
+from iclda import ColumnError, ParameterError
 from iclda.studies.compare.findings import json_summary
 
 OPTIONS = {"target": "class", "methods": ["em", "logistic"], "repeats": 2, "folds": 3}
@@ -111,3 +111,10 @@ def test_columns_are_kept_and_left_out_and_methods_shrunk_as_by_the_command():
     assert "'name' was left out" in " ".join(each.text for each in found.settings.remarks)
     few = iclda.compare(table, keep=kept, n_labeled=4, **options)
     assert {each.name for each in few.settings.contestants} == {"supervised", "em"}
+
+
+def test_a_target_that_the_frame_lacks_is_named_without_a_temporary_file():
+    with pytest.raises(
+        ColumnError, match=r"^The table has no column 'Class'. Did you mean 'class'"
+    ):
+        iclda.compare(frame(), target="Class")

@@ -8,11 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..._messages import Hint, ParameterError, plural
+from ..._messages import ColumnError, Hint, ParameterError, plural
 from ...methods import CANDIDATES, COMPARED, Shrinkage, find_method
 from ...tabular import read_table
 from ...tabular.columns import MISSING
 from ...tabular.encoders import require_for_tables
+from ...tabular.table import closest_name
 from .findings import Findings, read_findings
 from .plan import parse_shrinkages
 from .run import ComparisonPlan, check_plan, make_out, open_run
@@ -160,6 +161,10 @@ def _as_file(table: Any, target: str, folder: Path) -> Path:
             f"names that are no text, for example {names[0]!r}: rename them, "
             "table.rename(columns=str)."
         )
+    if target not in table.columns:  # read_table would name the temporary file
+        close = closest_name(target, list(table.columns))
+        hint = f" Did you mean {close!r}?" if close else ""
+        raise ColumnError(f"The table has no column {target!r}.{hint}", column=target)
     path = folder / "table.parquet"
     try:
         table.reset_index(drop=True).to_parquet(path)
