@@ -204,6 +204,15 @@ def test_show_tells_what_how_and_from_what(model, tmp_path):
         assert words in said
 
 
+def test_show_names_the_class_beside_its_shrinkage(tmp_path):
+    data, out = write(tmp_path), tmp_path / "m.skops"
+    call("fit", data, "--target", "species", "--method", "supervised", "--out", out)
+    said = call("show", out)[1]
+    line = next(line for line in said.splitlines() if line.startswith("Shrinkage"))
+    assert all(f" for '{name}'" in line for name in load_model(out).classes_)
+    assert "chosen from the data" in line
+
+
 def test_fit_without_options_says_what_it_chose_and_how_often_it_will_err(tmp_path):
     data, out = write(tmp_path), tmp_path / "m.skops"
     code, said, _ = call("fit", data, "--target", "species", "--out", out)

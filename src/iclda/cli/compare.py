@@ -64,7 +64,10 @@ def compare(
     missing: words.Missing = "impute",
     shrinkage: Annotated[
         str | None,
-        typer.Option(metavar="NUMBERS", help="0, 0.1, auto or 0,auto, the default."),
+        typer.Option(
+            metavar="NUMBERS",
+            help="0, 0.1, auto or 0,auto. Default: auto; 0,auto if labels are many.",
+        ),
     ] = None,
     fast: Annotated[
         bool,

@@ -378,11 +378,11 @@ def _shrinkage_lines(details: Mapping[str, Any]) -> list[str]:
         return []
     if isinstance(used, list):
         names = zip(details["classes"], used, strict=False)
-        shown = ", ".join(f"{name} {value:.3g}" for name, value in names)
+        shown = ", ".join(f"{value:.3g} for {name!r}" for name, value in names)
     else:
         shown = f"{used:.3g}"
     asked = details["parameters"].get("shrinkage")
-    chosen = ", chosen from the labeled rows" if asked == "auto" else ""
+    chosen = ", chosen from the data" if asked == "auto" else ""
     meaning = "share of equal variances mixed into the covariance"
     return [f"Shrinkage  {'none' if shown == '0' else f'{shown} ({meaning}{chosen})'}"]
 
@@ -466,7 +466,8 @@ def _rows_lines(details: Mapping[str, Any], about: Mapping[str, Any]) -> list[st
     filled = about["empty_cells"]
     rows = f"{n_labeled:,} labeled and {n_unlabeled:,} unlabeled rows"
     if name == "SupervisedLDA":
-        rows = f"{n_labeled:,} labeled rows; {n_unlabeled:,} unlabeled rows were not used"
+        unused = f"; {n_unlabeled:,} unlabeled rows were not used" if n_unlabeled else ""
+        rows = f"{n_labeled:,} labeled rows{unused}"
     words = {each.name: each.columns for each in COLUMN_TYPES}
     kinds = Counter(words.get(kind, kind) for kind in (details["columns"] or {}).values())
     held = ": " + ", ".join(f"{n} of {kind}" for kind, n in kinds.items())

@@ -9,7 +9,7 @@ import pytest
 from tables_of_results import make_table
 
 import iclda
-from iclda import ParameterError
+from iclda import ColumnError, ParameterError
 from iclda.studies.compare.findings import json_summary
 
 OPTIONS = {"target": "class", "methods": ["em", "logistic"], "repeats": 2, "folds": 3}
@@ -100,3 +100,21 @@ def test_what_is_no_table_is_refused():
         iclda.compare(np.zeros((3, 2)), target="class")
     with pytest.raises(ValueError, match=r"1 column of the table has names .* example 0"):
         iclda.compare(pd.DataFrame({0: [1.0], "class": ["a"]}), target="class")
+
+
+def test_columns_are_kept_and_left_out_and_methods_shrunk_as_by_the_command():
+    table = frame().assign(name=[f"row {number}" for number in range(70)])
+    kept = list(table.columns[:2])
+    options = {**OPTIONS, "methods": ["em"], "curves": False, "drop_unusable": True}
+    found = iclda.compare(table, keep=[*kept, "name"], **options)
+    assert list(found.settings.kept) == [*kept, "name"]
+    assert "'name' was left out" in " ".join(each.text for each in found.settings.remarks)
+    few = iclda.compare(table, keep=kept, n_labeled=4, **options)
+    assert {each.name for each in few.settings.contestants} == {"supervised", "em"}
+
+
+def test_a_target_that_the_frame_lacks_is_named_without_a_temporary_file():
+    with pytest.raises(
+        ColumnError, match=r"^The table has no column 'Class'. Did you mean 'class'"
+    ):
+        iclda.compare(frame(), target="Class")

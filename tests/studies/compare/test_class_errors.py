@@ -7,6 +7,9 @@ import pandas as pd
 import pytest
 from table_files import call, write
 
+from iclda.studies.compare.class_errors import ClassErrors
+from iclda.studies.confusion import Confusion
+
 
 @pytest.fixture(scope="module")
 def compared(tmp_path_factory):
@@ -56,3 +59,11 @@ def test_columns_of_noise_teach_nothing_and_uneven_classes_have_a_balanced_error
         "To call every row 'common' gets 20.0 % wrong, and no method gets fewer: nothing" in words
     )
     assert "gets 50.0 % wrong (balanced error)" in words
+
+
+@pytest.mark.parametrize(
+    ("highest", "words"), [(0.48, "is clearly better than that"), (0.56, "not clearly better")]
+)
+def test_better_than_the_base_rate_is_said_by_the_interval_of_the_answer(highest, words):
+    confusion = Confusion(("a", "b"), np.array([[8.0, 4.0], [3.0, 9.0]]))
+    assert words in ClassErrors("em", "EM", confusion, 7 / 24, highest).learned

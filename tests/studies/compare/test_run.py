@@ -13,7 +13,7 @@ pytest.importorskip("jinja2", reason="reports need iclda[experiments]")
 
 from iclda._progress import show_nothing
 from iclda.cli.words import in_options
-from iclda.methods import find_method
+from iclda.methods import CANDIDATES, find_method
 from iclda.studies.compare.findings import (
     curves_csv,
     failures,
@@ -296,3 +296,17 @@ def test_where_fits_take_longer_there_are_fewer_by_default(tmp_path):
     large = comparison(tmp_path, make_table(n_unlabeled=110_000), repeats=None, folds=None)
     assert (large.settings.repeats, large.settings.curve_splits) == (5, 10)
     assert replace(large, repeats=7).settings.repeats == 7
+
+
+def test_a_fast_comparison_leaves_out_the_slowest_method_unless_it_is_named(tmp_path):
+    named = (*METHODS, find_method("iclda-proportions"))
+    plans = [comparison(tmp_path, methods=m, is_fast=True) for m in (CANDIDATES, named)]
+    (fast, asked), full = (
+        [plan.settings for plan in plans],
+        comparison(tmp_path, methods=CANDIDATES),
+    )
+    names = [{each.method.name for each in s.contestants} for s in (fast, asked, full.settings)]
+    assert ["iclda-proportions" in each for each in names] == [False, True, True]
+    said = " ".join(protocol_lines(fast, 1000, in_options))
+    assert "Left out, because slow here: iclda-proportions (--methods includes them)." in said
+    assert "Left out" not in " ".join(protocol_lines(asked, 1000, in_options))

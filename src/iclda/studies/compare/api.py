@@ -8,11 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..._messages import Hint, ParameterError, plural
+from ..._messages import ColumnError, Hint, ParameterError, plural
 from ...methods import CANDIDATES, COMPARED, Shrinkage, find_method
 from ...tabular import read_table
 from ...tabular.columns import MISSING
 from ...tabular.encoders import require_for_tables
+from ...tabular.table import closest_name
 from .findings import Findings, read_findings
 from .plan import parse_shrinkages
 from .run import ComparisonPlan, check_plan, make_out, open_run
@@ -25,11 +26,13 @@ def compare(
     *,
     target: str,
     methods: Sequence[str] | None = None,
-    shrinkage: Shrinkage | Sequence[Shrinkage] = (0, "auto"),
+    shrinkage: Shrinkage | Sequence[Shrinkage] = None,
     n_labeled: int | None = None,
     unlabeled: str | None = None,
     unlabeled_file: str | Path | None = None,
     drop: Sequence[str] = (),
+    keep: Sequence[str] | None = None,
+    drop_unusable: bool = False,
     missing: str = "impute",
     repeats: int | None = None,
     folds: int | None = None,
@@ -52,8 +55,9 @@ def compare(
     methods : sequence of str, default=None
         Names of methods; supervised always takes part. None compares all, and logistic
         regression, LDA with shrinkage and self-training of scikit-learn.
-    shrinkage : float, "auto" or a sequence of them, default=(0, 'auto')
-        Variants of every method; 0 is none.
+    shrinkage : float, "auto" or a sequence of them, default=None
+        Variants of every method; 0 is none. None is "auto", and with 5 labels per feature or more
+        also 0.
     n_labeled : int, default=None
         Keep so many labels in every split and hide the others.
     unlabeled : str, default=None
@@ -62,6 +66,10 @@ def compare(
         A second table, all of whose rows are unlabeled.
     drop : sequence of str, default=()
         Columns to leave out.
+    keep : sequence of str, default=None
+        Columns to use, and no others. None uses all.
+    drop_unusable : bool, default=False
+        Whether to leave out columns that cannot be used, such as names.
     missing : {"impute", "refuse"}, default="impute"
         What to do about empty cells.
     repeats : int, default=None
@@ -95,7 +103,13 @@ def compare(
     with tempfile.TemporaryDirectory() as folder:
         path = _as_file(table, target, Path(folder))
         read = read_table(
-            path, target=target, unlabeled=unlabeled, unlabeled_file=unlabeled_file, drop=drop
+            path,
+            target=target,
+            unlabeled=unlabeled,
+            unlabeled_file=unlabeled_file,
+            drop=drop,
+            keep=keep,
+            drop_unusable=drop_unusable,
         )
         if path.parent == Path(folder):  # which nobody should be shown
             first, *others = read.sources
@@ -104,7 +118,7 @@ def compare(
             read,
             Path(folder) / "comparison" if out is None else Path(out),
             _find_methods(methods),
-            _shrinkages(shrinkage),
+            None if shrinkage is None else _shrinkages(shrinkage),
             repeats=repeats,
             folds=folds,
             n_labeled=n_labeled,
@@ -113,6 +127,8 @@ def compare(
             jobs=n_jobs,
             unlabeled=unlabeled,
             dropped=tuple(drop),
+            kept=tuple(keep or ()),
+            drop_unusable=drop_unusable,
         )
         check_plan(plan)
         make_out(plan)
@@ -145,6 +161,10 @@ def _as_file(table: Any, target: str, folder: Path) -> Path:
             f"names that are no text, for example {names[0]!r}: rename them, "
             "table.rename(columns=str)."
         )
+    if target not in table.columns:  # read_table would name the temporary file
+        close = closest_name(target, list(table.columns))
+        hint = f" Did you mean {close!r}?" if close else ""
+        raise ColumnError(f"The table has no column {target!r}.{hint}", column=target)
     path = folder / "table.parquet"
     try:
         table.reset_index(drop=True).to_parquet(path)

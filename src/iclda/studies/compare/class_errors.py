@@ -27,6 +27,7 @@ class ClassErrors:
     title: str  # as sentences call it
     confusion: Confusion
     lowest: float  # error of any contestant
+    highest: float  # end of the interval of the error to expect, corrected for the choice
 
     @property
     def learned(self) -> str:
@@ -35,7 +36,7 @@ class ClassErrors:
         kind = "clear"
         if self.lowest >= found.base_rate:
             kind = "nothing"
-        elif found.interval[1] >= found.base_rate:
+        elif self.highest >= found.base_rate:
             kind = "unclear"
         base = f"{100 * found.base_rate:.1f} %"
         return say(_SENTENCES[kind], majority=found.majority, base=base, name=self.title)
@@ -65,7 +66,9 @@ def class_errors(findings: Findings) -> ClassErrors | None:
     if confusion is None or len(texts) < len(results):
         return None
     title = next(title_of(each) for each in settings.contestants if each.name == name)
-    return ClassErrors(name, title, confusion, min(known.values()))
+    estimate = findings.verdict.estimate
+    highest = confusion.interval[1] if estimate is None else estimate.high
+    return ClassErrors(name, title, confusion, min(known.values()), highest)
 
 
 def class_lines(findings: Findings, width: int) -> list[str]:

@@ -16,7 +16,7 @@ from typing import Any
 from ..._messages import Hint, Words
 from ..._packages import versions
 from ..._progress import Advance, show_nothing
-from ...methods import CANDIDATES, Method, Shrinkage, affordable
+from ...methods import CANDIDATES, VARIANTS, Method, Shrinkage, affordable
 from ...tabular import Table
 from ..engine import run_missing
 from ..store import STORE, Cell, Store, StoreError, cells_of
@@ -89,6 +89,8 @@ class ComparisonPlan:
         methods = self.methods
         if set(methods) == set(CANDIDATES):  # nobody named them
             methods = affordable(methods, size.n_features)
+            if self.is_fast:
+                methods = tuple(each for each in methods if each not in VARIANTS)
         is_slow = size.is_slow and any(each.is_searched for each in methods)
         usual = _LARGE_TABLE if table.features.size > _LARGE else _QUICK
         repeats, curve_splits = _SLOW_SEARCH if is_slow else usual
