@@ -34,6 +34,15 @@ def test_every_page_is_in_the_table_of_contents():
     assert listed - names == {"gallery/index", "reference"}  # made when the site is built
 
 
+def test_links_of_pages_stay_within_the_site():
+    made = (DOCS / "gallery", DOCS / "images", DOCS / "reference")  # when the site is built
+    for page in [*DOCS.glob("*.md"), *(DOCS / "methods").glob("*.md")]:
+        for link in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", page.read_text()):
+            target = (page.parent / link).resolve()
+            is_made = any(folder in target.parents for folder in made)
+            assert is_made or (target.is_file() and DOCS in target.parents), (page.name, link)
+
+
 @pytest.mark.parametrize("module", MODULES)
 def test_every_method_has_a_page_with_all_parts_and_a_picture(module):
     text = (DOCS / "methods" / f"{module}.md").read_text()
