@@ -191,7 +191,8 @@ def draw_chart():
         ax.text(4.45, y, answer, bbox={**box, "facecolor": "#dbeafe"}, **middle)
         ax.text(3.12, y + 0.12, "yes", fontsize=9, **middle)
         ax.text(1.72, y - 0.58, "no", fontsize=9, **middle)
-    last = "few labels: SelfTrainingLDA with shrinkage\nmore: MomentConstrainedLDA or ImplicitlyConstrainedLDA"
+    last = "few labels: SelfTrainingLDA with shrinkage\n"
+    last += "more: MomentConstrainedLDA or ImplicitlyConstrainedLDA"
     ax.text(2.35, 0.34, last, bbox={**box, "facecolor": "#dbeafe"}, **middle)
     return figure
 
