@@ -21,7 +21,6 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "browser"))
 from pages import open_browser, running_playground
 
 SHARES = (0.1, 0.5, 0.95)
-METHODS = ("self-learning", "moment", "pessimistic")  # the others are chosen from the start
 
 
 def main() -> None:
@@ -34,8 +33,8 @@ def main() -> None:
             page = browser.new_page(viewport={"width": 1280, "height": 860})
             page.goto(address)
             page.locator("#timing", has_text="ms").wait_for()
-            for method in METHODS:
-                page.check(f"#use-{method}")
+            for box in page.locator("#methods input[type=checkbox]").all():
+                box.check()
             page.select_option("#toy", toy)
             page.fill("#used", "1000")
             page.wait_for_timeout(1500)

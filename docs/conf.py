@@ -66,7 +66,7 @@ html_theme_options = {
     "navbar_end": ["theme-switcher"],
     "footer_start": ["copyright"],
     "footer_end": [],
-    "secondary_sidebar_items": {"**": ["page-toc"], "coming_from": []},
+    "secondary_sidebar_items": {"**": ["page-toc"], "coming_from": [], "family": []},
 }
 html_sidebars = {"index": []}
 

@@ -162,7 +162,7 @@ def draw_worst_cases(method: Method):
         ax.plot([bounds.worst, bounds.best], [place, place], **style)
     ax.axvline(0, color=INK, linewidth=0.8)
     ax.set_yticks(range(len(shown)), [each.class_name for each in shown])
-    ax.set_xlabel("change of the log likelihood per row, from the worst to the best labels")
+    ax.set_xlabel("change of the log likelihood per row,\nfrom the worst to the best labels")
     ax.spines[["top", "right"]].set_visible(False)
     return figure
 
@@ -191,8 +191,9 @@ def draw_chart():
         ax.text(4.45, y, answer, bbox={**box, "facecolor": "#dbeafe"}, **middle)
         ax.text(3.12, y + 0.12, "yes", fontsize=9, **middle)
         ax.text(1.72, y - 0.58, "no", fontsize=9, **middle)
-    last = "MomentConstrainedLDA or ImplicitlyConstrainedLDA"
-    ax.text(2.3, 0.34, last, bbox={**box, "facecolor": "#dbeafe"}, **middle)
+    last = "few labels: SelfTrainingLDA with shrinkage\n"
+    last += "more: MomentConstrainedLDA or ImplicitlyConstrainedLDA"
+    ax.text(2.35, 0.34, last, bbox={**box, "facecolor": "#dbeafe"}, **middle)
     return figure
 
 
