@@ -151,6 +151,7 @@ def test_nan_is_named_as_ever(monkeypatch):
         ImplicitlyConstrainedLDA(shrinkage=0.5).fit(X, y)
 
 
+@pytest.mark.filterwarnings("ignore::iclda.DegenerateFitWarning")
 @pytest.mark.parametrize("method", NARROWED, ids=lambda method: method.name)
 def test_memory_does_not_grow_with_the_square_of_the_features(method):
     X, y, new = rows(38, 5_000)

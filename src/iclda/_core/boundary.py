@@ -56,6 +56,7 @@ class Near:
 
     every: AnyArray  # (K, K), symmetric
     softening: float = 1.0
+    begin: int = 0  # index among all rows of the first one of a part
 
     @property
     def smallest(self) -> int:
@@ -67,7 +68,7 @@ class Near:
 
     def rows(self, shares: Array, index: AnyArray) -> tuple[AnyArray, AnyArray]:
         """Which of rows with these shares and indices to return, and their multiplicities."""
-        mixed = scrambled(index)
+        mixed = scrambled(index + self.begin)
         if self.smallest > 1:
             some = np.flatnonzero(mixed & (self.smallest - 1) == 0)
             some = some[near_boundary(shares[:, some])]

@@ -207,6 +207,8 @@ def sums_of(
     if isinstance(rule, GivenLabels):
         labels = rule.labels[info.begin : info.begin + len(rows)]
         arguments = {**arguments, "rule": replace(rule, labels=labels)}
+    if arguments.get("near") is not None:
+        arguments = {**arguments, "near": replace(arguments["near"], begin=info.begin)}
     weights, is_member = (None, None) if chosen is None else (chosen.weights, chosen.is_member)
     with np.errstate(over="ignore", invalid="ignore"):
         members = MemoryRows(rows, weights, is_member, n_threads=n_threads)
