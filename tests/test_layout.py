@@ -15,8 +15,6 @@ MODULES = sorted(
 ELSEWHERE = {
     "__main__.py": "one line; tests/cli run it",
     "_core/problem.py": "what every solver is given: tests/core/solvers",
-    "_core/spherical.py": "tests/estimators/test_nearest_mean",
-    "_core/squared_loss.py": "tests/estimators/test_least_squares",
     "_core/solvers/self_train.py": "tests/estimators/test_self_training",
     "_core/types.py": "names of types",
     "_estimators/base.py": "test_common, test_sklearn_integration, and every classifier",
