@@ -413,8 +413,8 @@ def find_method(name: str, among: Sequence[Method] = FITTED) -> Method:
         what = f"Unknown method {name!r}."
         if method is not None and method in FURTHER:
             what = (
-                f"Method {name!r} can be compared (iclda compare --methods {method.name}) and used "
-                f"in Python (iclda.{method.class_name}), but not chosen here."
+                f"Method {name!r} can be named in a comparison ({method.name}) and used in Python "
+                f"(iclda.{method.class_name}), but not chosen here."
             )
         raise ValueError(f"{what} There are: {known}.")
     return method

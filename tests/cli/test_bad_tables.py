@@ -284,7 +284,7 @@ USAGE = {
     ),
     "method to compare only": (
         ("fit", "data.csv", "--target", "species", "--method", "SDA"),
-        "Method 'SDA' can be compared (iclda compare --methods sda) and used in Python "
+        "Method 'SDA' can be named in a comparison (sda) and used in Python "
         "(iclda.SemiSupervisedDiscriminantAnalysis), but not chosen here. There are: iclda (ICLDA)",
     ),
     "unknown target": (("fit", "data.csv", "--target", "specie"), "Did you mean 'species'?"),
