@@ -244,6 +244,13 @@ def test_fit_without_shrinkage_is_asked_for_by_0(tmp_path):
     assert load_model(out)[-1].shrinkage_ == 0
 
 
+def test_the_numbers_of_the_solver_are_for_those_who_ask(model):
+    plain, verbose = call("show", model)[1], call("show", model, "--verbose")[1]
+    assert "Gap" not in plain
+    assert re.search(r"Steps of the solver: \d+\nPasses over the unlabeled rows: 1\n", verbose)
+    assert re.search(r"Maxima found: \d+\nGap: \d\.\de[+-]\d+, ", verbose)
+
+
 def test_show_for_programs_is_json(model):
     code, said, _ = call("show", model, "--json")
     details = json.loads(said)

@@ -71,12 +71,13 @@ def fit(
     ] = None,
     seed: words.Seed = 0,
     quiet: words.Quiet = False,
+    verbose: words.Verbose = False,
 ) -> None:
     """Learn a classifier from labeled and unlabeled rows and keep it in a file."""
     with words.explained_errors():
         from ..model_files import check_can_save, model_details, save_model
         from ..tabular import read_table
-        from ..tabular.fit_predict import fit_summary, fit_table
+        from ..tabular.fit_predict import fit_summary, fit_table, verbose_lines
 
         chosen = None if method == AUTO else find_method(method)
         priors, shrunk = _shares("priors", prior), parse_shrinkage(shrinkage)
@@ -112,7 +113,8 @@ def fit(
         is_converged = details["diagnosis"].get("converged", True)
         if not quiet:
             next_one = f" Next: iclda predict {shlex.quote(str(out))} DATA" if is_converged else ""
-            _print([*fit_summary(details), "", f"{written}.{next_one}"])
+            more = verbose_lines(details) if verbose else []
+            _print([*fit_summary(details), *more, "", f"{written}.{next_one}"])
         if not is_converged:
             raise typer.Exit(NOT_CONVERGED)
 
@@ -194,11 +196,12 @@ def show(
     json: Annotated[
         bool, typer.Option("--json", metavar="", help="Print it for programs.")
     ] = False,
+    verbose: words.Verbose = False,
 ) -> None:
     """Show what a model file holds, how it was fitted and how that went."""
     with words.explained_errors():
         from ..model_files import load_model, model_details
-        from ..tabular.fit_predict import show_summary
+        from ..tabular.fit_predict import show_summary, verbose_lines
         from ..tabular.importance import importance_lines, standardized_coefficients
 
         details = model_details(model)
@@ -210,6 +213,7 @@ def show(
             words.print_json({**details, "discriminants": found})
         else:
             lines = [str(model), "", *show_summary(details)]
+            lines += verbose_lines(details) if verbose else []
             if found:
                 lines += ["", "Columns that matter most (coefficients of standardized columns)"]
             _print([*lines, *importance_lines(found)])

@@ -21,6 +21,9 @@ Seed = Annotated[
     int, typer.Option(min=0, metavar="N", help="All splits and starts follow from it.")
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", metavar="", help="Print nothing but errors.")]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", metavar="", help="Also the numbers of the solver.")
+]
 Json = Annotated[
     bool, typer.Option("--json", metavar="", help="Print a summary for programs at the end.")
 ]

@@ -525,6 +525,21 @@ def _convergence(found: Mapping[str, Any]) -> str:
     return f"It converged in {steps}{several}."
 
 
+_NUMBERS = {  # of a fit, by their keys in the details of a model
+    "n_iter": "steps of the solver: {:,}",
+    "n_passes": "passes over the unlabeled rows: {:,}",
+    "n_optima": "maxima found: {:,}",
+    "gap": "gap: {:.1e}, what other labels can still gain, to first order, in log likelihood",
+}
+
+
+def verbose_lines(details: Mapping[str, Any]) -> list[str]:
+    """The numbers of the fit that only someone who knows its mathematics asks for."""
+    found = details["diagnosis"]
+    known = [text.format(found[key]) for key, text in _NUMBERS.items() if key in found]
+    return ["", *(line[0].upper() + line[1:] for line in known)]
+
+
 def _ranked(counts: Mapping[str, int], most: int = 5) -> str:
     ranked = sorted(counts.items(), key=lambda item: -item[1])
     cells = ", ".join(f"{name!r} {n:,}" for name, n in ranked[:most])
