@@ -234,9 +234,18 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
         """Of the coordinates in which rules are."""
         raise NotImplementedError
 
+    @property
+    def _score_rule(self) -> LinearRule:
+        """Scores of all classes."""
+        raise NotImplementedError
+
     def _discriminant_rule(self) -> LinearRule:
         """Scores of all classes; of two classes, the second's advantage over the first."""
-        raise NotImplementedError
+        rule = self._score_rule
+        if rule.n_classes > 2:
+            return rule
+        coef, intercept = rule.ahead_of_first
+        return replace(rule, coef=coef, intercept=intercept)
 
     def _inputs(
         self,
@@ -607,12 +616,9 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         """(d,): diagonal of ``covariance_``, which is not formed for it."""
         return np.asarray(self._gaussians_.variances * self._gaussians_.frame.scale**2)
 
-    def _discriminant_rule(self) -> LinearRule:
-        rule = self._gaussians_.score_rule()
-        if rule.n_classes > 2:
-            return rule
-        coef, intercept = rule.coef[:, 1:] - rule.coef[:, :1], np.diff(rule.intercept)
-        return LinearRule(coef, intercept, is_soft=True)
+    @property
+    def _score_rule(self) -> LinearRule:
+        return self._gaussians_.score_rule()
 
     def decision_function(self, X: Any) -> Array:
         """Linear scores of every class; for two classes, log odds of the second.

@@ -118,12 +118,9 @@ class LeastSquaresClassifier(LinearClassifier):
     def _frame(self) -> Frame:
         return self._frame_
 
-    def _discriminant_rule(self) -> LinearRule:
-        rule = self._rule_
-        if rule.n_classes > 2:
-            return rule
-        coef, intercept = rule.coef[:, 1:] - rule.coef[:, :1], np.diff(rule.intercept)
-        return LinearRule(coef, intercept, is_soft=False)
+    @property
+    def _score_rule(self) -> LinearRule:
+        return self._rule_
 
     def decision_function(self, X: Any) -> Array:
         """Predictions of every class; for two classes, the second's less the first's.
