@@ -34,7 +34,7 @@ from sklearn.preprocessing import StandardScaler
 
 from iclda import AutoLDA
 from iclda.datasets import load_benchmark
-from iclda.methods import BASELINES, METHODS
+from iclda.methods import AVERAGE, BASELINES, METHODS
 from iclda.studies.compare.cell_fits import CellData, fit_cell
 from iclda.studies.compare.choice import recommend
 from iclda.studies.compare.plan import (
@@ -48,7 +48,7 @@ from iclda.studies.compare.plan import (
 from iclda.studies.store import cells_of
 
 LABELS = (10, 20, 50)
-MOST_UNLABELED, FEWEST_FRESH = 1_000, 20
+MOST_UNLABELED, FEWEST_FRESH = 1_000, 75  # of fewer, 8 points are within chance
 _MOST_ROWS, _MOST_CATEGORIES = 4_000, 20
 REGRET, COVERAGE = 0.08, 0.85
 Columns = tuple[np.ndarray, np.ndarray]
@@ -211,7 +211,7 @@ def run(table: str, columns: Columns, n_labels: int, seed: int, repeats: int) ->
     codes[n_labels:] = -1
     labels = np.array([None if code < 0 else f"{code}" for code in codes], dtype=object)
     size = Size(n_labels, n_classes, X.shape[1])
-    lined_up = list(line_up((*METHODS, *BASELINES), default_shrinkages(size), size))
+    lined_up = list(line_up((*METHODS, AVERAGE, *BASELINES), default_shrinkages(size), size))
 
     def error_of(contestant: Contestant) -> float:
         model = contestant.classifier(0, size).fit(rows, labels)

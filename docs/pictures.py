@@ -16,7 +16,7 @@ import numpy as np
 from matplotlib.patches import Ellipse
 
 from iclda import AutoLDA, ImplicitlyConstrainedLDA, MomentConstrainedLDA, SupervisedLDA
-from iclda.methods import CLASSIFIERS, FAINT, INK, METHODS, Method, find_method
+from iclda.methods import AVERAGED, CLASSIFIERS, FAINT, INK, METHODS, Method, find_method
 from iclda.plots._look import CLASS_COLORS, mix
 
 N_ROWS, N_LABELED = 300, 8
@@ -81,6 +81,22 @@ def draw_boundaries(method: Method):
         draw_rows(ax, X, y, np.eye(2)[clf.predict(X[y == -1])])
         draw_line(ax, clf)
         title(ax, f"{each.paper_name}: {1 - clf.score(X, y_true):.1%} wrong")
+    return figure
+
+
+def draw_average(method: Method):
+    """Boundaries of the fits that are averaged, and that of the average."""
+    X, y_true, y = sample()
+    figure, axes = panels(2)
+    draw_rows(axes[0], X, y)
+    for name in AVERAGED:
+        each = find_method(name)
+        draw_line(axes[0], each.classifier().fit(X, y), color=each.color)
+    title(axes[0], "Four fits")
+    clf = method.classifier().fit(X, y)
+    draw_rows(axes[1], X, y, clf.predict_proba(X[y == -1]))
+    draw_line(axes[1], clf)
+    title(axes[1], f"Their average: {1 - clf.score(X, y_true):.1%} wrong")
     return figure
 
 
@@ -191,7 +207,7 @@ def draw_chart():
         ax.text(4.45, y, answer, bbox={**box, "facecolor": "#dbeafe"}, **middle)
         ax.text(3.12, y + 0.12, "yes", fontsize=9, **middle)
         ax.text(1.72, y - 0.58, "no", fontsize=9, **middle)
-    last = "few labels: SelfTrainingLDA with shrinkage\n"
+    last = "few labels: AverageLDA with shrinkage\n"
     last += "more: MomentConstrainedLDA or ImplicitlyConstrainedLDA"
     ax.text(2.35, 0.34, last, bbox={**box, "facecolor": "#dbeafe"}, **middle)
     return figure
@@ -221,6 +237,7 @@ OWN = {
     "moment_constrained": draw_moments,
     "implicitly_constrained": draw_labelings,
     "pessimistic": draw_worst_cases,
+    "average": draw_average,
 }
 
 

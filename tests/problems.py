@@ -10,6 +10,7 @@ import numpy as np
 import scipy.optimize
 
 from iclda import (
+    AverageLDA,
     ExpectationMaximizationLDA,
     ExpectationMaximizationNearestMean,
     ImplicitlyConstrainedLDA,
@@ -41,6 +42,7 @@ SEMI_SUPERVISED = {
     "implicitly-constrained": ImplicitlyConstrainedLDA,
     "pessimistic": PessimisticLDA,
     "normalized": NormalizedLDA,
+    "average": AverageLDA,
 }
 # Fits that some labeling of the unlabeled rows gives, and that need no supervised fit.
 BY_LABELING = {name: SEMI_SUPERVISED[name] for name in SEMI_SUPERVISED if name[0] in "sei"}

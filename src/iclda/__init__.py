@@ -11,6 +11,7 @@ if _TYPE_CHECKING:
     from . import rows as rows
     from . import tabular as tabular
     from ._estimators.auto import AutoLDA
+    from ._estimators.average import AverageLDA
     from ._estimators.expectation_maximization import ExpectationMaximizationLDA
     from ._estimators.graph_regularized import SemiSupervisedDiscriminantAnalysis
     from ._estimators.implicitly_constrained import ImplicitlyConstrainedLDA

@@ -1,8 +1,8 @@
 """The methods: one table, a row a method. Everything that lists methods reads it.
 
 A new classifier is a module in ``_estimators`` and a row here: the command line, the comparison,
-tables, curves, colors and reports follow. Those of ``METHODS`` are compared and shown unless other
-methods are named, those of ``FURTHER`` if they are named.
+tables, curves, colors and reports follow. Those of ``METHODS`` and ``AVERAGE`` are compared and
+shown unless other methods are named, those of ``FURTHER`` if they are named.
 """
 
 from __future__ import annotations
@@ -151,6 +151,21 @@ METHODS = (
         rests_on_labels=True,
         risk=3,
     ),
+)
+# Not told apart by few labels: what is fitted then is their average.
+AVERAGED = ("em", "confident", "pessimistic", "supervised")
+AVERAGE = Method(
+    "average",
+    "AVLDA",
+    "AverageLDA",
+    "average",
+    "the average of four methods",
+    "It is the average of EM, self-training, pessimistic and supervised LDA.",
+    color="#3f8f8a",
+    dashes=(0, (8, 1.5)),
+    rests_on_labels=True,
+    is_slow_if_wide=True,
+    risk=0,
 )
 # Methods with a setting that is worth a name. They can be fitted, and take part in comparisons.
 VARIANTS = (
@@ -320,7 +335,7 @@ FURTHER = (
         takes=("priors",),
     ),
 )
-CLASSIFIERS = (*METHODS, *FURTHER)
+CLASSIFIERS = (*METHODS, AVERAGE, *FURTHER)
 CLASS_NAMES = tuple(dict.fromkeys(method.class_name for method in CLASSIFIERS))
 # Fitted in the experiments of the paper only, to compare with.
 _reference = partial(Method, class_name="", module="")
@@ -386,7 +401,7 @@ BASELINES = (
         is_outside=True,
     ),
 )
-FITTED = (*METHODS, *VARIANTS)  # what ``iclda fit`` offers
+FITTED = (*METHODS, AVERAGE, *VARIANTS)  # what ``iclda fit`` offers
 CANDIDATES = (*FITTED, *BASELINES)  # of a comparison on people's tables, unless others are named
 COMPARED = (*FITTED, *FURTHER, *BASELINES)  # what it offers
 _WIDE = 400  # columns, from which some methods take minutes
@@ -400,7 +415,7 @@ def affordable(methods: Sequence[Method], n_features: int) -> tuple[Method, ...]
 
 _BY_NAME = {
     "".join(filter(str.isalnum, name.casefold())): method
-    for method in (*VARIANTS, *FURTHER, *METHODS, *REFERENCES, *BASELINES)
+    for method in (*VARIANTS, *FURTHER, AVERAGE, *METHODS, *REFERENCES, *BASELINES)
     for name in _names_of(method)
 }
 

@@ -17,7 +17,7 @@ from .._advice import LEAST_TESTED, ErrorEstimate, estimate_error, row_losses, s
 from .._core.types import AnyArray, Array
 from .._messages import Hint, NoUnlabeledRowsWarning, ParameterError, plural
 from .._rows.passes import unreported
-from ..methods import METHODS, Method, affordable, find_method
+from ..methods import FITTED, Method, affordable, find_method
 from .base import LinearGaussianClassifier, constraints, warn_of_no_unlabeled
 from .diagnosis import warn
 from .labels import draw_folds, plain
@@ -183,11 +183,13 @@ class AutoLDA(LinearGaussianClassifier):
 
     The methods are compared by cross-validation on the labeled rows; all unlabeled rows train every
     time. Of those whose Brier score is within 1.5 standard errors of the lowest, the safest is
-    fitted to all rows: self-training, then pessimistic, supervised, EM, implicitly constrained,
-    self-learning and moment constrained LDA, an order that comes from errors on many tables.
+    fitted to all rows: ``AverageLDA``, then self-training, pessimistic, supervised, EM, implicitly
+    constrained, self-learning and moment constrained LDA, an order that comes from errors on many
+    tables.
     Methods are not compared if fewer than 8 labeled rows can be tested (those of classes with two
-    labels or more); the safest is fitted then. With more than 400 features self-training and
-    pessimistic LDA take long and are left out. Shrinkage depends on the units of the columns:
+    labels or more); the safest is fitted then. With more than 400 features the
+    average, self-training and pessimistic LDA take long and are left out. With ``proportions`` the
+    choice is among those that take them. Shrinkage depends on the units of the columns:
     standardize them first.
 
     Parameters
@@ -197,8 +199,8 @@ class AutoLDA(LinearGaussianClassifier):
         Shrinkage of every method, as their own parameter; None for none.
     unlabeled
     proportions : array-like, dict or "labeled", default=None
-        Shares of the unlabeled rows that the classes get, of the methods that have this parameter.
-        A warning says so if another one is chosen.
+        Shares of the unlabeled rows that the classes get. The methods to choose from are then those
+        that have this parameter; a warning says so if ``methods`` names another one that is chosen.
     methods : sequence of str, default=None
         Names of the methods to choose from, such as "supervised" and "iclda"; None for all.
     random_state : int, RandomState instance or None, default=None
@@ -237,7 +239,7 @@ class AutoLDA(LinearGaussianClassifier):
     >>> y = [0, 0, 1, 1, -1, -1, -1, -1]
     >>> clf = AutoLDA().fit(X, y)
     >>> clf.method_, clf.error_
-    ('confident', None)
+    ('average', None)
     """
 
     _needs_positive_priors = True
@@ -277,7 +279,7 @@ class AutoLDA(LinearGaussianClassifier):
             proportions=self.proportions,
             seed=self._seed(),
         )
-        chosen.set_params(unlabeled=self.unlabeled)
+        self._pass_on(chosen)
         if self.proportions is not None and "proportions" not in method.takes:
             warn(
                 Hint("proportions"),
@@ -288,11 +290,6 @@ class AutoLDA(LinearGaussianClassifier):
             )
         given = getattr(chosen, "proportions", None)
         data = replace(data, proportions=resolve_proportions(given, data.labels.classes))
-        if "n_jobs" in chosen.get_params():
-            chosen.set_params(n_jobs=self.n_jobs)
-        chosen.n_features_in_ = self.n_features_in_
-        if self._feature_names is not None:
-            chosen.feature_names_in_ = self.feature_names_in_
         if not method.uses_unlabeled and data.every_unlabeled is not None:
             data.find_non_finite()  # the others notice NaN when they sum the rows
         if data.unlabeled.n_rows == 0:
@@ -329,7 +326,9 @@ class AutoLDA(LinearGaussianClassifier):
     def _methods(self) -> list[Method]:
         """Methods to choose from, the safest first; ParameterError for unknown names."""
         if self.methods is None:
-            advised = [method for method in METHODS if method.risk < _UNRANKED]
+            advised = [method for method in FITTED if method.risk < _UNRANKED]
+            if self.proportions is not None:
+                advised = [method for method in advised if "proportions" in method.takes]
             return sorted(advised, key=lambda method: method.risk)
         if not len(self.methods):
             text = f" must name a method at least, got {self.methods!r}."

@@ -225,6 +225,14 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
         """Fit to what ``prepare`` returned; ``source`` are the arguments of ``fit``."""
         raise NotImplementedError
 
+    def _pass_on(self, other: LinearClassifier) -> None:
+        """Let another classifier, to be fitted to the same inputs, know what this one does."""
+        known = {"unlabeled": self.unlabeled, "n_jobs": getattr(self, "n_jobs", None)}
+        other.set_params(**{name: known[name] for name in known if hasattr(other, name)})
+        other.n_features_in_ = self.n_features_in_
+        if self._feature_names is not None:
+            other.feature_names_in_ = self.feature_names_in_
+
     @property
     def _diagnosis(self) -> Diagnosis:
         return Diagnosis(type(self).__name__, self._feature_names)
