@@ -18,7 +18,7 @@ from iclda import (
     save_model,
 )
 from iclda._estimators.auto import Trial, cross_validate
-from iclda.methods import METHODS
+from iclda.methods import FITTED
 from iclda.model_selection import SemiSupervisedKFold
 
 
@@ -42,7 +42,7 @@ def fitted(wine):
 
 def test_it_predicts_as_the_classifier_that_it_chose(wine, fitted):
     X, _ = wine
-    chosen = next(each for each in METHODS if each.name == fitted.method_)
+    chosen = next(each for each in FITTED if each.name == fitted.method_)
     assert type(fitted.estimator_).__name__ == chosen.class_name
     assert np.array_equal(fitted.predict_proba(X), fitted.estimator_.predict_proba(X))
     assert np.array_equal(fitted.coef_, fitted.estimator_.coef_)
@@ -51,7 +51,7 @@ def test_it_predicts_as_the_classifier_that_it_chose(wine, fitted):
 
 def test_its_estimator_is_the_one_that_its_method_gives(wine, fitted):
     X, y = wine
-    chosen = next(each for each in METHODS if each.name == fitted.method_)
+    chosen = next(each for each in FITTED if each.name == fitted.method_)
     alone = chosen.classifier(shrinkage="auto").fit(X, masked(y, 30))
     assert np.allclose(alone.coef_, fitted.coef_)
     assert vars(alone).keys() == vars(fitted.estimator_).keys()
@@ -66,10 +66,8 @@ def test_proportions_are_those_of_the_methods_that_take_them(wine):
     unlabeled = (len(y) * alone.class_weights_ - counts) / (labels < 0).sum()
     assert unlabeled[0] == pytest.approx(0.2, abs=1e-6)
     assert alone.estimator_.proportions == shares
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # if the chosen one takes none
-        every = AutoLDA(proportions=shares).fit(X, labels)
-    assert set(every.losses_) == {method.name for method in METHODS}
+    every = AutoLDA(proportions=shares).fit(X, labels)
+    assert set(every.losses_) == {"em", "iclda", "pessimistic"}
 
 
 def test_proportions_that_the_chosen_method_does_not_take_are_warned_of(wine):
@@ -101,10 +99,11 @@ def test_the_error_has_an_interval_around_it(fitted):
 
 
 def test_every_method_was_compared_and_the_safest_within_reach_taken(fitted):
-    assert set(fitted.losses_) == {method.name for method in METHODS}
+    candidates = [method for method in FITTED if method.risk < 9]
+    assert set(fitted.losses_) == {method.name for method in candidates}
     ours = fitted.losses_[fitted.method_]
-    riskier = [method.name for method in METHODS if fitted.losses_[method.name] < ours]
-    ranks = {method.name: method.risk for method in METHODS}
+    riskier = [method.name for method in candidates if fitted.losses_[method.name] < ours]
+    ranks = {method.name: method.risk for method in candidates}
     assert all(ranks[name] > ranks[fitted.method_] for name in riskier)
 
 
@@ -123,7 +122,7 @@ def test_twenty_labels_of_thirty_columns_are_not_fitted_without_shrinkage():
 def test_too_few_labels_have_no_estimate_and_the_safest_method(wine):
     X, y = wine
     fitted = AutoLDA().fit(X, masked(y, 6))
-    assert (fitted.method_, fitted.error_, fitted.error_interval_) == ("confident", None, None)
+    assert (fitted.method_, fitted.error_, fitted.error_interval_) == ("average", None, None)
     assert fitted.losses_ == {}
     assert "6 labeled rows" in fitted.reason_
     assert "too few" in fitted.reason_
@@ -165,7 +164,7 @@ def test_wide_tables_are_compared_too_without_a_covariance(wine):
     wide = np.hstack([X, rng.normal(size=(len(X), 500))])
     fitted = AutoLDA().fit(wide, masked(y, 30))
     assert {"supervised", "em", "iclda"} <= fitted.losses_.keys()
-    assert not {"pessimistic", "confident"} & fitted.losses_.keys()  # take seconds a fit
+    assert not {"average", "pessimistic", "confident"} & fitted.losses_.keys()  # take seconds a fit
     assert fitted.error_ is not None
     assert "covariance_" not in vars(fitted)
     assert np.allclose(fitted._variances, np.diag(fitted.covariance_))

@@ -13,7 +13,7 @@ from .types import Array
 
 
 def average(models: Sequence[Gaussians], log_priors: Array | None) -> Gaussians:
-    """The model of equally many rows drawn from each of the models.
+    """The model of equally many rows drawn from each of the models, which share a frame.
 
     Its class weights, class sums and sums of squares are the means of theirs. Where they place a
     class differently its covariance is wider: it holds the spread of the means about their mean.

@@ -34,6 +34,8 @@ class AverageLDA(LinearGaussianClassifier):
     class_weights_ : ndarray of shape (n_classes,)
         Share of the weight in every class: the mean of those of the four fits.
     means_, covariance_, coef_, intercept_
+    n_iter_ : int
+        Number of steps of all fits.
     n_passes_ : int
         Number of times all unlabeled rows were read, by all fits.
     converged_ : bool
@@ -71,9 +73,10 @@ class AverageLDA(LinearGaussianClassifier):
             warn(warning.message, category=warning.category)  # once, not once a fit
         first = members[0]
         self.shrinkage_, self.rank_ = first.shrinkage_, first.rank_
+        self.n_iter_ = sum(getattr(member, "n_iter_", 0) for member in members)
         self.n_passes_ = sum(getattr(member, "n_passes_", 0) for member in members)
         self.converged_ = all(getattr(member, "converged_", True) for member in members)
         return average([member._gaussians_ for member in members], data.log_priors)
 
     def _note_supervised(self, model: Gaussians, data: FitInputs) -> None:
-        self.n_passes_, self.converged_ = 0, True
+        self.n_iter_, self.n_passes_, self.converged_ = 1, 0, True

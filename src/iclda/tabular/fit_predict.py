@@ -33,7 +33,7 @@ from .._messages import (
     quoted_list,
 )
 from .._paths import atomic_write, check_writable
-from ..methods import METHODS, Method
+from ..methods import AVERAGE, METHODS, Method
 from .columns import COLUMN_TYPES, pipeline, preprocessing, type_named
 from .encoders import require_for_tables
 from .suspicions import one_value_by_class
@@ -458,7 +458,9 @@ def _about(details: Mapping[str, Any]) -> dict[str, Any]:
 
 def _rows_lines(details: Mapping[str, Any], about: Mapping[str, Any]) -> list[str]:
     name = details["classifier"]
-    title = next((method.title for method in METHODS if method.class_name == name), name)
+    title = next(
+        (method.title for method in (AVERAGE, *METHODS) if method.class_name == name), name
+    )
     title = f"{title[0].upper()}{title[1:]}"
     if not about:
         return [f"{title}, {details['n_features']} features."]
@@ -481,7 +483,7 @@ def _rows_lines(details: Mapping[str, Any], about: Mapping[str, Any]) -> list[st
 
 
 def _method_lines(details: Mapping[str, Any], about: Mapping[str, Any]) -> list[str]:
-    sentences = {method.class_name: method.sentence for method in METHODS}
+    sentences = {each.class_name: each.sentence for each in (AVERAGE, *METHODS)}
     # Without unlabeled rows every method is the supervised one.
     is_supervised = not about.get("n_unlabeled", 1)
     name = "SupervisedLDA" if is_supervised else details["classifier"]
