@@ -17,7 +17,7 @@ from ._statistics import error_interval
 
 CONFIDENCE = 0.9  # of intervals of the error
 LEAST_TESTED = 8  # labeled rows that an estimate of the error needs
-_MARGIN = 1.5  # standard errors within which the safer candidate is taken
+_MARGIN = 0.5  # standard errors within which the safer candidate is taken
 _DRAWS = 200  # bootstrap samples
 _OFTEN = 0.1  # share of them in which chance may have chosen a candidate
 _NOTHING = 0.001  # a share that is not worth a number

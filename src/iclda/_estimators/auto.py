@@ -182,7 +182,7 @@ class AutoLDA(LinearGaussianClassifier):
     """The method that the labeled rows support, with shrinkage and an estimate of its error.
 
     The methods are compared by cross-validation on the labeled rows; all unlabeled rows train every
-    time. Of those whose Brier score is within 1.5 standard errors of the lowest, the safest is
+    time. Of those whose Brier score is within half a standard error of the lowest, the safest is
     fitted to all rows: ``AverageLDA``, then self-training, pessimistic, supervised, EM, implicitly
     constrained, self-learning and moment constrained LDA, an order that comes from errors on many
     tables.
