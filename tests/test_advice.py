@@ -23,10 +23,10 @@ def test_a_clearly_lower_loss_is_chosen_however_risky():
     assert safest_choice(losses) == 2
 
 
-def test_a_loss_within_some_standard_errors_of_the_lowest_goes_to_the_safer_candidate():
+def test_a_loss_within_half_a_standard_error_of_the_lowest_goes_to_the_safer_candidate():
     noise = np.resize([0.3, -0.3], 20)  # a standard error of 0.069
-    assert safest_choice(np.array([0.5 + noise, np.full(20, 0.41)])) == 0
-    assert safest_choice(np.array([0.5 + noise, np.full(20, 0.38)])) == 1
+    assert safest_choice(np.array([0.5 + noise, np.full(20, 0.47)])) == 0
+    assert safest_choice(np.array([0.5 + noise, np.full(20, 0.46)])) == 1
 
 
 def test_ties_in_error_are_decided_by_the_loss():
