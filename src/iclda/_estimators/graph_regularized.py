@@ -93,8 +93,10 @@ class SemiSupervisedDiscriminantAnalysis(LinearGaussianClassifier):
 
     def _fit_all_rows(self, data: FitInputs) -> Gaussians:
         problem = data.problem(None)
-        check_spread(data, problem.feature_variances(problem.moments.covariance))
+        spread = problem.feature_variances(problem.moments.covariance)
+        check_spread(data, spread)
         check_shares(data, problem.labeled.counts / problem.moments.weight)
+        self._diagnosis.warn_of_constants(spread)
         self._diagnosis.warn_of_shift(problem)
         frame, labeled = data.frame, data.labeled
         held, weights = data.unlabeled.sample(data.unlabeled.n_rows, 0)

@@ -71,11 +71,12 @@ class NearestMean(LinearGaussianClassifier):
     def _problem(self, data: FitInputs) -> Problem:
         return data.problem(None).recast(SphericalProblem)
 
-    def _check_units(
+    def _check_columns(
         self, data: FitInputs, variances: Array, weight: float, is_shrunk: bool
     ) -> None:
         reason = f"{type(self).__name__} has one variance for both"
         check_units(data, variances, weight, reason)
+        self._diagnosis.warn_of_constants(variances)
 
     def _fit_labeled_rows(self, data: FitInputs) -> Gaussians:
         name, labeled = type(self).__name__, data.labeled
@@ -84,7 +85,7 @@ class NearestMean(LinearGaussianClassifier):
         variances = np.diag(labeled.moments.covariance)
         check_spread(data, variances)
         check_shares(data, labeled.counts / labeled.weight)
-        self._check_units(data, variances, labeled.weight, is_shrunk=False)
+        self._check_columns(data, variances, labeled.weight, is_shrunk=False)
         if not labeled.has_spread:
             n_rows = int(data.labels.is_labeled.sum())
             raise ValueError(
