@@ -390,6 +390,7 @@ NOT_NUMBERS = {
     "duration": (with_column(pd.Timedelta("1D")), "column 'b' holds dates or durations"),
     "complex": (with_column(2.5 + 1j), r"column 'b' holds \(2\.5\+1j\)\. Split it"),
     "polars": (pl.DataFrame({"a": X[:, 0], "b": ["x"] * 40}), "column 'b' holds text.*'x'"),
+    "complex without imaginary parts": (X + 0j, r"column 0 holds \(.*\+0j\)\. Split it"),
     "complex array": (X + np.array([0, 0, 1j]), r"column 2 holds \(.*\+1j\)\. Split it"),
     "list": ([[1.0, 2.0, "red"]] * 40, "column 2 holds text, for example 'red'.*encode it"),
     "dates": (np.full((40, 3), np.datetime64("2020-01-31")), "column 0 .*2020-01-31.*turn"),

@@ -1,11 +1,14 @@
 """Rows are the same wherever they live: each backend against the array in memory."""
 
+import re
+import warnings
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from backends import SOURCES, opened
-from iclda import MomentConstrainedLDA
+from iclda import ExpectationMaximizationLDA, MomentConstrainedLDA
 from iclda._core.frame import frame_of
 from iclda._core.labelsums import LinearRule
 from iclda._rows.backends import in_memory
@@ -176,3 +179,71 @@ def test_20_nan_in_any_further_row_is_refused_with_its_column(make, tmp_path):
     rows[650, 1] = np.nan
     with pytest.raises(ValueError, match=r"X_unlabeled.* contains NaN, .*column \D*1\b"):
         MomentConstrainedLDA().fit(X[:60], np.arange(60) % 2, X_unlabeled=make(rows, tmp_path))
+
+
+TRUE = np.arange(60) % 2
+PLAIN = np.random.default_rng(5).standard_normal((60, 3)) + np.outer(TRUE, [2.5, 0.0, 0.0])
+Y = np.where(np.arange(60) < 16, TRUE, -1)
+ONES = np.ones(60)
+
+
+def changed(row, column, value):
+    rows = PLAIN.copy()
+    rows[row, column] = value
+    return rows
+
+
+# Rows, labels and weights.
+FAULTS = {
+    "1 every row unlabeled": (PLAIN, np.full(60, -1), ONES),
+    "2 no row unlabeled": (PLAIN, TRUE, ONES),
+    "3 one label a class": (PLAIN, np.where(np.arange(60) < 2, TRUE, -1), ONES),
+    "5 one class": (PLAIN, np.where(Y == 1, -1, Y), ONES),
+    "10 y of another length": (PLAIN, Y[:50], ONES),
+    "12 more features than labels": (RNG.standard_normal((60, 40)), Y, ONES),
+    "13 constant column": (np.insert(PLAIN, 1, 0.1, axis=1), Y, ONES),
+    "14 constant in one class": (changed(TRUE == 0, 2, 4.0), Y, ONES),
+    "15 collinear column": (np.column_stack([PLAIN, PLAIN @ [1.0, 2.0, -3.0]]), Y, ONES),
+    "17 offset": (PLAIN + 1e12, Y, ONES),
+    "18 units": (PLAIN * [1e-150, 1.0, 1e150], Y, ONES),
+    "19 too large": (PLAIN * [1.0, 1e200, 1.0], Y, ONES),
+    "19 too small": (PLAIN * [1.0, 1e-200, 1.0], Y, ONES),
+    "19 one entry": (changed(50, 1, 1e200), Y, ONES),
+    "20 infinity": (changed(50, 1, -np.inf), Y, ONES),
+    "22 int8": (np.round(20 * PLAIN).astype(np.int8), Y, ONES),
+    "24 one feature": (PLAIN[:, :1], Y, ONES),
+    "24 two rows": (PLAIN[:2], np.array([0, 1]), ONES[:2]),
+    "25 weights": (PLAIN, Y, 1.0 + np.arange(60) % 3),
+    "26 negative weights": (PLAIN, Y, -ONES),
+    "26 a class next to nothing": (PLAIN, Y, np.where(Y == 1, 1e-14, 1.0)),
+    "28 separation": (PLAIN + np.outer(TRUE, [1e6, 0.0, 0.0]), Y, ONES),
+    "32 a column gives the classes away": (np.column_stack([PLAIN, TRUE]), Y, ONES),
+}
+
+
+def outcome_of(rows, y, weights):
+    """The model or None, and what was said; columns by their numbers, without blocks."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            model = ExpectationMaximizationLDA().fit(rows, y, weights)
+        except ValueError as error:
+            model, said = None, [str(error)]
+        else:
+            said = [str(warning.message) for warning in caught]
+    said = [re.sub(r"column '(?:feature |x)(\d+)'", r"column \1", text) for text in said]
+    return model, sorted(re.sub(r", first in .*|, block \d+", "", text) for text in said)
+
+
+@every_source
+def test_12_to_32_faults_are_met_as_in_memory(make, tmp_path):
+    for number, (fault, (rows, y, weights)) in enumerate(FAULTS.items()):
+        expected, expected_words = outcome_of(rows, y, weights)
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        model, words = outcome_of(make(rows, folder), y, weights)
+        assert words == expected_words, fault
+        if expected is not None:
+            found = model._gaussians_.log_joint(np.asarray(rows, dtype=float))
+            wanted = expected._gaussians_.log_joint(np.asarray(rows, dtype=float))
+            assert_allclose(found, wanted, rtol=1e-6, atol=1e-6, err_msg=fault)

@@ -31,7 +31,8 @@ _MOST_UNLABELED, _MOST_LABELED = 1_000, 2_000  # rows of the cross-validation
 _MOST_ENTRIES, _FEWEST = 2**19, 100  # numbers, and rows all the same, of either kind
 _MOST_REPEATED = 500  # tested rows: more need no repeats
 _UNRANKED = 9  # risk of methods that are chosen only if they are named
-_SLOW = 200  # unknowns of a search, above which every start takes seconds
+_SLOW = 150  # unknowns of a search, above which every start takes seconds
+_MANY = 10  # classes, above which it may do so with fewer
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,10 @@ class Trial:
     weights_unlabeled: Array
 
     @property
-    def n_unknowns(self) -> int:
-        return int(self.codes.max()) * (self.labeled.shape[1] + 1)
+    def is_slow(self) -> bool:
+        """Whether searches take seconds: they are made fewer times, from one start."""
+        n_classes = int(self.codes.max()) + 1
+        return n_classes > _MANY or (n_classes - 1) * (self.labeled.shape[1] + 1) > _SLOW
 
     @property
     def tested(self) -> AnyArray:
@@ -84,7 +87,7 @@ def cross_validate(trial: Trial, classifiers: Sequence[Any], seed: int) -> tuple
     (classifiers, tested rows); NaN for a classifier that failed. Unlabeled rows always train.
     """
     tested, codes = trial.tested, trial.codes[trial.tested]
-    is_slow = trial.n_unknowns > _SLOW
+    is_slow = trial.is_slow
     n_folds = min(_SLOW_FOLDS if is_slow else _FOLDS, int(np.bincount(codes)[codes].min()))
     repeats = 1 if is_slow or len(tested) > _MOST_REPEATED else _REPEATS
     found = np.zeros((2, len(classifiers), len(tested)))
@@ -142,7 +145,7 @@ def choose_method(data: FitInputs, methods: Sequence[Method], shrinkage: Any, se
     ]
     for each in classifiers:
         if "n_starts" in each.get_params():
-            each.set_params(n_starts=1 if trial.n_unknowns > _SLOW else _STARTS)
+            each.set_params(n_starts=1 if trial.is_slow else _STARTS)
     with unreported():
         losses, is_wrong = cross_validate(trial, classifiers, seed)
     means = losses.mean(axis=1)

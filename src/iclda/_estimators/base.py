@@ -516,13 +516,19 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     def _problem(self, data: FitInputs) -> Problem:
         return data.problem(self.shrinkage, rests_on_labels=self._rests_on_labels)
 
+    def _check_columns(
+        self, data: FitInputs, variances: Array, weight: float, is_shrunk: bool
+    ) -> None:
+        """ValueError for columns whose units differ too much for one variance in all of them."""
+        if is_shrunk:
+            check_units(data, variances, weight)
+
     def _fit_all_rows(self, data: FitInputs) -> Gaussians:
         problem = self._problem(data)
         variances = problem.feature_variances(problem.moments.covariance)
         check_spread(data, variances)
         check_shares(data, problem.labeled.counts / problem.moments.weight)
-        if problem.shrinkage > 0:
-            check_units(data, variances, problem.moments.weight)
+        self._check_columns(data, variances, problem.moments.weight, problem.shrinkage > 0)
         self._diagnosis.warn_of_span(variances, problem.rank)
         self._diagnosis.warn_of_shift(problem)
         self.shrinkage_: float | Array = problem.shrinkage
@@ -548,8 +554,8 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         variances = np.diag(covariance) if space is None else space.diagonal(covariance, data.frame)
         check_spread(data, variances)
         check_shares(data, labeled.counts / labeled.weight)
-        if self.shrinkage and not (self.shrinkage == "auto" and labeled.has_spread):
-            check_units(data, variances, labeled.weight)
+        is_pooled = bool(self.shrinkage) and not (self.shrinkage == "auto" and labeled.has_spread)
+        self._check_columns(data, variances, labeled.weight, is_pooled)
         self.shrinkage_, shrunk = self._shrink_labeled(data)
         model, rank = fit_labeled(data.frame, labeled, data.log_priors, shrunk)
         is_shrunk_at_all = shrunk is not None and np.any(self.shrinkage_)

@@ -66,18 +66,33 @@ class Diagnosis:
     def _column(self, column: int) -> Column:
         return column_of(int(column), self.feature_names)
 
+    def _are_constant(self, columns: AnyArray) -> list[str | Column]:
+        """Which columns are constant, in words; nothing if there are none."""
+        words: list[str | Column] = []
+        for column in columns[:5]:
+            words += [", " if words else "", self._column(column)]
+        if columns.size:
+            more = f" and {columns.size - 5} more" if columns.size > 5 else ""
+            words.append(f"{more} {'are' if columns.size > 1 else 'is'} constant")
+        return words
+
+    def warn_of_constants(self, variances: Array) -> None:
+        """Constant features of a fit that has one variance in all directions."""
+        constant = np.flatnonzero(variances == 0)
+        if constant.size:
+            warn(
+                f"{self.name}: ",
+                *self._are_constant(constant),
+                ", and the variance within classes counts them like other columns. Drop them.",
+            )
+
     def warn_of_span(self, variances: Array, rank: int) -> None:
         """Features of these variances that vary in fewer directions than there are of them."""
         n_features = len(variances)
         if rank == n_features:
             return
         constant = np.flatnonzero(variances == 0)
-        reasons: list[str | Column] = []
-        for column in constant[:5]:
-            reasons += [", " if reasons else "", self._column(column)]
-        if constant.size:
-            more = f" and {constant.size - 5} more" if constant.size > 5 else ""
-            reasons.append(f"{more} {'are' if constant.size > 1 else 'is'} constant")
+        reasons = self._are_constant(constant)
         if rank < n_features - constant.size:
             reasons.append(
                 f"{'; the other' if constant.size else 'the'} {n_features - constant.size} columns "

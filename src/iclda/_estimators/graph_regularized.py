@@ -16,7 +16,7 @@ from .._core.solvers.supervised import fit_labeled
 from .._core.types import Array
 from .base import AT_LEAST_ONE, LinearGaussianClassifier, constraints
 from .diagnosis import warn_of_single_labels
-from .training import FitInputs, check_spread
+from .training import FitInputs, check_shares, check_spread, overflow_is_checked_later
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -93,15 +93,21 @@ class SemiSupervisedDiscriminantAnalysis(LinearGaussianClassifier):
 
     def _fit_all_rows(self, data: FitInputs) -> Gaussians:
         problem = data.problem(None)
-        check_spread(data, problem.feature_variances(problem.moments.covariance))
+        spread = problem.feature_variances(problem.moments.covariance)
+        check_spread(data, spread)
+        check_shares(data, problem.labeled.counts / problem.moments.weight)
+        self._diagnosis.warn_of_constants(spread)
         self._diagnosis.warn_of_shift(problem)
         frame, labeled = data.frame, data.labeled
         held, weights = data.unlabeled.sample(data.unlabeled.n_rows, 0)
         first, _, first_weights = data.labeled_rows()
         u = np.concatenate([first, frame.apply(held)])
         weights = np.concatenate([first_weights, weights])
-        within = labeled.within + self.alpha * self._roughness(u, weights, frame.scale)
-        within = within + np.diag(self.beta / frame.scale**2)
+        with overflow_is_checked_later():
+            within = labeled.within + self.alpha * self._roughness(u, weights, frame.scale)
+            within = within + np.diag(self.beta / frame.scale**2)
+            variances = np.diag(within) / labeled.weight
+        check_spread(data, variances, " with the terms of alpha and beta")
         model, self.rank_ = fit_labeled(frame, labeled, data.log_priors, within)
         warn_of_single_labels(data.labels, is_supervised=False)
         self.shrinkage_, self.n_passes_ = 0.0, 1

@@ -271,7 +271,10 @@ def _refuse_non_numeric(X: Any, name: str) -> None:
         return
     array = np.asarray(X) if isinstance(X, (list, tuple)) else X
     if isinstance(array, np.ndarray) and array.ndim == 2 and array.dtype.kind not in "biuf":
-        for column in range(array.shape[1]):
+        columns = list(range(array.shape[1]))
+        if array.dtype.kind == "c":  # one with imaginary parts, if there is any
+            columns.sort(key=lambda j: not array[:, j].imag.any())
+        for column in columns:
             _refuse_column(array[:, column], name, f"column {column}")
 
 
@@ -280,7 +283,7 @@ def _refuse_column(values: Any, name: str, where: str) -> None:
     if array.ndim > 1:  # records, or lists of equal length
         suspects = [array[0].tolist()]
     elif array.dtype.kind == "c":
-        suspects = array[array.imag != 0][:1].tolist()
+        suspects = array[np.argsort(array.imag == 0, kind="stable")][:1].tolist()
     elif array.dtype.kind in "mM":
         suspects = list(array[:1])
     else:

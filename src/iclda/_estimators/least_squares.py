@@ -28,7 +28,7 @@ from .._rows.backends import in_memory
 from .base import LinearClassifier, constraints, warn_of_no_unlabeled
 from .diagnosis import warn
 from .predictions import clipped_shares, linear_scores, log_clipped_shares
-from .training import FitInputs, check_spread
+from .training import FitInputs, check_shares, check_spread
 
 
 def _constraints(*names: str, **own: Any) -> dict[str, Any]:
@@ -87,6 +87,7 @@ class LeastSquaresClassifier(LinearClassifier):
             problem = Problem(data.frame, data.labeled, data.unlabeled, unlabeled_moments=nothing)
         variances = np.diag(problem.moments.covariance)
         check_spread(data, variances)
+        check_shares(data, problem.labeled.counts / problem.moments.weight)
         self._diagnosis.warn_of_span(variances, problem.rank)
         self.rank_ = problem.rank
         supervised = supervised_squares(problem.labeled, problem.whitening)

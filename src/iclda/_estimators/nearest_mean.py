@@ -15,9 +15,10 @@ from .._core.solvers import Outcome
 from .._core.solvers.alternate import alternate
 from .._core.solvers.supervised import labeled_log_likelihood
 from .._core.spherical import SphericalProblem, fit_nearest_mean
+from .._core.types import Array
 from .base import LinearGaussianClassifier, constraints, warn_of_no_unlabeled
 from .diagnosis import warn, warn_of_single_labels
-from .training import FitInputs, check_spread
+from .training import FitInputs, check_shares, check_spread, check_units
 
 
 def _constraints(*names: str, **own: Any) -> dict[str, Any]:
@@ -70,11 +71,21 @@ class NearestMean(LinearGaussianClassifier):
     def _problem(self, data: FitInputs) -> Problem:
         return data.problem(None).recast(SphericalProblem)
 
+    def _check_columns(
+        self, data: FitInputs, variances: Array, weight: float, is_shrunk: bool
+    ) -> None:
+        reason = f"{type(self).__name__} has one variance for both"
+        check_units(data, variances, weight, reason)
+        self._diagnosis.warn_of_constants(variances)
+
     def _fit_labeled_rows(self, data: FitInputs) -> Gaussians:
         name, labeled = type(self).__name__, data.labeled
         if self._uses_unlabeled_rows:
             warn_of_no_unlabeled(name, self.unlabeled, NearestMean.__name__)
-        check_spread(data, np.diag(labeled.moments.covariance))
+        variances = np.diag(labeled.moments.covariance)
+        check_spread(data, variances)
+        check_shares(data, labeled.counts / labeled.weight)
+        self._check_columns(data, variances, labeled.weight, is_shrunk=False)
         if not labeled.has_spread:
             n_rows = int(data.labels.is_labeled.sum())
             raise ValueError(

@@ -33,6 +33,7 @@ WIDE = 256  # features, from which fewer rows than features are fitted in their 
 _MATRICES = 8  # of features x features and of classes x features that a fit holds at least
 _LARGEST_RATIO = 1e100  # of standard deviations that shrinkage brings together
 _SMALLEST_SHARE = 1e-12  # of a class; one row among as many is no row
+_SHRINKAGE_ADDS = Text(Hint("shrinkage"), " adds the same variance to both")
 _LARGEST_AUTO = 0.99  # a shrinkage of 1 would leave nothing to learn
 
 
@@ -87,7 +88,7 @@ class FitInputs:
     @cached_property
     def labeled(self) -> LabeledSummary:
         labels = GivenLabels(self.codes, len(self.labels.classes))
-        with _overflow_is_checked_later():
+        with overflow_is_checked_later():
             return summarize_labeled(self.labeled_part.rows, labels, self.frame)
 
     def labeled_rows(self) -> tuple[Array, AnyArray, Array]:
@@ -112,7 +113,7 @@ class FitInputs:
             space=self.space,
             proportions=proportions,
         )
-        with _overflow_is_checked_later():
+        with overflow_is_checked_later():
             moments = problem.moments
         if not np.isfinite(moments.scatter).all():
             self.find_non_finite()
@@ -313,8 +314,8 @@ def _labeled_part(
     return Part(source.in_memory(kept), None if weights is None else weights[kept]), codes[kept]
 
 
-def check_spread(inputs: FitInputs, variances: Array) -> None:
-    """ValueError for a column whose variance no float64 can hold."""
+def check_spread(inputs: FitInputs, variances: Array, terms: str = "") -> None:
+    """ValueError for a column whose variance, with further terms, no float64 can hold."""
     spread = np.sqrt(variances) * inputs.feature_frame.scale
     is_fine = (spread == 0) | ((spread >= SMALLEST_SPREAD) & (spread <= LARGEST_SPREAD))
     if not is_fine.all():
@@ -325,6 +326,7 @@ def check_spread(inputs: FitInputs, variances: Array) -> None:
             Text(
                 "The standard deviation of ",
                 where,
+                terms,
                 f" is {found}, and must lie between {SMALLEST_SPREAD:g} and {LARGEST_SPREAD:g} for "
                 "its variance to be a number: rescale the column",
                 Hint("drop", text=" (sklearn.preprocessing.StandardScaler)", kind="or column"),
@@ -334,8 +336,10 @@ def check_spread(inputs: FitInputs, variances: Array) -> None:
         )
 
 
-def check_units(inputs: FitInputs, variances: Array, weight: float) -> None:
-    """ValueError for a column next to nothing beside another: shrinkage adds one variance to all.
+def check_units(
+    inputs: FitInputs, variances: Array, weight: float, reason: str | Text = _SHRINKAGE_ADDS
+) -> None:
+    """ValueError for a column next to nothing beside another, where one variance is in all.
 
     The mean variance in units of the smaller column would overflow.
     """
@@ -354,8 +358,8 @@ def check_units(inputs: FitInputs, variances: Array, weight: float) -> None:
                 f" is {spread[small]:.3g}, that of ",
                 beside,
                 f" {spread[large]:.3g}, and ",
-                Hint("shrinkage"),
-                " adds the same variance to both, so they must not differ by a factor of more than "
+                reason,
+                ", so they must not differ by a factor of more than "
                 f"{_LARGEST_RATIO:g}: rescale the columns",
                 Hint("drop", text=" (sklearn.preprocessing.StandardScaler)", kind="or column"),
                 ".",
@@ -375,7 +379,7 @@ def check_shares(inputs: FitInputs, shares: Array) -> None:
         )
 
 
-def _overflow_is_checked_later() -> np.errstate:
+def overflow_is_checked_later() -> np.errstate:
     # The frame is chosen from a sample: an entry far beyond it overflows, and check_spread says so.
     return np.errstate(over="ignore", invalid="ignore")
 

@@ -161,7 +161,10 @@ def _check_array(array: Any, name: str) -> None:
             f"whole rows: pass {name}.rechunk({{1: -1}})."
         )
     if array.dtype.kind not in "biuf":
-        raise ValueError(f"{name} must hold real numbers, got an array of {array.dtype}.")
+        raise ValueError(
+            f"{name} must hold real numbers, got an array of {array.dtype}: convert it to a dtype "
+            "of numbers, or leave out the columns that hold none."
+        )
 
 
 def _check_columns(source: Any, kind: str, request: Request) -> list[str] | None:

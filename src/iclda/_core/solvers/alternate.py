@@ -117,7 +117,7 @@ def _maximize_marginal(
     path: list[float] = []
     noise = _ROUNDING * (1 + problem.whitening.rank)
     enough = max(tol, noise) * problem.moments.weight
-    size = problem.labeled_point[:-1].size
+    size = problem.labeled_point.size
     history, n_small, is_bounded = _History(size), 0, _is_admissible(problem, last.refitted)
     while is_bounded and len(path) < max_iter and n_small < _SMALL_STEPS:
         guess = history.extrapolate(last) if path else None
@@ -157,7 +157,8 @@ class _History:
 
     def extrapolate(self, last: _Round) -> Array | None:
         """The extrapolated point, admissible or not."""
-        flat, end = last.point[:-1].ravel(), last.refitted[:-1].ravel()
+        # All classes, though the last follows from the others: distances are the same in any order.
+        flat, end = last.point.ravel(), last.refitted.ravel()
         step = end - flat
         if self._last is not None:
             place = self._n_known % _MEMORY  # of the oldest, in which the newest is written
@@ -175,13 +176,11 @@ class _History:
         if move @ step < step @ step:
             # Steps lead away from a saddle: extrapolation would return to it.
             move = _STRETCH * step
-        guess = flat + move
-        point = np.empty(last.point.shape)
-        point[:-1] = guess.reshape(point[:-1].shape)
-        # Class weights sum to 1 and class sums to 0.
-        point[-1] = -point[:-1].sum(axis=0)
-        point[-1, 0] += 1
-        return point
+        point = (flat + move).reshape(last.point.shape)
+        # Class weights sum to 1 and class sums to 0, but for rounding.
+        excess = point.sum(axis=0)
+        excess[0] -= 1
+        return np.asarray(point - excess / len(point))
 
 
 def _least_squares(matrix: Array, right: Array) -> Array | None:

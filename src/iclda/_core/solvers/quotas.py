@@ -34,6 +34,7 @@ _FAR = 40.0  # of a score, beyond which labels are hard
 _MOST_STEPS = 200
 _WARM_STEPS = 15  # from the last shift: where these do not do, harder and harder labels cost less
 _ROUNDING = 1e-15  # of the convex function
+_MOST_IDLE = 6  # steps in a row that lower it by no more than rounding
 _SOFT = 10.0  # range of scores from which shifts are found at once
 _COOLING, _COLDEST = 0.1, 1e-11  # of a direction, over its range: as good as hard
 _MOST_PASSES = 5  # after which quotas count as filled
@@ -217,11 +218,26 @@ def _newton(
 ) -> tuple[Array, AnyArray]:
     """Damped Newton's method on the convex function: shifts (S, K), and whether they fill."""
     held = np.flatnonzero(quotas.is_held)
-    shifts, damping = shifts.copy(), np.zeros(len(scores))
+    shifts, damping, n_idle = shifts.copy(), np.zeros(len(scores)), np.zeros(len(scores), dtype=int)
     values, excess, bends = _dual(scores, weights, quotas, shifts)
     is_open, enough = np.ones(len(scores), dtype=bool), _EXACT * quotas.weight
+
+    def move(some: AnyArray, steps: Array, slack: float) -> AnyArray:
+        """Which of some stacks were moved, those whose function did not rise by more."""
+        moved = shifts[some]
+        moved[:, held] += np.clip(steps, -_FAR, _FAR)
+        trial = _dual(scores[some], weights, quotas, moved)
+        fall, noise = values[some] - trial[0], _ROUNDING * np.abs(values[some])
+        is_lower = fall >= -slack * noise
+        n_idle[some] = np.where(fall > 8 * noise, 0, n_idle[some] + is_lower)
+        taken = some[is_lower]
+        shifts[taken] = moved[is_lower]
+        for mine, found in zip((values, excess, bends), trial, strict=True):
+            mine[taken] = found[is_lower]
+        return is_lower
+
     for _ in range(n_steps):
-        is_open &= np.abs(excess).max(axis=1) > enough
+        is_open &= (np.abs(excess).max(axis=1) > enough) & (n_idle < _MOST_IDLE)
         some = np.flatnonzero(is_open)
         if not len(some):
             break
@@ -230,19 +246,17 @@ def _newton(
         damped = bends[some] + ridge[:, None, None] * np.eye(len(held))
         steps = -np.linalg.solve(damped, excess[some][..., None])[..., 0]
         steps *= np.minimum(1, _FAR / np.maximum(np.abs(steps).max(axis=1), _FAR))[:, None]
-        moved = shifts[some]
-        moved[:, held] += steps
-        trial = _dual(scores[some], weights, quotas, moved)
-        is_lower = trial[0] <= values[some] + _ROUNDING * np.abs(values[some])
-        is_open[some[is_lower & (moved == shifts[some]).all(axis=1)]] = False
-        taken = some[is_lower]
-        shifts[taken] = moved[is_lower]
-        for mine, found in zip((values, excess, bends), trial, strict=True):
-            mine[taken] = found[is_lower]
+        is_lower = move(some, steps, 1.0)
         raised = np.maximum(10 * damping[some], np.maximum(1e-3 * traces, 1e-12))
         damping[some] = np.where(is_lower, 0.1 * damping[some], raised)
         is_open[some[~is_lower & (damping[some] > 1e6)]] = False
-    return shifts, np.abs(excess).max(axis=1) <= enough
+        some = some[~is_lower]
+        if len(some):
+            # Newton's step is far too long where a class is far below its quota: odds are scaled.
+            wanted = quotas.filled(shifts[some])[:, held]
+            counts = np.maximum(excess[some] + wanted, 1e-300)
+            move(some, np.log(np.maximum(wanted, 1e-300) / counts), 0.0)
+    return shifts, (np.abs(excess).max(axis=1) <= enough) | (n_idle >= _MOST_IDLE)
 
 
 def _dual(
