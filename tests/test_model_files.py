@@ -283,10 +283,22 @@ BROKEN = {
     "arrays cut off": lambda _, members: members.update(
         {name: content[:-5] for name, content in members.items() if name.endswith("npy")}
     ),
+    "arrays larger than memory": lambda _, members: members.update(
+        {name: declared(10**13) for name in members if name.endswith("npy")}
+    ),
     "pickled arrays": lambda _, members: members.update(
         {name: pickled() for name in members if name.endswith("npy")}
     ),
 }
+
+
+def declared(n_numbers):
+    """An array of few bytes whose header says that it holds many numbers."""
+    buffer = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        buffer, {"descr": "<f8", "fortran_order": False, "shape": (n_numbers,)}
+    )
+    return buffer.getvalue() + bytes(80)
 
 
 def pickled():

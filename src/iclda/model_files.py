@@ -382,7 +382,7 @@ def _check_details(path: Path, details: Mapping[str, Any]) -> None:
         )
     for name, (expected, is_fine) in _DETAILS_RULES.items():
         value = details.get(name)
-        if not isinstance(value, expected) or not is_fine(value, details):
+        if name not in details or not isinstance(value, expected) or not is_fine(value, details):
             raise ValueError(
                 f"{path} is no model file of iclda: its details give {name} as "
                 f"{repr(value)[:60]}. Fit it again."

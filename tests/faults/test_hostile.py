@@ -272,3 +272,28 @@ def test_61_a_table_of_too_many_columns_is_refused_with_its_size(
         assert "tables may have at most 20,000: save those that matter" in error
     names = {path.name for path in tmp_path.iterdir()}
     assert names == {name, "flowers.csv", "m.skops"}
+
+
+def spoil(path, old, new):
+    """A model file with another schema or other details, and a checksum that fits."""
+    with zipfile.ZipFile(path) as file:
+        members = {name: file.read(name) for name in file.namelist()}
+    assert any(old in content for content in members.values())
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as file:
+        for name, content in members.items():
+            is_text = name.endswith(".json")
+            file.writestr(name, content.replace(old, new, 1) if is_text else content)
+    path.write_bytes(seal(buffer.getvalue()))
+
+
+@pytest.mark.parametrize("old", [b'"columns"', b'"steps"', b'"about"'])
+def test_60_a_model_made_by_hand_brings_one_line(tmp_path, monkeypatch, old):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path)
+    options = ["--target", "species", "--method", "supervised", "--out", "m.skops"]
+    assert call("fit", "flowers.csv", *options)[0] == 0
+    spoil(tmp_path / "m.skops", old, b'"x"')
+    code, said, error = call("predict", "m.skops", "flowers.csv", "--quiet")
+    assert (code, said, error.count("\n")) == (2, "", 1)
+    assert error.startswith("Error: m.skops ")
