@@ -14,9 +14,10 @@ FOR_BROWSER := $(VENV)/.for-browser
 FOR_DOCS := $(VENV)/.for-docs
 FOR_RELEASE := $(VENV)/.for-release
 OLDEST := .venv-oldest
+AUDIT := .venv-audit
 DOCTESTS := src/iclda/_estimators src/iclda/model_selection src/iclda/rows.py
 
-.PHONY: bench clean docs lint pictures release-check reproduce setup test test-browser test-cpus \
+.PHONY: audit bench clean docs lint pictures release-check reproduce setup test test-browser test-cpus \
 	test-oldest test-slow
 .DEFAULT_GOAL := test
 
@@ -98,6 +99,17 @@ $(OLDEST)/.for-tests: pyproject.toml
 	$(subst $(VENV)/,$(OLDEST)/,$(INSTALL)) --constraint $(OLDEST)/constraints.txt --editable '.[all,test]'
 	touch $@
 
+# Known vulnerabilities of the newest versions that `pip install 'iclda[all]'` would bring. Needs
+# the network.
+audit: $(AUDIT)/.for-audit
+	$(AUDIT)/bin/python tests/newest_versions.py > $(AUDIT)/audited.txt
+	$(AUDIT)/bin/pip-audit --requirement $(AUDIT)/audited.txt --no-deps --disable-pip
+
+$(AUDIT)/.for-audit: pyproject.toml
+	$(PYTHON) -m venv $(AUDIT)
+	$(AUDIT)/bin/python -m pip --disable-pip-version-check install --quiet --upgrade pip 'pip-audit>=2.7'
+	touch $@
+
 # Under ten minutes on two cores.
 bench: $(FOR_TESTS)
 	$(BIN)/python benchmarks/run.py
@@ -120,4 +132,4 @@ pictures: $(FOR_TESTS)
 	PATH=$(BIN):$$PATH $(BIN)/python docs/readme/draw.py
 
 clean:
-	rm -rf dist docs/_build docs/gallery docs/images docs/reference docs/reference.rst $(VENV) $(OLDEST) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf dist docs/_build docs/gallery docs/images docs/reference docs/reference.rst $(VENV) $(OLDEST) $(AUDIT) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

@@ -66,6 +66,9 @@ FAULTS = {
     51: ("matrices that memory cannot hold", "error with the memory needed, before any is taken"),
     52: ("fits in eight threads", "the fits of one thread, to the bit"),
     53: ("thousands of fits in one process", "no memory and no open file is left behind"),
+    60: ("random tables, options and model files", "an answer or one line; no stray file"),
+    61: ("tables of too many columns", "error with their number, before any is looked at"),
+    62: ("10,000 classes, 10,000 features", "a fit, a warning of one that stopped, or an error"),
 }
 NAME = re.compile(r"^def test_(\d+)_", re.MULTILINE)
 

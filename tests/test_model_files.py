@@ -283,10 +283,22 @@ BROKEN = {
     "arrays cut off": lambda _, members: members.update(
         {name: content[:-5] for name, content in members.items() if name.endswith("npy")}
     ),
+    "arrays larger than memory": lambda _, members: members.update(
+        {name: declared(10**13) for name in members if name.endswith("npy")}
+    ),
     "pickled arrays": lambda _, members: members.update(
         {name: pickled() for name in members if name.endswith("npy")}
     ),
 }
+
+
+def declared(n_numbers):
+    """An array of few bytes whose header says that it holds many numbers."""
+    buffer = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        buffer, {"descr": "<f8", "fortran_order": False, "shape": (n_numbers,)}
+    )
+    return buffer.getvalue() + bytes(80)
 
 
 def pickled():
@@ -300,6 +312,17 @@ def test_a_sealed_file_with_broken_parts_is_refused_by_name(saved, change):
     _, path = saved
     repacked(path, change)
     with pytest.raises(ValueError, match=r"model\.skops (cannot be loaded|is no model file)"):
+        load_model(path)
+
+
+def test_a_sealed_file_whose_members_are_not_where_it_says_is_refused_by_name(saved):
+    _, path = saved
+    data = bytearray(path.read_bytes())
+    with zipfile.ZipFile(path) as file:
+        place = file.getinfo("schema.json").header_offset
+    data[place] ^= 1
+    path.write_bytes(seal(bytes(data)))
+    with pytest.raises(ValueError, match=r"model\.skops is no model file of iclda \(Bad magic"):
         load_model(path)
 
 
@@ -386,4 +409,5 @@ def test_models_of_every_version_keep_loading(path):
 
 
 def test_there_are_stored_models_to_load():
-    assert len(list(STORED.glob("*.skops"))) >= 2
+    names = {path.stem.rpartition("-")[2] for path in STORED.glob("0.2.0-*.skops")}
+    assert names == {*CLASS_NAMES, "AutoLDA"}

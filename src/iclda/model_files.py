@@ -12,9 +12,11 @@ import hashlib
 import io
 import json
 import pkgutil
+import struct
 import sys
 import warnings
 import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
@@ -99,6 +101,13 @@ _NODES = frozenset(
         *("DType", "Dict", "Json", "List", "NdArray", "Object"),
         *("RandomState", "Set", "Slice", "Tuple", "Type"),
     )
+)
+
+
+# What the readers of archives and JSON raise.
+_MALFORMED = (
+    *(zipfile.BadZipFile, zlib.error, struct.error),
+    *(EOFError, KeyError, OverflowError, RuntimeError, ValueError),
 )
 
 
@@ -296,14 +305,14 @@ def _rewrite(path: Path, archive: bytes) -> tuple[bytes, set[tuple[str, str]]]:
         return state
 
     buffer = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(archive)) as source, zipfile.ZipFile(buffer, "w") as file:
-        try:
+    try:
+        with zipfile.ZipFile(io.BytesIO(archive)) as source, zipfile.ZipFile(buffer, "w") as file:
             schema = json.loads(source.read(_SCHEMA), object_hook=note)
-        except (KeyError, ValueError, RecursionError) as error:
-            raise ValueError(f"{path} is no model file of iclda ({error}).") from error
-        compact = json.dumps(schema, separators=(",", ":"))  # most of what skops writes is blanks
-        for name in source.namelist():
-            file.writestr(name, compact if name == _SCHEMA else source.read(name))
+            compact = json.dumps(schema, separators=(",", ":"))  # skops writes many blanks
+            for name in source.namelist():
+                file.writestr(name, compact if name == _SCHEMA else source.read(name))
+    except _MALFORMED as error:
+        raise ValueError(f"{path} is no model file of iclda ({error}).") from error
     return buffer.getvalue(), named
 
 
@@ -339,7 +348,7 @@ def _read_details(path: Path, data: bytes) -> dict[str, Any]:
             if sum(member.file_size for member in file.infolist()) > len(data):
                 raise ValueError("its members overlap, or are larger than the file")
             details = json.loads(file.read(_DETAILS))
-    except (zipfile.BadZipFile, KeyError, ValueError, RecursionError, EOFError) as error:
+    except _MALFORMED as error:
         raise ValueError(f"{path} is no model file of iclda ({error}).") from error
     if not isinstance(details, dict):
         raise ValueError(f"{path} is no model file of iclda (its details are no object).")
@@ -382,7 +391,7 @@ def _check_details(path: Path, details: Mapping[str, Any]) -> None:
         )
     for name, (expected, is_fine) in _DETAILS_RULES.items():
         value = details.get(name)
-        if not isinstance(value, expected) or not is_fine(value, details):
+        if name not in details or not isinstance(value, expected) or not is_fine(value, details):
             raise ValueError(
                 f"{path} is no model file of iclda: its details give {name} as "
                 f"{repr(value)[:60]}. Fit it again."

@@ -2,9 +2,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from iclda._core import likelihood as likelihood_module
+from iclda._core.contrast import Contrast
 from iclda._core.labelsums import GivenLabels
 from iclda._core.likelihood import (
     FLOOR,
+    LabeledLikelihood,
     precise_means,
     smallest_eigenvalue,
 )
@@ -209,3 +212,30 @@ def test_more_classes_than_features_have_the_precise_means_of_the_larger_matrix(
     assert_allclose(found.along, np.einsum("kd,kd->k", found.rows, b), rtol=1e-10)
     assert_allclose(found.log_det, np.linalg.slogdet(M)[1], rtol=1e-10)
     assert_allclose(smallest_eigenvalue(point), np.linalg.eigvalsh(M)[0], rtol=1e-10)
+
+
+@pytest.mark.parametrize("log_priors", [None, np.full(40, -np.log(40))])
+def test_many_classes_have_the_derivatives_of_the_larger_matrix(monkeypatch, log_priors):
+    rng = np.random.default_rng(0)
+    r = rng.dirichlet(np.full(40, 20.0))
+    b = 0.1 * rng.normal(size=(40, 4)) * np.sqrt(r)[:, None]
+    point = np.column_stack([r, b - r[:, None] * b.sum(axis=0)])
+    counts, means = rng.uniform(1, 3, 40), 0.3 * rng.normal(size=(40, 4))
+    labeled = LabeledLikelihood(counts, means, 50 * np.eye(4), log_priors, 0.1, 0.0)
+    contrast = Contrast(rng.normal(size=(40, 5)), 0.3, log_priors, 0.1)
+    directions = rng.normal(size=(3, 40, 5))
+    directions -= directions.mean(axis=1, keepdims=True)
+
+    def derivatives():
+        labeled._last.clear()
+        stack = labeled.value_and_gradient(np.stack([point, point]))
+        of_each = [
+            (*each.value_and_gradient(point), each.hessian_product(point)(directions))
+            for each in (labeled, contrast)
+        ]
+        return [*stack, *of_each[0], *of_each[1]]
+
+    without = derivatives()
+    monkeypatch.setattr(likelihood_module, "_MANY", 1000)
+    for found, expected in zip(without, derivatives(), strict=True):
+        assert_allclose(found, expected, rtol=1e-10, atol=1e-10)

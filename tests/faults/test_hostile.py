@@ -2,14 +2,18 @@
 
 import io
 import pickle
+import sqlite3
 import struct
 import zipfile
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from table_files import call, flowers, write
 
+import iclda.rows
 from iclda import SupervisedLDA, load_model, save_model
 from iclda._messages import is_formula
 from iclda.model_files import seal
@@ -58,28 +62,43 @@ def test_44_a_store_cut_off_anywhere_is_refused(store):
     assert read_store(path) == rows
 
 
-def read_store(path):
+def read_store(path, settings=None):
     store = Store(path, read_only=True)
     try:
-        store.settings()
+        assert settings is None or settings.items() <= store.settings().items()
         return store.rows("tables")
     finally:
         store.close()
 
 
-def test_44_a_store_with_a_changed_byte_is_read_or_refused(store):
+def test_44_a_changed_byte_of_a_store_is_noticed_or_harmless(store):
     path, data, rows = store
+    settings = {"seed": 0, "data": {"a": "1"}}
     rng = np.random.default_rng(0)
-    n_read = 0
+    n_noticed = 0
     for place in rng.integers(len(data), size=N_CUTS):
         changed = bytearray(data)
         changed[place] ^= int(rng.integers(1, 256))
         path.write_bytes(changed)
         try:
-            n_read += len(read_store(path)) == len(rows)
+            assert read_store(path, settings) == rows
         except StoreError as error:
             assert "rows.sqlite" in str(error)  # noqa: PT017 - one of two right answers
-    assert n_read < N_CUTS
+            n_noticed += 1
+    assert n_noticed > N_CUTS / 2
+
+
+def test_44_a_changed_number_of_a_store_is_noticed(store):
+    path, _, _ = store
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE rows SET error = error + 1e-9 WHERE repeat = 7")
+    for read in (lambda store: store.rows("tables"), lambda store: store.missing([], [])):
+        with pytest.raises(StoreError, match=r"the row \('tables', 'a', 7, 0, 'LDA'\) has another"):
+            read(Store(path, read_only=True))
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE settings SET value = 1 WHERE name = 'seed'")
+    with pytest.raises(StoreError, match=r"is damaged \(settings has another checksum\): restore"):
+        Store(path)
 
 
 class Payload:
@@ -162,6 +181,16 @@ def test_46_formulas_in_predictions_are_kept_and_warned_of(tmp_path):
     assert "as formulas" not in said
 
 
+def test_44_a_header_of_an_array_that_is_no_python_is_refused(tmp_path):
+    path = tmp_path / "x.npy"
+    np.save(path, np.zeros((4, 2)))
+    for change in ((b"}", b"("), (b"(4, 2)", b"(-4, 2)"), (b"False", b"False'")):
+        path.write_bytes(path.read_bytes().replace(*change, 1))
+        with pytest.raises((OSError, ValueError), match=r"x\.npy"):
+            iclda.rows.open(path)
+        np.save(path, np.zeros((4, 2)))
+
+
 BYTES = {
     "NUL bytes": b"a,b,species\n1,\x00,x\n2,3,y\n" * 3,
     "Latin-1": "a,b,species\n1,2,\xe4\n3,4,y\n".encode("latin-1"),
@@ -172,6 +201,10 @@ BYTES = {
     "commas": b"," * 10_000,
     "digits": b"9" * 100_000,
     "line breaks": b"\n" * 10_000,
+    "UTF-16 without a mark": "a,b,species\n1,2,x\n3,4,y\n".encode("utf-16-le"),
+    "two encodings": b"a,b,species\n" + "1,2,\xe4\n".encode() + "3,4,\xe4\n".encode("latin-1"),
+    "an endless line": b"a,b,species\n" + b"1," * 10**6,
+    "an endless cell": b"a,b,species\n1,2," + b"x" * 3 * 10**6,
 }
 
 
@@ -199,3 +232,68 @@ def test_44_a_table_with_random_damage_is_read_or_refused(tmp_path, seed, monkey
         code, _, error = call("fit", "t.csv", *options)
         assert code in (0, 2, 3), error
         assert "Traceback" not in error
+
+
+def million_columns(path):
+    names = ",".join(map("c{}".format, range(10**6)))
+    path.write_text(f"{names},species\n{'1,' * 10**6}x\n")
+    return path
+
+
+def many_columns(path):
+    column = pa.array([1.0, 2.0])
+    names = [*map("c{}".format, range(20_000)), "species"]
+    pq.write_table(pa.Table.from_arrays([column] * len(names), names=names), path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("make", "name", "size"),
+    [(million_columns, "t.csv", "over a megabyte"), (many_columns, "t.parquet", "20,001 columns")],
+)
+def test_61_a_table_of_too_many_columns_is_refused_with_its_size(
+    tmp_path, monkeypatch, make, name, size
+):
+    monkeypatch.chdir(tmp_path)
+    make(tmp_path / name)
+    write(tmp_path)
+    options = ["--target", "species", "--method", "supervised", "--out"]
+    assert call("fit", "flowers.csv", *options, "m.skops")[0] == 0
+    commands = (
+        ["fit", name, "--target", "species", "--out", "n.skops"],
+        ["compare", name, "--target", "species", "--out", "out", "--quiet"],
+        ["predict", "m.skops", name, "--out", "p.csv"],
+        ["evaluate", "m.skops", name],
+    )
+    for command in commands:
+        code, said, error = call(*command)
+        assert (code, said, error.count("\n")) == (2, "", 1)
+        assert size in error
+        assert "tables may have at most 20,000: save those that matter" in error
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {name, "flowers.csv", "m.skops"}
+
+
+def spoil(path, old, new):
+    """A model file with another schema or other details, and a checksum that fits."""
+    with zipfile.ZipFile(path) as file:
+        members = {name: file.read(name) for name in file.namelist()}
+    assert any(old in content for content in members.values())
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as file:
+        for name, content in members.items():
+            is_text = name.endswith(".json")
+            file.writestr(name, content.replace(old, new, 1) if is_text else content)
+    path.write_bytes(seal(buffer.getvalue()))
+
+
+@pytest.mark.parametrize("old", [b'"columns"', b'"steps"', b'"about"'])
+def test_60_a_model_made_by_hand_brings_one_line(tmp_path, monkeypatch, old):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path)
+    options = ["--target", "species", "--method", "supervised", "--out", "m.skops"]
+    assert call("fit", "flowers.csv", *options)[0] == 0
+    spoil(tmp_path / "m.skops", old, b'"x"')
+    code, said, error = call("predict", "m.skops", "flowers.csv", "--quiet")
+    assert (code, said, error.count("\n")) == (2, "", 1)
+    assert error.startswith("Error: m.skops ")

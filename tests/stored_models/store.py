@@ -9,7 +9,10 @@ import numpy as np
 import pandas as pd
 
 import iclda
+from iclda.methods import CLASS_NAMES
 from iclda.tabular import pipeline, preprocessing
+
+OF_TABLES = ("ImplicitlyConstrainedLDA", "MomentConstrainedLDA")
 
 
 def customers(n=90):
@@ -48,11 +51,11 @@ def store(name, model, frame):
 def main():
     frame, labels = customers()
     encoder = preprocessing(frame)
-    for name in ("ImplicitlyConstrainedLDA", "MomentConstrainedLDA"):
+    for name in OF_TABLES:
         classifier = getattr(iclda, name)(shrinkage=0.05)
         store(f"table-{name}", pipeline(encoder, classifier).fit(frame, labels), frame)
     frame, codes = flowers()
-    for name in ("ExpectationMaximizationLDA", "SelfLearningLDA", "SupervisedLDA"):
+    for name in sorted({*CLASS_NAMES, "AutoLDA"} - set(OF_TABLES)):
         store(name, getattr(iclda, name)().fit(frame, codes), frame)
 
 

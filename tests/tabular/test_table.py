@@ -50,6 +50,8 @@ SPELLINGS = {
     "byte order mark": b"\xef\xbb\xbf" + TEXT.encode(),
     "utf-16": TEXT.encode("utf-16"),
     "windows line ends": TEXT.replace("\n", "\r\n").encode(),
+    "old line ends": TEXT.replace("\n", "\r").encode(),
+    "mixed line ends": TEXT.replace("\n", "\r\n", 2).encode(),
     "no last line end": TEXT[:-1].encode(),
     "quotes": TEXT.replace("red", '"red"').replace("size", '"size"').encode(),
     "blank lines": ("\n" + TEXT.replace("\n", "\n\n")).encode(),

@@ -15,12 +15,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from .gaussian import Gaussians
 from .likelihood import (
     FLOOR,
+    TallInverse,
+    cheaper_product,
     core_inverse_and_log_det,
     hessian_of,
     is_above_floor,
@@ -58,7 +61,7 @@ class Contrast:
         log_priors = log_r if self.log_priors is None else self.log_priors
         value = (log_det - log_r.sum()) / (2 * keep) - r @ log_priors
         gradient = self.scores.copy()
-        gradient[:, 0] -= log_priors - (np.diag(inverse) - 1 / r) / (2 * keep)
+        gradient[:, 0] -= log_priors - (inverse.diagonal() - 1 / r) / (2 * keep)
         gradient[:, 1:] -= precise / keep
         return float(value + np.vdot(self.scores, point) + self.constant), gradient
 
@@ -70,23 +73,32 @@ class Contrast:
         """Maps directions (..., K, 1 + rank), whose classes balance, to changes of the gradient."""
         r, b, keep = point[:, 0], point[:, 1:], 1 - self.shrinkage
         inverse, _ = core_inverse_and_log_det(point)
-        precise, squares = inverse @ b, inverse**2
+        precise = inverse @ b
+        by_squares: Callable[[Array], Array]
+        if isinstance(inverse, TallInverse):
+            by_squares = inverse.squares_product
+        else:
+            by_squares = partial(_times, inverse**2)
 
         def change(direction: Array) -> Array:
             dr, db = direction[..., 0], direction[..., 1:]
             # The core matrix changes by diag(dr) - db b' - b db': never formed, nor multiplied.
             ahead = inverse @ db
-            turned = inverse @ (dr[..., None] * precise) - (ahead @ b.T) @ precise
+            turned = inverse @ (dr[..., None] * precise) - cheaper_product(ahead, b.T, precise)
             turned -= precise @ (np.swapaxes(db, -1, -2) @ precise)
             found = np.empty(direction.shape)
             found[..., 1:] = (turned - ahead) / keep
-            bent = dr @ squares - 2 * (ahead * precise).sum(axis=-1)
+            bent = by_squares(dr) - 2 * (ahead * precise).sum(axis=-1)
             found[..., 0] = (dr / r**2 - bent) / (2 * keep)
             if self.log_priors is None:
                 found[..., 0] -= dr / r
             return found
 
         return change
+
+
+def _times(matrix: Array, rows: Array) -> Array:
+    return np.asarray(rows @ matrix)
 
 
 def contrast_with(problem: Problem, reference: Gaussians) -> Contrast:

@@ -20,6 +20,7 @@ from .whitening import factor
 # Smallest eigenvalue allowed to I - B D^-1 B': below it the likelihood counts as unbounded.
 FLOOR = 1e-10
 _CLEAR = 1e-6  # so far from 0 a closed form, good to 1e-8, does for eigenvalues
+_MANY = 32  # classes from which no K x K matrix is formed, if dimensions are fewer
 _FEW = 6  # points that are evaluated faster one by one than as a stack
 # Factors of the derivatives by b: t and w are quadratic in b, hence 2. Halved, because the Hessian
 # is the sum of a matrix and its transpose.
@@ -316,7 +317,10 @@ class _Parts:
     """Shared pieces of value, gradient and Hessian at a point or a stack of points."""
 
     def __init__(
-        self, labeled: LabeledLikelihood, point: Array, core: tuple[Array, Any] | None = None
+        self,
+        labeled: LabeledLikelihood,
+        point: Array,
+        core: tuple[Array | TallInverse, Any] | None = None,
     ) -> None:
         self.labeled = labeled
         self.r, self.b = point[..., 0], point[..., 1:]
@@ -324,16 +328,17 @@ class _Parts:
         self.deviations = labeled.means - self.mu
         self.pulled = labeled.counts[:, None] * self.deviations
         # Rows of `precise` are M^-1 mu_k: with M = I - B D^-1 B', M^-1 B D^-1 = B (D - B'B)^-1.
-        found: tuple[Array, Any] = core or _inverse_and_log_det(_core_matrix(point))
+        found: tuple[Array | TallInverse, Any] = core or _core_inverse_and_log_det(point)
         self.core_inverse, self.log_det_core = found
         self.precise = self.core_inverse @ self.b
         # Rows of `scattered` are S v_k, S the scatter of the labeled rows about the mu_k.
-        self.projected = self.precise @ _transposed(self.pulled)
-        self.scattered = self.precise @ labeled.within + self.projected @ self.deviations
+        self.scattered = self.precise @ labeled.within + cheaper_product(
+            self.precise, _transposed(self.pulled), self.deviations
+        )
 
     def _solve(self, rows: Array) -> Array:
         """M^-1 applied to rows: M^-1 = I + B (D - B'B)^-1 B'."""
-        return np.asarray(rows + (rows @ _transposed(self.b)) @ self.precise)
+        return np.asarray(rows + cheaper_product(rows, _transposed(self.b), self.precise))
 
     @cached_property
     def e(self) -> Array:
@@ -359,17 +364,19 @@ class _Parts:
         per_r = (1 / r)[:, None]
         dmu = (db - mu * dr[..., None]) * per_r
         dpulled = -labeled.counts[:, None] * dmu
-        dcore = -(db @ b.T)
-        dcore = dcore + _transposed(dcore)
-        each = np.arange(len(r))
-        dcore[..., each, each] += dr
-        dprecise = self.core_inverse @ (db - dcore @ self.precise)
-        dprojected = dprecise @ self.pulled.T + self.precise @ _transposed(dpulled)
-        dscattered = dprecise @ labeled.within + dprojected @ self.deviations - self.projected @ dmu
+        # The core matrix changes by diag(dr) - db b' - b db'.
+        dcored = dr[..., None] * self.precise - cheaper_product(db, b.T, self.precise)
+        dcored -= cheaper_product(b, _transposed(db), self.precise)
+        dprecise = self.core_inverse @ (db - dcored)
+        dscattered = dprecise @ labeled.within + cheaper_product(
+            dprecise, self.pulled.T, self.deviations
+        )
+        dscattered += cheaper_product(self.precise, _transposed(dpulled), self.deviations)
+        dscattered -= cheaper_product(self.precise, self.pulled.T, dmu)
 
         def dsolve(rows: Array, drows: Array) -> Array:
-            seen = drows @ b.T + rows @ _transposed(db)
-            return np.asarray(drows + seen @ self.precise + (rows @ b.T) @ dprecise)
+            seen = cheaper_product(drows, b.T, self.precise) + cheaper_product(rows, b.T, dprecise)
+            return np.asarray(drows + seen + cheaper_product(rows, _transposed(db), self.precise))
 
         de = dsolve(self.pulled, dpulled) / keep
         dg = dsolve(self.scattered, dscattered) / (2 * keep) - labeled.weight / 2 * dprecise
@@ -423,17 +430,67 @@ def _core_matrix(point: Array) -> Array:
     return core
 
 
+def cheaper_product(rows: Array, columns: Array, other: Array) -> Array:
+    """rows @ columns @ other, of K x d, d x K and K x d, by the smaller of K x K and d x d."""
+    if rows.shape[-2] <= max(_MANY, rows.shape[-1]):
+        return np.asarray((rows @ columns) @ other)
+    return np.asarray(rows @ (columns @ other))
+
+
+@dataclass(frozen=True)
+class TallInverse:
+    """(D - B'B)^-1 = D^-1 + mu M^-1 mu', without a matrix of order K x K."""
+
+    r: Array  # (..., K)
+    mu: Array  # (..., K, rank)
+    precise: Array  # (..., K, rank): mu M^-1
+
+    def __matmul__(self, rows: Array) -> Array:
+        return np.asarray(rows / self.r[..., None] + self.precise @ (_transposed(self.mu) @ rows))
+
+    def diagonal(self) -> Array:
+        return np.asarray(1 / self.r + (self.mu * self.precise).sum(axis=-1))
+
+    def squares_product(self, dr: Array) -> Array:
+        """dr @ (all entries squared), at one point."""
+        within = (self.mu.T * dr[..., None, :]) @ self.mu
+        own = (self.mu * self.precise).sum(axis=-1)
+        crossed = ((self.precise @ within) * self.precise).sum(axis=-1)
+        return np.asarray(crossed + dr * (self.diagonal() ** 2 - own**2))
+
+
+def _is_tall(point: Array) -> bool:
+    return bool(point.shape[-2] > max(_MANY, point.shape[-1]))
+
+
 def _inverse_and_log_det(core: Array) -> tuple[Array, Array]:
     return np.asarray(np.linalg.inv(core)), np.asarray(np.linalg.slogdet(core)[1])
 
 
-def _safe_inverse_and_log_det(point: Array) -> tuple[Array, float] | None:
+def _core_inverse_and_log_det(point: Array) -> tuple[Array | TallInverse, Array]:
+    """Inverse and log determinant of D - B'B, at a point or a stack of points."""
+    if not _is_tall(point):
+        return _inverse_and_log_det(_core_matrix(point))
+    r, b = point[..., 0], point[..., 1:]
+    mu = b / r[..., None]
+    inverse, log_det = _inverse_and_log_det(np.eye(b.shape[-1]) - _transposed(mu) @ b)
+    return TallInverse(r, mu, mu @ inverse), log_det + np.log(r).sum(axis=-1)
+
+
+def _safe_inverse_and_log_det(point: Array) -> tuple[Array | TallInverse, float] | None:
     """Inverse and log determinant of D - B'B at one point, if it is far above the floor."""
     r = point[:, 0]
     if not r.min() > 0:
         return None
     root = np.sqrt(r)
     scaled = point[:, 1:] / root[:, None]
+    if _is_tall(point):
+        found = factor(np.eye(scaled.shape[1]) - scaled.T @ scaled, _CLEAR)
+        if found is None:
+            return None
+        mu = point[:, 1:] / r[:, None]
+        inverse = TallInverse(r, mu, mu @ found.inverse.T @ found.inverse)
+        return inverse, found.log_det + float(np.log(r).sum())
     unit = -(scaled @ scaled.T)
     unit.ravel()[:: len(unit) + 1] += 1
     found = factor(unit, _CLEAR)
@@ -443,12 +500,12 @@ def _safe_inverse_and_log_det(point: Array) -> tuple[Array, float] | None:
     return half.T @ half, found.log_det + float(np.log(r).sum())
 
 
-def core_inverse_and_log_det(point: Array) -> tuple[Array, float]:
+def core_inverse_and_log_det(point: Array) -> tuple[Array | TallInverse, float]:
     """Inverse and log determinant of D - B'B at one point above the floor."""
     found = _safe_inverse_and_log_det(point)
     if found is not None:
         return found
-    inverse, log_det = _inverse_and_log_det(_core_matrix(point))
+    inverse, log_det = _core_inverse_and_log_det(point)
     return inverse, float(log_det)
 
 

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from .boundary import Near
 from .frame import Frame, mean_variance_in_frame
@@ -24,6 +25,8 @@ from .whitening import Factor, Whitening, factor, whiten
 
 _LOG_2PI = float(np.log(2 * np.pi))
 # Below this eigenvalue I - B D^-1 B' has lost too many digits: the scatter is summed anew.
+# Shares of rows in classes that all rounds of a fit compute, above so many classes: some minutes.
+_MANY_CLASSES, _MOST_SHARES, _LEAST_ROUNDS = 1_000, 2e9, 10
 _DOWNDATE_IS_SAFE = 1e-6
 _HELD_LABELED = 4096  # labeled rows that are copied at once
 # Share of the total variance below which a spread within classes is rounding.
@@ -130,7 +133,10 @@ def _summarize_held(rows: Rows, labels: GivenLabels, frame: Frame) -> LabeledSum
 
 def summarize_rows(u: Array, codes: AnyArray, weights: Array, n_classes: int) -> LabeledSummary:
     """Summary of rows in frame coordinates."""
-    shares = weights * (codes == np.arange(n_classes)[:, None])
+    if n_classes > _MANY_CLASSES:  # next to all entries of the matrix would be 0
+        shares = csr_array((weights, (codes, np.arange(len(u)))), shape=(n_classes, len(u)))
+    else:
+        shares = weights * (codes == np.arange(n_classes)[:, None])
     counts = shares.sum(axis=1)
     means = shares @ u / counts[:, None]
     centered = u - means[codes]
@@ -177,6 +183,13 @@ class Problem:
         found = kind(**{each.name: getattr(self, each.name) for each in fields(self)})
         vars(found)["moments"] = self.moments
         return found
+
+    def rounds(self, max_iter: int) -> int:
+        """At most ``max_iter`` rounds; of many classes as many as some minutes allow."""
+        n_shares = self.n_classes * max(1, self.unlabeled.n_rows)
+        if self.n_classes <= _MANY_CLASSES:
+            return max_iter
+        return min(max_iter, max(_LEAST_ROUNDS, int(_MOST_SHARES / n_shares)))
 
     def feature_points(self, points: Array) -> Array:
         """Points in frame coordinates of the features."""

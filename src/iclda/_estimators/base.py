@@ -42,7 +42,7 @@ from .._core.types import AnyArray, Array
 from .._messages import Hint, NoUnlabeledRowsWarning, Text
 from .._packages import site
 from .._rows.backends import backend_of, in_memory, is_device_array, is_lazy
-from .diagnosis import Diagnosis, warn, warn_of_single_labels
+from .diagnosis import Diagnosis, advice_to_continue, warn, warn_of_single_labels
 from .export import to_onnx, to_sklearn
 from .gains import GainBounds, bounds_of
 from .inputs import RowReader, check_is_read, take_rows
@@ -510,7 +510,7 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     def _judge(self, problem: Problem, model: Gaussians, outcome: Outcome, detail: str) -> bool:
         """Whether a fit converged; if not, a warning says why."""
-        advice = f"Raise max_iter (now {self.max_iter}) or tol (now {self.tol:g})."
+        advice = advice_to_continue(problem, self.max_iter, self.tol)
         return self._diagnosis.judge(problem, model, outcome, f"{detail}. {advice}")
 
     def _problem(self, data: FitInputs) -> Problem:

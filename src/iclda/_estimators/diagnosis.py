@@ -228,3 +228,15 @@ class Diagnosis:
             ".",
             category=ConvergenceWarning,
         )
+
+
+def advice_to_continue(problem: Problem, max_iter: int, tol: float | None = None) -> str:
+    """The way out of a fit that stopped before it converged."""
+    rounds = problem.rounds(max_iter)
+    tolerance = "" if tol is None else f" or tol (now {tol:g})"
+    if rounds == max_iter:
+        return f"Raise max_iter (now {max_iter}){tolerance}."
+    return (
+        f"With {problem.n_classes:,} classes and {problem.unlabeled.n_rows:,} unlabeled rows "
+        f"max_iter is at most {rounds}: pass fewer unlabeled rows{tolerance and ', or raise tol'}."
+    )

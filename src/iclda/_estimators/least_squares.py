@@ -26,7 +26,7 @@ from .._core.squared_loss import (
 from .._core.types import Array
 from .._rows.backends import in_memory
 from .base import LinearClassifier, constraints, warn_of_no_unlabeled
-from .diagnosis import warn
+from .diagnosis import advice_to_continue, warn
 from .predictions import clipped_shares, linear_scores, log_clipped_shares
 from .training import FitInputs, check_shares, check_spread
 
@@ -107,10 +107,10 @@ class LeastSquaresClassifier(LinearClassifier):
     def _note_supervised(self, problem: Problem, supervised: Array) -> None:
         """Set what ``_solve`` would have set, after a fit without unlabeled rows."""
 
-    def _judge(self, outcome: Outcome, detail: str) -> bool:
+    def _judge(self, problem: Problem, outcome: Outcome, detail: str) -> bool:
         """Whether a fit converged; if not, a warning says why."""
         if outcome is not Outcome.CONVERGED:
-            advice = f"Raise max_iter (now {self.max_iter}) or tol (now {self.tol:g})."
+            advice = advice_to_continue(problem, self.max_iter, self.tol)
             text = f"{type(self).__name__} {outcome.value}: {detail}. {advice}"
             warn(text, category=ConvergenceWarning)
         return outcome is Outcome.CONVERGED
@@ -278,7 +278,7 @@ class ImplicitlyConstrainedLeastSquares(LeastSquaresClassifier):
         self.objective_, self.gap_ = found.objective, found.gap
         self.n_iter_, self.n_passes_ = found.n_iter, found.n_passes
         detail = f"gap {found.gap:.2g} after {found.n_passes} passes over the rows"
-        self.converged_ = self._judge(found.outcome, detail)
+        self.converged_ = self._judge(problem, found.outcome, detail)
         return found.point
 
     def _note_supervised(self, problem: Problem, supervised: Array) -> None:
@@ -360,7 +360,7 @@ class SelfLearningLeastSquares(LeastSquaresClassifier):
         self.class_weights_, self.objective_ = found.point[:, 0], _loss_of_fit(found.point)
         self.n_iter_, self.n_passes_ = found.n_iter, found.n_passes
         detail = f"labels still change after {found.n_iter} rounds"
-        self.converged_ = self._judge(found.outcome, detail)
+        self.converged_ = self._judge(problem, found.outcome, detail)
         return found.point
 
     def _solve_softly(self, problem: Problem, supervised: Array) -> Array:
@@ -368,7 +368,7 @@ class SelfLearningLeastSquares(LeastSquaresClassifier):
         self.class_weights_, self.objective_ = found.class_weights, found.objective
         self.n_iter_, self.n_passes_ = found.n_iter, 1
         detail = f"labels still change after {found.n_iter} Newton steps"
-        self.converged_ = self._judge(found.outcome, detail)
+        self.converged_ = self._judge(problem, found.outcome, detail)
         return found.point
 
     def _note_supervised(self, problem: Problem, supervised: Array) -> None:

@@ -11,11 +11,13 @@ from .._core.types import AnyArray, Array
 from .._messages import Hint, ParameterError, Text
 
 LABELED = "labeled"
+_MOST_CLASSES = 2_000
 _ROUNDING = 1e-6  # by which shares may miss 1: some are float32
 
 
 def resolve_proportions(proportions: Any, classes: AnyArray) -> Array | str | None:
     """(K, 2): least and largest shares in the order of ``classes``; None if free; or "labeled"."""
+    _check_size(proportions, len(classes))
     if proportions is None or isinstance(proportions, str):
         return proportions
     known = classes.tolist()
@@ -51,6 +53,14 @@ def resolve_proportions(proportions: Any, classes: AnyArray) -> Array | str | No
         message = f" leave no shares that add up to 1: they add up to {least:g} to {most:g}."
         raise _error(proportions, message)
     return None if (low == 0).all() and (high == 1).all() else _tightened(low, high)
+
+
+def _check_size(proportions: Any, n_classes: int) -> None:
+    if proportions is not None and n_classes > _MOST_CLASSES:
+        needed = 6 * 8 * n_classes**2 / 2**30
+        rule = f" are found by systems of the size of the classes, at most {_MOST_CLASSES:,}: "
+        rule += f"{n_classes:,} would take {needed:.3g} GiB and minutes a step. Leave them out."
+        raise _error(proportions, rule)
 
 
 def _tightened(low: Array, high: Array) -> Array:

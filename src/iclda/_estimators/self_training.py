@@ -16,7 +16,7 @@ from .._core.solvers.self_train import self_train
 from .._core.solvers.supervised import fit_labeled, shrink_rows
 from .._core.types import AnyArray, Array
 from .base import LinearGaussianClassifier, constraints
-from .diagnosis import warn
+from .diagnosis import advice_to_continue, warn
 from .training import FitInputs, check_spread
 
 
@@ -95,13 +95,14 @@ class SelfTrainingLDA(LinearGaussianClassifier):
             model, self.rank_ = fit_labeled(data.frame, summary, data.log_priors, shrunk)
             return model
 
-        found = self_train(fit, data.labeled_rows(), unlabeled, self.threshold, self.max_iter)
+        most = problem.rounds(self.max_iter)
+        found = self_train(fit, data.labeled_rows(), unlabeled, self.threshold, most)
         self.n_iter_, self.n_added_, self.n_passes_ = found.n_iter, found.n_added, 1
         self.converged_ = found.outcome is Outcome.CONVERGED
         if not self.converged_:
             warn(
                 f"{type(self).__name__} {found.outcome.value}: rows are still added after "
-                f"{self.max_iter} rounds. Raise max_iter.",
+                f"{most} rounds. {advice_to_continue(problem, self.max_iter)}",
                 category=ConvergenceWarning,
             )
         return found.model

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from io import RawIOBase
 from itertools import count
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any, Literal
 
 import numpy as np
@@ -206,9 +207,9 @@ class _StoredArray:
                     read = np.lib.format.read_array_header_2_0
                 shape, is_fortran, dtype = read(file)
                 offset = file.tell()
-        except ValueError as error:
+        except (ValueError, SyntaxError, TokenError, TypeError) as error:  # a header is Python
             raise OSError(f"{name}: {path} is no .npy file that can be read ({error}).") from error
-        if len(shape) != 2:
+        if len(shape) != 2 or min(shape) < 0:
             raise ValueError(f"{name}: {path} must hold a 2-d array, rows x features, got {shape}.")
         check_dtype(dtype, f"{name}: {path}")
         needed = offset + shape[0] * shape[1] * dtype.itemsize

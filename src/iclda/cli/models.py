@@ -133,7 +133,7 @@ def predict(
     quiet: words.Quiet = False,
 ) -> None:
     """Predict class and probabilities of every row of a table of any size."""
-    with words.explained_errors():
+    with words.explained_errors(), _using(model):
         from ..model_files import model_details
         from ..tabular.fit_predict import predict_file, prediction_summary
 
@@ -162,7 +162,7 @@ def evaluate(
     json: words.Json = False,
 ) -> None:
     """Judge a model by the rows of a table whose class is known: error, interval, confusion."""
-    with words.explained_errors():
+    with words.explained_errors(), _using(model):
         from ..model_files import model_details
         from ..studies.evaluation import evaluate_file, evaluation_lines, evaluation_page
 
@@ -199,7 +199,7 @@ def show(
     verbose: words.Verbose = False,
 ) -> None:
     """Show what a model file holds, how it was fitted and how that went."""
-    with words.explained_errors():
+    with words.explained_errors(), _using(model):
         from ..model_files import load_model, model_details
         from ..tabular.fit_predict import show_summary, verbose_lines
         from ..tabular.importance import importance_lines, standardized_coefficients
@@ -220,6 +220,21 @@ def show(
 
 
 COMMANDS = (fit, predict, evaluate, show)
+
+
+@contextmanager
+def _using(model: Path) -> Iterator[None]:
+    """Errors of a file that was made by hand, with a checksum that fits, as a ValueError."""
+    import numpy as np
+
+    try:
+        with np.errstate(all="ignore"):  # no fit gives numbers that overflow
+            yield
+    except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError) as error:
+        raise ValueError(
+            f"{model} holds no model that can be used ({type(error).__name__}: {error}). Fit it "
+            "again; if `iclda fit` wrote it so, please report that."
+        ) from error
 
 
 def _load(path: Path) -> tuple[Any, dict[str, str]]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import product
 from math import isfinite
@@ -16,6 +17,7 @@ from .._messages import Hint, Text
 _KEY = ("experiment", "dataset", "repeat", "part", "method")
 STORE = "rows.sqlite"  # in the folder of a study
 FORMAT = 1
+_CHECKSUM = "checksum"  # of a row, and of all settings; earlier versions stored none
 _OUT = Hint("out")
 T = TypeVar("T")
 
@@ -105,7 +107,7 @@ class Store:
                 self._lock = _lock(path.with_suffix(".lock"))
             self._connection = sqlite3.connect(path, isolation_level=None)
             self._prepare(kind, read_only=read_only)
-        except (sqlite3.Error, OSError) as error:
+        except (sqlite3.Error, OSError, UnicodeError) as error:
             self.close()
             raise StoreError(_explain(path, error)) from error
         except StoreError:
@@ -126,6 +128,8 @@ class Store:
                 f"PRIMARY KEY ({key})) WITHOUT ROWID"
             )
         run(f"SELECT {key}, failure FROM rows LIMIT 1")
+        if run("PRAGMA quick_check(1)").fetchone() != ("ok",):  # rows may be skipped silently
+            raise StoreError(_damaged(self.path))
         settings = self.settings()
         if (found := settings.get("format", FORMAT)) != FORMAT:
             problem = f"{self.path} has format {found}, and this version reads {FORMAT}"
@@ -140,8 +144,8 @@ class Store:
 
     def settings(self) -> dict[str, Any]:
         """Settings that the rows depend on, and notes about the runs that made them."""
-        found = self._read("SELECT name, value FROM settings")
-        return {name: json.loads(value) for name, value in found}
+        found = self._verified(dict(self._read("SELECT name, value FROM settings")), "settings")
+        return {name: json.loads(value) for name, value in found.items()}
 
     def read_settings(self, kind: type[T]) -> T:
         """Settings as a dataclass; what is not stored has its default."""
@@ -150,7 +154,9 @@ class Store:
 
     def note(self, **values: Any) -> None:
         """Write settings, replacing those of the same name."""
-        pairs = [(name, json.dumps(value)) for name, value in values.items()]
+        every = {**self.settings(), **values}
+        texts = {name: json.dumps(value) for name, value in every.items()}
+        pairs = [*texts.items(), (_CHECKSUM, str(_checksum(texts)))]
         self._write("INSERT OR REPLACE INTO settings VALUES (?, ?)", pairs)
 
     def agree(self, **values: Any) -> None:
@@ -176,6 +182,7 @@ class Store:
     def add(self, rows: Iterable[FitResult]) -> None:
         """Store rows, all or none of them."""
         entries = [{**{name: getattr(row, name) for name in _FIELDS}, **row.values} for row in rows]
+        entries = [{**entry, _CHECKSUM: str(_checksum(entry))} for entry in entries]
         columns = list(dict.fromkeys((*_FIELDS, *(name for entry in entries for name in entry))))
         known = self._columns()
         for column in columns:
@@ -200,28 +207,39 @@ class Store:
 
     def rows(self, experiment: str) -> list[FitResult]:
         """All rows of an experiment, in the order of their keys."""
-        columns, order = self._columns(), ", ".join(_KEY)
-        query = f"SELECT * FROM rows WHERE experiment = ? ORDER BY {order}"
         found = []
-        for entry in self._read(query, (experiment,)):
-            given = dict(zip(columns, entry, strict=True))
-            given = {name: value for name, value in given.items() if value is not None}
-            known = {name: given.pop(name) for name in _FIELDS if name in given}
-            found.append(FitResult(**known, values=given))
+        for given in self._entries():
+            if given.get("experiment") == experiment:
+                known = {name: given.pop(name) for name in _FIELDS if name in given}
+                found.append(FitResult(**known, values=given))
         return found
 
-    def _read(self, query: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    def _entries(self) -> Iterator[dict[str, Any]]:
+        """All rows, verified: one whose key was changed would else be one that is missing."""
+        columns, order = self._columns(), ", ".join(_KEY)
+        for entry in self._read(f"SELECT * FROM rows ORDER BY {order}"):
+            given = dict(zip(columns, entry, strict=True))
+            present = {name: value for name, value in given.items() if value is not None}
+            yield self._verified(present, f"the row {entry[: len(_KEY)]}")
+
+    def _verified(self, values: dict[str, Any], what: str) -> dict[str, Any]:
+        """Values without their checksum; StoreError if they do not have it."""
+        stored = values.pop(_CHECKSUM, None)
+        if stored is not None and stored != str(_checksum(values)):
+            raise StoreError(_damaged(self.path, f" ({what} has another checksum)"))
+        return values
+
+    def _read(self, query: str) -> list[tuple[Any, ...]]:
         try:
-            return self._connection.execute(query, values).fetchall()
-        except sqlite3.Error as error:
+            return self._connection.execute(query).fetchall()
+        except (sqlite3.Error, UnicodeError) as error:
             raise StoreError(_explain(self.path, error)) from error
 
     def missing(
         self, cells: Sequence[Cell], methods: Sequence[str]
     ) -> list[tuple[Cell, tuple[str, ...]]]:
         """Cells with the methods that have no row yet; a failed fit is a row."""
-        query = f"SELECT {', '.join(_KEY)} FROM rows"
-        done = {(Cell(*key[:4]), key[4]) for key in self._read(query)}
+        done = {(Cell(*(row[name] for name in _KEY[:4])), row["method"]) for row in self._entries()}
         left = ((cell, tuple(m for m in methods if (cell, m) not in done)) for cell in cells)
         return [(cell, lacking) for cell, lacking in left if lacking]
 
@@ -254,6 +272,20 @@ def other_setting(folder: Path, name: str, stored: Any, asked: Any) -> StoreErro
     return _error(f"{problem}: use another ", _OUT, ", or ", Hint(name, stored), ".")
 
 
+def _checksum(values: Mapping[str, Any]) -> int:
+    """Of what SQLite gives back: it stores no NaN, and True as 1."""
+    stored = sorted(
+        (name, int(value) if isinstance(value, bool) else value)
+        for name, value in values.items()
+        if value is not None and value == value
+    )
+    return zlib.crc32(json.dumps(stored, default=repr).encode())
+
+
+def _damaged(path: Path, what: str = "") -> str:
+    return f"{path} is damaged{what}: restore it from a copy, or remove it and run again."
+
+
 def _no_store(path: Path) -> Text:
     problem = f"{path} is no store of iclda, or it is damaged"
     return Text(f"{problem}: use another ", _OUT, ", or remove it.")
@@ -266,8 +298,9 @@ def _explain(path: Path, error: Exception) -> str:
         return Text(f"{problem}: use another ", _OUT, ".")
     if code == sqlite3.SQLITE_NOTADB:
         return _no_store(path)
-    if code is not None and code & 0xFF == sqlite3.SQLITE_CORRUPT:  # the rest says where
-        return f"{path} is damaged: restore it from a copy, or remove it and run again."
+    is_corrupt = code is not None and code & 0xFF == sqlite3.SQLITE_CORRUPT  # the rest says where
+    if is_corrupt or isinstance(error, UnicodeError):
+        return _damaged(path)
     if isinstance(error, FileExistsError):
         return Text(_OUT, f" {path.parent} is a file: name a folder.")
     if isinstance(error, OSError) and error.strerror:

@@ -27,6 +27,11 @@ from .._paths import check_readable
 from .columns import COLUMN_TYPES
 from .encoders import EMPTY_WORDS, require_for_tables
 
+MOST_COLUMNS = 20_000  # of a table: each is looked at, and has a name and a type
+_WAY_OUT = (
+    f"tables may have at most {MOST_COLUMNS:,}: save those that matter in a file of their own, or "
+    "pass the numbers as an array to a classifier in Python."
+)
 STANDARD_INPUT = Path("-")
 WRITTEN_SUFFIXES = (".csv", ".parquet")
 
@@ -90,6 +95,8 @@ class TableReader:
 
     def __init__(self, path: Path, columns: Sequence[str], place: str = "") -> None:
         self.path, self.columns = path, tuple(columns)
+        if len(columns) > MOST_COLUMNS:
+            raise ValueError(f"{path} has {len(columns):,} columns, and {_WAY_OUT}")
         twice = [name for name, count in Counter(columns).items() if count > 1]
         if twice:
             raise ValueError(
@@ -156,6 +163,8 @@ class CsvReader(TableReader):
         records = self._parse(text)
         n_blank = next(index for index, cells in enumerate(records) if cells)
         names, rows = [cell.strip() for cell in records[n_blank]], records[n_blank + 1 :]
+        if len(start) == _BLOCK_BYTES and not rows:
+            raise ValueError(f"{path}: row 1 is over a megabyte of text, and {_WAY_OUT}")
         if not any(names):
             raise ValueError(f"{path}, row 1 must name the columns, and is empty.")
         named = [name or f"(column {number})" for number, name in enumerate(names, 1)]
@@ -246,7 +255,10 @@ class CsvReader(TableReader):
         """
         with self._opened() as file:
             if any(len(line) > _BLOCK_BYTES for line in file):
-                raise ValueError(f"{self.path}: a row is over a megabyte of text.")
+                raise ValueError(
+                    f"{self.path}: a row is over a megabyte of text. Shorten it, or save the table "
+                    "as .parquet."
+                )
         row = 0
         with self._opened() as file:
             text = io.TextIOWrapper(file, self.encoding, errors="surrogateescape", newline="")

@@ -52,7 +52,7 @@ def alternate(
     """
     loop = _maximize_marginal if is_soft else _repeat_labels
     rows, start = _rows_of(problem), start_scores(problem) if start is None else start
-    found = loop(problem, rows, start, tol, max_iter)
+    found = loop(problem, rows, start, tol, problem.rounds(max_iter))
     return replace(found, n_passes=1 + (rows.n_passes if isinstance(rows, StreamedSet) else 0))
 
 

@@ -21,6 +21,7 @@ from .moment_match import supervised_moments
 _FLAT = 1e-9  # gradient, per unit of labeled weight, that is aimed at
 _SMALL_ASCENT = 1e-10  # per unit of labeled weight, that Newton's method predicts at a maximum
 _MOST_STEPS = 500
+_MOST_UNKNOWNS = 2_500  # some minutes
 _SCALES = (1.0, 0.1)  # of the distances between class means, to start from
 
 
@@ -30,6 +31,14 @@ def maximize_under_moments(problem: Problem) -> tuple[Gaussians, Outcome]:
     They begin at the invariant moment-constrained fit, and at the same with its means closer. With
     shrinkage, the labeled covariance and that of all rows are shrunk alike.
     """
+    n_unknowns = problem.labeled_point[:-1].size
+    if n_unknowns > _MOST_UNKNOWNS:
+        raise ValueError(
+            f"The fit of highest likelihood has (classes - 1) x (features + 1) = {n_unknowns:,} "
+            f"unknowns, whose dense systems would take {4 * 8 * n_unknowns**2 / 2**30:.3g} GiB; at "
+            f"most {_MOST_UNKNOWNS:,} are solved. Use the variant 'invariant', or fewer features "
+            "(sklearn.decomposition.PCA) or classes."
+        )
     weights, shifted, within, A = supervised_moments(problem)
     likelihood = replace(
         problem.likelihood, within=problem.likelihood.weight * within, shrinkage=0.0, _last=[]

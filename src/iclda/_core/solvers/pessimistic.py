@@ -15,7 +15,7 @@ from ..contrast import contrast_with
 from ..problem import Problem
 from ..types import Array
 from .attainable import HeldSet
-from .continuation import Follower, Objective, Path
+from .continuation import Follower, Objective, Path, Work
 from .finish import Limit
 from .quotas import hold_rows, read_rows
 from .search import (
@@ -65,36 +65,42 @@ def minimize_over_labelings(
     its own.
     """
     n_rows, n_held = problem.unlabeled.n_rows, n_held_rows(problem)
+    most, work = max_iter, Work()
+    max_iter = problem.rounds(most)
+    if max_iter < most:  # steps of many classes may each take hundreds of products
+        work = Work(max_iter * n_rows * problem.labeled_point.size)
     sample, is_all = hold_sample(problem, *problem.unlabeled.sample(n_held, 0)), n_held == n_rows
     objective = objective_of(sample.problem)
     # A sample is followed no further than its sampling error.
     aims = (tol, min(tol, _HELD_GAP)) if is_all else (max(tol, _ROUGH), max(tol, _ROUGH))
-    best = _follow(objective, sample.held, *aims, max_iter, start)
+    best = _follow(objective, sample.held, aims, max_iter, start, work)
     n_iter, n_passes, limit = best.n_iter, 1, None  # a pass for the moments
     if not is_all:
         best = in_coordinates_of(problem, best, sample.problem)
         reader = read_rows(problem, hold_rows(problem, sample.rows, sample.weights))
-        best = follow_on_all_rows(reader, best, tol, max_iter, objective_of(problem))
+        best = follow_on_all_rows(reader, best, tol, max_iter, objective_of(problem), work)
         n_iter, n_passes = n_iter + best.n_iter, n_passes + reader.n_passes
     elif best.gap <= tol and problem.labeled_point[:-1].size <= _MOST_FINISHED:
         limit = limit_of(sample, best, objective)
-    return _solution(problem, best, limit, tol, max_iter, (n_iter, n_passes))
+    is_exhausted = best.n_iter >= max_iter or work.left <= 0
+    return _solution(problem, best, limit, tol, is_exhausted, (n_iter, n_passes))
 
 
 def _follow(
     objective: Objective,
     held: HeldSet,
-    tol: float,
-    aim: float,
+    aims: tuple[float, float],
     max_iter: int,
     start: Array | None,
+    work: Work,
 ) -> Path:
     """The path on rows in memory, from soft labels to the minimum."""
+    tol, aim = aims
     scores = np.zeros(held.labeled_point.shape) if start is None else start
     follower = Follower(objective, held)
     begin = follower.state(scores, 1.0)
     begin = follower.state(scores, max(_FIRST_TAU * held.spread(begin.gradient), tol))
-    return follower.follow(begin, tol=tol, max_iter=max_iter, aim=aim)
+    return follower.follow(begin, tol=tol, max_iter=max_iter, aim=aim, work=work)
 
 
 def _solution(
@@ -102,7 +108,7 @@ def _solution(
     path: Path,
     limit: Limit | None,
     tol: float,
-    max_iter: int,
+    is_exhausted: bool,
     counts: tuple[int, int],
 ) -> Solution:
     end, gap = (path.state, path.gap) if limit is None else (limit, limit.gap)
@@ -115,5 +121,5 @@ def _solution(
         n_iter=counts[0],
         n_passes=counts[1],
         n_optima=1,
-        outcome=outcome_of(path, gap, tol, path.n_iter >= max_iter),
+        outcome=outcome_of(path, gap, tol, is_exhausted),
     )

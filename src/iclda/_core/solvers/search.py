@@ -26,6 +26,7 @@ from .settings import SETTINGS
 from .starts import Candidates, find_candidates
 
 _HELD_ROWS = 20_000  # in memory, at most
+_MOST_SHARES = 2**25  # of held rows in many classes: 256 MB
 # With all rows in memory and few unknowns this gap is reached whatever the tolerance: it costs next
 # to nothing.
 _HELD_GAP = 1e-9
@@ -63,6 +64,7 @@ def maximize_labeled_likelihood(
 ) -> Solution:
     """Best of several local maxima, with its first-order certificate."""
     weight, n_rows = problem.likelihood.weight, problem.unlabeled.n_rows
+    max_iter = problem.rounds(max_iter)
     n_unknowns, n_held = problem.labeled_point[:-1].size, n_held_rows(problem)
     sample = hold_sample(problem, *problem.unlabeled.sample(n_held, seed))
     is_all = n_held == n_rows
@@ -109,7 +111,8 @@ def n_held_rows(problem: Problem) -> int:
     """Number of unlabeled rows that are held in memory: all, or a sample."""
     width = 1 + problem.whitening.rank
     least = max(SETTINGS.screened_rows, SETTINGS.held_entries // width)
-    return min(_HELD_ROWS, least, problem.unlabeled.n_rows)
+    most = max(SETTINGS.screened_rows, _MOST_SHARES // problem.n_classes)
+    return min(_HELD_ROWS, least, most, problem.unlabeled.n_rows)
 
 
 def limit_of(sample: HeldSample, path: Path, objective: Objective | None = None) -> Limit | None:

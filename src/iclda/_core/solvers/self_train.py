@@ -11,6 +11,7 @@ from ..gaussian import Gaussians
 from ..types import AnyArray, Array
 from . import Outcome
 
+_AT_ONCE = 2**22  # scores that are held: 32 MB
 Fit = Callable[[Array, AnyArray, Array], Gaussians]  # of rows, their codes and weights
 
 
@@ -53,6 +54,12 @@ def self_train(
 def _sure(model: Gaussians, rows: Array, threshold: float) -> tuple[AnyArray, AnyArray]:
     """Most probable class of every row, and whether its posterior reaches the threshold."""
     rule = model.score_rule()
-    scores = rows @ rule.coef + rule.intercept
-    scores -= scores.max(axis=1, keepdims=True)
-    return scores.argmax(axis=1), 1 / np.exp(scores).sum(axis=1) >= threshold
+    codes, is_sure = np.empty(len(rows), dtype=np.intp), np.empty(len(rows), dtype=bool)
+    step = max(1, _AT_ONCE // len(rule.intercept))
+    for begin in range(0, len(rows), step):
+        some = slice(begin, begin + step)
+        scores = rows[some] @ rule.coef + rule.intercept
+        scores -= scores.max(axis=1, keepdims=True)
+        codes[some] = scores.argmax(axis=1)
+        is_sure[some] = 1 / np.exp(scores).sum(axis=1) >= threshold
+    return codes, is_sure

@@ -40,7 +40,7 @@ def minimize_soft_squares(
 
     All unlabeled rows are held in memory.
     """
-    rows = hold_all(problem)
+    rows, max_iter = hold_all(problem), problem.rounds(max_iter)
     last = _evaluate(rows, start)
     outcome, n_iter = Outcome.MAX_ITERATIONS, 0
     while outcome is Outcome.MAX_ITERATIONS:

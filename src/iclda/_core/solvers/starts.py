@@ -229,9 +229,10 @@ class _Starts:
     def first(self, n: int) -> Array:
         """Supervised posterior, equal shares, each class alone, then hyperplanes."""
         n_classes, width = self.problem.labeled_point.shape
-        fixed = np.zeros((2 + n_classes, n_classes, width))
+        n_alone = max(0, min(n_classes, n - 2))  # all of them would be classes^2 x width numbers
+        fixed = np.zeros((2 + n_alone, n_classes, width))
         fixed[0] = np.maximum(start_scores(self.problem), -1e6)
-        fixed[2 + np.arange(n_classes), np.arange(n_classes), 0] = _ONE_CLASS
+        fixed[2 + np.arange(n_alone), np.arange(n_alone), 0] = _ONE_CLASS
         n_random = max(0, n - len(fixed))
         random = self._hyperplanes(np.random.default_rng([self.seed, 0]), n_random)
         return np.concatenate([fixed, random])[:n]
