@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import shlex
 import sys
 from collections.abc import Iterator
@@ -58,6 +59,16 @@ TableFile = Annotated[
     Path,
     typer.Argument(metavar="DATA", help="A .csv, .tsv or .parquet file; - is standard input."),
 ]
+
+_NO_ROOM = ": make room there, or name another place by --out"
+_NOT_ALLOWED = ": change its permissions, or name another place"
+_WAYS_OUT = {  # of errors of the system
+    errno.ENOSPC: _NO_ROOM,
+    errno.EDQUOT: _NO_ROOM,
+    errno.EFBIG: _NO_ROOM,
+    errno.EROFS: _NOT_ALLOWED,
+    errno.EACCES: _NOT_ALLOWED,
+}
 
 # Options that are not called like the parameter.
 _NAMES = {
@@ -156,10 +167,20 @@ def explained_errors(after_interruption: str = "Nothing was written.") -> Iterat
         # Imported here because at the start it would delay every command.
         from ..studies.store import StoreError
 
-        if not isinstance(error, (StoreError, ValueError, OSError, ImportError)):
+        if not isinstance(error, (StoreError, ValueError, OSError, ImportError, MemoryError)):
             raise
-        text = in_options(message_of(error))
-        if isinstance(error, OSError) and error.strerror and error.filename:
-            text = f"{error.filename}: {error.strerror}."
-        typer.echo(f"Error: {' '.join(text.split())}", err=True)
+        typer.echo(error_line(error), err=True)
         raise typer.Exit(USAGE_ERROR) from None
+
+
+def error_line(error: Exception) -> str:
+    """What is shown of an error that a user can correct."""
+    text = in_options(message_of(error))
+    if isinstance(error, OSError) and error.strerror:
+        way_out = _WAYS_OUT.get(error.errno or 0, "")
+        where = error.filename or (way_out and "Standard output")
+        text = f"{where}: {error.strerror}{way_out}." if where else text
+    elif isinstance(error, MemoryError):
+        more = f" ({text.rstrip('.')})" if text else ""
+        text = f"There is not enough memory{more}: use fewer rows or columns."
+    return f"Error: {' '.join(text.split())}"

@@ -268,8 +268,14 @@ def _explain(path: Path, error: Exception) -> str:
         return _no_store(path)
     if code is not None and code & 0xFF == sqlite3.SQLITE_CORRUPT:  # the rest says where
         return f"{path} is damaged: restore it from a copy, or remove it and run again."
+    if code is not None and code & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+        problem = f"Cannot write to {path}: {error}. What is stored there is intact"
+        return Text(f"{problem}: make room and run again, or use another ", _OUT, ".")
+    if code is not None and code & 0xFF in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN):
+        problem = f"Cannot write to {path.parent}: {error}"
+        return Text(f"{problem}: change its permissions, or use another ", _OUT, ".")
     if isinstance(error, FileExistsError):
         return Text(_OUT, f" {path.parent} is a file: name a folder.")
     if isinstance(error, OSError) and error.strerror:
-        return f"Cannot use {path}: {error.strerror}."
+        return Text(f"Cannot use {path.parent}: {error.strerror}: use another ", _OUT, ".")
     return f"Cannot use {path}: {error}."

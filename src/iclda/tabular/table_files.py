@@ -340,7 +340,7 @@ def appending(path: Path, suffix: str, columns: Sequence[str]) -> Iterator[Appen
     pandas, arrow = require_for_tables("pandas"), require_for_tables("pyarrow")
     with ExitStack() as opened:
         if suffix.lower() == ".csv":
-            file = opened.enter_context(path.open("x", newline="", encoding="utf-8"))
+            file = opened.enter_context(path.open("w", newline="", encoding="utf-8"))
 
             def append(rows: Mapping[str, Any]) -> None:
                 frame = pandas.DataFrame({name: _cells(rows[name]) for name in columns})
