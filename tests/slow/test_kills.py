@@ -40,7 +40,7 @@ def end(process):
 
 def files_in(folder):
     return {
-        str(path.relative_to(folder)): path.read_bytes()
+        str(path.relative_to(folder)): None if path.is_dir() else path.read_bytes()
         for path in folder.rglob("*")
         if path.suffix not in (".sqlite", ".html")  # these hold times
     }

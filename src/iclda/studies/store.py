@@ -120,11 +120,13 @@ class Store:
         if not read_only:
             run("PRAGMA journal_mode=WAL")
             run("PRAGMA synchronous=NORMAL")
-            run("CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
-            run(
-                f"CREATE TABLE IF NOT EXISTS rows ({', '.join(_FIELDS)}, "
-                f"PRIMARY KEY ({key})) WITHOUT ROWID"
-            )
+        # A run that was killed at its very start leaves no tables: to a reader they are empty.
+        if not read_only or not run("SELECT name FROM sqlite_master").fetchall():
+            table = f"CREATE {'TEMP ' if read_only else ''}TABLE IF NOT EXISTS"
+            run("BEGIN")  # both or none
+            run(f"{table} settings (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
+            run(f"{table} rows ({', '.join(_FIELDS)}, PRIMARY KEY ({key})) WITHOUT ROWID")
+            run("COMMIT")
         run(f"SELECT {key}, failure FROM rows LIMIT 1")
         settings = self.settings()
         if (found := settings.get("format", FORMAT)) != FORMAT:
