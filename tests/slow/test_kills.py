@@ -12,11 +12,10 @@ from table_files import write
 
 from marked_processes import assert_all_end, start, workers_of
 
-N_ROUNDS, N_KILLS = 4, 25  # of each study
-COUNTS = {40: 2 * N_ROUNDS * N_KILLS}
+N_ROUNDS, N_KILLS = 4, 25  # a hundred of each study
 STUDIES = {
     "reproduce": "--datasets Haberman --methods LDA,ICLDA --repeats 2 --curve-repeats 2",
-    "compare": "flowers.csv --target species --methods em,iclda --repeats 2 --folds 3",
+    "compare": "flowers.csv --target species --methods em,iclda --repeats 2 --folds 3 --fast",
 }
 
 
@@ -71,6 +70,7 @@ def assert_nothing_was_lost(folder, undisturbed):
 
 
 @pytest.mark.slow
+@pytest.mark.cases(N_KILLS)
 @pytest.mark.parametrize("seed", range(N_ROUNDS))
 def test_40_a_hundred_random_kills_lose_nothing_and_change_no_table(alone, tmp_path, seed):
     study, undisturbed, seconds = alone

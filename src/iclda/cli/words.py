@@ -164,11 +164,12 @@ def explained_errors(after_interruption: str = "Nothing was written.") -> Iterat
     except BrokenPipeError:  # the reader of the output closed it: typer exits silently
         raise
     except Exception as error:
-        # Imported here because at the start it would delay every command.
-        from ..studies.store import StoreError
+        if not isinstance(error, (ValueError, OSError, ImportError, MemoryError)):
+            # Imported here because at the start it would delay every command.
+            from ..studies.store import StoreError
 
-        if not isinstance(error, (StoreError, ValueError, OSError, ImportError, MemoryError)):
-            raise
+            if not isinstance(error, StoreError):
+                raise
         typer.echo(error_line(error), err=True)
         raise typer.Exit(USAGE_ERROR) from None
 
@@ -176,11 +177,11 @@ def explained_errors(after_interruption: str = "Nothing was written.") -> Iterat
 def error_line(error: Exception) -> str:
     """What is shown of an error that a user can correct."""
     text = in_options(message_of(error))
-    if isinstance(error, OSError) and error.strerror:
+    if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
+        more = f" ({text.rstrip('.')})" if text else ""
+        text = f"There is not enough memory{more}: use fewer rows or columns."
+    elif isinstance(error, OSError) and error.strerror:
         way_out = _WAYS_OUT.get(error.errno or 0, "")
         where = error.filename or (way_out and "Standard output")
         text = f"{where}: {error.strerror}{way_out}." if where else text
-    elif isinstance(error, MemoryError):
-        more = f" ({text.rstrip('.')})" if text else ""
-        text = f"There is not enough memory{more}: use fewer rows or columns."
     return f"Error: {' '.join(text.split())}"
