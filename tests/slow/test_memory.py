@@ -1,5 +1,6 @@
 """Commands in processes that may not have all the memory they ask for."""
 
+import re
 import signal
 import subprocess
 import sys
@@ -7,7 +8,7 @@ import sys
 import pytest
 from table_files import call, flowers, write
 
-MEGABYTES = [4, 16, 64, 256, 1024]  # beyond what Python and the packages take
+MEGABYTES = [4, 64, 256]  # beyond what Python and the packages take
 COMMANDS = {
     "fit": "fit many.csv --target species --method moment --out m.skops --quiet",
     "predict": "predict model.skops many.csv --out p.csv --quiet",
@@ -55,7 +56,8 @@ def test_55_a_process_of_little_memory_ends_in_an_answer_or_in_one_line(folder, 
         assert "/arrow/" in done.stderr
     elif done.returncode:
         assert (done.returncode, len(lines)) == (2, 1), done.stderr
-        assert "memory" in lines[0]
+        assert lines[0].startswith("Error: ")
+        assert re.search("memory|failed to map", lines[0])  # of a library that is loaded late
     else:
         assert lines == []
     assert not [path.name for path in folder.glob(".*")] or done.returncode < 0

@@ -52,7 +52,7 @@ def main() -> None:
         app()
     except BrokenPipeError:
         raise
-    except OSError as error:  # of the output of --help
+    except (ImportError, MemoryError, OSError) as error:  # before a command begins, or in its help
         typer.echo(words.error_line(error), err=True)
         sys.exit(words.USAGE_ERROR)
     finally:

@@ -306,7 +306,7 @@ def _readable(path: Path) -> Iterator[None]:
     arrow = require_for_tables("pyarrow")
     try:
         yield
-    except (KeyboardInterrupt, PermissionError):  # pyarrow's own interrupt is an error of it too
+    except (KeyboardInterrupt, MemoryError, PermissionError):  # pyarrow's own are errors of it, too
         raise
     except UnicodeError as error:
         raise ValueError(f"{path}: cannot be read as text, save it as UTF-8.") from error
