@@ -1,12 +1,17 @@
 """The table of docs/reliability.md: what must not break, what happens, and where it is tested.
 
-A test is of fault 12 if its name begins with ``test_12_``, wherever it is. After a change run
+A test is of fault 12 if its name begins with ``test_12_``, wherever it is. A case is a set of
+parameters; a test that tries many in a loop has the mark ``cases(n)``. After a change run
 
     python tests/fault_table.py
 """
 
+import contextlib
+import io
 import re
 from pathlib import Path
+
+import pytest
 
 TESTS = Path(__file__).parent
 PAGE = TESTS.parent / "docs" / "reliability.md"
@@ -66,6 +71,9 @@ FAULTS = {
     51: ("matrices that memory cannot hold", "error with the memory needed, before any is taken"),
     52: ("fits in eight threads", "the fits of one thread, to the bit"),
     53: ("thousands of fits in one process", "no memory and no open file is left behind"),
+    54: ("the clock jumps, files are from the future", "the same tables; no negative times"),
+    55: ("a process may not have the memory it needs", "an answer, or one line that says so"),
+    56: ("a Dask worker is stopped for a while, or has little memory", "the same result"),
     60: ("random tables, options and model files", "an answer or one line; no stray file"),
     61: ("tables of too many columns", "error with their number, before any is looked at"),
     62: ("10,000 classes, 10,000 features", "a fit, a warning of one that stopped, or an error"),
@@ -84,19 +92,48 @@ def places():
     return found
 
 
-def table():
-    lines = ["| | fault | what happens | tests |", "|---|---|---|---|"]
+class _Cases:
+    """A plugin of pytest that counts the cases of every fault; the slow ones count, too."""
+
+    def __init__(self):
+        self.found = dict.fromkeys(FAULTS, 0)
+
+    def pytest_collection_modifyitems(self, items):
+        for item in items:
+            if number := re.match(r"test_(\d+)_", item.name):
+                mark = item.get_closest_marker("cases")
+                self.found[int(number[1])] += mark.args[0] if mark else 1
+
+
+def count_cases():
+    """Number of a fault -> how many cases are tried."""
+    cases, said = _Cases(), io.StringIO()
+    with contextlib.redirect_stdout(said):
+        options = ["--collect-only", "-q", "-o", "addopts=--import-mode=importlib"]
+        code = pytest.main([*options, str(TESTS)], plugins=[cases])
+    assert code == 0, said.getvalue()
+    return cases.found
+
+
+def table(cases):
+    lines = ["| | fault | what happens | tests | cases |", "|---|---|---|---|---|"]
     found = places()
     for number, (fault, outcome) in FAULTS.items():
         where = ", ".join(f"`{module}` {count}" for module, count in found[number].items())
-        lines.append(f"| {number} | {fault} | {outcome} | {where} |")
+        lines.append(f"| {number} | {fault} | {outcome} | {where} | {cases[number]} |")
     return "\n".join(lines) + "\n"
 
 
-def page_with_table(text):
+def page_with_table(text, cases):
     head, _, rest = text.partition(BEGIN)
-    return head + BEGIN + "\n" + table() + "\n" + END + rest.partition(END)[2]
+    return head + BEGIN + "\n" + table(cases) + "\n" + END + rest.partition(END)[2]
+
+
+def shown_cases(text):
+    """Number of a fault -> how many cases the page says are tried."""
+    rows = re.findall(r"^\| (\d+) \| .* \| (\d+) \|$", text.partition(BEGIN)[2], re.MULTILINE)
+    return {int(number): int(count) for number, count in rows}
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page_with_table(PAGE.read_text()))
+    PAGE.write_text(page_with_table(PAGE.read_text(), count_cases()))

@@ -13,7 +13,7 @@ MODULES = sorted(
 )
 # Modules without a test module of the same name, and where they are tested.
 ELSEWHERE = {
-    "__main__.py": "one line; tests/cli run it",
+    "__main__.py": "tests/cli run it, tests/slow/test_interruptions interrupt it",
     "_core/problem.py": "what every solver is given: tests/core/solvers",
     "_core/solvers/soft_squares.py": "tests/estimators/test_least_squares",
     "_core/solvers/self_train.py": "tests/estimators/test_self_training",

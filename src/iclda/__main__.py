@@ -1,5 +1,44 @@
-"""``python -m iclda`` is the command ``iclda``."""
+"""The command ``iclda``, or ``python -m iclda``: signals count from its first moment on."""
 
-from .cli import main
+import os
+import signal
+import sys
+from types import FrameType
 
-main()
+
+def main() -> None:
+    """Run the command line."""
+    stops = signal.SIGINT, signal.SIGTERM
+    for number in stops:
+        signal.signal(number, _stop)
+    try:
+        from .cli import main as run
+
+        run()
+    finally:
+        for number in stops:  # Python would show a traceback of what it does at its end
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    """End as a shell reports a signal, but by way of every ``finally``: no unfinished file stays.
+
+    A command that has not begun ends at once, and so does an import, in which an exception would
+    often be lost or turned into another one. A second signal waits for nothing.
+    """
+    signal.signal(number, signal.SIG_DFL)
+    callers = set()
+    while frame is not None:
+        callers.add(frame.f_globals.get("__name__", ""))
+        frame = frame.f_back
+    is_importing = "importlib._bootstrap" in callers
+    if not is_importing and any(name.startswith("iclda.cli.") for name in callers):
+        raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
+    cursor = "\x1b[?25h" if sys.stderr.isatty() else ""  # a bar hides it
+    line = "Interrupted.\n" if number == signal.SIGINT else ""
+    os.write(2, (cursor + line).encode())
+    os._exit(128 + number)
+
+
+if __name__ == "__main__":
+    main()

@@ -350,10 +350,10 @@ def test_the_answer_is_printed_before_the_curves_are_computed(done, tmp_path, mo
 
 def test_47_an_interruption_is_one_line_and_loses_nothing(tmp_path):
     write(tmp_path)
-    running = process(tmp_path, *SMALL, "--repeats", "300")
+    running = process(tmp_path, *SMALL, "--repeats", "300", "--jobs", "2")
     assert "1 of 600 splits" in first_progress(running)
     time.sleep(0.5)
-    running.send_signal(signal.SIGINT)
+    os.killpg(running.pid, signal.SIGINT)  # as a terminal does: to the workers, too
     _, message = running.communicate(timeout=60)
     assert running.returncode == 130
     assert message.strip().splitlines()[-1].startswith("Interrupted. What was computed is kept")

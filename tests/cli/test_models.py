@@ -462,7 +462,10 @@ def test_what_the_system_says_of_a_file_comes_with_its_name_and_without_numbers(
 
     monkeypatch.setattr("iclda._paths.os.replace", fail)
     code, _, error = call("predict", model, write(tmp_path), "--out", tmp_path / "p.csv")
-    assert (code, error) == (2, "Error: elsewhere/.p.csv.1: Permission denied.\n")
+    expected = (
+        "elsewhere/.p.csv.1: Permission denied: change its permissions, or name another place"
+    )
+    assert (code, error) == (2, f"Error: {expected}.\n")
 
 
 @pytest.mark.parametrize("name", [None, "unfinished"])
@@ -473,3 +476,14 @@ def test_errors_of_writing_name_the_file_that_was_asked_for(tmp_path, name):
     ):
         raise OSError(28, "No space left", str(path) if name else None)
     assert error.value.filename == str(tmp_path / "p.csv")
+
+
+def test_40_what_a_killed_writer_left_is_removed_and_what_another_one_writes_is_not(tmp_path):
+    (tmp_path / f".p.csv.{'0' * 32}").write_text("half of it")
+    with atomic_write(tmp_path / "p.csv") as first:
+        with atomic_write(tmp_path / "p.csv") as second:
+            second.write_text("second")
+        assert first.exists()
+        first.write_text("first")
+    assert [path.name for path in tmp_path.iterdir()] == ["p.csv"]
+    assert (tmp_path / "p.csv").read_text() == "first"

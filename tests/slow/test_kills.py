@@ -1,35 +1,102 @@
-"""A run killed over and over ends with the tables of one that was left alone."""
+"""Studies killed over and over end with the tables of one that was left alone."""
 
+import os
 import random
+import signal
+import sqlite3
 import subprocess
-import sys
 import time
 
 import pytest
+from table_files import write
 
-COMMAND = [sys.executable, "-m", "iclda", "tables", "--datasets", "WDBC", "--quiet"]
-OPTIONS = ["--repeats", "4", "--methods", "LDA,SLLDA,ICLDA"]
-N_KILLS = 20
+from marked_processes import assert_all_end, start, workers_of
+
+N_ROUNDS, N_KILLS = 4, 25  # a hundred of each study
+STUDIES = {
+    "reproduce": "--datasets Haberman --methods LDA,ICLDA --repeats 2 --curve-repeats 2",
+    "compare": "flowers.csv --target species --methods em,iclda --repeats 2 --folds 3 --fast",
+}
 
 
-def tables_in(folder):
-    return {path.name: path.read_bytes() for path in (folder / "results" / "tables").iterdir()}
+def begin(folder, study):
+    folder.mkdir(exist_ok=True)
+    for name in ("temporary", "out"):
+        (folder / name).mkdir(exist_ok=True)
+    if not (folder / "flowers.csv").exists():
+        write(folder)
+    # joblib takes /dev/shm otherwise, where others work too.
+    places = {name: str(folder / "temporary") for name in ("TMPDIR", "JOBLIB_TEMP_FOLDER")}
+    options = [study, *STUDIES[study].split(), "--jobs", "2", "--out", "out", "--quiet"]
+    return start(folder, *options, env=places)
+
+
+def end(process):
+    said = process.communicate()
+    assert (process.returncode, said) == (0, ("", ""))
+    assert_all_end(process.mark)
+
+
+def files_in(folder):
+    return {
+        str(path.relative_to(folder)): None if path.is_dir() else path.read_bytes()
+        for path in folder.rglob("*")
+        if path.suffix not in (".sqlite", ".html")  # these hold times
+    }
+
+
+def rows_in(folder):
+    """Results in the order of their keys, without the time they took."""
+    connection = sqlite3.connect(folder / "out" / "rows.sqlite")
+    assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    connection.row_factory = sqlite3.Row
+    found = connection.execute("SELECT * FROM rows ORDER BY 1, 2, 3, 4, 5")
+    rows = [{k: v for k, v in dict(row).items() if k != "seconds"} for row in found]
+    connection.close()
+    return rows
+
+
+@pytest.fixture(scope="module", params=STUDIES)
+def alone(request, tmp_path_factory):
+    """A study that nobody disturbs: its name, its folder, and how long it took."""
+    folder, begun = tmp_path_factory.mktemp("alone"), time.monotonic()
+    end(begin(folder, request.param))
+    return request.param, folder, time.monotonic() - begun
+
+
+def assert_nothing_was_lost(folder, undisturbed):
+    assert rows_in(folder) == rows_in(undisturbed)
+    assert files_in(folder) == files_in(undisturbed)
 
 
 @pytest.mark.slow
-def test_40_twenty_random_kills_change_no_table(tmp_path):
-    alone, killed = tmp_path / "alone", tmp_path / "killed"
-    alone.mkdir()
-    killed.mkdir()
-    subprocess.run([*COMMAND, *OPTIONS, "--jobs", "1"], cwd=alone, check=True)
-    moments = random.Random(0)
-    n_unfinished = 0
-    for _ in range(N_KILLS):
-        process = subprocess.Popen([*COMMAND, *OPTIONS, "--jobs", "2"], cwd=killed)
-        time.sleep(moments.uniform(0.5, 3.0))
-        n_unfinished += process.poll() is None
-        process.kill()  # its workers end by themselves
-        process.wait()
-    assert n_unfinished > N_KILLS / 2
-    subprocess.run([*COMMAND, *OPTIONS, "--jobs", "2"], cwd=killed, check=True)
-    assert tables_in(killed) == tables_in(alone)
+@pytest.mark.cases(N_KILLS)
+@pytest.mark.parametrize("seed", range(N_ROUNDS))
+def test_40_a_hundred_random_kills_lose_nothing_and_change_no_table(alone, tmp_path, seed):
+    study, undisturbed, seconds = alone
+    moments, marks, n_kills, folder = random.Random(seed), [], 0, tmp_path / "0"
+    while n_kills < N_KILLS:
+        process = begin(folder, study)
+        marks.append(process.mark)
+        if moments.random() < 0.3:  # first one of its workers, whose work is done again
+            time.sleep(moments.uniform(0.1, 0.5) * seconds)
+            for worker in workers_of(process)[:1]:
+                os.kill(worker, signal.SIGKILL)
+                n_kills += 1
+        try:
+            process.wait(moments.uniform(0, 0.7) * seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            n_kills += 1
+        else:  # done before its moment: another one
+            end(process)
+            assert_nothing_was_lost(folder, undisturbed)
+            folder = tmp_path / str(n_kills)
+            continue
+        process.communicate()
+        if moments.random() < 0.5:  # or the next one starts beside what is left
+            assert_all_end(process.mark)
+    for mark in marks:
+        assert_all_end(mark)
+    end(begin(folder, study))
+    assert_nothing_was_lost(folder, undisturbed)

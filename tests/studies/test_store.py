@@ -158,6 +158,23 @@ def test_rows_are_kept_all_or_none(store):
     assert store.rows(TABLES) == []
 
 
+@pytest.mark.parametrize("statements", [[], ["PRAGMA journal_mode=WAL"]])
+def test_40_a_store_killed_as_it_is_made_is_an_empty_one(path, statements):
+    path.parent.mkdir()
+    connection = sqlite3.connect(path, isolation_level=None)
+    for statement in statements:
+        connection.execute(statement)
+    connection.close()
+    path.touch()
+    reader = Store(path, kind="comparison", read_only=True)
+    assert (reader.settings(), reader.rows(TABLES)) == ({}, [])
+    reader.close()
+    store = Store(path)
+    store.add([ROW])
+    assert store.rows(TABLES) == [ROW]
+    store.close()
+
+
 def test_40_a_killed_writer_leaves_whole_rows(path):
     script = f"""
 import itertools, pathlib

@@ -193,6 +193,8 @@ def _open_parquet(path: Path, name: str, buffer: int = _BUFFER[1]) -> Iterator[A
             path, buffer_size=buffer, pre_buffer=False, page_checksum_verification=True
         ) as file:
             yield file
+    except MemoryError:  # an ArrowException, too
+        raise
     except (OSError, pyarrow.ArrowException) as error:
         raise OSError(f"{name}: {path} cannot be read as Parquet ({error}).") from error
 
@@ -352,6 +354,8 @@ def dataset_reader(dataset: Any, name: str) -> Reader:
         )
         try:
             yield from scanner.to_batches()
+        except MemoryError:  # an ArrowException, too
+            raise
         except (OSError, pyarrow.ArrowException) as error:
             raise OSError(f"{name}: the dataset cannot be read ({error}).") from error
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
-from typing import Annotated, Any
+from typing import Annotated
 
 try:
     import typer
 except ImportError:  # pragma: no cover - without the extra there is no command line to test
     sys.exit("The command line needs extra packages: pip install 'iclda[data,experiments]'.")
 
-from . import compare, models, paper, playground
+from . import compare, models, paper, playground, words
 
 app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -48,10 +47,14 @@ def _options(
 
 
 def main() -> None:
-    """Entry point of the command ``iclda``."""
-    signal.signal(signal.SIGTERM, _leave)
+    """Run a command; ``iclda.__main__`` is what calls it."""
     try:
         app()
+    except BrokenPipeError:
+        raise
+    except (ImportError, MemoryError, OSError) as error:  # before a command begins, or in its help
+        typer.echo(words.error_line(error), err=True)
+        sys.exit(words.USAGE_ERROR)
     finally:
         _close_output()
 
@@ -63,12 +66,3 @@ def _close_output() -> None:
     except BrokenPipeError:
         # Python flushes once more at exit, and would complain there.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _leave(number: int, frame: Any) -> None:
-    """Exit as a shell reports a signal, but by way of every ``finally``: no unfinished file stays.
-
-    A second signal does not wait for that.
-    """
-    signal.signal(number, signal.SIG_DFL)
-    sys.exit(128 + number)

@@ -52,9 +52,9 @@ def reproduce(
     json: words.Json = False,
 ) -> None:
     """Run every experiment of the paper and write the report."""
-    if not quiet:  # before anything else is imported, which takes seconds
-        _announce(out, jobs, repeats, curve_repeats)
     with words.explained_errors(words.RESUMABLE):
+        if not quiet:  # before anything else is imported, which takes seconds
+            _announce(out, jobs, repeats, curve_repeats)
         from ..studies.paper.plan import default_curves
 
         chosen, names = _find_methods(methods), _find_benchmarks(datasets, data, quiet)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import shlex
 import sys
 from collections.abc import Iterator
@@ -58,6 +59,16 @@ TableFile = Annotated[
     Path,
     typer.Argument(metavar="DATA", help="A .csv, .tsv or .parquet file; - is standard input."),
 ]
+
+_NO_ROOM = ": make room there, or name another place by --out"
+_NOT_ALLOWED = ": change its permissions, or name another place"
+_WAYS_OUT = {  # of errors of the system
+    errno.ENOSPC: _NO_ROOM,
+    errno.EDQUOT: _NO_ROOM,
+    errno.EFBIG: _NO_ROOM,
+    errno.EROFS: _NOT_ALLOWED,
+    errno.EACCES: _NOT_ALLOWED,
+}
 
 # Options that are not called like the parameter.
 _NAMES = {
@@ -153,13 +164,24 @@ def explained_errors(after_interruption: str = "Nothing was written.") -> Iterat
     except BrokenPipeError:  # the reader of the output closed it: typer exits silently
         raise
     except Exception as error:
-        # Imported here because at the start it would delay every command.
-        from ..studies.store import StoreError
+        if not isinstance(error, (ValueError, OSError, ImportError, MemoryError)):
+            # Imported here because at the start it would delay every command.
+            from ..studies.store import StoreError
 
-        if not isinstance(error, (StoreError, ValueError, OSError, ImportError)):
-            raise
-        text = in_options(message_of(error))
-        if isinstance(error, OSError) and error.strerror and error.filename:
-            text = f"{error.filename}: {error.strerror}."
-        typer.echo(f"Error: {' '.join(text.split())}", err=True)
+            if not isinstance(error, StoreError):
+                raise
+        typer.echo(error_line(error), err=True)
         raise typer.Exit(USAGE_ERROR) from None
+
+
+def error_line(error: Exception) -> str:
+    """What is shown of an error that a user can correct."""
+    text = in_options(message_of(error))
+    if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
+        more = f" ({text.rstrip('.')})" if text else ""
+        text = f"There is not enough memory{more}: use fewer rows or columns."
+    elif isinstance(error, OSError) and error.strerror:
+        way_out = _WAYS_OUT.get(error.errno or 0, "")
+        where = error.filename or (way_out and "Standard output")
+        text = f"{where}: {error.strerror}{way_out}." if where else text
+    return f"Error: {' '.join(text.split())}"

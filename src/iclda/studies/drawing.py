@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from .. import _packages
+from .._paths import atomic_write
 from ..methods import INK, METHODS, REFERENCES
 from ..plots import _look
 from ..plots._look import color_of
@@ -74,8 +75,12 @@ def save(figure: Figure, path_without_suffix: Path) -> list[Path]:
     varying = {"svg": "Date", "png": "Software", "pdf": "CreationDate"}
     paths = {path.with_name(f"{path.name}.{suffix}"): key for suffix, key in varying.items()}
     for file, key in paths.items():
-        # Files stand on their own: a white ground, unlike the figures inside a page.
-        figure.savefig(file, metadata={key: None}, facecolor="white", dpi=200)
+        kind = file.suffix[1:]
+        with atomic_write(file) as unfinished:
+            # Files stand on their own: a white ground, unlike the figures inside a page.
+            figure.savefig(
+                unfinished, format=kind, metadata={key: None}, facecolor="white", dpi=200
+            )
     return list(paths)
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from threading import Thread
 from traceback import format_exception
@@ -67,7 +69,7 @@ def run_missing(
     missing = store.missing(cells, methods)
     n_done, n_failed = len(cells) - len(missing), 0
     advance(experiment, n_done, len(cells), n_failed)
-    start = time.time()
+    start = time.monotonic()
     try:
         for rows in run_tasks(missing, sets, run, jobs):
             store.add(rows)
@@ -76,7 +78,7 @@ def run_missing(
             advance(experiment, n_done, len(cells), n_failed)
     finally:
         spent = store.settings().get(f"seconds_{experiment}", 0.0)
-        store.note(**{f"seconds_{experiment}": spent + time.time() - start})
+        store.note(**{f"seconds_{experiment}": spent + time.monotonic() - start})
 
 
 def run_tasks(tasks: Sequence[Task], sets: Sets, run: Run, jobs: int) -> Iterator[list[FitResult]]:
@@ -105,9 +107,12 @@ def _run_together(
     tasks = []
     for index, chunk in chunks.items():
         needed = {cell.dataset: sets[cell.dataset] for cell, _ in chunk if cell.dataset in sets}
-        tasks.append(delayed(_run_in_worker)(os.getpid(), index, chunk, needed, run))
+        tasks.append(delayed(_run_chunk)(index, chunk, needed, run))
+    ending: Any = {"initializer": _end_with_parent, "initargs": (os.getpid(),)}
     try:
-        for index, rows in Parallel(n_jobs=jobs, return_as="generator_unordered")(tasks):
+        with _ctrl_c_later():  # workers inherit that, for good
+            found = Parallel(n_jobs=jobs, return_as="generator_unordered", **ending)(tasks)
+        for index, rows in found:
             del chunks[index]
             yield rows
     except TerminatedWorkerError:
@@ -123,18 +128,30 @@ def _run_alone(chunk: list[Task], sets: Sets, run: Run) -> Iterator[list[FitResu
             yield [FitResult(**vars(cell), method=method, failure=reason) for method in methods]
 
 
-def _run_in_worker(
-    caller: int, index: int, chunk: Sequence[Task], sets: Sets, run: Run
-) -> tuple[int, list[FitResult]]:
-    if os.getpid() != caller:
-        _end_with_parent()
-    return _run_chunk(index, chunk, sets, run)
+@contextmanager
+def _ctrl_c_later() -> Iterator[None]:
+    """Hold Ctrl-C back: the parent gets it at the end, processes started meanwhile never do.
+
+    A terminal sends it to all of them, and every worker would show a traceback.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # as on Windows
+        yield
+        return
+    from multiprocessing import resource_tracker
+
+    from joblib.externals.loky.backend import resource_tracker as tracker_of_joblib
+
+    for tracker in (resource_tracker, tracker_of_joblib):
+        tracker.ensure_running()  # to start one would let Ctrl-C through
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-@cache
-def _end_with_parent() -> None:
+def _end_with_parent(parent: int) -> None:
     """End this process within a second of its parent, which alone would store what it computes."""
-    parent = os.getppid()
 
     def watch() -> None:
         while os.getppid() == parent:

@@ -122,11 +122,13 @@ class Store:
         if not read_only:
             run("PRAGMA journal_mode=WAL")
             run("PRAGMA synchronous=NORMAL")
-            run("CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
-            run(
-                f"CREATE TABLE IF NOT EXISTS rows ({', '.join(_FIELDS)}, "
-                f"PRIMARY KEY ({key})) WITHOUT ROWID"
-            )
+        # A run that was killed at its very start leaves no tables: to a reader they are empty.
+        if not read_only or not run("SELECT name FROM sqlite_master").fetchall():
+            table = f"CREATE {'TEMP ' if read_only else ''}TABLE IF NOT EXISTS"
+            run("BEGIN")  # both or none
+            run(f"{table} settings (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
+            run(f"{table} rows ({', '.join(_FIELDS)}, PRIMARY KEY ({key})) WITHOUT ROWID")
+            run("COMMIT")
         run(f"SELECT {key}, failure FROM rows LIMIT 1")
         if run("PRAGMA quick_check(1)").fetchone() != ("ok",):  # rows may be skipped silently
             raise StoreError(_damaged(self.path))
@@ -301,8 +303,14 @@ def _explain(path: Path, error: Exception) -> str:
     is_corrupt = code is not None and code & 0xFF == sqlite3.SQLITE_CORRUPT  # the rest says where
     if is_corrupt or isinstance(error, UnicodeError):
         return _damaged(path)
+    if code is not None and code & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+        problem = f"Cannot write to {path}: {error}. What is stored there is intact"
+        return Text(f"{problem}: make room and run again, or use another ", _OUT, ".")
+    if code is not None and code & 0xFF in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN):
+        problem = f"Cannot write to {path.parent}: {error}"
+        return Text(f"{problem}: change its permissions, or use another ", _OUT, ".")
     if isinstance(error, FileExistsError):
         return Text(_OUT, f" {path.parent} is a file: name a folder.")
     if isinstance(error, OSError) and error.strerror:
-        return f"Cannot use {path}: {error.strerror}."
+        return Text(f"Cannot use {path.parent}: {error.strerror}: use another ", _OUT, ".")
     return f"Cannot use {path}: {error}."

@@ -318,7 +318,7 @@ def _readable(path: Path) -> Iterator[None]:
     arrow = require_for_tables("pyarrow")
     try:
         yield
-    except (KeyboardInterrupt, PermissionError):  # pyarrow's own interrupt is an error of it too
+    except (KeyboardInterrupt, MemoryError, PermissionError):  # pyarrow's own are errors of it, too
         raise
     except UnicodeError as error:
         raise ValueError(f"{path}: cannot be read as text, save it as UTF-8.") from error
@@ -352,7 +352,7 @@ def appending(path: Path, suffix: str, columns: Sequence[str]) -> Iterator[Appen
     pandas, arrow = require_for_tables("pandas"), require_for_tables("pyarrow")
     with ExitStack() as opened:
         if suffix.lower() == ".csv":
-            file = opened.enter_context(path.open("x", newline="", encoding="utf-8"))
+            file = opened.enter_context(path.open("w", newline="", encoding="utf-8"))
 
             def append(rows: Mapping[str, Any]) -> None:
                 frame = pandas.DataFrame({name: _cells(rows[name]) for name in columns})

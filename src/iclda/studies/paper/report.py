@@ -48,8 +48,8 @@ def draw_everything(out: Path) -> dict[str, Any]:
     write_texts(out / "tables", tables.table_files(results, _shapes(results, settings)))
     write_texts(out / "curves", curves.curve_files(points))
     write_figures(out, cells, points, panels)
-    path = out / "report.html"
-    path.write_text(render_report(results, settings, panels), encoding="utf-8")
+    page = render_report(results, settings, panels)
+    [path] = write_texts(out, {"report.html": page})
     return {
         "report": str(path),
         "cells": [vars(cell) for cell in cells],

@@ -1,0 +1,255 @@
+"""Full disks and read-only folders for real: small file systems, and the system's limit of a file.
+
+Root may mount file systems; others have the limit, and folders whose permissions bind them.
+"""
+
+import math
+import os
+import resource
+import shutil
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing, contextmanager
+
+import pytest
+from table_files import call, write
+
+pytest.importorskip("jinja2", reason="reports need iclda[experiments]")
+
+PAGE = 4096  # what a small file system gives at a time
+SHARES = [0.0, 0.95]  # of the room that a file needs
+KILOBYTES = [8, 16, 32, 48, 64, 80, 100, 150, 250, 400, 650, 900]
+EARLIER = b"what was there"
+FILES = {
+    "fit": ("m.skops", ["fit", "flowers.csv", "--target", "species", "--method", "moment"]),
+    "predict": ("p.csv", ["predict", "model.skops", "flowers.csv"]),
+    "predict to Parquet": ("p.parquet", ["predict", "model.skops", "many.csv"]),
+    "evaluate": ("e.html", ["evaluate", "model.skops", "flowers.csv"]),
+}
+OF_PAPER = ["--datasets", "Haberman", "--methods", "LDA", "--jobs", "1", "--repeats", "2"]
+STUDIES = {
+    "compare": [
+        "flowers.csv",
+        "--target",
+        "species",
+        "--methods",
+        "em",
+        "--repeats",
+        "2",
+        "--folds",
+        "2",
+        "--jobs",
+        "1",
+    ],
+    "tables": OF_PAPER,
+    "reproduce": [*OF_PAPER, "--curve-repeats", "2"],
+}
+
+
+def mount(folder, *options):
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", ",".join(options), "tmpfs", folder], capture_output=True
+    )
+    if done.returncode:
+        pytest.skip("only root may mount a small file system")
+
+
+@contextmanager
+def small_disk(folder, n_bytes):
+    mount(folder, f"size={n_bytes}")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+@contextmanager
+def small_files(n_bytes):
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Two tables and a model."""
+    folder = tmp_path_factory.mktemp("made")
+    head, _, rows = write(folder).read_text().partition("\n")
+    (folder / "many.csv").write_text(f"{head}\n{rows * 10}")
+    options = ["--target", "species", "--method", "moment", "--out", folder / "model.skops"]
+    assert call("fit", folder / "flowers.csv", *options, "--quiet") == (0, "", "")
+    return folder
+
+
+@pytest.fixture
+def here(made, tmp_path, monkeypatch):
+    """The tables and the model in the current folder, and an empty folder ``out`` beside them."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("ICLDA_DATA", raising=False)
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    (tmp_path / "out").mkdir()
+    return tmp_path
+
+
+def refused_for_lack_of_room(path, error):
+    assert error.startswith(f"Error: {path}: ")
+    assert error.endswith(": make room there, or name another place by --out.\n")
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize("share", SHARES)
+@pytest.mark.parametrize("command", FILES)
+def test_43_a_full_disk_leaves_the_earlier_file_and_nothing_else(here, command, share):
+    name, options = FILES[command]
+    path, options = here / "out" / name, [*options, "--out", f"out/{name}", "--quiet"]
+    assert call(*options)[0] == 0
+    n_pages = math.ceil(path.stat().st_size / PAGE)
+    with small_disk(here / "out", PAGE * (1 + int(share * n_pages))):
+        path.write_bytes(EARLIER)
+        code, said, error = call(*options)
+        assert (code, said) == (2, "")
+        refused_for_lack_of_room(f"out/{name}", error)
+        assert path.read_bytes() == EARLIER
+        assert list(path.parent.iterdir()) == [path]
+        mount(here / "out", "remount", "size=1m")
+        assert call(*options) == (0, "", "")
+
+
+@pytest.mark.parametrize("share", SHARES)
+@pytest.mark.parametrize("command", FILES)
+def test_43_a_file_that_may_not_grow_is_not_written_at_all(here, command, share):
+    name, options = FILES[command]
+    path, options = here / "out" / name, [*options, "--out", f"out/{name}", "--quiet"]
+    assert call(*options)[0] == 0
+    n_bytes = path.stat().st_size
+    path.write_bytes(EARLIER)
+    with small_files(int(share * n_bytes)):
+        code, _, error = call(*options)
+    assert code == 2
+    refused_for_lack_of_room(f"out/{name}", error)
+    assert path.read_bytes() == EARLIER
+    assert list(path.parent.iterdir()) == [path]
+
+
+OUTPUTS = [
+    ["--help"],
+    pytest.param(["datasets"], marks=pytest.mark.slow),
+    pytest.param(["predict", "--out", "-"], marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.parametrize("options", OUTPUTS)
+def test_43_an_output_that_cannot_be_written_is_one_line(here, options):
+    files = ["model.skops", "flowers.csv"] if "predict" in options else []
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "iclda", *options, *files],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert done.returncode == 2
+    refused_for_lack_of_room("Standard output", done.stderr)
+
+
+def rows_in(folder):
+    """Rows by their keys, with the time that each took: another one if it is computed again."""
+    path = folder / "rows.sqlite"
+    if not path.exists():
+        return {}
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        if not connection.execute("SELECT * FROM sqlite_master WHERE name = 'rows'").fetchall():
+            return {}
+        columns = "experiment, dataset, repeat, part, method, seconds"
+        return {row[:5]: row[5] for row in connection.execute(f"SELECT {columns} FROM rows")}
+
+
+def files_in(folder):
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*.*")
+        if path.is_file() and "sqlite" not in path.name and path.suffix not in (".html", ".lock")
+    }
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    """Files of the studies where there is room, made when they are first asked for."""
+    folder, found = tmp_path_factory.mktemp("undisturbed"), {}
+
+    def of(study):
+        if study not in found:
+            assert call(study, *STUDIES[study], "--out", folder / study, "--quiet")[0] == 0
+            found[study] = files_in(folder / study)
+        return found[study]
+
+    return of
+
+
+def runs_full_and_goes_on(here, study, kilobytes, expected):
+    options = [study, *STUDIES[study], "--out", "out", "--quiet"]
+    with small_disk(here / "out", 1024 * kilobytes):
+        code, said, error = call(*options)
+        assert (code, said) == (2, "")
+        assert error.startswith("Error: ")
+        assert "out" in error
+        assert "make room" in error
+        assert error.count("\n") == 1
+        assert files_in(here / "out").items() <= expected.items()
+        mount(here / "out", "remount", "size=50m")
+        stored = rows_in(here / "out")
+        assert call(*options) == (0, "", "")
+        assert files_in(here / "out") == expected
+        assert stored.items() <= rows_in(here / "out").items()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("study", STUDIES)
+@pytest.mark.parametrize("kilobytes", KILOBYTES)
+def test_43_a_study_goes_on_once_there_is_room(here, undisturbed, study, kilobytes):
+    runs_full_and_goes_on(here, study, kilobytes, undisturbed(study))
+
+
+READ_ONLY = {
+    **{name: [*options, "--out", f"out/{file}"] for name, (file, options) in FILES.items()},
+    **{name: [name, *options, "--out", "out"] for name, options in STUDIES.items()},
+    "curves": ["curves", "--datasets", "2dgaussian", "--repeats", "2", "--out", "out"],
+    "toy": ["toy", "--out", "out"],
+    "report": ["report", "out/study"],
+}
+
+
+@pytest.fixture
+def read_only(here):
+    folder = here / "out"
+    if os.geteuid() == 0:
+        mount(folder, "size=1m")
+    (folder / "study").mkdir()
+    with closing(sqlite3.connect(folder / "study" / "rows.sqlite")) as connection:
+        connection.execute("PRAGMA journal_mode=WAL")
+    if os.geteuid() == 0:
+        mount(folder, "remount", "ro")
+    else:
+        folder.chmod(0o500)
+        (folder / "study").chmod(0o500)
+    yield folder
+    if os.geteuid() == 0:
+        subprocess.run(["umount", folder], check=True)
+    else:
+        (folder / "study").chmod(0o700)
+        folder.chmod(0o700)
+
+
+@pytest.mark.parametrize("command", READ_ONLY)
+def test_43_a_read_only_folder_is_named(read_only, command):
+    code, said, error = call(*READ_ONLY[command], "--quiet")
+    assert (code, said) == (2, "")
+    assert error.startswith("Error: ")
+    assert "out" in error
+    assert "another" in error
+    assert error.count("\n") == 1

@@ -1,0 +1,59 @@
+"""Dask workers with less memory than the rows need, which their nannies end for real."""
+
+import logging
+from functools import partial
+
+import dask
+import numpy as np
+import pytest
+from distributed import Client, LocalCluster
+from numpy.testing import assert_allclose
+
+from iclda import MomentConstrainedLDA
+from iclda.rows import from_dask
+
+N_BLOCKS, N_ROWS, N_FEATURES = 16, 100_000, 40  # 32 MB a block
+LIMIT = "400 MiB"
+Y = np.arange(100) % 2
+X = np.random.default_rng(1).standard_normal((100, N_FEATURES)) + 2.0 * Y[:, None]
+
+
+def block(seed, n_rows=N_ROWS):
+    noise = np.random.default_rng(seed).standard_normal((n_rows, N_FEATURES))
+    return noise + 2.0 * (np.arange(n_rows) % 2)[:, None]
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "1 hour"}),
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=":0",
+            memory_limit=LIMIT,
+            silence_logs=logging.CRITICAL,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.mark.slow
+def test_56_rows_that_the_workers_cannot_keep_give_the_same_fit(client):
+    loaders = [partial(block, seed) for seed in range(N_BLOCKS)]
+    rows = np.concatenate([load() for load in loaders])
+    model = MomentConstrainedLDA().fit(X, Y, X_unlabeled=from_dask(loaders))
+    expected = MomentConstrainedLDA().fit(X, Y, X_unlabeled=rows)
+    assert_allclose(model.coef_, expected.coef_, rtol=1e-8)
+
+
+@pytest.mark.slow
+def test_56_a_block_that_no_worker_can_hold_is_named(client):
+    loaders = [partial(block, 0), partial(block, 1, 40 * N_ROWS)]
+    with pytest.raises(RuntimeError, match=r"X_unlabeled, block 1 .*every worker that tried died"):
+        MomentConstrainedLDA().fit(X, Y, X_unlabeled=from_dask(loaders, timeout=120.0))
+    client.wait_for_workers(2, timeout=60)
+    model = MomentConstrainedLDA().fit(X, Y, X_unlabeled=from_dask(loaders[:1]))
+    assert np.isfinite(model.coef_).all()

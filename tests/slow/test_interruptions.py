@@ -1,0 +1,109 @@
+"""Ctrl-C as a terminal sends it, to the command and its workers, and SIGTERM: at any moment.
+
+Moments count from when the command has Python to itself: until then, a few hundredths of a second,
+Python answers.
+"""
+
+import os
+import random
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from table_files import call, write
+
+from marked_processes import assert_all_end, start
+
+N_MOMENTS = 32  # of each command, and half as many for SIGTERM
+EARLIER = b"what was there"
+COMMANDS = {
+    "fit": "flowers.csv --target species --method iclda --out m.skops",
+    "predict": "model.skops flowers.csv --out p.csv",
+    "compare": "flowers.csv --target species --methods em --repeats 2 --folds 3 --jobs 2 --out out",
+    "reproduce": "--datasets Haberman --methods LDA,ICLDA --repeats 2 --curve-repeats 2 --jobs 2 "
+    "--out out",
+}
+PROGRESS = ("tables: ", "curves: ", "comparison: ", "curve of ", "About ", "Tables (", "All of ")
+KNOWN = (*PROGRESS, "What an earlier run left")
+
+
+def begin(folder, command):
+    process = start(folder, command, *COMMANDS[command].split())
+    status = Path(f"/proc/{process.pid}/status")
+    while process.poll() is None:  # until it answers SIGTERM itself, which Python does not
+        line = next((x for x in status.read_text().splitlines() if x.startswith("SigCgt")), "x 0")
+        if int(line.split()[1], 16) >> (signal.SIGTERM - 1) & 1:
+            break
+        time.sleep(0.005)
+    return process
+
+
+def end(process):
+    _, error = process.communicate(timeout=600)
+    lines = error.splitlines()
+    while lines and lines[0].startswith(KNOWN):
+        del lines[0]
+    assert_all_end(process.mark)
+    return process.returncode, lines
+
+
+def files_in(folder):
+    paths = (folder / "out").rglob("*")
+    return {path.name: path.read_bytes() for path in paths if path.suffix in (".csv", ".tex")}
+
+
+@pytest.fixture(params=COMMANDS)
+def command(request, tmp_path, monkeypatch):
+    """A command, and how long it takes from its first moment to its end."""
+    monkeypatch.chdir(tmp_path)
+    data, options = write(tmp_path), ["--target", "species", "--quiet"]
+    assert call("fit", data, *options, "--out", tmp_path / "model.skops")[0] == 0
+    process, begun = begin(tmp_path, request.param), time.monotonic()
+    assert end(process) == (0, [])
+    return request.param, time.monotonic() - begun
+
+
+def stop_at_any_moment(folder, command, seconds, number, n_moments):
+    """Exit codes and lines; every third time there is nothing yet in the folder of a study."""
+    moments, found = random.Random(number), []
+    expected, out = files_in(folder), folder / "out"
+    for k in range(n_moments):
+        for name in ("m.skops", "p.csv"):
+            (folder / name).write_bytes(EARLIER)
+        if k % 3 == 0 and out.exists():
+            out.rename(folder / f"out-{number}-{k}")
+        process = begin(folder, command)
+        time.sleep(moments.uniform(0, 0.9 * seconds))
+        if process.poll() is None:
+            os.killpg(process.pid, number)
+        code, lines = end(process)
+        found.append((code, lines))
+        if lines == ["Interrupted. Nothing was written."]:
+            assert (folder / "m.skops").read_bytes() == EARLIER
+            assert (folder / "p.csv").read_bytes() == EARLIER
+        assert not list(folder.rglob(".*"))
+    assert end(begin(folder, command)) == (0, [])
+    assert files_in(folder) == expected
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.cases(N_MOMENTS)
+def test_47_ctrl_c_at_any_moment_is_one_line(command, tmp_path):
+    found = stop_at_any_moment(tmp_path, *command, signal.SIGINT, N_MOMENTS)
+    stopped = [(code, lines) for code, lines in found if code != 0]
+    assert len(stopped) > N_MOMENTS / 2
+    for code, lines in stopped:
+        # The system reports what was interrupted in the last moments, as Python ends.
+        assert (code, len(lines)) in ((130, 1), (-signal.SIGINT, 0)), lines
+        assert all(line.startswith("Interrupted.") for line in lines)
+
+
+@pytest.mark.slow
+@pytest.mark.cases(N_MOMENTS // 2)
+def test_47_sigterm_at_any_moment_says_nothing(command, tmp_path):
+    found = stop_at_any_moment(tmp_path, *command, signal.SIGTERM, N_MOMENTS // 2)
+    stopped = [(code, lines) for code, lines in found if code != 0]
+    assert len(stopped) > N_MOMENTS / 4
+    assert all(each in ((143, []), (-signal.SIGTERM, [])) for each in stopped), stopped

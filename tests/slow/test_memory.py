@@ -1,0 +1,63 @@
+"""Commands in processes that may not have all the memory they ask for."""
+
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+from table_files import call, flowers, write
+
+MEGABYTES = [4, 64, 256]  # beyond what Python and the packages take
+COMMANDS = {
+    "fit": "fit many.csv --target species --method moment --out m.skops --quiet",
+    "predict": "predict model.skops many.csv --out p.csv --quiet",
+    "compare": "compare few.csv --target species --methods em --repeats 2 --folds 2 --jobs 1 "
+    "--fast --out out --quiet",
+}
+# What is imported counts before: OpenBLAS waits for ever for memory that it is refused then.
+LIMITED = """
+import resource, sys
+import pandas, pyarrow.csv, pyarrow.parquet, scipy.linalg, skops.io
+import iclda.model_files, iclda.studies.compare.report, iclda.studies.compare.run
+import iclda.tabular.fit_predict
+import numpy as np
+scipy.linalg.eigh(np.eye(200) @ np.eye(200))
+n_bytes = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+n_bytes += int(sys.argv.pop(1)) * 2**20
+resource.setrlimit(resource.RLIMIT_AS, (n_bytes, n_bytes))
+from iclda.cli import main
+main()
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("memory")
+    data = write(folder, name="few.csv")
+    options = ["--target", "species", "--method", "moment", "--quiet"]
+    assert call("fit", data, *options, "--out", folder / "model.skops")[0] == 0
+    write(folder, flowers(300_000, 3000), "many.csv")
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("megabytes", MEGABYTES)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_55_a_process_of_little_memory_ends_in_an_answer_or_in_one_line(folder, command, megabytes):
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, str(megabytes), *COMMANDS[command].split()],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+    )
+    lines = done.stderr.splitlines()
+    if done.returncode == -signal.SIGABRT:  # Arrow gives up by itself, in C++
+        assert "/arrow/" in done.stderr
+    elif done.returncode:
+        assert (done.returncode, len(lines)) == (2, 1), done.stderr
+        assert lines[0].startswith("Error: ")
+        assert re.search("memory|failed to map", lines[0])  # of a library that is loaded late
+    else:
+        assert lines == []
+    assert not [path.name for path in folder.glob(".*")] or done.returncode < 0
