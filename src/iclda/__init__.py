@@ -33,6 +33,7 @@ if _TYPE_CHECKING:
     from ._messages import (
         ColumnError,
         DegenerateFitWarning,
+        NothingLearnedWarning,
         NoUnlabeledRowsWarning,
         ParameterError,
     )
@@ -47,6 +48,7 @@ _HOME = {
     "ColumnError": "._messages",
     "DegenerateFitWarning": "._messages",
     "NoUnlabeledRowsWarning": "._messages",
+    "NothingLearnedWarning": "._messages",
     "ParameterError": "._messages",
     "compare": ".studies.compare.api",
     "load_model": ".model_files",

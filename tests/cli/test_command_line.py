@@ -34,7 +34,8 @@ def call_with_input(data, *arguments):
 @pytest.fixture
 def model(tmp_path):
     out = tmp_path / "model.skops"
-    assert call("fit", write(tmp_path), "--target", "species", "--out", out, "--quiet")[0] == 0
+    options = "--target", "species", "--method", "em", "--out", out, "--quiet"
+    assert call("fit", write(tmp_path), *options)[0] == 0
     return out
 
 
@@ -107,7 +108,7 @@ def test_a_reader_that_closes_the_pipe_ends_the_command_quietly(tmp_path, model)
 
 def test_columns_are_dropped_by_a_list_and_kept_by_a_list(tmp_path):
     data, out = write(tmp_path), tmp_path / "m.skops"
-    common = "fit", data, "--target", "species", "--out", out
+    common = "fit", data, "--target", "species", "--method", "em", "--out", out
     assert "It reads 2 columns of numbers." in call(*common, "--drop", "color,wild")[1]
     assert "It reads 2 columns of numbers." in call(*common, "--keep", "p, q")[1]
     code, _, error = call(*common, "--keep", "p,Q")
@@ -119,16 +120,20 @@ def test_columns_are_dropped_by_a_list_and_kept_by_a_list(tmp_path):
 def test_a_column_with_a_comma_in_its_name_can_be_dropped(tmp_path):
     frame = flowers().rename(columns={"color": "red, blue"})
     data, out = write(tmp_path, frame), tmp_path / "m.skops"
-    said = call("fit", data, "--target", "species", "--out", out, "--drop", "red, blue")[1]
+    said = call(
+        "fit", data, "--target", "species", "--method", "em", "--out", out, "--drop", "red, blue"
+    )[1]
     assert "It reads 3 columns: 2 of numbers, 1 of true or false." in said
 
 
 def test_unusable_columns_are_left_out_on_request(tmp_path):
     names = [f"flower {i}" for i in range(90)]
     data, out = write(tmp_path, flowers().assign(name=names, other=names)), tmp_path / "m.skops"
-    code, _, error = call("fit", data, "--target", "species", "--out", out)
+    code, _, error = call("fit", data, "--target", "species", "--method", "em", "--out", out)
     assert (code, "To leave out all such columns: --drop-unusable." in error) == (2, True)
-    code, said, _ = call("fit", data, "--target", "species", "--out", out, "--drop-unusable")
+    code, said, _ = call(
+        "fit", data, "--target", "species", "--method", "em", "--out", out, "--drop-unusable"
+    )
     assert code == 0
     assert "Note: Column 'name' was left out: it holds 90 different texts in 90 rows" in said
 
@@ -148,7 +153,7 @@ def test_files_that_are_replaced_are_named(tmp_path, model):
     assert f"Wrote {out}: 90 rows." in call("predict", model, data, "--out", out)[1]
     said = call("predict", model, data, "--out", out)[1]
     assert f"Wrote {out} over the file of that name: 90 rows." in said
-    said = call("fit", data, "--target", "species", "--out", model)[1]
+    said = call("fit", data, "--target", "species", "--method", "em", "--out", model)[1]
     assert f"Wrote {model} over the file of that name. Next:" in said
 
 
@@ -181,7 +186,14 @@ def test_a_leak_an_id_and_a_mark_are_noticed_by_fit(tmp_path):
     frame["cause"] = np.where(dead, rng.choice(["heart", "lung"], 90), None)
     frame["species"] = np.where(np.arange(90) < 60, np.where(dead, "dead", "alive"), "NA")
     said = call(
-        "fit", write(tmp_path, frame), "--target", "species", "--out", tmp_path / "m.skops"
+        "fit",
+        write(tmp_path, frame),
+        "--target",
+        "species",
+        "--method",
+        "em",
+        "--out",
+        tmp_path / "m.skops",
     )[1]
     assert "Note: Column 'ID' looks like an id" in said
     assert "leave it out by --drop ID" in said

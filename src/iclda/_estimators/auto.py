@@ -17,9 +17,10 @@ from .._advice import LEAST_TESTED, ErrorEstimate, estimate_error, row_losses, s
 from .._core.types import AnyArray, Array
 from .._messages import Hint, NoUnlabeledRowsWarning, ParameterError, plural
 from .._rows.passes import unreported
+from .._statistics import BaseRate
 from ..methods import METHODS, Method, affordable, find_method
 from .base import LinearGaussianClassifier, constraints, warn_of_no_unlabeled
-from .diagnosis import warn
+from .diagnosis import warn, warn_if_nothing_learned
 from .labels import draw_folds, plain
 from .proportions import resolve_proportions
 from .training import WIDE, FitInputs
@@ -218,6 +219,9 @@ class AutoLDA(LinearGaussianClassifier):
         cross-validation); None with too few labels.
     error_interval_ : tuple of two floats or None
         Its 90 % interval.
+    base_rate_ : float
+        Share of the labeled rows that get a wrong class if all of them get the most frequent one.
+        A ``NothingLearnedWarning`` says if ``error_`` is not below it.
     n_tested_ : int
         Number of labeled rows behind it.
     losses_ : dict
@@ -267,6 +271,11 @@ class AutoLDA(LinearGaussianClassifier):
         error = found.estimate
         self.error_ = None if error is None else error.error
         self.error_interval_ = None if error is None else (error.low, error.high)
+        labeled = data.labels.classes[data.codes[data.codes >= 0]]
+        base = BaseRate.of_counts(Counter(map(plain, labeled)))
+        self.base_rate_ = base.error
+        if error is not None:
+            warn_if_nothing_learned(base, error, found.losses[self.method_])
         self._adopt(found.method, data, source)
 
     def _adopt(self, method: Method, data: FitInputs, source: tuple[Any, ...]) -> None:

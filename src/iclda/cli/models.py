@@ -75,6 +75,7 @@ def fit(
 ) -> None:
     """Learn a classifier from labeled and unlabeled rows and keep it in a file."""
     with words.explained_errors():
+        from .._statistics import NOTHING
         from ..model_files import check_can_save, model_details, save_model
         from ..tabular import read_table
         from ..tabular.fit_predict import fit_summary, fit_table, verbose_lines
@@ -112,7 +113,8 @@ def fit(
         details = model_details(out)
         is_converged = details["diagnosis"].get("converged", True)
         if not quiet:
-            next_one = f" Next: iclda predict {shlex.quote(str(out))} DATA" if is_converged else ""
+            is_useful = is_converged and details["about"].get("learned") != NOTHING
+            next_one = f" Next: iclda predict {shlex.quote(str(out))} DATA" if is_useful else ""
             more = verbose_lines(details) if verbose else []
             _print([*fit_summary(details), *more, "", f"{written}.{next_one}"])
         if not is_converged:

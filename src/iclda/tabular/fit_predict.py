@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from .._advice import LEAST_TESTED, estimate_as_json
+from .._advice import LEAST_TESTED, estimate_as_json, percent_text
+from .._core.types import AnyArray
 from .._estimators.auto import AutoLDA
 from .._estimators.base import LinearGaussianClassifier
 from .._estimators.gains import safety_sentence
@@ -24,6 +25,7 @@ from .._estimators.labels import plain, resolve_priors
 from .._estimators.proportions import LABELED, resolve_proportions
 from .._messages import (
     Hint,
+    NothingLearnedWarning,
     NoUnlabeledRowsWarning,
     Text,
     is_formula,
@@ -33,6 +35,7 @@ from .._messages import (
     quoted_list,
 )
 from .._paths import atomic_write, check_writable
+from .._statistics import CLEAR, UNCLEAR, BaseRate
 from ..methods import METHODS, Method
 from .columns import COLUMN_TYPES, pipeline, preprocessing, type_named
 from .encoders import require_for_tables
@@ -108,6 +111,7 @@ def fit_table(
         "choice": choice.reason_ if method is None else "",
         "error": estimate_as_json(choice.error_estimate),
         "n_tested": choice.n_tested_,
+        "learned": _learned(choice, labels),
         "command": command,
         "target": table.target,
         "sources": [asdict(source) for source in table.sources],
@@ -129,12 +133,23 @@ def fit_table(
     return model, about
 
 
+def _learned(choice: AutoLDA, labels: AnyArray) -> str:
+    """Whether a fit beats the most frequent class; empty where the error is not known."""
+    error = choice.error_estimate
+    if error is None:
+        return ""
+    base = BaseRate.of_counts(Counter(labels.tolist()))
+    return base.judge(error.error, error.high, choice.losses_[choice.method_])
+
+
 def _gaps(features: Any) -> dict[str, int]:
     return {name: int(n) for name, n in features.isna().sum().items() if n}
 
 
 def _warnings_of(caught: Sequence[Any], counts: Counter[str]) -> list[str]:
     """Warnings of a fit, each once; first, one of classes with a single label among others."""
+    # That nothing was learned is the first thing to know.
+    caught = sorted(caught, key=lambda w: not isinstance(w, NothingLearnedWarning))
     texts = [
         _SUPERVISED if isinstance(w, NoUnlabeledRowsWarning) else message_of(w) for w in caught
     ]
@@ -503,7 +518,14 @@ def _error_lines(about: Mapping[str, Any]) -> list[str]:
     if not about:
         return []
     if isinstance(about.get("error"), dict):
-        return [f"Expect {about['error'].get('text', 'an unknown error')}."]
+        base = BaseRate.of_counts(about["labeled"])
+        end = {
+            CLEAR: "; to call every row {!r} would get {} wrong",
+            UNCLEAR: ": too few labels to be sure that this is better than to call every row {!r}, "
+            "which gets {} wrong",
+        }.get(about.get("learned", ""), "")  # nothing is a warning
+        expected = about["error"].get("text", "an unknown error")
+        return [f"Expect {expected}{end.format(base.majority, percent_text(base.error))}."]
     if about.get("n_tested", LEAST_TESTED) >= LEAST_TESTED:  # very wide, or by an earlier version
         return ["How often it errs on new rows was not estimated: `iclda compare` does that."]
     return [

@@ -18,7 +18,7 @@ from ..measures import LOSS
 from ..page import attributes_csv, write_texts
 from ..store import FORMAT, STORE, FitResult, Store, StoreError
 from .choice import Recommendation, recommend
-from .class_errors import class_json
+from .class_errors import class_json, confusion_of
 from .plan import COMPARISON, EXPERIMENTS, LABELED, UNLABELED, Contestant, on_curves
 from .preflight import Remark
 from .safety import safety_sentences
@@ -138,7 +138,9 @@ class Findings:
     @cached_property
     def verdict(self) -> Verdict:
         """The recommendation; where labels were hidden, for as many labels as were kept."""
-        found = decide(self.summary, self.advice, self.settings.n_kept)
+        name = self.advice.chosen.name if self.advice else None
+        confusion = confusion_of(self.compared, name, self.settings.classes)
+        found = decide(self.summary, self.advice, self.settings.n_kept, confusion)
         return replace(found, sentence=self.words(found.sentence))
 
     @cached_property
@@ -300,6 +302,7 @@ def json_summary(findings: Findings, paths: Mapping[str, Path]) -> dict[str, Any
             "shrinkage": chosen.shrinkage if chosen else None,
             "own_method": findings.own.method.name if findings.own else None,
             "own_shrinkage": findings.own.shrinkage if findings.own else None,
+            "learned": verdict.learned or None,
             "error": estimate_as_json(verdict.estimate),
             "headline": verdict.headline,
             "sentence": verdict.sentence,

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from ..._messages import Hint, Text, Words, and_list, plural, printable
+from ..._statistics import NOTHING as NOT_LEARNED
 from ..measures import COMPARED, ERROR
 from ..page import NOTHING, align
 from .findings import ComparisonSettings, Findings, failures
@@ -165,9 +166,12 @@ def curve_lines(findings: Findings, width: int) -> list[str]:
 
 
 def fit_command(findings: Findings) -> str:
-    """The command that fits the best of iclda's own to all rows; none if labels were hidden."""
+    """The command that fits the best of iclda's own to all rows.
+
+    None if labels were hidden, or if nothing was learned.
+    """
     settings, chosen = findings.settings, findings.own
-    if chosen is None or settings.n_kept is not None:
+    if chosen is None or settings.n_kept is not None or findings.verdict.learned == NOT_LEARNED:
         return ""
     paths = [source.path for source in settings.sources]
     parameters = {
