@@ -20,7 +20,7 @@ from .._advice import LEAST_TESTED, estimate_as_json, percent_text
 from .._core.types import AnyArray
 from .._estimators.auto import AutoLDA
 from .._estimators.base import LinearGaussianClassifier
-from .._estimators.gains import safety_sentence
+from .._estimators.gains import safety_bounds
 from .._estimators.labels import plain, resolve_priors
 from .._estimators.proportions import LABELED, resolve_proportions
 from .._messages import (
@@ -104,6 +104,7 @@ def fit_table(
         model.fit(table.features, table.labels)
     name, choice = model.steps[-1]
     model.steps[-1] = (name, choice.estimator_)
+    bounds = safety_bounds(model[-1], model[:-1].transform(table.features), table.labels)
     labels = table.labels[table.is_labeled]
     found = model.predict(table.features[table.is_labeled])
     about = {
@@ -120,7 +121,8 @@ def fit_table(
         "labeled": dict(Counter(sorted(labels))),
         "n_unlabeled": int((~table.is_labeled).sum()),
         "n_agreeing": int((found == labels).sum()),
-        "safety": safety_sentence(model[-1], model[:-1].transform(table.features), table.labels),
+        "safety": "" if bounds is None else bounds.sentence,
+        "safety_details": "" if bounds is None else bounds.details,
         "seconds": round(time.perf_counter() - start, 3),
         "empty_cells": _gaps(table.features),
         "notes": list(table.notes),
@@ -559,7 +561,9 @@ def verbose_lines(details: Mapping[str, Any]) -> list[str]:
     """The numbers of the fit that only someone who knows its mathematics asks for."""
     found = details["diagnosis"]
     known = [text.format(found[key]) for key, text in _NUMBERS.items() if key in found]
-    return ["", *(line[0].upper() + line[1:] for line in known)]
+    bounds = details["about"].get("safety_details")
+    more = [bounds] if isinstance(bounds, str) and bounds else []
+    return ["", *(line[0].upper() + line[1:] for line in known), *more]
 
 
 def _ranked(counts: Mapping[str, int], most: int = 5) -> str:

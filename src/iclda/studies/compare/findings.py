@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ..._advice import estimate_as_json
-from ..._messages import Words
+from ..._estimators.gains import GainBounds
+from ..._messages import Words, and_list
 from ...methods import COMPARED, find_method
 from ...tabular import Source
 from ...tabular.encoders import require_for_tables
@@ -20,8 +21,9 @@ from ..store import FORMAT, STORE, FitResult, Store, StoreError
 from .choice import Recommendation, recommend
 from .class_errors import class_json, confusion_of
 from .plan import COMPARISON, EXPERIMENTS, LABELED, UNLABELED, Contestant, on_curves
-from .preflight import Remark
-from .safety import safety_sentences
+from .preflight import WARNING, Remark
+from .safety import find_bounds, safety_sentences
+from .sentences import SENTENCES, say
 from .summary import (
     ComparisonSummary,
     Score,
@@ -183,6 +185,22 @@ class Findings:
         """How much the recommended method may lose, and which fits degenerated, in sentences."""
         return safety_sentences(self)
 
+    @cached_property
+    def caution(self) -> str:
+        """What the table has against an answer, by subject; empty if nothing."""
+        subjects = [each.subject.lower() for each in self.settings.remarks if each.level == WARNING]
+        if not subjects:
+            return ""
+        n_warnings = len(subjects)
+        warnings = "warning" if n_warnings == 1 else f"{n_warnings} warnings"
+        named = and_list(list(dict.fromkeys(subjects)))
+        return say(SENTENCES["verdict"]["caution"], warnings=warnings, subjects=named)
+
+    @cached_property
+    def bounds(self) -> GainBounds | None:
+        """How far its likelihood may fall below that of supervised LDA, over all labels."""
+        return find_bounds(self)[1]
+
     @property
     def scores(self) -> Any:
         """Frame of all scores: a row a method and measure, errors with their interval and rows."""
@@ -307,8 +325,10 @@ def json_summary(findings: Findings, paths: Mapping[str, Path]) -> dict[str, Any
             "headline": verdict.headline,
             "sentence": verdict.sentence,
             "also": verdict.also,
+            "caution": findings.caution,
         },
         "safety": findings.safety,
+        "bounds": asdict(findings.bounds) if findings.bounds else None,
         "supervised": summary.baseline,
         "classes": class_json(findings),
         "loss_reference": findings.reference,

@@ -149,7 +149,9 @@ def answer_lines(findings: Findings, width: int, style: Style = _plain) -> list[
         for name, (count, reason) in failures(findings.compared).items()
     ]
     lines = ["Answer", *(style(line, "answer") for line in _wrapped([verdict.sentence], width))]
-    lines += _wrapped([verdict.also, *map(printable, [*failed, *findings.safety])], width)
+    lines += _wrapped(
+        [findings.caution, verdict.also, *map(printable, [*failed, *findings.safety])], width
+    )
     command = printable(fit_command(findings))
     return [*lines, "", f"Next: {command}"] if command else lines
 
