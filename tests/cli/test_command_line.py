@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import subprocess
 import sys
 
@@ -13,6 +14,8 @@ from typer.testing import CliRunner
 
 import iclda
 from iclda.cli import app
+
+COMMANDS = [each.name or each.callback.__name__ for each in app.registered_commands]
 
 
 def run_shell(text, folder, **environment):
@@ -43,16 +46,20 @@ def test_the_version_is_that_of_the_package():
     assert call("--version") == (0, f"iclda {iclda.__version__}\n", "")
 
 
-@pytest.mark.parametrize("command", ["fit", "predict", "evaluate", "show", "compare", "tables"])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_h_is_help_and_help_shows_no_names_of_python_types(command):
     code, said, _ = call(command, "-h")
     assert code == 0
     assert said == call(command, "--help")[1]
-    assert "int range" not in said
+    assert not re.search(r"[<{}]|x>=|int range", said)
+    assert max(map(len, said.splitlines())) <= 80
+    assert not re.search(r"\w-\n", said)  # names can be copied
 
 
-def test_choices_are_in_the_help():
+def test_choices_are_in_the_help_and_in_the_error():
     assert "impute|refuse" in call("fit", "-h")[1]
+    code, _, error = call("fit", "x.csv", "--target", "y", "--method", "foo")
+    assert (code, "Unknown method 'foo'. There are: auto, iclda (ICLDA), " in error) == (2, True)
 
 
 def test_completion_of_shells_is_offered():

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._advice import LEAST_TESTED, ErrorEstimate, estimate_error, row_losses, safest_choice
 from .._core.types import AnyArray, Array
-from .._messages import Hint, NoUnlabeledRowsWarning, ParameterError, plural
+from .._messages import Hint, NoUnlabeledRowsWarning, ParameterError, and_list, plural
 from .._rows.passes import unreported
 from .._statistics import BaseRate
 from ..methods import METHODS, Method, affordable, find_method
@@ -174,8 +174,11 @@ def _too_few(data: FitInputs) -> str:
     counts = Counter(data.codes[data.codes >= 0].tolist())
     single = [repr(plain(data.labels.classes[code])) for code, n in counts.items() if n == 1]
     rows = plural(counts.total(), "labeled row")
-    lone = f", and only one of class {', '.join(sorted(single)[:3])}," if single else ""
-    return f"{rows}{lone} are too few to compare methods on, and it is the safest"
+    lone = (
+        ", and only one of class" if len(single) == 1 else ", and only one of each of the classes"
+    )
+    named = f"{lone} {and_list(sorted(single)[:3])}," if single else ""
+    return f"{rows}{named} are too few to compare methods on, and it is the safest"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

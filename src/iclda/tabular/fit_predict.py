@@ -374,7 +374,6 @@ def show_summary(details: Mapping[str, Any]) -> list[str]:
         ),
         f"Columns    {_listed(list(details['columns'] or ['without names']))}",
         *_shrinkage_lines(details),
-        *_search_lines(details["diagnosis"]),
         f"Settings   {details['classifier']}({settings})",
         f"Versions   {versions}",
         f"Checksum   sha256 {details['sha256']} of the whole file, as sha256sum prints it; its own "
@@ -402,19 +401,6 @@ def _shrinkage_lines(details: Mapping[str, Any]) -> list[str]:
     chosen = ", chosen from the data" if asked == "auto" else ""
     meaning = "share of equal variances mixed into the covariance"
     return [f"Shrinkage  {'none' if shown == '0' else f'{shown} ({meaning}{chosen})'}"]
-
-
-def _search_lines(found: Mapping[str, Any]) -> list[str]:
-    if "gap" not in found:
-        return []
-    steps, gap = plural(found["n_iter"], "step"), f"{max(found['gap'], 0):.0e}"
-    if "n_optima" not in found:  # a convex problem
-        return [f"Search     {steps}; no model has a worst case that is better by more than {gap}"]
-    seen = plural(found["n_optima"], "maximum", "maxima")
-    return [
-        f"Search     {steps}, {seen} seen; to first order no other labeling raises the log "
-        f"likelihood of a labeled row by more than {gap}"
-    ]
 
 
 def prediction_summary(counts: PredictionCounts, written: str) -> list[str]:
