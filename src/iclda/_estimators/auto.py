@@ -174,11 +174,9 @@ def _too_few(data: FitInputs) -> str:
     counts = Counter(data.codes[data.codes >= 0].tolist())
     single = [repr(plain(data.labels.classes[code])) for code, n in counts.items() if n == 1]
     rows = plural(counts.total(), "labeled row")
-    lone = (
-        ", and only one of class" if len(single) == 1 else ", and only one of each of the classes"
-    )
-    named = f"{lone} {and_list(sorted(single)[:3])}," if single else ""
-    return f"{rows}{named} are too few to compare methods on, and it is the safest"
+    classes = "class" if len(single) == 1 else "each of the classes"
+    lone = f", and only one of {classes} {and_list(sorted(single)[:3])}," if single else ""
+    return f"{rows}{lone} are too few to compare methods on, and it is the safest"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

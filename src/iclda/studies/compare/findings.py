@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from ..._messages import Words, and_list
 from ...methods import COMPARED, find_method
 from ...tabular import Source
 from ...tabular.encoders import require_for_tables
-from ..measures import LOSS
+from ..measures import ERROR, LOSS
 from ..page import attributes_csv, write_texts
 from ..store import FORMAT, STORE, FitResult, Store, StoreError
 from .choice import Recommendation, recommend
@@ -202,6 +203,25 @@ class Findings:
         return find_bounds(self)[1]
 
     @property
+    def table(self) -> Any:
+        """Frame of the table on the terminal: a row a method, the supervised first, then by rank.
+
+        Every measure, the interval of the error, and the repeats in which it was worse.
+        """
+        from .lines import known_measures, ranked, worse_text
+
+        names = ranked(self.summary)
+        columns: dict[str, Any] = {}
+        for measure in known_measures(self.summary):
+            columns[measure] = [self.summary.mean(name, measure) for name in names]
+            if measure == ERROR:
+                errors = [self.summary.score(name, ERROR) for name in names]
+                for end in ("low", "high"):
+                    columns[f"error_{end}"] = [e and getattr(e, end) for e in errors]
+        columns["worse in"] = [worse_text(self.summary, name) for name in names]
+        return require_for_tables("pandas").DataFrame(columns, index=names)
+
+    @property
     def scores(self) -> Any:
         """Frame of all scores: a row a method and measure, errors with their interval and rows."""
         return _frame(self.summary.scores)
@@ -233,6 +253,13 @@ class Findings:
 
     def __str__(self) -> str:
         return str(self.verdict.sentence)
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: the answer, and the table behind it."""
+        texts = [str(self.verdict.sentence), str(self.caution)]
+        paragraphs = "".join(f"<p>{escape(text)}</p>" for text in texts if text)
+        table = self.table.to_html(float_format="{:.3f}".format, na_rep="", border=0)
+        return f"<h3>{escape(self.verdict.headline)}</h3>{paragraphs}{table}"
 
     def __repr__(self) -> str:
         return f"<Findings: {self.verdict.headline}>"

@@ -168,13 +168,16 @@ def curve_lines(findings: Findings, width: int) -> list[str]:
 
 
 def fit_command(findings: Findings) -> str:
-    """The command that fits the best of iclda's own to all rows.
+    """The command that fits the best of iclda's own to all rows; in Python, the model to fit.
 
     None if labels were hidden, or if nothing was learned.
     """
     settings, chosen = findings.settings, findings.own
     if chosen is None or settings.n_kept is not None or findings.verdict.learned == NOT_LEARNED:
         return ""
+    if findings.words is str:  # for Python
+        classifier = chosen.method.classifier(shrinkage=chosen.shrinkage)
+        return f"iclda.tabular.pipeline(iclda.tabular.preprocessing(X), iclda.{classifier!r})"
     paths = [source.path for source in settings.sources]
     parameters = {
         "target": settings.target,
