@@ -163,7 +163,7 @@ class QuotaSet(InMemorySet):
         stack = self.scores_of_rows(scores[None])
         size = float(np.ptp(stack, axis=1).max(initial=0))
         start = self._last[:-1] * size / self._last[-1]
-        found = balance(stack, self.weights, self.quotas, start[None])[0]
+        found: Array = balance(stack, self.weights, self.quotas, start[None])[0]
         self._last[:] = *found, size or 1.0
         return found
 
