@@ -1,8 +1,8 @@
-from dataclasses import json
+import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
-import replace
 from numpy.testing import assert_allclose
 from tables_of_results import changed, contestants, result, results
 
