@@ -70,6 +70,25 @@ def test_completion_of_shells_is_offered():
     assert "complete" in shown.stdout
 
 
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("iclda ev", ["evaluate"]),
+        ("iclda fit --shr", ["--shrinkage"]),
+        ("iclda fit --method mo", ["moment"]),
+        ("iclda compare --missing ", ["impute", "refuse"]),
+    ],
+)
+def test_the_shell_completes_commands_options_and_choices(words, found):
+    environment = {
+        "_ICLDA_COMPLETE": "complete_bash",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(len(words.split(" ")) - 1),
+    }
+    result = CliRunner().invoke(app, [], prog_name="iclda", env=environment)
+    assert result.stdout.split() == found
+
+
 def test_minus_is_standard_input_and_standard_output(tmp_path, model):
     table = (tmp_path / "flowers.csv").read_bytes()
     code, said, error = call_with_input(table, "predict", model, "-", "--out", "-")

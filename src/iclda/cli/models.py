@@ -45,6 +45,7 @@ def fit(
         str,
         typer.Option(
             metavar="NAME",
+            autocompletion=lambda: _NAMES,
             help=f"{', '.join(_NAMES[:-1])} or {_NAMES[-1]}; auto chooses by the labeled rows.",
         ),
     ] = AUTO,

@@ -96,9 +96,7 @@ def test_a_fit_without_shrinkage_is_named_as_such():
 
 def test_who_was_never_worse_in_likelihood_is_said():
     found = verdict(supervised=HIGH, em=LOW, iclda=HIGH + 0.1)
-    assert found.also == (
-        "In the column loss em was never worse than supervised LDA, in 10 repeats."
-    )
+    assert found.also == ("In loss, em was never worse than supervised LDA, in 10 repeats.")
     assert "every method was worse than" in verdict(supervised=LOW, em=HIGH).also
 
 
