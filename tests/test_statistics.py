@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 from iclda._statistics import (
+    BaseRate,
     ReliabilityCurve,
     bin_sums,
     corrected_standard_error,
@@ -105,3 +106,14 @@ def test_no_error_in_twenty_rows_means_up_to_fourteen_percent():
     assert error_interval(0, 20) == pytest.approx((0.0, 0.139), abs=1e-3)
     assert error_interval(0, 0) == (0.0, 1.0)
     assert error_interval(2, 20)[1] < error_interval(2.5, 20)[1] < error_interval(3, 20)[1]
+
+
+@pytest.mark.parametrize(
+    ("error", "high", "brier", "learned"),
+    [(0.1, 0.3, 0.1, "clear"), (0.3, 0.5, 0.1, "unclear"), (0.5, 0.6, 0.3, "nothing")],
+)
+def test_a_method_is_judged_by_what_the_most_frequent_class_would_get(error, high, brier, learned):
+    base = BaseRate.of_counts({"rare": 4, "common": 6})
+    assert (base.majority, base.error, base.brier) == ("common", 0.4, pytest.approx(0.24))
+    assert base.judge(error, high, brier) == learned
+    assert base.judge(0.4, 0.5, 0.2) == "unclear"  # probabilities that say something all the same

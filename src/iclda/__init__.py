@@ -34,6 +34,7 @@ if _TYPE_CHECKING:
     from ._messages import (
         ColumnError,
         DegenerateFitWarning,
+        NothingLearnedWarning,
         NoUnlabeledRowsWarning,
         ParameterError,
     )
@@ -48,6 +49,7 @@ _HOME = {
     "ColumnError": "._messages",
     "DegenerateFitWarning": "._messages",
     "NoUnlabeledRowsWarning": "._messages",
+    "NothingLearnedWarning": "._messages",
     "ParameterError": "._messages",
     "compare": ".studies.compare.api",
     "load_model": ".model_files",

@@ -113,6 +113,16 @@ class DegenerateFitWarning(UserWarning):
         self.label, self.share = label, share
 
 
+class NothingLearnedWarning(UserWarning):
+    """A fit is no better than the most frequent class for all rows: ``majority``, ``base_rate``."""
+
+    def __init__(
+        self, message: str, *, majority: Any = None, base_rate: float | None = None
+    ) -> None:
+        super().__init__(message)
+        self.majority, self.base_rate = majority, base_rate
+
+
 def message_of(raised: BaseException) -> str:
     """The message of an error or a warning: a ``Text`` where it was raised with one."""
     first = raised.args[0] if len(raised.args) == 1 else None

@@ -1,10 +1,11 @@
-"""Statistics of repeated splits, and of predicted probabilities in bins."""
+"""Statistics of errors, of repeated splits, and of predicted probabilities in bins."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import copysign, fsum, inf, nan, sqrt
+from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -12,6 +13,37 @@ from scipy import stats
 from ._core.types import AnyArray, Array
 
 _NONE = 1e-9  # of a row, where counts are means
+NOTHING, UNCLEAR, CLEAR = "nothing", "unclear", "clear"  # whether something was learned
+
+
+@dataclass(frozen=True)
+class BaseRate:
+    """What can be had without looking at any column.
+
+    ``error`` is that of giving all rows the most frequent class, ``brier`` the score of giving all
+    rows the shares of the classes.
+    """
+
+    majority: Any  # the most frequent class
+    error: float
+    brier: float
+
+    @classmethod
+    def of_counts(cls, counts: Mapping[Any, float]) -> BaseRate:
+        """The base rate of rows counted by class."""
+        shares = np.array(list(counts.values())) / sum(counts.values())
+        majority = max(counts, key=counts.__getitem__)
+        return cls(majority, float(1 - shares.max()), float(1 - (shares**2).sum()) / 2)
+
+    def judge(self, error: float, high: float, brier: float) -> str:
+        """Whether a method learned something, by its error, the end of its interval, and score.
+
+        Where classes are uneven no error may be lower than the base rate. Probabilities that beat
+        the shares of the classes show that something was learned all the same.
+        """
+        if high < self.error:
+            return CLEAR
+        return NOTHING if error >= self.error and brier >= self.brier else UNCLEAR
 
 
 def error_interval(n_wrong: float, n_rows: int, level: float = 0.9) -> tuple[float, float]:

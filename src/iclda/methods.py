@@ -420,11 +420,14 @@ _BY_NAME = {
 }
 
 
-def find_method(name: str, among: Sequence[Method] = FITTED) -> Method:
-    """A method by its name here, in the paper or in Python; ValueError lists what there is."""
+def find_method(name: str, among: Sequence[Method] = FITTED, others: Sequence[str] = ()) -> Method:
+    """A method by its name here, in the paper or in Python; ValueError lists what there is.
+
+    ``others`` are further names that the caller takes.
+    """
     method = known_method(name)
     if method is None or method not in among or "(" in name:
-        known = ", ".join(f"{each.name} ({each.paper_name})" for each in among)
+        known = ", ".join([*others, *(f"{each.name} ({each.paper_name})" for each in among)])
         what = f"Unknown method {name!r}."
         if method is not None and method in FURTHER:
             what = (

@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import subprocess
 import sys
 
@@ -13,6 +14,8 @@ from typer.testing import CliRunner
 
 import iclda
 from iclda.cli import app
+
+COMMANDS = [each.name or each.callback.__name__ for each in app.registered_commands]
 
 
 def run_shell(text, folder, **environment):
@@ -34,7 +37,8 @@ def call_with_input(data, *arguments):
 @pytest.fixture
 def model(tmp_path):
     out = tmp_path / "model.skops"
-    assert call("fit", write(tmp_path), "--target", "species", "--out", out, "--quiet")[0] == 0
+    options = "--target", "species", "--method", "em", "--out", out, "--quiet"
+    assert call("fit", write(tmp_path), *options)[0] == 0
     return out
 
 
@@ -42,16 +46,20 @@ def test_the_version_is_that_of_the_package():
     assert call("--version") == (0, f"iclda {iclda.__version__}\n", "")
 
 
-@pytest.mark.parametrize("command", ["fit", "predict", "evaluate", "show", "compare", "tables"])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_h_is_help_and_help_shows_no_names_of_python_types(command):
     code, said, _ = call(command, "-h")
     assert code == 0
     assert said == call(command, "--help")[1]
-    assert "int range" not in said
+    assert not re.search(r"[<{}]|x>=|int range", said)
+    assert max(map(len, said.splitlines())) <= 80
+    assert not re.search(r"\w-\n", said)  # names can be copied
 
 
-def test_choices_are_in_the_help():
+def test_choices_are_in_the_help_and_in_the_error():
     assert "impute|refuse" in call("fit", "-h")[1]
+    code, _, error = call("fit", "x.csv", "--target", "y", "--method", "foo")
+    assert (code, "Unknown method 'foo'. There are: auto, iclda (ICLDA), " in error) == (2, True)
 
 
 def test_completion_of_shells_is_offered():
@@ -60,6 +68,25 @@ def test_completion_of_shells_is_offered():
         "iclda --show-completion bash", ".", _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1"
     )
     assert "complete" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("iclda ev", ["evaluate"]),
+        ("iclda fit --shr", ["--shrinkage"]),
+        ("iclda fit --method mo", ["moment"]),
+        ("iclda compare --missing ", ["impute", "refuse"]),
+    ],
+)
+def test_the_shell_completes_commands_options_and_choices(words, found):
+    environment = {
+        "_ICLDA_COMPLETE": "complete_bash",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(len(words.split(" ")) - 1),
+    }
+    result = CliRunner().invoke(app, [], prog_name="iclda", env=environment)
+    assert result.stdout.split() == found
 
 
 def test_minus_is_standard_input_and_standard_output(tmp_path, model):
@@ -107,7 +134,7 @@ def test_a_reader_that_closes_the_pipe_ends_the_command_quietly(tmp_path, model)
 
 def test_columns_are_dropped_by_a_list_and_kept_by_a_list(tmp_path):
     data, out = write(tmp_path), tmp_path / "m.skops"
-    common = "fit", data, "--target", "species", "--out", out
+    common = "fit", data, "--target", "species", "--method", "em", "--out", out
     assert "It reads 2 columns of numbers." in call(*common, "--drop", "color,wild")[1]
     assert "It reads 2 columns of numbers." in call(*common, "--keep", "p, q")[1]
     code, _, error = call(*common, "--keep", "p,Q")
@@ -119,16 +146,20 @@ def test_columns_are_dropped_by_a_list_and_kept_by_a_list(tmp_path):
 def test_a_column_with_a_comma_in_its_name_can_be_dropped(tmp_path):
     frame = flowers().rename(columns={"color": "red, blue"})
     data, out = write(tmp_path, frame), tmp_path / "m.skops"
-    said = call("fit", data, "--target", "species", "--out", out, "--drop", "red, blue")[1]
+    said = call(
+        "fit", data, "--target", "species", "--method", "em", "--out", out, "--drop", "red, blue"
+    )[1]
     assert "It reads 3 columns: 2 of numbers, 1 of true or false." in said
 
 
 def test_unusable_columns_are_left_out_on_request(tmp_path):
     names = [f"flower {i}" for i in range(90)]
     data, out = write(tmp_path, flowers().assign(name=names, other=names)), tmp_path / "m.skops"
-    code, _, error = call("fit", data, "--target", "species", "--out", out)
+    code, _, error = call("fit", data, "--target", "species", "--method", "em", "--out", out)
     assert (code, "To leave out all such columns: --drop-unusable." in error) == (2, True)
-    code, said, _ = call("fit", data, "--target", "species", "--out", out, "--drop-unusable")
+    code, said, _ = call(
+        "fit", data, "--target", "species", "--method", "em", "--out", out, "--drop-unusable"
+    )
     assert code == 0
     assert "Note: Column 'name' was left out: it holds 90 different texts in 90 rows" in said
 
@@ -148,7 +179,7 @@ def test_files_that_are_replaced_are_named(tmp_path, model):
     assert f"Wrote {out}: 90 rows." in call("predict", model, data, "--out", out)[1]
     said = call("predict", model, data, "--out", out)[1]
     assert f"Wrote {out} over the file of that name: 90 rows." in said
-    said = call("fit", data, "--target", "species", "--out", model)[1]
+    said = call("fit", data, "--target", "species", "--method", "em", "--out", model)[1]
     assert f"Wrote {model} over the file of that name. Next:" in said
 
 
@@ -181,7 +212,14 @@ def test_a_leak_an_id_and_a_mark_are_noticed_by_fit(tmp_path):
     frame["cause"] = np.where(dead, rng.choice(["heart", "lung"], 90), None)
     frame["species"] = np.where(np.arange(90) < 60, np.where(dead, "dead", "alive"), "NA")
     said = call(
-        "fit", write(tmp_path, frame), "--target", "species", "--out", tmp_path / "m.skops"
+        "fit",
+        write(tmp_path, frame),
+        "--target",
+        "species",
+        "--method",
+        "em",
+        "--out",
+        tmp_path / "m.skops",
     )[1]
     assert "Note: Column 'ID' looks like an id" in said
     assert "leave it out by --drop ID" in said

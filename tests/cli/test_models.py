@@ -195,7 +195,8 @@ def test_show_tells_what_how_and_from_what(model, tmp_path):
         " of new rows wrong",
         "(90 % interval from 30 labeled rows)",
         "Shrinkage  ",
-        "discriminant 1 (",
+        "Columns that matter most",
+        "discriminant 1, from ",
         f"Data       {tmp_path / 'flowers.csv'}, 90 rows, sha256 ",
         "Columns    p, q, color, wild",
         f"Checksum   sha256 {hashlib.sha256(model.read_bytes()).hexdigest()} of the whole file",
@@ -219,7 +220,7 @@ def test_fit_without_options_says_what_it_chose_and_how_often_it_will_err(tmp_pa
     assert code == 0
     assert re.search(r"^Chose .* with shrinkage.* 30 labeled rows.*\.$", said, re.MULTILINE)
     assert re.search(
-        r"^Expect .* of new rows wrong.* \(90 % interval from 30 labeled rows\)\.$",
+        r"^Expect .* of new rows wrong.* \(90 % interval from 30 labeled rows\); to call .*\.$",
         said,
         re.MULTILINE,
     )

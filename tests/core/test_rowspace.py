@@ -176,3 +176,12 @@ def test_weights_of_unlabeled_rows_keep_the_fit_in_the_space_of_the_rows(monkeyp
     assert full._gaussians_.covariance is not None
     np.testing.assert_allclose(narrow.covariance_, full.covariance_, atol=1e-9)
     np.testing.assert_allclose(narrow.predict_proba(X), full.predict_proba(X), atol=1e-7)
+
+
+@pytest.mark.parametrize("shrinkage", [0.1, 0.7, "auto"])
+def test_the_likelihood_path_of_em_counts_the_directions_left_out(shrinkage, monkeypatch):
+    X, y, _ = rows()
+    (ours, _), (plain, _) = both(
+        lambda: ExpectationMaximizationLDA(shrinkage=shrinkage), X, y, monkeypatch
+    )
+    assert_allclose(ours.log_likelihood_path_[-1], plain.log_likelihood_path_[-1], rtol=1e-9)

@@ -11,6 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from iclda import (
     AutoLDA,
+    NothingLearnedWarning,
     NoUnlabeledRowsWarning,
     ParameterError,
     SupervisedLDA,
@@ -277,3 +278,14 @@ def test_grid_search_takes_it(wine):
     with pytest.warns(NoUnlabeledRowsWarning):
         search.fit(X, labels)
     assert search.best_params_["shrinkage"] in grid["shrinkage"]
+
+
+def test_labels_that_no_column_knows_are_a_warning_with_the_base_rate():
+    X = np.tile([[-1.0], [1.0]], (20, 1))
+    y = np.where(np.arange(40) < 24, np.repeat([0, 0, 1, 1], 10), -1)  # both values in both classes
+    with pytest.warns(NothingLearnedWarning, match=r"every row 0 gets 17 % wrong") as caught:
+        fitted = AutoLDA(methods=["supervised"]).fit(X, y)
+    (warning,) = [w.message for w in caught if isinstance(w.message, NothingLearnedWarning)]
+    assert (warning.majority, warning.base_rate) == (0, fitted.base_rate_)
+    assert fitted.base_rate_ == pytest.approx(4 / 24)
+    assert fitted.error_ >= fitted.base_rate_

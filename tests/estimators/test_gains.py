@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from iclda import SupervisedLDA
-from iclda._estimators.gains import GainBounds, safety_sentence
+from iclda._estimators.gains import GainBounds, safety_bounds
 from problems import ALL, SEMI_SUPERVISED, draw_sample
 
 every_method = pytest.mark.parametrize("classifier", SEMI_SUPERVISED.values(), ids=SEMI_SUPERVISED)
@@ -53,7 +53,8 @@ def test_the_supervised_fit_changes_nothing(sample, shrinkage):
     found = fitted.gain_bounds(sample.rows, sample.labels)
     assert found.is_safe
     np.testing.assert_allclose(list(vars(found).values())[:4], 0, atol=1e-12)
-    assert "exactly as likely as under supervised LDA" in found.sentence
+    assert "exactly as likely as under supervised LDA" in found.details
+    assert "Both describe the training rows equally well." in found.sentence
 
 
 def test_without_unlabeled_rows_nothing_changes(sample):
@@ -78,31 +79,52 @@ def test_too_few_labels_for_a_supervised_fit_are_an_error_that_names_shrinkage()
         bounds_of(fitted, sample)
 
 
-def test_the_sentence_says_what_is_certain():
-    sentences = [
-        (GainBounds(-0.25, 1.5, 0.75, 0.125, 990), "between 0.25 less likely and 1.5 likelier"),
-        (GainBounds(0.0, 1.5, 0.75, 0.125, 990), "likelier by 0 to 1.5 than"),
-        (GainBounds(-2.0, -0.5, -0.75, 0.125, 990), "less likely by 0.5 to 2 than"),
-    ]
-    for bounds, words in sentences:
-        begin = "Whatever the true classes of the 990 unlabeled rows are, the training rows are"
-        assert bounds.sentence.startswith(f"{begin} {words}")
-        assert "by at most 12.5 percentage points" in bounds.sentence
-        assert str(bounds) == bounds.sentence
-    assert "true class of the 1 unlabeled row is" in GainBounds(-1, 1, 0, 0, 1).sentence
+SAID = {
+    "between 0.25 less likely and 1.5 likelier": (
+        GainBounds(-0.25, 1.5, 0.75, 0.125, 990),
+        "Whether this fit describes the training rows better than supervised LDA does depends",
+    ),
+    "likelier by 0 to 1.5 than": (
+        GainBounds(0.0, 1.5, 0.75, 0.125, 990),
+        "Whatever the true classes of these rows are, this fit describes the training rows better",
+    ),
+    "less likely by 0.5 to 2 than": (
+        GainBounds(-2.0, -0.5, -0.75, 0.125, 990),
+        "Whatever the true classes of these rows are, this fit describes the training rows worse",
+    ),
+}
+
+
+@pytest.mark.parametrize("numbers", SAID)
+def test_the_sentence_says_what_is_certain_and_details_have_the_numbers(numbers):
+    bounds, words = SAID[numbers]
+    assert words in bounds.sentence
+    assert "the 990 unlabeled rows, would give 12.5 % of them another class" in bounds.sentence
+    assert "differ by 12.5 percentage points at most" in bounds.sentence
+    assert str(bounds) == bounds.sentence
+    begin = "Whatever the true classes of the 990 unlabeled rows are, the training rows are"
+    assert bounds.details.startswith(f"{begin} {numbers}")
+
+
+def test_where_both_classify_alike_the_sentence_says_that():
+    alike = GainBounds(-1, 1, 0, 0, 1)
+    assert "the 1 unlabeled row, would give them the same class. Whether" in alike.sentence
+    assert "true class of the 1 unlabeled row is" in alike.details
+    same = GainBounds(0, 0, 0, 0, 9).sentence
+    assert same.endswith("the same classes. Both describe the training rows equally well.")
 
 
 def test_safety_in_words_is_left_out_where_nothing_can_be_said(sample):
     fitted = sample.fit(ALL["pessimistic"]())
-    words = safety_sentence(fitted, sample.rows, sample.labels)
-    assert words == fitted.gain_bounds(sample.rows, sample.labels).sentence
-    assert "the training rows are likelier by" in words
+    found = safety_bounds(fitted, sample.rows, sample.labels)
+    assert found == fitted.gain_bounds(sample.rows, sample.labels)
+    assert "the training rows are likelier by" in found.details
     supervised = SupervisedLDA().fit(sample.X, sample.y)
-    assert safety_sentence(supervised, sample.rows, sample.labels) == ""
-    assert safety_sentence(object(), sample.rows, sample.labels) == ""
+    assert safety_bounds(supervised, sample.rows, sample.labels) is None
+    assert safety_bounds(object(), sample.rows, sample.labels) is None
     few = draw_sample(3, n_features=6, n_labeled=5, n_unlabeled=40)
     fitted = few.fit(ALL["expectation-maximization"]())
-    assert safety_sentence(fitted, few.rows, few.labels) == ""
+    assert safety_bounds(fitted, few.rows, few.labels) is None
 
 
 def test_bounds_of_a_supervised_fit_that_shrinkage_alone_has_given_a_covariance():

@@ -26,8 +26,8 @@ def test_the_matrix_and_its_errors_are_those_of_scikit_learn(codes):
     found = Confusion(("a", "b", "c"), counts)
     assert found.error == pytest.approx(np.mean(codes[0] != codes[1]))
     assert found.balanced_error == pytest.approx(1 - balanced_accuracy_score(*codes))
-    assert found.base_rate == pytest.approx(0.4)
-    assert found.majority == "a"
+    assert found.base.error == pytest.approx(0.4)
+    assert found.base.majority == "a"
     assert found.is_uneven
     assert [each.n_rows for each in found.by_class] == [60, 30, 10]
     assert all(each.low <= each.error <= each.high for each in found.by_class)

@@ -13,11 +13,13 @@ from iclda import load_model
 SPECIES = np.array(["iris", "lily", "rose"], dtype=object)
 
 
-@pytest.fixture
-def model(tmp_path):
-    out = tmp_path / "model.skops"
-    data = write(tmp_path)
-    assert call("fit", data, "--target", "species", "--out", out, "--quiet")[0] == 0
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """A model file beside the table it was fitted to."""
+    folder = tmp_path_factory.mktemp("fitted")
+    data, out = write(folder), folder / "model.skops"
+    options = "--target", "species", "--method", "em", "--out", out, "--quiet"
+    assert call("fit", data, *options)[0] == 0
     return out
 
 
@@ -56,7 +58,7 @@ def test_the_terminal_shows_error_base_rate_classes_and_matrix(model, tmp_path):
     for words in (
         "300 of 300 rows of",
         "with 90 % confidence.",
-        "Base rate: to call every row 'iris' would get 66.7% wrong; the model is clearly better.",
+        "Base rate: to call every row 'iris' would get 66.7 % wrong; the model is clearly better.",
         "Brier score: 0.",
         "Calibration: on average ",
         "class  rows  wrong  error   90 % interval",
@@ -75,11 +77,11 @@ def test_uneven_classes_have_a_balanced_error(model, tmp_path):
 def test_a_model_that_is_no_better_than_the_base_rate_has_learned_nothing(model, tmp_path):
     frame = known().assign(species="iris", p=0.0, q=9.0)
     said = call("evaluate", model, write(tmp_path, frame, "n.csv"))[1]
-    assert "would get 0.0% wrong: the model has learned nothing that helps here." in said
+    assert "would get 0.0 % wrong: the model has learned nothing that helps here." in said
 
 
-def test_the_file_of_the_fit_is_recognized(model, tmp_path):
-    said = call("evaluate", model, tmp_path / "flowers.csv")[1]
+def test_the_file_of_the_fit_is_recognized(model):
+    said = call("evaluate", model, model.with_name("flowers.csv"))[1]
     assert "Warning: The model learned from this very file" in said
     assert "30 of 90 rows" in said
 

@@ -21,7 +21,7 @@ def test_two_classes_have_the_log_odds_of_the_second_in_units_of_the_spread_with
     X, y = rows(2)
     model = SupervisedLDA().fit(X, y)
     (found,) = standardized_coefficients(model)
-    assert found["title"] == "log odds of b"
+    assert (found["title"], found["low"], found["high"]) == ("log odds of b", "a", "b")
     assert list(found["coefficients"])[-1] == "noise"
     spread = np.sqrt(np.diag(model.covariance_))
     expected = dict(zip(X.columns, model.coef_[0] * spread, strict=True))
@@ -46,15 +46,17 @@ def test_several_classes_have_discriminants_by_the_share_of_what_they_separate()
     assert_allclose(sum(each["share"] for each in found), 1)
     assert next(iter(found[0]["coefficients"])) == "large"
     assert next(iter(found[1]["coefficients"])) == "small"
-    line = importance_lines(found)[0]
-    assert line.startswith("  discriminant 1 (")
-    assert "of what separates the classes): large " in line
+    line = importance_lines(found)[2]
+    assert line.startswith("  discriminant 1, from ")
+    assert "of what separates the classes: large " in line
+    sign = 1 if found[0]["coefficients"]["large"] > 0 else -1
+    assert (found[0]["low"], found[0]["high"])[::sign] == ("a", "c")  # "large" grows from a to c
 
 
 def test_many_columns_are_counted_and_other_models_have_none():
     X = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 12)))
     X.columns = [f"x{k}" for k in X.columns]
     y = np.arange(60) % 2
-    (line,) = importance_lines(standardized_coefficients(SupervisedLDA().fit(X, y)))
+    *_, line = importance_lines(standardized_coefficients(SupervisedLDA().fit(X, y)))
     assert line.endswith(" and 4 more")
     assert standardized_coefficients(LogisticRegression().fit(X, y)) == []

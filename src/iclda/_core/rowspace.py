@@ -105,6 +105,22 @@ def objective_shift(lifted: Gaussians, reduced: Gaussians) -> float:
     return -(rank * _LOG_2PI + lifted.log_det - reduced.log_det) / 2
 
 
+def likelihood_shift(
+    lifted: Gaussians, reduced: Gaussians, weight: float, shrinkage: float
+) -> float:
+    """The same for all rows, of this weight, less the penalty of the shrinkage there.
+
+    The variance of every direction left out is ``shrinkage`` times the target, so that the penalty
+    N0/2 (log|Sigma| + nu tr Sigma^-1), N0 = N s / (1 - s), adds log(s nu) + 1 / s for each.
+    """
+    added = weight * objective_shift(lifted, reduced)
+    if shrinkage > 0:
+        n_left_out, log_det = lifted.rank - reduced.rank, lifted.log_det - reduced.log_det
+        penalty = log_det + n_left_out / shrinkage
+        added -= weight * shrinkage / (1 - shrinkage) * penalty / 2
+    return added
+
+
 def row_space(rows: Array, frame: Frame, *, is_shrunk: bool) -> RowSpace | None:
     """Space of some rows; None where numbers are too extreme to square.
 

@@ -15,11 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._advice import LEAST_TESTED, ErrorEstimate, estimate_error, row_losses, safest_choice
 from .._core.types import AnyArray, Array
-from .._messages import Hint, NoUnlabeledRowsWarning, ParameterError, plural
+from .._messages import Hint, NoUnlabeledRowsWarning, ParameterError, and_list, plural
 from .._rows.passes import unreported
+from .._statistics import BaseRate
 from ..methods import FITTED, Method, affordable, find_method
 from .base import LinearGaussianClassifier, constraints, warn_of_no_unlabeled
-from .diagnosis import warn
+from .diagnosis import warn, warn_if_nothing_learned
 from .labels import draw_folds, plain
 from .proportions import resolve_proportions
 from .training import WIDE, FitInputs
@@ -176,7 +177,8 @@ def _too_few(data: FitInputs) -> str:
     counts = Counter(data.codes[data.codes >= 0].tolist())
     single = [repr(plain(data.labels.classes[code])) for code, n in counts.items() if n == 1]
     rows = plural(counts.total(), "labeled row")
-    lone = f", and only one of class {', '.join(sorted(single)[:3])}," if single else ""
+    classes = "class" if len(single) == 1 else "each of the classes"
+    lone = f", and only one of {classes} {and_list(sorted(single)[:3])}," if single else ""
     return f"{rows}{lone} are too few to compare methods on, and it is the safest"
 
 
@@ -223,6 +225,9 @@ class AutoLDA(LinearGaussianClassifier):
         cross-validation); None with too few labels.
     error_interval_ : tuple of two floats or None
         Its 90 % interval.
+    base_rate_ : float
+        Share of the labeled rows that get a wrong class if all of them get the most frequent one.
+        A ``NothingLearnedWarning`` says if ``error_`` is not below it.
     n_tested_ : int
         Number of labeled rows behind it.
     losses_ : dict
@@ -272,6 +277,11 @@ class AutoLDA(LinearGaussianClassifier):
         error = found.estimate
         self.error_ = None if error is None else error.error
         self.error_interval_ = None if error is None else (error.low, error.high)
+        labeled = data.labels.classes[data.codes[data.codes >= 0]]
+        base = BaseRate.of_counts(Counter(map(plain, labeled)))
+        self.base_rate_ = base.error
+        if error is not None:
+            warn_if_nothing_learned(base, error, found.losses[self.method_])
         self._adopt(found.method, data, source)
 
     def _adopt(self, method: Method, data: FitInputs, source: tuple[Any, ...]) -> None:

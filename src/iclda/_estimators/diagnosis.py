@@ -11,12 +11,14 @@ from scipy.stats import hypergeom
 from scipy.stats import t as student
 from sklearn.exceptions import ConvergenceWarning
 
+from .._advice import ErrorEstimate, percent_text
 from .._core.gaussian import Gaussians
 from .._core.problem import WITHIN_TOLERANCE, Problem
 from .._core.solvers import Outcome
 from .._core.types import AnyArray, Array
-from .._messages import Column, DegenerateFitWarning, Hint, Text
+from .._messages import Column, DegenerateFitWarning, Hint, NothingLearnedWarning, Text
 from .._rows.base import column_of
+from .._statistics import NOTHING, BaseRate
 from .labels import Labels, plain
 
 _SHIFT_PROBABILITY = 1e-6
@@ -54,6 +56,18 @@ def warn_of_single_labels(labels: Labels, *, is_supervised: bool) -> None:
             f"Each of the classes {named} has one labeled row only: the spread within classes "
             f"is {guess}. Label more rows if you can."
         )
+
+
+def warn_if_nothing_learned(base: BaseRate, estimate: ErrorEstimate, brier: float) -> None:
+    """A method whose error and Brier score are no better than those of the base rate."""
+    if base.judge(estimate.error, estimate.high, brier) != NOTHING:
+        return
+    message = (
+        f"Nothing was learned from these columns: to call every row {base.majority!r} gets "
+        f"{percent_text(base.error)} wrong, and this fit is no better than that. Look for columns "
+        "that say more about the class, or label more rows."
+    )
+    warn(NothingLearnedWarning(message, majority=base.majority, base_rate=base.error))
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._core.gaussian import Gaussians
 from .._core.problem import Problem
+from .._core.rowspace import likelihood_shift
 from .._core.solvers.alternate import alternate
 from .._core.solvers.supervised import labeled_log_likelihood
 from .base import LinearGaussianClassifier, constraints
@@ -75,7 +76,11 @@ class ExpectationMaximizationLDA(LinearGaussianClassifier):
     def _estimate(self, problem: Problem) -> Gaussians:
         found = alternate(problem, is_soft=True, tol=self.tol, max_iter=self.max_iter)
         model = problem.model_of(found.point, found.rule)
+        lifted = problem.feature_model(model)
         self.log_likelihood_path_ = np.array(found.path)
+        if lifted is not model:
+            sizes = problem.moments.weight, problem.shrinkage
+            self.log_likelihood_path_ += likelihood_shift(lifted, model, *sizes)
         detail = f"the likelihood still rises after {found.n_iter} rounds"
         self.n_iter_, self.n_passes_ = found.n_iter, found.n_passes
         self.converged_ = self._judge(problem, model, found.outcome, detail)

@@ -40,6 +40,38 @@ class GainBounds:
         if not self.n_unlabeled:
             return "There are no unlabeled rows, so that the fit is the supervised one."
         rows = plural(self.n_unlabeled, "unlabeled row")
+        if self.disagreement <= _ROUNDING:
+            first = f"Supervised LDA, which does not use the {rows}, would give them the same class"
+            return f"{first}{'es' * (self.n_unlabeled > 1)}. {self.comparison}"
+        share = f"{100 * self.disagreement:.1f}"
+        return (
+            f"Supervised LDA, which does not use the {rows}, would give {share} % of them another "
+            f"class: the errors of both on these rows differ by {share} percentage points at most. "
+            f"{self.comparison}"
+        )
+
+    @property
+    def comparison(self) -> str:
+        """Which of both fits describes the training rows better, in a sentence."""
+        if max(abs(self.worst), abs(self.best)) <= _ROUNDING:
+            return "Both describe the training rows equally well."
+        if self.is_safe or self.best <= _ROUNDING:
+            better = "better" if self.is_safe else "worse"
+            return (
+                "Whatever the true classes of these rows are, this fit describes the training rows "
+                f"{better} than supervised LDA does."
+            )
+        return (
+            "Whether this fit describes the training rows better than supervised LDA does depends "
+            "on the true classes."
+        )
+
+    @property
+    def details(self) -> str:
+        """The numbers behind ``sentence``, for a reader who knows what a likelihood is."""
+        if not self.n_unlabeled:
+            return self.sentence
+        rows = plural(self.n_unlabeled, "unlabeled row")
         classes = "class" if self.n_unlabeled == 1 else "classes"
         verb = "is" if self.n_unlabeled == 1 else "are"
         return (
@@ -73,17 +105,17 @@ def bounds_of(gains: Gains, n_unlabeled: int) -> GainBounds:
     return GainBounds(**asdict(gains), n_unlabeled=n_unlabeled)
 
 
-def safety_sentence(classifier: Any, X: Any, y: Any) -> str:
-    """The bounds of a fit in words; nothing where they say nothing or cannot be had."""
+def safety_bounds(classifier: Any, X: Any, y: Any) -> GainBounds | None:
+    """The bounds of a fit; None where they say nothing or cannot be had."""
     find_bounds = getattr(classifier, "gain_bounds", None)
     if find_bounds is None or not getattr(classifier, "_uses_unlabeled_rows", False):
-        return ""
+        return None
     if classifier.n_features_in_ > _MOST_FEATURES:  # takes matrices of features x features
-        return ""
+        return None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the fit has given them
-            found = find_bounds(X, y)
+            found: GainBounds = find_bounds(X, y)
     except ValueError:  # the rows were fitted: there is no supervised fit to compare with
-        return ""
-    return found.sentence if found.n_unlabeled else ""
+        return None
+    return found if found.n_unlabeled else None

@@ -12,15 +12,18 @@ except ImportError:  # pragma: no cover - without the extra there is no command 
     sys.exit("The command line needs extra packages: pip install 'iclda[data,experiments]'.")
 
 from . import compare, models, paper, playground, words
+from .plain_help import PlainCommand, PlainGroup
 
 app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    cls=PlainGroup,
     help="Semi-supervised linear discriminant analysis: on your own tables, and on the paper's.",
 )
 for command in (*compare.COMMANDS, *models.COMMANDS, *paper.COMMANDS, *playground.COMMANDS):
-    app.command()(command)
+    app.command(cls=PlainCommand)(command)
 
 
 def _show_version(is_wanted: bool) -> None:

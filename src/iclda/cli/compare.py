@@ -82,7 +82,7 @@ def compare(
     quiet: words.Quiet = False,
     json: words.Json = False,
 ) -> None:
-    """Find out whether unlabeled rows help on a table, and with which method."""
+    """Find out whether unlabeled rows help, and with which method."""
     is_quiet = quiet or json
     with words.explained_errors(words.RESUMABLE):
         if not is_quiet:

@@ -44,7 +44,9 @@ def fit(
     method: Annotated[
         str,
         typer.Option(
-            help=f"{', '.join(_NAMES[:-1])} or {_NAMES[-1]}; auto chooses by the labeled rows."
+            metavar="NAME",
+            autocompletion=lambda: _NAMES,
+            help=f"{', '.join(_NAMES[:-1])} or {_NAMES[-1]}; auto chooses by the labeled rows.",
         ),
     ] = AUTO,
     out: Annotated[Path, typer.Option(metavar="FILE", help="Model file to write.")] = Path(
@@ -73,13 +75,14 @@ def fit(
     quiet: words.Quiet = False,
     verbose: words.Verbose = False,
 ) -> None:
-    """Learn a classifier from labeled and unlabeled rows and keep it in a file."""
+    """Learn a classifier from a table and keep it in a file."""
     with words.explained_errors():
+        from .._statistics import NOTHING
         from ..model_files import check_can_save, model_details, save_model
         from ..tabular import read_table
         from ..tabular.fit_predict import fit_summary, fit_table, verbose_lines
 
-        chosen = None if method == AUTO else find_method(method)
+        chosen = None if method == AUTO else find_method(method, others=[AUTO])
         priors, shrunk = _shares("priors", prior), parse_shrinkage(shrinkage)
         quotas = LABELED if proportions == [LABELED] else _shares("proportions", proportions)
         words.check_missing(missing)
@@ -112,7 +115,8 @@ def fit(
         details = model_details(out)
         is_converged = details["diagnosis"].get("converged", True)
         if not quiet:
-            next_one = f" Next: iclda predict {shlex.quote(str(out))} DATA" if is_converged else ""
+            is_useful = is_converged and details["about"].get("learned") != NOTHING
+            next_one = f" Next: iclda predict {shlex.quote(str(out))} DATA" if is_useful else ""
             more = verbose_lines(details) if verbose else []
             _print([*fit_summary(details), *more, "", f"{written}.{next_one}"])
         if not is_converged:
@@ -132,7 +136,7 @@ def predict(
     ] = None,
     quiet: words.Quiet = False,
 ) -> None:
-    """Predict class and probabilities of every row of a table of any size."""
+    """Predict class and probabilities of every row of a table."""
     with words.explained_errors(), _using(model):
         from ..model_files import model_details
         from ..tabular.fit_predict import predict_file, prediction_summary
@@ -161,7 +165,7 @@ def evaluate(
     quiet: words.Quiet = False,
     json: words.Json = False,
 ) -> None:
-    """Judge a model by the rows of a table whose class is known: error, interval, confusion."""
+    """Judge a model by rows whose class is known."""
     with words.explained_errors(), _using(model):
         from ..model_files import model_details
         from ..studies.evaluation import evaluate_file, evaluation_lines, evaluation_page
@@ -198,7 +202,7 @@ def show(
     ] = False,
     verbose: words.Verbose = False,
 ) -> None:
-    """Show what a model file holds, how it was fitted and how that went."""
+    """Show what a model file holds and how its fit went."""
     with words.explained_errors(), _using(model):
         from ..model_files import load_model, model_details
         from ..tabular.fit_predict import show_summary, verbose_lines
@@ -214,8 +218,6 @@ def show(
         else:
             lines = [str(model), "", *show_summary(details)]
             lines += verbose_lines(details) if verbose else []
-            if found:
-                lines += ["", "Columns that matter most (coefficients of standardized columns)"]
             _print([*lines, *importance_lines(found)])
 
 

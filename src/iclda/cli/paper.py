@@ -86,7 +86,10 @@ def tables(
 def curves(
     datasets: Annotated[
         str | None,
-        typer.Option(help="Names separated by commas, also 2DGaussian and 2DGaussianViolated."),
+        typer.Option(
+            metavar="NAMES",
+            help="Names separated by commas, also 2DGaussian and 2DGaussianViolated.",
+        ),
     ] = None,
     methods: Methods = None,
     repeats: Annotated[int, typer.Option(min=2, metavar="N", help="Repeats of every point.")] = 500,
@@ -112,7 +115,7 @@ def curves(
 
 
 def toy(seed: words.Seed = 0, out: Out = Path("results"), quiet: words.Quiet = False) -> None:
-    """The toy figure: what the unlabeled rows are taken for when they mislead."""
+    """The toy figure: unlabeled rows that help, and that mislead."""
     with words.explained_errors(words.RESUMABLE):
         from ..studies.paper.report import draw_toy_figure
 
@@ -122,11 +125,11 @@ def toy(seed: words.Seed = 0, out: Out = Path("results"), quiet: words.Quiet = F
 
 
 def report(
-    folder: Annotated[Path, typer.Argument(help="Folder of an earlier run.")],
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of an earlier run.")],
     quiet: words.Quiet = False,
     json: words.Json = False,
 ) -> None:
-    """Draw tables, figures and report anew from stored rows, without fitting them again."""
+    """Draw tables, figures and report anew from stored rows."""
     with words.explained_errors(words.RESUMABLE):
         from ..studies.compare.findings import is_comparison
 

@@ -53,7 +53,12 @@ UnlabeledFile = Annotated[
     typer.Option(metavar="FILE", help="A second table, all of whose rows are unlabeled."),
 ]
 Missing = Annotated[
-    str, typer.Option(metavar="impute|refuse", help="Fill empty cells in, or stop at them.")
+    str,
+    typer.Option(
+        metavar="impute|refuse",
+        autocompletion=lambda: ["impute", "refuse"],
+        help="Fill empty cells in, or stop at them.",
+    ),
 ]
 TableFile = Annotated[
     Path,

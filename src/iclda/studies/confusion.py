@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._core.types import AnyArray, Array
-from .._statistics import error_interval
+from .._statistics import BaseRate, error_interval
 from .page import align, rows_text
 
 LEVEL_OF_INTERVALS = 0.9
@@ -80,14 +80,10 @@ class Confusion:
         return len(sizes) > 1 and max(sizes) >= _UNEVEN * min(sizes)
 
     @property
-    def majority(self) -> str:
-        """The most frequent class."""
-        return self.classes[int(np.argmax(self.counts.sum(axis=1)))]
-
-    @property
-    def base_rate(self) -> float:
-        """Error of giving all rows the most frequent class."""
-        return float(1 - self.counts.sum(axis=1).max() / self.counts.sum())
+    def base(self) -> BaseRate:
+        """What can be had without looking at any column."""
+        sizes = self.counts.sum(axis=1).tolist()
+        return BaseRate.of_counts(dict(zip(self.classes, sizes, strict=True)))
 
     def to_json(self) -> dict[str, Any]:
         low, high = self.interval
@@ -99,8 +95,8 @@ class Confusion:
             "error_high": high,
             "interval": LEVEL_OF_INTERVALS,
             "balanced_error": self.balanced_error,
-            "base_rate": self.base_rate,
-            "majority": self.majority,
+            "base_rate": self.base.error,
+            "majority": self.base.majority,
             "by_class": [vars(each) for each in self.by_class],
             "confusion": {
                 name: dict(zip(self.classes, row, strict=True))

@@ -12,7 +12,7 @@ import numpy as np
 
 from .._core.types import AnyArray, Array
 from .._messages import Hint, Text, printable, quoted_list
-from .._statistics import ReliabilityCurve
+from .._statistics import CLEAR, NOTHING, UNCLEAR, ReliabilityCurve
 from ..tabular.encoders import texts_of
 from ..tabular.fit_predict import (
     PredictionCounts,
@@ -25,6 +25,7 @@ from ..tabular.table import closest_name, may_mean_nothing, short_number
 from ..tabular.table_files import open_table
 from .confusion import Confusion, class_error_lines, confusion_lines, count_confusion
 from .measures import EDGES, Bins, bins_of, brier_score, calibration_error
+from .page import percent
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,12 @@ class Evaluation:
     unknown: Mapping[str, int]  # rows by a class that the model does not know: always wrong
     is_training: bool  # whether the model learned from this file
     warning: str = ""
+
+    @property
+    def learned(self) -> str:
+        """Whether it beats the most frequent class: clear, unclear or nothing."""
+        confusion = self.confusion
+        return confusion.base.judge(confusion.error, confusion.interval[1], self.brier)
 
     @property
     def calibration(self) -> float:
@@ -71,6 +78,7 @@ class Evaluation:
             "target": self.target,
             "n_rows_in_file": self.n_rows,
             **self.confusion.to_json(),
+            "learned": self.learned,
             "brier": self.brier,
             "mean_confidence": self.confidence,
             "calibration_error": self.calibration,
@@ -194,19 +202,19 @@ def evaluation_lines(found: Evaluation) -> list[str]:
         f"{found.model} on the {confusion.n_rows:,} of {found.n_rows:,} rows of {found.data} whose "
         f"class is in {found.target!r}.",
         "",
-        f"Error: {confusion.error:.1%}, {confusion.n_wrong:,.0f} of {confusion.n_rows:,} rows "
-        f"wrong; between {low:.1%} and {high:.1%} with 90 % confidence.",
-        base_rate_sentence(confusion),
+        f"Error: {percent(confusion.error)}, {confusion.n_wrong:,.0f} of {confusion.n_rows:,} rows "
+        f"wrong; between {percent(low)} and {percent(high)} with 90 % confidence.",
+        base_rate_sentence(found),
     ]
     if confusion.is_uneven:
         lines.append(
-            f"Balanced error: {confusion.balanced_error:.1%}, the mean of the errors of the "
+            f"Balanced error: {percent(confusion.balanced_error)}, the mean of the errors of the "
             "classes, which are of uneven size."
         )
     lines += [
         f"Brier score: {found.brier:.3f} (how far probabilities are from the truth; 0 is perfect).",
-        f"Calibration: on average {found.confidence:.1%} sure, and right in "
-        f"{1 - confusion.error:.1%}; calibration error {found.calibration:.3f}.",
+        f"Calibration: on average {percent(found.confidence)} sure, and right in "
+        f"{percent(1 - confusion.error)}; calibration error {found.calibration:.3f}.",
         "",
         *(f"  {line}" for line in class_error_lines(confusion)),
         "",
@@ -216,17 +224,16 @@ def evaluation_lines(found: Evaluation) -> list[str]:
     return [printable(line) for line in [*lines, *([""] if notes else []), *notes]]
 
 
-def base_rate_sentence(confusion: Confusion) -> str:
+def base_rate_sentence(found: Evaluation) -> str:
     """What the most frequent class alone would give, and whether the model does better."""
-    text = (
-        f"Base rate: to call every row {confusion.majority!r} would get "
-        f"{confusion.base_rate:.1%} wrong"
-    )
-    if confusion.interval[1] < confusion.base_rate:
-        return f"{text}; the model is clearly better."
-    if confusion.error < confusion.base_rate:
-        return f"{text}; with so few rows the model is not clearly better."
-    return f"{text}: the model has learned nothing that helps here."
+    base = found.confusion.base
+    ends = {
+        CLEAR: "; the model is clearly better.",
+        UNCLEAR: "; the model is not clearly better.",
+        NOTHING: ": the model has learned nothing that helps here.",
+    }
+    wrong = f"{percent(base.error)} wrong"
+    return f"Base rate: to call every row {base.majority!r} would get {wrong}{ends[found.learned]}"
 
 
 def evaluation_notes(found: Evaluation) -> list[str]:
@@ -259,7 +266,7 @@ def evaluation_page(found: Evaluation) -> str:
         "found": found,
         "confusion": found.confusion,
         "interval": found.confusion.interval,
-        "base_rate": base_rate_sentence(found.confusion),
+        "base_rate": base_rate_sentence(found),
         "notes": evaluation_notes(found),
         "reliability": to_inline_svg(figure, "reliability", says),
     }

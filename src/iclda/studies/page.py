@@ -144,6 +144,16 @@ def with_minus(number: str) -> str:
     return number.replace("-", "\N{MINUS SIGN}")
 
 
+def share(value: float) -> str:
+    """A share in percent, without the sign for it."""
+    return with_minus(f"{100 * value:.1f}")
+
+
+def percent(value: float) -> str:
+    """A share as one says it: 4.5 %."""
+    return f"{share(value)} %"
+
+
 def signed(value: float, decimals: int = 1) -> str:
     """A value with its sign, and a proper minus sign; zero has none."""
     text = f"{value:+.{decimals}f}"
@@ -173,7 +183,7 @@ def rows_text(count: float) -> str:
 _FILTERS: dict[str, Callable[..., Any]] = {
     **{
         each.__name__: each
-        for each in (and_list, arrow, duration, p_text, plural, rows_text, signed)
+        for each in (and_list, arrow, duration, p_text, percent, plural, rows_text, share, signed)
     },
     "markdown": _escape_markdown,
     "latex": _escape_latex,

@@ -16,14 +16,16 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from .._advice import LEAST_TESTED, estimate_as_json
+from .._advice import LEAST_TESTED, estimate_as_json, percent_text
+from .._core.types import AnyArray
 from .._estimators.auto import AutoLDA
 from .._estimators.base import LinearGaussianClassifier
-from .._estimators.gains import safety_sentence
+from .._estimators.gains import safety_bounds
 from .._estimators.labels import plain, resolve_priors
 from .._estimators.proportions import LABELED, resolve_proportions
 from .._messages import (
     Hint,
+    NothingLearnedWarning,
     NoUnlabeledRowsWarning,
     Text,
     is_formula,
@@ -33,6 +35,7 @@ from .._messages import (
     quoted_list,
 )
 from .._paths import atomic_write, check_writable
+from .._statistics import CLEAR, UNCLEAR, BaseRate
 from ..methods import AVERAGE, METHODS, Method
 from .columns import COLUMN_TYPES, pipeline, preprocessing, type_named
 from .encoders import require_for_tables
@@ -101,6 +104,7 @@ def fit_table(
         model.fit(table.features, table.labels)
     name, choice = model.steps[-1]
     model.steps[-1] = (name, choice.estimator_)
+    bounds = safety_bounds(model[-1], model[:-1].transform(table.features), table.labels)
     labels = table.labels[table.is_labeled]
     found = model.predict(table.features[table.is_labeled])
     about = {
@@ -108,6 +112,7 @@ def fit_table(
         "choice": choice.reason_ if method is None else "",
         "error": estimate_as_json(choice.error_estimate),
         "n_tested": choice.n_tested_,
+        "learned": _learned(choice, labels),
         "command": command,
         "target": table.target,
         "sources": [asdict(source) for source in table.sources],
@@ -116,7 +121,8 @@ def fit_table(
         "labeled": dict(Counter(sorted(labels))),
         "n_unlabeled": int((~table.is_labeled).sum()),
         "n_agreeing": int((found == labels).sum()),
-        "safety": safety_sentence(model[-1], model[:-1].transform(table.features), table.labels),
+        "safety": "" if bounds is None else bounds.sentence,
+        "safety_details": "" if bounds is None else bounds.details,
         "seconds": round(time.perf_counter() - start, 3),
         "empty_cells": _gaps(table.features),
         "notes": list(table.notes),
@@ -129,12 +135,23 @@ def fit_table(
     return model, about
 
 
+def _learned(choice: AutoLDA, labels: AnyArray) -> str:
+    """Whether a fit beats the most frequent class; empty where the error is not known."""
+    error = choice.error_estimate
+    if error is None:
+        return ""
+    base = BaseRate.of_counts(Counter(labels.tolist()))
+    return base.judge(error.error, error.high, choice.losses_[choice.method_])
+
+
 def _gaps(features: Any) -> dict[str, int]:
     return {name: int(n) for name, n in features.isna().sum().items() if n}
 
 
 def _warnings_of(caught: Sequence[Any], counts: Counter[str]) -> list[str]:
     """Warnings of a fit, each once; first, one of classes with a single label among others."""
+    # That nothing was learned is the first thing to know.
+    caught = sorted(caught, key=lambda w: not isinstance(w, NothingLearnedWarning))
     texts = [
         _SUPERVISED if isinstance(w, NoUnlabeledRowsWarning) else message_of(w) for w in caught
     ]
@@ -357,7 +374,6 @@ def show_summary(details: Mapping[str, Any]) -> list[str]:
         ),
         f"Columns    {_listed(list(details['columns'] or ['without names']))}",
         *_shrinkage_lines(details),
-        *_search_lines(details["diagnosis"]),
         f"Settings   {details['classifier']}({settings})",
         f"Versions   {versions}",
         f"Checksum   sha256 {details['sha256']} of the whole file, as sha256sum prints it; its own "
@@ -385,19 +401,6 @@ def _shrinkage_lines(details: Mapping[str, Any]) -> list[str]:
     chosen = ", chosen from the data" if asked == "auto" else ""
     meaning = "share of equal variances mixed into the covariance"
     return [f"Shrinkage  {'none' if shown == '0' else f'{shown} ({meaning}{chosen})'}"]
-
-
-def _search_lines(found: Mapping[str, Any]) -> list[str]:
-    if "gap" not in found:
-        return []
-    steps, gap = plural(found["n_iter"], "step"), f"{max(found['gap'], 0):.0e}"
-    if "n_optima" not in found:  # a convex problem
-        return [f"Search     {steps}; no model has a worst case that is better by more than {gap}"]
-    seen = plural(found["n_optima"], "maximum", "maxima")
-    return [
-        f"Search     {steps}, {seen} seen; to first order no other labeling raises the log "
-        f"likelihood of a labeled row by more than {gap}"
-    ]
 
 
 def prediction_summary(counts: PredictionCounts, written: str) -> list[str]:
@@ -505,7 +508,14 @@ def _error_lines(about: Mapping[str, Any]) -> list[str]:
     if not about:
         return []
     if isinstance(about.get("error"), dict):
-        return [f"Expect {about['error'].get('text', 'an unknown error')}."]
+        base = BaseRate.of_counts(about["labeled"])
+        end = {
+            CLEAR: "; to call every row {!r} would get {} wrong",
+            UNCLEAR: ": too few labels to be sure that this is better than to call every row {!r}, "
+            "which gets {} wrong",
+        }.get(about.get("learned", ""), "")  # nothing is a warning
+        expected = about["error"].get("text", "an unknown error")
+        return [f"Expect {expected}{end.format(base.majority, percent_text(base.error))}."]
     if about.get("n_tested", LEAST_TESTED) >= LEAST_TESTED:  # very wide, or by an earlier version
         return ["How often it errs on new rows was not estimated: `iclda compare` does that."]
     return [
@@ -539,7 +549,9 @@ def verbose_lines(details: Mapping[str, Any]) -> list[str]:
     """The numbers of the fit that only someone who knows its mathematics asks for."""
     found = details["diagnosis"]
     known = [text.format(found[key]) for key, text in _NUMBERS.items() if key in found]
-    return ["", *(line[0].upper() + line[1:] for line in known)]
+    bounds = details["about"].get("safety_details")
+    more = [bounds] if isinstance(bounds, str) and bounds else []
+    return ["", *(line[0].upper() + line[1:] for line in known), *more]
 
 
 def _ranked(counts: Mapping[str, int], most: int = 5) -> str:

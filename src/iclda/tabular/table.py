@@ -20,7 +20,7 @@ from .._messages import ColumnError, Hint, Text, plural, quoted_list
 from .columns import number_in, unusable_columns
 from .encoders import EMPTY_WORDS, require_for_tables, texts_of
 from .suspicions import filled_by_class, notes_on_ids
-from .table_files import TableReader, open_table
+from .table_files import CsvReader, ParquetReader, TableReader, open_table
 
 _MOST_NAMES = 12
 _SURELY_CLASSES = 50
@@ -132,12 +132,33 @@ def read_table(
     table : Table
         Features, labels, and where they came from.
     """
-    file = open_table(Path(path))
+    return read_opened(
+        open_table(Path(path)),
+        target,
+        unlabeled,
+        unlabeled_file,
+        drop=drop,
+        keep=keep,
+        drop_unusable=drop_unusable,
+    )
+
+
+def read_opened(
+    file: CsvReader | ParquetReader,
+    target: str,
+    unlabeled: str | None = None,
+    unlabeled_file: str | Path | None = None,
+    *,
+    drop: Sequence[str] = (),
+    keep: Sequence[str] | None = None,
+    drop_unusable: bool = False,
+) -> Table:
+    """``read_table`` of a file that was opened."""
     _require_columns(file, [target])
     dropped = _left_out(file, target, drop, keep)
     rows = file.read(as_text=[target])
     if not rows.num_rows:
-        raise ValueError(f"{path} holds no rows below the names of its columns.")
+        raise ValueError(f"{file.path} holds no rows below the names of its columns.")
     labels = _labels_of(rows[target], file.path, target, unlabeled)
     features = to_pandas_frame(rows.drop_columns([target, *dropped]))
     refuse_infinity(features, file)

@@ -9,8 +9,9 @@ import pytest
 from tables_of_results import make_table
 
 import iclda
-from iclda import ColumnError, ParameterError
+from iclda import ParameterError
 from iclda.studies.compare.findings import json_summary
+from iclda.studies.compare.lines import fit_command
 
 OPTIONS = {"target": "class", "methods": ["em", "logistic"], "repeats": 2, "folds": 3}
 
@@ -54,6 +55,7 @@ def test_the_report_and_numbers_can_be_saved(findings, tmp_path):
     paths = findings.save(tmp_path / "report")
     page = html.unescape(paths["report"].read_text())
     assert findings.verdict.headline in page
+    assert fit_command(findings) in page
     found = json.loads(json.dumps(json_summary(findings, paths)))
     assert found["recommendation"]["error"]["text"] in page
     assert found["recommendation"]["headline"] in page
@@ -75,7 +77,7 @@ def test_a_folder_keeps_the_fits(tmp_path):
 
 
 def test_nothing_temporary_is_named(findings):
-    assert [source.path for source in findings.settings.sources] == ["table.parquet"]
+    assert [source.path for source in findings.settings.sources] == ["The table"]
 
 
 @pytest.mark.parametrize(
@@ -113,8 +115,42 @@ def test_columns_are_kept_and_left_out_and_methods_shrunk_as_by_the_command():
     assert {each.name for each in few.settings.contestants} == {"supervised", "em"}
 
 
-def test_a_target_that_the_frame_lacks_is_named_without_a_temporary_file():
-    with pytest.raises(
-        ColumnError, match=r"^The table has no column 'Class'. Did you mean 'class'"
-    ):
-        iclda.compare(frame(), target="Class")
+@pytest.mark.parametrize(
+    ("change", "columns", "message"),
+    [
+        ({"target": "Class"}, {}, "^The table has no column 'Class'. Did you mean 'class'"),
+        ({"drop": ["Class"]}, {}, "^The table has no column 'Class'. Did you mean 'class'"),
+        ({}, {"x": np.inf}, "^The table, row 1, column 'x': holds infinity"),
+        ({}, {"class": None}, "^The table: column 'class' labels no row"),
+        ({}, {"x": [1, "a"] * 35}, "^A column of the table cannot be read: .* column x "),
+    ],
+)
+def test_what_is_wrong_with_a_frame_is_said_without_a_temporary_file(change, columns, message):
+    with pytest.raises(ValueError, match=message):
+        iclda.compare(frame().assign(**columns), **{"target": "class", **change})
+
+
+def test_further_rows_in_a_frame_are_added_to_the_table():
+    with pytest.raises(TypeError, match=r"path of a file, got DataFrame: .*pandas\.concat"):
+        iclda.compare(frame(), target="class", unlabeled_file=frame())
+    with pytest.raises(ValueError, match="Two columns of the table are named 'class'"):
+        iclda.compare(pd.concat([frame(), frame()[["class"]]], axis=1), target="class")
+
+
+def test_notebooks_show_the_answer_and_the_table(findings):
+    shown = findings._repr_html_()
+    assert html.escape(findings.verdict.headline) in shown
+    assert html.escape(str(findings)) in shown
+    table = findings.table
+    assert {"supervised", "em", "logistic"} <= set(table.index)
+    assert (table["error_low"] <= table["error"]).all()
+    assert f"{table.loc['em', 'brier']:.3f}" in shown
+
+
+def test_the_model_to_fit_is_python(findings):
+    code = fit_command(findings)
+    assert code.startswith("iclda.tabular.pipeline(iclda.tabular.preprocessing(X), iclda.")
+    rows = frame()
+    X, y = rows.drop(columns="class"), rows["class"]
+    model = eval(code, {"iclda": iclda, "X": X}).fit(X, y)
+    assert set(model.classes_) == set(y.dropna())

@@ -14,6 +14,7 @@ from iclda.studies.compare.verdict import (
     UNKNOWN,
     decide,
 )
+from iclda.studies.confusion import Confusion
 
 RNG = np.random.default_rng(3)
 HIGH = RNG.integers(3, 6, (10, 5)) / 10
@@ -95,9 +96,7 @@ def test_a_fit_without_shrinkage_is_named_as_such():
 
 def test_who_was_never_worse_in_likelihood_is_said():
     found = verdict(supervised=HIGH, em=LOW, iclda=HIGH + 0.1)
-    assert found.also == (
-        "In likelihood (loss) em was never worse than supervised LDA, in 10 repeats."
-    )
+    assert found.also == ("In loss, em was never worse than supervised LDA, in 10 repeats.")
     assert "every method was worse than" in verdict(supervised=LOW, em=HIGH).also
 
 
@@ -116,6 +115,28 @@ def test_supervised_alone_is_recommended_with_its_error():
     found = verdict(supervised=HIGH)
     assert (found.kind, found.method) == (UNCLEAR, "supervised")
     assert found.estimate.low < HIGH.mean() < found.estimate.high
+
+
+@pytest.mark.parametrize(
+    ("wrong", "learned", "words"),
+    [
+        (0, "clear", "is clearly better than that"),
+        (8, "unclear", "To call every row 'a' gets 48 % wrong: with so few labels supervised LDA"),
+        (13, "nothing", "Nothing was learned from these columns: to call every row 'a' gets 48 %"),
+    ],
+)
+def test_the_answer_says_whether_a_method_beats_the_most_frequent_class(wrong, learned, words):
+    errors = np.zeros((10, 25))
+    errors[:, :wrong] = 1
+    rows = results(supervised=errors.reshape(10, 5, 5).mean(axis=2).tolist())
+    lined_up = contestants("supervised")
+    confusion = Confusion(("a", "b"), np.array([[13.0 - wrong, wrong], [0, 12]]))
+    advice = recommend(rows, lined_up)
+    found = decide(summarize_comparison(rows, lined_up, 5), advice, confusion=confusion)
+    assert found.learned == learned
+    assert words in found.base
+    assert (found.base in found.sentence) == (learned != "clear")
+    assert found.headline.startswith("Nothing was learned: no") == (learned == "nothing")
 
 
 @pytest.mark.parametrize("kind", [HELPS, SHARPENS, HURTS, UNCLEAR, OUTSIDE])

@@ -51,10 +51,20 @@ class Quotas:
     is_held: AnyArray  # (K,): classes that are shifted; the others follow, or are free
     weight: float  # of all rows that they are for
     sharpness: float = 1.0  # of slacks, against labels: infinite would give them no entropy
+    origin: Array | float = 0.0  # (K,): shifts of slacks are counted from there
+
+    @cached_property
+    def has_slack(self) -> bool:
+        """Whether a quota is an interval."""
+        return bool(self.width.any())
 
     def less(self, taken: Array) -> Quotas:
         """What is left of them where other rows take some."""
         return replace(self, low=self.low - taken)
+
+    def after(self, shifts: Array) -> Quotas:
+        """The same where further shifts are added to these."""
+        return replace(self, origin=shifts)
 
     def can_be_filled(self, weight: float) -> bool:
         """Whether rows of this weight can fill them, with something to choose."""
@@ -62,20 +72,30 @@ class Quotas:
 
     def cost(self, shifts: Array) -> Array:
         """What the convex function has beside log-sum-exp."""
-        slack = np.logaddexp(0, -self.sharpness * shifts) / self.sharpness
-        return np.asarray(slack @ (self.is_held * self.width) - shifts @ self.low)
+        cost = -(shifts @ self.low)
+        if self.has_slack:
+            slack = np.logaddexp(0, -self._sharp(shifts)) / self.sharpness
+            cost = cost + slack @ (self.is_held * self.width)
+        return np.asarray(cost)
 
     def hard_cost(self, shift: Array) -> float:
         return float(np.maximum(-shift, 0) @ self.width - shift @ self.low)
 
     def filled(self, shifts: Array) -> Array:
         """Weights that classes get at these shifts, where the quotas are filled."""
-        return np.asarray(self.low + self.width * second_of_two(self.sharpness * shifts))
+        if not self.has_slack:
+            return self.low
+        return np.asarray(self.low + self.width * second_of_two(self._sharp(shifts)))
 
     def bends(self, shifts: Array) -> Array:
         """Second derivatives of the cost."""
-        filled = second_of_two(self.sharpness * shifts)
+        if not self.has_slack:
+            return np.zeros_like(shifts)
+        filled = second_of_two(self._sharp(shifts))
         return np.asarray(self.sharpness * self.width * filled * (1 - filled))
+
+    def _sharp(self, shifts: Array) -> Array:
+        return np.asarray(self.sharpness * (self.origin + shifts))
 
 
 class QuotaLabeling(Labeling):
@@ -134,13 +154,19 @@ class QuotaSet(InMemorySet):
 
     @cached_property
     def _last(self) -> Array:
-        """(K,): the shift that was found last, from which the next one is sought."""
-        return np.zeros(len(self.quotas.low))
+        """(K + 1,): the shift that was found last over the range of its scores, and that range.
+
+        The next one is sought from there: with a smaller tau all scores grow alike.
+        """
+        return np.append(np.zeros(len(self.quotas.low)), 1.0)
 
     def shift(self, scores: Array) -> Array:
         stack = self.scores_of_rows(scores[None])
-        self._last[:] = balance(stack, self.weights, self.quotas, self._last[None])[0]
-        return self._last.copy()
+        size = float(np.ptp(stack, axis=1).max(initial=0))
+        start = self._last[:-1] * size / self._last[-1]
+        found: Array = balance(stack, self.weights, self.quotas, start[None])[0]
+        self._last[:] = *found, size or 1.0
+        return found
 
     def label(self, scores: Array) -> QuotaLabeling:
         shift = self.shift(scores)
@@ -199,7 +225,7 @@ def _balance_two(leads: Array, weights: Array, quotas: Quotas, shift: Array) -> 
         second_of_two(second, out=second)
         shifts[:, 0] = shift
         # The weight that the second class has too much.
-        excess = second @ weights - (total - quotas.filled(shifts)[:, 0])
+        excess = second @ weights - (total - quotas.filled(shifts)[..., 0])
         if np.abs(excess).max() <= _EXACT * total:
             break
         slope = (second * (1 - second)) @ weights + quotas.bends(shifts)[:, 0]
@@ -272,7 +298,7 @@ def _dual(
     each = np.arange(n_held)
     bends[:, each, each] += counts + quotas.bends(shifts)[:, held]
     values = log_sums @ weights + quotas.cost(shifts)
-    return values, counts - quotas.filled(shifts)[:, held], bends
+    return values, counts - quotas.filled(shifts)[..., held], bends
 
 
 def hard_shift(scores: Array, weights: Array, quotas: Quotas) -> Array:
@@ -294,16 +320,19 @@ def _cooled_shift(scores: Array, weights: Array, quotas: Quotas) -> Array:
     """(K,): shifts of soft labels that harden; rows that are hard already keep their labels."""
     size, shift = float(np.ptp(scores, axis=0).max(initial=0)), np.zeros(len(scores))
     near, near_weights, left, tau = scores, weights, quotas, 0.1 * size
-    found = []
+    found, none = [], np.zeros((1, len(scores)))
     while tau > _COLDEST * size:
-        shift = tau * _newton(near[None] / tau, near_weights, left, shift[None] / tau)[0][0]
+        # From the last shift on: over a small tau its own digits would be lost.
+        step = tau * _newton(near[None] / tau, near_weights, left.after(shift / tau), none)[0][0]
+        shift = shift + step
         found.append(shift)
-        moved = near + shift[:, None]
+        moved = near + step[:, None]
+        moved -= moved.max(axis=0)
         leads = np.ptp(np.partition(moved, -2, axis=0)[-2:], axis=0)
         is_near = leads <= _FAR * tau
         hard = label(moved[:, ~is_near], is_soft=False)[0]
         taken = hard @ near_weights[~is_near]
-        near, near_weights, left = near[:, is_near], near_weights[is_near], left.less(taken)
+        near, near_weights, left = moved[:, is_near], near_weights[is_near], left.less(taken)
         tau *= _COOLING
 
     def value(shift: Array) -> float:

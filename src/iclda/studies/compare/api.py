@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
-from ..._messages import ColumnError, Hint, ParameterError, plural
+from ..._messages import Hint, ParameterError, plural
 from ...methods import CANDIDATES, COMPARED, Shrinkage, find_method
-from ...tabular import read_table
 from ...tabular.columns import MISSING
 from ...tabular.encoders import require_for_tables
-from ...tabular.table import closest_name
+from ...tabular.table import read_opened
+from ...tabular.table_files import CsvReader, ParquetReader, open_table
 from .findings import Findings, read_findings
 from .plan import parse_shrinkages
 from .run import ComparisonPlan, check_plan, make_out, open_run
 
 _ALL = CANDIDATES
+_FRAME = Path("The table")  # as messages and reports call a frame
 
 
 def compare(
@@ -88,32 +89,33 @@ def compare(
     Returns
     -------
     findings : Findings
-        ``findings.verdict`` (what to use, the error to expect, why), ``findings.scores``,
-        ``findings.differences`` and ``findings.curves`` (pandas frames), ``findings.figures()``
-        and ``findings.save(folder)``.
+        ``findings.verdict`` (what to use, the error to expect, why), ``findings.table``,
+        ``findings.scores``, ``findings.differences`` and ``findings.curves`` (pandas frames),
+        ``findings.figures()`` and ``findings.save(folder)``. Notebooks show answer and table.
     """
     if missing not in MISSING:
         text = f" must be {' or '.join(MISSING)}, got {missing!r}."
         raise ParameterError(Hint("missing"), text, parameter="missing", value=missing)
+    if not isinstance(unlabeled_file, (str, Path, NoneType)):
+        raise TypeError(
+            f"unlabeled_file must be the path of a file, got {type(unlabeled_file).__name__}: add "
+            "the rows of a frame to the table, pandas.concat([table, frame])."
+        )
     for name, value in (("repeats", repeats), ("n_jobs", n_jobs)):
         least = 2 if name == "repeats" else 1
         if value is not None and (not isinstance(value, int) or value < least):
             text = f" must be a whole number of {least} or more, got {value!r}."
             raise ParameterError(Hint(name), text, parameter=name, value=value)
     with tempfile.TemporaryDirectory() as folder:
-        path = _as_file(table, target, Path(folder))
-        read = read_table(
-            path,
-            target=target,
-            unlabeled=unlabeled,
-            unlabeled_file=unlabeled_file,
+        read = read_opened(
+            _open(table, Path(folder)),
+            target,
+            unlabeled,
+            unlabeled_file,
             drop=drop,
             keep=keep,
             drop_unusable=drop_unusable,
         )
-        if path.parent == Path(folder):  # which nobody should be shown
-            first, *others = read.sources
-            read = replace(read, sources=(replace(first, path=path.name), *others))
         plan = ComparisonPlan(
             read,
             Path(folder) / "comparison" if out is None else Path(out),
@@ -143,10 +145,10 @@ def _silent(name: str, done: int, total: int, failed: int) -> None:
     pass
 
 
-def _as_file(table: Any, target: str, folder: Path) -> Path:
+def _open(table: Any, folder: Path) -> CsvReader | ParquetReader:
     """The file of a table; a frame is written to one, so that both are read alike."""
     if isinstance(table, (str, Path)):
-        return Path(table)
+        return open_table(Path(table))
     pandas = require_for_tables("pandas")
     require_for_tables("pyarrow")
     if not isinstance(table, pandas.DataFrame):
@@ -161,16 +163,19 @@ def _as_file(table: Any, target: str, folder: Path) -> Path:
             f"names that are no text, for example {names[0]!r}: rename them, "
             "table.rename(columns=str)."
         )
-    if target not in table.columns:  # read_table would name the temporary file
-        close = closest_name(target, list(table.columns))
-        hint = f" Did you mean {close!r}?" if close else ""
-        raise ColumnError(f"The table has no column {target!r}.{hint}", column=target)
+    if not table.columns.is_unique:
+        twice = table.columns[table.columns.duplicated()][0]
+        raise ValueError(f"Two columns of the table are named {twice!r}: rename one of them.")
     path = folder / "table.parquet"
     try:
         table.reset_index(drop=True).to_parquet(path)
     except Exception as error:  # whatever Arrow cannot store
-        raise ValueError(f"The table cannot be stored as Parquet: {error}") from error
-    return path
+        problem = ". ".join(map(str, error.args))
+        raise ValueError(
+            f"A column of the table cannot be read: {problem}. Make all its values numbers or all "
+            "of them text, or drop the column."
+        ) from error
+    return ParquetReader(_FRAME, path)  # errors do not name a file that nobody knows
 
 
 def _find_methods(names: Sequence[str] | None) -> tuple[Any, ...]:

@@ -6,7 +6,7 @@ import json
 import traceback
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from typing import Any
 
@@ -15,16 +15,18 @@ from sklearn.base import clone
 
 from ..._advice import row_losses
 from ..._core.types import AnyArray, Array
+from ..._estimators.gains import safety_bounds
 from ..._estimators.labels import Labels
 from ..._estimators.supervised import SupervisedLDA
-from ..._messages import NoUnlabeledRowsWarning, Text, Words, message_of
+from ..._messages import DegenerateFitWarning, NoUnlabeledRowsWarning, Text, Words, message_of
 from ...tabular import pipeline, preprocessing
 from ..confusion import count_confusion, write_confusion
 from ..engine import record_fit
 from ..measures import COMPARED, EDGES, Bins, Predictions, bins_of, compute_measures
 from ..store import Cell, FitResult
 from .plan import COMPARISON, Contestant, Size, Splits, Take
-from .safety import is_degenerate, write_bounds
+
+_MOST_FEATURES = 200  # for which bounds are computed
 
 
 @dataclass(frozen=True)
@@ -82,12 +84,24 @@ def fit_cell(cell: Cell, sets: Mapping[str, CellData], names: Sequence[str]) -> 
             values = measure_fit(model, encoded, data.splits.labels, take)
             if cell.experiment == COMPARISON:
                 values["rows"] = write_rows(model, encoded, data.splits.labels, take)
-                values["is_degenerate"] = int(is_degenerate(caught))
+                kinds = [type(one.message) for one in caught]
+                values["is_degenerate"] = int(DegenerateFitWarning in kinds)
                 if cell.repeat == 0 and contestant.can_lose:
-                    values["bounds"] = write_bounds(model, encoded.train, encoded.y)
+                    values["bounds"] = _write_bounds(model, encoded)
         return {"values": values, "remarks": _remarks(caught, encoded.names, data.words)}
 
     return [record_fit(cell, c.name, sizes, data.seed, partial(fit, c), explain) for c in chosen]
+
+
+def _write_bounds(model: Any, encoded: Encoded) -> str:
+    """Bounds of the gain of a fit as JSON; empty where there is no supervised fit to compare with.
+
+    They take matrices of features x features.
+    """
+    if encoded.train.shape[1] > _MOST_FEATURES:
+        return ""
+    found = safety_bounds(model, encoded.train, encoded.y)
+    return "" if found is None else json.dumps(asdict(found))
 
 
 def encode(data: CellData, take: Take) -> Encoded:

@@ -1,15 +1,17 @@
-"""Errors of a contestant by class, its confusion matrix, and whether anything was learned."""
+"""Errors of a contestant by class, and its confusion matrix."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..._messages import printable
+from ..._statistics import CLEAR
 from ..confusion import Confusion, class_error_lines, mean_confusion
 from ..measures import ERROR
+from ..store import FitResult
 from .sentences import SENTENCES, say
 from .verdict import title_of
 
@@ -26,20 +28,6 @@ class ClassErrors:
     name: str
     title: str  # as sentences call it
     confusion: Confusion
-    lowest: float  # error of any contestant
-    highest: float  # end of the interval of the error to expect, corrected for the choice
-
-    @property
-    def learned(self) -> str:
-        """Whether the lowest error beats calling every row the most frequent class."""
-        found = self.confusion
-        kind = "clear"
-        if self.lowest >= found.base_rate:
-            kind = "nothing"
-        elif self.highest >= found.base_rate:
-            kind = "unclear"
-        base = f"{100 * found.base_rate:.1f} %"
-        return say(_SENTENCES[kind], majority=found.majority, base=base, name=self.title)
 
     @property
     def balanced(self) -> str:
@@ -57,18 +45,22 @@ def class_errors(findings: Findings) -> ClassErrors | None:
     known = {name: error for name, error in errors.items() if error is not None}
     chosen = findings.chosen
     name = chosen.name if chosen else min(known, key=known.__getitem__, default=None)
-    if name not in known or not settings.classes:
-        return None
-    results = [r for r in findings.compared if r.method == name and r.failure is None]
-    texts = [r.values["confusion"] for r in results if r.values.get("confusion")]
-    n_repeats = len({result.repeat for result in results})
-    confusion = mean_confusion(texts, settings.classes, n_repeats)
-    if confusion is None or len(texts) < len(results):
+    confusion = confusion_of(findings.compared, name, settings.classes)
+    if name not in known or confusion is None:
         return None
     title = next(title_of(each) for each in settings.contestants if each.name == name)
-    estimate = findings.verdict.estimate
-    highest = confusion.interval[1] if estimate is None else estimate.high
-    return ClassErrors(name, title, confusion, min(known.values()), highest)
+    return ClassErrors(name, title, confusion)
+
+
+def confusion_of(
+    results: Sequence[FitResult], name: str | None, classes: Sequence[str]
+) -> Confusion | None:
+    """Confusion of a contestant, a mean over the repeats; None where it was not stored."""
+    fitted = [r for r in results if r.method == name and r.failure is None]
+    texts = [r.values["confusion"] for r in fitted if r.values.get("confusion")]
+    if len(texts) < len(fitted) or not classes:
+        return None
+    return mean_confusion(texts, classes, len({result.repeat for result in fitted}))
 
 
 def class_lines(findings: Findings, width: int) -> list[str]:
@@ -78,7 +70,9 @@ def class_lines(findings: Findings, width: int) -> list[str]:
         return []
     table = [printable(line) for line in class_error_lines(found.confusion)]
     title = f"Errors of {found.title} by class"
-    texts = [printable(text) for text in (found.learned, found.balanced) if text]
+    verdict = findings.verdict
+    said = verdict.base if verdict.learned == CLEAR else ""  # the answer says it otherwise
+    texts = [printable(text) for text in (said, found.balanced) if text]
     sentences = [line for text in texts for line in textwrap.wrap(text, width - 2)]
     return ["", title, *(f"  {line}" for line in (*table, *sentences))]
 
@@ -88,4 +82,4 @@ def class_json(findings: Findings) -> Mapping[str, Any] | None:
     found = class_errors(findings)
     if found is None:
         return None
-    return {"method": found.name, "learned": found.learned, **found.confusion.to_json()}
+    return {"method": found.name, "learned": findings.verdict.base, **found.confusion.to_json()}

@@ -6,22 +6,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import Any
 
 from ..._advice import estimate_as_json
-from ..._messages import Words
+from ..._estimators.gains import GainBounds
+from ..._messages import Words, and_list
 from ...methods import COMPARED, find_method
 from ...tabular import Source
 from ...tabular.encoders import require_for_tables
-from ..measures import LOSS
+from ..measures import ERROR, LOSS
 from ..page import attributes_csv, write_texts
 from ..store import FORMAT, STORE, FitResult, Store, StoreError
 from .choice import Recommendation, recommend
-from .class_errors import class_json
+from .class_errors import class_json, confusion_of
 from .plan import COMPARISON, EXPERIMENTS, LABELED, UNLABELED, Contestant, on_curves
-from .preflight import Remark
-from .safety import safety_sentences
+from .preflight import WARNING, Remark
+from .safety import find_bounds, safety_sentences
+from .sentences import SENTENCES, say
 from .summary import (
     ComparisonSummary,
     Score,
@@ -138,7 +141,9 @@ class Findings:
     @cached_property
     def verdict(self) -> Verdict:
         """The recommendation; where labels were hidden, for as many labels as were kept."""
-        found = decide(self.summary, self.advice, self.settings.n_kept)
+        name = self.advice.chosen.name if self.advice else None
+        confusion = confusion_of(self.compared, name, self.settings.classes)
+        found = decide(self.summary, self.advice, self.settings.n_kept, confusion)
         return replace(found, sentence=self.words(found.sentence))
 
     @cached_property
@@ -181,6 +186,41 @@ class Findings:
         """How much the recommended method may lose, and which fits degenerated, in sentences."""
         return safety_sentences(self)
 
+    @cached_property
+    def caution(self) -> str:
+        """What the table has against an answer, by subject; empty if nothing."""
+        subjects = [each.subject.lower() for each in self.settings.remarks if each.level == WARNING]
+        if not subjects:
+            return ""
+        n_warnings = len(subjects)
+        warnings = "warning" if n_warnings == 1 else f"{n_warnings} warnings"
+        named = and_list(list(dict.fromkeys(subjects)))
+        return say(SENTENCES["verdict"]["caution"], warnings=warnings, subjects=named)
+
+    @cached_property
+    def bounds(self) -> GainBounds | None:
+        """How far its likelihood may fall below that of supervised LDA, over all labels."""
+        return find_bounds(self)[1]
+
+    @property
+    def table(self) -> Any:
+        """Frame of the table on the terminal: a row a method, the supervised first, then by rank.
+
+        Every measure, the interval of the error, and the repeats in which it was worse.
+        """
+        from .lines import known_measures, ranked, worse_text
+
+        names = ranked(self.summary)
+        columns: dict[str, Any] = {}
+        for measure in known_measures(self.summary):
+            columns[measure] = [self.summary.mean(name, measure) for name in names]
+            if measure == ERROR:
+                errors = [self.summary.score(name, ERROR) for name in names]
+                for end in ("low", "high"):
+                    columns[f"error_{end}"] = [e and getattr(e, end) for e in errors]
+        columns["worse in"] = [worse_text(self.summary, name) for name in names]
+        return require_for_tables("pandas").DataFrame(columns, index=names)
+
     @property
     def scores(self) -> Any:
         """Frame of all scores: a row a method and measure, errors with their interval and rows."""
@@ -213,6 +253,13 @@ class Findings:
 
     def __str__(self) -> str:
         return str(self.verdict.sentence)
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: the answer, and the table behind it."""
+        texts = [str(self.verdict.sentence), str(self.caution)]
+        paragraphs = "".join(f"<p>{escape(text)}</p>" for text in texts if text)
+        table = self.table.to_html(float_format="{:.3f}".format, na_rep="", border=0)
+        return f"<h3>{escape(self.verdict.headline)}</h3>{paragraphs}{table}"
 
     def __repr__(self) -> str:
         return f"<Findings: {self.verdict.headline}>"
@@ -300,12 +347,15 @@ def json_summary(findings: Findings, paths: Mapping[str, Path]) -> dict[str, Any
             "shrinkage": chosen.shrinkage if chosen else None,
             "own_method": findings.own.method.name if findings.own else None,
             "own_shrinkage": findings.own.shrinkage if findings.own else None,
+            "learned": verdict.learned or None,
             "error": estimate_as_json(verdict.estimate),
             "headline": verdict.headline,
             "sentence": verdict.sentence,
             "also": verdict.also,
+            "caution": findings.caution,
         },
         "safety": findings.safety,
+        "bounds": asdict(findings.bounds) if findings.bounds else None,
         "supervised": summary.baseline,
         "classes": class_json(findings),
         "loss_reference": findings.reference,

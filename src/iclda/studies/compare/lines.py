@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from ..._messages import Hint, Text, Words, and_list, plural, printable
+from ..._statistics import NOTHING as NOT_LEARNED
 from ..measures import COMPARED, ERROR
 from ..page import NOTHING, align
 from .findings import ComparisonSettings, Findings, failures
@@ -148,7 +149,9 @@ def answer_lines(findings: Findings, width: int, style: Style = _plain) -> list[
         for name, (count, reason) in failures(findings.compared).items()
     ]
     lines = ["Answer", *(style(line, "answer") for line in _wrapped([verdict.sentence], width))]
-    lines += _wrapped([verdict.also, *map(printable, [*failed, *findings.safety])], width)
+    lines += _wrapped(
+        [findings.caution, verdict.also, *map(printable, [*failed, *findings.safety])], width
+    )
     command = printable(fit_command(findings))
     return [*lines, "", f"Next: {command}"] if command else lines
 
@@ -165,10 +168,16 @@ def curve_lines(findings: Findings, width: int) -> list[str]:
 
 
 def fit_command(findings: Findings) -> str:
-    """The command that fits the best of iclda's own to all rows; none if labels were hidden."""
+    """The command that fits the best of iclda's own to all rows; in Python, the model to fit.
+
+    None if labels were hidden, or if nothing was learned.
+    """
     settings, chosen = findings.settings, findings.own
-    if chosen is None or settings.n_kept is not None:
+    if chosen is None or settings.n_kept is not None or findings.verdict.learned == NOT_LEARNED:
         return ""
+    if findings.words is str:  # for Python
+        classifier = chosen.method.classifier(shrinkage=chosen.shrinkage)
+        return f"iclda.tabular.pipeline(iclda.tabular.preprocessing(X), iclda.{classifier!r})"
     paths = [source.path for source in settings.sources]
     parameters = {
         "target": settings.target,

@@ -31,7 +31,7 @@ from .lines import (
 )
 from .plan import LABELED, UNLABELED
 from .summary import CURVE_MEASURES, DECISIVE, LOSS_DIFFERENCE, VARIED, SplitCurvePoint
-from .verdict import RULE, percent, points, share, supervised_name, title_of
+from .verdict import RULE, points, supervised_name, title_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -83,7 +83,7 @@ def render(findings: Findings) -> str:
         "number": _number,
         "worse_text": worse_text,
     }
-    filters |= {"percent": percent, "points": points, "share": share, "with_minus": with_minus}
+    filters |= {"points": points, "with_minus": with_minus}
     return fill("comparison.html.j2", view, __package__, findings.results, **filters)
 
 

@@ -3,42 +3,20 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections import Counter
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ..._core.types import AnyArray, Array
 from ..._estimators.gains import GainBounds
-from ..._messages import DegenerateFitWarning
 from ...methods import VARIANTS
+from ..page import share
 from .sentences import SENTENCES, say
+from .verdict import supervised_name, title_of
 
 if TYPE_CHECKING:
     from .findings import Findings
     from .plan import Contestant
 
-_MOST_FEATURES = 200  # for which bounds are computed
 _SENTENCES = SENTENCES["safety"]
-
-
-def write_bounds(model: Any, rows: Array, y: AnyArray) -> str:
-    """Bounds of the gain of a fit as JSON; empty where there is no supervised fit to compare with.
-
-    ``rows`` and ``y`` are those that it was fitted to.
-    """
-    if rows.shape[1] > _MOST_FEATURES:
-        return ""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of rows, which the fit has given
-            return json.dumps(asdict(model.gain_bounds(rows, y)))
-    except ValueError:
-        return ""
-
-
-def is_degenerate(caught: list[warnings.WarningMessage]) -> bool:
-    return any(isinstance(one.message, DegenerateFitWarning) for one in caught)
 
 
 def safety_sentences(findings: Findings) -> list[str]:
@@ -47,23 +25,37 @@ def safety_sentences(findings: Findings) -> list[str]:
 
 
 def _bounds_sentences(findings: Findings) -> list[str]:
+    contestant, found = find_bounds(findings)
+    if contestant is None or found is None:
+        return []
+    return [
+        say(
+            _SENTENCES["bounds" if found.disagreement > 0 else "same"],
+            supervised=supervised_name(findings.summary),
+            n_unlabeled=found.n_unlabeled,
+            name=title_of(contestant),
+            share=share(found.disagreement),
+            comparison=found.comparison.replace("this fit", "it"),
+        )
+    ]
+
+
+def find_bounds(findings: Findings) -> tuple[Contestant | None, GainBounds | None]:
+    """The contestant whose losses are bounded, and its bounds over the splits that have them."""
     contestant = _judged(findings)
     if contestant is None:
-        return []
+        return None, None
     stored = [r.values.get("bounds") for r in findings.compared if r.method == contestant.name]
     found = [GainBounds(**json.loads(text)) for text in stored if text]
     if not found or not max(each.n_unlabeled for each in found):
-        return []
-    over_all = GainBounds(
+        return contestant, None
+    return contestant, GainBounds(
         worst=min(each.worst for each in found),
         best=max(each.best for each in found),
         expected=sum(each.expected for each in found) / len(found),
         disagreement=max(each.disagreement for each in found),
         n_unlabeled=max(each.n_unlabeled for each in found),
     )
-    sentence = over_all.sentence
-    values = {"name": contestant.name, "n_splits": len(found), "rest": sentence[1:]}
-    return [say(_SENTENCES["bounds"], first=sentence[0].lower(), **values)]
 
 
 def _judged(findings: Findings) -> Contestant | None:

@@ -136,7 +136,7 @@ def summarize_comparison(
         if rank(name)[0] < inf and (method not in best or rank(name) < rank(best[method])):
             best[method] = name
     baseline = best.get(SUPERVISED)
-    scores = [_score(each, grids, repeats, baseline) for each in repeats]
+    scores = [_pooled(_score(each, grids, repeats, baseline), fits[each[0]]) for each in repeats]
     rivals = [
         contestant.name
         for contestant in contestants
@@ -213,6 +213,14 @@ def _score(
     n_rows = int(np.nanmax(grid["n_test"].sum(axis=1)))
     low, high = error_interval(min(max(mean, 0.0), 1.0) * n_rows, n_rows, CONFIDENCE)
     return replace(score, low=low, high=high, n_rows=n_rows)
+
+
+def _pooled(score: Score, results: Sequence[FitResult]) -> Score:
+    """A measure of bins is that of the rows of all repeats together, as figures show it."""
+    of_bins = COMPARED[score.measure].of_bins
+    if of_bins is None or score.mean is None:
+        return score
+    return replace(score, mean=of_bins(pooled_bins(results)))
 
 
 def _differences(

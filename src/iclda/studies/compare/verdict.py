@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf
 
-from ..._advice import LEAST_TESTED, ErrorEstimate
+from ..._advice import LEAST_TESTED, ErrorEstimate, percent_text
 from ..._messages import Text, and_list, plural
+from ..._statistics import NOTHING, UNCLEAR
+from ..confusion import Confusion
 from ..measures import BRIER, ERROR, LOSS
-from ..page import with_minus
+from ..page import share
 from .choice import Recommendation
 from .plan import SUPERVISED, Contestant
 from .sentences import SENTENCES, say
@@ -16,8 +18,9 @@ from .summary import ComparisonSummary
 
 _SENTENCES = SENTENCES["verdict"]
 _HEADLINES = SENTENCES["headlines"]
+_BASE = SENTENCES["base"]
 RULE = _SENTENCES["rule"]
-HELPS, SHARPENS, HURTS, UNCLEAR, UNKNOWN = "helps", "sharpens", "hurts", "unclear", "unknown"
+HELPS, SHARPENS, HURTS, UNKNOWN = "helps", "sharpens", "hurts", "unknown"  # or UNCLEAR, NOTHING
 OUTSIDE = "outside"  # a method of scikit-learn is clearly better
 _MOST_ROWS = 100  # times the labeled rows there are: more than that is no advice
 
@@ -33,19 +36,29 @@ class Verdict:
     also: str = ""
     estimate: ErrorEstimate | None = None
     own: str | None = None  # the contestant to use of this package's own
+    learned: str = ""  # whether anything was: clear, unclear or nothing; empty if unknown
+    base: str = ""  # the same as a sentence, with what the most frequent class alone would give
 
 
 def decide(
-    summary: ComparisonSummary, advice: Recommendation | None, n_kept: int | None = None
+    summary: ComparisonSummary,
+    advice: Recommendation | None,
+    n_kept: int | None = None,
+    confusion: Confusion | None = None,
 ) -> Verdict:
-    """Apply the rule; ``n_kept`` labels were kept if others were hidden."""
+    """Apply the rule; ``n_kept`` labels were kept if others were hidden.
+
+    ``confusion`` is that of the contestant of ``advice``.
+    """
     if advice is None or summary.baseline is None:
         sentence = say(_SENTENCES["no_baseline"])
         return Verdict(UNKNOWN, None, _HEADLINES[UNKNOWN], sentence)
-    kind = _kind(summary, advice)
     chosen, own = advice.chosen, advice.own
+    learned, base = _learned(summary, advice, confusion)
+    kind = NOTHING if learned == NOTHING else _kind(summary, advice)
     sentence = say(
-        f"{_SENTENCES['use']} {_SENTENCES[kind]}",
+        _SENTENCES[kind] if kind == NOTHING else f"{_SENTENCES['use']} {_SENTENCES[kind]}",
+        base=base,
         name=title_of(chosen),
         now=" for now" if kind == UNCLEAR else "",
         expected=_expected(advice),
@@ -56,15 +69,36 @@ def decide(
         n_rows=advice.n_rows,
         change=_change(summary, advice),
     )
-    if chosen.method.is_outside and own is not None:
+    if learned == UNCLEAR:
+        sentence = Text(sentence, " ", base)
+    if chosen.method.is_outside and own is not None and kind != NOTHING:
         sentence = Text(sentence, " ", say(_SENTENCES["own"], own=title_of(own)))
     if n_kept is not None:
         sentence = Text(f"With {n_kept:,} labels, {sentence[0].lower()}{sentence[1:]}")
-    headline = _HEADLINES[kind].format(name=title_of(chosen))
+    majority = confusion.base.majority if confusion else ""
+    headline = _HEADLINES[kind].format(name=title_of(chosen), majority=majority)
     also = _likelihood(summary)
+    own_name = own.name if own else None
     return Verdict(
-        kind, chosen.name, headline, sentence, also, advice.estimate, own.name if own else None
+        kind, chosen.name, headline, sentence, also, advice.estimate, own_name, learned, base
     )
+
+
+def _learned(
+    summary: ComparisonSummary, advice: Recommendation, confusion: Confusion | None
+) -> tuple[str, str]:
+    """Whether the advised contestant, or any other, clearly beats the most frequent class."""
+    if confusion is None:
+        return "", ""
+    rate, estimate, name = confusion.base, advice.estimate, advice.chosen.name
+    error = confusion.error if estimate is None else estimate.error
+    high = confusion.interval[1] if estimate is None else estimate.high
+    found = rate.judge(error, high, _mean(summary, name, BRIER))
+    highs = [s.high for s in summary.scores if s.measure == ERROR and s.high is not None]
+    if found == NOTHING and min(highs, default=1.0) < rate.error:
+        found = UNCLEAR
+    words = {"majority": rate.majority, "base": percent_text(rate.error)}
+    return found, say(_BASE[found], name=title_of(advice.chosen), **words)
 
 
 def _kind(summary: ComparisonSummary, advice: Recommendation) -> str:
@@ -144,16 +178,6 @@ def supervised_name(summary: ComparisonSummary) -> str:
     return f"supervised LDA{(summary.baseline or '').removeprefix(SUPERVISED)}"
 
 
-def percent(value: float) -> str:
-    """A share as one says it: 4.5 %."""
-    return f"{share(value)} %"
-
-
 def points(value: float) -> str:
     """A difference of shares: 4.5 percentage points."""
     return f"{share(value)} percentage points"
-
-
-def share(value: float) -> str:
-    """A share in percent, without the sign for it."""
-    return with_minus(f"{100 * value:.1f}")
