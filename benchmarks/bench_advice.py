@@ -234,7 +234,10 @@ def run(table: str, columns: Columns, n_labels: int, seed: int, repeats: int) ->
     lined_up = list(line_up((*METHODS, AVERAGE, *BASELINES), default_shrinkages(size), size))
 
     def error_of(contestant: Contestant) -> float:
-        model = contestant.classifier(0, size).fit(rows, labels)
+        try:
+            model = contestant.classifier(0, size).fit(rows, labels)
+        except ValueError:  # too few labels for it
+            return np.nan
         found = model.predict(scaler.transform(X[fresh]))
         return float((found != y[fresh].astype(str)).mean())
 
