@@ -5,7 +5,8 @@ Neither a test nor a result may depend on them. This script runs the tests once 
 OpenBLAS that the processor can execute, in processes of their own:
 
     python tests/kernels.py           the kernel that differs most: no vectors beyond SSE
-    python tests/kernels.py --all     all of them, each with NumPy's vector instructions on and off
+    python tests/kernels.py --all     all of them, each with NumPy's vector instructions on and off,
+                                      and with tests of the same sums in other places
     python tests/kernels.py --list    what --all would run
 
 Further arguments go to pytest. The exit code is 1 if any run failed.
@@ -23,7 +24,6 @@ TESTS = Path(__file__).parent
 NUMERICAL = [
     "core",
     "rows/test_device.py",
-    "rows/test_backends.py",
     "rows/test_memory_chain.py",
     "rows/test_loops.py",
     "rows/test_fused.py",
@@ -34,12 +34,12 @@ NUMERICAL = [
     "faults/test_accuracy.py",
     "faults/test_numbers.py",
     "faults/test_optima.py",
-    "faults/test_properties.py",
     "test_reference.py",
     "estimators/test_self_learning.py",
-    "core/test_rowspace.py",
     "estimators/test_supervised.py",
 ]
+# The same numbers once more: from other sources, of other classifiers, of random problems.
+REPEATED = ["rows/test_backends.py", "faults/test_further.py", "faults/test_properties.py"]
 # Oldest instructions first; OpenBLAS takes the nearest one that it was built with.
 KERNELS = {
     "x86_64": ["Prescott", "Nehalem", "Sandybridge", "Haswell", "Zen", "SkylakeX", "Cooperlake"],
@@ -91,9 +91,9 @@ def settings():
     return list(found.values())
 
 
-def run(setting, options):
+def run(setting, names, options):
     print(f"== {setting}", flush=True)
-    tests = [str(TESTS / name) for name in NUMERICAL]
+    tests = [str(TESTS / name) for name in names]
     command = [sys.executable, "-m", "pytest", "-q", "-n", "auto", "-r", "fE", *options, *tests]
     return subprocess.run(command, env=setting.environment).returncode
 
@@ -114,7 +114,8 @@ def main(arguments):
         print(*chosen, sep="\n")
         return 0
     options = [each for each in arguments if each != "--all"]
-    failed = [setting for setting in chosen if run(setting, options) != 0]
+    names = NUMERICAL + (REPEATED if "--all" in arguments else [])
+    failed = [setting for setting in chosen if run(setting, names, options) != 0]
     for setting in failed:
         print(f"failed with {setting}")
     return 1 if failed else 0

@@ -221,3 +221,23 @@ def test_the_fit_follows_affine_maps_of_the_features(sample):
 
 def test_the_fit_follows_the_names_of_the_classes(sample):
     assert_follows_class_names(FINISHED, data_of(sample), 1e-6)
+
+
+@pytest.mark.parametrize("n_classes", [3, 6])
+def test_rounds_are_the_same_in_any_order_of_the_classes(n_classes):
+    # Extrapolation that left out the last class ended elsewhere within the tolerance, by 1e-4.
+    sample = draw_sample(
+        n_classes + 3,
+        n_classes=n_classes,
+        n_features=3,
+        n_labeled=4 * n_classes,
+        n_unlabeled=200,
+        separation=1.0,
+    )
+    order = np.roll(np.arange(n_classes), 1)
+    model = ExpectationMaximizationLDA().fit(sample.rows, sample.labels)
+    labels = np.where(sample.labels < 0, -1, order[sample.labels])
+    other = ExpectationMaximizationLDA().fit(sample.rows, labels)
+    assert other.n_iter_ == model.n_iter_
+    found = other.predict_proba(sample.rows)[:, order]
+    np.testing.assert_allclose(found, model.predict_proba(sample.rows), rtol=0, atol=1e-9)

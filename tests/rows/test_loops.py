@@ -35,11 +35,15 @@ def added_up(rule, rows, n_at_once=None, kind=CompiledTally):
 
 
 @pytest.mark.parametrize("is_soft", [False, True])
-@pytest.mark.parametrize("n_rows", [1, 2, 5, 63, 64, 65, 1_000])
 @pytest.mark.parametrize("n_features", [1, 2, 7, 50])
 @pytest.mark.parametrize("n_classes", [2, 3, 4, 9])
-@pytest.mark.parametrize("steepness", [0.0, 1.0, 50.0, 1e6])
-def test_compiled_loops_add_up_what_numpy_does(is_soft, n_rows, n_features, n_classes, steepness):
+def test_compiled_loops_add_up_what_numpy_does(is_soft, n_features, n_classes):
+    for n_rows in (1, 2, 5, 63, 64, 65, 1_000):
+        for steepness in (0.0, 1.0, 50.0, 1e6):
+            compare_loops(is_soft, n_rows, n_features, n_classes, steepness)
+
+
+def compare_loops(is_soft, n_rows, n_features, n_classes, steepness):
     rows = RNG.standard_normal((n_rows, n_features))
     coef = steepness * RNG.standard_normal((n_features, n_classes))
     rule = of_classes(rows, coef, RNG.standard_normal(n_classes), is_soft=is_soft)

@@ -10,7 +10,7 @@ import scipy.optimize
 from iclda._core.solvers import Outcome, alternate, search
 from iclda._core.solvers.continuation import Follower
 from iclda._core.solvers.pessimistic import maximize_worst_gain
-from iclda._core.solvers.quotas import hard_shift, hold_rows, quotas_of
+from iclda._core.solvers.quotas import Quotas, _newton, hard_shift, hold_rows, quotas_of
 from iclda._core.solvers.search import maximize_labeled_likelihood
 from problems import (
     change_settings,
@@ -251,3 +251,20 @@ def test_the_gap_over_all_rows_is_not_below_that_of_the_rows_held():
         Follower(problem.likelihood, held).state(scores, 1.0)
     )
     assert gap / problem.likelihood.weight == pytest.approx(found.gap, abs=1e-8)
+
+
+@pytest.mark.parametrize("size", [1.0, 30.0, 1e7])
+def test_quotas_of_very_different_size_are_filled_in_few_steps(size):
+    # Newton's method alone took more than 150 steps, and ran on where rounding leaves no more.
+    rng = np.random.default_rng(3)
+    shares = 10.0 ** -np.arange(8.0)
+    shares /= shares.sum()
+    weights = np.full(300, 1 / 300)
+    is_held = np.arange(8) < 7
+    quotas = Quotas(shares, np.zeros(8), is_held, weight=1.0)
+    scores = size * rng.standard_normal((1, 8, 300))
+    tau = max(1.0, size / 10)  # as soft as labels are at first
+    shifts, is_filled = _newton(scores / tau, weights, quotas, np.zeros((1, 8)), n_steps=40)
+    assert is_filled.all()
+    odds = np.exp(scores[0] / tau + shifts[0][:, None] - (scores[0] / tau).max(axis=0))
+    np.testing.assert_allclose((odds / odds.sum(axis=0)) @ weights, shares, rtol=1e-5, atol=1e-9)

@@ -279,7 +279,7 @@ def _newton(
         some = some[~is_lower]
         if len(some):
             # Newton's step is far too long where a class is far below its quota: odds are scaled.
-            wanted = quotas.filled(shifts[some])[:, held]
+            wanted = quotas.filled(shifts[some])[..., held]
             counts = np.maximum(excess[some] + wanted, 1e-300)
             move(some, np.log(np.maximum(wanted, 1e-300) / counts), 0.0)
     return shifts, (np.abs(excess).max(axis=1) <= enough) | (n_idle >= _MOST_IDLE)
