@@ -31,7 +31,8 @@ class Numbers:
     use_all_features: bool
 
     def __call__(self, rows: Any) -> Any:
-        return self.of_block(rows)
+        with np.errstate(over="ignore", invalid="ignore"):  # looked at when all are there
+            return self.of_block(rows)
 
 
 def scores(rule: LinearRule) -> Numbers:
