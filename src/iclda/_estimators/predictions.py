@@ -119,7 +119,7 @@ def clipped_shares(scores: Any) -> Any:
     xp = array_namespace(scores)
     if scores.shape[1] == 1:
         scores = xp.concat([1 - scores, 1 + scores], axis=1) / 2
-    shares = xp.clip(scores, min=0)
+    shares = xp.clip(scores, min=0.0)  # array-api-compat 1.9 takes integers for those of x
     shares /= xp.sum(shares, axis=1, keepdims=True)
     return shares
 
