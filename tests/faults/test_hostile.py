@@ -11,6 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from numpy.testing import assert_array_equal
 from table_files import call, flowers, write
 
 import iclda.rows
@@ -297,3 +298,11 @@ def test_60_a_model_made_by_hand_brings_one_line(tmp_path, monkeypatch, old):
     code, said, error = call("predict", "m.skops", "flowers.csv", "--quiet")
     assert (code, said, error.count("\n")) == (2, "", 1)
     assert error.startswith("Error: m.skops ")
+
+
+def test_60_predictions_of_rows_near_the_largest_number_bring_no_warning():
+    X = np.random.default_rng(0).normal(size=(10, 2))
+    model = SupervisedLDA().fit(X, np.arange(10) % 2)
+    far = np.array([[1e308, 1e308], [-1e308, -1e308]])
+    assert sorted(model.predict(far)) == [0, 1]
+    assert_array_equal(model.predict_proba(far).sum(axis=1), 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ from .types import AnyArray, Array
 
 HARD = 1e-12  # a share this near to 1 is a label
 _SHIFTS = 1, 3, 7
+_MANY_CLASSES = 1_000  # above which rows near boundaries are chosen without regard to pairs
 _FAINT = 1e-3  # a row is near a class with this share, over that of all but the largest class
 
 
@@ -108,9 +110,15 @@ def choose_near(scores: Array, n_all: int, least: int, most: int) -> Near:
         lead = np.partition(leads, kth := min(n_held - 1, int(least / share)))[kth]
         softening = max(1.0, float(lead) / -np.log(HARD))
         shares = soften(scores / softening)
-    best, is_near = _near_classes(shares[:, near_boundary(shares)])
+    near = near_boundary(shares)
+    if n_classes > _MANY_CLASSES:  # as many pairs of classes would take gigabytes
+        every = 2 ** math.ceil(math.log2(max(1.0, share * len(near) / max(1, most))))
+        return Near(np.broadcast_to(every, (n_classes, n_classes)), softening)
+    best, is_near = _near_classes(shares[:, near])
     is_near[best, np.arange(len(best))] = False
-    between = is_near / np.count_nonzero(is_near, axis=0)  # one row is divided among its pairs
+    between = is_near / np.maximum(
+        np.count_nonzero(is_near, axis=0), 1
+    )  # one row is divided among its pairs
     counts = share * np.array([between[:, best == k].sum(axis=1) for k in range(n_classes)])
     counts = counts + counts.T
     level, left = np.inf, float(most)  # rows between any two classes; rows to be divided

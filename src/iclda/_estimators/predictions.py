@@ -31,7 +31,8 @@ class Numbers:
     use_all_features: bool
 
     def __call__(self, rows: Any) -> Any:
-        return self.of_block(rows)
+        with np.errstate(over="ignore", invalid="ignore"):  # looked at when all are there
+            return self.of_block(rows)
 
 
 def scores(rule: LinearRule) -> Numbers:
@@ -119,8 +120,8 @@ def clipped_shares(scores: Any) -> Any:
     if scores.shape[1] == 1:
         scores = xp.concat([1 - scores, 1 + scores], axis=1) / 2
     # Predictions add up to 1, so the largest is not below 1 / K; of huge ones rounding is.
-    scores = scores + xp.clip(1 / scores.shape[1] - xp.max(scores, axis=1, keepdims=True), min=0)
-    shares = xp.clip(scores, min=0)
+    scores = scores + xp.clip(1 / scores.shape[1] - xp.max(scores, axis=1, keepdims=True), min=0.0)
+    shares = xp.clip(scores, min=0.0)  # array-api-compat 1.9 takes integers for those of x
     shares /= xp.sum(shares, axis=1, keepdims=True)
     return shares
 

@@ -1,0 +1,79 @@
+"""Fits for minutes, and fits of very many classes and features."""
+
+import gc
+import os
+import time
+import warnings
+
+import numpy as np
+import pytest
+
+from iclda import AutoLDA
+from iclda.methods import FURTHER, METHODS, VARIANTS
+from problems import draw_sample
+
+BUDGET = 600  # seconds
+MOST_GROWTH = 2**24  # bytes between the middle of the time and its end
+EVERY = {each.name: each.classifier for each in (*METHODS, *VARIANTS, *FURTHER)} | {"auto": AutoLDA}
+every_classifier = pytest.mark.parametrize("name", EVERY)
+
+
+def resident_bytes():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="reads /proc")
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_53_minutes_of_fits_leave_no_memory_and_no_files_behind():
+    names = [name for name in EVERY if name != "auto"]  # which takes as long as fifty others
+
+    def fit_all(seed):
+        for name in names:
+            sample = draw_sample(seed, n_labeled=30, n_unlabeled=60)
+            sample.fit(EVERY[name]()).predict_proba(sample.rows)
+        gc.collect()
+
+    begin, n_rounds, middle = time.monotonic(), 0, None
+    fit_all(0)
+    n_files = len(os.listdir("/dev/fd"))
+    while (passed := time.monotonic() - begin) < BUDGET:
+        fit_all(n_rounds % 20)  # the same problems, so that growth is no matter of their sizes
+        n_rounds += 1
+        if middle is None and passed > BUDGET / 2:
+            middle = resident_bytes()
+    assert n_rounds > 1
+    assert len(os.listdir("/dev/fd")) == n_files
+    assert middle is None or resident_bytes() - middle < MOST_GROWTH
+
+
+def classes_and_rows(n_classes, n_features, n_labeled, n_unlabeled):
+    rng = np.random.default_rng(0)
+    centers = 5 * rng.normal(size=(n_classes, n_features))
+    y = np.arange(n_labeled) % n_classes
+    guessed = rng.integers(n_classes, size=n_unlabeled)
+    X, U = (centers[k] + rng.normal(size=(len(k), n_features)) for k in (y, guessed))
+    return X, y, U
+
+
+SIZES = {
+    "10,000 classes": (10_000, 5, 20_000, 5_000),
+    "10,000 features": (2, 10_000, 100, 100),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
+@every_classifier
+def test_62_very_many_classes_or_features_end_in_an_answer_or_a_refusal(name, size):
+    X, y, U = classes_and_rows(*size)
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("always")
+        try:
+            probabilities = EVERY[name]().fit(X, y, X_unlabeled=U).predict_proba(X[:20])
+        except ValueError as error:
+            assert any(unit in str(error) for unit in ("GiB", "shrinkage")), error  # noqa: PT017
+            return
+    assert not any(issubclass(each.category, RuntimeWarning) for each in shown)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1)
