@@ -21,7 +21,7 @@ def atomic_write(path: Path) -> Iterator[Path]:
     try:
         _remove_unfinished(path)
         with unfinished.open("w") as file:
-            _is_lockable(file)
+            _try_lock(file)
             yield unfinished
         os.replace(unfinished, path)
     except OSError as error:
@@ -36,11 +36,11 @@ def atomic_write(path: Path) -> Iterator[Path]:
 def _remove_unfinished(path: Path) -> None:
     for left in path.parent.glob(f".{escape(path.name)}.{'[0-9a-f]' * 32}"):
         with suppress(OSError), left.open("a") as file:
-            if _is_lockable(file):
+            if _try_lock(file):
                 left.unlink()
 
 
-def _is_lockable(file: Any) -> bool:
+def _try_lock(file: Any) -> bool:
     """Lock a file until it is closed, or its process ends; False if another one has it locked."""
     try:
         import fcntl
