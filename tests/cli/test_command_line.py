@@ -2,7 +2,6 @@
 
 import io
 import os
-import re
 import subprocess
 import sys
 
@@ -14,8 +13,6 @@ from typer.testing import CliRunner
 
 import iclda
 from iclda.cli import app
-
-COMMANDS = [each.name or each.callback.__name__ for each in app.registered_commands]
 
 
 def run_shell(text, folder, **environment):
@@ -44,16 +41,6 @@ def model(tmp_path):
 
 def test_the_version_is_that_of_the_package():
     assert call("--version") == (0, f"iclda {iclda.__version__}\n", "")
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_h_is_help_and_help_shows_no_names_of_python_types(command):
-    code, said, _ = call(command, "-h")
-    assert code == 0
-    assert said == call(command, "--help")[1]
-    assert not re.search(r"[<{}]|x>=|int range", said)
-    assert max(map(len, said.splitlines())) <= 80
-    assert not re.search(r"\w-\n", said)  # names can be copied
 
 
 def test_choices_are_in_the_help_and_in_the_error():
