@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-
 unfinished_files: set[Path] = set()  # of this process
 
 
