@@ -34,6 +34,8 @@ def _stop(number: int, frame: FrameType | None) -> None:
     is_importing = "importlib._bootstrap" in callers
     if not is_importing and any(name.startswith("iclda.cli.") for name in callers):
         raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
+    for path in getattr(sys.modules.get("iclda._paths"), "unfinished_files", ()):
+        path.unlink(missing_ok=True)
     cursor = "\x1b[?25h" if sys.stderr.isatty() else ""  # a bar hides it
     line = "Interrupted.\n" if number == signal.SIGINT else ""
     os.write(2, (cursor + line).encode())
