@@ -280,12 +280,13 @@ USAGE = {
     "no such model to show": (("show", "nowhere.skops"), "nowhere.skops does not exist"),
     "unknown method": (
         ("fit", "data.csv", "--target", "species", "--method", "svm"),
-        "Unknown method 'svm'. There are: iclda (ICLDA), em (EMLDA)",
+        "Unknown method 'svm'. There are: auto, iclda (ICLDA), em (EMLDA)",
     ),
     "method to compare only": (
         ("fit", "data.csv", "--target", "species", "--method", "SDA"),
         "Method 'SDA' can be named in a comparison (sda) and used in Python "
-        "(iclda.SemiSupervisedDiscriminantAnalysis), but not chosen here. There are: iclda (ICLDA)",
+        "(iclda.SemiSupervisedDiscriminantAnalysis), but not chosen here. There are: "
+        "auto, iclda (ICLDA)",
     ),
     "unknown target": (("fit", "data.csv", "--target", "specie"), "Did you mean 'species'?"),
     "target in capitals": (("fit", "data.csv", "--target", "SPECIES"), "Did you mean 'species'?"),

@@ -19,7 +19,7 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "playground.md"
 CODE = """
 import sys, webbrowser
 webbrowser.open = lambda address: print("opened", address, flush=True)
-from iclda.cli import main
+from iclda.__main__ import main
 sys.argv = ["iclda", "playground", *sys.argv[1:]]
 main()
 """

@@ -252,7 +252,7 @@ def many_columns(path):
     ("make", "name", "size"),
     [(million_columns, "t.csv", "over a megabyte"), (many_columns, "t.parquet", "20,001 columns")],
 )
-def test_61_a_table_of_too_many_columns_is_refused_with_its_size(
+def test_58_a_table_of_too_many_columns_is_refused_with_its_size(
     tmp_path, monkeypatch, make, name, size
 ):
     monkeypatch.chdir(tmp_path)
@@ -289,7 +289,7 @@ def spoil(path, old, new):
 
 
 @pytest.mark.parametrize("old", [b'"columns"', b'"steps"', b'"about"'])
-def test_60_a_model_made_by_hand_brings_one_line(tmp_path, monkeypatch, old):
+def test_57_a_model_made_by_hand_brings_one_line(tmp_path, monkeypatch, old):
     monkeypatch.chdir(tmp_path)
     write(tmp_path)
     options = ["--target", "species", "--method", "supervised", "--out", "m.skops"]
@@ -300,7 +300,7 @@ def test_60_a_model_made_by_hand_brings_one_line(tmp_path, monkeypatch, old):
     assert error.startswith("Error: m.skops ")
 
 
-def test_60_predictions_of_rows_near_the_largest_number_bring_no_warning():
+def test_57_predictions_of_rows_near_the_largest_number_bring_no_warning():
     X = np.random.default_rng(0).normal(size=(10, 2))
     model = SupervisedLDA().fit(X, np.arange(10) % 2)
     far = np.array([[1e308, 1e308], [-1e308, -1e308]])

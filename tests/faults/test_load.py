@@ -62,7 +62,7 @@ def many_classes(n_classes=1001, n_unlabeled=20):
 
 
 @pytest.mark.parametrize("name", ["em", "iclda", "pessimistic", "implicit-least-squares"])
-def test_62_rounds_with_very_many_classes_are_bounded_and_that_is_said(name, monkeypatch):
+def test_59_rounds_with_very_many_classes_are_bounded_and_that_is_said(name, monkeypatch):
     monkeypatch.setattr(problem, "_MOST_SHARES", 1)
     monkeypatch.setattr(problem, "_LEAST_ROUNDS", 1)
     X, y, U = many_classes()
@@ -72,7 +72,7 @@ def test_62_rounds_with_very_many_classes_are_bounded_and_that_is_said(name, mon
     assert np.isfinite(classifier.predict_proba(X[:5])).all()
 
 
-def test_62_a_fit_of_too_many_unknowns_is_refused_with_the_memory_it_needs():
+def test_59_a_fit_of_too_many_unknowns_is_refused_with_the_memory_it_needs():
     X, y, U = many_classes(n_classes=2501)
     with pytest.raises(ValueError, match=r"5,000 unknowns, .* would take 0\.745 GiB; at most"):
         MomentConstrainedLDA(variant="likelihood").fit(X, y, X_unlabeled=U)
@@ -80,7 +80,7 @@ def test_62_a_fit_of_too_many_unknowns_is_refused_with_the_memory_it_needs():
         ImplicitlyConstrainedLDA(proportions="labeled").fit(X, y, X_unlabeled=U)
 
 
-def test_62_rows_that_lie_between_very_many_classes_are_returned():
+def test_59_rows_that_lie_between_very_many_classes_are_returned():
     scores = np.random.default_rng(0).normal(size=(1001, 30)) / 100
     near = choose_near(scores, n_all=300, least=10, most=30)
     assert near.every.shape == (1001, 1001)

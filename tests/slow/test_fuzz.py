@@ -518,7 +518,7 @@ def _prepared(tmp_path_factory):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", CASES)
-def test_60_random_input_never_brings_a_traceback(kind, tmp_path, monkeypatch):
+def test_57_random_input_never_brings_a_traceback(kind, tmp_path, monkeypatch):
     deadline, number, codes, failures = time.monotonic() + BUDGET, 0, {}, []
     monkeypatch.setattr(tempfile, "tempdir", str(make(tmp_path / "temporary")))
     while time.monotonic() < deadline and len(failures) < 20:

@@ -66,7 +66,7 @@ SIZES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
 @every_classifier
-def test_62_very_many_classes_or_features_end_in_an_answer_or_a_refusal(name, size):
+def test_59_very_many_classes_or_features_end_in_an_answer_or_a_refusal(name, size):
     X, y, U = classes_and_rows(*size)
     with warnings.catch_warnings(record=True) as shown:
         warnings.simplefilter("always")

@@ -30,6 +30,7 @@ from .attainable import (
 )
 
 _EXACT = 1e-13  # of the weight of the rows: a quota that is filled
+_NEARLY = 1e-10  # as much as rounding allows, where further steps change nothing
 _FAR = 40.0  # of a score, beyond which labels are hard
 _MOST_STEPS = 200
 _WARM_STEPS = 15  # from the last shift: where these do not do, harder and harder labels cost less
@@ -282,7 +283,8 @@ def _newton(
             wanted = quotas.filled(shifts[some])[..., held]
             counts = np.maximum(excess[some] + wanted, 1e-300)
             move(some, np.log(np.maximum(wanted, 1e-300) / counts), 0.0)
-    return shifts, (np.abs(excess).max(axis=1) <= enough) | (n_idle >= _MOST_IDLE)
+    nearly = np.where(n_idle < _MOST_IDLE, enough, _NEARLY * quotas.weight)
+    return shifts, np.abs(excess).max(axis=1) <= nearly
 
 
 def _dual(
