@@ -78,7 +78,7 @@ def tolerance(classifier, exact=1e-10):
     """How alike fits of equal data are: iterations end within a tolerance of the maximum."""
     if classifier is ImplicitlyConstrainedLDA:
         return 1e-7
-    return 1e-8 if classifier is ExpectationMaximizationLDA else exact
+    return 1e-8 if classifier in (AverageLDA, ExpectationMaximizationLDA) else exact
 
 
 # 12. More features than labeled rows.

@@ -24,9 +24,9 @@ from .types import AnyArray, Array
 from .whitening import Factor, Whitening, factor, whiten
 
 _LOG_2PI = float(np.log(2 * np.pi))
-# Below this eigenvalue I - B D^-1 B' has lost too many digits: the scatter is summed anew.
 # Shares of rows in classes that all rounds of a fit compute, above so many classes: some minutes.
 _MANY_CLASSES, _MOST_SHARES, _LEAST_ROUNDS = 1_000, 2e9, 10
+# Below this eigenvalue I - B D^-1 B' has lost too many digits: the scatter is summed anew.
 _DOWNDATE_IS_SAFE = 1e-6
 _HELD_LABELED = 4096  # labeled rows that are copied at once
 # Share of the total variance below which a spread within classes is rounding.

@@ -29,7 +29,7 @@ from .._core.frame import Frame
 from .._core.gains import gains_over
 from .._core.gaussian import Gaussians
 from .._core.labelsums import LinearRule
-from .._core.problem import Problem
+from .._core.problem import LabeledSummary, Problem
 from .._core.rowspace import objective_shift
 from .._core.solvers import Outcome
 from .._core.solvers.supervised import (
@@ -558,8 +558,7 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self._check_columns(data, variances, labeled.weight, is_pooled)
         self.shrinkage_, shrunk = self._shrink_labeled(data)
         model, rank = fit_labeled(data.frame, labeled, data.log_priors, shrunk)
-        is_shrunk_at_all = shrunk is not None and np.any(self.shrinkage_)
-        n_left_out = data.n_left_out if is_shrunk_at_all else 0
+        n_left_out = data.n_left_out if np.any(self.shrinkage_) else 0
         n_rows = int(data.labels.is_labeled.sum())
         if rank == 0 and model.rank > 0:
             raise ValueError(
@@ -578,15 +577,20 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.rank_ = rank + n_left_out
         warn_of_single_labels(data.labels, is_supervised=True)
         self._note_supervised(model, data)
+        return self._of_features(model, self._lifted(model, labeled, data))
+
+    def _lifted(self, model: Gaussians, labeled: LabeledSummary, data: FitInputs) -> Gaussians:
+        """The model of all features, of labeled rows with ``shrinkage_`` in the space of few."""
+        space = data.space
         if space is None:
             return model
         variance = None
-        if is_shrunk_at_all and space.class_shrinkages is not None:
+        if np.any(self.shrinkage_) and space.class_shrinkages is not None:
             variance = 1.0  # in units of the targets of the classes
-        elif is_shrunk_at_all:
+        elif np.any(self.shrinkage_):
             target = target_of_labeled(labeled, data.frame, data.n_left_out) / labeled.weight
             variance = float(self.shrinkage_ * (target * data.frame.scale**2)[0])
-        return self._of_features(model, space.model(model, variance))
+        return space.model(model, variance)
 
     def _shrink_labeled(self, data: FitInputs) -> tuple[float | Array, Array | None]:
         """Shrinkage used, and the shrunk scatter within classes of the labeled rows."""

@@ -65,7 +65,6 @@ class SelfTrainingLDA(LinearGaussianClassifier):
     array([0.75, 5.25])
     """
 
-    _can_narrow = False
     _parameter_constraints: ClassVar[dict[str, Any]] = constraints(
         "max_iter",
         "n_jobs",
@@ -78,6 +77,10 @@ class SelfTrainingLDA(LinearGaussianClassifier):
     max_iter: int = 1000
     n_jobs: int | None = None
 
+    @property
+    def _can_narrow(self) -> bool:  # type: ignore[override]
+        return self.shrinkage != "auto"  # that of every class is anew in every round
+
     def _fit_all_rows(self, data: FitInputs) -> Gaussians:
         problem = data.problem(None)  # for what the rows are like
         check_spread(data, problem.feature_variances(problem.moments.covariance))
@@ -87,12 +90,15 @@ class SelfTrainingLDA(LinearGaussianClassifier):
         rows, weights = data.unlabeled.sample(self.max_rows, 0)
         unlabeled = data.frame.apply(rows), weights
 
+        summary = data.labeled
+
         def fit(rows: Array, codes: AnyArray, weights: Array) -> Gaussians:
+            nonlocal summary
             summary = summarize_rows(rows, codes, weights, len(data.labels.classes))
-            self.shrinkage_, shrunk = shrink_rows(
-                self.shrinkage, summary, lambda: (rows, codes, weights), data.frame
-            )
-            model, self.rank_ = fit_labeled(data.frame, summary, data.log_priors, shrunk)
+            how = summary, lambda: (rows, codes, weights), data.frame, data.n_left_out
+            self.shrinkage_, shrunk = shrink_rows(self.shrinkage, *how)
+            model, rank = fit_labeled(data.frame, summary, data.log_priors, shrunk)
+            self.rank_ = rank + (data.n_left_out if shrunk is not None else 0)
             return model
 
         most = problem.rounds(self.max_iter)
@@ -105,7 +111,7 @@ class SelfTrainingLDA(LinearGaussianClassifier):
                 f"{most} rounds. {advice_to_continue(problem, self.max_iter)}",
                 category=ConvergenceWarning,
             )
-        return found.model
+        return self._lifted(found.model, summary, data)
 
     def _note_supervised(self, model: Gaussians, data: FitInputs) -> None:
         self.n_iter_, self.n_added_, self.n_passes_, self.converged_ = 1, 0, 0, True
