@@ -56,8 +56,7 @@ def main() -> None:
     except BrokenPipeError:
         raise
     except (ImportError, MemoryError, OSError) as error:  # before a command begins, or in its help
-        typer.echo(words.error_line(error), err=True)
-        sys.exit(words.USAGE_ERROR)
+        _end_with(error)
     finally:
         _close_output()
 
@@ -67,5 +66,17 @@ def _close_output() -> None:
     try:
         sys.stdout.flush()
     except BrokenPipeError:
-        # Python flushes once more at exit, and would complain there.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
+    except OSError as error:
+        _end_with(error)
+
+
+def _end_with(error: Exception) -> None:
+    typer.echo(words.error_line(error), err=True)
+    _drop_output()
+    sys.exit(words.USAGE_ERROR)
+
+
+def _drop_output() -> None:
+    """Python flushes once more at exit, and would complain there."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

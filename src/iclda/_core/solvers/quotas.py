@@ -30,7 +30,7 @@ from .attainable import (
 )
 
 _EXACT = 1e-13  # of the weight of the rows: a quota that is filled
-_NEARLY = 1e-10  # as much as rounding allows, where further steps change nothing
+_AS_FAR = 1e-10  # as rounding allows, where further steps change nothing
 _FAR = 40.0  # of a score, beyond which labels are hard
 _MOST_STEPS = 200
 _WARM_STEPS = 15  # from the last shift: where these do not do, harder and harder labels cost less
@@ -283,8 +283,8 @@ def _newton(
             wanted = quotas.filled(shifts[some])[..., held]
             counts = np.maximum(excess[some] + wanted, 1e-300)
             move(some, np.log(np.maximum(wanted, 1e-300) / counts), 0.0)
-    nearly = np.where(n_idle < _MOST_IDLE, enough, _NEARLY * quotas.weight)
-    return shifts, np.abs(excess).max(axis=1) <= nearly
+    allowed = np.where(n_idle < _MOST_IDLE, enough, _AS_FAR * quotas.weight)
+    return shifts, np.abs(excess).max(axis=1) <= allowed
 
 
 def _dual(
