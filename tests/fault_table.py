@@ -42,7 +42,7 @@ FAULTS = {
     22: ("narrow integers and booleans", "no wrap-around"),
     23: ("complex numbers, dates, text", "error that names the column"),
     24: ("one feature, one row, two rows", "finite fit or a clear error"),
-    25: ("weights", "count like repeated rows, in any unit"),
+    25: ("weights", "count like repeated rows; of any unit unless shrinkage is auto"),
     26: ("weights of zero, negative, NaN, extreme", "zero leaves a row out; others are errors"),
     27: ("priors of zero, tiny, negative, of wrong sum", "never predicted, finite, or an error"),
     28: ("perfect separation", "probabilities that add up to 1, finite logarithms"),

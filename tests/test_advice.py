@@ -29,6 +29,12 @@ def test_a_loss_within_half_a_standard_error_of_the_lowest_goes_to_the_safer_can
     assert safest_choice(np.array([0.5 + noise, np.full(20, 0.46)])) == 1
 
 
+def test_of_candidates_without_a_wrong_row_the_surest_is_not_the_best():
+    losses = np.array([np.resize([0.0, 0.02], 20), np.full(20, 0.0004)])
+    assert safest_choice(losses) == 0
+    assert safest_choice(np.add(losses, [[0.02], [0.0]])) == 1
+
+
 def test_ties_in_error_are_decided_by_the_loss():
     codes = np.zeros(20, dtype=int)
     sure, unsure = np.full((20, 2), [0.9, 0.1]), np.full((20, 2), [0.6, 0.4])

@@ -17,7 +17,9 @@ from ._statistics import error_interval
 
 CONFIDENCE = 0.9  # of intervals of the error
 LEAST_TESTED = 8  # labeled rows that an estimate of the error needs
-_MARGIN = 0.5  # standard errors within which the safer candidate is taken
+# Standard errors, and Brier score, within which the safer candidate is taken: where no row is wrong
+# the score tells only how sure a candidate is.
+_MARGIN, _LEAST = 0.5, 0.02
 _DRAWS = 200  # bootstrap samples
 _OFTEN = 0.1  # share of them in which chance may have chosen a candidate
 _NOTHING = 0.001  # a share that is not worth a number
@@ -62,7 +64,8 @@ def row_losses(probabilities: Array, codes: AnyArray) -> tuple[Array, Array]:
 def safest_choice(losses: Array) -> int:
     """Index of the safest candidate whose mean loss is hardly above the lowest.
 
-    That is within ``_MARGIN`` standard errors of the difference to the lowest, row by row.
+    That is within ``_MARGIN`` standard errors of the difference to the lowest, row by row, or
+    within ``_LEAST``.
     """
     is_known = np.isfinite(losses).all(axis=1)
     if not is_known.any():
@@ -86,7 +89,7 @@ def _are_close(losses: Array, counts: Array) -> AnyArray:
     squares = np.einsum("sr,cbr->scb", counts, pairs, optimize=True) / totals[:, :, None]
     squares = np.take_along_axis(squares, best[:, None, None], axis=2)[:, :, 0]
     variances = np.maximum(squares - excess**2, 0.0) / np.maximum(totals - 1, 1)
-    return np.asarray(excess <= _MARGIN * np.sqrt(variances) + 1e-12)
+    return np.asarray(excess <= np.maximum(_MARGIN * np.sqrt(variances), _LEAST))
 
 
 def estimate_error(losses: Array, is_wrong: Array, seed: int = 0) -> ErrorEstimate | None:

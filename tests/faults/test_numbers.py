@@ -535,6 +535,13 @@ def test_25_the_unit_of_the_weights_changes_nothing(classifier, unit):
     assert_same_fit(model, plain, tolerance(classifier))
 
 
+@every_classifier
+@pytest.mark.parametrize("unit", [1e-90, 1e90])
+def test_25_weights_of_any_unit_have_an_automatic_shrinkage(classifier, unit):
+    model = classifier(shrinkage="auto").fit(X[:, :2], Y, np.full(40, unit))
+    assert_finite(model, X[:, :2])
+
+
 BAD_WEIGHTS = {
     "zero": (np.zeros(40), r"is zero for all 40 rows: at least one must count"),
     "negative": (np.r_[np.ones(39), -2.5], r"got -2\.5 in row 39\. Weight 0 leaves a row out"),

@@ -143,7 +143,8 @@ def oracle_approximating(covariance: Array, n_rows: float, n_constant: int = 0) 
     if distance <= _ROUNDING * norm:  # the target itself, as always with one feature
         return 0.0
     noise = (1 - 2 / n_features) * norm + trace**2
-    return min(1.0, noise / ((n_rows + 1 - 2 / n_features) * distance))
+    signal = (n_rows + 1 - 2 / n_features) * distance  # zero for two features and hardly any weight
+    return noise / signal if signal > noise else 1.0
 
 
 def shrink_labeled(
