@@ -15,24 +15,26 @@ from iclda._statistics import error_interval
 
 
 def test_the_safest_of_equal_candidates_is_chosen():
-    assert safest_choice(np.full((3, 20), 0.2)) == 0
+    assert safest_choice(np.full((3, 20), 0.2), np.zeros((3, 20))) == 0
 
 
 def test_a_clearly_lower_loss_is_chosen_however_risky():
     losses = np.array([[0.5] * 20, [0.4] * 20, [0.1] * 20])
-    assert safest_choice(losses) == 2
+    assert safest_choice(losses, np.zeros((3, 20))) == 2
 
 
 def test_a_loss_within_half_a_standard_error_of_the_lowest_goes_to_the_safer_candidate():
     noise = np.resize([0.3, -0.3], 20)  # a standard error of 0.069
-    assert safest_choice(np.array([0.5 + noise, np.full(20, 0.47)])) == 0
-    assert safest_choice(np.array([0.5 + noise, np.full(20, 0.46)])) == 1
+    is_wrong = np.repeat([[0.3], [0.2]], 20, axis=1)
+    assert safest_choice(np.array([0.5 + noise, np.full(20, 0.47)]), is_wrong) == 0
+    assert safest_choice(np.array([0.5 + noise, np.full(20, 0.46)]), is_wrong) == 1
 
 
 def test_of_candidates_without_a_wrong_row_the_surest_is_not_the_best():
     losses = np.array([np.resize([0.0, 0.02], 20), np.full(20, 0.0004)])
-    assert safest_choice(losses) == 0
-    assert safest_choice(np.add(losses, [[0.02], [0.0]])) == 1
+    assert safest_choice(losses, np.zeros((2, 20))) == 0
+    assert safest_choice(np.add(losses, [[0.02], [0.0]]), np.zeros((2, 20))) == 1
+    assert safest_choice(losses, np.repeat([[0.05], [0.0]], 20, axis=1)) == 1
 
 
 def test_ties_in_error_are_decided_by_the_loss():
@@ -42,14 +44,15 @@ def test_ties_in_error_are_decided_by_the_loss():
         row_losses(each, codes) for each in (unsure, sure)
     )
     assert wrong_unsure.sum() == wrong_sure.sum() == 0
-    assert safest_choice(np.array([losses_unsure, losses_sure])) == 1
+    both_wrong = np.array([wrong_unsure, wrong_sure])
+    assert safest_choice(np.array([losses_unsure, losses_sure]), both_wrong) == 1
 
 
 def test_a_candidate_that_failed_is_never_chosen():
     losses = np.array([[np.nan] * 10, [0.9] * 10])
-    assert safest_choice(losses) == 1
+    assert safest_choice(losses, np.zeros_like(losses)) == 1
     with pytest.raises(ValueError, match="All 2 candidates lack losses"):
-        safest_choice(np.full((2, 10), np.nan))
+        safest_choice(np.full((2, 10), np.nan), np.zeros((2, 10)))
 
 
 def test_losses_are_brier_scores_and_failed_rows_have_none():

@@ -17,9 +17,8 @@ from ._statistics import error_interval
 
 CONFIDENCE = 0.9  # of intervals of the error
 LEAST_TESTED = 8  # labeled rows that an estimate of the error needs
-# Standard errors, and Brier score, within which the safer candidate is taken: where no row is wrong
-# the score tells only how sure a candidate is.
-_MARGIN, _LEAST = 0.5, 0.02
+_MARGIN = 0.5  # standard errors within which the safer candidate is taken
+_SURER = 0.02  # lower scores of a candidate that is not more often right tell only how sure it is
 _DRAWS = 200  # bootstrap samples
 _OFTEN = 0.1  # share of them in which chance may have chosen a candidate
 _NOTHING = 0.001  # a share that is not worth a number
@@ -61,21 +60,21 @@ def row_losses(probabilities: Array, codes: AnyArray) -> tuple[Array, Array]:
     return losses, np.where(np.isfinite(losses), is_wrong, np.nan)
 
 
-def safest_choice(losses: Array) -> int:
+def safest_choice(losses: Array, is_wrong: Array) -> int:
     """Index of the safest candidate whose mean loss is hardly above the lowest.
 
     That is within ``_MARGIN`` standard errors of the difference to the lowest, row by row, or
-    within ``_LEAST``.
+    within ``_SURER`` if no more rows are wrong.
     """
     is_known = np.isfinite(losses).all(axis=1)
     if not is_known.any():
         raise ValueError(f"All {len(losses)} candidates lack losses: no fit succeeded.")
     known = losses[is_known]
-    is_close = _are_close(known, np.ones((1, known.shape[1])))[0]
+    is_close = _are_close(known, is_wrong[is_known], np.ones((1, known.shape[1])))[0]
     return int(np.flatnonzero(is_known)[is_close.argmax()])
 
 
-def _are_close(losses: Array, counts: Array) -> AnyArray:
+def _are_close(losses: Array, is_wrong: Array, counts: Array) -> AnyArray:
     """Candidates whose loss is hardly above the lowest, for every sample of the rows.
 
     (samples, candidates); ``counts`` is how often each row is in each sample.
@@ -89,7 +88,10 @@ def _are_close(losses: Array, counts: Array) -> AnyArray:
     squares = np.einsum("sr,cbr->scb", counts, pairs, optimize=True) / totals[:, :, None]
     squares = np.take_along_axis(squares, best[:, None, None], axis=2)[:, :, 0]
     variances = np.maximum(squares - excess**2, 0.0) / np.maximum(totals - 1, 1)
-    return np.asarray(excess <= np.maximum(_MARGIN * np.sqrt(variances), _LEAST))
+    errors = counts @ is_wrong.T / totals
+    is_as_right = errors <= np.take_along_axis(errors, best[:, None], axis=1) + 1e-12
+    is_surer = is_as_right & (excess <= _SURER)
+    return np.asarray((excess <= _MARGIN * np.sqrt(variances) + 1e-12) | is_surer)
 
 
 def estimate_error(losses: Array, is_wrong: Array, seed: int = 0) -> ErrorEstimate | None:
@@ -110,7 +112,7 @@ def estimate_error(losses: Array, is_wrong: Array, seed: int = 0) -> ErrorEstima
     counts = rng.multinomial(n_rows, np.full(n_rows, 1 / n_rows), size=_DRAWS).astype(np.float64)
     left_out = counts == 0
     counts, left_out = counts[left_out.any(axis=1)], left_out[left_out.any(axis=1)]
-    chosen = _are_close(losses, counts).argmax(axis=1)
+    chosen = _are_close(losses, is_wrong, counts).argmax(axis=1)
     sums = (is_wrong[chosen] * left_out).sum(axis=1)
     error = float(sums.sum() / left_out.sum())
     is_often = np.bincount(chosen, minlength=len(losses)) >= _OFTEN * len(chosen)

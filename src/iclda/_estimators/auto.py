@@ -153,7 +153,7 @@ def choose_method(data: FitInputs, methods: Sequence[Method], shrinkage: Any, se
     if not np.isfinite(means).any():
         why = "every fit of the cross-validation failed"
         return Choice(methods[0], _reason(methods[0], shrinkage, why), {}, None, 0)
-    chosen = safest_choice(losses)
+    chosen = safest_choice(losses, is_wrong)
     lowest = methods[int(np.nanargmin(means))]
     if len(methods) > 1:
         why = f"it did best of {len(methods)} methods on {n_tested:,} labeled rows"
@@ -187,10 +187,10 @@ class AutoLDA(LinearGaussianClassifier):
     """The method that the labeled rows support, with shrinkage and an estimate of its error.
 
     The methods are compared by cross-validation on the labeled rows; all unlabeled rows train every
-    time. Of those whose Brier score is within half a standard error, or 0.02, of the lowest, the
-    safest is fitted to all rows: ``AverageLDA``, then self-training, pessimistic, supervised, EM,
-    implicitly constrained, self-learning and moment constrained LDA, an order that comes from
-    errors on many tables.
+    time. Of those whose Brier score is within half a standard error of the lowest, or within 0.02
+    with no more wrong rows, the safest is fitted to all rows: ``AverageLDA``, then self-training,
+    pessimistic, supervised, EM, implicitly constrained, self-learning and moment constrained LDA,
+    an order that comes from errors on many tables.
     Methods are not compared if fewer than 8 labeled rows can be tested (those of classes with two
     labels or more); the safest is fitted then. With more than 400 features the
     average, self-training and pessimistic LDA take long and are left out. With ``proportions`` the

@@ -39,9 +39,9 @@ def recommend(
     own = [k for k, each in enumerate(ordered) if is_known[k] and not each.method.is_outside]
     means = np.where(is_known, losses.mean(axis=1), np.inf)
     return Recommendation(
-        chosen=ordered[safest_choice(losses)],
+        chosen=ordered[safest_choice(losses, is_wrong)],
         lowest=ordered[int(means.argmin())],
-        own=ordered[own[safest_choice(losses[own])]] if own else None,
+        own=ordered[own[safest_choice(losses[own], is_wrong[own])]] if own else None,
         estimate=estimate_error(losses, is_wrong),
         n_rows=losses.shape[1],
     )
