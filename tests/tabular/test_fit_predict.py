@@ -2,11 +2,12 @@
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from iclda import save_model
 from iclda.model_files import model_details
 from iclda.tabular import read_table
-from iclda.tabular.fit_predict import fit_summary, fit_table
+from iclda.tabular.fit_predict import _error_lines, fit_summary, fit_table
 
 
 def test_that_nothing_was_learned_comes_first_and_nothing_is_praised(tmp_path):
@@ -25,3 +26,17 @@ def test_that_nothing_was_learned_comes_first_and_nothing_is_praised(tmp_path):
     assert said.count("Nothing was learned") == 1
     assert "Chose" not in said
     assert "better than supervised LDA" not in said
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (0.30, "too few labels to be sure that this is better than to call every row 'NA'"),
+        (0.34, "that looks no better than to call every row 'NA', which gets 32 % wrong."),
+    ],
+)
+def test_an_error_above_the_base_rate_is_not_put_down_to_few_labels(error, words):
+    estimate = {"error": error, "text": "some of new rows wrong"}
+    about = {"error": estimate, "learned": "unclear", "labeled": {"NA": 68, "yes": 32}}
+    (line,) = _error_lines(about)
+    assert line.startswith(f"Expect some of new rows wrong: {words}")

@@ -513,10 +513,12 @@ def _error_lines(about: Mapping[str, Any]) -> list[str]:
         return []
     if isinstance(about.get("error"), dict):
         base = BaseRate.of_counts(about["labeled"])
+        doubt = "too few labels to be sure that this is better than"
+        if about["error"].get("error", 0.0) >= base.error:
+            doubt = "that looks no better than"
         end = {
             CLEAR: "; to call every row {!r} would get {} wrong",
-            UNCLEAR: ": too few labels to be sure that this is better than to call every row {!r}, "
-            "which gets {} wrong",
+            UNCLEAR: f": {doubt} to call every row {{!r}}, which gets {{}} wrong",
         }.get(about.get("learned", ""), "")  # nothing is a warning
         expected = about["error"].get("text", "an unknown error")
         return [f"Expect {expected}{end.format(base.majority, percent_text(base.error))}."]

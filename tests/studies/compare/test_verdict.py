@@ -139,6 +139,17 @@ def test_the_answer_says_whether_a_method_beats_the_most_frequent_class(wrong, l
     assert found.headline.startswith("Nothing was learned: no") == (learned == "nothing")
 
 
+def test_an_error_that_is_not_below_the_base_rate_is_no_matter_of_few_labels():
+    rows = results(supervised=np.full((10, 5), 0.6).tolist())
+    rows = [changed(row, brier=0.1, rows=row.values["rows"]) for row in rows]
+    lined_up = contestants("supervised")
+    confusion = Confusion(("a", "b"), np.array([[5.0, 8.0], [7.0, 5.0]]))
+    advice = recommend(rows, lined_up)
+    found = decide(summarize_comparison(rows, lined_up, 5), advice, confusion=confusion)
+    assert found.learned == UNCLEAR
+    assert found.base.endswith("gets 48 % wrong: supervised LDA looks no better than that.")
+
+
 @pytest.mark.parametrize("kind", [HELPS, SHARPENS, HURTS, UNCLEAR, OUTSIDE])
 def test_every_kind_of_answer_has_a_sentence_and_a_headline(kind):
     from iclda.studies.compare.sentences import SENTENCES

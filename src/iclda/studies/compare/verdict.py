@@ -98,7 +98,8 @@ def _learned(
     if found == NOTHING and min(highs, default=1.0) < rate.error:
         found = UNCLEAR
     words = {"majority": rate.majority, "base": percent_text(rate.error)}
-    return found, say(_BASE[found], name=title_of(advice.chosen), **words)
+    key = "no_better" if found == UNCLEAR and error >= rate.error else found
+    return found, say(_BASE[key], name=title_of(advice.chosen), **words)
 
 
 def _kind(summary: ComparisonSummary, advice: Recommendation) -> str:
