@@ -82,4 +82,5 @@ def class_json(findings: Findings) -> Mapping[str, Any] | None:
     found = class_errors(findings)
     if found is None:
         return None
-    return {"method": found.name, "learned": findings.verdict.base, **found.confusion.to_json()}
+    base = {"base_rate_text": findings.verdict.base}
+    return {"method": found.name, **base, **found.confusion.to_json()}
