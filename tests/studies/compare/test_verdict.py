@@ -74,8 +74,9 @@ def test_better_probabilities_are_recommended_where_errors_do_not_differ():
 
 
 def test_a_difference_that_can_be_chance_takes_the_safer_and_says_what_would_change_it():
-    found = verdict(supervised=HIGH, em=np.roll(HIGH, 7, axis=0))
+    found = verdict({"em": 0.35}, supervised=HIGH, em=HIGH)
     assert (found.kind, found.method) == (UNCLEAR, "supervised")
+    assert "; this is the safest of those that do about as well as the best. " in found.sentence
     assert found.headline == "No method is clearly better: use supervised LDA for now"
     assert "on 25 labeled rows no method is clearly better" in found.sentence.lower()
     assert "abeled rows would " in found.sentence.split("as the best. ")[1]
@@ -114,6 +115,8 @@ def test_without_a_supervised_fit_there_is_no_answer():
 def test_supervised_alone_is_recommended_with_its_error():
     found = verdict(supervised=HIGH)
     assert (found.kind, found.method) == (UNCLEAR, "supervised")
+    assert "; this one has the best Brier score. " in found.sentence
+    assert "safest" not in found.sentence
     assert found.estimate.low < HIGH.mean() < found.estimate.high
 
 

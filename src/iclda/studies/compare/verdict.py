@@ -67,6 +67,7 @@ def decide(
         brier=_mean(summary, chosen.name, BRIER),
         brier_supervised=_mean(summary, summary.baseline, BRIER),
         n_rows=advice.n_rows,
+        standing=_SENTENCES["lowest" if chosen == advice.lowest else "safest"],
         change=_change(summary, advice),
     )
     if learned == UNCLEAR:
