@@ -2,13 +2,15 @@ import numpy as np
 import pytest
 from tables_of_results import changed, contestants, results, rows_json
 
+from iclda.methods import CANDIDATES
 from iclda.studies.compare.choice import recommend
-from iclda.studies.compare.plan import UNSHRUNK
+from iclda.studies.compare.plan import UNSHRUNK, Size, line_up
 from iclda.studies.compare.summary import summarize_comparison
 from iclda.studies.compare.verdict import (
     HELPS,
     HURTS,
     OUTSIDE,
+    RULE,
     SHARPENS,
     UNCLEAR,
     UNKNOWN,
@@ -159,3 +161,10 @@ def test_every_kind_of_answer_has_a_sentence_and_a_headline(kind):
 
     assert SENTENCES["verdict"][kind]
     assert "{name}" in SENTENCES["headlines"][kind]
+
+
+def test_the_rule_names_all_candidates_in_the_order_in_which_they_are_preferred():
+    lined_up = line_up(CANDIDATES, ("auto",), Size(40, 2, 3))
+    names = [each.name for each in sorted(lined_up, key=lambda each: each.risk)]
+    order = RULE.split("on other tables: ")[1].split(", and then")[0]
+    assert order.replace(" (of em, confident, pessimistic and supervised)", "") == ", ".join(names)

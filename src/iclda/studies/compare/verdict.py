@@ -8,6 +8,7 @@ from math import inf
 from ..._advice import LEAST_TESTED, ErrorEstimate, percent_text
 from ..._messages import Text, and_list, plural
 from ..._statistics import NOTHING, UNCLEAR
+from ...methods import AVERAGE, AVERAGED, CANDIDATES
 from ..confusion import Confusion
 from ..measures import BRIER, ERROR, LOSS
 from ..page import share
@@ -19,7 +20,13 @@ from .summary import ComparisonSummary
 _SENTENCES = SENTENCES["verdict"]
 _HEADLINES = SENTENCES["headlines"]
 _BASE = SENTENCES["base"]
-RULE = _SENTENCES["rule"]
+RULE = say(
+    _SENTENCES["rule"],
+    order=", ".join(
+        f"{each.name} (of {and_list(AVERAGED)})" if each == AVERAGE else each.name
+        for each in sorted(CANDIDATES, key=lambda method: method.risk)
+    ),
+)
 HELPS, SHARPENS, HURTS, UNKNOWN = "helps", "sharpens", "hurts", "unknown"  # or UNCLEAR, NOTHING
 OUTSIDE = "outside"  # a method of scikit-learn is clearly better
 _MOST_ROWS = 100  # times the labeled rows there are: more than that is no advice
