@@ -176,7 +176,6 @@ def _likelihood(summary: ComparisonSummary) -> str:
     return say(
         _SENTENCES["never_worse" if never else "always_worse"],
         names=and_list(never),
-        were="were" if len(never) > 1 else "was",
         supervised=supervised_name(summary),
         repeats=max((score.repeats for score in scores), default=0),
     )
