@@ -35,7 +35,6 @@ ELSEWHERE = {
     "studies/compare/lines.py": "test_run, from a table to lines",
     "studies/page.py": "the tests of tables and report of the paper",
     "studies/paper/plan.py": "tests/cli/test_paper and tests/studies/test_engine",
-    "tabular/fit_predict.py": "tests/cli/test_models and test_bad_tables",
     "tabular/table_files.py": "tests/tabular/test_table and tests/cli/test_bad_tables",
 }
 # Names that modules of one kind have in common on purpose.

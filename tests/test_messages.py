@@ -17,7 +17,7 @@ from iclda import (
     SelfLearningLDA,
     SupervisedLDA,
 )
-from iclda._messages import Column, Hint, Text, message_of
+from iclda._messages import Column, Hint, Text, message_of, wrap
 
 X = np.array([[0.0, 1.0], [1.0, 0.0], [5.0, 4.0], [6.0, 7.0]])
 Y = np.array([0, 0, 1, 1])
@@ -107,3 +107,11 @@ def test_warnings_hold_the_columns_that_they_name():
     with pytest.warns(UserWarning, match="column 2 is constant") as caught:
         ExpectationMaximizationLDA().fit(rows, [*Y, -1, -1, -1, -1])
     assert [message_of(one.message).columns for one in caught] == [(Column(2),)]
+
+
+@pytest.mark.parametrize("width", range(10, 40))
+def test_lines_do_not_break_between_a_number_and_its_percent_sign(width):
+    text = "Expect about 1.9 % of new rows wrong, 0.4 % to 5 %."
+    lines = wrap(text, width)
+    assert " ".join(lines) == text
+    assert all(len(line) <= width and not line.startswith("%") for line in lines)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
@@ -148,6 +149,12 @@ def plural(count: int, noun: str, nouns: str | None = None) -> str:
 def printable(text: str) -> str:
     """Text with control characters escaped, which a terminal would obey."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """Lines of at most so many characters; a number and its percent sign stay together."""
+    lines = textwrap.wrap(text.replace(" %", "\N{NO-BREAK SPACE}%"), width)
+    return [line.replace("\N{NO-BREAK SPACE}%", " %") for line in lines]
 
 
 def is_formula(cell: object) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -428,7 +429,8 @@ def find_method(name: str, among: Sequence[Method] = FITTED, others: Sequence[st
     method = known_method(name)
     if method is None or method not in among or "(" in name:
         known = ", ".join([*others, *(f"{each.name} ({each.paper_name})" for each in among)])
-        what = f"Unknown method {name!r}."
+        close = get_close_matches(str(name), [*others, *(each.name for each in among)], n=1)
+        what = f"Unknown method {name!r}.{f' Did you mean {close[0]!r}?' if close else ''}"
         if method is not None and method in FURTHER:
             what = (
                 f"Method {name!r} can be named in a comparison ({method.name}) and used in Python "

@@ -9,6 +9,8 @@ from sklearn.metrics import brier_score_loss
 from table_files import call, flowers, write
 
 from iclda import load_model
+from iclda.studies.confusion import Confusion
+from iclda.studies.evaluation import Evaluation, base_rate_sentence
 
 SPECIES = np.array(["iris", "lily", "rose"], dtype=object)
 
@@ -78,6 +80,19 @@ def test_a_model_that_is_no_better_than_the_base_rate_has_learned_nothing(model,
     frame = known().assign(species="iris", p=0.0, q=9.0)
     said = call("evaluate", model, write(tmp_path, frame, "n.csv"))[1]
     assert "would get 0.0 % wrong: the model has learned nothing that helps here." in said
+
+
+@pytest.mark.parametrize(
+    ("counts", "end"),
+    [
+        ([[10.0, 0.0], [4.0, 1.0]], "; the model is not clearly better."),
+        ([[7.0, 3.0], [3.0, 2.0]], "; the model is no better, though its probabilities are."),
+    ],
+)
+def test_an_error_that_is_not_below_the_base_rate_is_said_to_be_no_better(counts, end):
+    confusion = Confusion(("a", "b"), np.array(counts))
+    found = Evaluation("m", "d", "kind", 15, confusion, 0.1, np.zeros((10, 3)), {}, False)
+    assert base_rate_sentence(found).endswith(end)
 
 
 def test_the_file_of_the_fit_is_recognized(model):

@@ -6,7 +6,6 @@ import shlex
 import shutil
 import sys
 import tempfile
-import textwrap
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .._messages import Hint, Text, printable
+from .._messages import Hint, Text, printable, wrap
 from .._paths import atomic_write, check_writable
 from .._progress import bars, occasional_lines, spinner
 from ..methods import FITTED, find_method, parse_shrinkage
@@ -348,7 +347,7 @@ def _print(lines: Sequence[str], *, err: bool = False) -> None:
     stream = sys.stderr if err else sys.stdout
     for line in map(printable, lines):
         if stream.isatty() and not line.startswith("  "):
-            line = textwrap.fill(line, shutil.get_terminal_size().columns)
+            line = "\n".join(wrap(line, shutil.get_terminal_size().columns))
         head, colon, rest = line.partition(": ")
         if head == "Warning":
             line = typer.style(head, fg="yellow", bold=True) + colon + rest

@@ -229,7 +229,9 @@ def base_rate_sentence(found: Evaluation) -> str:
     base = found.confusion.base
     ends = {
         CLEAR: "; the model is clearly better.",
-        UNCLEAR: "; the model is not clearly better.",
+        UNCLEAR: "; the model is not clearly better."
+        if found.confusion.error < base.error
+        else "; the model is no better, though its probabilities are.",
         NOTHING: ": the model has learned nothing that helps here.",
     }
     wrong = f"{percent(base.error)} wrong"

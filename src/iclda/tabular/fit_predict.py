@@ -35,7 +35,7 @@ from .._messages import (
     quoted_list,
 )
 from .._paths import atomic_write, check_writable
-from .._statistics import CLEAR, UNCLEAR, BaseRate
+from .._statistics import CLEAR, NOTHING, UNCLEAR, BaseRate
 from ..methods import AVERAGE, METHODS, Method
 from .columns import COLUMN_TYPES, pipeline, preprocessing, type_named
 from .encoders import require_for_tables
@@ -126,11 +126,11 @@ def fit_table(
         "seconds": round(time.perf_counter() - start, 3),
         "empty_cells": _gaps(table.features),
         "notes": list(table.notes),
-        "warnings": [
-            *table.warnings,
-            *one_value_by_class(table.features, table.labels),
-            *_warnings_of([record.message for record in caught], Counter(labels)),
-        ],
+        "warnings": _warnings_of(
+            [record.message for record in caught],
+            [*table.warnings, *one_value_by_class(table.features, table.labels)],
+            Counter(labels),
+        ),
     }
     return model, about
 
@@ -148,10 +148,9 @@ def _gaps(features: Any) -> dict[str, int]:
     return {name: int(n) for name, n in features.isna().sum().items() if n}
 
 
-def _warnings_of(caught: Sequence[Any], counts: Counter[str]) -> list[str]:
-    """Warnings of a fit, each once; first, one of classes with a single label among others."""
-    # That nothing was learned is the first thing to know.
-    caught = sorted(caught, key=lambda w: not isinstance(w, NothingLearnedWarning))
+def _warnings_of(caught: Sequence[Any], of_table: Sequence[str], counts: Counter[str]) -> list[str]:
+    """Warnings of a fit and of its table, each once; that nothing was learned is the first."""
+    first = [message_of(w) for w in caught if isinstance(w, NothingLearnedWarning)]
     texts = [
         _SUPERVISED if isinstance(w, NoUnlabeledRowsWarning) else message_of(w) for w in caught
     ]
@@ -161,7 +160,7 @@ def _warnings_of(caught: Sequence[Any], counts: Counter[str]) -> list[str]:
         have = f"Class {names} has" if len(single) == 1 else f"The classes {names} have"
         advice = "which may not be typical: label more rows if you can."
         texts.insert(0, f"{have} one labeled row only, {advice}")
-    return list(dict.fromkeys(texts))
+    return list(dict.fromkeys([*first, *of_table, *texts]))
 
 
 @dataclass
@@ -343,8 +342,11 @@ def fit_summary(details: Mapping[str, Any]) -> list[str]:
     width = max(len("class"), *map(len, names))
     shares = details["priors"] or [float("nan")] * len(names)
     labeled = {name: f"{n:,}" for name, n in about.get("labeled", {}).items()}
+    warned = [f"Warning: {text}" for text in about.get("warnings", ())]
+    n_first = int(about.get("learned") == NOTHING)  # that warning comes before all else
     return [
         *_rows_lines(details, about),
+        *warned[:n_first],
         "",
         f"  {'class'.ljust(width)}  labeled rows  share in the model",
         *(
@@ -354,7 +356,7 @@ def fit_summary(details: Mapping[str, Any]) -> list[str]:
         "",
         *_method_lines(details, about),
         *(f"Note: {text}" for text in about.get("notes", ())),
-        *(f"Warning: {text}" for text in about.get("warnings", ())),
+        *warned[n_first:],
     ]
 
 
@@ -497,6 +499,8 @@ def _method_lines(details: Mapping[str, Any], about: Mapping[str, Any]) -> list[
     if given is not None and not is_supervised:
         source = "of the labeled rows" if given == LABELED else "given"
         lines.append(f"It allows the unlabeled rows only classes in the proportions {source}.")
+    if about.get("learned") == NOTHING:  # neither why it was chosen nor what it cannot lose matters
+        return [*lines, *_error_lines(about)]
     if about.get("choice"):
         lines.insert(0, about["choice"])
     safety = about.get("safety")
@@ -509,10 +513,12 @@ def _error_lines(about: Mapping[str, Any]) -> list[str]:
         return []
     if isinstance(about.get("error"), dict):
         base = BaseRate.of_counts(about["labeled"])
+        doubt = "too few labels to be sure that this is better than"
+        if about["error"].get("error", 0.0) >= base.error:
+            doubt = "that looks no better than"
         end = {
             CLEAR: "; to call every row {!r} would get {} wrong",
-            UNCLEAR: ": too few labels to be sure that this is better than to call every row {!r}, "
-            "which gets {} wrong",
+            UNCLEAR: f": {doubt} to call every row {{!r}}, which gets {{}} wrong",
         }.get(about.get("learned", ""), "")  # nothing is a warning
         expected = about["error"].get("text", "an unknown error")
         return [f"Expect {expected}{end.format(base.majority, percent_text(base.error))}."]

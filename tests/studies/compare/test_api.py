@@ -84,7 +84,14 @@ def test_nothing_temporary_is_named(findings):
     ("change", "error", "message"),
     [
         ({"methods": "em"}, ParameterError, "methods must be a list of names, got 'em'"),
-        ({"methods": ["lad"]}, ValueError, "Unknown method 'lad'"),
+        (
+            {"methods": ["icld"]},
+            ParameterError,
+            "^methods: Unknown method 'icld'. Did you mean 'iclda'. There are: iclda ",
+        ),
+        ({"n_labeled": 3.5}, ParameterError, "n_labeled must be a whole .* 1 or more, got 3.5"),
+        ({"folds": "a"}, ParameterError, "folds must be a whole number of 2 or more, got 'a'"),
+        ({"seed": -1}, ParameterError, "seed must be a whole number of 0 or more, got -1"),
         ({"missing": "guess"}, ParameterError, "missing must be .* got 'guess'"),
         ({"repeats": 1}, ParameterError, "repeats must be a whole number of 2 or more, got 1"),
         ({"n_jobs": 0}, ParameterError, "n_jobs must be a whole number of 1 or more, got 0"),
@@ -95,6 +102,16 @@ def test_nothing_temporary_is_named(findings):
 def test_wrong_parameters_are_named_before_anything_is_fitted(change, error, message):
     with pytest.raises(error, match=message):
         iclda.compare(frame(), **{**OPTIONS, **change})
+
+
+def test_a_name_is_one_column_and_a_fast_comparison_has_few_repeats_and_no_curves():
+    table = frame()
+    first = table.columns[0]
+    options = {"target": "class", "methods": ["em"], "folds": np.int64(3)}
+    found = iclda.compare(table, **options, drop=first, fast=True)
+    assert list(found.settings.dropped) == [first]
+    assert (found.settings.repeats, found.settings.folds) == (3, 3)
+    assert found.curves.empty
 
 
 def test_what_is_no_table_is_refused():

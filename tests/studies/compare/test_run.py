@@ -119,6 +119,10 @@ def test_the_summary_for_programs_holds_what_the_page_does(done):
     assert found["recommendation"]["method"] in ("em", "supervised")
     assert found["failed_fits"] == 0
     assert {point["curve"] for point in found["curves"]} == {"unlabeled", "labeled"}
+    files = found["comparison"], found["curves_file"], found["report"]
+    assert files == tuple(str(paths[name]) for name in ("comparison", "curves", "report"))
+    assert found["classes"]["base_rate_text"] == findings.verdict.base
+    assert "learned" not in found["classes"]
     assert found["settings"]["folds"] == 2
 
 

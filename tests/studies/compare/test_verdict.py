@@ -2,13 +2,15 @@ import numpy as np
 import pytest
 from tables_of_results import changed, contestants, results, rows_json
 
+from iclda.methods import CANDIDATES
 from iclda.studies.compare.choice import recommend
-from iclda.studies.compare.plan import UNSHRUNK
+from iclda.studies.compare.plan import UNSHRUNK, Size, line_up
 from iclda.studies.compare.summary import summarize_comparison
 from iclda.studies.compare.verdict import (
     HELPS,
     HURTS,
     OUTSIDE,
+    RULE,
     SHARPENS,
     UNCLEAR,
     UNKNOWN,
@@ -74,8 +76,9 @@ def test_better_probabilities_are_recommended_where_errors_do_not_differ():
 
 
 def test_a_difference_that_can_be_chance_takes_the_safer_and_says_what_would_change_it():
-    found = verdict(supervised=HIGH, em=np.roll(HIGH, 7, axis=0))
+    found = verdict({"em": 0.35}, supervised=HIGH, em=HIGH)
     assert (found.kind, found.method) == (UNCLEAR, "supervised")
+    assert "; this is the safest of those that do about as well as the best. " in found.sentence
     assert found.headline == "No method is clearly better: use supervised LDA for now"
     assert "on 25 labeled rows no method is clearly better" in found.sentence.lower()
     assert "abeled rows would " in found.sentence.split("as the best. ")[1]
@@ -96,8 +99,10 @@ def test_a_fit_without_shrinkage_is_named_as_such():
 
 def test_who_was_never_worse_in_likelihood_is_said():
     found = verdict(supervised=HIGH, em=LOW, iclda=HIGH + 0.1)
-    assert found.also == ("In loss, em was never worse than supervised LDA, in 10 repeats.")
-    assert "every method was worse than" in verdict(supervised=LOW, em=HIGH).also
+    assert found.also.startswith("In each of 10 repeats em described the test rows at least as ")
+    assert (
+        "Every method described the test rows worse than" in verdict(supervised=LOW, em=HIGH).also
+    )
 
 
 def test_where_labels_were_hidden_the_advice_is_for_as_many_as_were_kept():
@@ -114,6 +119,8 @@ def test_without_a_supervised_fit_there_is_no_answer():
 def test_supervised_alone_is_recommended_with_its_error():
     found = verdict(supervised=HIGH)
     assert (found.kind, found.method) == (UNCLEAR, "supervised")
+    assert "; this one has the best Brier score. " in found.sentence
+    assert "safest" not in found.sentence
     assert found.estimate.low < HIGH.mean() < found.estimate.high
 
 
@@ -139,9 +146,27 @@ def test_the_answer_says_whether_a_method_beats_the_most_frequent_class(wrong, l
     assert found.headline.startswith("Nothing was learned: no") == (learned == "nothing")
 
 
+def test_an_error_that_is_not_below_the_base_rate_is_no_matter_of_few_labels():
+    rows = results(supervised=np.full((10, 5), 0.6).tolist())
+    rows = [changed(row, brier=0.1, rows=row.values["rows"]) for row in rows]
+    lined_up = contestants("supervised")
+    confusion = Confusion(("a", "b"), np.array([[5.0, 8.0], [7.0, 5.0]]))
+    advice = recommend(rows, lined_up)
+    found = decide(summarize_comparison(rows, lined_up, 5), advice, confusion=confusion)
+    assert found.learned == UNCLEAR
+    assert found.base.endswith("gets 48 % wrong: supervised LDA looks no better than that.")
+
+
 @pytest.mark.parametrize("kind", [HELPS, SHARPENS, HURTS, UNCLEAR, OUTSIDE])
 def test_every_kind_of_answer_has_a_sentence_and_a_headline(kind):
     from iclda.studies.compare.sentences import SENTENCES
 
     assert SENTENCES["verdict"][kind]
     assert "{name}" in SENTENCES["headlines"][kind]
+
+
+def test_the_rule_names_all_candidates_in_the_order_in_which_they_are_preferred():
+    lined_up = line_up(CANDIDATES, ("auto",), Size(40, 2, 3))
+    names = [each.name for each in sorted(lined_up, key=lambda each: each.risk)]
+    order = RULE.split("on other tables: ")[1].split(", and then")[0]
+    assert order.replace(" (of em, confident, pessimistic and supervised)", "") == ", ".join(names)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
+from numbers import Integral
 from pathlib import Path
 from types import NoneType
 from typing import Any
@@ -31,13 +32,14 @@ def compare(
     n_labeled: int | None = None,
     unlabeled: str | None = None,
     unlabeled_file: str | Path | None = None,
-    drop: Sequence[str] = (),
-    keep: Sequence[str] | None = None,
+    drop: str | Sequence[str] = (),
+    keep: str | Sequence[str] | None = None,
     drop_unusable: bool = False,
     missing: str = "impute",
     repeats: int | None = None,
     folds: int | None = None,
     curves: bool = True,
+    fast: bool = False,
     seed: int = 0,
     n_jobs: int = 1,
     out: str | Path | None = None,
@@ -65,9 +67,9 @@ def compare(
         A value of the target that marks unlabeled rows, besides empty cells.
     unlabeled_file : str or Path, default=None
         A second table, all of whose rows are unlabeled.
-    drop : sequence of str, default=()
+    drop : str or sequence of str, default=()
         Columns to leave out.
-    keep : sequence of str, default=None
+    keep : str or sequence of str, default=None
         Columns to use, and no others. None uses all.
     drop_unusable : bool, default=False
         Whether to leave out columns that cannot be used, such as names.
@@ -79,6 +81,9 @@ def compare(
         None is 10, or the labels of the rarest class.
     curves : bool, default=True
         Whether to compute learning curves, which take a quarter of the time.
+    fast : bool, default=False
+        An answer soon: at most 3 repeats, no learning curves, and no iclda-proportions unless
+        ``methods`` names it.
     seed : int, default=0
         All splits and starts follow from it.
     n_jobs : int, default=1
@@ -101,11 +106,13 @@ def compare(
             f"unlabeled_file must be the path of a file, got {type(unlabeled_file).__name__}: add "
             "the rows of a frame to the table, pandas.concat([table, frame])."
         )
-    for name, value in (("repeats", repeats), ("n_jobs", n_jobs)):
-        least = 2 if name == "repeats" else 1
-        if value is not None and (not isinstance(value, int) or value < least):
-            text = f" must be a whole number of {least} or more, got {value!r}."
-            raise ParameterError(Hint(name), text, parameter=name, value=value)
+    repeats, folds = _whole("repeats", repeats, 2), _whole("folds", folds, 2)
+    n_labeled = _whole("n_labeled", n_labeled, 1)
+    seed, n_jobs = _whole("seed", seed, 0) or 0, _whole("n_jobs", n_jobs, 1) or 1
+    drop, keep = (
+        [drop] if isinstance(drop, str) else drop,
+        [keep] if isinstance(keep, str) else keep,
+    )
     with tempfile.TemporaryDirectory() as folder:
         read = read_opened(
             _open(table, Path(folder)),
@@ -131,14 +138,25 @@ def compare(
             dropped=tuple(drop),
             kept=tuple(keep or ()),
             drop_unusable=drop_unusable,
+            is_fast=fast,
         )
         check_plan(plan)
         make_out(plan)
         with open_run(plan) as run:
             run.compare(_silent)
-            if curves:
+            if curves and not fast:
                 run.add_curves(_silent)
         return read_findings(plan.out)
+
+
+def _whole(name: str, value: Any, least: int) -> int | None:
+    """A whole number of at least so much, or None if none is given."""
+    if value is None:
+        return None
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        text = f" must be a whole number of {least} or more, got {value!r}."
+        raise ParameterError(Hint(name), text, parameter=name, value=value)
+    return int(value)
 
 
 def _silent(name: str, done: int, total: int, failed: int) -> None:
@@ -184,7 +202,12 @@ def _find_methods(names: Sequence[str] | None) -> tuple[Any, ...]:
     if isinstance(names, str) or not len(names):
         text = f" must be a list of names, got {names!r}."
         raise ParameterError(Hint("methods"), text, parameter="methods", value=names)
-    return tuple(dict.fromkeys(find_method(name, COMPARED) for name in [*names, "supervised"]))
+    try:
+        found = [find_method(str(name), COMPARED) for name in [*names, "supervised"]]
+    except ValueError as error:
+        text = f": {error}"
+        raise ParameterError(Hint("methods"), text, parameter="methods", value=names) from None
+    return tuple(dict.fromkeys(found))
 
 
 def _shrinkages(given: Shrinkage | Sequence[Shrinkage]) -> tuple[Shrinkage, ...]:

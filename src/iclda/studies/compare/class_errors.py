@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..._messages import printable
+from ..._messages import printable, wrap
 from ..._statistics import CLEAR
 from ..confusion import Confusion, class_error_lines, mean_confusion
 from ..measures import ERROR
@@ -73,7 +72,7 @@ def class_lines(findings: Findings, width: int) -> list[str]:
     verdict = findings.verdict
     said = verdict.base if verdict.learned == CLEAR else ""  # the answer says it otherwise
     texts = [printable(text) for text in (said, found.balanced) if text]
-    sentences = [line for text in texts for line in textwrap.wrap(text, width - 2)]
+    sentences = [line for text in texts for line in wrap(text, width - 2)]
     return ["", title, *(f"  {line}" for line in (*table, *sentences))]
 
 
@@ -82,4 +81,5 @@ def class_json(findings: Findings) -> Mapping[str, Any] | None:
     found = class_errors(findings)
     if found is None:
         return None
-    return {"method": found.name, "learned": findings.verdict.base, **found.confusion.to_json()}
+    base = {"base_rate_text": findings.verdict.base}
+    return {"method": found.name, **base, **found.confusion.to_json()}

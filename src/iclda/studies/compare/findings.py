@@ -340,7 +340,8 @@ def json_summary(findings: Findings, paths: Mapping[str, Path]) -> dict[str, Any
     """All of it for programs."""
     verdict, summary, chosen = findings.verdict, findings.summary, findings.chosen
     return {
-        **{name: str(path) for name, path in paths.items()},
+        # "curves" are the points themselves.
+        **{"curves_file" if k == "curves" else k: str(path) for k, path in paths.items()},
         "recommendation": {
             "kind": verdict.kind,
             "method": chosen.method.name if chosen else None,

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import shlex
-import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
-from ..._messages import Hint, Text, Words, and_list, plural, printable
+from ..._messages import Hint, Text, Words, and_list, plural, printable, wrap
 from ..._statistics import NOTHING as NOT_LEARNED
 from ..measures import COMPARED, ERROR
 from ..page import NOTHING, align
@@ -32,7 +31,7 @@ def preflight_lines(remarks: Sequence[Remark], width: int, style: Style = _plain
     column = 2 + max(len(remark.subject) for remark in remarks) + 4
     lines = ["Before comparing"]
     for remark in remarks:
-        wrapped = textwrap.wrap(printable(remark.text), max(width - column, 30)) or [""]
+        wrapped = wrap(printable(remark.text), max(width - column, 30)) or [""]
         head = f"  {style(MARKS[remark.level], remark.level)} {remark.subject}"
         padding = " " * (column - 4 - len(remark.subject))
         lines.append(f"{head}{padding}{wrapped[0]}")
@@ -195,5 +194,5 @@ def fit_command(findings: Findings) -> str:
 
 
 def _wrapped(texts: Iterable[str], width: int) -> list[str]:
-    lines = (textwrap.wrap(text, width - 2) for text in texts)
+    lines = (wrap(text, width - 2) for text in texts)
     return [f"  {line}" for wrapped in lines for line in wrapped]

@@ -8,6 +8,7 @@ from math import inf
 from ..._advice import LEAST_TESTED, ErrorEstimate, percent_text
 from ..._messages import Text, and_list, plural
 from ..._statistics import NOTHING, UNCLEAR
+from ...methods import AVERAGE, AVERAGED, CANDIDATES
 from ..confusion import Confusion
 from ..measures import BRIER, ERROR, LOSS
 from ..page import share
@@ -19,7 +20,13 @@ from .summary import ComparisonSummary
 _SENTENCES = SENTENCES["verdict"]
 _HEADLINES = SENTENCES["headlines"]
 _BASE = SENTENCES["base"]
-RULE = _SENTENCES["rule"]
+RULE = say(
+    _SENTENCES["rule"],
+    order=", ".join(
+        f"{each.name} (of {and_list(AVERAGED)})" if each == AVERAGE else each.name
+        for each in sorted(CANDIDATES, key=lambda method: method.risk)
+    ),
+)
 HELPS, SHARPENS, HURTS, UNKNOWN = "helps", "sharpens", "hurts", "unknown"  # or UNCLEAR, NOTHING
 OUTSIDE = "outside"  # a method of scikit-learn is clearly better
 _MOST_ROWS = 100  # times the labeled rows there are: more than that is no advice
@@ -67,6 +74,7 @@ def decide(
         brier=_mean(summary, chosen.name, BRIER),
         brier_supervised=_mean(summary, summary.baseline, BRIER),
         n_rows=advice.n_rows,
+        standing=_SENTENCES["lowest" if chosen == advice.lowest else "safest"],
         change=_change(summary, advice),
     )
     if learned == UNCLEAR:
@@ -98,7 +106,8 @@ def _learned(
     if found == NOTHING and min(highs, default=1.0) < rate.error:
         found = UNCLEAR
     words = {"majority": rate.majority, "base": percent_text(rate.error)}
-    return found, say(_BASE[found], name=title_of(advice.chosen), **words)
+    key = "no_better" if found == UNCLEAR and error >= rate.error else found
+    return found, say(_BASE[key], name=title_of(advice.chosen), **words)
 
 
 def _kind(summary: ComparisonSummary, advice: Recommendation) -> str:
@@ -167,7 +176,6 @@ def _likelihood(summary: ComparisonSummary) -> str:
     return say(
         _SENTENCES["never_worse" if never else "always_worse"],
         names=and_list(never),
-        were="were" if len(never) > 1 else "was",
         supervised=supervised_name(summary),
         repeats=max((score.repeats for score in scores), default=0),
     )
