@@ -103,6 +103,11 @@ class TableReader:
                 f"{path}{place}: the column name {twice[0]!r} occurs "
                 f"{self.columns.count(twice[0])} times: give every column a name of its own."
             )
+        cut_off = [name for name in columns if "\0" in name]  # as NumPy cuts them off
+        if cut_off:
+            raise ValueError(
+                f"{path}{place}: the column name {cut_off[0]!r} holds a NUL character: rename it."
+            )
 
     def sha256(self) -> str:
         """Checksum of the bytes of the file."""
