@@ -409,6 +409,16 @@ def test_23_a_column_of_objects_is_named():
         SelfLearningLDA().fit(with_column([{"k": 1}] * 40), Y)
 
 
+def test_19_an_integer_beyond_float64_is_named_by_its_column():
+    model, rows = SelfLearningLDA().fit(X, Y), X.astype(object)
+    rows[3, 1] = 10**400
+    message = r"^X, column 1 holds a number too large for float64.*: rescale the column\.$"
+    with pytest.raises(ValueError, match=message):
+        SelfLearningLDA().fit(rows, Y)
+    with pytest.raises(ValueError, match=message):
+        model.predict(rows)
+
+
 @every_classifier
 def test_23_a_text_column_of_unlabeled_rows_is_named(classifier):
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
@@ -542,6 +552,10 @@ BAD_WEIGHTS = {
     "infinite": (np.r_[np.inf, np.ones(39)], r"got inf in row 0\. Weight 0 leaves a row out"),
     "short": (np.ones(39), r"one number for each of the 40 rows, got shape \(39,\)"),
     "2-d": (np.ones((40, 1)), r"one number for each of the 40 rows, got shape \(40, 1\)"),
+    "complex": (np.ones(40) + 5j, r"must hold real numbers, one a row, got \[\(1\+5j\)"),
+    "text": (["a"] * 40, r"must hold real numbers, one a row, got \['a', 'a', 'a'\]\."),
+    "beyond float64": ([10**400] * 40, "must hold real numbers"),
+    "masked": (np.ma.array(np.ones(40), mask=np.arange(40) == 3), "has masked entries: fill them"),
 }
 
 

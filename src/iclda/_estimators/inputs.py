@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -225,7 +226,7 @@ def check_weights(weights: Any, n_rows: int, name: str) -> Array | None:
     """Weights as a 1-d array of non-negative numbers, one a row."""
     if weights is None:
         return None
-    array = np.asarray(weights, dtype=np.float64)
+    array = _real_numbers(weights, name)
     if array.ndim == 0:
         array = np.full(n_rows, array)
     if array.shape != (n_rows,):
@@ -249,6 +250,20 @@ def check_weights(weights: Any, n_rows: int, name: str) -> Array | None:
     if n_rows > 0 and not array.any():
         raise ValueError(f"{name} is zero for all {n_rows} rows: at least one must count.")
     return array
+
+
+def _real_numbers(weights: Any, name: str) -> Array:
+    if np.ma.is_masked(weights):
+        raise ValueError(f"{name} has masked entries: fill them. Weight 0 leaves a row out.")
+    try:
+        array = np.asarray(weights)
+        if array.dtype.kind not in "cmM":
+            with np.errstate(over="ignore"):  # infinity is refused
+                return array.astype(np.float64, copy=False)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    first = reprlib.repr(np.asarray(weights, dtype=object).ravel()[:3].tolist())
+    raise ValueError(f"{name} must hold real numbers, one a row, got {first}.")
 
 
 def _check_width(X: Any, name: str, expected: int) -> None:
@@ -314,3 +329,9 @@ def _refuse_object(value: Any, found: str) -> None:
         )
     if not hasattr(value, "__float__") or getattr(value, "ndim", 0) > 0:
         raise TypeError(f"{found} {value!r}: every argument must be a string or a real number.")
+    try:
+        float(value)
+    except OverflowError:
+        raise ValueError(
+            f"{found} a number too large for float64, whose largest is 1.8e308: rescale the column."
+        ) from None
