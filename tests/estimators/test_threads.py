@@ -24,7 +24,7 @@ def test_threads_can_be_set_from_outside():
 
 @pytest.mark.parametrize("name", SEMI_SUPERVISED)
 def test_no_threads_at_all_are_refused_with_the_name_of_the_parameter(name):
-    with pytest.raises(ValueError, match="'n_jobs' parameter of .* Got 0 instead"):
+    with pytest.raises(ValueError, match=r"'n_jobs' parameter of .* Got 0 instead"):
         LARGE.fit(SEMI_SUPERVISED[name](n_jobs=0))
 
 
