@@ -18,9 +18,11 @@ from iclda import (
     NormalizedLDA,
     PessimisticLDA,
     SelfLearningLDA,
+    SemiSupervisedDiscriminantAnalysis,
     SupervisedLDA,
 )
-from problems import ALL, BY_LABELING, SEMI_SUPERVISED
+from odd_problems import OddProblem
+from problems import ALL, BY_LABELING, SEMI_SUPERVISED, WHOLE_FAMILY
 
 every_classifier = pytest.mark.parametrize("classifier", ALL.values(), ids=ALL)
 semi_supervised = pytest.mark.parametrize(
@@ -407,6 +409,27 @@ def test_23_a_column_that_holds_no_real_numbers_is_named(rows, message):
 def test_23_a_column_of_objects_is_named():
     with pytest.raises(TypeError, match=r"column 'b' holds \{'k': 1\}: .*must be a string"):
         SelfLearningLDA().fit(with_column([{"k": 1}] * 40), Y)
+
+
+@pytest.mark.skipif(np.finfo(np.longdouble).max == np.finfo(float).max, reason="no longer floats")
+@pytest.mark.parametrize("classifier", WHOLE_FAMILY.values(), ids=WHOLE_FAMILY)
+def test_20_a_long_double_beyond_float64_is_named_without_warnings(classifier):
+    model, rows = classifier().fit(X, Y), X.astype(np.longdouble)
+    assert_array_equal(model.predict(rows), model.predict(X))
+    rows[3, 1] = np.longdouble("1e4000")
+    for call in (lambda: classifier().fit(rows, Y), lambda: model.predict(rows)):
+        with warnings.catch_warnings(), pytest.raises(ValueError, match="infinity.* row 3, column"):
+            warnings.simplefilter("error")
+            call()
+
+
+def test_19_a_spread_that_overflows_with_further_terms_brings_no_warning():
+    scales, offsets = (69, -20, -116, -34, -72), (10, 4, 4, 11, 1)
+    kinds = ("class", "tied", "heavy tails", "collinear", "tied")
+    problem = OddProblem(kinds, scales, offsets, 3, 3, 100, (89, 90), 0.99, 2.0, 560)
+    with warnings.catch_warnings(), pytest.raises(ValueError, match="rescale the column"):
+        warnings.simplefilter("error")
+        SemiSupervisedDiscriminantAnalysis().fit(*problem.draw())
 
 
 def test_19_an_integer_beyond_float64_is_named_by_its_column():

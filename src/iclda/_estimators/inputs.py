@@ -20,7 +20,14 @@ from sklearn.utils.validation import _get_feature_names, validate_data
 from .._core.problem import Rows
 from .._core.types import AnyArray, Array
 from .._rows.backends import Backend, backend_of, is_device_array, kind_of
-from .._rows.base import Request, WeightedRows, check_finite, refuse_repeated
+from .._rows.base import (
+    Request,
+    WeightedRows,
+    check_finite,
+    column_of,
+    not_finite_error,
+    refuse_repeated,
+)
 from .._rows.memory import MemoryRows, concatenate
 from .._rows.passes import PartOfPass, report_as
 from .predictions import Numbers, composed
@@ -110,6 +117,7 @@ class RowReader:
         """
         X = check_is_read(X, name)
         _refuse_non_numeric(X, name)
+        _refuse_masked(X, name)
         X = _with_names(X)
         may_be_empty = name != "X"
         if may_be_empty:
@@ -122,6 +130,9 @@ class RowReader:
             ensure_all_finite=False,
             ensure_min_samples=0 if may_be_empty else 1,
         )
+        if array.dtype == np.longdouble != np.float64:
+            with np.errstate(over="ignore"):  # infinity is found as any other
+                array = array.astype(np.float64)
         if not is_summed_later:
             check_finite(array, name, self._feature_names)
         return array
@@ -274,6 +285,13 @@ def _check_width(X: Any, name: str, expected: int) -> None:
         )
     if shape[1] != expected:
         raise ValueError(f"{name} has {shape[1]} features, but X has {expected}.")
+
+
+def _refuse_masked(X: Any, name: str) -> None:
+    """Name the first masked entry: the value under a mask is none."""
+    if np.ma.is_masked(X) and X.ndim == 2:
+        row, column = (int(i) for i in np.argwhere(np.ma.getmaskarray(X))[0])
+        raise not_finite_error("masked entries", name, row, column_of(column, None))
 
 
 def _refuse_non_numeric(X: Any, name: str) -> None:

@@ -128,7 +128,9 @@ def _missing_entries(values: AnyArray) -> AnyArray:
 
 
 def _nulls_of_column(y: Any) -> AnyArray | None:
-    """Where a pandas, polars or pyarrow column is null; None for anything else."""
+    """Where a column of pandas, polars or pyarrow is null, or one is masked; None for others."""
+    if np.ma.is_masked(y) and y.ndim == 1:
+        return np.ma.getmaskarray(y).copy()
     if hasattr(y, "isna") and getattr(y, "ndim", 1) == 1:
         return np.array(y.isna(), dtype=bool)
     if hasattr(y, "is_null") and (hasattr(y, "drop_nulls") or hasattr(y, "drop_null")):
