@@ -123,7 +123,13 @@ class ParquetReader(TableReader):
         with self._opened() as opened:
             schema = opened.schema_arrow
         super().__init__(path, schema.names)
-        written = (schema.pandas_metadata or {}).get("index_columns", ())
+        try:
+            written = list((schema.pandas_metadata or {}).get("index_columns", ()))
+        except (ValueError, AttributeError, TypeError) as error:
+            raise ValueError(
+                f"{path}: what pandas noted in it about its index cannot be read ({error}): the "
+                "file is damaged. Write it again, or save the table as CSV."
+            ) from error
         self.index = tuple(name for name in written if name in self.columns)
 
     def read(self, as_text: Sequence[str]) -> Any:
