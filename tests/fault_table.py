@@ -37,7 +37,7 @@ FAULTS = {
     17: ("rows are offset by 1e12", "what the rounding of the rows allows"),
     18: ("columns in units of 1e-150 and 1e150", "predictions of the rescaled problem"),
     19: ("numbers whose squares overflow or vanish", "error that names the column, or a fit"),
-    20: ("NaN or infinity", "error that names row and column"),
+    20: ("NaN, infinity, masked entries", "error that names row and column"),
     21: ("float32 rows", "sums in float64; agreement to 1e-5"),
     22: ("narrow integers and booleans", "no wrap-around"),
     23: ("complex numbers, dates, text", "error that names the column"),
@@ -45,7 +45,11 @@ FAULTS = {
     25: ("weights", "count like repeated rows; of any unit unless shrinkage is auto"),
     26: ("weights of zero, negative, NaN, extreme", "zero leaves a row out; others are errors"),
     27: ("priors of zero, tiny, negative, of wrong sum", "never predicted, finite, or an error"),
-    28: ("perfect separation", "probabilities that add up to 1, finite logarithms"),
+    28: (
+        "perfect separation",
+        "probabilities that add up to 1; finite logarithms, but for least squares, whose "
+        "probabilities may be 0 and their logarithms minus infinity",
+    ),
     29: ("unlabeled rows from elsewhere", "finite fit; a warning when they are far"),
     30: ("ties at the threshold", "the same fit for any order, block size, number of threads"),
     31: ("no convergence", "`ConvergenceWarning` with the gap, `converged_` false"),
@@ -63,7 +67,11 @@ FAULTS = {
     43: ("a full disk, a read-only folder", "error with the path; what was there stays"),
     44: ("a damaged or newer file", "error that names file and version"),
     45: ("a malicious model file", "refused; nothing in it is run"),
-    46: ("markup, control characters and formulas in names", "shown as text"),
+    46: (
+        "markup, control characters and formulas in names",
+        "shown as text; formulas are written as text into tables of studies, and into CSV files "
+        "of predictions as they are, with a warning that counts them",
+    ),
     47: ("Ctrl-C", "one line, exit code 130, nothing lost"),
     48: ("a Dask worker is killed during a fit", "the same result"),
     49: ("a Dask worker hangs", "error within the time-out"),

@@ -5,7 +5,8 @@ import pytest
 import scipy.sparse
 from numpy.testing import assert_allclose, assert_array_equal
 
-from problems import ALL, SEMI_SUPERVISED
+from iclda import SelfLearningLDA
+from problems import ALL, SEMI_SUPERVISED, WHOLE_FAMILY
 
 every_classifier = pytest.mark.parametrize("classifier", ALL.values(), ids=ALL)
 semi_supervised = pytest.mark.parametrize(
@@ -139,3 +140,35 @@ def test_35_sparse_rows_are_refused_with_the_way_out(classifier):
         classifier().fit(scipy.sparse.csr_array(X), Y)
     with pytest.raises(TypeError, match=r"Sparse data was passed.*toarray"):
         classifier().fit(X, Y, X_unlabeled=scipy.sparse.csr_array(X))
+
+
+def masked(values, *place):
+    """An array with a value under a mask that changes every fit."""
+    masked = np.ma.array(values, copy=True)
+    masked[place] = 1e6
+    masked[place] = np.ma.masked
+    return masked
+
+
+@pytest.mark.parametrize("classifier", WHOLE_FAMILY.values(), ids=WHOLE_FAMILY)
+def test_20_masked_entries_are_named_by_row_and_column(classifier):
+    rows = masked(X, 3, 1)
+    model = classifier().fit(np.ma.array(X), Y)  # nothing is masked
+    assert_array_equal(model.coef_, classifier().fit(X, Y).coef_)
+    for name, call in {
+        "X": lambda: classifier().fit(rows, Y),
+        "X_unlabeled": lambda: classifier().fit(X, Y, X_unlabeled=rows),
+    }.items():
+        with pytest.raises(ValueError, match=rf"Input {name} contains masked.* row 3, column 1\."):
+            call()
+    for method in (model.predict, model.predict_proba, model.decision_function):
+        with pytest.raises(ValueError, match=r"contains masked entries, first in row 3, column 1"):
+            method(rows)
+
+
+def test_8_masked_labels_are_missing():
+    y = masked(Y, 0)
+    with pytest.raises(ValueError, match=r"y is missing \(None or NaN\) for 1 of 50 rows"):
+        SelfLearningLDA().fit(X, y)
+    model = SelfLearningLDA(unlabeled=None).fit(X, np.ma.array(TRUE, mask=Y == -1))
+    assert_array_equal(model.coef_, SelfLearningLDA().fit(X, Y).coef_)

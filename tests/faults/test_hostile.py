@@ -63,8 +63,8 @@ def test_44_a_store_cut_off_anywhere_is_refused(store):
     assert read_store(path) == rows
 
 
-def read_store(path, settings=None):
-    store = Store(path, read_only=True)
+def read_store(path, settings=None, read_only=True):
+    store = Store(path, read_only=read_only)
     try:
         assert settings is None or settings.items() <= store.settings().items()
         return store.rows("tables")
@@ -100,6 +100,30 @@ def test_44_a_changed_number_of_a_store_is_noticed(store):
         connection.execute("UPDATE settings SET value = 1 WHERE name = 'seed'")
     with pytest.raises(StoreError, match=r"is damaged \(settings has another checksum\): restore"):
         Store(path)
+
+
+FORGERIES = {
+    "rows": "UPDATE rows SET error = 0, checksum = NULL WHERE repeat = 7",
+    "settings": "DELETE FROM settings WHERE name = 'checksum'",
+    "name of the column": "ALTER TABLE rows RENAME checksum TO ahecksum",
+    "name of the setting": "UPDATE settings SET name = 'ahecksum' WHERE name = 'checksum'",
+    "mark of the file": "PRAGMA user_version = 0; UPDATE rows SET checksum = NULL",
+    "text": "UPDATE rows SET dataset = CAST(x'ff61' AS TEXT) WHERE repeat = 7",
+    "text of a setting": "UPDATE settings SET value = CAST(x'ff61' AS TEXT) WHERE name = 'seed'",
+}
+
+
+@pytest.mark.parametrize("statements", FORGERIES.values(), ids=FORGERIES)
+def test_44_a_store_without_its_checksums_or_with_bytes_that_are_no_text_is_refused(
+    store, statements
+):
+    path, _, _ = store
+    connection = sqlite3.connect(path)
+    connection.executescript(statements)
+    connection.close()
+    for is_read_only in (True, False):
+        with pytest.raises(StoreError, match=r"rows\.sqlite is damaged.*: restore it from a copy"):
+            read_store(path, read_only=is_read_only)
 
 
 class Payload:
@@ -182,6 +206,18 @@ def test_46_formulas_in_predictions_are_kept_and_warned_of(tmp_path):
     assert "as formulas" not in said
 
 
+def test_46_a_formula_as_the_name_of_a_column_is_counted(tmp_path):
+    frame = flowers()
+    frame["species"] = frame["species"].replace("iris", "rose")
+    frame["=SUM(A1)"] = range(len(frame))
+    data, model = write(tmp_path, frame), tmp_path / "m.skops"
+    options = ["--target", "species", "--drop", "=SUM(A1)", "--method", "supervised"]
+    assert call("fit", data, *options, "--out", model)[0] == 0
+    code, said, _ = call("predict", model, data, "--id", "=SUM(A1)", "--out", tmp_path / "p.csv")
+    assert code == 0
+    assert "would run as formulas, since they begin with =, +, - or @: '=SUM(A1)' 1." in said
+
+
 def test_44_a_header_of_an_array_that_is_no_python_is_refused(tmp_path):
     path = tmp_path / "x.npy"
     np.save(path, np.zeros((4, 2)))
@@ -217,6 +253,33 @@ def test_44_bytes_that_are_no_table_end_in_one_line(tmp_path, content, monkeypat
     assert code == 2
     assert "Traceback" not in error
     assert sorted(path.name for path in tmp_path.iterdir()) == ["t.csv"]
+
+
+@pytest.mark.parametrize(
+    "noted", [b'{"index_columns": [', b"[1]", b'{"index_columns": 3}', b"\xff"]
+)
+def test_44_a_parquet_file_with_broken_notes_of_pandas_is_named(tmp_path, monkeypatch, noted):
+    monkeypatch.chdir(tmp_path)
+    table = pa.Table.from_pandas(flowers()).replace_schema_metadata({b"pandas": noted})
+    pq.write_table(table, "t.parquet")
+    code, _, error = call("fit", "t.parquet", "--target", "species", "--out", "m.skops")
+    assert (code, error.count("\n")) == (2, 1)
+    assert error.startswith("Error: t.parquet: what pandas noted in it")
+    assert error.endswith("Write it again, or save the table as CSV.\n")
+
+
+@pytest.mark.parametrize("header", [b"a\0,b", b"\0a,b"])
+@pytest.mark.parametrize("command", ["fit", "compare"])
+def test_44_a_nul_character_in_the_name_of_a_column_is_refused(
+    tmp_path, monkeypatch, command, header
+):
+    monkeypatch.chdir(tmp_path)
+    rows = b"".join(b"%d,%d,%s\n" % (i, i * i % 7, b"xy"[i % 2 :][:1]) for i in range(30))
+    (tmp_path / "t.csv").write_bytes(header + b",species\n" + rows)
+    code, _, error = call(command, "t.csv", "--target", "species", "--out", "m.skops")
+    assert (code, error.count("\n")) == (2, 1)
+    assert error.startswith("Error: t.csv, row 1: the column name '")
+    assert error.endswith("a NUL character: rename it.\n")
 
 
 @pytest.mark.parametrize("seed", range(3))

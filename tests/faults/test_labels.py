@@ -360,3 +360,9 @@ def test_10_y_of_one_column_is_taken_with_a_warning(expected):
 def test_10_without_y_the_error_says_how_rows_go_unlabeled(classifier, marker):
     with pytest.raises(ValueError, match=r"requires y to be passed.*carry y = -1"):
         classifier(unlabeled=marker).fit(ROWS, None)
+
+
+@pytest.mark.parametrize("marker", [np.array([1, 2]), np.array([-1]), [1, 2], {"a": 1}])
+def test_10_a_marker_that_is_not_one_value_is_refused(marker):
+    with pytest.raises(ValueError, match=r"^unlabeled must be one value, that of y in"):
+        SelfLearningLDA(unlabeled=marker).fit(ROWS, CODES)

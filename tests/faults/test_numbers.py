@@ -18,9 +18,11 @@ from iclda import (
     NormalizedLDA,
     PessimisticLDA,
     SelfLearningLDA,
+    SemiSupervisedDiscriminantAnalysis,
     SupervisedLDA,
 )
-from problems import ALL, BY_LABELING, SEMI_SUPERVISED
+from odd_problems import OddProblem
+from problems import ALL, BY_LABELING, SEMI_SUPERVISED, WHOLE_FAMILY
 
 every_classifier = pytest.mark.parametrize("classifier", ALL.values(), ids=ALL)
 semi_supervised = pytest.mark.parametrize(
@@ -409,6 +411,36 @@ def test_23_a_column_of_objects_is_named():
         SelfLearningLDA().fit(with_column([{"k": 1}] * 40), Y)
 
 
+@pytest.mark.skipif(np.finfo(np.longdouble).max == np.finfo(float).max, reason="no longer floats")
+@pytest.mark.parametrize("classifier", WHOLE_FAMILY.values(), ids=WHOLE_FAMILY)
+def test_20_a_long_double_beyond_float64_is_named_without_warnings(classifier):
+    model, rows = classifier().fit(X, Y), X.astype(np.longdouble)
+    assert_array_equal(model.predict(rows), model.predict(X))
+    rows[3, 1] = np.longdouble("1e4000")
+    for call in (lambda: classifier().fit(rows, Y), lambda: model.predict(rows)):
+        with pytest.raises(ValueError, match=r"infinity, first in row 3, column 1"):
+            call()
+
+
+def test_19_a_spread_that_overflows_with_further_terms_brings_no_warning():
+    scales, offsets = (69, -20, -116, -34, -72), (10, 4, 4, 11, 1)
+    kinds = ("class", "tied", "heavy tails", "collinear", "tied")
+    problem = OddProblem(kinds, scales, offsets, 3, 3, 100, (89, 90), 0.99, 2.0, 560)
+    rows = problem.draw()
+    with pytest.raises(ValueError, match="rescale the column"):
+        SemiSupervisedDiscriminantAnalysis().fit(*rows)
+
+
+def test_19_an_integer_beyond_float64_is_named_by_its_column():
+    model, rows = SelfLearningLDA().fit(X, Y), X.astype(object)
+    rows[3, 1] = 10**400
+    message = r"^X, column 1 holds a number too large for float64.*: rescale the column\.$"
+    with pytest.raises(ValueError, match=message):
+        SelfLearningLDA().fit(rows, Y)
+    with pytest.raises(ValueError, match=message):
+        model.predict(rows)
+
+
 @every_classifier
 def test_23_a_text_column_of_unlabeled_rows_is_named(classifier):
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
@@ -549,6 +581,10 @@ BAD_WEIGHTS = {
     "infinite": (np.r_[np.inf, np.ones(39)], r"got inf in row 0\. Weight 0 leaves a row out"),
     "short": (np.ones(39), r"one number for each of the 40 rows, got shape \(39,\)"),
     "2-d": (np.ones((40, 1)), r"one number for each of the 40 rows, got shape \(40, 1\)"),
+    "complex": (np.ones(40) + 5j, r"must hold real numbers, one a row, got \[\(1\+5j\)"),
+    "text": (["a"] * 40, r"must hold real numbers, one a row, got \['a', 'a', 'a'\]\."),
+    "beyond float64": ([10**400] * 40, "must hold real numbers"),
+    "masked": (np.ma.array(np.ones(40), mask=np.arange(40) == 3), "has masked entries: fill them"),
 }
 
 

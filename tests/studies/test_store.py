@@ -132,6 +132,10 @@ def test_a_store_of_an_earlier_version_is_read_and_takes_new_measures(path):
     store.add([new])
     assert store.rows(TABLES) == [ROW, new]
     store.close()
+    with sqlite3.connect(path) as connection:  # all rows have checksums now
+        connection.execute("UPDATE rows SET error = 0 WHERE part = 0")
+    with pytest.raises(StoreError, match="has another checksum"):
+        Store(path, read_only=True).rows(TABLES)
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,11 @@ _CONSTRAINTS: dict[str, Any] = {
     "max_iter": AT_LEAST_ONE,
     "tol": [Interval(Real, 0, None, closed="left")],
     "random_state": ["random_state"],
-    "n_jobs": [Integral, None],
+    "n_jobs": [
+        Interval(Integral, 1, None, closed="left"),
+        Interval(Integral, None, -1, closed="right"),
+        None,
+    ],
 }
 _ENTRY = re.compile(r"^(\w+) : .*(?:\n    .*)*", re.MULTILINE)
 _NAMES = re.compile(r"^\w+(?:, \w+)*$", re.MULTILINE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -19,7 +20,14 @@ from sklearn.utils.validation import _get_feature_names, validate_data
 from .._core.problem import Rows
 from .._core.types import AnyArray, Array
 from .._rows.backends import Backend, backend_of, is_device_array, kind_of
-from .._rows.base import Request, WeightedRows, check_finite, refuse_repeated
+from .._rows.base import (
+    Request,
+    WeightedRows,
+    check_finite,
+    column_of,
+    not_finite_error,
+    refuse_repeated,
+)
 from .._rows.memory import MemoryRows, concatenate
 from .._rows.passes import PartOfPass, report_as
 from .predictions import Numbers, composed
@@ -109,6 +117,7 @@ class RowReader:
         """
         X = check_is_read(X, name)
         _refuse_non_numeric(X, name)
+        _refuse_masked(X, name)
         X = _with_names(X)
         may_be_empty = name != "X"
         if may_be_empty:
@@ -121,6 +130,9 @@ class RowReader:
             ensure_all_finite=False,
             ensure_min_samples=0 if may_be_empty else 1,
         )
+        if array.dtype == np.longdouble != np.float64:
+            with np.errstate(over="ignore"):  # infinity is found as any other
+                array = array.astype(np.float64)
         if not is_summed_later:
             check_finite(array, name, self._feature_names)
         return array
@@ -225,7 +237,7 @@ def check_weights(weights: Any, n_rows: int, name: str) -> Array | None:
     """Weights as a 1-d array of non-negative numbers, one a row."""
     if weights is None:
         return None
-    array = np.asarray(weights, dtype=np.float64)
+    array = _real_numbers(weights, name)
     if array.ndim == 0:
         array = np.full(n_rows, array)
     if array.shape != (n_rows,):
@@ -251,6 +263,20 @@ def check_weights(weights: Any, n_rows: int, name: str) -> Array | None:
     return array
 
 
+def _real_numbers(weights: Any, name: str) -> Array:
+    if np.ma.is_masked(weights):
+        raise ValueError(f"{name} has masked entries: fill them. Weight 0 leaves a row out.")
+    try:
+        array = np.asarray(weights)
+        if array.dtype.kind not in "cmM":
+            with np.errstate(over="ignore"):  # infinity is refused
+                return array.astype(np.float64, copy=False)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    first = reprlib.repr(np.asarray(weights, dtype=object).ravel()[:3].tolist())
+    raise ValueError(f"{name} must hold real numbers, one a row, got {first}.")
+
+
 def _check_width(X: Any, name: str, expected: int) -> None:
     shape = getattr(X, "shape", None) or np.shape(X)
     if len(shape) != 2:
@@ -259,6 +285,13 @@ def _check_width(X: Any, name: str, expected: int) -> None:
         )
     if shape[1] != expected:
         raise ValueError(f"{name} has {shape[1]} features, but X has {expected}.")
+
+
+def _refuse_masked(X: Any, name: str) -> None:
+    """Name the first masked entry: the value under a mask is none."""
+    if np.ma.is_masked(X) and X.ndim == 2:
+        row, column = (int(i) for i in np.argwhere(np.ma.getmaskarray(X))[0])
+        raise not_finite_error("masked entries", name, row, column_of(column, None))
 
 
 def _refuse_non_numeric(X: Any, name: str) -> None:
@@ -314,3 +347,9 @@ def _refuse_object(value: Any, found: str) -> None:
         )
     if not hasattr(value, "__float__") or getattr(value, "ndim", 0) > 0:
         raise TypeError(f"{found} {value!r}: every argument must be a string or a real number.")
+    try:
+        float(value)
+    except OverflowError:
+        raise ValueError(
+            f"{found} a number too large for float64, whose largest is 1.8e308: rescale the column."
+        ) from None

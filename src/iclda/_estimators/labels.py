@@ -67,6 +67,13 @@ def encode_labels(y: Any, unlabeled: Any, is_counted: AnyArray | None = None) ->
 
 def split_marker(y: Any, unlabeled: Any, name: str = "y") -> tuple[AnyArray, AnyArray]:
     """Values of the rows that have one, and which of all rows carry the marker."""
+    is_text = isinstance(unlabeled, (str, bytes))
+    if hasattr(unlabeled, "__len__") and not is_text and getattr(unlabeled, "shape", None) != ():
+        raise ParameterError(
+            f"unlabeled must be one value, that of y in unlabeled rows, got {unlabeled!r}.",
+            parameter="unlabeled",
+            value=unlabeled,
+        )
     values, is_absent = _values_and_missing(y, name)
     if is_missing(unlabeled):
         return _tightened(values[~is_absent], name), is_absent
@@ -121,7 +128,9 @@ def _missing_entries(values: AnyArray) -> AnyArray:
 
 
 def _nulls_of_column(y: Any) -> AnyArray | None:
-    """Where a pandas, polars or pyarrow column is null; None for anything else."""
+    """Where a column of pandas, polars or pyarrow is null, or one is masked; None for others."""
+    if np.ma.is_masked(y) and y.ndim == 1:
+        return np.ma.getmaskarray(y).copy()
     if hasattr(y, "isna") and getattr(y, "ndim", 1) == 1:
         return np.array(y.isna(), dtype=bool)
     if hasattr(y, "is_null") and (hasattr(y, "drop_nulls") or hasattr(y, "drop_null")):
@@ -206,7 +215,7 @@ def resolve_priors(priors: Any, classes: AnyArray, unlabeled: Any) -> Array | No
         priors = _priors_in_order(priors, classes, unlabeled)
     try:
         values = np.asarray(priors, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise _bad_priors(priors, _SHARES, f" must be numbers, got {priors!r}.") from None
     named = ", ".join(repr(c) for c in classes.tolist())
     if values.shape != (len(classes),):

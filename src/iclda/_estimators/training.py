@@ -316,7 +316,8 @@ def _labeled_part(
 
 def check_spread(inputs: FitInputs, variances: Array, terms: str = "") -> None:
     """ValueError for a column whose variance, with further terms, no float64 can hold."""
-    spread = np.sqrt(variances) * inputs.feature_frame.scale
+    with overflow_is_checked_later():  # an overflow may have left NaN, or a negative variance
+        spread = np.sqrt(variances) * inputs.feature_frame.scale
     is_fine = (spread == 0) | ((spread >= SMALLEST_SPREAD) & (spread <= LARGEST_SPREAD))
     if not is_fine.all():
         column = int(np.argmin(is_fine))

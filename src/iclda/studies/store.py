@@ -18,6 +18,7 @@ _KEY = ("experiment", "dataset", "repeat", "part", "method")
 STORE = "rows.sqlite"  # in the folder of a study
 FORMAT = 1
 _CHECKSUM = "checksum"  # of a row, and of all settings; earlier versions stored none
+_SEALED = 1  # user_version of a file in which every row has one
 _OUT = Hint("out")
 T = TypeVar("T")
 
@@ -98,6 +99,7 @@ class Store:
         self.path = path
         self._lock: Any = None
         self._connection: Any = None
+        self._is_sealed = False
         if read_only and not path.exists():
             out = Hint("out", path.parent)
             raise _error(f"{path} does not exist: run an experiment with ", out, " first.")
@@ -132,6 +134,11 @@ class Store:
         run(f"SELECT {key}, failure FROM rows LIMIT 1")
         if run("PRAGMA quick_check(1)").fetchone() != ("ok",):  # rows may be skipped silently
             raise StoreError(_damaged(self.path))
+        self._is_sealed = (
+            run("PRAGMA user_version").fetchone() != (0,)
+            or _CHECKSUM in self._columns()
+            or run("SELECT 1 FROM settings WHERE name = ?", [_CHECKSUM]).fetchone() is not None
+        )
         settings = self.settings()
         if (found := settings.get("format", FORMAT)) != FORMAT:
             problem = f"{self.path} has format {found}, and this version reads {FORMAT}"
@@ -143,11 +150,34 @@ class Store:
         if kind is not None and found != kind:
             problem = f"{self.path} is a store of another study ({found})"
             raise _error(f"{problem}: use another ", _OUT, ".")
+        if not read_only and not self._is_sealed:
+            self._seal()
+
+    def _seal(self) -> None:
+        """Give a new store, or one of an earlier version, checksums, which it must have then."""
+        entries = list(self._entries())
+        same_key = " AND ".join(f"{name} = ?" for name in _KEY)
+        texts = dict(self._read("SELECT name, value FROM settings"))
+        with self._connection as connection:  # all or nothing
+            connection.execute("BEGIN")
+            connection.execute(f"ALTER TABLE rows ADD COLUMN {_CHECKSUM}")
+            connection.executemany(
+                f"UPDATE rows SET {_CHECKSUM} = ? WHERE {same_key}",
+                [(str(_checksum(each)), *(each[name] for name in _KEY)) for each in entries],
+            )
+            if texts:
+                pair = _CHECKSUM, str(_checksum(texts))
+                connection.execute("INSERT INTO settings VALUES (?, ?)", pair)
+            connection.execute(f"PRAGMA user_version = {_SEALED}")
+        self._is_sealed = True
 
     def settings(self) -> dict[str, Any]:
         """Settings that the rows depend on, and notes about the runs that made them."""
         found = self._verified(dict(self._read("SELECT name, value FROM settings")), "settings")
-        return {name: json.loads(value) for name, value in found.items()}
+        try:
+            return {name: json.loads(value) for name, value in found.items()}
+        except ValueError as error:
+            raise StoreError(_damaged(self.path, " (settings are no JSON)")) from error
 
     def read_settings(self, kind: type[T]) -> T:
         """Settings as a dataclass; what is not stored has its default."""
@@ -227,6 +257,8 @@ class Store:
     def _verified(self, values: dict[str, Any], what: str) -> dict[str, Any]:
         """Values without their checksum; StoreError if they do not have it."""
         stored = values.pop(_CHECKSUM, None)
+        if stored is None and values and self._is_sealed:
+            raise StoreError(_damaged(self.path, f" ({what} has no checksum)"))
         if stored is not None and stored != str(_checksum(values)):
             raise StoreError(_damaged(self.path, f" ({what} has another checksum)"))
         return values
@@ -301,7 +333,9 @@ def _explain(path: Path, error: Exception) -> str:
     if code == sqlite3.SQLITE_NOTADB:
         return _no_store(path)
     is_corrupt = code is not None and code & 0xFF == sqlite3.SQLITE_CORRUPT  # the rest says where
-    if is_corrupt or isinstance(error, UnicodeError):
+    # Python's own error for text that is no UTF-8 has no code.
+    is_no_text = isinstance(error, sqlite3.OperationalError) and code is None
+    if is_corrupt or is_no_text or isinstance(error, UnicodeError):
         return _damaged(path)
     if code is not None and code & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
         problem = f"Cannot write to {path}: {error}. What is stored there is intact"

@@ -173,7 +173,7 @@ class PredictionCounts:
     filled: Counter[str] = field(default_factory=Counter)
     unknown: Counter[str] = field(default_factory=Counter)  # cells with an unknown category
     far: Counter[str] = field(default_factory=Counter)  # cells far from those of the training
-    formulas: Counter[str] = field(default_factory=Counter)  # cells that a spreadsheet would run
+    formulas: Counter[str] = field(default_factory=Counter)  # cells and names, as in a spreadsheet
 
 
 def predict_file(
@@ -195,6 +195,8 @@ def predict_file(
     _check_files(file, out, kinds, ids, columns)
     counts = PredictionCounts(tuple(name for name in file.columns if name not in {*kinds, *ids}))
     is_csv = out.suffix.lower() == ".csv"
+    if is_csv:
+        counts.formulas.update(filter(is_formula, columns))
     with atomic_write(out) as unfinished, appending(unfinished, out.suffix, columns) as write:
         for rows, probabilities, share in predicted_blocks(model, kinds, file, ids, counts):
             found = [names[probabilities.argmax(axis=1)], *probabilities.T]
@@ -424,8 +426,9 @@ def prediction_summary(counts: PredictionCounts, written: str) -> list[str]:
         lines.append(f"Warning: {far_warning(counts)}")
     if counts.formulas:
         lines.append(
-            "Warning: cells that a spreadsheet would run as formulas, since they begin with =, +, "
-            f"- or @: {_ranked(counts.formulas)}. Import the file as text, or write .parquet."
+            "Warning: cells and names of columns that a spreadsheet would run as formulas, since "
+            f"they begin with =, +, - or @: {_ranked(counts.formulas)}. Import the file as text, "
+            "or write .parquet."
         )
     width = max(len("class"), *map(len, counts.classes))
     lines += [""] if lines else []

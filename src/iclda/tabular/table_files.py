@@ -103,6 +103,11 @@ class TableReader:
                 f"{path}{place}: the column name {twice[0]!r} occurs "
                 f"{self.columns.count(twice[0])} times: give every column a name of its own."
             )
+        cut_off = [name for name in columns if "\0" in name]  # as NumPy cuts them off
+        if cut_off:
+            raise ValueError(
+                f"{path}{place}: the column name {cut_off[0]!r} holds a NUL character: rename it."
+            )
 
     def sha256(self) -> str:
         """Checksum of the bytes of the file."""
@@ -118,7 +123,13 @@ class ParquetReader(TableReader):
         with self._opened() as opened:
             schema = opened.schema_arrow
         super().__init__(path, schema.names)
-        written = (schema.pandas_metadata or {}).get("index_columns", ())
+        try:
+            written = list((schema.pandas_metadata or {}).get("index_columns", ()))
+        except (ValueError, AttributeError, TypeError) as error:
+            raise ValueError(
+                f"{path}: what pandas noted in it about its index cannot be read ({error}): the "
+                "file is damaged. Write it again, or save the table as CSV."
+            ) from error
         self.index = tuple(name for name in written if name in self.columns)
 
     def read(self, as_text: Sequence[str]) -> Any:
