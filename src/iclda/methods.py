@@ -337,6 +337,7 @@ FURTHER = (
     ),
 )
 CLASSIFIERS = (*METHODS, AVERAGE, *FURTHER)
+BY_CLASS = {method.class_name: method for method in (AVERAGE, *METHODS)}  # of models in files
 CLASS_NAMES = tuple(dict.fromkeys(method.class_name for method in CLASSIFIERS))
 # Fitted in the experiments of the paper only, to compare with.
 _reference = partial(Method, class_name="", module="")

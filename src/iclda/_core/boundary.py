@@ -116,9 +116,8 @@ def choose_near(scores: Array, n_all: int, least: int, most: int) -> Near:
         return Near(np.broadcast_to(every, (n_classes, n_classes)), softening)
     best, is_near = _near_classes(shares[:, near])
     is_near[best, np.arange(len(best))] = False
-    between = is_near / np.maximum(
-        np.count_nonzero(is_near, axis=0), 1
-    )  # one row is divided among its pairs
+    n_pairs = np.maximum(np.count_nonzero(is_near, axis=0), 1)
+    between = is_near / n_pairs  # one row is divided among its pairs
     counts = share * np.array([between[:, best == k].sum(axis=1) for k in range(n_classes)])
     counts = counts + counts.T
     level, left = np.inf, float(most)  # rows between any two classes; rows to be divided

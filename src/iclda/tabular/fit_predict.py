@@ -36,7 +36,7 @@ from .._messages import (
 )
 from .._paths import atomic_write, check_writable
 from .._statistics import CLEAR, NOTHING, UNCLEAR, BaseRate
-from ..methods import AVERAGE, METHODS, Method
+from ..methods import BY_CLASS, Method
 from .columns import COLUMN_TYPES, pipeline, preprocessing, type_named
 from .encoders import require_for_tables
 from .suspicions import one_value_by_class
@@ -466,9 +466,7 @@ def _about(details: Mapping[str, Any]) -> dict[str, Any]:
 
 def _rows_lines(details: Mapping[str, Any], about: Mapping[str, Any]) -> list[str]:
     name = details["classifier"]
-    title = next(
-        (method.title for method in (AVERAGE, *METHODS) if method.class_name == name), name
-    )
+    title = BY_CLASS[name].title if name in BY_CLASS else name
     title = f"{title[0].upper()}{title[1:]}"
     if not about:
         return [f"{title}, {details['n_features']} features."]
@@ -491,11 +489,10 @@ def _rows_lines(details: Mapping[str, Any], about: Mapping[str, Any]) -> list[st
 
 
 def _method_lines(details: Mapping[str, Any], about: Mapping[str, Any]) -> list[str]:
-    sentences = {each.class_name: each.sentence for each in (AVERAGE, *METHODS)}
     # Without unlabeled rows every method is the supervised one.
     is_supervised = not about.get("n_unlabeled", 1)
     name = "SupervisedLDA" if is_supervised else details["classifier"]
-    lines = [sentences[name]] if name in sentences else []
+    lines = [BY_CLASS[name].sentence] if name in BY_CLASS else []
     if "converged" in details["diagnosis"] and not is_supervised:
         lines.append(_convergence(details["diagnosis"]))
     given = details["parameters"].get("proportions")

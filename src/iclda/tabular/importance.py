@@ -17,10 +17,10 @@ def standardized_coefficients(model: Any) -> list[dict[str, Any]]:
     """Discriminants with the coefficient of every feature, the largest first.
 
     A coefficient is that of the feature divided by its standard deviation within classes. A high
-    value speaks for the class ``high``, a low one for ``low``. Two
-    classes have one discriminant, the log odds of the second; K have K - 1, which lie along the
-    directions that separate the class means best, with the share of their spread. Nothing for a
-    model that is not a linear one of this package.
+    value speaks for the class ``high``, a low one for ``low``. Two classes have one discriminant,
+    the log odds of the second; K have K - 1, which lie along the directions that separate the class
+    means best, with the share of their spread. Nothing for a model that is not a linear one of this
+    package.
     """
     classifier = model[-1] if isinstance(model, Pipeline) else model
     if not isinstance(classifier, LinearGaussianClassifier):
