@@ -5,6 +5,8 @@ import signal
 import sys
 from types import FrameType
 
+SECONDS_BETWEEN_LOOKS = 0.02  # whether an import that a signal came in is over
+
 
 def main() -> None:
     """Run the command line."""
@@ -23,19 +25,21 @@ def main() -> None:
 def _stop(number: int, frame: FrameType | None) -> None:
     """End as a shell reports a signal, but by way of every ``finally``: no unfinished file stays.
 
-    A command that has not begun ends at once, and so does an import, in which an exception would
-    often be lost or turned into another one. A second signal waits for nothing.
+    A command that has not begun ends at once. An import is let finish, since an exception in it is
+    often lost or turned into another one. A second signal waits for nothing.
     """
     signal.signal(number, signal.SIG_DFL)
     callers = set()
     while frame is not None:
         callers.add(frame.f_globals.get("__name__", ""))
         frame = frame.f_back
-    is_importing = "importlib._bootstrap" in callers
-    if not is_importing and any(name.startswith("iclda.cli.") for name in callers):
-        raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
-    for path in getattr(sys.modules.get("iclda._paths"), "unfinished_files", ()):
-        path.unlink(missing_ok=True)
+    if any(name.startswith("iclda.cli.") for name in callers):
+        if "importlib._bootstrap" not in callers:
+            raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
+        if hasattr(signal, "setitimer"):  # not on Windows
+            signal.signal(signal.SIGALRM, lambda _, frame: _stop(number, frame))
+            signal.setitimer(signal.ITIMER_REAL, SECONDS_BETWEEN_LOOKS)
+            return
     cursor = "\x1b[?25h" if sys.stderr.isatty() else ""  # a bar hides it
     line = "Interrupted.\n" if number == signal.SIGINT else ""
     os.write(2, (cursor + line).encode())

@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-unfinished_files: set[Path] = set()  # of this process
-
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[Path]:
@@ -20,7 +18,6 @@ def atomic_write(path: Path) -> Iterator[Path]:
     What was left there by a process that was killed is removed, too.
     """
     unfinished = path.with_name(f".{path.name}.{uuid4().hex}")
-    unfinished_files.add(unfinished)
     try:
         _remove_unfinished(path)
         with unfinished.open("w") as file:
@@ -34,7 +31,6 @@ def atomic_write(path: Path) -> Iterator[Path]:
         raise
     finally:
         unfinished.unlink(missing_ok=True)
-        unfinished_files.discard(unfinished)
 
 
 def _remove_unfinished(path: Path) -> None:
