@@ -57,7 +57,7 @@ def fit(name, rows=X, y=Y, weights=None, **settings):
 
 def assert_finite(model, rows):
     fitted = {key: value for key, value in vars(model).items() if key.endswith("_")}
-    for method in ("decision_function", "transform", "score_samples"):
+    for method in ("decision_function", "predict_log_proba", "transform", "score_samples"):
         if hasattr(model, method):
             fitted[method] = getattr(model, method)(rows)
     for key, value in fitted.items():

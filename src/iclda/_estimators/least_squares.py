@@ -161,7 +161,7 @@ class LeastSquaresClassifier(LinearClassifier):
         return probabilities
 
     def predict_log_proba(self, X: Any) -> Array:
-        """Logarithms of the probabilities, minus infinity where these are 0.
+        """Logarithms of the probabilities, of which none is below the smallest normal number.
 
         Parameters
         ----------

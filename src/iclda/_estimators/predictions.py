@@ -114,7 +114,8 @@ def posteriors(scores: Any) -> Any:
 def clipped_shares(scores: Any) -> Any:
     """(n, K): least squares predictions as probabilities, clipped at 0 and scaled to add up to 1.
 
-    From (n, K) predictions or the second of two classes' lead (n, 1).
+    From (n, K) predictions or the second of two classes' lead (n, 1). The smallest normal number
+    stands for 0, so that logarithms are finite.
     """
     xp = array_namespace(scores)
     if scores.shape[1] == 1:
@@ -123,13 +124,12 @@ def clipped_shares(scores: Any) -> Any:
     scores = scores + xp.clip(1 / scores.shape[1] - xp.max(scores, axis=1, keepdims=True), min=0.0)
     shares = xp.clip(scores, min=0.0)  # array-api-compat 1.9 takes integers for those of x
     shares /= xp.sum(shares, axis=1, keepdims=True)
-    return shares
+    return xp.clip(shares, min=float(xp.finfo(shares.dtype).smallest_normal))
 
 
 def log_clipped_shares(scores: Any) -> Any:
     shares = clipped_shares(scores)
-    with np.errstate(divide="ignore"):
-        return array_namespace(shares).log(shares)
+    return array_namespace(shares).log(shares)
 
 
 def log_posteriors(scores: Any) -> Any:

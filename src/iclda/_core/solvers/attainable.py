@@ -33,6 +33,7 @@ class Labeling:
     """
 
     shift: Array | None = None  # (K,) of the offsets of scores, if they are not as they were given
+    n_sought: float = 0.0  # numbers of rows read to find that
 
     def __init__(self, sums: AllSums, z: Array, weights: Array, shares: Array) -> None:
         """``shares`` (K, n), or (1, n) in the second of two classes."""

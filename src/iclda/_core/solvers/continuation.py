@@ -294,6 +294,7 @@ class Follower:
             size = 1.0
             while True:
                 trial = self.state(state.scores + size * direction, state.tau, state.anchor)
+                work.left -= trial.labeling.n_sought
                 gained = trial.merit - state.merit + noise
                 if gained >= _SUFFICIENT * size * slope:
                     break

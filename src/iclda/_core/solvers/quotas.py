@@ -37,6 +37,9 @@ _WARM_STEPS = 15  # from the last shift: where these do not do, harder and harde
 _ROUNDING = 1e-15  # of the convex function
 _MOST_IDLE = 6  # steps in a row that lower it by no more than rounding
 _SOFT = 10.0  # range of scores from which shifts are found at once
+_FALL, _ROUGHLY = 0.3, 1e-6  # of tau on the way to harder labels; how well quotas are filled there
+READS = 30  # of the scores of three and more classes, about, until shifts are found
+_AT_ONCE = 2.5e5  # numbers: to read fewer hardly takes less time
 _COOLING, _COLDEST = 0.1, 1e-11  # of a direction, over its range: as good as hard
 _MOST_PASSES = 5  # after which quotas count as filled
 _CLOSE = 5.0  # change of a shift at which rows that are not near boundaries keep their labels
@@ -107,6 +110,8 @@ class QuotaLabeling(Labeling):
     def __init__(self, free: Labeling, rows: QuotaSet, shift: Array, log_sum: float) -> None:
         super().__init__(AllSums(free.point, log_sum, free.is_thinned), *free.parts)
         self.shift, self._rows = shift, rows
+        if len(shift) > 2:
+            self.n_sought = READS * max(_AT_ONCE, self.parts[-1].size)
 
     @cached_property
     def _offsets(self) -> tuple[Array, Array]:
@@ -202,17 +207,20 @@ def balance(scores: Array, weights: Array, quotas: Quotas, start: Array | None =
         found, is_filled = _newton(scores, weights, quotas, begin, _WARM_STEPS)
         if is_filled.all():
             return found
-    # Soft labels first, whose shifts lead to those of harder ones.
+    # Soft labels first: shifts of harder ones are sought on the line through the last two.
     tau = max(1.0, float(np.ptp(scores, axis=1).max(initial=0)) / _SOFT)
-    shifts = np.zeros(scores.shape[:2])
-    soft = replace(quotas, sharpness=1.0)
+    soft, shifts = replace(quotas, sharpness=1.0), np.zeros(scores.shape[:2])
+    last_tau, last = np.inf, shifts
+    while tau > 1:
+        found = tau * _newton(scores / tau, weights, soft, shifts / tau, exact=_ROUGHLY)[0]
+        slope = (found - last) / (tau - last_tau)
+        last_tau, last, tau = tau, found, max(1.0, _FALL * tau)
+        shifts = found + (tau - last_tau) * slope
     while True:
-        shifts = tau * _newton(scores / tau, weights, soft, shifts / tau)[0]
-        if tau == 1 and soft.sharpness >= quotas.sharpness:
+        shifts = _newton(scores, weights, soft, shifts)[0]
+        if soft.sharpness >= quotas.sharpness:
             return shifts
-        if tau == 1:
-            soft = replace(soft, sharpness=min(quotas.sharpness, soft.sharpness / _COOLING))
-        tau = max(1.0, _COOLING * tau)
+        soft = replace(soft, sharpness=min(quotas.sharpness, soft.sharpness / _COOLING))
 
 
 def _balance_two(leads: Array, weights: Array, quotas: Quotas, shift: Array) -> Array:
@@ -241,13 +249,18 @@ def _balance_two(leads: Array, weights: Array, quotas: Quotas, shift: Array) -> 
 
 
 def _newton(
-    scores: Array, weights: Array, quotas: Quotas, shifts: Array, n_steps: int = _MOST_STEPS
+    scores: Array,
+    weights: Array,
+    quotas: Quotas,
+    shifts: Array,
+    n_steps: int = _MOST_STEPS,
+    exact: float = _EXACT,
 ) -> tuple[Array, AnyArray]:
     """Damped Newton's method on the convex function: shifts (S, K), and whether they fill."""
     held = np.flatnonzero(quotas.is_held)
     shifts, damping, n_idle = shifts.copy(), np.zeros(len(scores)), np.zeros(len(scores), dtype=int)
     values, excess, bends = _dual(scores, weights, quotas, shifts)
-    is_open, enough = np.ones(len(scores), dtype=bool), _EXACT * quotas.weight
+    is_open, enough = np.ones(len(scores), dtype=bool), exact * quotas.weight
 
     def move(some: AnyArray, steps: Array, slack: float) -> AnyArray:
         """Which of some stacks were moved, those whose function did not rise by more."""

@@ -18,6 +18,7 @@ from ..problem import Problem
 from ..types import AnyArray, Array
 from .alternate import start_scores
 from .attainable import HeldSet
+from .quotas import READS
 from .settings import SETTINGS
 
 _ONE_CLASS = 8.0  # score of an all-one-class start: shares of 3e-4 elsewhere
@@ -59,7 +60,9 @@ def find_candidates(
     apart count as one.
     """
     annealing, n_rows = _Annealing(problem.likelihood, held), len(held.weights)
-    most_steps = SETTINGS.most_work / (n_rows * problem.labeled_point.size)
+    has_quotas = problem.proportions is not None and problem.n_classes > 2
+    n_read = (READS if has_quotas else 1) * n_rows * problem.labeled_point.size
+    most_steps = SETTINGS.most_work / n_read
     most = max(_LEAST, int(most_steps / _STEPS))
     starts = _Starts(problem, min(n_starts, most), seed)
     first = starts.first(min(_MORE * n_starts, most))
