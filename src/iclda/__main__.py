@@ -18,8 +18,10 @@ def main() -> None:
 
         run()
     finally:
-        for number in stops:  # Python would show a traceback of what it does at its end
-            signal.signal(number, signal.SIG_DFL)
+        # Python would show a traceback of what it does at its end, joblib what it cleans up then.
+        is_done = all(signal.getsignal(number) is _stop for number in stops)
+        for number in stops:
+            signal.signal(number, signal.SIG_IGN if is_done else signal.SIG_DFL)
 
 
 def _stop(number: int, frame: FrameType | None) -> None:

@@ -1,6 +1,7 @@
 """Rows on a cluster: two worker processes, of which some are killed or stopped."""
 
 import gc
+import importlib
 import logging
 import os
 import pickle
@@ -298,6 +299,15 @@ def test_an_error_of_the_users_own_tasks_names_the_block(client):
     rows = in_blocks(ROWS).map_blocks(fails_in_block_2, dtype=float)
     with pytest.raises(RuntimeError, match=r"block 2 could not .* 1 retries: OSError: gone"):
         fit(from_dask(rows, retries=1))
+
+
+def test_a_loader_that_the_workers_cannot_import_is_named(client, tmp_path, monkeypatch):
+    (tmp_path / "only_here.py").write_text("def read():\n    raise AssertionError\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    read = importlib.import_module("only_here").read
+    expected = "X_unlabeled, block 0 could not be read: .*only_here.*client.upload_file"
+    with pytest.raises(RuntimeError, match=expected):
+        fit(from_dask([read], retries=0), MomentConstrainedLDA)
 
 
 def test_a_block_that_kills_its_workers_is_named(client):

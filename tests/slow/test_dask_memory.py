@@ -1,8 +1,10 @@
 """Dask workers with less memory than the rows need, which their nannies end for real."""
 
 import logging
+import sys
 from functools import partial
 
+import cloudpickle
 import dask
 import numpy as np
 import pytest
@@ -25,6 +27,7 @@ def block(seed, n_rows=N_ROWS):
 
 @pytest.fixture(scope="module")
 def client():
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers have no tests
     with (
         dask.config.set({"distributed.deploy.lost-worker-timeout": "1 hour"}),
         LocalCluster(

@@ -102,7 +102,8 @@ def open_rows(
         X = DaskSource(X)
     workers = worker.workers_of(X.client, X.retries, X.timeout)
     if not (X.blocks is not None and X.blocks.is_open_for(workers, request)):
-        blocks = _blocks_of(X.source, request)
+        is_remote = isinstance(workers, worker.Cluster)
+        blocks = _blocks_of(X.source, request, is_remote=is_remote)
         blocks.open(workers, request.name, X.persist)
         X.blocks = blocks
     assert X.blocks is not None
@@ -183,13 +184,14 @@ def _check_features(n_found: int, found: Sequence[str] | None, request: Request)
         check_names(found, request.feature_names, request.name, way_out)
 
 
-def _blocks_of(source: Any, request: Request) -> DaskBlocks:
+def _blocks_of(source: Any, request: Request, *, is_remote: bool) -> DaskBlocks:
     """The blocks of a source, whose columns must be those of the fit."""
     kind = _collection_kind(source, request.name)
     if kind == "loaders":
         graphs = [dict(one.__dask_graph__()) for one in source if isinstance(one, Delayed)]
         graph = {key: task for part in graphs for key, task in part.items()}
-        inputs = [one.key if isinstance(one, Delayed) else one for one in source]
+        pack = _pickled if is_remote else lambda loader: loader
+        inputs = [one.key if isinstance(one, Delayed) else pack(one) for one in source]
         names = request.names
         return DaskBlocks(inputs, graph, request.n_features, expected=names, are_loaded=True)
     names_found = _check_columns(source, kind, request)
@@ -207,6 +209,12 @@ def _blocks_of(source: Any, request: Request) -> DaskBlocks:
     found.inputs = list(flatten(best.__dask_keys__()))
     found.graph = dict(best.__dask_graph__())
     return found
+
+
+def _pickled(loader: Callable[[], Any]) -> worker.PickledLoader:
+    import cloudpickle  # as Dask does
+
+    return worker.PickledLoader(cloudpickle.dumps(loader))
 
 
 def _array_of(source: Any, request: Request) -> Any:

@@ -110,6 +110,23 @@ def call_unpickled(function: Callable[..., Any], settings: bytes, info: bytes, *
     return function(*args, info=pickle.loads(info), **pickle.loads(settings))
 
 
+@dataclass(frozen=True)
+class PickledLoader:
+    """A loader that tasks unpickle: a worker that cannot would end, again and again."""
+
+    data: bytes
+
+    def __call__(self) -> Any:
+        try:
+            loader = pickle.loads(self.data)
+        except ImportError as error:
+            raise ImportError(
+                f"{error}. Workers need the module that a loader comes from: install it where they "
+                "run, or pass it to client.upload_file."
+            ) from error
+        return loader()
+
+
 def load(block: Any, info: BlockInfo) -> Any:
     """A block as it is, or what its loader returns."""
     if isinstance(block, Look):
