@@ -83,6 +83,8 @@ def test_every_method_gives_the_fit_of_all_features(method, shrinkage, monkeypat
     (ours, said), (plain, heard) = both(make, X, y, monkeypatch)
     assert_same(ours, plain, new)
     assert said == heard
+    if hasattr(ours, "objective_"):
+        assert ours.objective_ == pytest.approx(plain.objective_, rel=1e-6)
 
 
 @pytest.mark.parametrize("shrinkage", [0.2, "auto"])

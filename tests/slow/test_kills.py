@@ -1,4 +1,4 @@
-"""Studies killed over and over end with the tables of one that was left alone."""
+"""Studies killed over and over, or run twice at once, end with the tables of one left alone."""
 
 import os
 import random
@@ -101,3 +101,14 @@ def test_40_a_hundred_random_kills_lose_nothing_and_change_no_table(alone, tmp_p
         assert_all_end(mark)
     end(begin(folder, study))
     assert_nothing_was_lost(folder, undisturbed)
+
+
+@pytest.mark.slow
+def test_42_of_two_commands_at_once_one_is_refused(alone, tmp_path):
+    study, undisturbed, _ = alone
+    both = [begin(tmp_path / "0", study) for _ in range(2)]
+    said = [process.communicate()[1] for process in both]
+    assert sorted(process.returncode for process in both) == [0, 2]
+    refused = next(text for text, process in zip(said, both, strict=True) if process.returncode)
+    assert refused.startswith("Error: Another run is writing to ")
+    assert_nothing_was_lost(tmp_path / "0", undisturbed)

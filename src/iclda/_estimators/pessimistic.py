@@ -76,7 +76,6 @@ class PessimisticLDA(LinearGaussianClassifier):
     """
 
     _needs_positive_priors = True
-    _can_narrow = False  # the supervised fit that it is compared with has a space of its own
     _rests_on_labels = True
     _parameter_constraints: ClassVar[dict[str, Any]] = constraints(
         "max_iter", "tol", "n_jobs", "proportions"
@@ -95,6 +94,9 @@ class PessimisticLDA(LinearGaussianClassifier):
         detail = f"gap {found.gap:.2g} after {found.n_passes} passes over the rows"
         self.converged_ = self._judge(problem, model, found.outcome, detail)
         return model
+
+    def _of_features(self, model: Gaussians, lifted: Gaussians) -> Gaussians:
+        return lifted  # the objective is a gain, in all directions
 
     def _note_supervised(self, model: Gaussians, data: FitInputs) -> None:
         self.objective_, self.gap_, self.converged_ = 0.0, 0.0, True

@@ -8,6 +8,7 @@ the one whose least gain is largest. Squared losses are convex too (``squared_lo
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -27,7 +28,7 @@ from .search import (
     n_held_rows,
     outcome_of,
 )
-from .supervised import supervised_reference
+from .supervised import supervised_reference, target_of_labeled
 
 _HELD_GAP = 1e-10  # per row: aimed at where all rows are in memory
 _ROUGH = 1e-3  # gap per row to which a sample is followed
@@ -46,9 +47,20 @@ def maximize_worst_gain(
     reference = supervised_reference(problem)
 
     def contrast(problem: Problem) -> Objective:
-        return contrast_with(problem, reference)
+        found = contrast_with(problem, reference)
+        return replace(found, constant=found.constant - _gain_left_out(problem))
 
     return minimize_over_labelings(problem, contrast, tol=tol, max_iter=max_iter, start=start)
+
+
+def _gain_left_out(problem: Problem) -> float:
+    """Of directions in which no row varies: the shrinkage alone sets both covariances there."""
+    if problem.space is None or problem.ridge is None:
+        return 0.0
+    n_left_out, keep = problem.space.n_left_out, 1 - problem.shrinkage
+    supervised = target_of_labeled(problem.labeled, problem.frame, n_left_out)
+    ratio = keep / problem.shrinkage * problem.ridge[0] * problem.labeled.weight / supervised[0]
+    return float(n_left_out * (ratio - 1 - np.log(ratio)) / (2 * keep))
 
 
 def minimize_over_labelings(

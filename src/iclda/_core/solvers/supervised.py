@@ -81,7 +81,8 @@ def supervised_reference(problem: Problem, shrunk_within: Array | None = None) -
     """
     labeled, frame = problem.labeled, problem.frame
     if shrunk_within is None and problem.shrinkage > 0:
-        shrunk_within = shrink_labeled(labeled, problem.shrinkage, frame)
+        n_left_out = 0 if problem.space is None else problem.space.n_left_out
+        shrunk_within = shrink_labeled(labeled, problem.shrinkage, frame, n_left_out)
     model, rank = fit_labeled(frame, labeled, problem.log_priors, shrunk_within)
     needed = problem.whitening.rank
     if rank < needed:
