@@ -30,6 +30,7 @@ _STEPS = 40  # of a start, about: for the number of starts that work allows
 _MORE = 4  # times as many starts if a few of them do not agree
 _LEAST = 4  # starts, whatever the work
 _CHEAP = 30_000  # shares: a step of so many takes hardly longer than one of fewer
+_LEAST_READ = 10_000  # numbers: with quotas a step that reads fewer hardly takes less time
 _MERGING = 8  # steps after which those that have met are found
 
 
@@ -60,8 +61,9 @@ def find_candidates(
     apart count as one.
     """
     annealing, n_rows = _Annealing(problem.likelihood, held), len(held.weights)
-    has_quotas = problem.proportions is not None and problem.n_classes > 2
-    n_read = (READS if has_quotas else 1) * n_rows * problem.labeled_point.size
+    n_read = n_rows * problem.labeled_point.size
+    if problem.proportions is not None and problem.n_classes > 2:
+        n_read = READS * max(n_read, _LEAST_READ)
     most_steps = SETTINGS.most_work / n_read
     most = max(_LEAST, int(most_steps / _STEPS))
     starts = _Starts(problem, min(n_starts, most), seed)
