@@ -91,7 +91,7 @@ def test_nothing_temporary_is_named(findings):
         ),
         ({"n_labeled": 3.5}, ParameterError, "n_labeled must be a whole .* 1 or more, got 3.5"),
         ({"folds": "a"}, ParameterError, "folds must be a whole number of 2 or more, got 'a'"),
-        ({"seed": -1}, ParameterError, "seed must be a whole number of 0 or more, got -1"),
+        ({"seed": 2**32}, ParameterError, "seed must be .* from 0 to 4294967295, got 4294967296"),
         ({"missing": "guess"}, ParameterError, "missing must be .* got 'guess'"),
         ({"repeats": 1}, ParameterError, "repeats must be a whole number of 2 or more, got 1"),
         ({"n_jobs": 0}, ParameterError, "n_jobs must be a whole number of 1 or more, got 0"),
