@@ -136,7 +136,7 @@ def compare(
             jobs=n_jobs,
             unlabeled=unlabeled,
             dropped=tuple(drop),
-            kept=tuple(keep or ()),
+            kept=() if keep is None else tuple(keep),
             drop_unusable=drop_unusable,
             is_fast=fast,
         )
@@ -201,7 +201,7 @@ def _open(table: Any, folder: Path) -> CsvReader | ParquetReader:
 def _find_methods(names: Sequence[str] | None) -> tuple[Method, ...] | None:
     if names is None:
         return None
-    if isinstance(names, str) or not len(names):
+    if isinstance(names, (str, bytes)) or not hasattr(names, "__len__") or not len(names):
         text = f" must be a list of names, got {names!r}."
         raise ParameterError(Hint("methods"), text, parameter="methods", value=names)
     try:
