@@ -441,6 +441,11 @@ def find_method(name: str, among: Sequence[Method] = FITTED, others: Sequence[st
     return method
 
 
+def find_compared(names: Sequence[str]) -> tuple[Method, ...]:
+    """Methods of a comparison; supervised, which the others are measured by, always takes part."""
+    return tuple(dict.fromkeys(find_method(name, COMPARED) for name in [*names, "supervised"]))
+
+
 def known_method(name: str) -> Method | None:
     """A method or reference by any of its names; what stands in brackets is ignored."""
     bare = str(name).partition("(")[0].casefold()

@@ -333,7 +333,7 @@ USAGE = {
             "--proportions",
             "labeled",
         ),
-        "--proportions is a parameter of iclda, em and pessimistic only, and the method is moment",
+        "--proportions is for iclda, em and pessimistic only, and the method is moment: leave",
     ),
     "no model file": (("fit", "data.csv", "--target", "species", "--out", "m.csv"), ".skops file"),
     "no folder": (

@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import subprocess
 import sys
 
@@ -47,6 +48,13 @@ def test_choices_are_in_the_help_and_in_the_error():
     assert "impute|refuse" in call("fit", "-h")[1]
     code, _, error = call("fit", "x.csv", "--target", "y", "--method", "foo")
     assert (code, "Unknown method 'foo'. There are: auto, iclda (ICLDA), " in error) == (2, True)
+
+
+@pytest.mark.parametrize("value", ["x", "-1", "4294967296"])
+def test_a_number_that_cannot_be_is_shown_with_its_option(value):
+    code, _, error = call("fit", "x.csv", "--target", "y", "--seed", value)
+    assert (code, "random_state" in error) == (2, False)
+    assert re.search(rf"Invalid value for '?--seed'?: .*{value}", error)
 
 
 def test_completion_of_shells_is_offered():

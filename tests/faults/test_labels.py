@@ -1,6 +1,7 @@
 """What y may be, what marks a row as unlabeled, and what the errors say."""
 
 import re
+from datetime import date
 
 import numpy as np
 import pandas as pd
@@ -347,6 +348,47 @@ def test_10_y_of_two_columns_is_refused_with_its_shape(classifier, container):
     message = r"y must be 1-d, .* got shape \(30, 2\).*mark rows of unknown class as unlabeled"
     with pytest.raises(ValueError, match=message):
         classifier().fit(ROWS, y)
+
+
+NO_CLASSES = {
+    "tuples": (labels((0, 1), (1, 0), -1), r"type tuple, for example \(0, 1\), and must hold text"),
+    "lists": (labels([0], [1, 2], -1), r"type list, for example \[0\]"),
+    "large": (labels(10**30, 10**31, -1), "type int, for example 1000.*integers of at most 64 bit"),
+    "days": (labels(date(2020, 1, 1), date(2020, 1, 2), -1), "type date, .* write them as text"),
+    "records": (np.zeros(30, dtype=[("a", int)]), r"type void, for example \(0,\)"),
+    "bytes": (np.array(labels(b"a", b"b", b"?")), "type bytes_, for example b'a'"),
+    "complex": (CODES + 1j, "type complex128, for example 1j"),
+    "a number": (3, "y must have an entry for every row, got an object of type int: pass a list"),
+    "a set": (set(range(30)), "got an object of type set: pass a list"),
+    "too few": (CODES[:28], "X has 30 rows, y has 28 labels"),
+    "continuous": (np.where(CODES == 1, 0.25, CODES), "holds continuous values, for example 0.25"),
+}
+
+
+@pytest.mark.parametrize(("y", "message"), NO_CLASSES.values(), ids=NO_CLASSES)
+def test_10_what_is_no_class_is_shown(y, message):
+    model = SupervisedLDA().fit(ROWS, CODES)
+    for call in (lambda: model.score(ROWS, y), lambda: model.fit(ROWS, y)):
+        with pytest.raises(ValueError, match=message):
+            call()
+
+
+@pytest.mark.parametrize("y", [labels("a", "b", "c"), np.array(CODES, dtype="M8[D]")])
+def test_10_labels_of_another_kind_than_the_classes_have_no_score(y):
+    with pytest.raises(ValueError, match=r"y holds \[.*\], and the classes are \[0, 1\]"):
+        SupervisedLDA().fit(ROWS, CODES).score(ROWS, y)
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        (np.where(CODES < 0, 1.0, 0.0), "all 30 rows carry the marker -1 or have weight 0"),
+        (np.ones(3), r"sample_weight must hold one number for each of the 30 rows, got shape \(3,"),
+    ],
+)
+def test_26_a_score_needs_weights_of_labeled_rows(weights, message):
+    with pytest.raises(ValueError, match=message):
+        SupervisedLDA().fit(ROWS, CODES).score(ROWS, CODES, weights)
 
 
 def test_10_y_of_one_column_is_taken_with_a_warning(expected):

@@ -2,6 +2,7 @@
 
 import datetime
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -397,18 +398,44 @@ NOT_NUMBERS = {
     "list": ([[1.0, 2.0, "red"]] * 40, "column 2 holds text, for example 'red'.*encode it"),
     "dates": (np.full((40, 3), np.datetime64("2020-01-31")), "column 0 .*2020-01-31.*turn"),
     "text array": (np.where(np.eye(40, 3), "red", "1"), "column 0 holds text, for example 'red'"),
+    "numbers as text": (X.astype(str), r"holds numbers as text, for example '.*dtype=float"),
+    "gap in a list": (
+        [[None, 1.0, 2.0], *X[1:].tolist()],
+        "contains NaN, first in row 0, column 0",
+    ),
+    "ragged": ([*X[:39].tolist(), [1.0]], "row 0 has 3 entries and row 39 has 1: fill the gaps"),
+    "ragged array": (np.array([[1.0], [1.0, 2.0]] * 20, dtype=object), "row 1 has 2: fill the"),
+    "nothing": (None, "must be 2-d, rows x features, got an object of type NoneType"),
+    "a number": (np.float64(3), "got an object of type float64. Pass an array, a table"),
+    "one dimension": (X[:, 0], r"got shape \(40,\)\. Reshape your data: to \(-1, 1\)"),
+    "three dimensions": (X[:, :, None].tolist(), r"got shape \(40, 3, 1\)\. .* to \(40, -1\)"),
+    "dictionaries": ([{"a": 1.0}] * 40, r"got shape \(40,\)\. pandas\.DataFrame makes a table"),
+    "records": (np.zeros(40, dtype=[("a", float)]), "Records become rows by"),
+    "no column": (pd.DataFrame(index=range(40)), r"0 feature\(s\) \(shape=\(40, 0\)\)"),
 }
 
 
 @pytest.mark.parametrize(("rows", "message"), NOT_NUMBERS.values(), ids=NOT_NUMBERS)
-def test_23_a_column_that_holds_no_real_numbers_is_named(rows, message):
-    with pytest.raises(ValueError, match=message):
-        SelfLearningLDA().fit(rows, Y)
+def test_23_what_holds_no_real_numbers_is_named(rows, message):
+    model = SelfLearningLDA().fit(X, Y)
+    for call in (lambda: model.fit(rows, Y), lambda: model.score(rows, TRUE)):
+        with pytest.raises(ValueError, match=message):
+            call()
 
 
-def test_23_a_column_of_objects_is_named():
-    with pytest.raises(TypeError, match=r"column 'b' holds \{'k': 1\}: .*must be a string"):
-        SelfLearningLDA().fit(with_column([{"k": 1}] * 40), Y)
+@pytest.mark.parametrize("value", [{"k": 1}, [1, 2], np.void(b"abc")], ids=repr)
+def test_23_a_column_of_objects_is_named(value):
+    rows = X.astype(object)
+    rows[3, 1] = value
+    for given in (rows, rows.tolist()):
+        with pytest.raises(TypeError, match=r"column 1 holds .*: .*must be a string.* or drop it"):
+            SelfLearningLDA().fit(given, Y)
+
+
+@pytest.mark.parametrize("classifier", WHOLE_FAMILY.values(), ids=WHOLE_FAMILY)
+def test_23_numbers_of_any_type_in_a_list_are_numbers(classifier):
+    rows = [[Fraction(number) for number in row] for row in X.tolist()]
+    assert_array_equal(classifier().fit(rows, Y).coef_, classifier().fit(X, Y).coef_)
 
 
 @pytest.mark.skipif(np.finfo(np.longdouble).max == np.finfo(float).max, reason="no longer floats")
@@ -439,6 +466,15 @@ def test_19_an_integer_beyond_float64_is_named_by_its_column():
         SelfLearningLDA().fit(rows, Y)
     with pytest.raises(ValueError, match=message):
         model.predict(rows)
+
+
+@pytest.mark.parametrize("classifier", WHOLE_FAMILY.values(), ids=WHOLE_FAMILY)
+def test_19_a_parameter_beyond_float64_is_refused(classifier):
+    free = {"n_jobs", "unlabeled"}
+    for name, value in classifier().get_params().items():
+        if type(value) in (int, float) and name not in free:
+            with pytest.raises(ValueError, match=f"The '{name}' parameter .* in the range"):
+                classifier().set_params(**{name: 10**400}).fit(X, Y)
 
 
 @every_classifier

@@ -212,4 +212,4 @@ def test_groups_of_another_length_or_of_two_kinds_are_refused(splitter):
     message = message_of(splitter(2), [0, 1, 0, 1], [0, 1, 2])
     assert "X has 4 rows, y has 4 labels, groups has 3 entries" in message
     message = message_of(splitter(2), [0, 1, 0, 1], np.array(["p", 1, "q", 2], dtype=object))
-    assert "groups mixes strings and numbers, for example 'p' and 1" in message
+    assert "groups mixes text and other values, for example 'p' and 1" in message

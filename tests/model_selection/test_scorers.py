@@ -192,7 +192,7 @@ def test_an_unknown_name_is_refused_as_scikit_learn_does():
 
 
 def test_inputs_of_different_lengths_are_refused(fitted):
-    with pytest.raises(ValueError, match=r"\[90, 89\]"):
+    with pytest.raises(ValueError, match="X has 90 rows, y has 89 labels"):
         semi_supervised_scorer()(fitted, X, Y[:-1])
 
 

@@ -268,10 +268,13 @@ class AutoLDA(LinearGaussianClassifier):
             "proportions" in each.takes for each in methods
         ):
             names = ", ".join(each.name for each in methods)
-            text = f" is a parameter of iclda, em and pessimistic only, and the method is {names}."
+            text = (
+                f" is for iclda, em and pessimistic only, and the method is {names}: leave it out."
+            )
             value = self.proportions
             raise ParameterError(Hint("proportions"), text, parameter="proportions", value=value)
-        found = choose_method(data, methods, self.shrinkage, self._seed())
+        seed = self._seed()
+        found = choose_method(data, methods, self.shrinkage, seed)
         self.method_, self.reason_ = found.method.name, found.reason
         self.losses_, self.n_tested_ = found.losses, found.n_tested
         error = found.estimate
@@ -282,15 +285,15 @@ class AutoLDA(LinearGaussianClassifier):
         self.base_rate_ = base.error
         if error is not None:
             warn_if_nothing_learned(base, error, found.losses[self.method_])
-        self._adopt(found.method, data, source)
+        self._adopt(found.method, data, source, seed)
 
-    def _adopt(self, method: Method, data: FitInputs, source: tuple[Any, ...]) -> None:
+    def _adopt(self, method: Method, data: FitInputs, source: tuple[Any, ...], seed: int) -> None:
         """Fit the chosen method, and predict as it does."""
         chosen = method.classifier(
             shrinkage=self.shrinkage,
             priors=self.priors,
             proportions=self.proportions,
-            seed=self._seed(),
+            seed=seed,
         )
         self._pass_on(chosen)
         if self.proportions is not None and "proportions" not in method.takes:

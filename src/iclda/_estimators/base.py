@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import reprlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,10 +21,9 @@ from sklearn.base import (
     _fit_context,
 )
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.metrics import accuracy_score
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils._set_output import _get_output_config
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from .._core.frame import Frame
 from .._core.gains import gains_over
@@ -45,8 +45,8 @@ from .._rows.backends import backend_of, in_memory, is_device_array, is_lazy
 from .diagnosis import Diagnosis, advice_to_continue, warn, warn_of_single_labels
 from .export import to_onnx, to_sklearn
 from .gains import GainBounds, bounds_of
-from .inputs import RowReader, check_is_read, take_rows
-from .labels import plain, split_marker
+from .inputs import RowReader, check_is_read, check_shape, check_weights, take_rows
+from .labels import are_comparable, check_classes, check_lengths, plain, split_marker
 from .predictions import (
     linear_scores,
     log_joint,
@@ -60,15 +60,16 @@ from .proportions import LABELED
 from .training import FitInputs, FitSettings, check_shares, check_spread, check_units, prepare
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
-AT_LEAST_ONE = [Interval(Integral, 1, None, closed="left")]
+AT_LEAST_ONE = [Interval(Integral, 1, 2**63 - 1, closed="both")]
+LARGEST = 1e300  # numbers, since Python's integers may be too large for a float
 _CONSTRAINTS: dict[str, Any] = {
     "priors": ["array-like", dict, None],
     "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="left"), None],
     "proportions": ["array-like", dict, StrOptions({LABELED}), None],
     "unlabeled": "no_validation",
-    "unlabeled_weight": [Interval(Real, 0, None, closed="neither")],
+    "unlabeled_weight": [Interval(Real, 0, LARGEST, closed="right")],
     "max_iter": AT_LEAST_ONE,
-    "tol": [Interval(Real, 0, None, closed="left")],
+    "tol": [Interval(Real, 0, LARGEST, closed="both")],
     "random_state": ["random_state"],
     "n_jobs": [
         Interval(Integral, 1, None, closed="left"),
@@ -394,8 +395,12 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
         values, codes = np.unique(present, return_inverse=True)
         unknown = [c for c in values.tolist() if c not in number]
         if unknown:
-            raise ValueError(f"y holds {unknown}, and the classes are {list(number)}.")
+            raise self._unknown_classes(unknown)
         return np.array([number[c] for c in values.tolist()], dtype=int)[codes]
+
+    def _unknown_classes(self, found: list[Any]) -> ValueError:
+        classes = reprlib.repr(self.classes_.tolist())
+        return ValueError(f"y holds {reprlib.repr(found)}, and the classes are {classes}.")
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of rows classified correctly; unlabeled rows are left out.
@@ -417,23 +422,29 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         y, sample_weight = in_memory(y), in_memory(sample_weight)
         is_in_memory = backend_of(X) is None
-        X = check_is_read(X) if is_in_memory else X
-        check_consistent_length(*([X] if is_in_memory else []), y, sample_weight)
+        if is_in_memory:
+            X = check_shape(check_is_read(X))
+            check_lengths(X=X, y=y)
         present, is_marker = split_marker(y, self.unlabeled)
+        weights = check_weights(sample_weight, len(is_marker), "sample_weight")
+        is_scored = ~is_marker if weights is None else ~is_marker & (weights > 0)
+        kept, present = np.flatnonzero(is_scored), present[is_scored[~is_marker]]
         if not present.size:
             raise ValueError(
                 f"score needs labeled rows, and all {len(is_marker)} rows carry the marker "
-                f"{self.unlabeled!r}."
+                f"{self.unlabeled!r} or have weight 0."
             )
-        kept = np.flatnonzero(~is_marker)
-        weights = None if sample_weight is None else np.asarray(sample_weight)[kept]
+        check_classes(present)
+        if not are_comparable(present, self.classes_):
+            raise self._unknown_classes(present[:1].tolist())
         if is_in_memory:
             predicted = self.predict(take_rows(X, kept))
         else:
             predicted = np.asarray(in_memory(self.predict(X)))
-            check_consistent_length(predicted, is_marker)
+            check_lengths(X=predicted, y=is_marker)
             predicted = predicted[kept]
-        return float(accuracy_score(present, predicted, sample_weight=weights))
+        is_right = present == predicted
+        return float(np.average(is_right, weights=None if weights is None else weights[kept]))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -735,10 +746,10 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         check_is_fitted(self)
         y = in_memory(y)
         if backend_of(X) is None:
-            X = check_is_read(X)
-            check_consistent_length(X, y)
+            X = check_shape(check_is_read(X))
+            check_lengths(X=X, y=y)
         joint = np.asarray(in_memory(self._in_blocks(X, log_joint(self._gaussians_))))
-        check_consistent_length(joint, y)
+        check_lengths(X=joint, y=y)
         return joint[np.arange(len(joint)), self._codes_of(y)]
 
     def to_sklearn(self) -> LinearDiscriminantAnalysis:

@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval
 from .._core.gaussian import Gaussians
 from .._core.solvers.supervised import fit_labeled
 from .._core.types import Array
-from .base import AT_LEAST_ONE, LinearGaussianClassifier, constraints
+from .base import AT_LEAST_ONE, LARGEST, LinearGaussianClassifier, constraints
 from .diagnosis import warn_of_single_labels
 from .training import FitInputs, check_shares, check_spread, overflow_is_checked_later
 
@@ -79,8 +79,8 @@ class SemiSupervisedDiscriminantAnalysis(LinearGaussianClassifier):
         for name, rule in constraints(
             "n_jobs",
             n_neighbors=AT_LEAST_ONE,
-            alpha=[Interval(Real, 0, None, closed="left")],
-            beta=[Interval(Real, 0, None, closed="neither")],
+            alpha=[Interval(Real, 0, LARGEST, closed="both")],
+            beta=[Interval(Real, 0, LARGEST, closed="right")],
         ).items()
         if name != "shrinkage"
     }

@@ -115,13 +115,11 @@ class RowReader:
 
         Rows that are summed later are not read for NaN and infinity now: their sums show them.
         """
-        X = check_is_read(X, name)
+        may_be_empty = name != "X"
+        X = check_shape(check_is_read(X, name), name, self.n_features_in_ if may_be_empty else None)
         _refuse_non_numeric(X, name)
         _refuse_masked(X, name)
         X = _with_names(X)
-        may_be_empty = name != "X"
-        if may_be_empty:
-            _check_width(X, name, self.n_features_in_)
         array: AnyArray = validate_data(
             self,
             X,
@@ -277,14 +275,48 @@ def _real_numbers(weights: Any, name: str) -> Array:
     raise ValueError(f"{name} must hold real numbers, one a row, got {first}.")
 
 
-def _check_width(X: Any, name: str, expected: int) -> None:
-    shape = getattr(X, "shape", None) or np.shape(X)
+def check_shape(X: Any, name: str = "X", n_features: int | None = None) -> Any:
+    """X, of lists as an array; ValueError unless it is 2-d, with so many features if given."""
+    is_column = isinstance(X, np.ndarray) and X.dtype.kind == "O" and X.ndim == 1
+    X = _array_of_lists(list(X), name) if is_column or isinstance(X, (list, tuple)) else X
+    shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
     if len(shape) != 2:
+        got = f"shape {shape}" if shape else f"an object of type {type(X).__name__}"
+        raise ValueError(f"{name} must be 2-d, rows x features, got {got}. {_way_to_2d(X, shape)}")
+    if shape[1] == 0:
         raise ValueError(
-            f"{name} must be 2-d, rows x {expected} features, got an array of shape {shape}."
+            f"{name} has 0 feature(s) (shape={shape}) while a minimum of 1 is required: pass the "
+            "columns to learn from."
         )
-    if shape[1] != expected:
-        raise ValueError(f"{name} has {shape[1]} features, but X has {expected}.")
+    if n_features is not None and shape[1] != n_features:
+        raise ValueError(f"{name} has {shape[1]} features, but X has {n_features}.")
+    return X
+
+
+def _array_of_lists(rows: list[Any], name: str) -> AnyArray:
+    try:
+        return np.asarray(rows)
+    except ValueError:  # of different lengths: the rows, or else entries that are lists
+        lengths = [len(row) if hasattr(row, "__len__") else 1 for row in rows]
+        other = next((i for i, length in enumerate(lengths) if length != lengths[0]), None)
+        if other is None:
+            return np.asarray(rows, dtype=object)
+    raise ValueError(
+        f"{name} must hold rows of equal length, but row 0 has {lengths[0]} entries and row "
+        f"{other} has {lengths[other]}: fill the gaps (sklearn.impute), or drop these rows."
+    )
+
+
+def _way_to_2d(X: Any, shape: tuple[int, ...]) -> str:
+    if getattr(getattr(X, "dtype", None), "names", None):
+        return "Records become rows by numpy.lib.recfunctions.structured_to_unstructured."
+    if isinstance(X, dict) or (len(shape) == 1 and isinstance(next(iter(X), None), dict)):
+        return "pandas.DataFrame makes a table of dictionaries."
+    if not shape:
+        return "Pass an array, a table or a list of rows."
+    if len(shape) == 1:
+        return "Reshape your data: to (-1, 1) if it is one feature, to (1, -1) if it is one row."
+    return f"Reshape your data: to ({shape[0]}, -1) if all entries of a row are its features."
 
 
 def _refuse_masked(X: Any, name: str) -> None:
@@ -302,13 +334,17 @@ def _refuse_non_numeric(X: Any, name: str) -> None:
         for column in columns:
             _refuse_column(X[column], name, f"column {str(column)!r}")
         return
-    array = np.asarray(X) if isinstance(X, (list, tuple)) else X
-    if isinstance(array, np.ndarray) and array.ndim == 2 and array.dtype.kind not in "biuf":
-        columns = list(range(array.shape[1]))
-        if array.dtype.kind == "c":  # one with imaginary parts, if there is any
-            columns.sort(key=lambda j: not array[:, j].imag.any())
+    if isinstance(X, np.ndarray) and X.dtype.kind not in "biuf":
+        columns = list(range(X.shape[1]))
+        if X.dtype.kind == "c":  # one with imaginary parts, if there is any
+            columns.sort(key=lambda j: not X[:, j].imag.any())
         for column in columns:
-            _refuse_column(array[:, column], name, f"column {column}")
+            _refuse_column(X[:, column], name, f"column {column}")
+        if X.dtype.kind in "US" and X.size:
+            raise ValueError(
+                f"{name} holds numbers as text, for example {X.flat[0].item()!r}: convert it by "
+                f"numpy.array({name}, dtype=float)."
+            )
 
 
 def _refuse_column(values: Any, name: str, where: str) -> None:
@@ -320,7 +356,7 @@ def _refuse_column(values: Any, name: str, where: str) -> None:
     elif array.dtype.kind in "mM":
         suspects = list(array[:1])
     else:
-        suspects = array.tolist() if array.dtype.kind in "OUS" else []
+        suspects = array.tolist() if array.dtype.kind in "OUSV" else []
     for value in suspects:
         _refuse_object(value, f"{name}, {where} holds")
 
@@ -345,11 +381,17 @@ def _refuse_object(value: Any, found: str) -> None:
         raise ValueError(
             f"Complex data not supported: {found} {value!r}. Split it into two columns."
         )
-    if not hasattr(value, "__float__") or getattr(value, "ndim", 0) > 0:
-        raise TypeError(f"{found} {value!r}: every argument must be a string or a real number.")
     try:
-        float(value)
+        if getattr(value, "ndim", 0) == 0:
+            float(value)
+            return
     except OverflowError:
         raise ValueError(
             f"{found} a number too large for float64, whose largest is 1.8e308: rescale the column."
         ) from None
+    except (TypeError, ValueError):
+        pass
+    raise TypeError(
+        f"{found} {value!r}: every argument must be a string or a real number. Turn the column "
+        "into numbers, or drop it."
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _num_samples
 
 from .._core.types import AnyArray, Array
 from .._messages import Hint, ParameterError, Text
@@ -55,14 +57,49 @@ def encode_labels(y: Any, unlabeled: Any, is_counted: AnyArray | None = None) ->
     codes = np.full(len(is_marker), UNLABELED)
     is_used = ~is_marker if is_counted is None else ~is_marker & is_counted
     used = present[is_used[~is_marker]]
-    if used.size:
-        _refuse_continuous(used)
-        # Twice: it warns of a regression where more than half of the values differ, which is no
-        # sign of one where few rows are labeled.
-        check_classification_targets(np.concatenate([used, used]))
+    check_classes(used)
     classes, codes[is_used] = np.unique(used, return_inverse=True)
     _require_two_classes(classes, is_used, is_marker, unlabeled)
     return Labels(classes, codes, is_marker)
+
+
+def check_lengths(**given: Any) -> None:
+    """ValueError unless all that are given, and not None, have as many entries."""
+    counts = {name: _count(values, name) for name, values in given.items() if values is not None}
+    if len(set(counts.values())) > 1:
+        nouns = {"X": "rows", "y": "labels"}
+        shown = ", ".join(
+            f"{name} has {n} {nouns.get(name, 'entries')}" for name, n in counts.items()
+        )
+        raise ValueError(f"Found input variables with inconsistent numbers of samples: {shown}.")
+
+
+def _count(values: Any, name: str) -> int:
+    try:
+        return int(_num_samples(values))
+    except TypeError:
+        raise _no_entries(values, name) from None
+
+
+def check_classes(values: AnyArray) -> None:
+    """ValueError for values of y that are no classes."""
+    if not values.size:
+        return
+    if values.dtype.kind == "S" or (values.dtype.kind == "O" and not isinstance(values[0], str)):
+        raise _not_classes(values[0], "y")
+    if values.dtype.kind == "f":
+        _refuse_continuous(values)
+    # Twice: it warns of a regression where more than half of the values differ, which is no sign of
+    # one where few rows are labeled.
+    check_classification_targets(np.concatenate([values, values]))
+
+
+def are_comparable(labels: AnyArray, others: AnyArray) -> bool:
+    """Whether both are text, both numbers or both dates, of those that ``check_classes`` passes."""
+    kinds = (
+        "number" if each.dtype.kind in "biuf" else each.dtype.kind for each in (labels, others)
+    )
+    return len({kind.replace("O", "U") for kind in kinds}) == 1
 
 
 def split_marker(y: Any, unlabeled: Any, name: str = "y") -> tuple[AnyArray, AnyArray]:
@@ -99,17 +136,39 @@ def _values_and_missing(y: Any, name: str) -> tuple[AnyArray, AnyArray]:
         is_null[~is_null] = _missing_entries(present)
         return values, is_null
     values = _as_array(y)
+    if values.ndim == 0:
+        raise _no_entries(y, name)
     if values.ndim > 1 and values.shape[1:] != (1,):
         raise ValueError(
             f"{name} must be 1-d, one label a row, got shape {values.shape}. Rows belong to one "
             "class each; mark rows of unknown class as unlabeled instead."
         )
+    if values.dtype.kind in "cV" and values.size:
+        raise _not_classes(values.flat[0], name)
     values = column_or_1d(values, warn=True)
     return values, _missing_entries(values)
 
 
+def _no_entries(values: Any, name: str) -> ValueError:
+    return ValueError(
+        f"{name} must have an entry for every row, got an object of type {type(values).__name__}: "
+        "pass a list or an array."
+    )
+
+
+def _not_classes(value: Any, name: str) -> ValueError:
+    return ValueError(
+        f"Unknown label type: {name} holds values of type {type(value).__name__}, for example "
+        f"{reprlib.repr(plain(value))}, and must hold text, booleans or integers of at most 64 "
+        "bits: write them as text, for example by str."
+    )
+
+
 def _as_array(y: Any) -> AnyArray:
-    values = np.asarray(y)
+    try:
+        values = np.asarray(y)
+    except ValueError:  # entries of different lengths
+        values = np.asarray(y, dtype=object)
     # NumPy writes NaN and None among strings as the strings 'nan' and 'None'.
     if values.dtype.kind in "US" and isinstance(y, (list, tuple)):
         objects = np.asarray(y, dtype=object)
@@ -149,8 +208,6 @@ def _present_of_column(y: Any, is_null: AnyArray) -> AnyArray:
 
 
 def _refuse_continuous(values: AnyArray) -> None:
-    if values.dtype.kind != "f":
-        return
     is_class = np.isfinite(values) & (values == np.floor(values))
     if not is_class.all():
         raise ValueError(
@@ -176,9 +233,15 @@ def _tightened(present: AnyArray, name: str) -> AnyArray:
     if any(is_string):
         a, b = (plain(present[is_string.index(kind)]) for kind in (True, False))
         raise ValueError(
-            f"{name} mixes strings and numbers, for example {a!r} and {b!r}: use one kind."
+            f"{name} mixes text and other values, for example {a!r} and {b!r}: use one kind."
         )
-    return np.array(present.tolist())
+    try:
+        array = np.array(present.tolist())
+    except ValueError:  # lists or tuples of different lengths
+        array = np.empty((0, 0))
+    if array.ndim > 1:
+        raise _not_classes(present[0], name)
+    return array
 
 
 def _require_two_classes(

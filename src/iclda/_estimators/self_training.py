@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 from sklearn.exceptions import ConvergenceWarning
@@ -15,7 +15,7 @@ from .._core.solvers import Outcome
 from .._core.solvers.self_train import self_train
 from .._core.solvers.supervised import fit_labeled, shrink_rows
 from .._core.types import AnyArray, Array
-from .base import LinearGaussianClassifier, constraints
+from .base import AT_LEAST_ONE, LinearGaussianClassifier, constraints
 from .diagnosis import advice_to_continue, warn
 from .training import FitInputs, check_spread
 
@@ -69,7 +69,7 @@ class SelfTrainingLDA(LinearGaussianClassifier):
         "max_iter",
         "n_jobs",
         threshold=[Interval(Real, 0, 1, closed="both")],
-        max_rows=[Interval(Integral, 1, None, closed="left")],
+        max_rows=AT_LEAST_ONE,
     )
 
     threshold: float = 0.75

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import _num_samples
 
 from .._core.frame import LARGEST_SPREAD, SMALLEST_SPREAD, Frame, frame_of
 from .._core.labelsums import GivenLabels
@@ -25,7 +24,7 @@ from .._rows.backends import in_memory, is_device_array
 from .._rows.base import column_of
 from .._rows.memory import ChainedRows
 from .inputs import RowSource, check_is_read, check_weights
-from .labels import Labels, encode_labels, resolve_priors
+from .labels import Labels, check_lengths, encode_labels, resolve_priors
 from .proportions import labeled_proportions, resolve_proportions
 
 _PILOT_ROWS = 4096
@@ -167,13 +166,13 @@ def prepare(
     """Check labels, weights and priors that were passed to ``fit`` with the opened rows."""
     y, sample_weight = check_is_read(in_memory(y), "y"), in_memory(sample_weight)
     names = source.request.feature_names
-    _check_length(source.n_rows, y)
+    check_lengths(X=range(source.n_rows), y=y)
     weights = check_weights(sample_weight, source.n_rows, "sample_weight")
     is_counted = None if weights is None else weights > 0
     labels = encode_labels(y, settings.unlabeled, is_counted)
     priors = resolve_priors(settings.priors, labels.classes, settings.unlabeled)
     if settings.needs_positive_priors:
-        _check_positive(priors, labels, settings.name)
+        _check_positive(priors, labels)
     proportions = resolve_proportions(settings.proportions, labels.classes)
     is_plain = sample_weight_unlabeled is None and _are_plain(weights, labels)
     source, further, space = _narrowed(source, further, labels, settings, is_plain=is_plain)
@@ -385,24 +384,15 @@ def overflow_is_checked_later() -> np.errstate:
     return np.errstate(over="ignore", invalid="ignore")
 
 
-def _check_positive(priors: Array | None, labels: Labels, name: str) -> None:
+def _check_positive(priors: Array | None, labels: Labels) -> None:
     if priors is not None and not np.all(priors > 0):
         never = labels.classes[priors == 0].tolist()
         raise ParameterError(
             Text(
                 Hint("priors"),
-                f" gives 0 to {never}, which has labeled rows: {name} maximizes "
+                f" gives 0 to {never}, which has labeled rows: the fit maximizes "
                 "their likelihood, which would be 0. Give it a small positive prior.",
             ),
             parameter="priors",
             value=priors.tolist(),
-        )
-
-
-def _check_length(n_rows: int, y: Any) -> None:
-    n_labels = _num_samples(y)
-    if n_labels != n_rows:
-        raise ValueError(
-            f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, "
-            f"y has {n_labels} labels."
         )

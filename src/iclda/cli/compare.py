@@ -11,7 +11,7 @@ import typer
 
 from .._messages import printable
 from .._progress import show_cells, spinner
-from ..methods import CANDIDATES, COMPARED, FITTED, Method, find_method
+from ..methods import COMPARED, FITTED, Method, find_compared
 from . import words
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ _COLORS: dict[str, dict[str, Any]] = {
     "answer": {"bold": True},
 }
 
-_ALL = CANDIDATES
 _NAMES = ", ".join(method.name for method in COMPARED if method.name != "supervised")
 Methods = Annotated[
     str | None,
@@ -134,15 +133,14 @@ def compare(
             raise typer.Exit(NO_ANSWER)
 
 
-def _find_methods(text: str | None) -> tuple[Method, ...]:
-    """Methods by name; supervised, which the others are measured by, always takes part."""
+def _find_methods(text: str | None) -> tuple[Method, ...] | None:
     if text is None:
-        return _ALL
+        return None
     names = words.split_names(text)
     if not names:
         known = ", ".join(method.name for method in COMPARED)
         raise ValueError(f"No method is named. There are: {known}.")
-    return tuple(dict.fromkeys(find_method(name, COMPARED) for name in [*names, "supervised"]))
+    return find_compared(names)
 
 
 def _run(plan: ComparisonPlan, quiet: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from typer import BadParameter
 from typer.core import TyperCommand, TyperGroup
 
 _TYPE = re.compile(r" ?<[\w ]+>")  # such as <path>
@@ -38,7 +39,18 @@ class _PlainHelp:
 
 
 class PlainCommand(_PlainHelp, TyperCommand):
-    """A command with such help."""
+    """A command with such help; errors show the value of an option, as not every typer does."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except BadParameter as error:
+            problems: list[Any] = getattr(
+                error.__cause__, "errors", list
+            )()  # of pydantic, if typer uses it
+            if problems:
+                error.message += f", got {problems[0]['input']!r}."
+            raise
 
 
 class PlainGroup(_PlainHelp, TyperGroup):

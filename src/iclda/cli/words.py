@@ -19,7 +19,8 @@ RESUMABLE = "What was computed is kept: run the same command to go on."
 
 Jobs = Annotated[int, typer.Option(min=0, metavar="N", help="Processes; 0 takes all cores.")]
 Seed = Annotated[
-    int, typer.Option(min=0, metavar="N", help="All splits and starts follow from it.")
+    int,
+    typer.Option(min=0, max=2**32 - 1, metavar="N", help="All splits and starts follow from it."),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", metavar="", help="Print nothing but errors.")]
 Verbose = Annotated[
@@ -71,7 +72,7 @@ _WAYS_OUT = {  # of errors of the system
     errno.ENOSPC: _NO_ROOM,
     errno.EDQUOT: _NO_ROOM,
     errno.EFBIG: _NO_ROOM,
-    errno.EROFS: _NOT_ALLOWED,
+    errno.EROFS: ": name another place",
     errno.EACCES: _NOT_ALLOWED,
 }
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from numbers import Real
+from types import NoneType
 from typing import Any, cast
 
 import numpy as np
@@ -18,12 +19,12 @@ from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils import _safe_indexing
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.parallel import Parallel, delayed
 
 from .._core.types import AnyArray, Array
-from .._estimators.labels import Labels, encode_labels
+from .._estimators.labels import Labels, check_lengths, encode_labels
 from .._messages import NoUnlabeledRowsWarning, Text, message_of
 from .._statistics import finite_means
 from ._masking import (
@@ -31,6 +32,7 @@ from ._masking import (
     Marker,
     OrderedSplit,
     check_count,
+    check_seed,
     is_whole,
     marker_of,
     order_split,
@@ -38,7 +40,7 @@ from ._masking import (
     write_marker,
 )
 from ._scorers import name_of_scoring, rows_of_params
-from ._splitters import SemiSupervisedKFold, check_lengths
+from ._splitters import SemiSupervisedKFold
 
 _Warned = tuple[type[Warning], str]
 _DEFAULT_POINTS, _SMALLEST_DEFAULT = 6, 10
@@ -160,7 +162,9 @@ def semi_supervised_learning_curve(
     (array([ 10, 160]), (2, 5))
     """
     marker = marker_of(estimator, unlabeled)
-    check_lengths(X, y, groups)
+    check_lengths(X=X, y=y, groups=groups)
+    if X is None:
+        raise ValueError("X must hold the rows to train on, got None.")
     labels = encode_labels(y, marker)
     check_count("min_per_class", min_per_class, 1)
     if error_score != "raise" and (
@@ -169,12 +173,20 @@ def semi_supervised_learning_curve(
         raise ValueError(
             f'error_score must be a number, for example numpy.nan, or "raise", got {error_score!r}.'
         )
+    if n_jobs is not None and (not is_whole(n_jobs) or n_jobs == 0):
+        raise ValueError(
+            f"n_jobs must be None or a whole number but 0, -1 for all cores, got {n_jobs!r}."
+        )
+    if not isinstance(params, (Mapping, NoneType)):
+        raise ValueError(f"params must be a dict of further arguments of fit, got {params!r}.")
     scorer = check_scoring(estimator, scoring=scoring)
     fit_params, score_params = _route(estimator, scorer, params or {})
-    rng = check_random_state(random_state)
+    rng = check_seed(random_state)
     if is_whole(cv):
         cv = SemiSupervisedKFold(cv, unlabeled=marker, random_state=rng.randint(LARGEST_SEED))
     indices = list(check_cv(cv).split(X, y, groups))
+    if not indices:
+        raise ValueError(f"cv gives no split, got {cv!r}: pass a number of folds or a splitter.")
     splits = [
         order_split(labels, np.asarray(train), np.asarray(test), min_per_class, seed)
         for (train, test), seed in zip(

@@ -64,9 +64,20 @@ def check_count(name: str, value: Any, least: int) -> int:
     raise ValueError(f"{name} must be a whole number of at least {least}, got {plain(value)!r}.")
 
 
+def check_seed(random_state: Any) -> np.random.RandomState:
+    """A generator of random numbers; ValueError for what gives none."""
+    try:
+        return check_random_state(random_state)
+    except ValueError:
+        raise ValueError(
+            "random_state must be a whole number from 0 to 2**32 - 1, a RandomState or None, got "
+            f"{random_state!r}."
+        ) from None
+
+
 def draw_seed(random_state: Any) -> int:
     """A seed, so that several calls can draw the same random numbers."""
-    return int(check_random_state(random_state).randint(LARGEST_SEED))
+    return int(check_seed(random_state).randint(LARGEST_SEED))
 
 
 def mask_labels(
@@ -126,7 +137,7 @@ def mask_labels(
             f"n_labeled={n_labeled} must lie between {least} (min_per_class={min_per_class} of "
             f"each of {len(counts)} classes) and {most}, the number of labeled rows."
         )
-    order = labeling_order(labels.codes, min_per_class, check_random_state(random_state))
+    order = labeling_order(labels.codes, min_per_class, check_seed(random_state))
     is_kept = np.zeros(len(labels.codes), dtype=bool)
     is_kept[order[:n_labeled]] = True
     return write_marker(y, is_kept, unlabeled)

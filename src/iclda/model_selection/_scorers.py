@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.metrics import get_scorer
-from sklearn.utils import _safe_indexing, check_consistent_length
+from sklearn.utils import _safe_indexing
 from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_object
 
 from .._core.types import AnyArray
-from .._estimators.labels import plain, split_marker
+from .._estimators.labels import check_lengths, plain, split_marker
 from ._masking import Marker, marker_of
 
 _LOG_LIKELIHOOD = "log_likelihood"
@@ -78,7 +78,7 @@ class SemiSupervisedScorer:
         self, estimator: Any, X: Any, y_true: Any, sample_weight: Any = None, **metadata: Any
     ) -> float:
         """Score of the labeled rows; weights and other metadata are cut to them."""
-        check_consistent_length(X, y_true, sample_weight)
+        check_lengths(X=X, y=y_true, sample_weight=sample_weight)
         marker = marker_of(estimator, self._unlabeled)
         present, is_marker = split_marker(y_true, marker)
         if not present.size:

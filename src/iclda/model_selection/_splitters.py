@@ -13,25 +13,21 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.metrics.cluster import contingency_matrix
 from sklearn.model_selection import BaseCrossValidator
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import _num_samples
 
 from .._core.types import AnyArray
-from .._estimators.labels import Labels, draw_folds, encode_labels, plain, split_marker
-from ._masking import check_count, is_whole
+from .._estimators.labels import (
+    Labels,
+    check_lengths,
+    draw_folds,
+    encode_labels,
+    plain,
+    split_marker,
+)
+from ._masking import check_count, check_seed, is_whole
 
 # Groups are assigned greedily: some orders leave a class without training rows, most do not.
 _ATTEMPTS = 30
 _NO_LABELED_GROUP = -1
-
-
-def check_lengths(X: Any, y: Any, groups: Any = None) -> None:
-    """One label, and one group if there are any, for every row."""
-    given = {"X": (X, "rows"), "y": (y, "labels"), "groups": (groups, "entries")}
-    known = {name: (_num_samples(v), noun) for name, (v, noun) in given.items() if v is not None}
-    if len({n for n, _ in known.values()}) > 1:
-        counts = ", ".join(f"{name} has {n} {noun}" for name, (n, noun) in known.items())
-        raise ValueError(f"Found input variables with inconsistent numbers of samples: {counts}.")
 
 
 class SemiSupervisedSplitter(BaseCrossValidator):
@@ -74,10 +70,10 @@ class SemiSupervisedSplitter(BaseCrossValidator):
         test : ndarray
             Indices of the labeled rows to test, in ascending order.
         """
-        check_lengths(X, y, groups)
+        check_lengths(X=X, y=y, groups=groups)
         labels = encode_labels(y, self.unlabeled)
         found = None if groups is None else _find_labeled_groups(groups, labels)
-        for is_tested in self._choose(labels, found, check_random_state(self.random_state)):
+        for is_tested in self._choose(labels, found, check_seed(self.random_state)):
             is_left_out = np.zeros(len(labels.codes), dtype=bool)
             if found is None:
                 is_left_out[labels.is_labeled] = is_tested

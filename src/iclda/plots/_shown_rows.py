@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 from scipy.special import log_softmax
-from sklearn.utils.validation import _num_samples, check_consistent_length, check_is_fitted
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from .._core.types import AnyArray, Array
 from .._estimators.inputs import check_is_read
-from .._estimators.labels import UNLABELED, split_marker
+from .._estimators.labels import UNLABELED, check_lengths, split_marker
 from ..model_selection._masking import Marker, marker_of
 from ..model_selection._scorers import final_step
 
@@ -38,7 +38,7 @@ def shown_rows(estimator: Any, X: Any, y: Any, X_unlabeled: Any, unlabeled: Any)
     X = check_is_read(X)
     parts, codes = [X], np.full(_num_samples(X), UNLABELED)
     if y is not None:
-        check_consistent_length(X, y)
+        check_lengths(X=X, y=y)
         codes, _ = encode_classes(y, estimator.classes_, unlabeled, estimator)
     if X_unlabeled is not None:
         parts.append(check_is_read(X_unlabeled, "X_unlabeled"))

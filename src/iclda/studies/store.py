@@ -342,7 +342,7 @@ def _explain(path: Path, error: Exception) -> str:
         return Text(f"{problem}: make room and run again, or use another ", _OUT, ".")
     if code is not None and code & 0xFF in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN):
         problem = f"Cannot write to {path.parent}: {error}"
-        return Text(f"{problem}: change its permissions, or use another ", _OUT, ".")
+        return Text(f"{problem}: make it writable, or use another ", _OUT, ".")
     if isinstance(error, FileExistsError):
         return Text(_OUT, f" {path.parent} is a file: name a folder.")
     if isinstance(error, OSError) and error.strerror:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .._core.types import AnyArray
-from .._messages import ColumnError, Hint, Text, plural, quoted_list
+from .._messages import ColumnError, Hint, ParameterError, Text, plural, quoted_list
 from .columns import number_in, unusable_columns
 from .encoders import EMPTY_WORDS, require_for_tables, texts_of
 from .suspicions import filled_by_class, notes_on_ids
@@ -154,6 +154,8 @@ def read_opened(
     drop_unusable: bool = False,
 ) -> Table:
     """``read_table`` of a file that was opened."""
+    _check_text(target=target, unlabeled="" if unlabeled is None else unlabeled)
+    _check_names(drop=drop, keep=() if keep is None else keep)
     _require_columns(file, [target])
     dropped = _left_out(file, target, drop, keep)
     rows = file.read(as_text=[target])
@@ -187,7 +189,7 @@ def _left_out(
     file: TableReader, target: str, drop: Sequence[str], keep: Sequence[str] | None
 ) -> list[str]:
     """Columns to leave out, in the order of the file."""
-    dropped, kept = _column_names(file, drop), _column_names(file, keep or ())
+    dropped, kept = _column_names(file, drop), _column_names(file, () if keep is None else keep)
     if target in dropped:
         raise ValueError(f"Column {target!r} is the target and cannot be dropped.")
     if both := [name for name in kept if name in dropped]:
@@ -207,6 +209,21 @@ def _column_names(file: TableReader, given: Sequence[str]) -> list[str]:
         names += [text] if text in file.columns or not parts else parts
     _require_columns(file, names)
     return names
+
+
+def _check_text(**given: Any) -> None:
+    for name, value in given.items():
+        if not isinstance(value, str):
+            text = f" must be text, as cells are read, got {value!r}: pass {str(value)!r}."
+            raise ParameterError(Hint(name), text, parameter=name, value=value)
+
+
+def _check_names(**given: Any) -> None:
+    for name, value in given.items():
+        is_list = hasattr(value, "__len__") and not isinstance(value, (str, bytes))
+        if not is_list or not all(isinstance(each, str) for each in value):
+            text = f" must be a list of names of columns, got {value!r}."
+            raise ParameterError(Hint(name), text, parameter=name, value=value)
 
 
 def _source(file: TableReader, features: Any) -> Source:

@@ -106,7 +106,8 @@ class TableReader:
         cut_off = [name for name in columns if "\0" in name]  # as NumPy cuts them off
         if cut_off:
             raise ValueError(
-                f"{path}{place}: the column name {cut_off[0]!r} holds a NUL character: rename it."
+                f"{path}{place}: the column name {cut_off[0]!r} holds a NUL character: save the "
+                "file as UTF-8 (in a spreadsheet: 'CSV UTF-8'), or rename the column."
             )
 
     def sha256(self) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
+from math import inf
 from numbers import Integral
 from pathlib import Path
 from types import NoneType
 from typing import Any
 
 from ..._messages import Hint, ParameterError, plural
-from ...methods import CANDIDATES, COMPARED, Shrinkage, find_method
+from ...methods import Method, Shrinkage, find_compared
 from ...tabular.columns import MISSING
 from ...tabular.encoders import require_for_tables
 from ...tabular.table import read_opened
@@ -19,7 +20,6 @@ from .findings import Findings, read_findings
 from .plan import parse_shrinkages
 from .run import ComparisonPlan, check_plan, make_out, open_run
 
-_ALL = CANDIDATES
 _FRAME = Path("The table")  # as messages and reports call a frame
 
 
@@ -108,7 +108,7 @@ def compare(
         )
     repeats, folds = _whole("repeats", repeats, 2), _whole("folds", folds, 2)
     n_labeled = _whole("n_labeled", n_labeled, 1)
-    seed, n_jobs = _whole("seed", seed, 0) or 0, _whole("n_jobs", n_jobs, 1) or 1
+    seed, n_jobs = _whole("seed", seed, 0, 2**32 - 1) or 0, _whole("n_jobs", n_jobs, 1) or 1
     drop, keep = (
         [drop] if isinstance(drop, str) else drop,
         [keep] if isinstance(keep, str) else keep,
@@ -136,7 +136,7 @@ def compare(
             jobs=n_jobs,
             unlabeled=unlabeled,
             dropped=tuple(drop),
-            kept=tuple(keep or ()),
+            kept=() if keep is None else tuple(keep),
             drop_unusable=drop_unusable,
             is_fast=fast,
         )
@@ -149,12 +149,14 @@ def compare(
         return read_findings(plan.out)
 
 
-def _whole(name: str, value: Any, least: int) -> int | None:
-    """A whole number of at least so much, or None if none is given."""
+def _whole(name: str, value: Any, least: int, most: float = inf) -> int | None:
+    """A whole number of at least, and at most, so much, or None if none is given."""
     if value is None:
         return None
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-        text = f" must be a whole number of {least} or more, got {value!r}."
+    is_whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not is_whole or not least <= int(value) <= most:
+        rule = f"of {least} or more" if most == inf else f"from {least} to {most}"
+        text = f" must be a whole number {rule}, got {value!r}."
         raise ParameterError(Hint(name), text, parameter=name, value=value)
     return int(value)
 
@@ -196,18 +198,17 @@ def _open(table: Any, folder: Path) -> CsvReader | ParquetReader:
     return ParquetReader(_FRAME, path)  # errors do not name a file that nobody knows
 
 
-def _find_methods(names: Sequence[str] | None) -> tuple[Any, ...]:
+def _find_methods(names: Sequence[str] | None) -> tuple[Method, ...] | None:
     if names is None:
-        return _ALL
-    if isinstance(names, str) or not len(names):
+        return None
+    if isinstance(names, (str, bytes)) or not hasattr(names, "__len__") or not len(names):
         text = f" must be a list of names, got {names!r}."
         raise ParameterError(Hint("methods"), text, parameter="methods", value=names)
     try:
-        found = [find_method(str(name), COMPARED) for name in [*names, "supervised"]]
+        return find_compared(list(map(str, names)))
     except ValueError as error:
         text = f": {error}"
         raise ParameterError(Hint("methods"), text, parameter="methods", value=names) from None
-    return tuple(dict.fromkeys(found))
 
 
 def _shrinkages(given: Shrinkage | Sequence[Shrinkage]) -> tuple[Shrinkage, ...]:

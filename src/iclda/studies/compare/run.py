@@ -52,7 +52,7 @@ class ComparisonPlan:
 
     table: Table
     out: Path
-    methods: tuple[Method, ...] = CANDIDATES
+    methods: tuple[Method, ...] | None = None  # as they were named
     shrinkages: tuple[Shrinkage, ...] | None = None
     repeats: int | None = None
     folds: int | None = None
@@ -87,8 +87,8 @@ class ComparisonPlan:
         size = splits.size(sample.values.shape[1])
         shrinkages = self.shrinkages or default_shrinkages(size)
         methods = self.methods
-        if set(methods) == set(CANDIDATES):  # nobody named them
-            methods = affordable(methods, size.n_features)
+        if methods is None:
+            methods = affordable(CANDIDATES, size.n_features)
             if self.is_fast:
                 methods = tuple(each for each in methods if each not in VARIANTS)
         is_slow = size.is_slow and any(each.is_searched for each in methods)
@@ -111,7 +111,7 @@ class ComparisonPlan:
             curve_splits=min(curve_splits, splits.n_folds * repeats),
             remarks=[replace(remark, text=self.words(remark.text)) for remark in remarks],
             contestants=line_up(methods, shrinkages, size),
-            left_out=[each.name for each in self.methods if each not in methods],
+            left_out=[each.name for each in self.methods or CANDIDATES if each not in methods],
             sources=table.sources,
             dropped=self.dropped,
             kept=self.kept,
