@@ -108,6 +108,22 @@ def test_an_odd_problem_has_a_finite_fit_or_one_clear_error(name, problem):
     fit(name, problem)
 
 
+# Found by hunts: a class of hardly any weight, and quotas that took half a minute.
+FOUND = {
+    "em": OddProblem(
+        ("tied", "integer", "duplicate"), (2, -6, -1), (), 2, 20, 5, (-90, 90), 1e-9, 50.0, 572
+    ),
+    "iclda-proportions": OddProblem(
+        ("integer", "binary", "integer"), (3, -5, 0), (), 3, 3, 39, None, None, 50.0, 3
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_what_was_mended_stays_so(name):
+    fit(name, FOUND[name])
+
+
 @pytest.mark.slow
 @long
 @given(

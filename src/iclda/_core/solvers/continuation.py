@@ -66,6 +66,7 @@ _MOST_PRODUCTS = 200  # in one solve
 _MOST_STEPS, _MOST_FIRST_STEPS = 15, 40  # at one level, at the first one
 _SLOWEST = 0.7  # factor of tau above which a level is not repeated with a larger one
 _SUFFICIENT = 0.05  # share of the slope that a step must gain
+_A_PAIR = 2e4  # numbers that might be read while the block of a pair of classes is formed
 _SHORT, _SHORTEST = 0.2, 1e-6  # share of a step after which a saddle is suspected; that is tried
 _ROUNDING = 1e-13  # of the merit
 _SMALLEST_TAU = 1e-9  # per unit of labeled weight
@@ -139,7 +140,8 @@ class _System:
         self._tau, self._shape = state.tau, state.scores.shape
         self._is_dense = state.scores[:-1].size <= _DENSE
         self._work, self._read = work, state.labeling.n_near * state.scores.size
-        work.left -= self._read
+        n_pairs = len(state.scores) * (len(state.scores) - 1) / 2
+        work.left -= max(self._read, _A_PAIR * n_pairs if self._is_dense else 0)
         if self._is_dense:
             hessian, self._matrix = likelihood.hessian(state.point), state.labeling.matrix()
             self._curvature: Product = self._matrix.dot
