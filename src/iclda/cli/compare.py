@@ -45,7 +45,12 @@ def compare(
     methods: Methods = None,
     repeats: Annotated[
         int | None,
-        typer.Option(min=2, metavar="N", help="Random divisions into folds. Default: 10, 5 or 2."),
+        typer.Option(
+            min=2,
+            max=words.MOST_REPEATS,
+            metavar="N",
+            help="Random divisions into folds. Default: 10, 5 or 2.",
+        ),
     ] = None,
     folds: Annotated[
         int | None,

@@ -40,9 +40,11 @@ Data = Annotated[
 def reproduce(
     datasets: Names = None,
     methods: Methods = None,
-    repeats: Annotated[int, typer.Option(min=2, metavar="N", help="Repeats of the tables.")] = 20,
+    repeats: Annotated[
+        int, typer.Option(min=2, max=words.MOST_REPEATS, metavar="N", help="Repeats of the tables.")
+    ] = 20,
     curve_repeats: Annotated[
-        int, typer.Option(min=2, metavar="N", help="Repeats of the curves.")
+        int, typer.Option(min=2, max=words.MOST_REPEATS, metavar="N", help="Repeats of the curves.")
     ] = 500,
     jobs: words.Jobs = 0,
     seed: words.Seed = 0,
@@ -67,7 +69,10 @@ def tables(
     datasets: Names = None,
     methods: Methods = None,
     repeats: Annotated[
-        int, typer.Option(min=2, metavar="N", help="Repeats of the cross-validation.")
+        int,
+        typer.Option(
+            min=2, max=words.MOST_REPEATS, metavar="N", help="Repeats of the cross-validation."
+        ),
     ] = 20,
     jobs: words.Jobs = 0,
     seed: words.Seed = 0,
@@ -92,7 +97,10 @@ def curves(
         ),
     ] = None,
     methods: Methods = None,
-    repeats: Annotated[int, typer.Option(min=2, metavar="N", help="Repeats of every point.")] = 500,
+    repeats: Annotated[
+        int,
+        typer.Option(min=2, max=words.MOST_REPEATS, metavar="N", help="Repeats of every point."),
+    ] = 500,
     jobs: words.Jobs = 0,
     seed: words.Seed = 0,
     out: Out = Path("results"),

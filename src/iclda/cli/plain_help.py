@@ -9,7 +9,8 @@ from typer import BadParameter
 from typer.core import TyperCommand, TyperGroup
 
 _TYPE = re.compile(r" ?<[\w ]+>")  # such as <path>
-_ANY, _RANGE = re.compile(r"; x>=0|; 0<=x<=\d+"), re.compile(r"x>=(\d+)")
+_ANY = re.compile(r"; x>=0|; 0<=x<=\d+")
+_LEAST, _RANGE = re.compile(r"x>=(\d+)"), re.compile(r"(\d+)<=x<=(\d+)")
 _HYPHEN, _UNBROKEN = "-", "\N{NON-BREAKING HYPHEN}"
 
 
@@ -27,7 +28,8 @@ class _PlainHelp:
             record = param.get_help_record(ctx)
             if record is not None:
                 names, text = record
-                text = _RANGE.sub(r"\1 or more", _ANY.sub("", text))
+                text = _LEAST.sub(r"\1 or more", _ANY.sub("", text))
+                text = _RANGE.sub(r"\1 to \2", text)
                 row = _TYPE.sub("", names), text.replace(_HYPHEN, _UNBROKEN)
                 lines[titles[param.param_type_name]].append(row)
         for title, rows in lines.items():

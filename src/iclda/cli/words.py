@@ -15,6 +15,7 @@ import typer
 from .._messages import Hint, Text, message_of
 
 USAGE_ERROR, INTERRUPTED = 2, 130
+MOST_REPEATS = 10_000
 RESUMABLE = "What was computed is kept: run the same command to go on."
 
 Jobs = Annotated[int, typer.Option(min=0, metavar="N", help="Processes; 0 takes all cores.")]

@@ -98,7 +98,7 @@ def test_nothing_temporary_is_named(findings):
         ({"folds": "a"}, ParameterError, "folds must be a whole number of 2 or more, got 'a'"),
         ({"seed": 2**32}, ParameterError, "seed must be .* from 0 to 4294967295, got 4294967296"),
         ({"missing": "guess"}, ParameterError, "missing must be .* got 'guess'"),
-        ({"repeats": 1}, ParameterError, "repeats must be a whole number of 2 or more, got 1"),
+        ({"repeats": 1}, ParameterError, "repeats must be a whole number from 2 to 10000, got 1"),
         ({"n_jobs": 0}, ParameterError, "n_jobs must be a whole number of 1 or more, got 0"),
         ({"shrinkage": 2}, ParameterError, "shrinkage must be a number from 0 .* got '2'"),
         ({"target": "klass"}, iclda.ColumnError, "has no column 'klass'. Did you mean 'class'"),

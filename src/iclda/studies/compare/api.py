@@ -106,7 +106,7 @@ def compare(
             f"unlabeled_file must be the path of a file, got {type(unlabeled_file).__name__}: add "
             "the rows of a frame to the table, pandas.concat([table, frame])."
         )
-    repeats, folds = _whole("repeats", repeats, 2), _whole("folds", folds, 2)
+    repeats, folds = _whole("repeats", repeats, 2, 10_000), _whole("folds", folds, 2)
     n_labeled = _whole("n_labeled", n_labeled, 1)
     seed, n_jobs = _whole("seed", seed, 0, 2**32 - 1) or 0, _whole("n_jobs", n_jobs, 1) or 1
     drop, keep = (
