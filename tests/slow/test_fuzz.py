@@ -253,7 +253,7 @@ def random_table(rng, folder):
             decimal=pick(rng, [".", ".", ","]),
         )
         data = text.encode(pick(rng, ENCODINGS), errors="replace")
-    if rng.random() < 0.5:
+    if rng.random() < 0.3:
         data = mutate(rng, data)
     if suffix.endswith("gz"):
         data = gzip.compress(data)
@@ -300,7 +300,7 @@ def run_command(arguments, folder, out=()):
 def table_case(rng, folder):
     """Fit a random table, and use the model on another."""
     path = random_table(rng, folder)
-    options = ["--target", pick(rng, ["species"] * 9 + NAMES)]
+    options = ["--target", "species" if rng.random() < 0.95 else pick(rng, NAMES)]
     if rng.random() < 0.9:  # to choose one takes seconds
         names = ["iclda", "em", "moment", "supervised", "supervised", "confident", "pessimistic"]
         options += ["--method", pick(rng, names)]
@@ -534,4 +534,5 @@ def test_57_random_input_never_brings_a_traceback(kind, tmp_path, monkeypatch):
         number += 1
     print(f"{kind}: {number} cases, exit codes {codes}")  # noqa: T201 - shown by pytest -s
     assert not failures, "\n\n".join(failures)
-    assert min(codes.get(0, 0), codes.get(2, 0)) > 0
+    # Enough of both: what is refused at once tries little.
+    assert min(codes.get(0, 0), codes.get(2, 0)) > 0.1 * number

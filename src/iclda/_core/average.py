@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from .frame import Frame
 from .gaussian import Gaussians
 from .problem import LabeledSummary
+from .rowspace import RowSpace
 from .solvers.supervised import fit_labeled
 from .types import Array
 
@@ -28,3 +30,12 @@ def average(models: Sequence[Gaussians], log_priors: Array | None) -> Gaussians:
         within += model.full_covariance()
     found, _ = fit_labeled(models[0].frame, LabeledSummary(counts, center, within), log_priors)
     return found
+
+
+def average_in(
+    space: RowSpace, reduced: Frame, models: Sequence[Gaussians], log_priors: Array | None
+) -> Gaussians:
+    """The same for models of few rows of many features: directions left out have their variance."""
+    found = average([space.reduced(model, reduced) for model in models], log_priors)
+    variances = [model.complement.variance for model in models if model.complement]
+    return space.model(found, float(np.mean(variances)) if variances else None)

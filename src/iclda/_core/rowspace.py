@@ -92,6 +92,16 @@ class RowSpace:
             complement=complement,
         )
 
+    def reduced(self, model: Gaussians, reduced: Frame) -> Gaussians:
+        """A model of the features, in coordinates along the basis; no more than its moments."""
+        assert model.half is not None
+        into = (self.frame.scale / self.units)[:, None] * self.basis / reduced.scale
+        start = ((self.frame.origin - self.origin) / self.units) @ self.basis
+        shift = (start - reduced.origin) / reduced.scale
+        half = into.T @ model.half
+        means = model.means @ into + shift
+        return replace(model, frame=reduced, means=means, covariance=half @ half.T, complement=None)
+
 
 def _root(covariance: Array) -> Array:
     """H with H H' = covariance, which may be singular to rounding."""

@@ -6,7 +6,7 @@ import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from .._core.average import average
+from .._core.average import average, average_in
 from .._core.gaussian import Gaussians
 from .._messages import DegenerateFitWarning
 from ..methods import AVERAGED, find_method
@@ -54,21 +54,26 @@ class AverageLDA(LinearGaussianClassifier):
     """
 
     _needs_positive_priors = True
-    _can_narrow = False
     _parameter_constraints: ClassVar[dict[str, Any]] = constraints("n_jobs")
 
     n_jobs: int | None = None
 
+    @property
+    def _can_narrow(self) -> bool:  # type: ignore[override]
+        return all(member._can_narrow for member in self._members())
+
+    def _members(self) -> list[Any]:
+        how = {"shrinkage": self.shrinkage, "priors": self.priors}
+        return [find_method(name).classifier(**how) for name in AVERAGED]
+
     def _fit_all_rows(self, data: FitInputs) -> Gaussians:
-        members = []
+        members = self._members()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             warnings.simplefilter("ignore", DegenerateFitWarning)  # of one fit, not of the average
-            for name in AVERAGED:
-                member = find_method(name).classifier(shrinkage=self.shrinkage, priors=self.priors)
+            for member in members:
                 self._pass_on(member)
                 member._fit_inputs(data)
-                members.append(member)
         for warning in {str(each.message): each for each in caught}.values():
             warn(warning.message, category=warning.category)  # once, not once a fit
         first = members[0]
@@ -76,7 +81,10 @@ class AverageLDA(LinearGaussianClassifier):
         self.n_iter_ = sum(getattr(member, "n_iter_", 0) for member in members)
         self.n_passes_ = sum(getattr(member, "n_passes_", 0) for member in members)
         self.converged_ = all(getattr(member, "converged_", True) for member in members)
-        return average([member._gaussians_ for member in members], data.log_priors)
+        models = [member._gaussians_ for member in members]
+        if data.space is not None:
+            return average_in(data.space, data.frame, models, data.log_priors)
+        return average(models, data.log_priors)
 
     def _note_supervised(self, model: Gaussians, data: FitInputs) -> None:
         self.n_iter_, self.n_passes_, self.converged_ = 1, 0, True
