@@ -260,6 +260,7 @@ ODD = {
     "priors of fewer classes": lambda details: details.update(priors=[1.0]),
     "text for priors": lambda details: details.update(priors=["a", "b"]),
     "columns that are a list": lambda details: details.update(columns=["a"]),
+    "versions that are lists": lambda details: details["versions"].update(numpy=[]),
     "a diagnosis in words": lambda details: details.update(diagnosis={"converged": "yes"}),
 }
 

@@ -412,7 +412,8 @@ _NUMBER = (int, float)
 # Type of every entry that ``_describe`` makes, and what else must hold of it, given all entries.
 _DETAILS_RULES: dict[str, tuple[Any, Callable[[Any, Mapping[str, Any]], bool]]] = {
     **dict.fromkeys(("iclda", "created"), (str, lambda value, _: True)),
-    **dict.fromkeys(("parameters", "versions", "about"), (dict, lambda value, _: True)),
+    **dict.fromkeys(("parameters", "about"), (dict, lambda value, _: True)),
+    "versions": (dict, lambda value, _: _are_all(value.values(), str)),
     "n_features": (int, lambda value, _: True),
     "classifier": (str, lambda name, _: bool(name)),
     "classes": (list, lambda classes, _: len(classes) > 1),

@@ -72,6 +72,7 @@ def test_a_column_that_is_filled_only_in_one_class_is_noticed_unless_it_may_be_c
 def test_gaps_that_do_not_go_with_the_class_are_fine():
     frame = pd.DataFrame({"x": np.where(np.arange(40) % 3, 1.5, np.nan), "y": 1.0, "z": np.nan})
     assert filled_by_class(frame, outcomes()) == []
+    assert filled_by_class(frame, np.full(len(frame), None)) == []
 
 
 def test_a_column_with_one_value_in_every_class_is_noticed():

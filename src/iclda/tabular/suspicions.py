@@ -62,8 +62,10 @@ def filled_by_class(features: Any, labels: AnyArray) -> list[str]:
     for name, series in features.items():
         is_filled = series.notna().to_numpy(dtype=bool)[is_labeled]
         filled, empty = (set(known[each].tolist()) for each in (is_filled, ~is_filled))
+        if not empty:
+            continue
         share = np.isin(known.astype(str), sorted(filled)).mean()
-        if not empty or share ** is_filled.sum() > _BY_CHANCE:
+        if share ** is_filled.sum() > _BY_CHANCE:
             continue
         how = "only" if filled & empty else "exactly"
         found.append(
