@@ -47,9 +47,7 @@ class PlainCommand(_PlainHelp, TyperCommand):
         try:
             return super().parse_args(ctx, args)
         except BadParameter as error:
-            problems: list[Any] = getattr(
-                error.__cause__, "errors", list
-            )()  # of pydantic, if typer uses it
+            problems: Any = getattr(error.__cause__, "errors", list)()  # of pydantic, if it is used
             if problems:
                 error.message += f", got {problems[0]['input']!r}."
             raise
