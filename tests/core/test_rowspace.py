@@ -11,6 +11,7 @@ from iclda import (
     ExpectationMaximizationLDA,
     ImplicitlyConstrainedLDA,
     MomentConstrainedLDA,
+    SelfTrainingLDA,
     SupervisedLDA,
 )
 from iclda._estimators import training
@@ -123,10 +124,11 @@ def test_fits_without_unlabeled_rows_too(shrinkage, monkeypatch):
 
 @pytest.mark.parametrize("n_labeled", [2, 3, 4, 5, 6])
 @pytest.mark.parametrize("shrinkage", [0.4, "auto"])
-def test_very_few_labels_too(shrinkage, n_labeled, monkeypatch):
+@pytest.mark.parametrize("classifier", [SupervisedLDA, SelfTrainingLDA])
+def test_very_few_labels_too(classifier, shrinkage, n_labeled, monkeypatch):
     X, y, new = rows()
     y[n_labeled:] = -1
-    make = lambda: SupervisedLDA(shrinkage=shrinkage)  # noqa: E731
+    make = lambda: classifier(shrinkage=shrinkage)  # noqa: E731
     (ours, said), (plain, heard) = both(make, X, y, monkeypatch)
     assert said == heard
     assert_same(ours, plain, new)

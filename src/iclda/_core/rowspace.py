@@ -50,6 +50,10 @@ class RowSpace:
         shift = (self.units * (self.basis @ reduced.origin) + self.origin) - self.frame.origin
         return u @ self._lift(reduced).T + shift / self.frame.scale
 
+    def restore(self, u: Array, reduced: Frame) -> Array:
+        """Rows in the user's units."""
+        return self.frame.restore(self.points(u, reduced))
+
     def diagonal(self, matrix: Array, reduced: Frame) -> Array:
         """(d,): diagonal of a covariance, in frame coordinates of the features."""
         lift = self._lift(reduced)

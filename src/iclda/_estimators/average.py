@@ -60,14 +60,11 @@ class AverageLDA(LinearGaussianClassifier):
 
     @property
     def _can_narrow(self) -> bool:  # type: ignore[override]
-        return all(member._can_narrow for member in self._members())
-
-    def _members(self) -> list[Any]:
-        how = {"shrinkage": self.shrinkage, "priors": self.priors}
-        return [find_method(name).classifier(**how) for name in AVERAGED]
+        return self.shrinkage != "auto"  # which gives every fit units of its own
 
     def _fit_all_rows(self, data: FitInputs) -> Gaussians:
-        members = self._members()
+        how = {"shrinkage": self.shrinkage, "priors": self.priors}
+        members = [find_method(name).classifier(**how) for name in AVERAGED]
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             warnings.simplefilter("ignore", DegenerateFitWarning)  # of one fit, not of the average

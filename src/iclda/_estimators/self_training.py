@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -12,7 +15,7 @@ from sklearn.utils._param_validation import Interval
 from .._core.gaussian import Gaussians
 from .._core.problem import summarize_rows
 from .._core.solvers import Outcome
-from .._core.solvers.self_train import self_train
+from .._core.solvers.self_train import SelfTraining, self_train
 from .._core.solvers.supervised import fit_labeled, shrink_rows
 from .._core.types import AnyArray, Array
 from .base import AT_LEAST_ONE, LinearGaussianClassifier, constraints
@@ -77,19 +80,33 @@ class SelfTrainingLDA(LinearGaussianClassifier):
     max_iter: int = 1000
     n_jobs: int | None = None
 
-    @property
-    def _can_narrow(self) -> bool:  # type: ignore[override]
-        return self.shrinkage != "auto"  # that of every class is anew in every round
-
     def _fit_all_rows(self, data: FitInputs) -> Gaussians:
         problem = data.problem(None)  # for what the rows are like
         check_spread(data, problem.feature_variances(problem.moments.covariance))
         self._diagnosis.warn_of_shift(problem)
-        # Refused and warned of as the supervised fit is, from which it starts.
-        self._fit_labeled_rows(data)
         rows, weights = data.unlabeled.sample(self.max_rows, 0)
         unlabeled = data.frame.apply(rows), weights
+        most = problem.rounds(self.max_iter)
+        train = partial(self_train, threshold=self.threshold, max_iter=most)
+        if data.space is not None and self.shrinkage == "auto":
+            found = self._train_in_own_spaces(data, unlabeled, train)
+        else:
+            found = self._train(data, unlabeled, train)
+        self.n_iter_, self.n_added_, self.n_passes_ = found.n_iter, found.n_added, 1
+        self.converged_ = found.outcome is Outcome.CONVERGED
+        if not self.converged_:
+            warn(
+                f"{type(self).__name__} {found.outcome.value}: rows are still added after "
+                f"{most} rounds. {advice_to_continue(problem, self.max_iter)}",
+                category=ConvergenceWarning,
+            )
+        return found.model
 
+    def _train(
+        self, data: FitInputs, unlabeled: tuple[Array, Array], train: Callable[..., SelfTraining]
+    ) -> SelfTraining:
+        # Refused and warned of as the supervised fit is, from which it starts.
+        self._fit_labeled_rows(data)
         summary = data.labeled
 
         def fit(rows: Array, codes: AnyArray, weights: Array) -> Gaussians:
@@ -101,17 +118,37 @@ class SelfTrainingLDA(LinearGaussianClassifier):
             self.rank_ = rank + (data.n_left_out if shrunk is not None else 0)
             return model
 
-        most = problem.rounds(self.max_iter)
-        found = self_train(fit, data.labeled_rows(), unlabeled, self.threshold, most)
-        self.n_iter_, self.n_added_, self.n_passes_ = found.n_iter, found.n_added, 1
-        self.converged_ = found.outcome is Outcome.CONVERGED
-        if not self.converged_:
-            warn(
-                f"{type(self).__name__} {found.outcome.value}: rows are still added after "
-                f"{most} rounds. {advice_to_continue(problem, self.max_iter)}",
-                category=ConvergenceWarning,
-            )
-        return self._lifted(found.model, summary, data)
+        found = train(fit, data.labeled_rows(), unlabeled)
+        return replace(found, model=self._lifted(found.model, summary, data))
+
+    def _train_in_own_spaces(
+        self, data: FitInputs, unlabeled: tuple[Array, Array], train: Callable[..., SelfTraining]
+    ) -> SelfTraining:
+        """Every round in a space of its own, of few rows whose classes are shrunk anew."""
+        assert data.space is not None
+        restore = partial(data.space.restore, reduced=data.frame)
+        has_warned = False
+
+        def fit(rows: Array, codes: AnyArray, weights: Array) -> Gaussians:
+            nonlocal has_warned
+            member = type(self)(priors=self.priors, shrinkage=self.shrinkage)
+            member._uses_unlabeled_rows = False
+            self._pass_on(member)
+            source = rows, data.labels.classes[codes], weights, None, None
+            inputs = member._inputs(*source, reset=True, uses_unlabeled=False)
+            self._pass_on(member)  # names of columns, which the rows have lost
+            with warnings.catch_warnings():
+                if has_warned:
+                    warnings.simplefilter("ignore")
+                model = member._fit_labeled_rows(inputs)
+            has_warned = True
+            self.shrinkage_, self.rank_ = member.shrinkage_, member.rank_
+            return model
+
+        rows, codes, weights = data.labeled_rows()
+        labeled = restore(rows), codes, weights
+        place: Any = lambda model, rows: model.frame.apply(rows)  # noqa: E731
+        return train(fit, labeled, (restore(unlabeled[0]), unlabeled[1]), place=place)
 
     def _note_supervised(self, model: Gaussians, data: FitInputs) -> None:
         self.n_iter_, self.n_added_, self.n_passes_, self.converged_ = 1, 0, 0, True

@@ -31,11 +31,12 @@ def self_train(
     unlabeled: tuple[Array, Array],
     threshold: float,
     max_iter: int,
+    place: Callable[[Gaussians, Array], Array] = lambda model, rows: rows,
 ) -> SelfTraining:
     """Fit, add the unlabeled rows whose posterior reaches the threshold, and repeat.
 
-    Rows are in frame coordinates, with codes and weights (labeled) or weights (unlabeled). A row
-    that was added keeps its label.
+    Rows have codes and weights (labeled) or weights (unlabeled); ``place`` gives them in frame
+    coordinates of a model, in which they are by default. A row that was added keeps its label.
     """
     rows, weights = unlabeled
     codes = np.full(len(rows), -1)
@@ -44,7 +45,7 @@ def self_train(
         parts = zip(labeled, (rows[is_added], codes[is_added], weights[is_added]), strict=True)
         model = fit(*(np.concatenate(part) for part in parts))
         n_added, is_open = int(is_added.sum()), np.flatnonzero(~is_added)
-        found, is_sure = _sure(model, rows[is_open], threshold)
+        found, is_sure = _sure(model, place(model, rows[is_open]), threshold)
         if not is_sure.any():
             return SelfTraining(model, n_iter, n_added, Outcome.CONVERGED)
         codes[is_open[is_sure]] = found[is_sure]
