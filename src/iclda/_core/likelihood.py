@@ -283,7 +283,7 @@ class _Numbers:
     x: Any  # b'm_1
     y: Any  # b'm_2
     w: Any  # b'W b
-    s: Any  # weight of the second class: 1 - r has few digits where that is hardly any
+    s: Any  # 1 - r
     q: Any  # r s
     g: Any  # q - t
     h: Any  # derivative of q by r
@@ -298,19 +298,19 @@ def _numbers_of_one(point: Array, within: Array, means: Array) -> _Numbers:
     turns[0], turns[1:3] = b, means
     np.dot(b, within, out=turns[3])
     t, x, y, w = np.dot(turns, b).tolist()
-    r, s = point[:, 0].tolist()
-    q = r * s
-    return _Numbers(point, b, turns, r, t, x, y, w, s, q, q - t, s - r, math.log)
+    r = float(point[0, 0])
+    q = r * (1 - r)
+    return _Numbers(point, b, turns, r, t, x, y, w, 1 - r, q, q - t, 1 - 2 * r, math.log)
 
 
 def _numbers_of_many(points: Array, within: Array, means: Array) -> _Numbers:
-    r, s, b = points[..., 0, 0], points[..., 1, 0], points[..., 0, 1:]
+    r, b = points[..., 0, 0], points[..., 0, 1:]
     scattered, along = b @ within, b @ means.T
     t = np.einsum("...d,...d->...", b, b)
     w = np.einsum("...d,...d->...", b, scattered)
     x, y = along[..., 0], along[..., 1]
-    q = r * s
-    return _Numbers(points, b, scattered, r, t, x, y, w, s, q, q - t, s - r, np.log)
+    q = r * (1 - r)
+    return _Numbers(points, b, scattered, r, t, x, y, w, 1 - r, q, q - t, 1 - 2 * r, np.log)
 
 
 class _Parts:
@@ -521,7 +521,7 @@ def precise_means(point: Array) -> PreciseMeans:
     b = point[:, 1:]
     if len(point) == 2:  # in closed form
         (r, other), t = point[:, 0].tolist(), float(b[0] @ b[0])
-        q = r * other
+        q = r * other  # as ``smallest_eigenvalue`` has it, which says whether q > t
         first, second = other / (q - t), r / (q - t)
         rows = np.array([first * b[0], -second * b[0]])
         return PreciseMeans(rows, np.array([first * t, second * t]), float(np.log((q - t) / q)))
