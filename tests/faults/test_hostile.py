@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from numpy.testing import assert_array_equal
+from sklearn.utils.fixes import parse_version
 from table_files import call, flowers, write
 
 import iclda.rows
@@ -243,6 +244,10 @@ BYTES = {
     "an endless line": b"a,b,species\n" + b"1," * 10**6,
     "an endless cell": b"a,b,species\n1,2," + b"x" * 3 * 10**6,
 }
+
+
+if parse_version(pa.__version__) < parse_version("20"):
+    del BYTES["an endless line"]  # ends Arrow itself, in C++
 
 
 @pytest.mark.parametrize("content", BYTES.values(), ids=BYTES)

@@ -21,6 +21,7 @@ from .moment_match import supervised_moments
 _FLAT = 1e-9  # gradient, per unit of labeled weight, that is aimed at
 _SMALL_ASCENT = 1e-10  # per unit of labeled weight, that Newton's method predicts at a maximum
 _MOST_STEPS = 500
+_TINY = 1e-12  # step that changes nothing
 _MOST_UNKNOWNS = 2_500  # some minutes
 _SCALES = (1.0, 0.1)  # of the distances between class means, to start from
 
@@ -55,6 +56,7 @@ def maximize_under_moments(problem: Problem) -> tuple[Gaussians, Outcome]:
 def _ascend(likelihood: LabeledLikelihood, start: Array) -> tuple[Array, float, bool]:
     """Newton's method in a trust region: the point, its value, and whether it is a maximum."""
     weight, shape = likelihood.weight, start.shape
+    tried = last = start[:-1].ravel()
 
     def point_of(free: Array) -> Array:
         point = np.empty(shape)
@@ -64,7 +66,8 @@ def _ascend(likelihood: LabeledLikelihood, start: Array) -> tuple[Array, float, 
         return point
 
     def loss(free: Array) -> tuple[float, Array]:
-        point = point_of(free)
+        nonlocal tried
+        tried, point = free.copy(), point_of(free)
         if not smallest_eigenvalue(point) > FLOOR:  # a step that is not taken
             return np.inf, np.zeros(len(free))
         value, gradient = likelihood.value_and_gradient(point)
@@ -76,12 +79,20 @@ def _ascend(likelihood: LabeledLikelihood, start: Array) -> tuple[Array, float, 
             return np.eye(len(free))
         return -likelihood.hessian(point) / weight
 
+    def watch(free: Array) -> None:
+        """Stop before the region is so small that SciPy looks for a step in it for ever."""
+        nonlocal last
+        if np.abs(tried - last).max() <= _TINY:
+            raise StopIteration
+        last = free.copy()
+
     found = scipy.optimize.minimize(
         loss,
         start[:-1].ravel(),
         jac=True,
         hess=hessian,
         method="trust-exact",
+        callback=watch,
         options={"gtol": _FLAT, "maxiter": _MOST_STEPS, "initial_trust_radius": 0.1},
     )
     ascent = found.jac @ np.linalg.lstsq(found.hess, found.jac)[0] / 2
