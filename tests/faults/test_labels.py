@@ -413,3 +413,13 @@ def test_10_without_y_the_error_says_how_rows_go_unlabeled(classifier, marker):
 def test_10_a_marker_that_is_not_one_value_is_refused(marker):
     with pytest.raises(ValueError, match=r"^unlabeled must be one value, that of y in"):
         SelfLearningLDA(unlabeled=marker).fit(ROWS, CODES)
+
+
+@every_classifier
+def test_a_fit_that_fails_leaves_the_earlier_one(classifier):
+    model = classifier(unlabeled="?").fit(ROWS, labels("a", "b", "?"))
+    expected = model.predict(ROWS)
+    for too_large in (1e200 * ROWS, 1e200 * np.column_stack([ROWS, ROWS[:, 0] ** 2])):
+        with pytest.raises(ValueError, match="standard deviation of column"):
+            model.fit(too_large, np.array(labels("ham", "spam", "?")))
+        assert_array_equal(model.predict(ROWS), expected)
