@@ -13,6 +13,7 @@ def main() -> None:
     stops = signal.SIGINT, signal.SIGTERM
     for number in stops:
         signal.signal(number, _stop)
+    _open_closed_streams()
     try:
         from .cli import main as run
 
@@ -22,6 +23,13 @@ def main() -> None:
         is_done = all(signal.getsignal(number) is _stop for number in stops)
         for number in stops:
             signal.signal(number, signal.SIG_IGN if is_done else signal.SIG_DFL)
+
+
+def _open_closed_streams() -> None:
+    """Streams that a caller closed (``<&-``) are empty: else the next file takes their number."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115
 
 
 def _stop(number: int, frame: FrameType | None) -> None:

@@ -30,7 +30,8 @@ def atomic_write(path: Path) -> Iterator[Path]:
             raise OSError(error.errno, error.strerror or str(error), str(path)) from error
         raise
     finally:
-        unfinished.unlink(missing_ok=True)
+        with suppress(OSError):  # a name that is too long is no file to remove
+            unfinished.unlink()
 
 
 def _remove_unfinished(path: Path) -> None:
@@ -55,6 +56,8 @@ def check_readable(path: Path) -> None:
     """Raise an OSError unless there is a file of this name."""
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder: name a file in it.")
+    if path.exists() and not path.is_file():
+        raise OSError(f"{path} is a pipe or a device, and is read more than once: save it first.")
     if not path.is_file():
         raise FileNotFoundError(f"{path} does not exist: check its name and its folder.")
 

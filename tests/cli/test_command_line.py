@@ -5,6 +5,8 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -14,6 +16,7 @@ from typer.testing import CliRunner
 
 import iclda
 from iclda.cli import app
+from iclda.tabular.table_files import STANDARD_INPUT, open_table
 
 
 def run_shell(text, folder, **environment):
@@ -112,6 +115,30 @@ def test_parquet_and_packed_tables_come_in_by_standard_input_too(tmp_path, model
 def test_an_empty_standard_input_is_an_error(model):
     code, _, error = call_with_input(b"", "predict", model, "-")
     assert (code, error) == (2, "Error: - is empty: row 1 must name the columns.\n")
+
+
+def test_an_interrupted_standard_input_leaves_no_copy(tmp_path, monkeypatch):
+    class Interrupted:
+        def read(self, size):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=Interrupted()))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with pytest.raises(KeyboardInterrupt):
+        open_table(STANDARD_INPUT)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_streams_that_are_closed_are_empty(tmp_path):
+    shown = run_shell("iclda --version <&- >&-", tmp_path)
+    assert (shown.returncode, shown.stderr) == (0, "")
+
+
+def test_a_pipe_in_place_of_a_file_is_called_one(tmp_path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    code, _, error = call("fit", tmp_path / "pipe.csv", "--target", "species")
+    assert code == 2
+    assert "pipe.csv is a pipe or a device" in error
 
 
 def test_a_reader_that_closes_the_pipe_ends_the_command_quietly(tmp_path, model):

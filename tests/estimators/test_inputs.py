@@ -163,6 +163,15 @@ def test_20_a_null_of_any_table_is_named_by_row_and_column(table):
         SelfLearningLDA().fit(table(rows), Y)
 
 
+@pytest.mark.parametrize("kind", [pa.null(), pa.bool_(), pa.decimal128(5, 2), pa.string()], ids=str)
+def test_20_a_null_among_what_pyarrow_makes_objects_of_is_named(kind):
+    model = SelfLearningLDA().fit(pa.table(dict(zip(NAMES, X.T, strict=True))), Y)
+    table = pa.table({"width": X[:, 0], "height": pa.nulls(len(X), kind), "depth": X[:, 2]})
+    for use in (lambda: SelfLearningLDA().fit(table, Y), lambda: model.predict_proba(table)):
+        with pytest.raises(ValueError, match=r"contains NaN, first in row 0, column 'height'"):
+            use()
+
+
 INTEGERS = {
     "pandas": lambda a: pd.DataFrame(a, columns=NAMES).astype("Int16"),
     "pandas on pyarrow": lambda a: pd.DataFrame(a, columns=NAMES).astype("int8[pyarrow]"),

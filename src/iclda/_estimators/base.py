@@ -223,9 +223,15 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
                 f"carry y = {plain(self.unlabeled)!r}."
             )
         source = X, y, sample_weight, X_unlabeled, sample_weight_unlabeled
-        data = self._inputs(*source, reset=True, uses_unlabeled=self._uses_unlabeled_rows)
-        self._fit_inputs(data, source)
-        self._move_fitted(X)
+        earlier = dict(vars(self))
+        try:
+            data = self._inputs(*source, reset=True, uses_unlabeled=self._uses_unlabeled_rows)
+            self._fit_inputs(data, source)
+            self._move_fitted(X)
+        except BaseException:  # no mixture of two fits: the earlier one stays, or none
+            self.__dict__.clear()
+            self.__dict__.update(earlier)
+            raise
         return self
 
     def _fit_inputs(self, data: FitInputs, source: tuple[Any, ...] = ()) -> None:

@@ -128,7 +128,8 @@ class RowReader:
             ensure_all_finite=False,
             ensure_min_samples=0 if may_be_empty else 1,
         )
-        if array.dtype == np.longdouble != np.float64:
+        # scikit-learn leaves objects that pyarrow makes of nulls and decimals as they are.
+        if array.dtype.kind == "O" or array.dtype == np.longdouble != np.float64:
             with np.errstate(over="ignore"):  # infinity is found as any other
                 array = array.astype(np.float64)
         if not is_summed_later:

@@ -169,6 +169,8 @@ def _as_array(y: Any) -> AnyArray:
         values = np.asarray(y)
     except ValueError:  # entries of different lengths
         values = np.asarray(y, dtype=object)
+    if values.dtype.kind == "T":  # texts of any length, which scikit-learn does not know
+        return values.astype(object)
     # NumPy writes NaN and None among strings as the strings 'nan' and 'None'.
     if values.dtype.kind in "US" and isinstance(y, (list, tuple)):
         objects = np.asarray(y, dtype=object)
@@ -208,7 +210,7 @@ def _present_of_column(y: Any, is_null: AnyArray) -> AnyArray:
 
 
 def _refuse_continuous(values: AnyArray) -> None:
-    is_class = np.isfinite(values) & (values == np.floor(values))
+    is_class = (np.abs(values) < 2.0**63) & (values == np.floor(values))
     if not is_class.all():
         raise ValueError(
             f"Unknown label type: y holds continuous values, for example "

@@ -67,17 +67,18 @@ def _open_standard_input() -> CsvReader | ParquetReader:
     """Standard input as a file of its own, which lives as long as the reader."""
     copy = Path(tempfile.mkdtemp(prefix="iclda-")) / "table"
     remove = partial(shutil.rmtree, copy.parent, ignore_errors=True)
-    with copy.open("wb") as file:
-        shutil.copyfileobj(sys.stdin.buffer, file)
-    with copy.open("rb") as file:
-        start = file.read(4)
-    with ExitStack() as unless_opened, _readable(STANDARD_INPUT):
+    reader: CsvReader | ParquetReader
+    with ExitStack() as unless_opened:
         unless_opened.callback(remove)
-        reader: CsvReader | ParquetReader
-        if start == b"PAR1":
-            reader = ParquetReader(STANDARD_INPUT, copy)
-        else:
-            reader = CsvReader(STANDARD_INPUT, start[:2] == b"\x1f\x8b", None, copy)
+        with copy.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        with copy.open("rb") as file:
+            start = file.read(4)
+        with _readable(STANDARD_INPUT):
+            if start == b"PAR1":
+                reader = ParquetReader(STANDARD_INPUT, copy)
+            else:
+                reader = CsvReader(STANDARD_INPUT, start[:2] == b"\x1f\x8b", None, copy)
         unless_opened.pop_all()
     weakref.finalize(reader, remove)
     return reader
