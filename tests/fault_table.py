@@ -85,6 +85,7 @@ FAULTS = {
     57: ("random tables, options and model files", "an answer or one line; no stray file"),
     58: ("tables of too many columns", "error with their number, before any is looked at"),
     59: ("10,000 classes, 10,000 features", "a fit, a warning of one that stopped, or an error"),
+    60: ("a fit that fails after one that did not", "the earlier one is left as it was"),
 }
 NAME = re.compile(r"^def test_(\d+)_", re.MULTILINE)
 

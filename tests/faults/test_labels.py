@@ -416,7 +416,7 @@ def test_10_a_marker_that_is_not_one_value_is_refused(marker):
 
 
 @every_classifier
-def test_a_fit_that_fails_leaves_the_earlier_one(classifier):
+def test_60_a_fit_that_fails_leaves_the_earlier_one(classifier):
     model = classifier(unlabeled="?").fit(ROWS, labels("a", "b", "?"))
     expected = model.predict(ROWS)
     for too_large in (1e200 * ROWS, 1e200 * np.column_stack([ROWS, ROWS[:, 0] ** 2])):

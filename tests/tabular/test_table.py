@@ -282,6 +282,12 @@ REFUSED = {
         "row 3: a cell has a quote that is never closed",
     ),
     "open quote at the end": (b'x,class\n1,a\n2,b\n3,"c', "row 4: a cell has a quote"),
+    "long cell": (
+        b'x,class\n1,a\n2,"' + b"b" * 200_000 + b'"\n3,"c',
+        "has over 131,072 characters",
+    ),
+    "long name": (b"x" * 200_000 + b",class\n1,a\n", "the name of a column has over 131,072"),
+    "long second row": (b"x,class\n2," + b"b" * 3_000_000 + b"\n", "row 2 is over a megabyte"),
     "long row": (b"x,class\n1,a\n2," + b"b" * 3_000_000 + b"\n", "a row is over a megabyte"),
     "nameless": (b",\n1,2\n", "row 1 must name the columns"),
     "name twice": (b"x,x,class\n1,2,a\n", "the column name 'x' occurs 2 times"),

@@ -32,6 +32,8 @@ _WAY_OUT = (
     f"tables may have at most {MOST_COLUMNS:,}: save those that matter in a file of their own, or "
     "pass the numbers as an array to a classifier in Python."
 )
+_TOO_LONG = "is over a megabyte of text. Shorten it, or save the table as .parquet."
+_FIELD_LIMIT = "field limit"  # in the message of the csv module
 STANDARD_INPUT = Path("-")
 WRITTEN_SUFFIXES = (".csv", ".parquet")
 
@@ -177,7 +179,9 @@ class CsvReader(TableReader):
         n_blank = next(index for index, cells in enumerate(records) if cells)
         names, rows = [cell.strip() for cell in records[n_blank]], records[n_blank + 1 :]
         if len(start) == _BLOCK_BYTES and not rows:
-            raise ValueError(f"{path}: row 1 is over a megabyte of text, and {_WAY_OUT}")
+            if len(text.splitlines()) > n_blank + 1:
+                raise ValueError(f"{path}, row {n_blank + 2} {_TOO_LONG}")
+            raise ValueError(f"{path}: row 1 is over a megabyte of text. Of columns {_WAY_OUT}")
         if not any(names):
             raise ValueError(f"{path}, row 1 must name the columns, and is empty.")
         named = [name or f"(column {number})" for number, name in enumerate(names, 1)]
@@ -268,10 +272,7 @@ class CsvReader(TableReader):
         """
         with self._opened() as file:
             if any(len(line) > _BLOCK_BYTES for line in file):
-                raise ValueError(
-                    f"{self.path}: a row is over a megabyte of text. Shorten it, or save the table "
-                    "as .parquet."
-                )
+                raise ValueError(f"{self.path}: a row {_TOO_LONG}")
         row = 0
         with self._opened() as file:
             text = io.TextIOWrapper(file, self.encoding, errors="surrogateescape", newline="")
@@ -281,6 +282,12 @@ class CsvReader(TableReader):
                     if cells and row > self.n_header_rows + self.n_rows_read:
                         self._check_row(f"{self.path}, row {row}", cells, types)
             except csv.Error as error:
+                if _FIELD_LIMIT in str(error):
+                    raise ValueError(
+                        f"{self.path}, row {row + 1}: a cell has over {csv.field_size_limit():,} "
+                        "characters, or a quote before it is never closed. Shorten it, or save the "
+                        "table as .parquet."
+                    ) from error
                 raise ValueError(
                     f"{self.path}, row {row + 1}: a cell has a quote that is never closed, or more "
                     "text after it. Write a quote inside a cell twice, and the whole cell in "
@@ -321,7 +328,11 @@ class CsvReader(TableReader):
             records.extend(csv.reader(io.StringIO(text, newline=""), delimiter=self.delimiter))
         except csv.Error as error:
             if not any(records):  # faults below the names are reported when all rows are read
-                raise ValueError(f"{self.path} is no CSV file: {error}.") from error
+                limit = f"the name of a column has over {csv.field_size_limit():,} characters"
+                reason = limit if _FIELD_LIMIT in str(error) else error
+                raise ValueError(
+                    f"{self.path} is no CSV file: {reason}. Row 1 must name the columns."
+                ) from error
         return records
 
 
