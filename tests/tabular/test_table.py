@@ -284,7 +284,7 @@ REFUSED = {
     "open quote at the end": (b'x,class\n1,a\n2,b\n3,"c', "row 4: a cell has a quote"),
     "long cell": (
         b'x,class\n1,a\n2,"' + b"b" * 200_000 + b'"\n3,"c',
-        "has over 131,072 characters",
+        "or over 131,072 characters",
     ),
     "long name": (b"x" * 200_000 + b",class\n1,a\n", "the name of a column has over 131,072"),
     "long second row": (b"x,class\n2," + b"b" * 3_000_000 + b"\n", "row 2 is over a megabyte"),

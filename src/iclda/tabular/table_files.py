@@ -284,9 +284,9 @@ class CsvReader(TableReader):
             except csv.Error as error:
                 if _FIELD_LIMIT in str(error):
                     raise ValueError(
-                        f"{self.path}, row {row + 1}: a cell has over {csv.field_size_limit():,} "
-                        "characters, or a quote before it is never closed. Shorten it, or save the "
-                        "table as .parquet."
+                        f"{self.path}, row {row + 1}: a cell has a quote that is never closed, or "
+                        f"over {csv.field_size_limit():,} characters. Close or shorten it, or save "
+                        "the table as .parquet."
                     ) from error
                 raise ValueError(
                     f"{self.path}, row {row + 1}: a cell has a quote that is never closed, or more "
