@@ -45,6 +45,12 @@ class RowSpace:
         """(d, m): from frame coordinates along the basis to those of the features, but a shift."""
         return (self.units / self.frame.scale)[:, None] * self.basis * reduced.scale
 
+    def _into(self, reduced: Frame) -> tuple[Array, Array]:
+        """(d, m) and (m,): from frame coordinates of the features to those along the basis."""
+        into = (self.frame.scale / self.units)[:, None] * self.basis / reduced.scale
+        start = ((self.frame.origin - self.origin) / self.units) @ self.basis
+        return into, (start - reduced.origin) / reduced.scale
+
     def points(self, u: Array, reduced: Frame) -> Array:
         """Points in frame coordinates of the features."""
         shift = (self.units * (self.basis @ reduced.origin) + self.origin) - self.frame.origin
@@ -66,15 +72,13 @@ class RowSpace:
         if isinstance(rule, LexicographicRule):
             first, second = (self.rule(each, reduced) for each in (rule.first, rule.second))
             return replace(rule, first=first, second=second)  # type: ignore[arg-type]
-        into = (self.frame.scale / self.units)[:, None] * self.basis / reduced.scale
-        start = ((self.frame.origin - self.origin) / self.units) @ self.basis
-        shift = (start - reduced.origin) / reduced.scale
+        into, shift = self._into(reduced)
         return replace(rule, coef=into @ rule.coef, intercept=rule.intercept + shift @ rule.coef)
 
     def model(self, model: Gaussians, variance: float | None) -> Gaussians:
         """A model of the features; ``variance`` is that of the directions left out, if any."""
         reduced = model.frame
-        into = (self.frame.scale / self.units)[:, None] * self.basis / reduced.scale
+        into, _ = self._into(reduced)
         assert model.covariance is not None
         complement, log_det = None, model.log_det
         if variance is None:
@@ -99,9 +103,7 @@ class RowSpace:
     def reduced(self, model: Gaussians, reduced: Frame) -> Gaussians:
         """A model of the features, in coordinates along the basis; no more than its moments."""
         assert model.half is not None
-        into = (self.frame.scale / self.units)[:, None] * self.basis / reduced.scale
-        start = ((self.frame.origin - self.origin) / self.units) @ self.basis
-        shift = (start - reduced.origin) / reduced.scale
+        into, shift = self._into(reduced)
         half = into.T @ model.half
         means = model.means @ into + shift
         return replace(model, frame=reduced, means=means, covariance=half @ half.T, complement=None)
