@@ -17,7 +17,7 @@ from iclda import (
     SelfLearningLDA,
     SupervisedLDA,
 )
-from iclda._messages import Column, Hint, Text, message_of, wrap
+from iclda._messages import Column, Hint, Text, message_of, say, wrap
 
 X = np.array([[0.0, 1.0], [1.0, 0.0], [5.0, 4.0], [6.0, 7.0]])
 Y = np.array([0, 0, 1, 1])
@@ -45,6 +45,27 @@ def test_a_text_is_the_string_of_its_parts():
     assert text == "Look at column 2: pass shrinkage=0.1."
     assert text.hints == (Hint("shrinkage", 0.1),)
     assert text.columns == (Column(2),)
+
+
+def test_values_are_formatted_and_parameters_are_hints():
+    text = say("{n:,} rows of {name!r}: pass {@shrinkage=auto}, or {@drop}.", n=1200, name="a")
+    assert text == "1,200 rows of 'a': pass shrinkage='auto', or drop."
+    assert text.hints == (Hint("shrinkage", "auto"), Hint("drop"))
+
+
+def test_parameters_of_a_value_are_kept():
+    assert say("{note}", note=Text("See ", Hint("missing"), ".")).hints == (Hint("missing"),)
+
+
+def test_a_value_that_is_not_given_is_an_error():
+    with pytest.raises(KeyError, match="rows"):
+        say("{rows} are rows")
+
+
+def test_a_value_may_be_named_like_a_parameter():
+    text = say("{out} files in {@out}", out=3)
+    assert text == "3 files in out"
+    assert text.hints == (Hint("out"),)
 
 
 def test_columns_get_their_names_from_whoever_knows_them():

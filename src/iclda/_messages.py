@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
+from string import Formatter
 from typing import Any
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
@@ -80,6 +81,28 @@ class Text(str):
             replace(p, name=names[p.number]) if isinstance(p, Column) else p for p in self.parts
         )
         return Text(*named)
+
+
+def say(sentence: str, /, **values: Any) -> Text:
+    """Fill the fields of a sentence.
+
+    ``{name}`` is a value, ``{@name}`` a parameter, and ``{@name=value}`` a parameter with the value
+    to pass, which the reader's interface words.
+    """
+    parts: list[str | Hint | Column] = []
+    for words, name, form, conversion in Formatter().parse(sentence):
+        parts.append(words)
+        if name is None:
+            continue
+        if name.startswith("@"):
+            parameter, _, given = name[1:].partition("=")
+            parts.append(Hint(parameter, given or None))
+            continue
+        value = Formatter().convert_field(values[name], conversion)
+        parts.append(
+            value if isinstance(value, Hint | Text | Column) else format(value, form or "")
+        )
+    return Text(*parts)
 
 
 class ParameterError(ValueError):

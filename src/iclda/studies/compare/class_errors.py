@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..._messages import printable, wrap
+from ..._messages import printable, say, wrap
 from ..._statistics import CLEAR
 from ..confusion import Confusion, class_error_lines, mean_confusion
 from ..measures import ERROR
 from ..store import FitResult
-from .sentences import SENTENCES, say
+from .sentences import SENTENCES
 from .verdict import title_of
 
 if TYPE_CHECKING:

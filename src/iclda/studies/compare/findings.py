@@ -12,7 +12,7 @@ from typing import Any
 
 from ..._advice import estimate_as_json
 from ..._estimators.gains import GainBounds
-from ..._messages import Words, and_list
+from ..._messages import Words, and_list, say
 from ...methods import COMPARED, find_method
 from ...tabular import Source
 from ...tabular.encoders import require_for_tables
@@ -24,7 +24,7 @@ from .class_errors import class_json, confusion_of
 from .plan import COMPARISON, EXPERIMENTS, LABELED, UNLABELED, Contestant, on_curves
 from .preflight import WARNING, Remark
 from .safety import find_bounds, safety_sentences
-from .sentences import SENTENCES, say
+from .sentences import SENTENCES
 from .summary import (
     ComparisonSummary,
     Score,

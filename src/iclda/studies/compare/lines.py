@@ -6,14 +6,14 @@ import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
-from ..._messages import Hint, Text, Words, and_list, plural, printable, wrap
+from ..._messages import Hint, Text, Words, and_list, plural, printable, say, wrap
 from ..._statistics import NOTHING as NOT_LEARNED
 from ..measures import COMPARED, ERROR
 from ..page import NOTHING, align
 from .findings import ComparisonSettings, Findings, failures
 from .plan import COMPARISON, MOST_ON_CURVES, SUPERVISED
 from .preflight import FINE, NOTE, WARNING, Remark
-from .sentences import SENTENCES, say
+from .sentences import SENTENCES
 from .summary import ComparisonSummary, Score
 
 MARKS = {FINE: "+", NOTE: "-", WARNING: "!"}

@@ -11,12 +11,12 @@ import numpy as np
 from scipy import linalg, stats
 
 from ..._core.types import AnyArray, Array
-from ..._messages import and_list, plural
+from ..._messages import and_list, plural, say
 from ...tabular import Table, preprocessing
 from ...tabular.columns import BOOLEAN, CATEGORY, kinds_of
 from ...tabular.encoders import require_for_tables
 from .plan import Size, Splits
-from .sentences import SENTENCES, say
+from .sentences import SENTENCES
 
 FINE, NOTE, WARNING = "fine", "note", "warning"
 _MOST_NAMES, _MOST_ROWS, _MOST_CLASSES = 4, 5_000, 12

@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ..._messages import Hint, Words
+from ..._messages import Hint, Words, say
 from ..._packages import versions
 from ..._progress import Advance, show_nothing
 from ...methods import CANDIDATES, VARIANTS, Method, Shrinkage, affordable
@@ -34,7 +34,7 @@ from .plan import (
     shrinkage_text,
 )
 from .preflight import inspect, preflight
-from .sentences import SENTENCES, bad_parameter, say
+from .sentences import SENTENCES, bad_parameter
 from .summary import summarize_comparison
 
 FOLDS = 10

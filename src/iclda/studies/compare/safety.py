@@ -7,9 +7,10 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from ..._estimators.gains import GainBounds
+from ..._messages import say
 from ...methods import VARIANTS
 from ..page import share
-from .sentences import SENTENCES, say
+from .sentences import SENTENCES
 from .verdict import supervised_name, title_of
 
 if TYPE_CHECKING:

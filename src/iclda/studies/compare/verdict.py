@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import inf
 
 from ..._advice import LEAST_TESTED, ErrorEstimate, percent_text
-from ..._messages import Text, and_list, plural
+from ..._messages import Text, and_list, plural, say
 from ..._statistics import NOTHING, UNCLEAR
 from ...methods import AVERAGE, AVERAGED, CANDIDATES
 from ..confusion import Confusion
@@ -14,7 +14,7 @@ from ..measures import BRIER, ERROR, LOSS
 from ..page import share
 from .choice import Recommendation
 from .plan import SUPERVISED, Contestant
-from .sentences import SENTENCES, say
+from .sentences import SENTENCES
 from .summary import ComparisonSummary
 
 _SENTENCES = SENTENCES["verdict"]
