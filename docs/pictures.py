@@ -10,7 +10,7 @@ import matplotlib
 
 matplotlib.use("Agg")
 
-import draw_fit
+import draw_architecture
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.patches import Ellipse
@@ -254,7 +254,7 @@ def draw_all(folder: Path) -> None:
             figure.savefig(folder / f"{name}.png", dpi=150, facecolor="white")
             plt.close(figure)
     draw_chart().savefig(folder / "chart.png", dpi=150, facecolor="white")
-    draw_fit.draw_to(folder / "fit.svg")
+    draw_architecture.draw_to(folder)
 
 
 if __name__ == "__main__":

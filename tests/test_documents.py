@@ -6,12 +6,14 @@ import importlib
 import inspect
 import io
 import re
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 import iclda
 from iclda import methods
+from iclda._core.solvers.settings import SETTINGS
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -21,7 +23,7 @@ every_document = pytest.mark.parametrize(
 )
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"  # its examples are patches: see test_contributing.py
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-PICTURES = ("auto", "chart", "fit")  # beside those of the methods
+PICTURES = ("auto", "chart", "fit", "floors")  # beside those of the methods
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 
 
@@ -141,15 +143,10 @@ def test_method_signatures_in_the_api_are_those_of_the_classes():
         assert str(bare) == listed, name
 
 
-def settings():
-    text = (ROOT / "docs" / "architecture.md").read_text()
-    return re.findall(r"^\| `(\w+(?:/\w+)*)\.py` \| `(\w+)` \| (.+) \|$", text, re.MULTILINE)
-
-
-@pytest.mark.parametrize(("module", "name", "value"), settings())
-def test_settings_in_the_architecture_are_those_of_the_code(module, name, value):
-    found = getattr(importlib.import_module("iclda." + module.replace("/", ".")), name)
-    assert found == eval(value, {"__builtins__": {}})
+def test_settings_of_the_search_are_documented_with_their_values():
+    text = (ROOT / "docs" / "search.md").read_text()
+    listed = dict(re.findall(r"^\| `(\w+)` \| (\S.*?) \|", text, re.MULTILINE))
+    assert {name: str(value) for name, value in asdict(SETTINGS).items()} == listed
 
 
 def test_one_letter_names_are_in_the_notation():
