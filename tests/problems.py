@@ -37,7 +37,7 @@ from iclda._rows.memory import MemoryRows
 SEMI_SUPERVISED = {
     "self-learning": SelfLearningLDA,
     "expectation-maximization": ExpectationMaximizationLDA,
-    "confident": SelfTrainingLDA,
+    "self-training": SelfTrainingLDA,
     "moment-constrained": MomentConstrainedLDA,
     "implicitly-constrained": ImplicitlyConstrainedLDA,
     "pessimistic": PessimisticLDA,

@@ -81,7 +81,10 @@ def test_relative_links_lead_to_files(document):
 def is_made_by_the_site(path):
     """Pages and figures of examples, and the pictures that docs/pictures.py draws."""
     if path.parent == DOCS / "images":
-        return path.stem in {*PICTURES, *(method.module for method in methods.CLASSIFIERS)}
+        return path.stem in {
+            *PICTURES,
+            *(method.module for method in methods.FITTED + methods.FURTHER),
+        }
     example = re.sub(r"^sphx_glr_|_001$", "", path.stem)
     is_example = (ROOT / "examples" / f"{example}.py").is_file()
     return path == DOCS / "gallery" / "index.rst" or (

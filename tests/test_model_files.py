@@ -20,7 +20,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import iclda
 from iclda import ImplicitlyConstrainedLDA, SupervisedLDA, load_model, save_model
-from iclda.methods import CLASS_NAMES
+from iclda.methods import FITTED, FURTHER
 from iclda.model_files import InconsistentModelWarning, model_details, seal
 from iclda.tabular import pipeline, preprocessing
 
@@ -50,6 +50,9 @@ def saved(tmp_path):
     model = pipeline(preprocessing(frame), ImplicitlyConstrainedLDA()).fit(frame, labels)
     save_model(model, tmp_path / "model.skops")
     return model, tmp_path / "model.skops"
+
+
+CLASS_NAMES = {method.class_name: None for method in (*FITTED, *FURTHER)}
 
 
 @pytest.mark.parametrize("name", CLASS_NAMES)

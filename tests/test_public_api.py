@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 
 import iclda
-from iclda.methods import CLASS_NAMES
+from iclda.methods import FITTED, FURTHER
 
-NAMES = [*CLASS_NAMES, "AutoLDA"]
+NAMES = [*{method.class_name: None for method in (*FITTED, *FURTHER)}, "AutoLDA"]
 FUNCTIONS = ["compare", "load_model", "save_model"]
 MESSAGES = [
     *("ColumnError", "DegenerateFitWarning", "NoUnlabeledRowsWarning"),

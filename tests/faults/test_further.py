@@ -14,15 +14,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
 from iclda import AutoLDA
-from iclda.methods import FURTHER, METHODS, VARIANTS
+from iclda.methods import FITTED, FURTHER, METHODS
 
-CLASSIFIERS = {method.name: method.classifier for method in (*VARIANTS, *FURTHER)}
+CLASSIFIERS = {method.name: method.classifier for method in (FITTED[-1], *FURTHER)}
 CLASSIFIERS |= {
     f"{method.name}-proportions": lambda method=method, **settings: method.classifier(
         proportions="labeled", **settings
     )
     for method in METHODS
-    if "proportions" in method.takes and not method.is_searched
+    if "proportions" in method.parameters and method.name != "iclda"
 }
 IGNORES_UNLABELED = {method.name for method in FURTHER if not method.uses_unlabeled}
 TAKES_PRIORS = {

@@ -17,7 +17,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
 from iclda import AutoLDA, MomentConstrainedLDA
-from iclda.methods import CLASSIFIERS, VARIANTS
+from iclda.methods import FITTED, FURTHER
 from odd_problems import KINDS, OddProblem
 
 # What the warnings of a fit begin with or say; all others are of NumPy or of nobody.
@@ -53,7 +53,7 @@ def odd_problems(draw, most_columns=6, most_classes=5, most_unlabeled=40, kinds=
     )
 
 
-CLASSIFIERS_BY_NAME = {each.name: each.classifier for each in (*CLASSIFIERS, *VARIANTS)} | {
+CLASSIFIERS_BY_NAME = {each.name: each.classifier for each in (*FITTED, *FURTHER)} | {
     f"moment-{variant}": partial(MomentConstrainedLDA, variant=variant)
     for variant in ("symmetric", "means-shifted")
 }

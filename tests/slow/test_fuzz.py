@@ -303,7 +303,15 @@ def table_case(rng, folder):
     path = random_table(rng, folder)
     options = ["--target", "species" if rng.random() < 0.95 else pick(rng, NAMES)]
     if rng.random() < 0.9:  # to choose one takes seconds
-        names = ["iclda", "em", "moment", "supervised", "supervised", "confident", "pessimistic"]
+        names = [
+            "iclda",
+            "em",
+            "moment",
+            "supervised",
+            "supervised",
+            "self-training",
+            "pessimistic",
+        ]
         options += ["--method", pick(rng, names)]
     if rng.random() < 0.2:
         options += ["--drop-unusable"]

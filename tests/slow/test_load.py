@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from iclda import AutoLDA
-from iclda.methods import CLASSIFIERS, VARIANTS
+from iclda.methods import FITTED, FURTHER
 from problems import draw_sample
 
 BUDGET = 600  # seconds
 MOST_GROWTH = 2**24  # bytes between the middle of the time and its end
-EVERY = {each.name: each.classifier for each in (*CLASSIFIERS, *VARIANTS)} | {"auto": AutoLDA}
+EVERY = {each.name: each.classifier for each in (*FITTED, *FURTHER)} | {"auto": AutoLDA}
 every_classifier = pytest.mark.parametrize("name", EVERY)
 
 
