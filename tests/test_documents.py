@@ -45,11 +45,6 @@ def assert_same_output(printed, shown):
         assert abs(float(found) - float(expected)) <= tolerance, printed
 
 
-def test_the_documents_are_found():
-    names = {str(path.relative_to(ROOT)) for path in DOCUMENTS}
-    assert {"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/quickstart.md"} <= names
-
-
 @pytest.mark.parametrize(
     "document",
     [path for path in DOCUMENTS if "```python" in path.read_text() and path != CONTRIBUTING],

@@ -1,4 +1,3 @@
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -28,11 +27,6 @@ def test_the_unit_takes_its_turn_before_every_run():
     assert unit > 0
 
 
-def test_a_function_that_takes_long_is_run_once():
-    timings, _ = take_turns({"a": lambda: None}, lambda: None, patience=0.0)
-    assert len(timings["a"].runs) == 1
-
-
 def test_a_failure_is_kept_and_the_others_go_on():
     timings, _ = take_turns({"a": lambda: 1 / 0, "b": lambda: "fine"}, lambda: None)
     assert "ZeroDivisionError" in timings["a"].failure
@@ -54,11 +48,6 @@ class Threaded:
         return np.zeros(len(X))
 
 
-class Unthreaded(Threaded):
-    def get_params(self):
-        return {}
-
-
 def found_of_threads(kind, monkeypatch):
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     for name in CLASSES:
@@ -74,16 +63,6 @@ def test_threads_are_compared_where_the_classifiers_have_them(monkeypatch):
     assert not [row for row in rows if row.failure]
 
 
-def test_threads_are_left_out_with_a_line_where_they_have_none(monkeypatch):
-    (note,) = found_of_threads(Unthreaded, monkeypatch)
-    assert note.text == "left out: the classifiers have no parameter n_jobs"
-
-
-def test_a_clock_without_limit_is_never_spent():
-    assert not Clock(None).is_spent
-    assert Clock(-1.0).is_spent
-
-
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_data_are_gaussian_classes_with_labels_dealt_in_turn(dtype):
     data = make_data(Size(40_000, 3, n_classes=3, n_labeled=100, dtype=dtype), seed=1)
@@ -94,14 +73,6 @@ def test_data_are_gaussian_classes_with_labels_dealt_in_turn(dtype):
         assert len(rows) == pytest.approx(40_000 / 3, rel=0.05)
         assert np.abs(np.cov(rows.T) - np.eye(3)).max() < 0.1
     assert np.array_equal(make_data(data.size, seed=1).X, data.X)
-
-
-def test_the_first_rows_are_views():
-    data = make_data(Size(1_000, 2), seed=0)
-    part = data.first(10)
-    assert part.unlabeled.shape == (10, 2)
-    assert np.shares_memory(part.unlabeled, data.unlabeled)
-    assert part.marked().tolist() == [*data.labels.tolist(), *[-1] * 10]
 
 
 def test_memory_of_a_fork_is_what_the_call_took():
@@ -159,13 +130,6 @@ def test_the_exit_code_is_1_if_and_only_if_a_fit_is_slow_twice(
     assert runs == [["large"]] * (1 + code)
 
 
-@pytest.mark.parametrize("text", ["", "{}", '{"rows": 1}', "[]"])
-def test_a_stored_run_that_cannot_be_read_fails_nothing(text, stored, monkeypatch, tmp_path):
-    stored.write_text(text)
-    monkeypatch.setattr(program, "measure", lambda cases, settings: run_of(row()))
-    assert program.main(["--out", str(tmp_path / "out")]) == 0
-
-
 @pytest.mark.parametrize(
     "options",
     [
@@ -183,22 +147,6 @@ def test_what_cannot_be_measured_or_kept_is_refused(options, stored, monkeypatch
         program.main(options)
     assert refused.value.code == 2
     assert options[0] in capsys.readouterr().err
-
-
-def test_without_a_stored_run_there_is_nothing_to_compare_with(
-    tmp_path, stored, monkeypatch, capsys
-):
-    monkeypatch.setattr(program, "measure", lambda cases, settings: run_of(row()))
-    assert program.main(["--out", str(tmp_path / "out")]) == 0
-    assert "No run is stored" in capsys.readouterr().out
-
-
-def test_a_quick_run_is_not_compared_with_one_of_other_rows(tmp_path, stored, monkeypatch, capsys):
-    write_run(run_of(row(), **program.describe_machine()), stored)
-    slow = run_of(row(10.0), **program.describe_machine())
-    monkeypatch.setattr(program, "measure", lambda cases, settings: slow)
-    assert program.main(["--quick", "--out", str(tmp_path / "out")]) == 0
-    assert "Not compared" in capsys.readouterr().out
 
 
 def test_documents_are_written_from_the_stored_run_without_measuring(tmp_path, stored, monkeypatch):
@@ -219,13 +167,3 @@ def test_figures_are_the_same_bytes_every_time(tmp_path):
     first = [path.read_bytes() for path in write_figure(rows, tmp_path / "a")]
     assert first == [path.read_bytes() for path in write_figure(rows, tmp_path / "b")]
     assert write_figure([row()], tmp_path / "c") == []
-
-
-def test_shares_of_the_time_add_up():
-    assert sum(case.share for case in CASES) == pytest.approx(1)
-    assert len({case.name for case in CASES}) == len(CASES)
-
-
-def test_rows_are_json_that_others_can_read(tmp_path):
-    write_run(run_of(row()), tmp_path / "run.json")
-    assert json.loads((tmp_path / "run.json").read_text())["rows"][0]["case"] == "large"

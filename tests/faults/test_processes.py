@@ -94,7 +94,6 @@ for i, answer in (queue.get() for _ in range(2 * arguments[1])):
 N_STORES = 50
 
 
-@pytest.mark.cases(N_STORES)
 def test_42_of_two_runs_that_start_at_once_one_is_refused(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", AT_ONCE, str(tmp_path), str(N_STORES)],
