@@ -32,6 +32,7 @@ NUMERICAL = [
     "estimators/test_implicitly_constrained.py",
     "estimators/test_moment_constrained.py",
     "faults/test_accuracy.py",
+    "faults/test_every_method.py",
     "faults/test_numbers.py",
     "faults/test_optima.py",
     "test_reference.py",
@@ -39,7 +40,7 @@ NUMERICAL = [
     "estimators/test_supervised.py",
 ]
 # The same numbers once more: from other sources, of other classifiers, of random problems.
-REPEATED = ["rows/test_backends.py", "faults/test_further.py", "faults/test_properties.py"]
+REPEATED = ["rows/test_backends.py", "faults/test_properties.py"]
 # Oldest instructions first; OpenBLAS takes the nearest one that it was built with.
 KERNELS = {
     "x86_64": ["Prescott", "Nehalem", "Sandybridge", "Haswell", "Zen", "SkylakeX", "Cooperlake"],
