@@ -44,26 +44,6 @@ def test_a_slow_fit_is_found_on_a_slow_machine():
     )
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"case": "wide"},
-        {"n_unlabeled": 3_000},
-        {"n_features": 20},
-        {"n_classes": 3},
-        {"dtype": "float32"},
-        {"n_jobs": 2},
-        {"seed": 5},
-        {"seconds": None, "failure": "Traceback"},
-        {"unit_seconds": None},
-    ],
-)
-def test_a_row_without_a_partner_fails_nothing(change):
-    slow = row(**{"seconds": 9.0, **change})
-    assert not compare(run_of(slow), run_of(row(1.0))).changes
-    assert not compare(run_of(row(9.0)), run_of(row(**{"seconds": 1.0, **change}))).changes
-
-
 @pytest.mark.parametrize(("second", "is_slow"), [(2.0, True), (1.1, False)])
 def test_slow_is_what_was_slow_twice(second, is_slow):
     stored = run_of(row(1.0), row(1.0, method="MCLDA"))

@@ -1,5 +1,3 @@
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -7,13 +5,12 @@ import pytest
 from bench_rows import row, run_of
 
 import run as program
-from suite.cases import CASES, measure_threads
+from suite.cases import CASES
 from suite.data import Size, make_data
 from suite.document import measured_part
 from suite.draw import write_figure
-from suite.methods import CLASSES
 from suite.rows import read_run, write_run
-from suite.timing import Clock, take_turns
+from suite.timing import take_turns
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
@@ -34,35 +31,6 @@ def test_a_failure_is_kept_and_the_others_go_on():
     assert timings["b"].result == "fine"
 
 
-class Threaded:
-    def __init__(self, n_jobs=1):
-        self.n_jobs = n_jobs
-
-    def get_params(self):
-        return {"n_jobs": self.n_jobs}
-
-    def fit(self, X, y, X_unlabeled):
-        return self
-
-    def predict(self, X):
-        return np.zeros(len(X))
-
-
-def found_of_threads(kind, monkeypatch):
-    monkeypatch.setattr("os.cpu_count", lambda: 2)
-    for name in CLASSES:
-        monkeypatch.setitem(CLASSES, name, kind)
-    settings = program.Settings(n_seeds=1, is_quick=True)
-    return list(measure_threads("threads", settings, Clock(None)))
-
-
-def test_threads_are_compared_where_the_classifiers_have_them(monkeypatch):
-    rows = found_of_threads(Threaded, monkeypatch)
-    found = {(row.method, row.n_features, row.n_jobs) for row in rows}
-    assert {("EMLDA", 50, 1), ("EMLDA", 50, 2), ("ICLDA", 20, 1), ("ICLDA", 20, 2)} <= found
-    assert not [row for row in rows if row.failure]
-
-
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_data_are_gaussian_classes_with_labels_dealt_in_turn(dtype):
     data = make_data(Size(40_000, 3, n_classes=3, n_labeled=100, dtype=dtype), seed=1)
@@ -73,14 +41,6 @@ def test_data_are_gaussian_classes_with_labels_dealt_in_turn(dtype):
         assert len(rows) == pytest.approx(40_000 / 3, rel=0.05)
         assert np.abs(np.cov(rows.T) - np.eye(3)).max() < 0.1
     assert np.array_equal(make_data(data.size, seed=1).X, data.X)
-
-
-def test_memory_of_a_fork_is_what_the_call_took():
-    code = "import numpy as np; from suite.memory import peak_in_fork as peak; print(peak({}))"
-    call = "lambda: np.ones(5 * 2**20).sum()"  # 40 MiB
-    command = [sys.executable, "-c", code.format(call)]
-    done = subprocess.run(command, cwd=BENCHMARKS, capture_output=True, text=True, check=True)
-    assert float(done.stdout) == pytest.approx(40, abs=3)
 
 
 @pytest.fixture

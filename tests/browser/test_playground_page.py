@@ -157,35 +157,6 @@ def test_points_of_four_classes_and_unlabeled_ones_are_added_by_clicks(open_page
     assert float(found.replace("\u2212", "-")) == pytest.approx(likelihood, abs=6e-4)
 
 
-def test_numbers_in_the_table_are_those_of_the_library(open_page):
-    page = open_page()
-    requests = Requests(page)
-    page.select_option("#toy", "across")
-    for name in ("self-learning", "moment", "pessimistic"):
-        page.check(f"#use-{name}")
-    sent, _ = requests.settled()
-    X, y = rows_of(sent)
-    truths = np.array([point[2] for point in sent["unlabeled"]])
-    for name, row_name in (
-        ("ExpectationMaximizationLDA", "LDA by expectation maximization"),
-        ("MomentConstrainedLDA", "moment constrained LDA"),
-        ("PessimisticLDA", "pessimistic LDA"),
-    ):
-        fit = getattr(iclda, name)().fit(X, y)
-        row = page.locator("#methods tr", has_text=row_name)
-        likelihood, wrong = (
-            float(re.sub(r"[^\d.-]", "", text.replace("\u2212", "-")))
-            for text in row.locator("td.number").all_inner_texts()
-        )
-        expected = fit.log_likelihood(X[y >= 0], y[y >= 0]).mean()
-        assert likelihood == pytest.approx(expected, abs=6e-4)
-        assert wrong == pytest.approx(100 * np.mean(fit.predict(X[y < 0]) != truths), abs=0.5)
-        bounds = fit.gain_bounds(X, y)
-        words = row.locator("td.range .hidden").text_content().replace("\u2212", "-")
-        numbers = [float(number) for number in re.findall(r"[-+]?\d+\.\d+", words)]
-        np.testing.assert_allclose(numbers, [bounds.worst, bounds.best, bounds.expected], atol=6e-3)
-
-
 def test_a_link_opens_the_same_page_in_another_run(open_page, new_page):
     page = open_page()
     requests = Requests(page)

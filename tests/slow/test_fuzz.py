@@ -25,12 +25,10 @@ import typer
 from table_files import flowers, write
 from typer.testing import CliRunner
 
-import iclda.rows
-from iclda import SupervisedLDA
 from iclda.cli import app
 from iclda.model_files import InconsistentModelWarning, seal
 
-BUDGET = 150  # seconds for each of the four kinds of cases
+BUDGET = 150  # seconds for each of the three kinds of cases
 LONGEST = 60  # seconds that one case may take on a busy machine
 EXIT_CODES = {0, 1, 2, 3}  # 130 comes from Ctrl-C only
 NAMES = [
@@ -387,41 +385,7 @@ def model_case(rng, folder):
     return codes[0]
 
 
-def rows_case(rng, folder):
-    """Files of rows, read by the classifiers in blocks."""
-    n, d = int(rng.integers(1, 60)), int(rng.integers(1, 5))
-    X = rng.normal(size=(n, d)).astype(
-        pick(rng, ["f8", "f4", ">f8", "i2", "u1", "?", "c16", "M8[s]", "O"])
-    )
-    if rng.random() < 0.5:
-        path, buffer = folder / "x.npy", io.BytesIO()
-        np.save(buffer, np.asfortranarray(X) if rng.random() < 0.2 else X)
-        data = buffer.getvalue()
-    else:
-        path = folder / "x.parquet"
-        random_parquet(rng, path)
-        data = path.read_bytes()
-    path.write_bytes(mutate(rng, data) if rng.random() < 0.8 else data)
-    before = files_below(folder)
-    labeled, y = rng.normal(size=(10, d)), np.arange(10) % 2
-    code = 0
-    with warnings.catch_warnings(record=True) as shown, within_time():
-        warnings.simplefilter("always")
-        try:
-            rows = iclda.rows.open(path)
-            SupervisedLDA().fit(labeled, y, X_unlabeled=rows).predict(rows)
-            iclda.SelfLearningLDA().fit(labeled, y, X_unlabeled=rows)
-        except (ValueError, TypeError, OSError) as error:
-            code = 2 if str(error) else None
-    seen = {each.category for each in shown}
-    assert not any(issubclass(each, RuntimeWarning) for each in seen), [
-        str(w.message) for w in shown
-    ]
-    assert files_below(folder) == before
-    return code
-
-
-CASES = {"table": table_case, "options": options_case, "model": model_case, "rows": rows_case}
+CASES = {"table": table_case, "options": options_case, "model": model_case}
 
 
 def check_case(kind, number, folder):
