@@ -34,7 +34,7 @@ from sklearn.preprocessing import StandardScaler
 
 from iclda import AutoLDA
 from iclda.datasets import load_benchmark
-from iclda.methods import AVERAGE, BASELINES, METHODS
+from iclda.methods import BASELINES, FITTED
 from iclda.studies.compare.cell_fits import CellData, fit_cell
 from iclda.studies.compare.choice import recommend
 from iclda.studies.compare.plan import (
@@ -231,7 +231,8 @@ def run(table: str, columns: Columns, n_labels: int, seed: int, repeats: int) ->
     codes[n_labels:] = -1
     labels = np.array([None if code < 0 else f"{code}" for code in codes], dtype=object)
     size = Size(n_labels, n_classes, X.shape[1])
-    lined_up = list(line_up((*METHODS, AVERAGE, *BASELINES), default_shrinkages(size), size))
+    own = [method for method in FITTED if not method.options]
+    lined_up = list(line_up((*own, *BASELINES), default_shrinkages(size), size))
 
     def error_of(contestant: Contestant) -> float:
         try:

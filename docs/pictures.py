@@ -16,7 +16,8 @@ import numpy as np
 from matplotlib.patches import Ellipse
 
 from iclda import AutoLDA, ImplicitlyConstrainedLDA, MomentConstrainedLDA, SupervisedLDA
-from iclda.methods import AVERAGED, CLASSIFIERS, FAINT, INK, METHODS, Method, find_method
+from iclda._estimators.average import AVERAGED
+from iclda.methods import FAINT, FITTED, FURTHER, INK, METHODS, Method, find_method
 from iclda.plots._look import CLASS_COLORS, mix
 
 N_ROWS, N_LABELED = 300, 8
@@ -73,7 +74,8 @@ def title(ax, text):
 def draw_boundaries(method: Method):
     """One panel a classifier of the module; of a single one, supervised LDA beside it."""
     X, y_true, y = sample()
-    shown = [each for each in CLASSIFIERS if each.module == method.module and not each.options]
+    shown = [each for each in (*FITTED, *FURTHER) if each.module == method.module]
+    shown = [each for each in shown if not each.options]
     shown = shown if len(shown) > 1 else [find_method("supervised"), *shown]
     figure, axes = panels(len(shown))
     for ax, each in zip(axes, shown, strict=True):
@@ -244,7 +246,7 @@ OWN = {
 def draw_all(folder: Path) -> None:
     """Draw one picture a method, and the map of a fit, into a folder."""
     folder.mkdir(exist_ok=True)
-    shown = {each.module: each for each in (*CLASSIFIERS, *METHODS)}
+    shown = {each.module: each for each in (*FITTED, *FURTHER, *METHODS)}
     drawings = {name: (OWN.get(name, draw_boundaries), each) for name, each in shown.items()}
     drawings["auto"] = (draw_choice, None)
     with warnings.catch_warnings():

@@ -14,7 +14,7 @@ makes one of your table.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from iclda.methods import CLASSIFIERS
+from iclda.methods import FITTED, FURTHER
 from iclda.plots import DecisionBoundaryDisplay
 
 rng = np.random.default_rng(7)
@@ -22,10 +22,9 @@ y_true = np.arange(300) % 2
 X = rng.normal(size=(300, 2)) @ [[1.6, 1.2], [0.0, 0.6]] + y_true[:, None] * [1.4, -1.4]
 y = np.where(np.arange(300) < 8, y_true, -1)  # -1: unlabeled
 
+methods = [method for method in (*FITTED, *FURTHER) if method.name != "iclda-proportions"]
 figure, axes = plt.subplots(5, 4, figsize=(10, 11), layout="constrained", sharex=True, sharey=True)
-for ax in axes.flat[len(CLASSIFIERS) :]:
-    ax.remove()
-for ax, method in zip(axes.flat, CLASSIFIERS, strict=False):
+for ax, method in zip(axes.flat, methods, strict=True):
     clf = method.classifier().fit(X, y)
     DecisionBoundaryDisplay.from_estimator(clf, X, y, ax=ax, legend=False)
     wrong = 1 - clf.score(X, y_true)

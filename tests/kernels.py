@@ -7,7 +7,6 @@ OpenBLAS that the processor can execute, in processes of their own:
     python tests/kernels.py           the kernel that differs most: no vectors beyond SSE
     python tests/kernels.py --all     all of them, each with NumPy's vector instructions on and off,
                                       and with tests of the same sums in other places
-    python tests/kernels.py --list    what --all would run
 
 Further arguments go to pytest. The exit code is 1 if any run failed.
 """
@@ -15,7 +14,6 @@ Further arguments go to pytest. The exit code is 1 if any run failed.
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +30,7 @@ NUMERICAL = [
     "estimators/test_implicitly_constrained.py",
     "estimators/test_moment_constrained.py",
     "faults/test_accuracy.py",
+    "faults/test_every_method.py",
     "faults/test_numbers.py",
     "faults/test_optima.py",
     "test_reference.py",
@@ -39,7 +38,7 @@ NUMERICAL = [
     "estimators/test_supervised.py",
 ]
 # The same numbers once more: from other sources, of other classifiers, of random problems.
-REPEATED = ["rows/test_backends.py", "faults/test_further.py", "faults/test_properties.py"]
+REPEATED = ["rows/test_backends.py", "faults/test_properties.py"]
 # Oldest instructions first; OpenBLAS takes the nearest one that it was built with.
 KERNELS = {
     "x86_64": ["Prescott", "Nehalem", "Sandybridge", "Haswell", "Zen", "SkylakeX", "Cooperlake"],
@@ -53,71 +52,50 @@ print(*sorted({each["architecture"] for each in libraries if each["internal_api"
 """
 
 
-@dataclass(frozen=True)
-class Setting:
-    """Environment variables that choose kernels, and what they are called."""
-
-    kernel: str
-    is_vectorized: bool  # in NumPy, PyTorch and numba
-
-    def __str__(self):
-        return self.kernel + ("" if self.is_vectorized else " without other vector instructions")
-
-    @property
-    def environment(self):
-        chosen = {**os.environ, "OPENBLAS_CORETYPE": self.kernel}
-        if not self.is_vectorized:
-            found = np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])
-            chosen["NPY_DISABLE_CPU_FEATURES"] = " ".join(found)
-            chosen["ATEN_CPU_CAPABILITY"] = "default"
-            chosen["NUMBA_CPU_NAME"] = "generic"
-        return chosen
-
-    def architecture(self):
-        """What OpenBLAS calls its kernels under this setting; empty if they do not run here."""
-        command = [sys.executable, "-c", PROBE]
-        run = subprocess.run(command, env=self.environment, capture_output=True, text=True)
-        return run.stdout.strip() if run.returncode == 0 else ""
+def environment(kernel, *, is_vectorized):
+    """Variables that choose a kernel, and the instructions of NumPy, PyTorch and numba."""
+    chosen = {**os.environ, "OPENBLAS_CORETYPE": kernel}
+    if not is_vectorized:
+        found = np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])
+        chosen["NPY_DISABLE_CPU_FEATURES"] = " ".join(found)
+        chosen["ATEN_CPU_CAPABILITY"] = "default"
+        chosen["NUMBA_CPU_NAME"] = "generic"
+    return chosen
 
 
-def settings():
-    """One setting for each kernel that runs here, oldest first."""
+def kernels():
+    """Kernels that run here, oldest first, without those that OpenBLAS takes for another one."""
     found = {}
     for kernel in KERNELS.get(os.uname().machine, []):
-        setting = Setting(kernel, is_vectorized=True)
-        architecture = setting.architecture()
-        if architecture and architecture not in found:
-            found[architecture] = setting
+        settings = environment(kernel, is_vectorized=True)
+        command = [sys.executable, "-c", PROBE]
+        done = subprocess.run(command, env=settings, capture_output=True, text=True)
+        if done.returncode == 0 and done.stdout.strip():
+            found.setdefault(done.stdout.strip(), kernel)
     return list(found.values())
 
 
-def run(setting, names, options):
-    print(f"== {setting}", flush=True)
-    tests = [str(TESTS / name) for name in names]
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "auto", "-r", "fE", *options, *tests]
-    return subprocess.run(command, env=setting.environment).returncode
-
-
 def main(arguments):
-    found = settings()
+    found = kernels()
     if not found:
-        print(
-            f"No other kernels of OpenBLAS are known for {os.uname().machine}, or NumPy uses none."
-        )
+        print(f"No kernels of OpenBLAS are known for {os.uname().machine}, or NumPy uses none.")
         return 0
-    first = Setting(found[0].kernel, is_vectorized=False)
-    chosen = [first]
-    if {"--all", "--list"} & set(arguments):
-        others = [Setting(each.kernel, is_vectorized=False) for each in found[1:]]
-        chosen = [first, *found, *others]
-    if "--list" in arguments:
-        print(*chosen, sep="\n")
-        return 0
+    runs, names = [(found[0], False)], NUMERICAL
+    if "--all" in arguments:
+        runs = [(kernel, is_vectorized) for is_vectorized in (False, True) for kernel in found]
+        names = NUMERICAL + REPEATED
     options = [each for each in arguments if each != "--all"]
-    names = NUMERICAL + (REPEATED if "--all" in arguments else [])
-    failed = [setting for setting in chosen if run(setting, names, options) != 0]
-    for setting in failed:
-        print(f"failed with {setting}")
+    failed = []
+    for kernel, is_vectorized in runs:
+        title = kernel + ("" if is_vectorized else " without other vector instructions")
+        print(f"== {title}", flush=True)
+        command = [sys.executable, "-m", "pytest", "-q", "-n", "auto", "-r", "fE", *options]
+        tests = [str(TESTS / name) for name in names]
+        settings = environment(kernel, is_vectorized=is_vectorized)
+        if subprocess.run([*command, *tests], env=settings).returncode:
+            failed.append(title)
+    for title in failed:
+        print(f"failed with {title}")
     return 1 if failed else 0
 
 

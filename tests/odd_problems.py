@@ -61,23 +61,3 @@ class OddProblem:
         return (
             before @ rng.standard_normal(before.shape[1]) if kind == "collinear" else before[:, -1]
         )
-
-
-def random_problem(rng):
-    """An odd problem, for hunts."""
-    d = int(rng.choice([1, 2, 3, 5, 10, 40]))
-    n_classes = int(rng.choice([2, 3, 5, 25], p=[0.4, 0.3, 0.2, 0.1]))
-    largest = 140 if rng.random() < 0.4 else 6
-    is_far = rng.random() < 0.3
-    return OddProblem(
-        kinds=tuple(rng.choice(list(KINDS), size=d).tolist()),
-        scales=tuple(rng.integers(-largest, largest + 1, size=d).tolist()),
-        offsets=tuple(rng.integers(0, 16, size=d).tolist()) if is_far else (),
-        n_classes=n_classes,
-        n_labeled=int(n_classes * rng.choice([1, 2, 3, 10])),
-        n_unlabeled=int(rng.choice([0, 1, 5, 30, 100, 500], p=[0.05, 0.05, 0.2, 0.4, 0.2, 0.1])),
-        weights=[None, None, (-3, 3), (-90, 90), (89, 90), (-90, -89)][rng.integers(6)],
-        shrinkage=[None, None, 0.1, "auto", 1e-9, 0.99][rng.integers(6)],
-        separation=float(rng.choice([0.0, 2.0, 50.0])),
-        seed=int(rng.integers(1000)),
-    )

@@ -37,7 +37,7 @@ from iclda._rows.memory import MemoryRows
 SEMI_SUPERVISED = {
     "self-learning": SelfLearningLDA,
     "expectation-maximization": ExpectationMaximizationLDA,
-    "confident": SelfTrainingLDA,
+    "self-training": SelfTrainingLDA,
     "moment-constrained": MomentConstrainedLDA,
     "implicitly-constrained": ImplicitlyConstrainedLDA,
     "pessimistic": PessimisticLDA,
@@ -45,7 +45,10 @@ SEMI_SUPERVISED = {
     "average": AverageLDA,
 }
 # Fits that some labeling of the unlabeled rows gives, and that need no supervised fit.
-BY_LABELING = {name: SEMI_SUPERVISED[name] for name in SEMI_SUPERVISED if name[0] in "sei"}
+BY_LABELING = {
+    name: SEMI_SUPERVISED[name]
+    for name in ("self-learning", "expectation-maximization", "implicitly-constrained")
+}
 ALL = {"supervised": SupervisedLDA, **SEMI_SUPERVISED}
 # Without shrinkage, and other than supervised LDA if there are no unlabeled rows.
 OTHERS = {

@@ -14,10 +14,6 @@ from iclda._advice import (
 from iclda._statistics import error_interval
 
 
-def test_the_safest_of_equal_candidates_is_chosen():
-    assert safest_choice(np.full((3, 20), 0.2), np.zeros((3, 20))) == 0
-
-
 def test_a_clearly_lower_loss_is_chosen_however_risky():
     losses = np.array([[0.5] * 20, [0.4] * 20, [0.1] * 20])
     assert safest_choice(losses, np.zeros((3, 20))) == 2
@@ -35,17 +31,6 @@ def test_of_candidates_without_a_wrong_row_the_surest_is_not_the_best():
     assert safest_choice(losses, np.zeros((2, 20))) == 0
     assert safest_choice(np.add(losses, [[0.02], [0.0]]), np.zeros((2, 20))) == 1
     assert safest_choice(losses, np.repeat([[0.05], [0.0]], 20, axis=1)) == 1
-
-
-def test_ties_in_error_are_decided_by_the_loss():
-    codes = np.zeros(20, dtype=int)
-    sure, unsure = np.full((20, 2), [0.9, 0.1]), np.full((20, 2), [0.6, 0.4])
-    (losses_unsure, wrong_unsure), (losses_sure, wrong_sure) = (
-        row_losses(each, codes) for each in (unsure, sure)
-    )
-    assert wrong_unsure.sum() == wrong_sure.sum() == 0
-    both_wrong = np.array([wrong_unsure, wrong_sure])
-    assert safest_choice(np.array([losses_unsure, losses_sure]), both_wrong) == 1
 
 
 def test_a_candidate_that_failed_is_never_chosen():
@@ -79,11 +64,6 @@ def test_estimates_name_error_interval_and_rows():
     )
     assert estimate_as_json(ErrorEstimate(0.125, 0.042, 0.27, 40))["n_rows"] == 40
     assert estimate_as_json(None) is None
-
-
-def test_one_candidate_has_its_own_error():
-    is_wrong = np.resize([1.0, 0.0, 0.0, 0.0], (1, 400))
-    assert estimate_error(is_wrong, is_wrong).error == pytest.approx(0.25, abs=0.01)
 
 
 def test_choosing_the_best_of_many_that_guess_is_expected_to_guess():

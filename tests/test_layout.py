@@ -28,7 +28,6 @@ ELSEWHERE = {
     "_rows/base.py": "tests/rows/test_backends, through every source",
     "_rows/device_sums.py": "tests/rows/test_device",
     "_rows/kernels.py": "tests/rows/test_fused; it needs Triton",
-    "methods.py": "tests/studies/compare/test_plan, tests/plots/test_look, test_contributing",
     "plots/_shown_rows.py": "test_decision_boundary, test_discriminant_histogram, test_displays",
     "rows.py": "tests/rows/test_rows, beside the fixtures of rows",
     "studies/compare/findings.py": "test_run, from a table to files",

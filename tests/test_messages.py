@@ -2,7 +2,6 @@
 
 import copy
 import pickle
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,6 @@ from iclda import (
     ExpectationMaximizationLDA,
     NoUnlabeledRowsWarning,
     ParameterError,
-    SelfLearningLDA,
     SupervisedLDA,
 )
 from iclda._messages import Column, Hint, Text, message_of, say, wrap
@@ -57,11 +55,6 @@ def test_parameters_of_a_value_are_kept():
     assert say("{note}", note=Text("See ", Hint("missing"), ".")).hints == (Hint("missing"),)
 
 
-def test_a_value_that_is_not_given_is_an_error():
-    with pytest.raises(KeyError, match="rows"):
-        say("{rows} are rows")
-
-
 def test_a_value_may_be_named_like_a_parameter():
     text = say("{out} files in {@out}", out=3)
     assert text == "3 files in out"
@@ -89,29 +82,6 @@ def test_errors_and_warnings_can_be_sent_to_other_processes(kept, again):
     assert vars(sent) == vars(kept)
     assert str(sent) == str(kept)
     assert getattr(message_of(sent), "parts", None) == getattr(message_of(kept), "parts", None)
-
-
-def test_the_message_of_an_error_of_others_is_its_string():
-    assert message_of(OSError(2, "No such file", "a.csv")) == "[Errno 2] No such file: 'a.csv'"
-    assert message_of(ValueError()) == ""
-
-
-def test_a_fit_without_unlabeled_rows_can_be_told_by_the_class_of_its_warning():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        warnings.simplefilter("ignore", NoUnlabeledRowsWarning)
-        SelfLearningLDA().fit(X, Y)
-    with pytest.warns(NoUnlabeledRowsWarning) as caught:
-        SelfLearningLDA().fit(X, Y)
-    assert caught[0].message.estimator == "SelfLearningLDA"
-
-
-@pytest.mark.parametrize("priors", [[0.5, 0.6], {0: 1.0}, {0: 0.5, 1: 0.25, 2: 0.25}, "ab"])
-def test_errors_of_priors_tell_parameter_and_value(priors):
-    with pytest.raises(ParameterError, match="priors") as caught:
-        SupervisedLDA(priors=list(priors) if isinstance(priors, str) else priors).fit(X, Y)
-    assert caught.value.parameter == "priors"
-    assert caught.value.value is not None
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from iclda._progress import cell_lines, occasional_lines, show_cells, spinner
+from iclda._progress import cell_lines, show_cells, spinner
 
 
 def test_lines_of_progress_say_that_fits_failed(capsys):
@@ -17,14 +17,6 @@ def test_lines_come_at_both_ends_and_not_too_often_in_between(capsys):
     for done in range(6):
         advance("tables", done, 5, 0)
     assert capsys.readouterr().err == "tables: 0 of 5 cells\ntables: 5 of 5 cells\n"
-
-
-def test_a_line_soon_after_the_start_is_left_out(capsys, monkeypatch):
-    occasional_lines()("too soon")
-    assert capsys.readouterr().err == ""
-    monkeypatch.setattr("iclda._progress.SECONDS_BETWEEN_LINES", 0.0)
-    occasional_lines()("in time")
-    assert capsys.readouterr().err == "in time\n"
 
 
 def test_a_bar_on_a_terminal_counts_cells_and_failed_fits(capsys, monkeypatch):

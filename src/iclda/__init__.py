@@ -3,7 +3,8 @@
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from ._packages import lazy_names as _lazy_names
-from .methods import CLASSIFIERS as _CLASSIFIERS
+from .methods import FITTED as _FITTED
+from .methods import FURTHER as _FURTHER
 
 if _TYPE_CHECKING:
     from . import model_selection as model_selection
@@ -44,7 +45,7 @@ if _TYPE_CHECKING:
 __version__ = "0.2.0"
 
 _HOME = {
-    **{method.class_name: f"._estimators.{method.module}" for method in _CLASSIFIERS},
+    **{method.class_name: f"._estimators.{method.module}" for method in (*_FITTED, *_FURTHER)},
     "AutoLDA": "._estimators.auto",
     "ColumnError": "._messages",
     "DegenerateFitWarning": "._messages",

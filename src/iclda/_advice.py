@@ -7,6 +7,7 @@ candidate first. A candidate that failed has NaN.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,18 @@ import numpy as np
 
 from ._core.types import AnyArray, Array
 from ._statistics import error_interval
+from .methods import Method
 
+# Methods from the safest, by their errors on many tables; others come last.
+FROM_THE_SAFEST = (
+    *("average", "self-training", "pessimistic", "supervised", "sklearn-logistic"),
+    *("em", "iclda", "self-learning", "moment"),
+)
+_SLOW_IF_WIDE = (
+    *("average", "self-training", "pessimistic"),
+    *("sklearn-self-training", "sklearn-lda"),
+)
+_WIDE = 400  # columns, from which these take minutes
 CONFIDENCE = 0.9  # of intervals of the error
 LEAST_TESTED = 8  # labeled rows that an estimate of the error needs
 _MARGIN = 0.5  # standard errors within which the safer candidate is taken
@@ -22,6 +34,17 @@ _SURER = 0.02  # lower scores of a candidate that is not more often right tell o
 _DRAWS = 200  # bootstrap samples
 _OFTEN = 0.1  # share of them in which chance may have chosen a candidate
 _NOTHING = 0.001  # a share that is not worth a number
+
+
+def safety_rank(name: str) -> int:
+    """Rank of a method from the safest, 0; those without a rank are last."""
+    return FROM_THE_SAFEST.index(name) if name in FROM_THE_SAFEST else len(FROM_THE_SAFEST)
+
+
+def affordable(methods: Sequence[Method], n_features: int) -> tuple[Method, ...]:
+    """Methods without those that take minutes with so many columns, if others are left."""
+    quick = tuple(m for m in methods if n_features <= _WIDE or m.name not in _SLOW_IF_WIDE)
+    return quick or tuple(methods)
 
 
 @dataclass(frozen=True)

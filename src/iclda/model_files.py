@@ -34,7 +34,7 @@ from sklearn.utils.validation import check_is_fitted
 from ._estimators.labels import plain
 from ._packages import require, versions
 from ._paths import atomic_write, check_readable, check_writable
-from .methods import CLASSIFIERS
+from .methods import FITTED, FURTHER
 
 __all__ = ["InconsistentModelWarning", "load_model", "model_details", "save_model"]
 
@@ -47,7 +47,10 @@ _DIAGNOSIS = (
     *("objective_", "rank_", "shrinkage_"),
 )
 # Modules in files of earlier versions, and where their types are now.
-_MOVED = {f"iclda._{method.module}": f"iclda._estimators.{method.module}" for method in CLASSIFIERS}
+_MOVED = {
+    f"iclda._{method.module}": f"iclda._estimators.{method.module}"
+    for method in (*FITTED, *FURTHER)
+}
 
 OWN_TYPES = frozenset(
     {
@@ -61,7 +64,7 @@ OWN_TYPES = frozenset(
         "iclda.tabular.encoders.DateEncoder",
         "iclda.tabular.encoders.NumberEncoder",
     }
-    | {f"iclda._estimators.{method.module}.{method.class_name}" for method in CLASSIFIERS}
+    | {f"iclda._estimators.{method.path}" for method in (*FITTED, *FURTHER)}
 )
 _SKLEARN_TYPES = frozenset(
     {

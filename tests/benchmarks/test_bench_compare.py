@@ -4,15 +4,6 @@ from bench_rows import row, run_of
 from suite.compare import compare, confirmed
 
 
-def test_a_run_is_not_slower_than_itself():
-    run = run_of(row(), row(method="MCLDA", seconds=0.2), row(seed=1, seconds=1.2))
-    found = compare(run, run)
-    assert len(found.changes) == 2
-    assert [change.factor for change in found.changes] == [1, 1]
-    assert not found.slow
-    assert not found.has_failed
-
-
 @pytest.mark.parametrize(
     ("stored", "now", "is_slow"),
     [
@@ -53,69 +44,12 @@ def test_a_slow_fit_is_found_on_a_slow_machine():
     )
 
 
-def test_a_unit_too_short_to_be_timed_well_does_not_fail_its_row():
-    stored = [row(0.1, 2e-4, n_unlabeled=10_000), row(seed=0), row(seed=1), row(seed=2)]
-    now = [row(0.1, 1e-4, n_unlabeled=10_000), row(seed=0), row(seed=1), row(seed=2)]
-    assert not compare(run_of(*now), run_of(*stored)).slow
-
-
-def test_only_ours_count():
-    now, stored = row(9.0, method="LDA lsqr"), row(1.0, method="LDA lsqr")
-    assert not compare(run_of(now), run_of(stored)).changes
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"case": "wide"},
-        {"n_unlabeled": 3_000},
-        {"n_features": 20},
-        {"n_classes": 3},
-        {"dtype": "float32"},
-        {"n_jobs": 2},
-        {"seed": 5},
-        {"seconds": None, "failure": "Traceback"},
-        {"unit_seconds": None},
-    ],
-)
-def test_a_row_without_a_partner_fails_nothing(change):
-    slow = row(**{"seconds": 9.0, **change})
-    assert not compare(run_of(slow), run_of(row(1.0))).changes
-    assert not compare(run_of(row(9.0)), run_of(row(**{"seconds": 1.0, **change}))).changes
-
-
-def test_samples_that_only_one_run_has_are_left_out():
-    stored = [row(1.0, seed=0), row(1.0, seed=1), row(1.0, seed=2)]
-    (change,) = compare(run_of(row(1.1, seed=0), row(9.0, seed=7)), run_of(*stored)).changes
-    assert change.seconds == 1.1
-
-
-def test_the_benchmark_sets_count_together():
-    def of_sets(seconds):
-        sizes = {"A": 100, "B": 200, "C": 300}
-        return run_of(*(row(seconds, dataset=name, n_unlabeled=n) for name, n in sizes.items()))
-
-    (change,) = compare(of_sets(2.0), of_sets(1.0)).changes
-    assert change.factor == 2
-
-
-def test_small_fits_count_by_the_batch():
-    assert not compare(run_of(row(0.002)), run_of(row(0.001))).slow
-    (change,) = compare(run_of(row(0.002, batch=100)), run_of(row(0.001, batch=100))).slow
-    assert (change.seconds, change.expected) == (0.2, 0.1)
-
-
 @pytest.mark.parametrize(("second", "is_slow"), [(2.0, True), (1.1, False)])
 def test_slow_is_what_was_slow_twice(second, is_slow):
     stored = run_of(row(1.0), row(1.0, method="MCLDA"))
     first = compare(run_of(row(2.0), row(1.0, method="MCLDA")), stored)
     again = compare(run_of(row(second)), stored)
     assert confirmed(first, again).has_failed is is_slow
-
-
-def test_what_could_not_be_measured_again_stays_slow():
-    first = compare(run_of(row(2.0)), run_of(row(1.0)))
-    assert confirmed(first, compare(run_of(), run_of(row(1.0)))).has_failed
 
 
 def test_a_worse_answer_is_told_and_fails_nothing():

@@ -1,6 +1,3 @@
-import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -8,13 +5,12 @@ import pytest
 from bench_rows import row, run_of
 
 import run as program
-from suite.cases import CASES, measure_threads
+from suite.cases import CASES
 from suite.data import Size, make_data
 from suite.document import measured_part
 from suite.draw import write_figure
-from suite.methods import CLASSES
 from suite.rows import read_run, write_run
-from suite.timing import Clock, take_turns
+from suite.timing import take_turns
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
@@ -28,60 +24,11 @@ def test_the_unit_takes_its_turn_before_every_run():
     assert unit > 0
 
 
-def test_a_function_that_takes_long_is_run_once():
-    timings, _ = take_turns({"a": lambda: None}, lambda: None, patience=0.0)
-    assert len(timings["a"].runs) == 1
-
-
 def test_a_failure_is_kept_and_the_others_go_on():
     timings, _ = take_turns({"a": lambda: 1 / 0, "b": lambda: "fine"}, lambda: None)
     assert "ZeroDivisionError" in timings["a"].failure
     assert timings["a"].seconds is None
     assert timings["b"].result == "fine"
-
-
-class Threaded:
-    def __init__(self, n_jobs=1):
-        self.n_jobs = n_jobs
-
-    def get_params(self):
-        return {"n_jobs": self.n_jobs}
-
-    def fit(self, X, y, X_unlabeled):
-        return self
-
-    def predict(self, X):
-        return np.zeros(len(X))
-
-
-class Unthreaded(Threaded):
-    def get_params(self):
-        return {}
-
-
-def found_of_threads(kind, monkeypatch):
-    monkeypatch.setattr("os.cpu_count", lambda: 2)
-    for name in CLASSES:
-        monkeypatch.setitem(CLASSES, name, kind)
-    settings = program.Settings(n_seeds=1, is_quick=True)
-    return list(measure_threads("threads", settings, Clock(None)))
-
-
-def test_threads_are_compared_where_the_classifiers_have_them(monkeypatch):
-    rows = found_of_threads(Threaded, monkeypatch)
-    found = {(row.method, row.n_features, row.n_jobs) for row in rows}
-    assert {("EMLDA", 50, 1), ("EMLDA", 50, 2), ("ICLDA", 20, 1), ("ICLDA", 20, 2)} <= found
-    assert not [row for row in rows if row.failure]
-
-
-def test_threads_are_left_out_with_a_line_where_they_have_none(monkeypatch):
-    (note,) = found_of_threads(Unthreaded, monkeypatch)
-    assert note.text == "left out: the classifiers have no parameter n_jobs"
-
-
-def test_a_clock_without_limit_is_never_spent():
-    assert not Clock(None).is_spent
-    assert Clock(-1.0).is_spent
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
@@ -94,22 +41,6 @@ def test_data_are_gaussian_classes_with_labels_dealt_in_turn(dtype):
         assert len(rows) == pytest.approx(40_000 / 3, rel=0.05)
         assert np.abs(np.cov(rows.T) - np.eye(3)).max() < 0.1
     assert np.array_equal(make_data(data.size, seed=1).X, data.X)
-
-
-def test_the_first_rows_are_views():
-    data = make_data(Size(1_000, 2), seed=0)
-    part = data.first(10)
-    assert part.unlabeled.shape == (10, 2)
-    assert np.shares_memory(part.unlabeled, data.unlabeled)
-    assert part.marked().tolist() == [*data.labels.tolist(), *[-1] * 10]
-
-
-def test_memory_of_a_fork_is_what_the_call_took():
-    code = "import numpy as np; from suite.memory import peak_in_fork as peak; print(peak({}))"
-    call = "lambda: np.ones(5 * 2**20).sum()"  # 40 MiB
-    command = [sys.executable, "-c", code.format(call)]
-    done = subprocess.run(command, cwd=BENCHMARKS, capture_output=True, text=True, check=True)
-    assert float(done.stdout) == pytest.approx(40, abs=3)
 
 
 @pytest.fixture
@@ -159,13 +90,6 @@ def test_the_exit_code_is_1_if_and_only_if_a_fit_is_slow_twice(
     assert runs == [["large"]] * (1 + code)
 
 
-@pytest.mark.parametrize("text", ["", "{}", '{"rows": 1}', "[]"])
-def test_a_stored_run_that_cannot_be_read_fails_nothing(text, stored, monkeypatch, tmp_path):
-    stored.write_text(text)
-    monkeypatch.setattr(program, "measure", lambda cases, settings: run_of(row()))
-    assert program.main(["--out", str(tmp_path / "out")]) == 0
-
-
 @pytest.mark.parametrize(
     "options",
     [
@@ -183,22 +107,6 @@ def test_what_cannot_be_measured_or_kept_is_refused(options, stored, monkeypatch
         program.main(options)
     assert refused.value.code == 2
     assert options[0] in capsys.readouterr().err
-
-
-def test_without_a_stored_run_there_is_nothing_to_compare_with(
-    tmp_path, stored, monkeypatch, capsys
-):
-    monkeypatch.setattr(program, "measure", lambda cases, settings: run_of(row()))
-    assert program.main(["--out", str(tmp_path / "out")]) == 0
-    assert "No run is stored" in capsys.readouterr().out
-
-
-def test_a_quick_run_is_not_compared_with_one_of_other_rows(tmp_path, stored, monkeypatch, capsys):
-    write_run(run_of(row(), **program.describe_machine()), stored)
-    slow = run_of(row(10.0), **program.describe_machine())
-    monkeypatch.setattr(program, "measure", lambda cases, settings: slow)
-    assert program.main(["--quick", "--out", str(tmp_path / "out")]) == 0
-    assert "Not compared" in capsys.readouterr().out
 
 
 def test_documents_are_written_from_the_stored_run_without_measuring(tmp_path, stored, monkeypatch):
@@ -219,13 +127,3 @@ def test_figures_are_the_same_bytes_every_time(tmp_path):
     first = [path.read_bytes() for path in write_figure(rows, tmp_path / "a")]
     assert first == [path.read_bytes() for path in write_figure(rows, tmp_path / "b")]
     assert write_figure([row()], tmp_path / "c") == []
-
-
-def test_shares_of_the_time_add_up():
-    assert sum(case.share for case in CASES) == pytest.approx(1)
-    assert len({case.name for case in CASES}) == len(CASES)
-
-
-def test_rows_are_json_that_others_can_read(tmp_path):
-    write_run(run_of(row()), tmp_path / "run.json")
-    assert json.loads((tmp_path / "run.json").read_text())["rows"][0]["case"] == "large"

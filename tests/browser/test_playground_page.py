@@ -10,7 +10,6 @@ from pages import overflow, running_playground
 
 import iclda
 from iclda.playground.toys import LARGEST, draw_toy_scene
-from iclda.plots._look import CLASS_COLORS
 
 pytestmark = pytest.mark.browser
 
@@ -133,57 +132,6 @@ def test_the_boundary_on_the_screen_is_that_of_the_library_before_and_after_a_dr
     assert_line_is_on_the_screen(page, "#c0509f", after)
 
 
-def test_fits_follow_a_drag_before_the_pointer_is_released(open_page):
-    page = open_page()
-    page.evaluate("performance.clearMeasures()")
-    first = draw_toy_scene("between", 0)["labeled"][0]
-    page.mouse.move(*at(page, *first[:2]))
-    page.mouse.down()
-    headline = page.locator("#sentence")
-    before = headline.inner_text()
-    for step in range(15):
-        page.mouse.move(*at(page, first[0] - 0.25 * step, first[1]))
-        page.wait_for_timeout(40)
-    page.wait_for_timeout(300)
-    frames = page.evaluate("performance.getEntriesByName('drag frame').length")
-    assert frames >= 2
-    assert headline.inner_text() != before
-    page.mouse.up()
-
-
-def test_posteriors_and_imputed_labels_have_the_colors_of_the_classes(open_page):
-    page = open_page()
-    requests = Requests(page)
-    page.uncheck("#use-em")
-    page.uncheck("#use-supervised")
-    page.fill("#used", "60")
-    page.locator("#used").dispatch_event("change")
-    sent, answer = requests.settled()
-    page.mouse.move(5, 5)
-    image, x, y = pixels(page)
-    scores = np.array(answer["fits"]["iclda"]["scores"])
-    lead = (scores[1] - scores[0]) @ np.array([x.ravel(), y.ravel(), np.ones(x.size)])
-    is_blue = (image[..., 2] > image[..., 0]).ravel()
-    # Far from the boundary the shading is all of one class; lines and points cover some of it.
-    assert is_blue[lead < -6].mean() > 0.95
-    assert is_blue[lead > 6].mean() < 0.1
-    X, labels = rows_of(sent)
-    imputed = iclda.ImplicitlyConstrainedLDA().fit(X, labels).responsibilities_
-    colors = [np.array([int(c[i : i + 2], 16) for i in (1, 3, 5)]) for c in CLASS_COLORS[:2]]
-    seen = []
-    a, b, c = scores[1] - scores[0]
-    for point, shares in zip(X[labels < 0], imputed, strict=True):
-        nearest = np.sort(np.hypot(*(X - point).T))[1]
-        to_line = abs(a * point[0] + b * point[1] + c) / np.hypot(a, b)
-        if shares.max() < 0.9 or min(nearest, to_line) < 0.2:  # mixed, or covered
-            continue
-        drawn = image[np.unravel_index(np.argmin(np.hypot(x - point[0], y - point[1])), x.shape)]
-        distances = [np.abs(drawn - color).sum() for color in colors]
-        seen.append(int(np.argmin(distances)) == int(np.argmax(shares)))
-    assert len(seen) > 5
-    assert all(seen)
-
-
 def test_points_of_four_classes_and_unlabeled_ones_are_added_by_clicks(open_page):
     page = open_page()
     requests = Requests(page)
@@ -209,51 +157,6 @@ def test_points_of_four_classes_and_unlabeled_ones_are_added_by_clicks(open_page
     assert float(found.replace("\u2212", "-")) == pytest.approx(likelihood, abs=6e-4)
 
 
-def test_a_click_on_an_unlabeled_point_labels_it_and_undo_takes_it_back(open_page):
-    page = open_page()
-    requests = Requests(page)
-    page.click("#clear")
-    page.locator("#tool-x").check(force=True)
-    click(page, 1, 1)
-    page.locator("#tool-2").check(force=True)
-    click(page, 1, 1)
-    sent, _ = requests.settled()
-    assert (len(sent["labeled"]), len(sent["unlabeled"])) == (1, 0)
-    assert sent["labeled"][0][2] == 2
-    page.click("#undo")
-    sent, _ = requests.settled()
-    assert (len(sent["labeled"]), len(sent["unlabeled"])) == (0, 1)
-
-
-def test_numbers_in_the_table_are_those_of_the_library(open_page):
-    page = open_page()
-    requests = Requests(page)
-    page.select_option("#toy", "across")
-    for name in ("self-learning", "moment", "pessimistic"):
-        page.check(f"#use-{name}")
-    sent, _ = requests.settled()
-    X, y = rows_of(sent)
-    truths = np.array([point[2] for point in sent["unlabeled"]])
-    for name, row_name in (
-        ("ExpectationMaximizationLDA", "LDA by expectation maximization"),
-        ("MomentConstrainedLDA", "moment constrained LDA"),
-        ("PessimisticLDA", "pessimistic LDA"),
-    ):
-        fit = getattr(iclda, name)().fit(X, y)
-        row = page.locator("#methods tr", has_text=row_name)
-        likelihood, wrong = (
-            float(re.sub(r"[^\d.-]", "", text.replace("\u2212", "-")))
-            for text in row.locator("td.number").all_inner_texts()
-        )
-        expected = fit.log_likelihood(X[y >= 0], y[y >= 0]).mean()
-        assert likelihood == pytest.approx(expected, abs=6e-4)
-        assert wrong == pytest.approx(100 * np.mean(fit.predict(X[y < 0]) != truths), abs=0.5)
-        bounds = fit.gain_bounds(X, y)
-        words = row.locator("td.range .hidden").text_content().replace("\u2212", "-")
-        numbers = [float(number) for number in re.findall(r"[-+]?\d+\.\d+", words)]
-        np.testing.assert_allclose(numbers, [bounds.worst, bounds.best, bounds.expected], atol=6e-3)
-
-
 def test_a_link_opens_the_same_page_in_another_run(open_page, new_page):
     page = open_page()
     requests = Requests(page)
@@ -276,23 +179,6 @@ def test_a_link_opens_the_same_page_in_another_run(open_page, new_page):
         assert found == sent
         assert other.input_value("#used") == "77"
         assert other.is_checked("#show-moment")
-
-
-def test_a_link_can_be_pasted_and_a_damaged_one_says_so(open_page):
-    page = open_page()
-    requests = Requests(page)
-    page.select_option("#toy", "four")
-    sent, _ = requests.settled()
-    link = page.url
-    page.click("#clear")
-    page.click("#share")
-    page.fill("#pasted", link[:-3])
-    page.click("#open")
-    page.locator("#share-message", has_text="damaged").wait_for()
-    page.fill("#pasted", link)
-    page.locator("#pasted").press("Enter")
-    assert page.locator("#share-box").is_hidden()
-    assert requests.settled()[0] == sent
 
 
 @pytest.mark.parametrize(
@@ -392,51 +278,6 @@ def test_a_finger_adds_and_drags_points(open_page):
     page.touchscreen.tap(*at(page, 2, 2))
     sent, _ = requests.settled()
     np.testing.assert_allclose(sent["labeled"], [[2, 2, 0]], atol=0.05)
-
-
-def test_colors_of_classes_are_those_of_the_figures(open_page):
-    page = open_page(color_scheme="light")
-    for code in range(4):
-        color = page.evaluate(
-            "name => getComputedStyle(document.documentElement).getPropertyValue(name)",
-            f"--class-{code}",
-        )
-        assert color.strip() == CLASS_COLORS[code]
-
-
-def test_points_that_a_method_cannot_use_are_explained_in_its_row(open_page):
-    page = open_page()
-    requests = Requests(page)
-    page.check("#use-moment")
-    page.click("#clear")
-    click(page, -1, 0)
-    page.locator("#tool-1").check(force=True)
-    click(page, 1, 0.5)
-    requests.settled()
-    reason = page.locator("tr", has_text="moment constrained").locator(".reason")
-    assert "shrinkage" in reason.inner_text()
-    page.fill("#shrinkage", "0.1")
-    requests.settled()
-    assert reason.is_hidden()
-
-
-def test_coordinates_are_typed_and_must_be_numbers(open_page):
-    page = open_page()
-    requests = Requests(page)
-    page.focus("#plane")
-    page.keyboard.press("n")
-    page.fill("#selected-x", "2.5")
-    page.locator("#selected-x").press("Enter")
-    sent, _ = requests.settled()
-    assert sent["labeled"][0][0] == 2.5
-    page.fill("#selected-x", "")
-    page.locator("#selected-x").press("Tab")
-    page.locator("#message", has_text="The coordinate x must be a number").wait_for()
-    page.fill("#selected-y", "1000")
-    page.locator("#selected-y").press("Tab")
-    sent, _ = requests.settled()
-    assert sent["labeled"][0][:2] == [2.5, LARGEST]
-    assert page.locator("#message").is_hidden()
 
 
 def test_a_server_that_has_ended_is_a_message(browser):

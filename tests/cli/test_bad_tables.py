@@ -285,9 +285,7 @@ USAGE = {
     ),
     "method to compare only": (
         ("fit", "data.csv", "--target", "species", "--method", "SDA"),
-        "Method 'SDA' can be named in a comparison (sda) and used in Python "
-        "(iclda.SemiSupervisedDiscriminantAnalysis), but not chosen here. There are: "
-        "auto, iclda (ICLDA)",
+        "The method 'sda' can be compared, but not chosen here. There are: auto, iclda (ICLDA)",
     ),
     "unknown target": (("fit", "data.csv", "--target", "specie"), "Did you mean 'species'?"),
     "target in capitals": (("fit", "data.csv", "--target", "SPECIES"), "Did you mean 'species'?"),

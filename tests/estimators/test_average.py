@@ -7,7 +7,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
 from iclda import AverageLDA, SupervisedLDA
-from iclda.methods import AVERAGED, find_method
+from iclda._estimators.average import AVERAGED
+from iclda.methods import find_method
 from problems import draw_sample
 
 

@@ -10,7 +10,7 @@ from sklearn.utils.estimator_checks import (
 from sklearn.utils.fixes import parse_version
 
 import iclda
-from iclda.methods import CLASS_NAMES
+from iclda.methods import FITTED, FURTHER
 
 # Most checks label every row, one labels too few rows for the features, and the array API check
 # draws collinear columns; some draw classes that have nothing to do with the columns, or label so
@@ -22,6 +22,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Nothing was learned:UserWarning"),
 ]
 
+CLASS_NAMES = {method.class_name: None for method in (*FITTED, *FURTHER)}
 CLASSIFIERS = [getattr(iclda, name) for name in (*CLASS_NAMES, "AutoLDA")]
 
 

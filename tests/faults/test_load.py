@@ -16,7 +16,7 @@ from iclda._core.boundary import choose_near
 from iclda.methods import COMPARED, find_method
 from problems import ALL, draw_sample
 
-N_FITS = 8
+N_FITS = 4
 every_classifier = pytest.mark.parametrize("classifier", ALL.values(), ids=ALL)
 
 

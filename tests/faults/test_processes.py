@@ -63,57 +63,6 @@ def test_40_workers_of_a_killed_run_end_too(tmp_path):
     wait_until(lambda: all(map(is_free, held())), "a worker outlives its parent")
 
 
-# Two processes that open the same new store at the same moment, in many folders.
-AT_ONCE = """
-import multiprocessing, sys
-from pathlib import Path
-from iclda.studies.store import Store, StoreError
-
-def open_stores(folder, n_stores, barrier, queue):
-    for i in range(n_stores):
-        barrier.wait()
-        try:
-            store = Store(folder / str(i) / "rows.sqlite", kind="paper")
-            answer = "opened"
-        except StoreError as error:
-            store, answer = None, str(error)
-        queue.put((i, answer))
-        barrier.wait()
-        if store:
-            store.close()
-
-context = multiprocessing.get_context("fork")
-barrier, queue = context.Barrier(2), context.SimpleQueue()
-arguments = Path(sys.argv[1]), int(sys.argv[2]), barrier, queue
-processes = [context.Process(target=open_stores, args=arguments) for _ in range(2)]
-for process in processes:
-    process.start()
-for i, answer in (queue.get() for _ in range(2 * arguments[1])):
-    print(i, answer)
-"""
-N_STORES = 50
-
-
-@pytest.mark.cases(N_STORES)
-def test_42_of_two_runs_that_start_at_once_one_is_refused(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-c", AT_ONCE, str(tmp_path), str(N_STORES)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stderr == ""
-    answers = {}
-    for line in done.stdout.splitlines():
-        number, _, answer = line.partition(" ")
-        answers.setdefault(int(number), []).append(answer)
-    assert set(answers) == set(range(N_STORES))
-    for number, pair in answers.items():
-        refused = f"Another run is writing to {tmp_path / str(number)}: wait for it, or use another"
-        assert sorted(pair)[1] == "opened"
-        assert sorted(pair)[0].startswith(refused)
-
-
 # Memory enough for Python, and by far not for the matrices of so many features or classes.
 WITHIN_4_GIB = """
 import resource, sys

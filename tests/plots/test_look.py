@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from iclda.methods import METHODS, REFERENCES
+from iclda.methods import BASELINES, METHODS
 from iclda.plots._look import CLASS_COLORS, UNDECIDED, color_of, method_styles, mix, to_rgb
 
 # How linear red, green and blue reach readers who lack one kind of cone (Machado et al., 2009).
@@ -84,7 +84,7 @@ def test_the_ink_of_the_supervised_method_follows_the_style(style):
 
 def test_unknown_methods_differ_from_known_ones_and_from_each_other():
     names = [
-        *(method.paper_name for method in (*METHODS, *REFERENCES)),
+        *(method.paper_name for method in (*METHODS, *BASELINES)),
         *(f"unknown {k}" for k in range(12)),
     ]
     styles = method_styles(names)

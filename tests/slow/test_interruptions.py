@@ -89,7 +89,6 @@ def stop_at_any_moment(folder, command, seconds, number, n_moments):
 
 
 @pytest.mark.slow
-@pytest.mark.cases(N_MOMENTS)
 def test_47_ctrl_c_at_any_moment_is_one_line(command, tmp_path):
     found = stop_at_any_moment(tmp_path, *command, signal.SIGINT, N_MOMENTS)
     stopped = [(code, lines) for code, lines in found if code != 0]
@@ -101,7 +100,6 @@ def test_47_ctrl_c_at_any_moment_is_one_line(command, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.cases(N_MOMENTS // 2)
 def test_47_sigterm_at_any_moment_says_nothing(command, tmp_path):
     found = stop_at_any_moment(tmp_path, *command, signal.SIGTERM, N_MOMENTS // 2)
     stopped = [(code, lines) for code, lines in found if code != 0]

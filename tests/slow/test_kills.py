@@ -71,7 +71,6 @@ def assert_nothing_was_lost(folder, undisturbed):
 
 
 @pytest.mark.slow
-@pytest.mark.cases(N_KILLS)
 @pytest.mark.parametrize("seed", range(N_ROUNDS))
 def test_40_a_hundred_random_kills_lose_nothing_and_change_no_table(alone, tmp_path, seed):
     study, undisturbed, seconds = alone

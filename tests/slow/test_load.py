@@ -1,51 +1,15 @@
-"""Fits for minutes, and fits of very many classes and features."""
+"""Fits of very many classes and features."""
 
-import gc
-import os
-import time
 import warnings
 
 import numpy as np
 import pytest
 
 from iclda import AutoLDA
-from iclda.methods import CLASSIFIERS, VARIANTS
-from problems import draw_sample
+from iclda.methods import FITTED, FURTHER
 
-BUDGET = 600  # seconds
-MOST_GROWTH = 2**24  # bytes between the middle of the time and its end
-EVERY = {each.name: each.classifier for each in (*CLASSIFIERS, *VARIANTS)} | {"auto": AutoLDA}
+EVERY = {each.name: each.classifier for each in (*FITTED, *FURTHER)} | {"auto": AutoLDA}
 every_classifier = pytest.mark.parametrize("name", EVERY)
-
-
-def resident_bytes():
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="reads /proc")
-@pytest.mark.filterwarnings("ignore::UserWarning")
-def test_53_minutes_of_fits_leave_no_memory_and_no_files_behind():
-    names = [name for name in EVERY if name != "auto"]  # which takes as long as fifty others
-
-    def fit_all(seed):
-        for name in names:
-            sample = draw_sample(seed, n_labeled=30, n_unlabeled=60)
-            sample.fit(EVERY[name]()).predict_proba(sample.rows)
-        gc.collect()
-
-    begin, n_rounds, middle = time.monotonic(), 0, None
-    fit_all(0)
-    n_files = len(os.listdir("/dev/fd"))
-    while (passed := time.monotonic() - begin) < BUDGET:
-        fit_all(n_rounds % 20)  # the same problems, so that growth is no matter of their sizes
-        n_rounds += 1
-        if middle is None and passed > BUDGET / 2:
-            middle = resident_bytes()
-    assert n_rounds > 1
-    assert len(os.listdir("/dev/fd")) == n_files
-    assert middle is None or resident_bytes() - middle < MOST_GROWTH
 
 
 def classes_and_rows(n_classes, n_features, n_labeled, n_unlabeled):

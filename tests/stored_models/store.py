@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 import iclda
-from iclda.methods import CLASS_NAMES
+from iclda.methods import FITTED, FURTHER
 from iclda.tabular import pipeline, preprocessing
 
 OF_TABLES = ("ImplicitlyConstrainedLDA", "MomentConstrainedLDA")
@@ -55,7 +55,8 @@ def main():
         classifier = getattr(iclda, name)(shrinkage=0.05)
         store(f"table-{name}", pipeline(encoder, classifier).fit(frame, labels), frame)
     frame, codes = flowers()
-    for name in sorted({*CLASS_NAMES, "AutoLDA"} - set(OF_TABLES)):
+    names = {method.class_name for method in (*FITTED, *FURTHER)} | {"AutoLDA"}
+    for name in sorted(names - set(OF_TABLES)):
         store(name, getattr(iclda, name)().fit(frame, codes), frame)
 
 

@@ -80,10 +80,11 @@ def test_44_a_file_that_is_no_store_is_named(tmp_path):
         Store(path)
 
 
-def test_44_a_store_of_a_newer_format_is_refused(store, path):
-    store.note(format=99)
+@pytest.mark.parametrize(("kind", "given", "read"), [("paper", 99, 1), ("comparison", 1, 2)])
+def test_44_a_store_of_another_format_is_refused(kind, given, read, store, path):
+    store.note(kind=kind, format=given)
     store.close()
-    with pytest.raises(StoreError, match="has format 99, and this version reads 1"):
+    with pytest.raises(StoreError, match=f"has format {given}, and this version reads {read}: use"):
         Store(path)
 
 

@@ -13,12 +13,21 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .._advice import LEAST_TESTED, ErrorEstimate, estimate_error, row_losses, safest_choice
+from .._advice import (
+    FROM_THE_SAFEST,
+    LEAST_TESTED,
+    ErrorEstimate,
+    affordable,
+    estimate_error,
+    row_losses,
+    safest_choice,
+    safety_rank,
+)
 from .._core.types import AnyArray, Array
 from .._messages import Hint, NoUnlabeledRowsWarning, ParameterError, and_list, plural
 from .._rows.passes import unreported
 from .._statistics import BaseRate
-from ..methods import FITTED, Method, affordable, find_method
+from ..methods import FITTED, Method, find_method
 from .base import LinearGaussianClassifier, constraints, warn_of_no_unlabeled
 from .diagnosis import warn, warn_if_nothing_learned
 from .labels import draw_folds, plain
@@ -31,7 +40,6 @@ _STARTS = 8  # of a search in cross-validation
 _MOST_UNLABELED, _MOST_LABELED = 1_000, 2_000  # rows of the cross-validation
 _MOST_ENTRIES, _FEWEST = 2**19, 100  # numbers, and rows all the same, of either kind
 _MOST_REPEATED = 500  # tested rows: more need no repeats
-_UNRANKED = 9  # risk of methods that are chosen only if they are named
 _SLOW = 150  # unknowns of a search, above which every start takes seconds
 _MANY = 10  # classes, above which it may do so with fewer
 
@@ -265,7 +273,7 @@ class AutoLDA(LinearGaussianClassifier):
     def _fit_inputs(self, data: FitInputs, source: tuple[Any, ...] = ()) -> None:
         methods = self._methods()
         if self.proportions is not None and not any(
-            "proportions" in each.takes for each in methods
+            "proportions" in each.parameters for each in methods
         ):
             names = ", ".join(each.name for each in methods)
             text = (
@@ -296,7 +304,7 @@ class AutoLDA(LinearGaussianClassifier):
             seed=seed,
         )
         self._pass_on(chosen)
-        if self.proportions is not None and "proportions" not in method.takes:
+        if self.proportions is not None and "proportions" not in method.parameters:
             warn(
                 Hint("proportions"),
                 f" was not used: {method.title} was chosen, which does not take it. To use it, "
@@ -342,10 +350,10 @@ class AutoLDA(LinearGaussianClassifier):
     def _methods(self) -> list[Method]:
         """Methods to choose from, the safest first; ParameterError for unknown names."""
         if self.methods is None:
-            advised = [method for method in FITTED if method.risk < _UNRANKED]
+            advised = [method for method in FITTED if method.name in FROM_THE_SAFEST]
             if self.proportions is not None:
-                advised = [method for method in advised if "proportions" in method.takes]
-            return sorted(advised, key=lambda method: method.risk)
+                advised = [method for method in advised if "proportions" in method.parameters]
+            return sorted(advised, key=lambda method: safety_rank(method.name))
         if not len(self.methods):
             text = f" must name a method at least, got {self.methods!r}."
             raise ParameterError(Hint("methods"), text, parameter="methods", value=self.methods)
@@ -356,7 +364,7 @@ class AutoLDA(LinearGaussianClassifier):
             raise ParameterError(
                 Hint("methods"), text, parameter="methods", value=self.methods
             ) from None
-        return sorted(found, key=lambda method: method.risk)
+        return sorted(found, key=lambda method: safety_rank(method.name))
 
     def _seed(self) -> int:
         if self.random_state is None or isinstance(self.random_state, Integral):

@@ -9,10 +9,13 @@ from typing import Any, ClassVar
 from .._core.average import average, average_in
 from .._core.gaussian import Gaussians
 from .._messages import DegenerateFitWarning
-from ..methods import AVERAGED, find_method
+from ..methods import find_method
 from .base import LinearGaussianClassifier, constraints
 from .diagnosis import warn
 from .training import FitInputs
+
+# Few labels do not tell these methods apart: their average is fitted then.
+AVERAGED = ("em", "self-training", "pessimistic", "supervised")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -11,7 +11,7 @@ import typer
 
 from .._messages import printable
 from .._progress import show_cells, spinner
-from ..methods import COMPARED, FITTED, Method, find_compared
+from ..methods import COMPARED, FITTED, Method
 from . import words
 
 if TYPE_CHECKING:
@@ -145,7 +145,10 @@ def _find_methods(text: str | None) -> tuple[Method, ...] | None:
     if not names:
         known = ", ".join(method.name for method in COMPARED)
         raise ValueError(f"No method is named. There are: {known}.")
-    return find_compared(names)
+    from ..studies.compare.plan import find_compared
+
+    with words.noted_warnings():
+        return find_compared(names)
 
 
 def _run(plan: ComparisonPlan, quiet: bool) -> None:

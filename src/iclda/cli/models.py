@@ -81,7 +81,8 @@ def fit(
         from ..tabular import read_table
         from ..tabular.fit_predict import fit_summary, fit_table, verbose_lines
 
-        chosen = None if method == AUTO else find_method(method, others=[AUTO])
+        with words.noted_warnings():
+            chosen = None if method == AUTO else find_method(method, others=[AUTO])
         priors, shrunk = _shares("priors", prior), parse_shrinkage(shrinkage)
         quotas = LABELED if proportions == [LABELED] else _shares("proportions", proportions)
         words.check_missing(missing)

@@ -22,8 +22,8 @@ Names = Annotated[
 Methods = Annotated[
     str | None,
     typer.Option(
-        help="Names separated by commas, or all: also the rest of the family, SelfTraining and "
-        "LabelSpreading."
+        help="Names separated by commas, or all: also the rest of the family, sklearn-SelfTraining "
+        "and sklearn-LabelSpreading."
     ),
 ]
 Out = Annotated[
@@ -179,13 +179,17 @@ def _announce(out: Path, jobs: int, repeats: int, curve_repeats: int) -> None:
 
 def _find_methods(text: str | None) -> tuple[str, ...]:
     from ..studies.paper.plan import choose
-    from ..studies.paper.published import EVERY_METHOD, METHOD_NAMES
+    from ..studies.paper.published import EVERY_METHOD, EXTRA_METHODS, METHOD_NAMES
 
     if text is None:
         return METHOD_NAMES
-    return (
-        EVERY_METHOD if text == "all" else choose(words.split_names(text), EVERY_METHOD, "method")
-    )
+    if text == "all":
+        return EVERY_METHOD
+    renamed = {name.removeprefix("sklearn-"): name for name in EXTRA_METHODS}
+    names = words.split_names(text)
+    for name in renamed.keys() & set(names):
+        typer.echo(f"Note: The method {name!r} is named {renamed[name]!r} now.", err=True)
+    return choose([renamed.get(name, name) for name in names], EVERY_METHOD, "method")
 
 
 def _find_benchmarks(text: str | None, data_dir: Path | None, quiet: bool) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import shlex
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -158,6 +159,16 @@ def print_json(value: Any, *, ensure_ascii: bool = True) -> None:
     import json
 
     typer.echo(json.dumps(value, indent=2, ensure_ascii=ensure_ascii))
+
+
+@contextmanager
+def noted_warnings() -> Iterator[None]:
+    """Print warnings, a line each, without the place in the code that Python shows."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for each in caught:
+        typer.echo(f"Note: {each.message}", err=True)
 
 
 @contextmanager

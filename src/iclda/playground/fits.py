@@ -162,7 +162,7 @@ def _what_lacks(scene: Scene) -> str:
 def _fit(method: Method, scene: Scene) -> dict[str, Any]:
     """A fit as the page draws it; ``error`` alone where the method cannot be fitted."""
     classifier = method.classifier(shrinkage=scene.shrinkage)
-    if scene.is_dragged and method.is_searched:
+    if scene.is_dragged and "n_starts" in method.parameters:
         classifier.set_params(n_starts=_DRAGGED_STARTS)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

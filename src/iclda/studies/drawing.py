@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from .. import _packages
 from .._paths import atomic_write
-from ..methods import INK, METHODS, REFERENCES
+from ..methods import BASELINES, FAINT, INK, METHODS
 from ..plots import _look
 from ..plots._look import color_of
 
@@ -21,8 +21,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-COLORS = {method.paper_name: method.color for method in (*METHODS, *REFERENCES)}
-DASHES = {method.paper_name: method.dashes for method in (*METHODS, *REFERENCES)}
+COLORS = {method.paper_name: method.color for method in (*METHODS, BASELINES[0])} | {
+    "LDAoracle": FAINT,
+    "EMLDA-as-published": "#e0a100",
+    "sklearn-LabelSpreading": "#8c6d31",
+}
+DASHES = {method.paper_name: method.dashes for method in (*METHODS, BASELINES[0])} | {
+    "LDAoracle": (0, (4, 2)),
+    "EMLDA-as-published": (0, (1, 1.2)),
+}
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -62,9 +69,14 @@ def draw_display(display: Any, width: float, height: float) -> Figure:
     return figure  # type: ignore[no-any-return]
 
 
+def paper_color(method: str) -> str:
+    """The color of a method by its name in the paper; gray if it is unknown."""
+    return COLORS.get(method) or color_of(method)
+
+
 def label_methods(axes: Axes, ends: dict[str, float]) -> None:
     """Names of methods in their colors right of the axes, next to the ends of their lines."""
-    _look.label_ends(axes, ends, {method: color_of(method) for method in ends}, _LABEL_STEP)
+    _look.label_ends(axes, ends, {method: paper_color(method) for method in ends}, _LABEL_STEP)
 
 
 @styled

@@ -17,6 +17,7 @@ from .._messages import Hint, Text
 _KEY = ("experiment", "dataset", "repeat", "part", "method")
 STORE = "rows.sqlite"  # in the folder of a study
 FORMAT = 1
+COMPARISON_FORMAT = 2  # in format 1 methods had other names, and self-training another meaning
 _CHECKSUM = "checksum"  # of a row, and of all settings; earlier versions stored none
 _SEALED = 1  # user_version of a file in which every row has one
 _OUT = Hint("out")
@@ -140,16 +141,16 @@ class Store:
             or run("SELECT 1 FROM settings WHERE name = ?", [_CHECKSUM]).fetchone() is not None
         )
         settings = self.settings()
-        if (found := settings.get("format", FORMAT)) != FORMAT:
-            problem = f"{self.path} has format {found}, and this version reads {FORMAT}"
-            raise _error(
-                f"{problem}: use the version of iclda that wrote it, or another ", _OUT, "."
-            )
         # The experiments of the paper did not always store their kind.
         found = settings.get("kind", "paper" if settings else kind)
         if kind is not None and found != kind:
             problem = f"{self.path} is a store of another study ({found})"
             raise _error(f"{problem}: use another ", _OUT, ".")
+        expected = COMPARISON_FORMAT if found == "comparison" else FORMAT
+        if (given := settings.get("format", expected)) != expected:
+            problem = f"{self.path} has format {given}, and this version reads {expected}"
+            ways = "use the version of iclda that wrote it, or run again with another "
+            raise _error(f"{problem}: {ways}", _OUT, ".")
         if not read_only and not self._is_sealed:
             self._seal()
 

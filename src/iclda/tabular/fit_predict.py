@@ -36,7 +36,7 @@ from .._messages import (
 )
 from .._paths import atomic_write, check_writable
 from .._statistics import CLEAR, NOTHING, UNCLEAR, BaseRate
-from ..methods import BY_CLASS, Method
+from ..methods import FITTED, Method
 from .columns import COLUMN_TYPES, pipeline, preprocessing, type_named
 from .encoders import require_for_tables
 from .suspicions import one_value_by_class
@@ -51,6 +51,7 @@ from .table_files import (
 )
 
 _MOST_NAMED = 40  # columns; --json has all of them
+_BY_CLASS = {method.class_name: method for method in FITTED if not method.options}
 _FAR = 10  # standard deviations from the mean: beyond what the fit has seen
 _SUPERVISED = Text(
     "No row is unlabeled, so that this is a supervised fit. Rows with an empty target are "
@@ -466,7 +467,7 @@ def _about(details: Mapping[str, Any]) -> dict[str, Any]:
 
 def _rows_lines(details: Mapping[str, Any], about: Mapping[str, Any]) -> list[str]:
     name = details["classifier"]
-    title = BY_CLASS[name].title if name in BY_CLASS else name
+    title = _BY_CLASS[name].title if name in _BY_CLASS else name
     title = f"{title[0].upper()}{title[1:]}"
     if not about:
         return [f"{title}, {details['n_features']} features."]
@@ -492,7 +493,7 @@ def _method_lines(details: Mapping[str, Any], about: Mapping[str, Any]) -> list[
     # Without unlabeled rows every method is the supervised one.
     is_supervised = not about.get("n_unlabeled", 1)
     name = "SupervisedLDA" if is_supervised else details["classifier"]
-    lines = [BY_CLASS[name].sentence] if name in BY_CLASS else []
+    lines = [_BY_CLASS[name].sentence] if name in _BY_CLASS else []
     if "converged" in details["diagnosis"] and not is_supervised:
         lines.append(_convergence(details["diagnosis"]))
     given = details["parameters"].get("proportions")

@@ -13,7 +13,7 @@ from iclda import ParameterError
 from iclda.studies.compare.findings import json_summary
 from iclda.studies.compare.lines import fit_command
 
-OPTIONS = {"target": "class", "methods": ["em", "logistic"], "repeats": 2, "folds": 3}
+OPTIONS = {"target": "class", "methods": ["em", "sklearn-logistic"], "repeats": 2, "folds": 3}
 
 
 def frame():
@@ -28,7 +28,7 @@ def findings():
 
 def test_it_recommends_with_an_error_an_interval_and_the_rows_behind_it(findings):
     verdict = findings.verdict
-    assert verdict.method in {"em", "supervised", "logistic"}
+    assert verdict.method in {"em", "supervised", "sklearn-logistic"}
     assert verdict.estimate.low <= verdict.estimate.error <= verdict.estimate.high
     assert verdict.estimate.n_rows == 30
     assert "90 % interval from 30 labeled rows" in str(findings)
@@ -164,7 +164,7 @@ def test_notebooks_show_the_answer_and_the_table(findings):
     assert html.escape(findings.verdict.headline) in shown
     assert html.escape(str(findings)) in shown
     table = findings.table
-    assert {"supervised", "em", "logistic"} <= set(table.index)
+    assert {"supervised", "em", "sklearn-logistic"} <= set(table.index)
     assert (table["error_low"] <= table["error"]).all()
     assert f"{table.loc['em', 'brier']:.3f}" in shown
 

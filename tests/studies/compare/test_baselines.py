@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.semi_supervised import SelfTrainingClassifier
 
 from iclda import SupervisedLDA
-from iclda.methods import BASELINES, find_method
+from iclda.methods import BASELINES
 from iclda.studies.compare.baselines import OutsideClassifier
 
 RNG = np.random.default_rng(0)
@@ -30,23 +30,16 @@ def test_every_baseline_is_fitted_to_labels_with_gaps(method):
 
 def test_logistic_regression_is_that_of_scikit_learn_on_the_labeled_rows():
     expected = LogisticRegression(max_iter=1_000).fit(X[:20], CODES[:20]).predict_proba(X)
-    assert_allclose(OutsideClassifier("logistic").fit(X, Y).predict_proba(X), expected)
+    assert_allclose(OutsideClassifier("sklearn-logistic").fit(X, Y).predict_proba(X), expected)
 
 
 def test_self_training_takes_the_unlabeled_rows():
     lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
     codes = np.where(np.arange(60) < 20, CODES, -1)
     expected = SelfTrainingClassifier(lda).fit(X, codes).predict_proba(X)
-    assert_allclose(OutsideClassifier("self-training").fit(X, Y).predict_proba(X), expected)
+    assert_allclose(OutsideClassifier("sklearn-self-training").fit(X, Y).predict_proba(X), expected)
 
 
 def test_shrunk_lda_of_scikit_learn_is_our_shrunk_supervised_fit():
     ours = SupervisedLDA(shrinkage="auto", unlabeled=None).fit(X, Y).predict_proba(X)
     assert_allclose(OutsideClassifier("sklearn-lda").fit(X, Y).predict_proba(X), ours, atol=1e-8)
-
-
-def test_baselines_are_not_methods_to_fit_by():
-    for method in BASELINES:
-        with pytest.raises(ValueError, match="Unknown method"):
-            find_method(method.name)
-        assert find_method(method.name, BASELINES) is method

@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -85,20 +83,6 @@ def test_a_search_over_many_unknowns_starts_once():
     assert contestant.classifier(0, SLOW).n_starts == 1
     assert contestant.classifier(7, MANY).get_params()["random_state"] == 7
     assert contestant.classifier(0, MANY).unlabeled is None
-
-
-def test_what_a_method_takes_is_its_own_matter_and_not_that_of_its_name():
-    renamed = [replace(method, name=f"my {method.name}") for method in METHODS]
-    lined_up = line_up(renamed, [None, "auto"], FEWER)
-    assert [c.name for c in lined_up] == [
-        f"my {name}" for name in names(METHODS, [None, "auto"], FEWER)
-    ]
-    assert [c.name for c in lined_up if not c.method.uses_unlabeled] == ["my supervised"]
-    (search,) = [c for c in lined_up if c.name == "my iclda"]
-    assert search.classifier(7, SLOW).get_params()["random_state"] == 7
-    assert search.classifier(0, SLOW).n_starts == 1
-    both = line_up(renamed, [None, "auto"], FEW)
-    assert on_curves({"my moment": "my moment without shrinkage"}, both) == ["my moment"]
 
 
 def test_curves_show_the_best_variants_that_few_labels_do_not_fail():
@@ -202,6 +186,6 @@ def test_curves_of_many_rows_end_where_more_would_take_long():
 def test_further_methods_are_compared_but_never_recommended():
     lined_up = line_up((*FURTHER, *METHODS), [None, "auto"], FEW)
     assert {c.method.name for c in lined_up if not c.is_eligible and c.shrinkage == "auto"} == {
-        method.name for method in FURTHER if "shrinkage" in method.takes
+        method.name for method in FURTHER if "shrinkage" in method.parameters
     }
     assert {c.method for c in lined_up} == {*FURTHER, *METHODS}

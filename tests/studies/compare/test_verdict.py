@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from tables_of_results import changed, contestants, results, rows_json
 
-from iclda.methods import CANDIDATES
+from iclda.methods import BASELINES, FITTED
 from iclda.studies.compare.choice import recommend
 from iclda.studies.compare.plan import UNSHRUNK, Size, line_up
 from iclda.studies.compare.summary import summarize_comparison
@@ -85,8 +85,8 @@ def test_a_difference_that_can_be_chance_takes_the_safer_and_says_what_would_cha
 
 
 def test_a_method_of_scikit_learn_that_wins_is_recommended_beside_the_best_of_ours():
-    found = verdict(supervised=HIGH, em=HIGH, logistic=0 * LOW)
-    assert (found.kind, found.method, found.own) == (OUTSIDE, "logistic", "supervised")
+    found = verdict(supervised=HIGH, em=HIGH, **{"sklearn-logistic": 0 * LOW})
+    assert (found.kind, found.method, found.own) == (OUTSIDE, "sklearn-logistic", "supervised")
     assert found.sentence.startswith("Use scikit-learn's logistic regression: expect ")
     assert found.sentence.endswith("of its own methods take supervised LDA.")
 
@@ -166,7 +166,9 @@ def test_every_kind_of_answer_has_a_sentence_and_a_headline(kind):
 
 
 def test_the_rule_names_all_candidates_in_the_order_in_which_they_are_preferred():
-    lined_up = line_up(CANDIDATES, ("auto",), Size(40, 2, 3))
+    lined_up = line_up((*FITTED, *BASELINES), ("auto",), Size(40, 2, 3))
     names = [each.name for each in sorted(lined_up, key=lambda each: each.risk)]
     order = RULE.split("on other tables: ")[1].split(", and then")[0]
-    assert order.replace(" (of em, confident, pessimistic and supervised)", "") == ", ".join(names)
+    assert order.replace(" (of em, self-training, pessimistic and supervised)", "") == ", ".join(
+        names
+    )

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import iclda
-from iclda.methods import CLASSIFIERS, known_method
+from iclda.methods import FURTHER, known_method
+from iclda.methods import METHODS as MAIN
 from iclda.studies.paper import fits
 from iclda.studies.paper.fits import (
     CellRows,
@@ -211,7 +212,7 @@ def test_toy_problems_are_drawn_anew_in_every_cell():
 
 def test_all_methods_are_fitted_and_have_a_loss_if_they_have_a_density():
     cell = cells_of(TABLES, {"set": range(N_FOLDS)}, 1)[0]
-    names = [method.paper_name for method in CLASSIFIERS]
+    names = [method.paper_name for method in (*MAIN, *FURTHER)] + ["AVLDA"]
     for row in run_cell(cell, SETS, names, 0):
         assert row.failure is None, row.failure
         assert 0 <= row.values["error"] <= 1

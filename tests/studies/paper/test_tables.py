@@ -122,7 +122,9 @@ def test_a_value_that_is_no_number_does_not_count():
 
 
 def test_a_measure_that_a_method_does_not_have_is_left_out():
-    rows = [replace_values(row, nll=None) for row in table_rows(methods=("LabelSpreading",))]
+    rows = [
+        replace_values(row, nll=None) for row in table_rows(methods=("sklearn-LabelSpreading",))
+    ]
     assert {cell.measure for cell in summarize_tables(rows)} == {"error"}
     assert find_gaps(rows) == []
 

@@ -64,7 +64,10 @@ export function decode(text, about) {
     throw new Error(`This link is not one of the playground, or of another version (${fields.v ?? "none"}).`);
   }
   const known = about.methods.map((method) => method.name);
-  const methods = (fields.m ?? "").split(".").filter((name) => known.includes(name));
+  const methods = (fields.m ?? "")
+    .split(".")
+    .map((name) => (name === "confident" ? "self-training" : name)) // its name before 0.2
+    .filter((name) => known.includes(name));
   const labeled = unpack(fields.l, fields.lc, about, false);
   const pool = unpack(fields.u, fields.uc, about, true);
   if (labeled.length + pool.length > about.limits.points) {

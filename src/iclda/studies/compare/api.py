@@ -11,13 +11,13 @@ from types import NoneType
 from typing import Any
 
 from ..._messages import Hint, ParameterError, plural
-from ...methods import Method, Shrinkage, find_compared
+from ...methods import Method, Shrinkage
 from ...tabular.columns import MISSING
 from ...tabular.encoders import require_for_tables
 from ...tabular.table import read_opened
 from ...tabular.table_files import CsvReader, ParquetReader, open_table
 from .findings import Findings, read_findings
-from .plan import parse_shrinkages
+from .plan import find_compared, parse_shrinkages
 from .run import ComparisonPlan, check_plan, make_out, open_run
 
 _FRAME = Path("The table")  # as messages and reports call a frame

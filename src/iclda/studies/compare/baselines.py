@@ -31,9 +31,9 @@ def _logistic() -> Any:
 
 # By name in ``methods.BASELINES``: what makes the classifier, and whether it takes unlabeled rows.
 _MAKERS: dict[str, tuple[Callable[[], Any], bool]] = {
-    "self-training": (_self_training, True),
+    "sklearn-self-training": (_self_training, True),
     "sklearn-lda": (_lda, False),
-    "logistic": (_logistic, False),
+    "sklearn-logistic": (_logistic, False),
 }
 
 

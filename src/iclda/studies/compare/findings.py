@@ -18,7 +18,7 @@ from ...tabular import Source
 from ...tabular.encoders import require_for_tables
 from ..measures import ERROR, LOSS
 from ..page import attributes_csv, write_texts
-from ..store import FORMAT, STORE, FitResult, Store, StoreError
+from ..store import COMPARISON_FORMAT, STORE, FitResult, Store, StoreError
 from .choice import Recommendation, recommend
 from .class_errors import class_json, confusion_of
 from .plan import COMPARISON, EXPERIMENTS, LABELED, UNLABELED, Contestant, on_curves
@@ -49,7 +49,7 @@ class ComparisonSettings:
     """Settings of a comparison, and facts about its table and its runs that the report shows."""
 
     kind: str = KIND
-    format: int = FORMAT
+    format: int = COMPARISON_FORMAT
     iclda: str  # version
     data: Mapping[str, str]  # digest of the table, by its name
     target: str

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from ..._advice import safety_rank
 from ..._core.types import AnyArray
 from ..._estimators.labels import Labels, encode_labels
 from ..._messages import Hint
-from ...methods import FURTHER, Method, Shrinkage, parse_shrinkage
+from ...methods import COMPARED, FURTHER, Method, Shrinkage, find_method, parse_shrinkage
 from ...model_selection import SemiSupervisedKFold
 from ...model_selection._masking import OrderedSplit, order_split
 from ..engine import rng_of
@@ -28,6 +29,8 @@ MOST_ON_CURVES = 2_000  # unlabeled rows: more take long and change little
 UNSHRUNK = " without shrinkage"  # in the names of contestants, beside others
 _FEW = 5  # labeled rows a feature, below which fits without shrinkage overfit
 _MANY_UNKNOWNS = 200  # of an implicitly constrained fit: from here on every start takes seconds
+# Methods that fail if the labeled rows do not vary within classes.
+_RESTS_ON_LABELS = ("moment", "moment-likelihood", "pessimistic", "supervised", "average")
 _GUARANTEED = 2  # labeled rows of every class, where there are so many
 _MOST_TIMES = 10  # largest size of a curve, in multiples of the labels kept
 _N_SIZES, _FIRST_SIZE = 4, 10
@@ -70,12 +73,14 @@ class Contestant:
     def can_lose(self) -> bool:
         """Whether it is a method of this package that may lose likelihood by unlabeled rows."""
         method = self.method
-        return method.uses_unlabeled and method.has_density and not method.is_outside
+        if method.is_outside or not method.uses_unlabeled:
+            return False
+        return hasattr(method.load_class(), "gain_bounds")
 
     @property
     def risk(self) -> tuple[bool, int]:
         """Order from the safest: with shrinkage before without."""
-        return self.shrinkage is None and not self.method.is_outside, self.method.risk
+        return self.shrinkage is None and not self.method.is_outside, safety_rank(self.method.name)
 
     def classifier(self, seed: int, size: Size) -> Any:
         """An unfitted classifier. A slow search starts only once."""
@@ -83,9 +88,14 @@ class Contestant:
             return OutsideClassifier(self.method.name)
         made = self.method.classifier(shrinkage=self.shrinkage, seed=seed)
         made.set_params(unlabeled=None)
-        if self.method.is_searched and size.is_slow:
+        if "n_starts" in self.method.parameters and size.is_slow:
             made.set_params(n_starts=1)
         return made
+
+
+def find_compared(names: Sequence[str]) -> tuple[Method, ...]:
+    """Methods of a comparison; supervised, which the others are measured by, always takes part."""
+    return tuple(dict.fromkeys(find_method(name, COMPARED) for name in [*names, SUPERVISED]))
 
 
 def parse_shrinkages(text: str) -> tuple[Shrinkage, ...]:
@@ -129,11 +139,16 @@ def line_up(
             and not (is_marked and shrinkage is None and size.is_small),
         )
         for method in ordered
-        if not method.is_outside and "shrinkage" in method.takes
+        if "shrinkage" in method.parameters
         for shrinkage in shrinkages
-        if not (is_marked and shrinkage is None and size.is_degenerate and method.rests_on_labels)
+        if not (
+            is_marked
+            and shrinkage is None
+            and size.is_degenerate
+            and method.name in _RESTS_ON_LABELS
+        )
     ]
-    once = [m for m in methods if m.is_outside or "shrinkage" not in m.takes]
+    once = [m for m in methods if "shrinkage" not in m.parameters]
     return (*own, *(Contestant(m.name, m, None, m not in FURTHER) for m in once))
 
 
@@ -146,7 +161,7 @@ def on_curves(best: Mapping[str, str], contestants: Sequence[Contestant]) -> lis
     names = []
     for name in best.values():
         chosen = by_name[name]
-        if chosen.method.uses_unlabeled and chosen.method.rests_on_labels:
+        if chosen.method.uses_unlabeled and chosen.method.name in _RESTS_ON_LABELS:
             variants = [c for c in contestants if c.method == chosen.method]
             chosen = next((c for c in (chosen, *variants) if c.shrinkage is not None), chosen)
         names.append(chosen.name)

@@ -13,10 +13,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from ..._advice import affordable
 from ..._messages import Hint, Words, say
 from ..._packages import versions
 from ..._progress import Advance, show_nothing
-from ...methods import CANDIDATES, VARIANTS, Method, Shrinkage, affordable
+from ...methods import BASELINES, FITTED, Method, Shrinkage
 from ...tabular import Table
 from ..engine import run_missing
 from ..store import STORE, Cell, Store, StoreError, cells_of
@@ -86,12 +87,12 @@ class ComparisonPlan:
         table, splits, sample = self.table, self.splits, inspect(self.table, self.missing)
         size = splits.size(sample.values.shape[1])
         shrinkages = self.shrinkages or default_shrinkages(size)
-        methods = self.methods
-        if methods is None:
-            methods = affordable(CANDIDATES, size.n_features)
+        candidates = methods = self.methods or (*FITTED, *BASELINES)
+        if self.methods is None:
+            methods = affordable(candidates, size.n_features)
             if self.is_fast:
-                methods = tuple(each for each in methods if each not in VARIANTS)
-        is_slow = size.is_slow and any(each.is_searched for each in methods)
+                methods = tuple(each for each in methods if not each.options)
+        is_slow = size.is_slow and any("n_starts" in each.parameters for each in methods)
         usual = _LARGE_TABLE if table.features.size > _LARGE else _QUICK
         repeats, curve_splits = _SLOW_SEARCH if is_slow else usual
         repeats = self.repeats or (min(repeats, _FAST) if self.is_fast else repeats)
@@ -111,7 +112,7 @@ class ComparisonPlan:
             curve_splits=min(curve_splits, splits.n_folds * repeats),
             remarks=[replace(remark, text=self.words(remark.text)) for remark in remarks],
             contestants=line_up(methods, shrinkages, size),
-            left_out=[each.name for each in self.methods or CANDIDATES if each not in methods],
+            left_out=[each.name for each in candidates if each not in methods],
             sources=table.sources,
             dropped=self.dropped,
             kept=self.kept,

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from ..._estimators.gains import GainBounds
 from ..._messages import say
-from ...methods import VARIANTS
 from ..page import share
 from .sentences import SENTENCES
 from .verdict import supervised_name, title_of
@@ -74,4 +73,4 @@ def _degenerate_sentences(findings: Findings) -> list[str]:
         return []
     totals = Counter(result.method for result in findings.compared)
     shown = ", ".join(f"{name} in {n:,} of {totals[name]:,} splits" for name, n in counts.items())
-    return [say(_SENTENCES["degenerate"], shown=shown, variant=VARIANTS[0].name)]
+    return [say(_SENTENCES["degenerate"], shown=shown, variant="iclda-proportions")]

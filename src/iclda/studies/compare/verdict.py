@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf
 
-from ..._advice import LEAST_TESTED, ErrorEstimate, percent_text
+from ..._advice import LEAST_TESTED, ErrorEstimate, percent_text, safety_rank
+from ..._estimators.average import AVERAGED
 from ..._messages import Text, and_list, plural, say
 from ..._statistics import NOTHING, UNCLEAR
-from ...methods import AVERAGE, AVERAGED, CANDIDATES
+from ...methods import BASELINES, FITTED
 from ..confusion import Confusion
 from ..measures import BRIER, ERROR, LOSS
 from ..page import share
@@ -23,8 +24,8 @@ _BASE = SENTENCES["base"]
 RULE = say(
     _SENTENCES["rule"],
     order=", ".join(
-        f"{each.name} (of {and_list(AVERAGED)})" if each == AVERAGE else each.name
-        for each in sorted(CANDIDATES, key=lambda method: method.risk)
+        f"{each.name} (of {and_list(AVERAGED)})" if each.name == "average" else each.name
+        for each in sorted((*FITTED, *BASELINES), key=lambda method: safety_rank(method.name))
     ),
 )
 HELPS, SHARPENS, HURTS, UNKNOWN = "helps", "sharpens", "hurts", "unknown"  # or UNCLEAR, NOTHING

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...plots._look import color_of
-from ..drawing import DASHES, label_methods, new_figure, styled
+from ..drawing import DASHES, label_methods, new_figure, paper_color, styled
 from ..measures import paper_measures
 from ..page import attributes_csv
 from ..store import FitResult
@@ -133,7 +132,7 @@ def _plot_curves(axes: Axes, ours: list[ReproducedPoint]) -> None:
     for place, method in enumerate(far):
         means = [point.mean for point in lines[method]]
         text = f"\N{UPWARDS ARROW} {method} lies above: {min(means):.3g} to {max(means):.3g}"
-        axes.text(0.99, 0.985 - 0.075 * place, text, color=color_of(method), **look)
+        axes.text(0.99, 0.985 - 0.075 * place, text, color=paper_color(method), **look)
 
 
 def _far_above(lines: dict[str, list[ReproducedPoint]]) -> list[str]:
@@ -156,7 +155,7 @@ def _plot_line(axes: Axes, line: list[ReproducedPoint]) -> None:
     method, sizes = line[0].method, [point.n_unlabeled for point in line]
     means = np.array([point.mean for point in line])
     errors = np.array([point.se or 0.0 for point in line])
-    color = color_of(method)
+    color = paper_color(method)
     width = 2.2 if method == "ICLDA" else 1.4
     style: Any = DASHES.get(method, "solid")
     axes.fill_between(sizes, means - errors, means + errors, color=color, alpha=0.18, linewidth=0)

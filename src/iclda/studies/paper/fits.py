@@ -199,7 +199,7 @@ def _classifier_of_sklearn(method: str) -> Any:
     from sklearn.preprocessing import StandardScaler
     from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 
-    if method == "SelfTraining":
+    if method == "sklearn-SelfTraining":
         return SelfTrainingClassifier(LinearDiscriminantAnalysis())
     return make_pipeline(StandardScaler(), LabelSpreading(kernel="knn"))
 
@@ -213,7 +213,8 @@ def make_classifier(method: str, seed: int) -> Any:
     found = known_method("LDA" if method == ORACLE else method)
     if found is None:
         raise KeyError(method)
-    classifier = SeededICLDA(random_state=seed) if found.is_searched else found.classifier()
+    is_searched = "n_starts" in found.parameters
+    classifier = SeededICLDA(random_state=seed) if is_searched else found.classifier()
     return classifier.set_params(variant="symmetric") if method == "MCLDA" else classifier
 
 

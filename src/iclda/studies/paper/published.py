@@ -26,8 +26,8 @@ BASELINE, ORACLE, *CONTESTANTS = PUBLISHED_METHODS
 # EM with the faults of the published numbers is beside EM as defined.
 _ORDER = (*PUBLISHED_METHODS[:4], "EMLDA-as-published", *PUBLISHED_METHODS[4:])
 METHOD_NAMES = tuple(dict.fromkeys((*_ORDER, *(method.paper_name for method in methods.METHODS))))
-EXTRA_METHODS = ("SelfTraining", "LabelSpreading")
-FURTHER_METHODS = tuple(m.paper_name for m in (methods.AVERAGE, *methods.FURTHER))
+EXTRA_METHODS = ("sklearn-SelfTraining", "sklearn-LabelSpreading")
+FURTHER_METHODS = ("AVLDA", *(method.paper_name for method in methods.FURTHER))
 EVERY_METHOD = METHOD_NAMES + FURTHER_METHODS + EXTRA_METHODS
 # What Table I prints: one too many for every set but WDBC (the class was counted in).
 PRINTED_FEATURES = {name: each.n_features + (name != "WDBC") for name, each in BENCHMARKS.items()}

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..._messages import plural
 from ..._statistics import corrected_t_test, holm
 from ...methods import FAINT, INK
-from ...plots._look import color_of
-from ..drawing import new_figure, styled
+from ..drawing import new_figure, paper_color, styled
 from ..measures import paper_measures, verdict
 from ..page import (
     NOTHING,
@@ -338,8 +337,8 @@ def draw_table_overview(cells: Sequence[TableCell], measure: str = "error") -> F
             marker="|" if is_reference else "o",
             markersize=8 if is_reference else 5,
             markeredgewidth=1.6 if is_reference else 1.2,
-            markeredgecolor=color_of(method),
-            markerfacecolor="none" if method == "EMLDA-as-published" else color_of(method),
+            markeredgecolor=paper_color(method),
+            markerfacecolor="none" if method == "EMLDA-as-published" else paper_color(method),
             label=method,
             zorder=3 if method == "ICLDA" else 2,
         )
