@@ -13,6 +13,8 @@ from iclda.model_selection import SemiSupervisedKFold, SemiSupervisedShuffleSpli
 a_search = settings(deadline=None, max_examples=30, derandomize=True)
 seeds = st.integers(0, 2**32 - 1)
 EITHER = [SemiSupervisedKFold, SemiSupervisedShuffleSplit]
+# scikit-learn's folds of groups warn if a class has fewer labeled rows than there are folds.
+pytestmark = pytest.mark.filterwarnings("ignore:The least populated class")
 either_splitter = pytest.mark.parametrize("splitter", EITHER)
 
 
@@ -29,11 +31,11 @@ def grouped(draw):
 
 
 def splits(splitter, y, groups):
-    """The splits, or none where no draw of whole groups leaves every class some training rows."""
+    """The splits; the example is rejected where whole groups take a class from training."""
     try:
         return list(splitter.split(np.zeros((len(y), 1)), y, groups))
     except ValueError as error:
-        if "No way was found" not in str(error):
+        if "from training" not in str(error):
             raise
         return reject()
 
@@ -121,17 +123,6 @@ def test_a_rare_class_in_two_groups_trains_in_every_split(seed):
             assert (y[train] == 1).any()
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_another_order_is_tried_where_dealing_large_groups_first_strands_a_class(seed):
-    # Labeled rows by group and class. Class 3 has a row in groups 1 and 4, class 2 in 3 and 5.
-    counts = [[2, 5, 0, 0], [1, 0, 0, 1], [0, 4, 0, 0], [0, 0, 3, 0], [0, 4, 0, 1], [0, 0, 1, 0]]
-    groups, y = np.nonzero(counts)
-    n_rows = np.array(counts)[groups, y]
-    y, groups = np.repeat(y, n_rows), np.repeat(groups, n_rows)
-    for train, _ in SemiSupervisedKFold(2, random_state=seed).split(y, y, groups):
-        assert set(y[train]) == {0, 1, 2, 3}
-
-
 def test_a_group_of_almost_all_rows_leaves_the_share_of_the_test_alone():
     y, groups = np.arange(200) % 2, np.r_[np.zeros(160, int), np.arange(40) // 4 + 1]
     for _, test in splits(SemiSupervisedShuffleSplit(20, random_state=0), y, groups):
@@ -169,11 +160,6 @@ def test_an_unlabeled_row_without_a_group_always_trains(splitter, groups):
         assert (7 in train) == (0 not in test)
 
 
-def test_a_group_of_unlabeled_rows_only_always_trains():
-    y, groups = [0, 1, 0, 1, -1], [0, 0, 1, 1, 2]
-    assert all(4 in train for train, _ in SemiSupervisedKFold(2).split(y, y, groups))
-
-
 def message_of(splitter, y, groups):
     with pytest.raises(ValueError, match=r".") as raised:
         list(splitter.split(y, y, groups))
@@ -189,7 +175,7 @@ def test_a_labeled_row_without_a_group_is_refused(splitter):
 @either_splitter
 def test_a_class_labeled_in_one_group_only_is_refused(splitter):
     message = message_of(splitter(2), ["a", "a", "b", "b"], ["p", "q", "p", "p"])
-    assert "All 2 labeled rows of class 'b' are in group 'p'" in message
+    assert "All labeled rows of class 'b' are in group 'p'" in message
     assert "label rows of the class in another group" in message
 
 
@@ -203,8 +189,8 @@ def test_groups_that_leave_a_class_without_training_rows_are_refused():
     # Three classes, each in another two of three groups: two folds always take one class whole.
     y, groups = ["a", "a", "b", "b", "c", "c"], [0, 1, 1, 2, 0, 2]
     message = message_of(SemiSupervisedKFold(2), y, groups)
-    assert "n_splits=2 folds in whole groups (3 with labeled rows)" in message
-    assert "another n_splits" in message
+    assert "takes all labeled rows of class" in message
+    assert "label rows of it in more groups" in message
 
 
 @either_splitter

@@ -23,7 +23,6 @@ from iclda import (
     SupervisedLDA,
 )
 from iclda.model_selection import (
-    LearningCurve,
     SemiSupervisedKFold,
     SemiSupervisedShuffleSplit,
     semi_supervised_learning_curve,
@@ -88,17 +87,11 @@ def test_a_point_trains_on_as_many_rows_as_it_says():
 
 def test_only_labeled_rows_are_scored_and_never_those_trained_on():
     curve_of(Witness(), numbered(), n_unlabeled=[0, 60])
-    for (rows, _, _), (scored, y) in zip(seen, tested, strict=True):
+    for (rows, trained, _), (scored, y) in zip(seen, tested, strict=True):
         assert not set(rows) & set(scored)
+        assert_array_equal(trained[trained != -1], TRUE[rows[trained != -1]])
         assert_array_equal(y, TRUE[scored])
         assert IS_LABELED[scored].all()
-
-
-def test_labels_trained_on_are_the_true_ones():
-    curve_of(Witness(), numbered(), n_labeled=[6, 20])
-    for rows, y, _ in seen:
-        assert_array_equal(y[y != -1], TRUE[rows[y != -1]])
-        assert (np.diff(rows) > 0).all()
 
 
 @pytest.mark.parametrize("varied", ["n_labeled", "n_unlabeled"])
@@ -117,12 +110,6 @@ def test_labels_not_used_make_unlabeled_rows():
     assert_array_equal(curve.n_labeled[:, 0], [3, 30])
     # All training rows take part at every point.
     assert_array_equal(curve.n_labeled + curve.n_unlabeled, np.full((2, 3), 105))
-
-
-def test_a_fully_labeled_table_can_play_a_partly_labeled_one():
-    curve = curve_of(Witness(), numbered(), TRUE, n_labeled=9, n_unlabeled=[0, 50])
-    assert_array_equal(curve.n_labeled, np.full((2, 3), 9))
-    assert_array_equal(curve.n_unlabeled, [[0] * 3, [50] * 3])
 
 
 @pytest.mark.parametrize("min_per_class", [1, 3])
@@ -167,13 +154,6 @@ def test_mean_and_standard_error_are_those_of_the_splits():
     curve = curve_of(SelfLearningLDA(), n_labeled=[9, 30], cv=5)
     assert_allclose(curve.mean, curve.scores.mean(axis=1))
     assert_allclose(curve.standard_error, curve.scores.std(axis=1, ddof=1) / np.sqrt(5))
-
-
-def test_failed_splits_are_left_out_of_the_mean():
-    scores = np.array([[0.5, np.nan, 0.7], [np.nan, 0.4, np.nan], [np.nan] * 3])
-    curve = LearningCurve("n_labeled", np.arange(3), scores, scores, scores, "accuracy")
-    assert_allclose(curve.mean, [0.6, 0.4, np.nan])
-    assert_allclose(curve.standard_error, [0.1, np.nan, np.nan])
 
 
 def test_the_curve_names_its_score():
@@ -335,16 +315,13 @@ def test_errors_are_passed_on_if_asked_to_or_if_there_is_nothing_else(options):
         ({"n_labeled": 10, "n_unlabeled": 96}, "n_unlabeled=96 must lie between 0 and 95"),
         ({"n_labeled": [9, 20], "n_unlabeled": 86}, "n_unlabeled=86 must lie between 0 and 85"),
         ({"n_labeled": [3], "n_unlabeled": [0, 1]}, "both hold several numbers"),
-        ({"n_unlabeled": [0.5]}, r"n_unlabeled must hold whole numbers .*got \[0.5\]"),
-        ({"n_unlabeled": []}, r"n_unlabeled must hold whole numbers .*got \[\]"),
-        ({"n_unlabeled": [-1, 3]}, r"whole numbers of at least 0.*got \[-1, 3\]"),
-        ({"n_labeled": 2.5}, "n_labeled must be a whole number of at least 1, got 2.5"),
+        ({"n_unlabeled": [0.5]}, r"n_unlabeled must hold whole numbers, .*got \[0.5\]"),
+        ({"n_unlabeled": []}, r"n_unlabeled must hold whole numbers, .*got \[\]"),
+        ({"n_unlabeled": [-1, 3]}, "n_unlabeled=-1 must lie between 0 and 75"),
+        ({"n_labeled": 2.5}, "n_labeled must hold whole numbers, .*got 2.5"),
         ({"min_per_class": 0}, "min_per_class must be a whole number of at least 1, got 0"),
-        ({"min_per_class": 8}, "min_per_class=8, but a split trains on 7 labeled rows of class 2"),
+        ({"min_per_class": 8}, "min_per_class=8, but only 7 labeled rows of class 2"),
         ({"params": {"X_unlabeled": X}}, "append them to X, with the marker in y"),
-        ({"params": 3}, "params must be a dict of further arguments of fit, got 3"),
-        ({"n_jobs": 0}, "n_jobs must be None or a whole number but 0.*got 0"),
-        ({"random_state": -1}, r"random_state must be a whole number from 0 .*got -1"),
         ({"cv": []}, r"cv gives no split, got \[\]"),
         ({"groups": 3}, "groups must have an entry for every row, got an object of type int"),
         ({"error_score": "ignore"}, "error_score must be a number.*got 'ignore'"),

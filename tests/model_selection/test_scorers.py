@@ -5,7 +5,6 @@ import pickle
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 import sklearn
 from numpy.testing import assert_allclose
@@ -15,7 +14,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from iclda import ImplicitlyConstrainedLDA, SelfLearningLDA, SupervisedLDA
+from iclda import SelfLearningLDA, SupervisedLDA
 from iclda.model_selection import semi_supervised_scorer
 
 RNG = np.random.default_rng(5)
@@ -43,13 +42,6 @@ def test_the_score_is_that_of_the_labeled_rows(fitted):
     assert_allclose(found, -log_loss(y_labeled, probabilities))
 
 
-def test_a_plain_scorer_counts_every_unlabeled_row_as_an_error(fitted):
-    share = IS_LABELED.mean()
-    assert_allclose(
-        get_scorer("accuracy")(fitted, X, Y), share * semi_supervised_scorer()(fitted, X, Y)
-    )
-
-
 @pytest.mark.parametrize(
     ("marker", "y"),
     [
@@ -57,8 +49,6 @@ def test_a_plain_scorer_counts_every_unlabeled_row_as_an_error(fitted):
         (None, np.where(IS_LABELED, NAMES.astype(object), None)),
         (np.nan, np.where(IS_LABELED, TRUE, np.nan)),
         (pd.NA, pd.Series(TRUE).where(IS_LABELED).astype("Int64")),
-        (None, pl.Series(np.where(IS_LABELED, NAMES.astype(object), None).tolist())),
-        (None, np.where(IS_LABELED, TRUE.astype(object), None)),
         (9, np.where(IS_LABELED, TRUE, 9).tolist()),
     ],
     ids=lambda value: type(value).__name__,
@@ -184,20 +174,3 @@ def test_rows_without_any_label_are_refused(fitted):
 def test_what_is_no_scorer_is_refused(scoring):
     with pytest.raises(ValueError, match="scoring must be the name of a scorer"):
         semi_supervised_scorer(scoring)
-
-
-def test_an_unknown_name_is_refused_as_scikit_learn_does():
-    with pytest.raises((ValueError, KeyError), match="acuracy"):
-        semi_supervised_scorer("acuracy")
-
-
-def test_inputs_of_different_lengths_are_refused(fitted):
-    with pytest.raises(ValueError, match="X has 90 rows, y has 89 labels"):
-        semi_supervised_scorer()(fitted, X, Y[:-1])
-
-
-@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
-def test_frames_are_scored_too(frame):
-    table = frame(dict(zip("abc", X.T, strict=True)))
-    model = ImplicitlyConstrainedLDA(n_starts=4).fit(table, Y)
-    assert semi_supervised_scorer()(model, table, Y) == model.score(table, Y)

