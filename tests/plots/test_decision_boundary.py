@@ -133,6 +133,9 @@ def test_any_table_is_drawn_with_its_names(fitted, table):
     assert display.names == ("width", "height")
     assert len(display.points) == 2 * len(f.X)
     assert (display.codes[len(f.X) :] == -1).all()
+    reversed_rows = table({"height": f.X[:, 1], "width": f.X[:, 0]})
+    with pytest.raises(ValueError, match=r"in their order, \['width', 'height'\], got \['height'"):
+        draw(model, rows, f.y, X_unlabeled=reversed_rows)
 
 
 @pytest.mark.parametrize("features", [(0, 0), (0, 1, 2), "a", (0, 9), ("a", 0)])
@@ -173,17 +176,9 @@ def test_text_and_gaps_before_a_pipeline_are_no_trouble_along_the_discriminants(
         draw(pipeline, table, f.y, features=("a", "b"))
 
 
-def test_any_classifier_with_probabilities_can_be_drawn(fitted):
-    f = fitted(3, 2)
-    model = LogisticRegression().fit(f.X, f.true)
-    display = draw(model, f.X, f.y, **COARSE)
-    unlabeled = f.X[f.y == -1]
-    assert_allclose(display.responsibilities, model.predict_proba(unlabeled), atol=1e-12)
+def test_classifiers_of_scikit_learn_are_drawn_if_they_have_what_is_shown(fitted):
     lda = LinearDiscriminantAnalysis().fit(fitted(3, 5).X, fitted(3, 5).true)
     assert_allclose(draw(lda, fitted(3, 5).X, **COARSE).points, lda.transform(fitted(3, 5).X))
-
-
-def test_a_classifier_without_probabilities_is_refused(fitted):
     f = fitted(2, 2)
     with pytest.raises(TypeError, match=r"LinearSVC has no predict_proba.*CalibratedClassifierCV"):
         draw(LinearSVC().fit(f.X, f.true), f.X)
@@ -244,14 +239,6 @@ def test_rows_without_y_are_all_unlabeled(fitted):
     assert len(display.unlabeled_.get_offsets()) == len(f.X)
     with pytest.raises(ValueError, match=r"y holds \[7\], and the classes are \[0, 1\]"):
         draw(f.model, f.X, np.full(len(f.X), 7))
-
-
-def test_unlabeled_rows_with_other_columns_are_refused(fitted):
-    f = fitted(2, 2)
-    table = pd.DataFrame(f.X, columns=["a", "b"])
-    model = SelfLearningLDA().fit(table, f.y)
-    with pytest.raises(ValueError, match=r"columns of X in their order, \['a', 'b'\], got \['b'"):
-        draw(model, table, f.y, X_unlabeled=table[["b", "a"]], responsibilities=None)
 
 
 def test_a_class_of_prior_zero_has_no_region(fitted):

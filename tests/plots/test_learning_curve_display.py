@@ -1,5 +1,7 @@
 """Learning curves as pictures."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -45,19 +47,14 @@ def test_what_model_selection_returns_is_drawn_as_it_is(fitted):
     assert display.ax_.get_xlabel() == "Unlabeled rows"
     assert display.ax_.get_ylabel() == "Accuracy"
     assert {label.get_text() for label in display.labels_} == {"LDA", "SLLDA"}
-    single = LearningCurveDisplay.from_curve(curves["LDA"])
+    single = LearningCurveDisplay.from_curve(curves["LDA"], as_error=True)
     assert single.labels_ == []
-
-
-def test_curves_of_different_scores_are_not_drawn_together(fitted):
-    f = fitted(2, 2)
-    settings = {"n_unlabeled": [5, 40], "cv": 2, "random_state": 0}
-    one = semi_supervised_learning_curve(SelfLearningLDA(), f.X, f.y, **settings)
-    other = semi_supervised_learning_curve(
-        SelfLearningLDA(), f.X, f.y, scoring="neg_log_loss", **settings
-    )
-    with pytest.raises(ValueError, match="'b' shows 'neg_log_loss' against n_unlabeled"):
-        LearningCurveDisplay.from_curve({"a": one, "b": other})
+    assert single.ax_.get_ylabel() == "Error"
+    assert_allclose(single.means[""], 1 - curves["LDA"].mean)
+    assert_allclose(single.standard_errors[""], curves["LDA"].standard_error)
+    curves["SLLDA"] = replace(curves["LDA"], score_name="neg_log_loss")
+    with pytest.raises(ValueError, match=r"one score .*\('n_unlabeled', 'neg_log_loss'\)"):
+        LearningCurveDisplay.from_curve(curves)
 
 
 def test_all_classifiers_see_the_same_rows(fitted):
@@ -78,22 +75,6 @@ def test_all_classifiers_see_the_same_rows(fitted):
     assert single.ax_.get_xlabel() == "Labeled rows"
 
 
-def test_errors_are_one_minus_the_scores():
-    scores = LearningCurveDisplay.from_scores(SIZES, SCORES)
-    errors = LearningCurveDisplay.from_scores(SIZES, SCORES, as_error=True)
-    assert_allclose(errors.means[""], 1 - scores.means[""])
-    assert_allclose(errors.standard_errors[""], scores.standard_errors[""])
-    assert errors.ax_.get_ylabel() == "Error"
-
-
-def test_means_and_errors_may_be_given():
-    display = LearningCurveDisplay(
-        sizes={"x": np.array([1, 2])}, means={"x": np.array([0.5, 0.6])}, varied="Rows seen"
-    ).plot()
-    assert display.bands_ == {}
-    assert display.ax_.get_xlabel() == "Rows seen"
-
-
 @pytest.mark.parametrize(
     ("sizes", "scale"),
     [([0, 4, 64], "symlog"), ([4, 64], "log"), ([10, 20, 30], "linear"), ([0], "linear")],
@@ -110,14 +91,6 @@ def test_classifiers_keep_their_colors_and_others_get_different_ones():
     colors = {name: line.get_color() for name, line in display.lines_.items()}
     assert colors["ICLDA"] == known_method("ICLDA").color
     assert len(set(colors.values())) == 5
-
-
-def test_curves_of_different_sizes_share_the_axes():
-    display = LearningCurveDisplay.from_scores(
-        {"a": [1, 2], "b": [1, 2, 3, 9]}, {"a": SCORES[:2], "b": SCORES}
-    )
-    assert_array_equal(display.lines_["a"].get_xdata(), [1, 2])
-    assert_array_equal(display.lines_["b"].get_xdata(), [1, 2, 3, 9])
 
 
 def test_arrays_that_do_not_fit_are_refused_with_their_shapes():

@@ -1,6 +1,5 @@
 """Predicted against observed probabilities."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -93,6 +92,8 @@ def test_several_classifiers_are_named_with_their_errors(fitted):
     assert len({line.get_marker() for line in display.lines_.values()}) == 2
     single = ReliabilityDisplay.from_estimator(f.model, f.X, f.true)
     assert list(single.lines_) == ["SelfLearningLDA"]
+    with pytest.raises(ValueError, match=r"same classes.*'three': \[0, 1, 2\]"):
+        ReliabilityDisplay.from_estimator({**models, "three": fitted(3, 2).model}, f.X, f.true)
 
 
 def test_unlabeled_rows_are_left_out(fitted):
@@ -112,15 +113,13 @@ def test_counts_are_drawn_to_scale_below_and_can_be_left_out():
     assert_allclose(heights / heights.max(), counts / counts.max())
     assert f"{counts.max()} rows" in [text.get_text() for text in display.ax_.texts]
     assert display.ax_.get_ylim()[0] < -0.2
-    bare = ReliabilityDisplay.from_predictions(TRUE, PROBABILITIES, counts=False, legend=False)
+    bare = ReliabilityDisplay.from_predictions(
+        TRUE, PROBABILITIES, counts=False, legend=False, linewidth=5
+    )
+    assert bare.lines_[""].get_linewidth() == 5
     assert bare.counts_ == {}
     assert bare.ax_.get_ylim()[0] > -0.1
     assert bare.ax_.get_legend() is None
-
-
-def test_equal_probabilities_make_one_bin():
-    curve = ReliabilityDisplay.from_predictions([0, 1], [0.3, 0.3], strategy="quantile").curves[""]
-    assert_array_equal(curve.counts, [2])
 
 
 @pytest.mark.parametrize(
@@ -139,16 +138,3 @@ def test_equal_probabilities_make_one_bin():
 def test_what_cannot_be_drawn_is_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         ReliabilityDisplay.from_predictions(TRUE, **{"y_prob": PROBABILITIES, **arguments})
-
-
-def test_classifiers_of_other_classes_are_refused(fitted):
-    models = {"two": fitted(2, 2).model, "three": fitted(3, 2).model}
-    with pytest.raises(ValueError, match=r"'three' knows \[0, 1, 2\], the first one \[0, 1\]"):
-        ReliabilityDisplay.from_estimator(models, fitted(2, 2).X, fitted(2, 2).true)
-
-
-def test_settings_reach_the_curves():
-    _, ax = plt.subplots()
-    display = ReliabilityDisplay.from_predictions(TRUE, PROBABILITIES, ax=ax, linewidth=5)
-    assert display.ax_ is ax
-    assert display.lines_[""].get_linewidth() == 5

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from .._core.types import Array
-from .._estimators.labels import check_lengths, plain, split_marker
+from .._estimators.labels import check_lengths, encode_labels
 from .._statistics import corrected_standard_error, mean_interval
 from ..model_selection._masking import draw_seed, is_whole, marker_of
 from . import _look
@@ -175,17 +175,11 @@ class ComparisonDisplay:
         display : ComparisonDisplay
             What was drawn.
         """
-        present, is_marker = split_marker(y_true, unlabeled, "y_true")
-        classes = np.unique(present).tolist()
-        if is_marker.any() and len(classes) < 2:
-            raise ValueError(
-                f"y_true must label rows of at least 2 classes, got {classes or 'none'} besides "
-                f"{is_marker.sum()} of {len(is_marker)} rows that {plain(unlabeled)!r} marks as "
-                "unlabeled: pass unlabeled=None if it is one of your classes."
-            )
+        labels = encode_labels(y_true, unlabeled)
+        is_known, truth = labels.is_labeled, labels.classes[labels.codes]
         check_lengths(y_true=y_true, **y_pred)
         return cls.from_scores(
-            {name: np.asarray(one)[~is_marker] != present for name, one in y_pred.items()},
+            {name: (np.asarray(one) != truth)[is_known] for name, one in y_pred.items()},
             baseline=baseline,
             score_name="error",
             greater_is_better=False,
@@ -260,7 +254,7 @@ class ComparisonDisplay:
             cv = SemiSupervisedKFold(cv, n_repeats=n_repeats, unlabeled=marker, random_state=seed)
         splits = list(check_cv(cv).split(X, y))
         # Unlabeled rows are the same in every split: only labeled ones make splits differ.
-        is_labeled = ~split_marker(y, marker)[1]
+        is_labeled = encode_labels(y, marker).is_labeled
         ratio = float(np.mean([len(test) / is_labeled[train].sum() for train, test in splits]))
         scores: dict[str, Any] = {
             name: cross_val_score(one, X, y, cv=splits, scoring=scoring, n_jobs=n_jobs)

@@ -86,19 +86,17 @@ class LearningCurveDisplay:
             What was drawn.
         """
         curves = by_name(curve)
-        first = next(iter(curves.values()))
-        for name, other in curves.items():
-            if (other.varied, other.score_name) != (first.varied, first.score_name):
-                raise ValueError(
-                    f"Curves must show one score against one kind of rows; {name!r} shows "
-                    f"{other.score_name!r} against {other.varied}, the first one "
-                    f"{first.score_name!r} against {first.varied}."
-                )
+        kinds = {(one.varied, one.score_name) for one in curves.values()}
+        if len(kinds) > 1:
+            raise ValueError(
+                f"Curves must show one score against one kind of rows, got {sorted(kinds)}."
+            )
+        ((varied, score_name),) = kinds
         return cls.from_scores(
             {name: one.sizes for name, one in curves.items()},
             {name: one.scores for name, one in curves.items()},
-            varied=first.varied,
-            score_name=first.score_name,
+            varied=varied,
+            score_name=score_name,
             as_error=as_error,
             ax=ax,
             **kwargs,

@@ -101,12 +101,9 @@ class ReliabilityDisplay:
         """
         estimators = estimators_by_name(estimator)
         first = next(iter(estimators.values()))
-        for name, one in estimators.items():
-            if not np.array_equal(one.classes_, first.classes_):
-                raise ValueError(
-                    f"Classifiers must know the same classes; {name!r} knows "
-                    f"{one.classes_.tolist()}, the first one {first.classes_.tolist()}."
-                )
+        known = {name: np.asarray(one.classes_).tolist() for name, one in estimators.items()}
+        if any(classes != list(first.classes_) for classes in known.values()):
+            raise ValueError(f"Classifiers must know the same classes, got {known}.")
         codes, _ = encode_classes(y, first.classes_, unlabeled, first)
         kept = np.flatnonzero(codes != UNLABELED)
         if len(kept) == 0:
