@@ -184,7 +184,6 @@ def semi_supervised_learning_curve(
         for (train, test), seed in zip(indices, seeds, strict=True)
     ]
     points = _points(n_labeled, n_unlabeled, splits, min_per_class * len(labels.classes))
-    takes = [(*split.take(*point), split.test) for point in points for split in splits]
     fit_and_score = partial(
         _fit_and_score,
         estimator=estimator,
@@ -195,17 +194,19 @@ def semi_supervised_learning_curve(
         params=params,
         error_score=error_score,
     )
-    fits = Parallel(n_jobs=n_jobs)(delayed(fit_and_score)(*take) for take in takes)
-    scores, warned, errors = zip(*fits, strict=True)
+    fits = Parallel(n_jobs=n_jobs)(
+        delayed(fit_and_score)(split, *point) for point in points for split in splits
+    )
+    *numbers, warned, errors = zip(*fits, strict=True)
     _warn_once(warned, errors)
-    shape = len(points), len(splits)
+    scores, *counts = (np.reshape(one, (len(points), len(splits))) for one in numbers)
     varied = "n_labeled" if np.ndim(n_labeled) else "n_unlabeled"
     return LearningCurve(
         varied=varied,
         sizes=np.array([point[varied == "n_unlabeled"] for point in points]),
-        scores=np.reshape(scores, shape),
-        n_labeled=np.reshape([is_labeled.sum() for _, is_labeled, _ in takes], shape),
-        n_unlabeled=np.reshape([(~is_labeled).sum() for _, is_labeled, _ in takes], shape),
+        scores=scores,
+        n_labeled=counts[0],
+        n_unlabeled=counts[1],
         score_name=name_of_scoring("score" if scoring is None else scoring),
     )
 
@@ -256,9 +257,9 @@ def _check_sizes(name: str, given: Any, least: int, largest: int) -> list[Any]:
 
 
 def _fit_and_score(
-    rows: AnyArray,
-    is_labeled: AnyArray,
-    test: AnyArray,
+    split: OrderedSplit,
+    n_labeled: int | None,
+    n_unlabeled: int | None,
     *,
     estimator: Any,
     X: Any,
@@ -267,18 +268,20 @@ def _fit_and_score(
     scorer: Any,
     params: Mapping[str, Any] | None,
     error_score: float | str,
-) -> tuple[float, list[_Warned], Exception | None]:
-    """Fit some rows, of which some keep their labels, and score others.
+) -> tuple[float, int, int, list[_Warned], Exception | None]:
+    """Fit and score a split at given numbers of rows. The dtype of ``y`` holds the marker.
 
-    Returns the score, the warnings, and the error of a fit that failed.
+    Returns the score, the numbers of labeled and of unlabeled rows, the warnings, and the error of
+    a fit that failed.
     """
+    rows, is_labeled = split.take(n_labeled, n_unlabeled)
     y = y.copy()
     y[rows[~is_labeled]] = marker
     options: dict[str, Any] = {"scoring": scorer, "params": params, "error_score": "raise"}
     error = None
     with _record_warnings() as records:
         try:
-            result = cross_validate(estimator, X, y, cv=[(rows, test)], **options)
+            result = cross_validate(estimator, X, y, cv=[(rows, split.test)], **options)
             score = float(result["test_score"][0])
         except Exception as raised:
             if error_score == "raise":
@@ -290,7 +293,7 @@ def _fit_and_score(
         # A point without unlabeled rows is intended.
         if not (is_labeled.all() and issubclass(record.category, NoUnlabeledRowsWarning))
     ]
-    return score, warned, error
+    return score, int(is_labeled.sum()), int((~is_labeled).sum()), warned, error
 
 
 @contextmanager

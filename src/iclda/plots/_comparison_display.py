@@ -131,7 +131,7 @@ class ComparisonDisplay:
         Returns
         -------
         display : ComparisonDisplay
-            What was drawn.
+            Object that stores what was drawn.
         """
         baseline, differences = _pair(scores, baseline)
         return cls(
@@ -173,7 +173,7 @@ class ComparisonDisplay:
         Returns
         -------
         display : ComparisonDisplay
-            What was drawn.
+            Object that stores what was drawn.
         """
         labels = encode_labels(y_true, unlabeled)
         is_known, truth = labels.is_labeled, labels.classes[labels.codes]
@@ -238,7 +238,7 @@ class ComparisonDisplay:
         Returns
         -------
         display : ComparisonDisplay
-            What was drawn.
+            Object that stores what was drawn.
         """
         from sklearn.model_selection import check_cv, cross_val_score
 
@@ -300,7 +300,7 @@ class ComparisonDisplay:
         Returns
         -------
         display : ComparisonDisplay
-            What was drawn.
+            Object that stores what was drawn.
         """
         self.differences_ = {
             name: PairedDifference(np.asarray(values), self.greater_is_better)

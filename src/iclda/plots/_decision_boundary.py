@@ -118,7 +118,7 @@ class DecisionBoundaryDisplay:
         Returns
         -------
         display : DecisionBoundaryDisplay
-            What was drawn.
+            Object that stores what was drawn.
         """
         shown = shown_rows(estimator, X, y, X_unlabeled, unlabeled)
         plane = plane_of(estimator, shown.parts[0], features)
@@ -175,7 +175,7 @@ class DecisionBoundaryDisplay:
         Returns
         -------
         display : DecisionBoundaryDisplay
-            What was drawn.
+            Object that stores what was drawn.
         """
         points = np.asarray(X, dtype=np.float64)
         if points.ndim != 2 or points.shape[1] != 2:
@@ -219,7 +219,7 @@ class DecisionBoundaryDisplay:
         Returns
         -------
         display : DecisionBoundaryDisplay
-            What was drawn.
+            Object that stores what was drawn.
         """
         ax = self.ax_ = _look.axes_for(ax)
         self.figure_ = ax.figure

@@ -110,7 +110,7 @@ class DiscriminantHistogramDisplay:
         Returns
         -------
         display : DiscriminantHistogramDisplay
-            What was drawn.
+            Object that stores what was drawn.
         """
         shown = shown_rows(estimator, X, y, X_unlabeled, unlabeled)
         lda, before = final_step(estimator)
@@ -168,7 +168,7 @@ class DiscriminantHistogramDisplay:
         Returns
         -------
         display : DiscriminantHistogramDisplay
-            What was drawn.
+            Object that stores what was drawn.
         """
         values = np.asarray(values, dtype=np.float64)
         if values.ndim == 2 and values.shape[1] == 1:
@@ -216,7 +216,7 @@ class DiscriminantHistogramDisplay:
         Returns
         -------
         display : DiscriminantHistogramDisplay
-            What was drawn.
+            Object that stores what was drawn.
         """
         is_unlabeled = self.codes == UNLABELED
         edges = _edges(self.values, bins)

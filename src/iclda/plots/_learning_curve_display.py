@@ -83,7 +83,7 @@ class LearningCurveDisplay:
         Returns
         -------
         display : LearningCurveDisplay
-            What was drawn.
+            Object that stores what was drawn.
         """
         curves = by_name(curve)
         kinds = {(one.varied, one.score_name) for one in curves.values()}
@@ -136,7 +136,7 @@ class LearningCurveDisplay:
         Returns
         -------
         display : LearningCurveDisplay
-            What was drawn.
+            Object that stores what was drawn.
         """
         tables = {name: np.asarray(table, float) for name, table in by_name(scores).items()}
         given = sizes if isinstance(sizes, Mapping) else dict.fromkeys(tables, sizes)
@@ -198,7 +198,7 @@ class LearningCurveDisplay:
         Returns
         -------
         display : LearningCurveDisplay
-            What was drawn.
+            Object that stores what was drawn.
         """
         from ..model_selection import semi_supervised_learning_curve
 
@@ -227,7 +227,7 @@ class LearningCurveDisplay:
         Returns
         -------
         display : LearningCurveDisplay
-            What was drawn.
+            Object that stores what was drawn.
         """
         ax = self.ax_ = _look.axes_for(ax)
         self.figure_ = ax.figure

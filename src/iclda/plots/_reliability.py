@@ -97,7 +97,7 @@ class ReliabilityDisplay:
         Returns
         -------
         display : ReliabilityDisplay
-            What was drawn.
+            Object that stores what was drawn.
         """
         estimators = estimators_by_name(estimator)
         first = next(iter(estimators.values()))
@@ -158,7 +158,7 @@ class ReliabilityDisplay:
         Returns
         -------
         display : ReliabilityDisplay
-            What was drawn.
+            Object that stores what was drawn.
         """
         truth = np.asarray(y_true)
         classes = np.unique(truth) if classes is None else np.asarray(classes)
@@ -197,7 +197,7 @@ class ReliabilityDisplay:
         Returns
         -------
         display : ReliabilityDisplay
-            What was drawn.
+            Object that stores what was drawn.
         """
         ax = self.ax_ = _look.axes_for(ax, 4.4, 4.6)
         self.figure_ = ax.figure
