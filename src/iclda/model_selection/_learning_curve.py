@@ -13,11 +13,15 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from sklearn import get_config
+from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 from sklearn.metrics import check_scoring
-from sklearn.model_selection import check_cv, cross_validate
-from sklearn.utils import check_random_state
+from sklearn.model_selection import check_cv
+from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import _check_method_params
 
 from .._core.types import AnyArray, Array
 from .._estimators.labels import check_lengths, encode_labels
@@ -34,7 +38,7 @@ from ._masking import (
     storable,
     write_marker,
 )
-from ._scorers import name_of_scoring, semi_supervised_scorer
+from ._scorers import name_of_scoring
 from ._splitters import SemiSupervisedKFold
 
 _Warned = tuple[type[Warning], str]
@@ -127,9 +131,8 @@ def semi_supervised_learning_curve(
     min_per_class : int, default=1
         Smallest number of labeled rows of every class.
     params : dict, default=None
-        Further arguments of ``fit``, as of ``cross_validate``: cut to the training rows where they
-        have one entry a row. With metadata routing on, they go to ``fit`` and to the scorer as
-        these request.
+        Further arguments of ``fit``, cut to the training rows where they have one entry a row. With
+        metadata routing on, they go to ``fit`` and to the scorer as these request.
     unlabeled : object, default=Marker.OF_ESTIMATOR
         Marker of unlabeled rows in y. By default that of the estimator, also inside a pipeline;
         -1 where it has no parameter ``unlabeled``.
@@ -166,12 +169,8 @@ def semi_supervised_learning_curve(
         raise ValueError(
             f'error_score must be a number, for example numpy.nan, or "raise", got {error_score!r}.'
         )
-    if "X_unlabeled" in (params or {}):
-        raise ValueError(
-            "params holds X_unlabeled, but a learning curve chooses unlabeled rows from X: append "
-            "them to X, with the marker in y."
-        )
-    scorer = semi_supervised_scorer(check_scoring(estimator, scoring=scoring), unlabeled=marker)
+    scorer = check_scoring(estimator, scoring=scoring)
+    fit_params, score_params = _route(estimator, scorer, params or {})
     rng = check_random_state(random_state)
     if is_whole(cv):
         cv = SemiSupervisedKFold(cv, unlabeled=marker, random_state=rng.randint(LARGEST_SEED))
@@ -189,9 +188,11 @@ def semi_supervised_learning_curve(
         estimator=estimator,
         X=X,
         y=write_marker(y, labels.is_labeled, marker),
+        truth=labels.classes[labels.codes],
         marker=storable(marker),
         scorer=scorer,
-        params=params,
+        fit_params=fit_params,
+        score_params=score_params,
         error_score=error_score,
     )
     fits = Parallel(n_jobs=n_jobs)(
@@ -209,6 +210,24 @@ def semi_supervised_learning_curve(
         n_unlabeled=counts[1],
         score_name=name_of_scoring("score" if scoring is None else scoring),
     )
+
+
+def _route(
+    estimator: Any, scorer: Any, params: Mapping[str, Any]
+) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """Return arguments of ``fit`` and of the scorer; with metadata routing, as they request."""
+    if "X_unlabeled" in params:
+        raise ValueError(
+            "params holds X_unlabeled, but a learning curve chooses unlabeled rows from X: append "
+            "them to X, with the marker in y."
+        )
+    if not params or not get_config()["enable_metadata_routing"]:
+        return params, {}
+    router = MetadataRouter(owner="semi_supervised_learning_curve")
+    router.add(estimator=estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
+    router.add(scorer=scorer, method_mapping=MethodMapping().add(caller="fit", callee="score"))
+    requested = process_routing(router, "fit", **params)
+    return requested.estimator.fit, requested.scorer.score
 
 
 def _points(
@@ -264,25 +283,31 @@ def _fit_and_score(
     estimator: Any,
     X: Any,
     y: AnyArray,
+    truth: AnyArray,
     marker: Any,
     scorer: Any,
-    params: Mapping[str, Any] | None,
+    fit_params: Mapping[str, Any],
+    score_params: Mapping[str, Any],
     error_score: float | str,
 ) -> tuple[float, int, int, list[_Warned], Exception | None]:
-    """Fit and score a split at given numbers of rows. The dtype of ``y`` holds the marker.
+    """Fit and score a split at given numbers of rows.
+
+    ``truth`` holds the classes of labeled rows; the dtype of ``y`` holds the marker too.
 
     Returns the score, the numbers of labeled and of unlabeled rows, the warnings, and the error of
     a fit that failed.
     """
     rows, is_labeled = split.take(n_labeled, n_unlabeled)
-    y = y.copy()
-    y[rows[~is_labeled]] = marker
-    options: dict[str, Any] = {"scoring": scorer, "params": params, "error_score": "raise"}
+    y = y[rows]
+    y[~is_labeled] = marker
     error = None
     with _record_warnings() as records:
         try:
-            result = cross_validate(estimator, X, y, cv=[(rows, split.test)], **options)
-            score = float(result["test_score"][0])
+            own_params = _check_method_params(X, fit_params, rows)
+            fitted = clone(estimator).fit(_safe_indexing(X, rows), y, **own_params)
+            own_params = _check_method_params(X, score_params, split.test)
+            X_test, y_test = _safe_indexing(X, split.test), truth[split.test]
+            score = float(scorer(fitted, X_test, y_test, **own_params))
         except Exception as raised:
             if error_score == "raise":
                 raise
