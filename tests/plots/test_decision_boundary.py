@@ -16,9 +16,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 
-from iclda import ExpectationMaximizationLDA, ImplicitlyConstrainedLDA, SelfLearningLDA
+from iclda import ImplicitlyConstrainedLDA, SelfLearningLDA
 from iclda.plots import DecisionBoundaryDisplay
 from iclda.plots._look import CLASS_COLORS, UNDECIDED, mix, to_rgb
+from iclda.plots._shown_rows import plane_of
 
 draw = DecisionBoundaryDisplay.from_estimator
 COARSE = {"grid_resolution": 25}
@@ -57,34 +58,23 @@ def test_two_classes_are_equally_probable_on_every_line(fitted, n_classes):
     step = max(np.diff(axis).max() for axis in display.grid)
     steepest = np.abs(f.model.coef_).sum() * 2
     assert np.all(log_probabilities[:, -1] - log_probabilities[:, -2] < steepest * step)
+    if n_classes == 2:
+        assert_allclose(f.model.decision_function(line_points(display)), 0, atol=1e-6)
 
 
-def test_the_line_of_two_classes_is_where_the_scores_vanish(fitted):
-    f = fitted(2, 2)
-    scores = f.model.decision_function(line_points(draw(f.model, f.X, f.y)))
-    assert_allclose(scores, 0, atol=1e-6)
-
-
-@pytest.mark.parametrize("n_classes", [3, 4])
-def test_more_features_are_drawn_along_the_discriminants(fitted, n_classes):
-    f = fitted(n_classes, 5)
+def test_more_features_are_drawn_along_the_discriminants(fitted):
+    f = fitted(3, 5)
     display = draw(f.model, f.X, f.y, **COARSE)
     assert_array_equal(display.points, f.model.transform(f.X)[:, :2])
     assert display.names == ("First discriminant", "Second discriminant")
-    notes = [text.get_text() for text in display.ax_.texts]
-    assert notes == ([] if n_classes == 3 else ["other discriminants at their means"])
-
-
-def test_probabilities_along_the_discriminants_are_those_of_the_rows(fitted):
-    f = fitted(3, 5)
-    display = draw(f.model, f.X, f.y, **COARSE)
-    # Two discriminants say all there is to know of three classes.
-    from iclda.plots._shown_rows import plane_of
-
+    assert not display.ax_.texts
+    # The probabilities of three classes depend on two discriminants only.
     plane = plane_of(f.model, f.X, None)
     assert_allclose(
         np.exp(plane.log_probabilities(display.points)), f.model.predict_proba(f.X), atol=1e-10
     )
+    with pytest.raises(ValueError, match=r"two features.* has 1: .*DiscriminantHistogramDisplay"):
+        draw(fitted(2, 1).model, fitted(2, 1).X)
 
 
 def test_other_discriminants_are_held_at_their_means(fitted):
@@ -95,6 +85,7 @@ def test_other_discriminants_are_held_at_their_means(fitted):
     wanted = np.column_stack([grid_points(display), np.full(625, center[2])])
     rows = (wanted - f.model.transform(np.zeros((1, 5)))) @ np.linalg.pinv(directions)
     assert_allclose(f.model.transform(rows), wanted, atol=1e-9)
+    assert [text.get_text() for text in display.ax_.texts] == ["other discriminants at their means"]
     assert_allclose(
         np.exp(display.log_probabilities.reshape(-1, 4)), f.model.predict_proba(rows), atol=1e-9
     )
@@ -146,12 +137,6 @@ def test_features_that_make_no_plane_are_refused(fitted, features):
     assert repr(features) in str(raised.value)
 
 
-def test_one_feature_makes_no_plane(fitted):
-    f = fitted(2, 1)
-    with pytest.raises(ValueError, match=r"two features.* has 1: .*DiscriminantHistogramDisplay"):
-        draw(f.model, f.X, f.y)
-
-
 def test_a_search_over_pipelines_has_discriminants_too(fitted):
     f = fitted(3, 4)
     pipeline = make_pipeline(StandardScaler(), SelfLearningLDA())
@@ -159,21 +144,6 @@ def test_a_search_over_pipelines_has_discriminants_too(fitted):
     display = draw(search, f.X, f.y, **COARSE)
     best = search.best_estimator_
     assert_allclose(display.points, best[-1].transform(best[0].transform(f.X))[:, :2])
-
-
-def test_text_and_gaps_before_a_pipeline_are_no_trouble_along_the_discriminants(fitted):
-    f = fitted(2, 2)
-    table = pd.DataFrame(f.X, columns=["a", "b"])
-    table["kind"] = np.where(np.arange(len(f.X)) % 3, "x", "y")
-    table.loc[3, "a"] = np.nan
-    steps = make_column_transformer(
-        (make_pipeline(SimpleImputer()), ["a", "b"]),
-        (OneHotEncoder(drop="first", sparse_output=False), ["kind"]),
-    )
-    pipeline = make_pipeline(steps, SelfLearningLDA(shrinkage=0.1)).fit(table, f.y)
-    assert np.isfinite(draw(pipeline, table, f.y, **COARSE).points).all()
-    with pytest.raises(ValueError, match=r'X holds columns that are not numbers.*"discriminants"'):
-        draw(pipeline, table, f.y, features=("a", "b"))
 
 
 def test_classifiers_of_scikit_learn_are_drawn_if_they_have_what_is_shown(fitted):
@@ -188,29 +158,37 @@ def test_classifiers_of_scikit_learn_are_drawn_if_they_have_what_is_shown(fitted
         draw(SelfLearningLDA(), f.X, f.y)
 
 
-def test_unlabeled_rows_have_the_colors_of_their_imputed_labels(fitted):
+def test_text_and_gaps_before_a_pipeline_are_no_trouble_along_the_discriminants(fitted):
+    f = fitted(2, 2)
+    table = pd.DataFrame(f.X, columns=["a", "b"])
+    table["kind"] = np.where(np.arange(len(f.X)) % 3, "x", "y")
+    table.loc[3, "a"] = np.nan
+    steps = make_column_transformer((SimpleImputer(), ["a", "b"]), (OneHotEncoder(), ["kind"]))
+    pipeline = make_pipeline(steps, SelfLearningLDA(shrinkage=0.1)).fit(table, f.y)
+    assert np.isfinite(draw(pipeline, table, f.y, **COARSE).points).all()
+    with pytest.raises(ValueError, match=r'X holds columns that are not numbers.*"discriminants"'):
+        draw(pipeline, table, f.y, features=("a", "b"))
+
+
+def test_unlabeled_rows_have_the_colors_of_their_labels(fitted):
     f = fitted(2, 2)
     model = ImplicitlyConstrainedLDA(n_starts=2).fit(f.X, f.y)
     display = draw(model, f.X, f.y, **COARSE)
     assert_allclose(display.responsibilities, model.responsibilities_)
     assert_allclose(display.unlabeled_.get_facecolors()[:, :3], mix(model.responsibilities_))
-
-
-def test_unlabeled_rows_have_the_colors_of_their_probabilities(fitted):
-    f = fitted(3, 2)
-    model = ExpectationMaximizationLDA().fit(f.X, f.y)
-    display = draw(model, f.X, f.y, X_unlabeled=f.X[:4], **COARSE)
-    expected = model.predict_proba(np.vstack([f.X[f.y == -1], f.X[:4]]))
+    # Classifiers that impute no labels show their probabilities.
+    display = draw(f.model, f.X, f.y, X_unlabeled=f.X[:4], **COARSE)
+    expected = f.model.predict_proba(np.vstack([f.X[f.y == -1], f.X[:4]]))
     assert_allclose(display.responsibilities, expected, atol=1e-12)
+    display = draw(f.model, f.X, f.y, responsibilities=None, **COARSE)
+    assert len(np.unique(display.unlabeled_.get_facecolors(), axis=0)) == 1
 
 
-def test_responsibilities_may_be_given_or_left_out(fitted):
+def test_responsibilities_may_be_given(fitted):
     f = fitted(2, 2)
     shares = np.tile([0.5, 0.5], (f.n_unlabeled, 1))
     display = draw(f.model, f.X, f.y, responsibilities=shares, **COARSE)
     assert_allclose(display.unlabeled_.get_facecolors()[:, :3], [to_rgb(UNDECIDED)] * len(shares))
-    display = draw(f.model, f.X, f.y, responsibilities=None, **COARSE)
-    assert len(np.unique(display.unlabeled_.get_facecolors(), axis=0)) == 1
     with pytest.raises(ValueError, match=rf"must hold {f.n_unlabeled} rows.*got shape \(3, 2\)"):
         draw(f.model, f.X, f.y, responsibilities=shares[:3])
     with pytest.raises(ValueError, match=r"responsibilities must be an array.*got 'soft'"):

@@ -52,16 +52,12 @@ def test_ticks_count_rows_on_both_sides(fitted):
     assert {text.get_text() for text in ax.texts} == {"labeled", "unlabeled"}
 
 
-def test_labeled_rows_alone_are_counted_upwards(fitted):
+def test_labeled_or_unlabeled_rows_alone_are_counted_upwards(fitted):
     f = fitted(2, 3)
     display = draw(f.model, f.X, f.true)
     assert display.unlabeled_ is None
     assert heights(display.labeled_[0]).sum() == (f.true == 0).sum()
     assert not display.ax_.texts
-
-
-def test_unlabeled_rows_alone_need_no_y(fitted):
-    f = fitted(2, 3)
     display = draw(f.model, f.X, X_unlabeled=f.X[:7])
     assert display.labeled_ == {}
     assert heights(display.unlabeled_).sum() == len(f.X) + 7
@@ -75,20 +71,14 @@ def test_the_threshold_of_two_classes_is_where_predictions_change(fitted):
     assert_array_equal(values > display.threshold, model.predict(f.X) == 1)
     assert display.threshold_.get_xdata()[0] == display.threshold
     assert draw(fitted(3, 3).model, fitted(3, 3).X).threshold_ is None
-
-
-def test_at_the_threshold_two_classes_are_equally_probable(fitted):
+    one_class = SelfLearningLDA(priors=[0, 1]).fit(f.X, f.y)
+    assert draw(one_class, f.X, f.y).threshold_ is None
+    # At the threshold two classes are equally probable.
     f = fitted(2, 1)
-    model = SelfLearningLDA(priors=[0.2, 0.8]).fit(f.X, f.y)
-    low, high = model.transform([[0.0], [1.0]])[:, 0]
-    row = (draw(model, f.X, f.y).threshold - low) / (high - low)
-    assert_allclose(model.predict_proba([[row]]), [[0.5, 0.5]])
-
-
-def test_a_class_of_prior_zero_leaves_no_threshold(fitted):
-    f = fitted(2, 3)
-    model = SelfLearningLDA(priors=[0, 1]).fit(f.X, f.y)
-    assert draw(model, f.X, f.y).threshold_ is None
+    pipeline = make_pipeline(StandardScaler(), SelfLearningLDA(priors=[0.2, 0.8])).fit(f.X, f.y)
+    low, high = pipeline.transform([[0.0], [1.0]])[:, 0]
+    row = (draw(pipeline, f.X, f.y).threshold - low) / (high - low)
+    assert_allclose(pipeline.predict_proba([[row]]), [[0.5, 0.5]])
 
 
 def test_curves_expect_as_many_rows_as_there_are(fitted):
@@ -101,12 +91,6 @@ def test_curves_expect_as_many_rows_as_there_are(fitted):
     peaks = [line.get_xdata()[line.get_ydata().argmax()] for line in display.curves_.values()]
     assert_allclose(peaks, f.model.transform(f.model.means_)[:, 0], atol=0.1)
     assert draw(f.model, f.X, f.y, curves=False).curves_ == {}
-
-
-def test_the_discriminant_of_a_pipeline_is_that_of_its_last_step(fitted):
-    f = fitted(2, 3)
-    pipeline = make_pipeline(StandardScaler(), SelfLearningLDA()).fit(f.X, f.y)
-    assert_allclose(draw(pipeline, f.X, f.y).values, pipeline.transform(f.X)[:, 0])
 
 
 def test_scores_of_any_classifier_can_be_given(fitted):

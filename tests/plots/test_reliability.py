@@ -1,12 +1,11 @@
 """Predicted against observed probabilities."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.calibration import calibration_curve
 
-from iclda import SelfLearningLDA, SupervisedLDA
+from iclda import SupervisedLDA
 from iclda.plots import ReliabilityDisplay
 
 RNG = np.random.default_rng(3)
@@ -90,20 +89,12 @@ def test_several_classifiers_are_named_with_their_errors(fitted):
         f"{name}  {curve.calibration_error:.3f}" for name, curve in display.curves.items()
     ]
     assert len({line.get_marker() for line in display.lines_.values()}) == 2
-    single = ReliabilityDisplay.from_estimator(f.model, f.X, f.true)
-    assert list(single.lines_) == ["SelfLearningLDA"]
+    single = ReliabilityDisplay.from_estimator(f.model, f.X, f.y)
+    assert single.curves["SelfLearningLDA"].counts.sum() == 24  # labeled rows only
+    with pytest.raises(ValueError, match="y labels none of the 80 rows"):
+        ReliabilityDisplay.from_estimator(f.model, f.X, np.full(80, -1))
     with pytest.raises(ValueError, match=r"same classes.*'three': \[0, 1, 2\]"):
         ReliabilityDisplay.from_estimator({**models, "three": fitted(3, 2).model}, f.X, f.true)
-
-
-def test_unlabeled_rows_are_left_out(fitted):
-    f = fitted(3, 2)
-    table = pd.DataFrame(f.X, columns=["a", "b"])
-    model = SelfLearningLDA().fit(table, f.y)
-    display = ReliabilityDisplay.from_estimator(model, table, f.y)
-    assert display.curves["SelfLearningLDA"].counts.sum() == 36
-    with pytest.raises(ValueError, match="y labels none of the 120 rows"):
-        ReliabilityDisplay.from_estimator(model, table, np.full(120, -1))
 
 
 def test_counts_are_drawn_to_scale_below_and_can_be_left_out():

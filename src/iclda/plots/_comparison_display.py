@@ -177,7 +177,7 @@ class ComparisonDisplay:
         """
         labels = encode_labels(y_true, unlabeled)
         is_known, truth = labels.is_labeled, labels.classes[labels.codes]
-        check_lengths(y_true=y_true, **y_pred)
+        check_lengths(y_true=y_true, **{str(name): one for name, one in y_pred.items()})
         return cls.from_scores(
             {name: (np.asarray(one) != truth)[is_known] for name, one in y_pred.items()},
             baseline=baseline,
