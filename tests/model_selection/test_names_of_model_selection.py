@@ -9,7 +9,6 @@ import pytest
 
 from docstrings import assert_parameters_are_documented, bare_signature
 from iclda import model_selection
-from iclda.model_selection import semi_supervised_scorer
 
 NAMES = model_selection.__all__
 CALLED = [name for name in NAMES if name != "LearningCurve"]  # that is a result
@@ -35,11 +34,6 @@ def test_docstrings_list_the_parameters_with_their_defaults(name):
 def test_signatures_in_the_api_are_those_of_the_module(name):
     signature = bare_signature(getattr(model_selection, name))
     assert f"{name}{signature}" in (DOCUMENTS / "api.md").read_text()
-
-
-def test_a_default_marker_shows_where_it_comes_from():
-    signature = inspect.signature(semi_supervised_scorer)
-    assert repr(signature.parameters["unlabeled"].default) == "<of the estimator>"
 
 
 def test_importing_the_module_imports_nothing_optional():

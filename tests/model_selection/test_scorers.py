@@ -115,7 +115,9 @@ def test_any_scorer_can_be_wrapped(fitted):
         return len(X)
 
     assert semi_supervised_scorer(n_rows)(fitted, X, Y) == 60
-    assert repr(semi_supervised_scorer(n_rows)) == "semi_supervised_scorer('n_rows')"
+    assert (
+        repr(semi_supervised_scorer(n_rows)) == "semi_supervised_scorer('n_rows', unlabeled='auto')"
+    )
     wrapped = semi_supervised_scorer(get_scorer("accuracy"), unlabeled="?")
     assert repr(wrapped).endswith(", unlabeled='?')")
 

@@ -136,8 +136,3 @@ def test_importing_the_displays_imports_nothing_that_only_some_of_them_need(modu
     command = f"import sys, iclda.plots; print({module!r} in sys.modules)"
     printed = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True)
     assert printed.stdout.strip() == "False", printed.stderr
-
-
-def test_axes_that_are_none_are_refused():
-    with pytest.raises(TypeError, match=r"ax must be Axes of matplotlib.*got 'x'"):
-        iclda.plots.ComparisonDisplay.from_scores({"a": [1.0, 2.0], "b": [1.0, 3.0]}, ax="x")

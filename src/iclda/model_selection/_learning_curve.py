@@ -29,7 +29,6 @@ from .._messages import NoUnlabeledRowsWarning
 from .._statistics import finite_means
 from ._masking import (
     LARGEST_SEED,
-    Marker,
     OrderedSplit,
     check_count,
     is_whole,
@@ -96,7 +95,7 @@ def semi_supervised_learning_curve(
     scoring: Any = None,
     min_per_class: int = 1,
     params: Mapping[str, Any] | None = None,
-    unlabeled: Any = Marker.OF_ESTIMATOR,
+    unlabeled: Any = "auto",
     error_score: Any = np.nan,
     n_jobs: int | None = None,
     random_state: Any = None,
@@ -133,9 +132,9 @@ def semi_supervised_learning_curve(
     params : dict, default=None
         Further arguments of ``fit``, cut to the training rows where they have one entry a row. With
         metadata routing on, they go to ``fit`` and to the scorer as these request.
-    unlabeled : object, default=Marker.OF_ESTIMATOR
-        Marker of unlabeled rows in y. By default that of the estimator, also inside a pipeline;
-        -1 where it has no parameter ``unlabeled``.
+    unlabeled : object, default="auto"
+        Marker of unlabeled rows in y. "auto": that of the estimator, also inside a pipeline; -1
+        where it has no parameter ``unlabeled``.
     error_score : float or "raise", default=np.nan
         Score of a fit that fails, with one warning for all; "raise" passes the error on.
     n_jobs : int, default=None

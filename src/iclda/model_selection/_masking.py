@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 from numbers import Integral
 from typing import Any
 
@@ -24,18 +23,9 @@ LARGEST_SEED = 2**31 - 1
 _COMMON_MARKER = -1  # that of scikit-learn's semi-supervised classifiers
 
 
-class Marker(Enum):
-    """Default of parameters ``unlabeled``; None and any text can be markers themselves."""
-
-    OF_ESTIMATOR = "of the estimator"
-
-    def __repr__(self) -> str:
-        return f"<{self.value}>"
-
-
-def marker_of(estimator: Any, unlabeled: Any = Marker.OF_ESTIMATOR) -> Any:
-    """Return the marker given, or else the parameter ``unlabeled`` of the estimator."""
-    if unlabeled is not Marker.OF_ESTIMATOR:
+def marker_of(estimator: Any, unlabeled: Any = "auto") -> Any:
+    """Return the marker given, or for "auto" the parameter ``unlabeled`` of the estimator."""
+    if not isinstance(unlabeled, str) or unlabeled != "auto":
         return unlabeled
     parameters = estimator.get_params() if hasattr(estimator, "get_params") else {}
     markers = [value for name, value in parameters.items() if name.split("__")[-1] == "unlabeled"]

@@ -13,13 +13,13 @@ from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_obje
 from sklearn.utils.validation import _check_method_params
 
 from .._estimators.labels import check_lengths, plain, split_marker
-from ._masking import Marker, marker_of
+from ._masking import marker_of
 
 _LOG_LIKELIHOOD = "log_likelihood"
 
 
 def semi_supervised_scorer(
-    scoring: str | Callable[..., float] = "accuracy", *, unlabeled: Any = Marker.OF_ESTIMATOR
+    scoring: str | Callable[..., float] = "accuracy", *, unlabeled: Any = "auto"
 ) -> SemiSupervisedScorer:
     """Make a scorer that leaves unlabeled rows out and scores the others as usual.
 
@@ -32,8 +32,8 @@ def semi_supervised_scorer(
     scoring : str or callable, default="accuracy"
         Name of a scikit-learn scorer, a scorer ``f(estimator, X, y)``, or "log_likelihood": the
         mean log of prior times density of the true class, for the classifiers of this package.
-    unlabeled : object, default=Marker.OF_ESTIMATOR
-        Marker of unlabeled rows in y. By default that of the estimator, also inside a pipeline or a
+    unlabeled : object, default="auto"
+        Marker of unlabeled rows in y. "auto": that of the estimator, also inside a pipeline or a
         search; -1 where it has no parameter ``unlabeled``.
 
     Returns
@@ -127,9 +127,7 @@ class SemiSupervisedScorer:
         return accepts() if accepts else "sample_weight" in signature(self._scorer).parameters
 
     def __repr__(self) -> str:
-        marker = self._unlabeled
-        given = "" if marker is Marker.OF_ESTIMATOR else f", unlabeled={plain(marker)!r}"
-        return f"semi_supervised_scorer({self.__name__!r}{given})"
+        return f"semi_supervised_scorer({self.__name__!r}, unlabeled={plain(self._unlabeled)!r})"
 
 
 def mean_log_likelihood(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:

@@ -15,7 +15,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from .._core.types import AnyArray, Array
 from .._estimators.inputs import check_is_read
 from .._estimators.labels import UNLABELED, check_lengths, split_marker
-from ..model_selection._masking import Marker, marker_of
+from ..model_selection._masking import marker_of
 from ..model_selection._scorers import final_step
 
 
@@ -60,8 +60,7 @@ def encode_classes(
     None for ``classes``: those in y. With an estimator, "auto" for ``unlabeled`` is its marker.
     """
     if estimator is not None:
-        is_auto = isinstance(unlabeled, str) and unlabeled == "auto"
-        unlabeled = marker_of(estimator, Marker.OF_ESTIMATOR if is_auto else unlabeled)
+        unlabeled = marker_of(estimator, unlabeled)
     present, is_marker = split_marker(y, unlabeled)
     classes = np.unique(present) if classes is None else np.asarray(classes)
     index = {c: k for k, c in enumerate(classes.tolist())}
