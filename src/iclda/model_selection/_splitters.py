@@ -193,7 +193,7 @@ class SemiSupervisedShuffleSplit(SemiSupervisedSplitter):
     either side. The splits depend on the labeled rows and their order alone.
 
     With ``groups``, whole groups are tested that hold about ``test_size`` of the labeled rows of
-    every class, of a rare class maybe none. A group much larger than that is tested only if all
+    every class (possibly none of a rare class). A group much larger is tested only if all groups
     are. Unlabeled rows of tested groups do not train in that split: they would show what these
     groups look like.
 
