@@ -9,10 +9,10 @@ def entries(documented, section="Parameters"):
     """Names and types of one section of a numpydoc docstring."""
     lines = inspect.getdoc(documented).splitlines()
     found = {}
-    for line, after in zip(lines[lines.index(section) + 2 :], [*lines, ""], strict=False):
+    for line in lines[lines.index(section) + 2 :]:
         if match := re.match(r"\*{0,2}(\w+) : (.+)$", line):
             found[match[1]] = match[2]
-        elif line and after and not line.startswith(" "):
+        elif line and not line.startswith(" "):  # the title of the next section
             break
     return found
 

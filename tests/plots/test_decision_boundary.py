@@ -91,15 +91,6 @@ def test_other_discriminants_are_held_at_their_means(fitted):
     )
 
 
-def test_two_classes_of_many_features_have_an_upright_line(fitted):
-    f = fitted(2, 5)
-    display = draw(f.model, f.X, f.y, **COARSE)
-    assert_array_equal(display.points[:, 0], f.model.transform(f.X)[:, 0])
-    assert display.names == ("Discriminant", "Largest remaining variation")
-    assert np.ptp(line_points(display)[:, 0]) < 1e-9
-    assert abs(np.corrcoef(display.points.T)[0, 1]) < 1e-9
-
-
 @pytest.mark.parametrize("features", [("d", "a"), ["d", 0], (-1, 0)])
 def test_other_features_are_held_at_their_means(fitted, features):
     f = fitted(3, 4)
@@ -210,15 +201,6 @@ def test_classes_differ_in_marker_and_color_and_are_named(fitted):
     assert_allclose(colors, [to_rgb(color) for color in CLASS_COLORS[:3]])
 
 
-def test_rows_without_y_are_all_unlabeled(fitted):
-    f = fitted(2, 2)
-    display = draw(f.model, f.X, **COARSE)
-    assert display.labeled_ == {}
-    assert len(display.unlabeled_.get_offsets()) == len(f.X)
-    with pytest.raises(ValueError, match=r"y holds \[7\], and the classes are \[0, 1\]"):
-        draw(f.model, f.X, np.full(len(f.X), 7))
-
-
 def test_a_class_of_prior_zero_has_no_region(fitted):
     f = fitted(3, 2)
     model = SelfLearningLDA(priors=[0, 0.5, 0.5]).fit(f.X, f.y)
@@ -226,20 +208,6 @@ def test_a_class_of_prior_zero_has_no_region(fitted):
     assert len(display.boundaries_) == 2
     one = SelfLearningLDA(priors=[0, 1]).fit(fitted(2, 2).X, fitted(2, 2).y)
     assert draw(one, fitted(2, 2).X, fitted(2, 2).y, **COARSE).boundaries_ == []
-
-
-def test_rows_alone_are_drawn_without_a_classifier(fitted):
-    f = fitted(3, 2)
-    shares = f.model.predict_proba(f.X[f.y == -1])
-    display = DecisionBoundaryDisplay.from_predictions(f.X, f.y, shares)
-    assert display.surface_ is None
-    assert_allclose(display.unlabeled_.get_facecolors()[:, :3], mix(shares))
-    with pytest.raises(ValueError, match=r"X must have two columns.*got \(120, 1\)"):
-        DecisionBoundaryDisplay.from_predictions(f.X[:, :1], f.y)
-    with pytest.raises(ValueError, match=r"must hold 84 rows.*got shape \(84, 2\)"):
-        DecisionBoundaryDisplay.from_predictions(f.X, f.y, shares[:, :2])
-    chosen = DecisionBoundaryDisplay.from_predictions(f.X, f.y, classes=[2, 1, 0])
-    assert list(chosen.labeled_) == [2, 1, 0]
 
 
 def test_settings_reach_what_they_are_for(fitted):
@@ -254,3 +222,28 @@ def test_settings_reach_what_they_are_for(fitted):
     assert display.ax_.get_legend() is None
     with pytest.raises(ValueError, match=r"grid_resolution must be.*got 2\.5"):
         draw(f.model, f.X, f.y, grid_resolution=2.5)
+
+
+def test_two_classes_of_many_features_have_an_upright_line(fitted):
+    f = fitted(2, 5)
+    display = draw(f.model, f.X, **COARSE)
+    assert display.labeled_ == {}  # without y all rows are unlabeled
+    assert_array_equal(display.points[:, 0], f.model.transform(f.X)[:, 0])
+    assert display.names == ("Discriminant", "Largest remaining variation")
+    assert np.ptp(line_points(display)[:, 0]) < 1e-9
+    assert abs(np.corrcoef(display.points.T)[0, 1]) < 1e-9
+    with pytest.raises(ValueError, match=r"y holds \[7\], and the classes are \[0, 1\]"):
+        draw(f.model, f.X, np.full(len(f.X), 7))
+
+
+def test_rows_alone_are_drawn_without_a_classifier(fitted):
+    f = fitted(3, 2)
+    shares = f.model.predict_proba(f.X[f.y == -1])
+    display = DecisionBoundaryDisplay.from_predictions(f.X, f.y, shares, classes=[2, 1, 0])
+    assert display.surface_ is None
+    assert list(display.labeled_) == [2, 1, 0]
+    assert_allclose(display.unlabeled_.get_facecolors()[:, :3], mix(shares))
+    with pytest.raises(ValueError, match=r"X must have two columns.*got \(120, 1\)"):
+        DecisionBoundaryDisplay.from_predictions(f.X[:, :1], f.y)
+    with pytest.raises(ValueError, match=r"must hold 84 rows.*got shape \(84, 2\)"):
+        DecisionBoundaryDisplay.from_predictions(f.X, f.y, shares[:, :2])

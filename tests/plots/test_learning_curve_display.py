@@ -7,7 +7,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from iclda import SelfLearningLDA, SupervisedLDA
-from iclda.methods import known_method
 from iclda.model_selection import semi_supervised_learning_curve
 from iclda.plots import LearningCurveDisplay
 
@@ -83,14 +82,6 @@ def test_the_axis_is_logarithmic_where_sizes_span_much(sizes, scale):
     ax = LearningCurveDisplay.from_scores(sizes, SCORES[: len(sizes)]).ax_
     assert ax.get_xscale() == scale
     assert [label.get_text() for label in ax.get_xticklabels()] == [str(size) for size in sizes]
-
-
-def test_classifiers_keep_their_colors_and_others_get_different_ones():
-    names = ["SupervisedLDA", "ICLDA", "forest", "tree", "vote"]
-    display = LearningCurveDisplay.from_scores(SIZES, dict.fromkeys(names, SCORES))
-    colors = {name: line.get_color() for name, line in display.lines_.items()}
-    assert colors["ICLDA"] == known_method("ICLDA").color
-    assert len(set(colors.values())) == 5
 
 
 def test_arrays_that_do_not_fit_are_refused_with_their_shapes():
