@@ -11,9 +11,8 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import LinearSVC
 
 from iclda import ImplicitlyConstrainedLDA, SelfLearningLDA
@@ -126,15 +125,6 @@ def test_features_that_make_no_plane_are_refused(fitted, features):
     with pytest.raises(ValueError, match=r"two different columns of X.*0 to 3.*got") as raised:
         draw(f.model, f.X, f.y, features=features)
     assert repr(features) in str(raised.value)
-
-
-def test_a_search_over_pipelines_has_discriminants_too(fitted):
-    f = fitted(3, 4)
-    pipeline = make_pipeline(StandardScaler(), SelfLearningLDA())
-    search = GridSearchCV(pipeline, {"selflearninglda__shrinkage": [0.1]}, cv=2).fit(f.X, f.y)
-    display = draw(search, f.X, f.y, **COARSE)
-    best = search.best_estimator_
-    assert_allclose(display.points, best[-1].transform(best[0].transform(f.X))[:, :2])
 
 
 def test_classifiers_of_scikit_learn_are_drawn_if_they_have_what_is_shown(fitted):

@@ -12,12 +12,7 @@ import pandas as pd
 import pytest
 
 import iclda.plots
-from docstrings import (
-    assert_parameters_are_documented,
-    bare_signature,
-    entries,
-    parameters_of,
-)
+from docstrings import assert_parameters_are_documented, bare_signature, entries, parameters_of
 from iclda import SelfLearningLDA
 
 DISPLAYS = [getattr(iclda.plots, name) for name in iclda.plots.__all__]

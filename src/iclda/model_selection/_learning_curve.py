@@ -267,9 +267,10 @@ def _check_sizes(name: str, given: Any, least: int, largest: int) -> list[Any]:
         )
     wrong = sizes[(sizes < least) | (sizes > largest)]
     if len(wrong):
+        reason = f", and {least} are the fewest with min_per_class rows a class." if least else "."
         raise ValueError(
-            f"{name}={wrong[0]} must lie between {least} and {largest}: every class keeps its "
-            f"labels, and every split has at least {largest} such rows to train on."
+            f"{name}={wrong[0]} must lie between {least} and {largest}: every split can train on "
+            f"{largest} {name.removeprefix('n_')} rows{reason}"
         )
     return sizes.tolist()
 

@@ -214,7 +214,8 @@ class DecisionBoundaryDisplay:
         boundary_kw : dict, default=None
             Passed to ``Axes.contour``.
         **kwargs : dict
-            Passed to ``Axes.imshow`` for the shading; ``alpha`` is that of a sure class.
+            Passed to ``Axes.imshow`` for the shading; ``alpha`` is the opacity where a class is
+            certain.
 
         Returns
         -------
