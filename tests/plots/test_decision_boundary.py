@@ -237,3 +237,12 @@ def test_rows_alone_are_drawn_without_a_classifier(fitted):
         DecisionBoundaryDisplay.from_predictions(f.X[:, :1], f.y)
     with pytest.raises(ValueError, match=r"must hold 84 rows.*got shape \(84, 2\)"):
         DecisionBoundaryDisplay.from_predictions(f.X, f.y, shares[:, :2])
+
+
+def test_a_row_with_a_gap_in_a_feature_is_left_out_of_its_plane(fitted):
+    f = fitted(2, 3)
+    rows = f.X.copy()
+    rows[0, 0] = np.nan
+    pipeline = make_pipeline(SimpleImputer(), SelfLearningLDA()).fit(rows, f.y)
+    display = draw(pipeline, rows, f.y, features=(0, 1), **COARSE)
+    assert np.isfinite(display.log_probabilities).all()

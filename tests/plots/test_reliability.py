@@ -129,3 +129,8 @@ def test_counts_are_drawn_to_scale_below_and_can_be_left_out():
 def test_what_cannot_be_drawn_is_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         ReliabilityDisplay.from_predictions(TRUE, **{"y_prob": PROBABILITIES, **arguments})
+
+
+def test_equal_probabilities_make_one_bin():
+    curve = ReliabilityDisplay.from_predictions([0, 1], [0.3, 0.3], strategy="quantile").curves[""]
+    assert_array_equal(curve.counts, [2])
