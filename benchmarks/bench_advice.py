@@ -48,7 +48,8 @@ from iclda.studies.compare.plan import (
 from iclda.studies.store import cells_of
 
 LABELS = (10, 20, 50)
-MOST_UNLABELED, FEWEST_FRESH = 1_000, 75  # of fewer, 8 points are within chance
+MOST_UNLABELED = 1_000
+FEWEST_FRESH = 75  # with fewer rows, differences of 8 points are within chance
 _MOST_ROWS, _MOST_CATEGORIES = 4_000, 20
 REGRET, COVERAGE = 0.08, 0.85
 Columns = tuple[np.ndarray, np.ndarray]

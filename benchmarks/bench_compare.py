@@ -23,16 +23,16 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
-# As the command sets it for its own fits; libraries read these when they are loaded.
+# The command sets the same for its fits; libraries read these variables when they are loaded.
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
 
 ARGUMENTS = ("--target", "target", "--labeled", "9")
-# Of the output, what it means that it is there.
+# Lines of the output, and the phase that has ended when they appear.
 MARKS = {"Comparing": "first line", "Answer": "answer", "Report:": "end"}
 
 
 def write_wine(folder: Path) -> None:
-    """In another process: imports are one of the phases here."""
+    """Run in another process, so that imports are measured as a phase."""
     lines = "from sklearn.datasets import load_wine; wine = load_wine(as_frame=True).frame; "
     lines += "wine.to_csv('wine.csv', index=False)"
     subprocess.run([sys.executable, "-c", lines], cwd=folder, check=True)

@@ -1,4 +1,4 @@
-"""What a Dask cluster costs against threads of our own, and what a fit of 1e12 rows would.
+"""Measure the cost of a Dask cluster against threads, and estimate that of a fit of 1e12 rows.
 
 Two worker processes against two threads on the same rows: whole fits, single passes, the price of
 a block. The constants found are put together for a large cluster, on paper.
@@ -35,7 +35,7 @@ METHODS = {
     "EM": partial(ExpectationMaximizationLDA, tol=1e-8),
 }
 N_PROCESSES = 2
-# The fit on paper: rows of the benchmark of files, workers of common size.
+# The estimated fit: rows of the benchmark of files, workers of common size.
 PAPER = {"rows": 1e12, "features": 20, "workers": 1_000, "cores": 16, "bytes of a number": 4}
 DISK = 2e9  # bytes a second that a worker reads, where blocks are read again in every pass
 SAMPLES = (4_096, 20_000)  # rows drawn for the frame and for the search
@@ -55,7 +55,7 @@ def labeled(n_features: int) -> tuple[Any, Any]:
 
 
 def fits(n_rows: int, n_features: int, n_blocks: int, patience: float) -> list[dict[str, Any]]:
-    """Seconds of whole fits, rows at hand on both sides."""
+    """Seconds of whole fits, with rows in memory on both sides."""
     loaders = [partial(block, i, n_rows // n_blocks, n_features) for i in range(n_blocks)]
     here = np.concatenate([load() for load in loaders])
     there = from_dask(loaders, persist=True)
@@ -101,7 +101,7 @@ def best_of(function: Callable[[], Any], times: int = 20) -> float:
 
 
 def price_of_a_block(counts: tuple[int, ...]) -> list[dict[str, float]]:
-    """Seconds of passes over blocks with next to nothing in them.
+    """Seconds of passes over nearly empty blocks.
 
     Beside the clock, processor time of this process, which holds client and scheduler.
     """
@@ -142,7 +142,7 @@ def on_paper(
     moments = rows_a_worker / speed["moments, 1"] / cores
     labels = rows_a_worker / speed["labels, 1"] / cores
     arithmetic = moments + (n_passes - 1) * labels
-    n_rounds = n_passes + 1 + len(SAMPLES)  # and a look at the blocks
+    n_rounds = n_passes + 1 + len(SAMPLES)  # one more to inspect the blocks
     waiting = n_rounds * n_blocks * seconds_a_block
     sums = bytes_of_sums(d)
     return {

@@ -99,7 +99,7 @@ READ = {"npy": read_npy, "parquet": read_parquet}
 
 
 def forget(path: Path) -> None:
-    """Have the system drop what it holds of a file."""
+    """Drop a file from the page cache of the system."""
     with open(path, "rb") as file:
         os.fsync(file.fileno())
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
@@ -117,7 +117,7 @@ def seconds_to_read(path: Path, n_features: int, *, is_cold: bool) -> float:
 
 
 def anonymous_mib() -> float:
-    """Memory of this process that no file stands behind."""
+    """Anonymous memory of this process: that which is not mapped from a file."""
     with open("/proc/self/status") as status:
         line = next(line for line in status if line.startswith("RssAnon"))
     return int(line.split()[1]) / 1024

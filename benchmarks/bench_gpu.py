@@ -67,7 +67,7 @@ def make_problem(size: argparse.Namespace) -> Problem:
         part = rows[start : start + _STEP]
         part.normal_(generator=random)
         codes = torch.randint(n_classes, (len(part),), device="cuda", generator=random)
-        for k in range(0, len(part), 1 << 18):  # little beside the rows
+        for k in range(0, len(part), 1 << 18):  # in small blocks, to save memory
             part[k : k + (1 << 18)] += on_card[codes[k : k + (1 << 18)]]
     torch.cuda.synchronize()
     torch.cuda.empty_cache()
@@ -102,7 +102,7 @@ def environment(**settings: str) -> Iterator[None]:
 
 
 class Stopwatch:
-    """Time spent in each method of ``ArrayRows``, the card waited for."""
+    """Time spent in each method of ``ArrayRows``, with the GPU synchronized."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, list[float]] = {}
@@ -143,7 +143,7 @@ def time_passes(problem: Problem) -> dict[str, float]:
     intercept = rng.standard_normal(n_classes)
     frame = frame_of(ArrayRows(problem.rows).sample(4096, 0)[0])
     rows = ArrayRows(problem.rows)
-    rows.moments(frame)  # known from here on: label sums of two classes ask for them
+    rows.moments(frame)  # computed here, since label sums of two classes use them
 
     return {
         "sum of all numbers (torch)": steady(problem.rows.sum),

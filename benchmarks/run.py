@@ -33,7 +33,7 @@ DOCUMENT = HERE.parent / "docs" / "performance.md"
 
 
 def measure(cases: Sequence[Case], settings: Settings) -> Run:
-    """Run cases one after the other on one BLAS thread, telling on stderr which."""
+    """Run cases one after the other on one BLAS thread, and name each on stderr."""
     run = Run(describe_machine(), describe_versions(), time.strftime("%Y-%m-%d %H:%M"))
     start = time.perf_counter()
     with threadpool_limits(1):
@@ -47,7 +47,7 @@ def measure(cases: Sequence[Case], settings: Settings) -> Run:
 
 
 def measure_case(case: Case, settings: Settings, run: Run) -> None:
-    """Add the rows and notes of a case; should it break, those it had found stay."""
+    """Add the rows and notes of a case; if it fails, those measured before are kept."""
     if case.is_compiled and not has_loops():
         run.notes.append(Note(case.name, "left out: numba is not installed (extra fast)"))
         return
@@ -88,7 +88,7 @@ def compare_with_stored(run: Run, cases: Sequence[Case], settings: Settings) -> 
 
 
 def tell(found: Comparison) -> None:
-    """What changed since the stored run."""
+    """Return what changed since the stored run."""
     print(f"\nCompared with the stored run: {len(found.changes)} groups of rows.")
     for remark in found.remarks:
         print(f"- {remark}")

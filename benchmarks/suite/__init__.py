@@ -1,1 +1,1 @@
-"""What is fast, measured against what: cases, timing, rows, tables, figure, comparison."""
+"""The benchmark suite: cases, timing, rows, tables, figure, comparison."""

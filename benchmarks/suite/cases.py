@@ -1,4 +1,4 @@
-"""What is measured. Every case yields rows, and a note for what it leaves out."""
+"""Cases of the benchmarks. A case yields rows, and a note for what it leaves out."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ HUGE = Size(10_000_000, 20)
 STEPS = (10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000)
 SMALL = Size(100_000, 10, n_labeled=20)
 SMALL_STEPS = (100, 1_000, 4_000, 10_000, 100_000)
-# scikit-learn's: up to so many unlabeled rows, beyond which they take too long or do not fit.
+# Most unlabeled rows for scikit-learn's methods: beyond, they take too long or too much memory.
 PEERS = {"LDA lsqr": 10_000_000, "SelfTraining": 1_000_000, "LabelSpreading": 10_000}
 _THREAD_SEEDS = 3
 
@@ -103,7 +103,7 @@ def series(size: Size, steps: tuple[int, ...], methods: tuple[str, ...]) -> Meas
 
 
 def measure_threads(case: str, settings: Settings, clock: Clock) -> Found:
-    """One thread of our own and two, in turn; BLAS stays on one."""
+    """One and two threads of the classifier, in turn; BLAS has one."""
     if not takes_jobs():
         yield Note(case, "left out: the classifiers have no parameter n_jobs")
         return

@@ -45,7 +45,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All changes of time, what to tell about the answers, and whether slow rows count."""
+    """All changes of time, remarks on the answers, and whether slow rows count."""
 
     changes: tuple[Change, ...]
     remarks: tuple[str, ...]
@@ -70,7 +70,7 @@ def compare(now: Run, stored: Run) -> Comparison:
 
 
 def confirmed(first: Comparison, second: Comparison) -> Comparison:
-    """Slow is what was slow twice: a row that was fast once can be fast."""
+    """Return the smaller change of two measurements: only what is slow in both counts as slow."""
     again = {change.group: change for change in second.changes}
     changes = tuple(
         min(change, again.get(change.group, change), key=lambda one: one.factor)
@@ -120,7 +120,7 @@ def _change(group: tuple[Any, ...], members: list[Pair], stretch: float) -> Chan
 
 
 def _remarks(group: tuple[Any, ...], members: list[Pair]) -> Iterator[str]:
-    """A faster answer that is a worse one is no speed-up; it is told, and fails nothing."""
+    """Yield remarks on answers that are worse than the stored ones; they fail no comparison."""
     name = " ".join(str(word) for word in group)
     losses = [
         stored.objective - now.objective

@@ -14,7 +14,7 @@ _NOT_YET = "No run is stored yet."
 
 
 def measured_part(run: Run | None) -> str:
-    """What stands between the two marks."""
+    """Return the text between the two marks."""
     if run is None:
         return f"{BEGIN}\n\n{_NOT_YET}\n\n{END}"
     figure = (

@@ -1,4 +1,4 @@
-"""What the project set out to reach, beside which every measured number is shown."""
+"""Goals of the project, shown beside the measured numbers."""
 
 from __future__ import annotations
 

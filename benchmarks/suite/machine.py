@@ -12,7 +12,7 @@ from typing import Any
 from threadpoolctl import threadpool_info
 
 _PACKAGES = ("iclda", "numpy", "scipy", "scikit-learn", "threadpoolctl", "numba")
-# What decides how fast X'X is against a read of memory; anything else may change freely.
+# Fields that determine the speed of X'X relative to memory; others may differ.
 _IDENTITY = ("processor", "cores", "blas")
 
 
@@ -38,7 +38,7 @@ def describe_versions() -> dict[str, str]:
 
 
 def is_same_machine(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Whether times of the two can be held against each other."""
+    """Return whether times of the two can be compared."""
     return all(one.get(key) == other.get(key) for key in _IDENTITY)
 
 
@@ -50,7 +50,7 @@ def _processor() -> str:
     keys = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
     name = keys.get("model name") or platform.processor() or platform.machine()
     numbers = [keys[key] for key in ("cpu family", "model", "stepping") if key in keys]
-    # Virtual machines call many processors by one name: the numbers tell them apart.
+    # Virtual machines give several processors one name: family and model distinguish them.
     return f"{name} ({'/'.join(numbers)})" if numbers else name
 
 

@@ -30,7 +30,7 @@ _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM
 
 
 def measure_memory(case: str, size: Size, methods: tuple[str, ...]) -> Iterator[Row | Note]:
-    """A row for each method, or a note if the process could not tell."""
+    """A row for each method, or a note if the process failed."""
     if "fork" not in multiprocessing.get_all_start_methods():
         yield Note(case, "left out: this system cannot fork a process")
         return

@@ -1,4 +1,4 @@
-"""Ours and the others', each a function from data to a fitted model."""
+"""Methods of this package and of others, each a function from data to a fitted model."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _HARD = 0.999
 
 
 def takes_jobs(method: str = "ICLDA") -> bool:
-    """Whether the classifier can be told how many threads to use."""
+    """Return whether the classifier has a parameter for the number of threads."""
     return "n_jobs" in CLASSES[method]().get_params()
 
 
 def classifier(method: str, n_jobs: int = 1) -> Any:
-    """Ours, on so many threads of its own."""
+    """Return a classifier of this package with a number of threads."""
     return CLASSES[method](**({"n_jobs": n_jobs} if takes_jobs(method) else {}))
 
 
@@ -96,12 +96,12 @@ def with_loops(*, are_compiled: bool) -> Iterator[None]:
 
 
 def has_loops() -> bool:
-    """Whether there is numba to compile them."""
+    """Return whether numba is installed."""
     return memory.compiled_loops() is not None
 
 
 def warm_up() -> None:
-    """Load what is loaded on first use; a fit that fails will say so in its row."""
+    """Fit once, so that what is loaded on first use is loaded; errors are recorded later."""
     data = make_data(Size(300, 3, n_labeled=20), seed=0)
     for fit in fits_of((*CLASSES, "LDA lsqr"), data).values():
         with suppress(Exception):
@@ -109,13 +109,13 @@ def warm_up() -> None:
 
 
 def row_of_fit(case: str, method: str, data: Data, seed: int, timing: Timing, unit: float) -> Row:
-    """The time of a fit, and beside it how good the answer was."""
+    """Return the row of a timed fit, with measures of its quality."""
     found = {} if timing.failure else quality(timing.result, data)
     return replace(row_of(case, method, data, seed, timing, unit), **found)
 
 
 def row_of(case: str, method: str, data: Data, seed: int, timing: Timing, unit: float) -> Row:
-    """The time of anything that is done to the rows."""
+    """Return the row of a timed operation on the data."""
     size = data.size
     return Row(
         case=case,

@@ -1,4 +1,4 @@
-"""Rows of results, how they are kept, and the numbers that stand for several of them."""
+"""Rows of results, their file, and summaries of several rows."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Note:
 
 @dataclass
 class Run:
-    """Everything one call of the benchmarks found."""
+    """Results of one run of the benchmarks."""
 
     machine: dict[str, Any]
     versions: dict[str, str]

@@ -22,8 +22,8 @@ from .timing import Clock, seconds_of, take_turns
 
 METHODS = ("LDA", "MCLDA", "SLLDA", "EMLDA", "ICLDA")
 _N_SPLITS, _N_RUNS = 3, 5
-_UNITS = 10  # X'X of so few rows is too short to be timed alone
-_BATCH = 100  # the experiments do nothing by the piece
+_UNITS = 10  # products X'X timed together, since one of few rows is too short
+_BATCH = 100  # fits that count as one measurement, as the experiments fit in batches
 
 
 def measure_sets(case: str, settings: Settings, clock: Clock) -> Iterator[Row | Note]:
@@ -117,7 +117,7 @@ def _products(X: Any) -> None:
 
 
 def _quality(method: str, training: CellRows) -> dict[str, Any]:
-    """Of ICLDA: objective, certificate and passes, found outside the clock."""
+    """Objective, certificate and passes of ICLDA, computed outside the timed part."""
     problem = training.problem
     if method != "ICLDA":
         value = labeled_log_likelihood(fit_method(method, training), problem.labeled)

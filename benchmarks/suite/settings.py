@@ -1,4 +1,4 @@
-"""How much is measured: the whole thing, more, or a taste of it."""
+"""Settings of a run: all cases, more samples, or a quick check."""
 
 from __future__ import annotations
 

@@ -11,19 +11,12 @@ import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
-from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.semi_supervised import LabelSpreading
 
-from iclda import (
-    ExpectationMaximizationLDA,
-    MomentConstrainedLDA,
-    SelfLearningLDA,
-    SupervisedLDA,
-)
+from iclda import ExpectationMaximizationLDA, MomentConstrainedLDA, SelfLearningLDA, SupervisedLDA
 from iclda.model_selection import (
-    LearningCurve,
     SemiSupervisedKFold,
     SemiSupervisedShuffleSplit,
     semi_supervised_learning_curve,
@@ -83,22 +76,18 @@ def test_a_point_trains_on_as_many_rows_as_it_says():
         assert (y != -1).sum() == n_labeled == 30
         assert (y == -1).sum() == n_unlabeled
     assert_array_equal(curve.n_unlabeled, np.repeat([[0], [7], [60]], 3, axis=1))
-    assert curve.scores.shape == (3, 3)
+    # All training rows take part where labels vary: those without a label are unlabeled.
+    curve = curve_of(Witness(), numbered(), n_labeled=[3, 30])
+    assert_array_equal(curve.n_labeled + curve.n_unlabeled, np.full((2, 3), 105))
 
 
 def test_only_labeled_rows_are_scored_and_never_those_trained_on():
     curve_of(Witness(), numbered(), n_unlabeled=[0, 60])
-    for (rows, _, _), (scored, y) in zip(seen, tested, strict=True):
+    for (rows, trained, _), (scored, y) in zip(seen, tested, strict=True):
         assert not set(rows) & set(scored)
+        assert_array_equal(trained[trained != -1], TRUE[rows[trained != -1]])
         assert_array_equal(y, TRUE[scored])
         assert IS_LABELED[scored].all()
-
-
-def test_labels_trained_on_are_the_true_ones():
-    curve_of(Witness(), numbered(), n_labeled=[6, 20])
-    for rows, y, _ in seen:
-        assert_array_equal(y[y != -1], TRUE[rows[y != -1]])
-        assert (np.diff(rows) > 0).all()
 
 
 @pytest.mark.parametrize("varied", ["n_labeled", "n_unlabeled"])
@@ -110,19 +99,6 @@ def test_rows_of_smaller_numbers_are_among_those_of_larger_ones(varied):
             for rows, y, _ in seen[fold::3]
         ]
         assert chain[0] < chain[1] < chain[2]
-
-
-def test_labels_not_used_make_unlabeled_rows():
-    curve = curve_of(Witness(), numbered(), n_labeled=[3, 30])
-    assert_array_equal(curve.n_labeled[:, 0], [3, 30])
-    # All training rows take part at every point.
-    assert_array_equal(curve.n_labeled + curve.n_unlabeled, np.full((2, 3), 105))
-
-
-def test_a_fully_labeled_table_can_play_a_partly_labeled_one():
-    curve = curve_of(Witness(), numbered(), TRUE, n_labeled=9, n_unlabeled=[0, 50])
-    assert_array_equal(curve.n_labeled, np.full((2, 3), 9))
-    assert_array_equal(curve.n_unlabeled, [[0] * 3, [50] * 3])
 
 
 @pytest.mark.parametrize("min_per_class", [1, 3])
@@ -169,25 +145,12 @@ def test_mean_and_standard_error_are_those_of_the_splits():
     assert_allclose(curve.standard_error, curve.scores.std(axis=1, ddof=1) / np.sqrt(5))
 
 
-def test_failed_splits_are_left_out_of_the_mean():
-    scores = np.array([[0.5, np.nan, 0.7], [np.nan, 0.4, np.nan], [np.nan] * 3])
-    curve = LearningCurve("n_labeled", np.arange(3), scores, scores, scores, "accuracy")
-    assert_allclose(curve.mean, [0.6, 0.4, np.nan])
-    assert_allclose(curve.standard_error, [0.1, np.nan, np.nan])
-
-
 def test_the_curve_names_its_score():
     options = {"estimator": SelfLearningLDA(), "n_unlabeled": [40]}
     assert curve_of(**options).score_name == "score"
     assert curve_of(**options, scoring="f1_macro").score_name == "f1_macro"
     scoring = semi_supervised_scorer("log_likelihood")
     assert curve_of(**options, scoring=scoring).score_name == "log_likelihood"
-
-
-def test_the_same_random_state_gives_the_same_curve_and_another_one_another():
-    options = {"n_unlabeled": [10, 40], "estimator": SelfLearningLDA()}
-    assert_array_equal(curve_of(**options).scores, curve_of(**options).scores)
-    assert (curve_of(**options).scores != curve_of(**options, random_state=4).scores).any()
 
 
 @pytest.mark.parametrize(
@@ -204,7 +167,6 @@ def test_workers_change_no_result(backend):
     ("marker", "y"),
     [
         ("?", np.where(IS_LABELED, NAMES, "?")),
-        (None, np.where(IS_LABELED, NAMES.astype(object), None).tolist()),
         (np.nan, np.where(IS_LABELED, TRUE, np.nan)),
         (pd.NA, pd.Series(TRUE, index=np.arange(120) + 5).where(IS_LABELED).astype("Int64")),
         (None, pl.Series(np.where(IS_LABELED, NAMES.astype(object), None).tolist())),
@@ -217,20 +179,6 @@ def test_markers_and_pipelines_give_the_same_curve(marker, y):
     plain = make_pipeline(StandardScaler(), SelfLearningLDA())
     assert_array_equal(curve.scores, curve_of(plain, n_labeled=[9, 20]).scores)
     assert curve.score_name == "accuracy"
-
-
-@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
-def test_frames_give_the_same_curve(frame):
-    table = frame(dict(zip("abc", X.T, strict=True)))
-    curve = curve_of(SelfLearningLDA(), table, n_unlabeled=[5, 40])
-    assert_array_equal(curve.scores, curve_of(SelfLearningLDA(), n_unlabeled=[5, 40]).scores)
-
-
-def test_other_semi_supervised_classifiers_and_splitters_serve_too():
-    folds = StratifiedKFold(3, shuffle=True, random_state=0)
-    curve = curve_of(LabelSpreading(), n_unlabeled=[5, 40], cv=folds, scoring="accuracy")
-    assert np.isfinite(curve.scores).all()
-    assert curve.sizes.tolist() == [5, 40]
 
 
 def test_unlabeled_rows_that_another_splitter_would_test_are_not_scored():
@@ -330,21 +278,17 @@ def test_errors_are_passed_on_if_asked_to_or_if_there_is_nothing_else(options):
     ("options", "message"),
     [
         ({"n_unlabeled": [0, 76]}, "n_unlabeled=76 must lie between 0 and 75"),
-        ({"n_labeled": [9, 31]}, "n_labeled=31 must lie between 3 and 30"),
         ({"n_labeled": [2, 9]}, "n_labeled=2 must lie between 3 and 30"),
         ({"n_labeled": 10, "n_unlabeled": 96}, "n_unlabeled=96 must lie between 0 and 95"),
         ({"n_labeled": [9, 20], "n_unlabeled": 86}, "n_unlabeled=86 must lie between 0 and 85"),
         ({"n_labeled": [3], "n_unlabeled": [0, 1]}, "both hold several numbers"),
-        ({"n_unlabeled": [0.5]}, r"n_unlabeled must hold whole numbers .*got \[0.5\]"),
-        ({"n_unlabeled": []}, r"n_unlabeled must hold whole numbers .*got \[\]"),
-        ({"n_unlabeled": [-1, 3]}, r"whole numbers of at least 0.*got \[-1, 3\]"),
-        ({"n_labeled": 2.5}, "n_labeled must be a whole number of at least 1, got 2.5"),
+        ({"n_unlabeled": [0.5]}, r"n_unlabeled must hold whole numbers, .*got \[0.5\]"),
+        ({"n_unlabeled": []}, r"n_unlabeled must hold whole numbers, .*got \[\]"),
+        ({"n_unlabeled": [-1, 3]}, "n_unlabeled=-1 must lie between 0 and 75"),
+        ({"n_labeled": 2.5}, "n_labeled must hold whole numbers, .*got 2.5"),
         ({"min_per_class": 0}, "min_per_class must be a whole number of at least 1, got 0"),
-        ({"min_per_class": 8}, "min_per_class=8, but a split trains on 7 labeled rows of class 2"),
+        ({"min_per_class": 8}, "min_per_class=8, but only 7 labeled rows of class 2"),
         ({"params": {"X_unlabeled": X}}, "append them to X, with the marker in y"),
-        ({"params": 3}, "params must be a dict of further arguments of fit, got 3"),
-        ({"n_jobs": 0}, "n_jobs must be None or a whole number but 0.*got 0"),
-        ({"random_state": -1}, r"random_state must be a whole number from 0 .*got -1"),
         ({"cv": []}, r"cv gives no split, got \[\]"),
         ({"groups": 3}, "groups must have an entry for every row, got an object of type int"),
         ({"error_score": "ignore"}, "error_score must be a number.*got 'ignore'"),

@@ -97,7 +97,7 @@ def test_too_few_or_too_many_labels_are_refused_with_the_limits():
 
 
 def test_a_class_rarer_than_guaranteed_is_refused():
-    with pytest.raises(ValueError, match="min_per_class=4, but class 'b' has 3 labeled rows"):
+    with pytest.raises(ValueError, match="min_per_class=4, but only 3 labeled rows of class 'b'"):
         mask_labels(["a"] * 5 + ["b"] * 3, 8, 4)
 
 

@@ -1,6 +1,5 @@
 """Where the classes meet, in the plane of two features or of two discriminants."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -12,14 +11,14 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import LinearSVC
 
-from iclda import ExpectationMaximizationLDA, ImplicitlyConstrainedLDA, SelfLearningLDA
+from iclda import ImplicitlyConstrainedLDA, SelfLearningLDA
 from iclda.plots import DecisionBoundaryDisplay
 from iclda.plots._look import CLASS_COLORS, UNDECIDED, mix, to_rgb
+from iclda.plots._shown_rows import plane_of
 
 draw = DecisionBoundaryDisplay.from_estimator
 COARSE = {"grid_resolution": 25}
@@ -58,34 +57,23 @@ def test_two_classes_are_equally_probable_on_every_line(fitted, n_classes):
     step = max(np.diff(axis).max() for axis in display.grid)
     steepest = np.abs(f.model.coef_).sum() * 2
     assert np.all(log_probabilities[:, -1] - log_probabilities[:, -2] < steepest * step)
+    if n_classes == 2:
+        assert_allclose(f.model.decision_function(line_points(display)), 0, atol=1e-6)
 
 
-def test_the_line_of_two_classes_is_where_the_scores_vanish(fitted):
-    f = fitted(2, 2)
-    scores = f.model.decision_function(line_points(draw(f.model, f.X, f.y)))
-    assert_allclose(scores, 0, atol=1e-6)
-
-
-@pytest.mark.parametrize("n_classes", [3, 4])
-def test_more_features_are_drawn_along_the_discriminants(fitted, n_classes):
-    f = fitted(n_classes, 5)
+def test_more_features_are_drawn_along_the_discriminants(fitted):
+    f = fitted(3, 5)
     display = draw(f.model, f.X, f.y, **COARSE)
     assert_array_equal(display.points, f.model.transform(f.X)[:, :2])
     assert display.names == ("First discriminant", "Second discriminant")
-    notes = [text.get_text() for text in display.ax_.texts]
-    assert notes == ([] if n_classes == 3 else ["other discriminants at their means"])
-
-
-def test_probabilities_along_the_discriminants_are_those_of_the_rows(fitted):
-    f = fitted(3, 5)
-    display = draw(f.model, f.X, f.y, **COARSE)
-    # Two discriminants say all there is to know of three classes.
-    from iclda.plots._shown_rows import plane_of
-
+    assert not display.ax_.texts
+    # The probabilities of three classes depend on two discriminants only.
     plane = plane_of(f.model, f.X, None)
     assert_allclose(
         np.exp(plane.log_probabilities(display.points)), f.model.predict_proba(f.X), atol=1e-10
     )
+    with pytest.raises(ValueError, match=r"two features.* has 1: .*DiscriminantHistogramDisplay"):
+        draw(fitted(2, 1).model, fitted(2, 1).X)
 
 
 def test_other_discriminants_are_held_at_their_means(fitted):
@@ -96,21 +84,13 @@ def test_other_discriminants_are_held_at_their_means(fitted):
     wanted = np.column_stack([grid_points(display), np.full(625, center[2])])
     rows = (wanted - f.model.transform(np.zeros((1, 5)))) @ np.linalg.pinv(directions)
     assert_allclose(f.model.transform(rows), wanted, atol=1e-9)
+    assert [text.get_text() for text in display.ax_.texts] == ["other discriminants at their means"]
     assert_allclose(
         np.exp(display.log_probabilities.reshape(-1, 4)), f.model.predict_proba(rows), atol=1e-9
     )
 
 
-def test_two_classes_of_many_features_have_an_upright_line(fitted):
-    f = fitted(2, 5)
-    display = draw(f.model, f.X, f.y, **COARSE)
-    assert_array_equal(display.points[:, 0], f.model.transform(f.X)[:, 0])
-    assert display.names == ("Discriminant", "Largest remaining variation")
-    assert np.ptp(line_points(display)[:, 0]) < 1e-9
-    assert abs(np.corrcoef(display.points.T)[0, 1]) < 1e-9
-
-
-@pytest.mark.parametrize("features", [(3, 0), ("d", "a"), ["d", 0], (-1, 0)])
+@pytest.mark.parametrize("features", [("d", "a"), ["d", 0], (-1, 0)])
 def test_other_features_are_held_at_their_means(fitted, features):
     f = fitted(3, 4)
     table = pd.DataFrame(f.X, columns=list("abcd"))
@@ -134,85 +114,22 @@ def test_any_table_is_drawn_with_its_names(fitted, table):
     assert display.names == ("width", "height")
     assert len(display.points) == 2 * len(f.X)
     assert (display.codes[len(f.X) :] == -1).all()
+    reversed_rows = table({"height": f.X[:, 1], "width": f.X[:, 0]})
+    with pytest.raises(ValueError, match=r"in their order, \['width', 'height'\], got \['height'"):
+        draw(model, rows, f.y, X_unlabeled=reversed_rows)
 
 
-@pytest.mark.parametrize(
-    ("features", "message"),
-    [
-        ((0, 0), r"two different columns, got \(0, 0\)"),
-        ((0, 1, 2), r"must be two columns.*got \(0, 1, 2\)"),
-        ("a", "must be two columns.*got 'a'"),
-        ((0, 9), r"features names 9, which is no column of X: these are \['Feature 0'.*0 to 3"),
-        (("a", 0), "features names 'a', which is no column"),
-    ],
-)
-def test_features_that_make_no_plane_are_refused(fitted, features, message):
+@pytest.mark.parametrize("features", [(0, 0), (0, 1, 2), "a", (0, 9), ("a", 0)])
+def test_features_that_make_no_plane_are_refused(fitted, features):
     f = fitted(3, 4)
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=r"two different columns of X.*0 to 3.*got") as raised:
         draw(f.model, f.X, f.y, features=features)
+    assert repr(features) in str(raised.value)
 
 
-def test_one_feature_makes_no_plane(fitted):
-    f = fitted(2, 1)
-    with pytest.raises(ValueError, match=r"two features.* has 1: .*DiscriminantHistogramDisplay"):
-        draw(f.model, f.X, f.y)
-
-
-def test_a_pipeline_is_drawn_in_the_units_of_the_rows(fitted):
-    f = fitted(2, 2)
-    pipeline = make_pipeline(StandardScaler(), SelfLearningLDA()).fit(f.X, f.y)
-    display = draw(pipeline, f.X, f.y, **COARSE)
-    assert_array_equal(display.points, f.X)
-    assert_allclose(
-        display.log_probabilities.reshape(-1, 2),
-        pipeline.predict_log_proba(grid_points(display)),
-    )
-
-
-def test_a_search_over_pipelines_has_discriminants_too(fitted):
-    f = fitted(3, 4)
-    pipeline = make_pipeline(StandardScaler(), SelfLearningLDA())
-    search = GridSearchCV(pipeline, {"selflearninglda__shrinkage": [0.1]}, cv=2).fit(f.X, f.y)
-    display = draw(search, f.X, f.y, **COARSE)
-    best = search.best_estimator_
-    assert_allclose(display.points, best[-1].transform(best[0].transform(f.X))[:, :2])
-
-
-def test_text_and_gaps_before_a_pipeline_are_no_trouble_along_the_discriminants(fitted):
-    f = fitted(2, 2)
-    table = pd.DataFrame(f.X, columns=["a", "b"])
-    table["kind"] = np.where(np.arange(len(f.X)) % 3, "x", "y")
-    table.loc[3, "a"] = np.nan
-    steps = make_column_transformer(
-        (make_pipeline(SimpleImputer()), ["a", "b"]),
-        (OneHotEncoder(drop="first", sparse_output=False), ["kind"]),
-    )
-    pipeline = make_pipeline(steps, SelfLearningLDA(shrinkage=0.1)).fit(table, f.y)
-    assert np.isfinite(draw(pipeline, table, f.y, **COARSE).points).all()
-    with pytest.raises(ValueError, match=r'X holds columns that are not numbers.*"discriminants"'):
-        draw(pipeline, table, f.y, features=("a", "b"))
-
-
-def test_a_row_with_a_gap_in_a_feature_is_left_out_of_its_plane(fitted):
-    f = fitted(2, 3)
-    rows = f.X.copy()
-    rows[0, 0] = np.nan
-    pipeline = make_pipeline(SimpleImputer(), SelfLearningLDA()).fit(rows, f.y)
-    display = draw(pipeline, rows, f.y, features=(0, 1), **COARSE)
-    assert np.isfinite(display.log_probabilities).all()
-
-
-def test_any_classifier_with_probabilities_can_be_drawn(fitted):
-    f = fitted(3, 2)
-    model = LogisticRegression().fit(f.X, f.true)
-    display = draw(model, f.X, f.y, **COARSE)
-    unlabeled = f.X[f.y == -1]
-    assert_allclose(display.responsibilities, model.predict_proba(unlabeled), atol=1e-12)
+def test_classifiers_of_scikit_learn_are_drawn_if_they_have_what_is_shown(fitted):
     lda = LinearDiscriminantAnalysis().fit(fitted(3, 5).X, fitted(3, 5).true)
     assert_allclose(draw(lda, fitted(3, 5).X, **COARSE).points, lda.transform(fitted(3, 5).X))
-
-
-def test_a_classifier_without_probabilities_is_refused(fitted):
     f = fitted(2, 2)
     with pytest.raises(TypeError, match=r"LinearSVC has no predict_proba.*CalibratedClassifierCV"):
         draw(LinearSVC().fit(f.X, f.true), f.X)
@@ -222,29 +139,37 @@ def test_a_classifier_without_probabilities_is_refused(fitted):
         draw(SelfLearningLDA(), f.X, f.y)
 
 
-def test_unlabeled_rows_have_the_colors_of_their_imputed_labels(fitted):
+def test_text_and_gaps_before_a_pipeline_are_no_trouble_along_the_discriminants(fitted):
+    f = fitted(2, 2)
+    table = pd.DataFrame(f.X, columns=["a", "b"])
+    table["kind"] = np.where(np.arange(len(f.X)) % 3, "x", "y")
+    table.loc[3, "a"] = np.nan
+    steps = make_column_transformer((SimpleImputer(), ["a", "b"]), (OneHotEncoder(), ["kind"]))
+    pipeline = make_pipeline(steps, SelfLearningLDA(shrinkage=0.1)).fit(table, f.y)
+    assert np.isfinite(draw(pipeline, table, f.y, **COARSE).points).all()
+    with pytest.raises(ValueError, match=r'X holds columns that are not numbers.*"discriminants"'):
+        draw(pipeline, table, f.y, features=("a", "b"))
+
+
+def test_unlabeled_rows_have_the_colors_of_their_labels(fitted):
     f = fitted(2, 2)
     model = ImplicitlyConstrainedLDA(n_starts=2).fit(f.X, f.y)
     display = draw(model, f.X, f.y, **COARSE)
     assert_allclose(display.responsibilities, model.responsibilities_)
     assert_allclose(display.unlabeled_.get_facecolors()[:, :3], mix(model.responsibilities_))
-
-
-def test_unlabeled_rows_have_the_colors_of_their_probabilities(fitted):
-    f = fitted(3, 2)
-    model = ExpectationMaximizationLDA().fit(f.X, f.y)
-    display = draw(model, f.X, f.y, X_unlabeled=f.X[:4], **COARSE)
-    expected = model.predict_proba(np.vstack([f.X[f.y == -1], f.X[:4]]))
+    # Classifiers that impute no labels show their probabilities.
+    display = draw(f.model, f.X, f.y, X_unlabeled=f.X[:4], **COARSE)
+    expected = f.model.predict_proba(np.vstack([f.X[f.y == -1], f.X[:4]]))
     assert_allclose(display.responsibilities, expected, atol=1e-12)
+    display = draw(f.model, f.X, f.y, responsibilities=None, **COARSE)
+    assert len(np.unique(display.unlabeled_.get_facecolors(), axis=0)) == 1
 
 
-def test_responsibilities_may_be_given_or_left_out(fitted):
+def test_responsibilities_may_be_given(fitted):
     f = fitted(2, 2)
     shares = np.tile([0.5, 0.5], (f.n_unlabeled, 1))
     display = draw(f.model, f.X, f.y, responsibilities=shares, **COARSE)
     assert_allclose(display.unlabeled_.get_facecolors()[:, :3], [to_rgb(UNDECIDED)] * len(shares))
-    display = draw(f.model, f.X, f.y, responsibilities=None, **COARSE)
-    assert len(np.unique(display.unlabeled_.get_facecolors(), axis=0)) == 1
     with pytest.raises(ValueError, match=rf"must hold {f.n_unlabeled} rows.*got shape \(3, 2\)"):
         draw(f.model, f.X, f.y, responsibilities=shares[:3])
     with pytest.raises(ValueError, match=r"responsibilities must be an array.*got 'soft'"):
@@ -266,23 +191,6 @@ def test_classes_differ_in_marker_and_color_and_are_named(fitted):
     assert_allclose(colors, [to_rgb(color) for color in CLASS_COLORS[:3]])
 
 
-def test_rows_without_y_are_all_unlabeled(fitted):
-    f = fitted(2, 2)
-    display = draw(f.model, f.X, **COARSE)
-    assert display.labeled_ == {}
-    assert len(display.unlabeled_.get_offsets()) == len(f.X)
-    with pytest.raises(ValueError, match=r"y holds \[7\], and the classes are \[0, 1\]"):
-        draw(f.model, f.X, np.full(len(f.X), 7))
-
-
-def test_unlabeled_rows_with_other_columns_are_refused(fitted):
-    f = fitted(2, 2)
-    table = pd.DataFrame(f.X, columns=["a", "b"])
-    model = SelfLearningLDA().fit(table, f.y)
-    with pytest.raises(ValueError, match=r"columns of X in their order, \['a', 'b'\], got \['b'"):
-        draw(model, table, f.y, X_unlabeled=table[["b", "a"]], responsibilities=None)
-
-
 def test_a_class_of_prior_zero_has_no_region(fitted):
     f = fitted(3, 2)
     model = SelfLearningLDA(priors=[0, 0.5, 0.5]).fit(f.X, f.y)
@@ -292,52 +200,49 @@ def test_a_class_of_prior_zero_has_no_region(fitted):
     assert draw(one, fitted(2, 2).X, fitted(2, 2).y, **COARSE).boundaries_ == []
 
 
-def test_rows_alone_are_drawn_without_a_classifier(fitted):
-    f = fitted(3, 2)
-    shares = f.model.predict_proba(f.X[f.y == -1])
-    display = DecisionBoundaryDisplay.from_predictions(f.X, f.y, shares)
-    assert display.surface_ is None
-    assert_allclose(display.unlabeled_.get_facecolors()[:, :3], mix(shares))
-    with pytest.raises(ValueError, match=r"X must have two columns.*got \(120, 1\)"):
-        DecisionBoundaryDisplay.from_predictions(f.X[:, :1], f.y)
-    with pytest.raises(ValueError, match=r"must hold 84 rows.*got shape \(84, 2\)"):
-        DecisionBoundaryDisplay.from_predictions(f.X, f.y, shares[:, :2])
-    chosen = DecisionBoundaryDisplay.from_predictions(f.X, f.y, classes=[2, 1, 0])
-    assert list(chosen.labeled_) == [2, 1, 0]
-
-
 def test_settings_reach_what_they_are_for(fitted):
     f = fitted(2, 2)
-    display = draw(
-        f.model,
-        f.X,
-        f.y,
-        labeled_kw={"s": 77},
-        unlabeled_kw={"s": 3, "label": "rest"},
-        boundary_kw={"linewidths": 4},
-        cmap="gray",
-        alpha=0.9,
-        legend=False,
-        **COARSE,
-    )
+    style = {"labeled_kw": {"s": 77}, "unlabeled_kw": {"s": 3}, "boundary_kw": {"linewidths": 4}}
+    display = draw(f.model, f.X, f.y, cmap="gray", alpha=0.9, legend=False, **style, **COARSE)
     assert display.labeled_[0].get_sizes() == [77]
     assert display.unlabeled_.get_sizes() == [3]
     assert display.boundaries_[0].get_linewidths() == [4]
     assert display.surface_.get_cmap().name == "gray"
     assert np.asarray(display.surface_.get_array())[..., 3].max() == pytest.approx(0.9, abs=0.01)
     assert display.ax_.get_legend() is None
+    with pytest.raises(ValueError, match=r"grid_resolution must be.*got 2\.5"):
+        draw(f.model, f.X, f.y, grid_resolution=2.5)
 
 
-@pytest.mark.parametrize("resolution", [1, 2.5, "fine"])
-def test_a_grid_has_two_points_at_least(fitted, resolution):
-    f = fitted(2, 2)
-    with pytest.raises(ValueError, match=f"grid_resolution must be.*got {resolution!r}"):
-        draw(f.model, f.X, f.y, grid_resolution=resolution)
+def test_two_classes_of_many_features_have_an_upright_line(fitted):
+    f = fitted(2, 5)
+    display = draw(f.model, f.X, **COARSE)
+    assert display.labeled_ == {}  # without y all rows are unlabeled
+    assert_array_equal(display.points[:, 0], f.model.transform(f.X)[:, 0])
+    assert display.names == ("Discriminant", "Largest remaining variation")
+    assert np.ptp(line_points(display)[:, 0]) < 1e-9
+    assert abs(np.corrcoef(display.points.T)[0, 1]) < 1e-9
+    with pytest.raises(ValueError, match=r"y holds \[7\], and the classes are \[0, 1\]"):
+        draw(f.model, f.X, np.full(len(f.X), 7))
 
 
-def test_drawing_again_uses_other_axes(fitted):
-    f = fitted(2, 2)
-    display = draw(f.model, f.X, f.y, **COARSE)
-    figure, ax = plt.subplots()
-    assert display.plot(ax=ax) is display
-    assert (display.ax_, display.figure_) == (ax, figure)
+def test_rows_alone_are_drawn_without_a_classifier(fitted):
+    f = fitted(3, 2)
+    shares = f.model.predict_proba(f.X[f.y == -1])
+    display = DecisionBoundaryDisplay.from_predictions(f.X, f.y, shares, classes=[2, 1, 0])
+    assert display.surface_ is None
+    assert list(display.labeled_) == [2, 1, 0]
+    assert_allclose(display.unlabeled_.get_facecolors()[:, :3], mix(shares))
+    with pytest.raises(ValueError, match=r"X must have two columns.*got \(120, 1\)"):
+        DecisionBoundaryDisplay.from_predictions(f.X[:, :1], f.y)
+    with pytest.raises(ValueError, match=r"must hold 84 rows.*got shape \(84, 2\)"):
+        DecisionBoundaryDisplay.from_predictions(f.X, f.y, shares[:, :2])
+
+
+def test_a_row_with_a_gap_in_a_feature_is_left_out_of_its_plane(fitted):
+    f = fitted(2, 3)
+    rows = f.X.copy()
+    rows[0, 0] = np.nan
+    pipeline = make_pipeline(SimpleImputer(), SelfLearningLDA()).fit(rows, f.y)
+    display = draw(pipeline, rows, f.y, features=(0, 1), **COARSE)
+    assert np.isfinite(display.log_probabilities).all()

@@ -1,6 +1,5 @@
 """Rows along a discriminant."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -53,16 +52,12 @@ def test_ticks_count_rows_on_both_sides(fitted):
     assert {text.get_text() for text in ax.texts} == {"labeled", "unlabeled"}
 
 
-def test_labeled_rows_alone_are_counted_upwards(fitted):
+def test_labeled_or_unlabeled_rows_alone_are_counted_upwards(fitted):
     f = fitted(2, 3)
     display = draw(f.model, f.X, f.true)
     assert display.unlabeled_ is None
     assert heights(display.labeled_[0]).sum() == (f.true == 0).sum()
     assert not display.ax_.texts
-
-
-def test_unlabeled_rows_alone_need_no_y(fitted):
-    f = fitted(2, 3)
     display = draw(f.model, f.X, X_unlabeled=f.X[:7])
     assert display.labeled_ == {}
     assert heights(display.unlabeled_).sum() == len(f.X) + 7
@@ -76,20 +71,14 @@ def test_the_threshold_of_two_classes_is_where_predictions_change(fitted):
     assert_array_equal(values > display.threshold, model.predict(f.X) == 1)
     assert display.threshold_.get_xdata()[0] == display.threshold
     assert draw(fitted(3, 3).model, fitted(3, 3).X).threshold_ is None
-
-
-def test_at_the_threshold_two_classes_are_equally_probable(fitted):
+    one_class = SelfLearningLDA(priors=[0, 1]).fit(f.X, f.y)
+    assert draw(one_class, f.X, f.y).threshold_ is None
+    # At the threshold two classes are equally probable.
     f = fitted(2, 1)
-    model = SelfLearningLDA(priors=[0.2, 0.8]).fit(f.X, f.y)
-    low, high = model.transform([[0.0], [1.0]])[:, 0]
-    row = (draw(model, f.X, f.y).threshold - low) / (high - low)
-    assert_allclose(model.predict_proba([[row]]), [[0.5, 0.5]])
-
-
-def test_a_class_of_prior_zero_leaves_no_threshold(fitted):
-    f = fitted(2, 3)
-    model = SelfLearningLDA(priors=[0, 1]).fit(f.X, f.y)
-    assert draw(model, f.X, f.y).threshold_ is None
+    pipeline = make_pipeline(StandardScaler(), SelfLearningLDA(priors=[0.2, 0.8])).fit(f.X, f.y)
+    low, high = pipeline.transform([[0.0], [1.0]])[:, 0]
+    row = (draw(pipeline, f.X, f.y).threshold - low) / (high - low)
+    assert_allclose(pipeline.predict_proba([[row]]), [[0.5, 0.5]])
 
 
 def test_curves_expect_as_many_rows_as_there_are(fitted):
@@ -102,12 +91,6 @@ def test_curves_expect_as_many_rows_as_there_are(fitted):
     peaks = [line.get_xdata()[line.get_ydata().argmax()] for line in display.curves_.values()]
     assert_allclose(peaks, f.model.transform(f.model.means_)[:, 0], atol=0.1)
     assert draw(f.model, f.X, f.y, curves=False).curves_ == {}
-
-
-def test_the_discriminant_of_a_pipeline_is_that_of_its_last_step(fitted):
-    f = fitted(2, 3)
-    pipeline = make_pipeline(StandardScaler(), SelfLearningLDA()).fit(f.X, f.y)
-    assert_allclose(draw(pipeline, f.X, f.y).values, pipeline.transform(f.X)[:, 0])
 
 
 def test_scores_of_any_classifier_can_be_given(fitted):
@@ -132,47 +115,24 @@ def test_a_discriminant_that_is_not_there_is_refused(fitted, component):
         draw(f.model, f.X, f.y, component=component)
 
 
-def test_a_classifier_without_discriminants_is_refused(fitted):
-    f = fitted(2, 2)
-    with pytest.raises(ValueError, match="LogisticRegression has no transform"):
-        draw(LogisticRegression().fit(f.X, f.true), f.X)
-
-
 def test_far_rows_do_not_make_thousands_of_bins(fitted):
     f = fitted(2, 2)
     display = draw(f.model, np.vstack([f.X, [[1e6, 1e6]]]))
     assert len(heights(display.unlabeled_)) <= 50
 
 
+def test_a_classifier_without_discriminants_is_refused(fitted):
+    f = fitted(2, 2)
+    with pytest.raises(ValueError, match=r"LogisticRegression has no transform.*from_predictions"):
+        draw(LogisticRegression().fit(f.X, f.true), f.X)
+
+
 def test_settings_reach_what_they_are_for(fitted):
     f = fitted(2, 2)
-    _, ax = plt.subplots()
-    display = draw(
-        f.model,
-        f.X,
-        f.y,
-        bins=7,
-        ax=ax,
-        legend=False,
-        linewidth=3,
-        unlabeled_kw={"alpha": 0.2},
-        curve_kw={"linewidth": 5},
-    )
-    assert display.ax_ is ax
+    style = {"linewidth": 3, "unlabeled_kw": {"alpha": 0.2}, "curve_kw": {"linewidth": 5}}
+    display = draw(f.model, f.X, f.y, bins=7, legend=False, **style)
     assert len(heights(display.unlabeled_)) == 7
     assert display.labeled_[0].get_linewidth() == 3
     assert display.unlabeled_.get_alpha() == 0.2
     assert display.curves_[1].get_linewidth() == 5
-    assert ax.get_legend() is None
-
-
-@pytest.mark.parametrize("bins", [-1, 0, 2.5])
-def test_bins_must_be_some(bins):
-    with pytest.raises(ValueError, match=f"bins must be a whole number of at least 1.*got {bins}"):
-        DiscriminantHistogramDisplay.from_predictions([0.1, 0.4, 0.9], [0, 1, -1], bins=bins)
-
-
-def test_the_error_for_a_classifier_without_discriminants_names_the_way_out():
-    model = LogisticRegression().fit([[0.0], [1.0]], [0, 1])
-    with pytest.raises(ValueError, match="pass scores of your own to from_predictions"):
-        DiscriminantHistogramDisplay.from_estimator(model, [[0.0], [1.0]])
+    assert display.ax_.get_legend() is None

@@ -1,12 +1,12 @@
 """Learning curves as pictures."""
 
-import matplotlib.pyplot as plt
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from iclda import SelfLearningLDA, SupervisedLDA
-from iclda.methods import known_method
 from iclda.model_selection import semi_supervised_learning_curve
 from iclda.plots import LearningCurveDisplay
 
@@ -46,19 +46,14 @@ def test_what_model_selection_returns_is_drawn_as_it_is(fitted):
     assert display.ax_.get_xlabel() == "Unlabeled rows"
     assert display.ax_.get_ylabel() == "Accuracy"
     assert {label.get_text() for label in display.labels_} == {"LDA", "SLLDA"}
-    single = LearningCurveDisplay.from_curve(curves["LDA"])
+    single = LearningCurveDisplay.from_curve(curves["LDA"], as_error=True)
     assert single.labels_ == []
-
-
-def test_curves_of_different_scores_are_not_drawn_together(fitted):
-    f = fitted(2, 2)
-    settings = {"n_unlabeled": [5, 40], "cv": 2, "random_state": 0}
-    one = semi_supervised_learning_curve(SelfLearningLDA(), f.X, f.y, **settings)
-    other = semi_supervised_learning_curve(
-        SelfLearningLDA(), f.X, f.y, scoring="neg_log_loss", **settings
-    )
-    with pytest.raises(ValueError, match="'b' shows 'neg_log_loss' against n_unlabeled"):
-        LearningCurveDisplay.from_curve({"a": one, "b": other})
+    assert single.ax_.get_ylabel() == "Error"
+    assert_allclose(single.means[""], 1 - curves["LDA"].mean)
+    assert_allclose(single.standard_errors[""], curves["LDA"].standard_error)
+    curves["SLLDA"] = replace(curves["LDA"], score_name="neg_log_loss")
+    with pytest.raises(ValueError, match=r"one score .*\('n_unlabeled', 'neg_log_loss'\)"):
+        LearningCurveDisplay.from_curve(curves)
 
 
 def test_all_classifiers_see_the_same_rows(fitted):
@@ -79,29 +74,6 @@ def test_all_classifiers_see_the_same_rows(fitted):
     assert single.ax_.get_xlabel() == "Labeled rows"
 
 
-def test_errors_are_one_minus_the_scores():
-    scores = LearningCurveDisplay.from_scores(SIZES, SCORES)
-    errors = LearningCurveDisplay.from_scores(SIZES, SCORES, as_error=True)
-    assert_allclose(errors.means[""], 1 - scores.means[""])
-    assert_allclose(errors.standard_errors[""], scores.standard_errors[""])
-    assert errors.ax_.get_ylabel() == "Error"
-
-
-def test_failed_fits_are_left_out_of_mean_and_error():
-    table = np.array([[0.5, 0.7, np.nan], [np.nan, 0.6, np.nan], [np.nan] * 3])
-    display = LearningCurveDisplay.from_scores([1, 2, 3], table)
-    assert_allclose(display.means[""], [0.6, 0.6, np.nan])
-    assert_allclose(display.standard_errors[""], [0.1, np.nan, np.nan])
-
-
-def test_means_and_errors_may_be_given():
-    display = LearningCurveDisplay(
-        sizes={"x": np.array([1, 2])}, means={"x": np.array([0.5, 0.6])}, varied="Rows seen"
-    ).plot()
-    assert display.bands_ == {}
-    assert display.ax_.get_xlabel() == "Rows seen"
-
-
 @pytest.mark.parametrize(
     ("sizes", "scale"),
     [([0, 4, 64], "symlog"), ([4, 64], "log"), ([10, 20, 30], "linear"), ([0], "linear")],
@@ -112,22 +84,6 @@ def test_the_axis_is_logarithmic_where_sizes_span_much(sizes, scale):
     assert [label.get_text() for label in ax.get_xticklabels()] == [str(size) for size in sizes]
 
 
-def test_classifiers_keep_their_colors_and_others_get_different_ones():
-    names = ["SupervisedLDA", "ICLDA", "forest", "tree", "vote"]
-    display = LearningCurveDisplay.from_scores(SIZES, dict.fromkeys(names, SCORES))
-    colors = {name: line.get_color() for name, line in display.lines_.items()}
-    assert colors["ICLDA"] == known_method("ICLDA").color
-    assert len(set(colors.values())) == 5
-
-
-def test_curves_of_different_sizes_share_the_axes():
-    display = LearningCurveDisplay.from_scores(
-        {"a": [1, 2], "b": [1, 2, 3, 9]}, {"a": SCORES[:2], "b": SCORES}
-    )
-    assert_array_equal(display.lines_["a"].get_xdata(), [1, 2])
-    assert_array_equal(display.lines_["b"].get_xdata(), [1, 2, 3, 9])
-
-
 def test_arrays_that_do_not_fit_are_refused_with_their_shapes():
     with pytest.raises(ValueError, match=r"each of the 3 sizes.*got shape \(4, 6\) for 'a'"):
         LearningCurveDisplay.from_scores([1, 2, 3], {"a": SCORES})
@@ -135,10 +91,3 @@ def test_arrays_that_do_not_fit_are_refused_with_their_shapes():
         LearningCurveDisplay.from_scores(SIZES, SCORES[:, 0])
     with pytest.raises(ValueError, match="nothing to draw: the dict is empty"):
         LearningCurveDisplay.from_scores(SIZES, {})
-
-
-def test_the_axes_given_are_drawn_in():
-    _, ax = plt.subplots()
-    display = LearningCurveDisplay.from_scores(SIZES, SCORES, ax=ax, marker="s")
-    assert display.ax_ is ax
-    assert display.lines_[""].get_marker() == "s"

@@ -1,4 +1,4 @@
-"""Choose and judge semi-supervised classifiers: unlabeled rows train and are never scored."""
+"""Cross-validation, scores and learning curves for data with unlabeled rows."""
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import threading
 import warnings
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from numbers import Real
-from types import NoneType
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from sklearn import get_config
@@ -19,31 +18,31 @@ from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import _check_method_params
 
 from .._core.types import AnyArray, Array
-from .._estimators.labels import Labels, check_lengths, encode_labels
-from .._messages import NoUnlabeledRowsWarning, Text, message_of
+from .._estimators.labels import check_lengths, encode_labels
+from .._messages import NoUnlabeledRowsWarning
 from .._statistics import finite_means
 from ._masking import (
     LARGEST_SEED,
-    Marker,
     OrderedSplit,
     check_count,
-    check_seed,
     is_whole,
     marker_of,
     order_split,
     storable,
     write_marker,
 )
-from ._scorers import name_of_scoring, rows_of_params
+from ._scorers import name_of_scoring
 from ._splitters import SemiSupervisedKFold
 
 _Warned = tuple[type[Warning], str]
-_DEFAULT_POINTS, _SMALLEST_DEFAULT = 6, 10
+_N_DEFAULT_SIZES = 6
+_SMALLEST_DEFAULT_SIZE = 10
 
 
 @dataclass(frozen=True)
@@ -96,7 +95,7 @@ def semi_supervised_learning_curve(
     scoring: Any = None,
     min_per_class: int = 1,
     params: Mapping[str, Any] | None = None,
-    unlabeled: Any = Marker.OF_ESTIMATOR,
+    unlabeled: Any = "auto",
     error_score: Any = np.nan,
     n_jobs: int | None = None,
     random_state: Any = None,
@@ -133,9 +132,9 @@ def semi_supervised_learning_curve(
     params : dict, default=None
         Further arguments of ``fit``, cut to the training rows where they have one entry a row. With
         metadata routing on, they go to ``fit`` and to the scorer as these request.
-    unlabeled : object, default=Marker.OF_ESTIMATOR
-        Marker of unlabeled rows in y. By default that of the estimator, also inside a pipeline;
-        -1 where it has no parameter ``unlabeled``.
+    unlabeled : object, default="auto"
+        Marker of unlabeled rows in y. "auto": that of the estimator, also inside a pipeline; -1
+        where it has no parameter ``unlabeled``.
     error_score : float or "raise", default=np.nan
         Score of a fit that fails, with one warning for all; "raise" passes the error on.
     n_jobs : int, default=None
@@ -163,45 +162,34 @@ def semi_supervised_learning_curve(
     """
     marker = marker_of(estimator, unlabeled)
     check_lengths(X=X, y=y, groups=groups)
-    if X is None:
-        raise ValueError("X must hold the rows to train on, got None.")
     labels = encode_labels(y, marker)
     check_count("min_per_class", min_per_class, 1)
-    if error_score != "raise" and (
-        not isinstance(error_score, Real) or isinstance(error_score, bool)
-    ):
+    if error_score != "raise" and not isinstance(error_score, Real):
         raise ValueError(
             f'error_score must be a number, for example numpy.nan, or "raise", got {error_score!r}.'
         )
-    if n_jobs is not None and (not is_whole(n_jobs) or n_jobs == 0):
-        raise ValueError(
-            f"n_jobs must be None or a whole number but 0, -1 for all cores, got {n_jobs!r}."
-        )
-    if not isinstance(params, (Mapping, NoneType)):
-        raise ValueError(f"params must be a dict of further arguments of fit, got {params!r}.")
     scorer = check_scoring(estimator, scoring=scoring)
     fit_params, score_params = _route(estimator, scorer, params or {})
-    rng = check_seed(random_state)
+    rng = check_random_state(random_state)
     if is_whole(cv):
         cv = SemiSupervisedKFold(cv, unlabeled=marker, random_state=rng.randint(LARGEST_SEED))
     indices = list(check_cv(cv).split(X, y, groups))
     if not indices:
         raise ValueError(f"cv gives no split, got {cv!r}: pass a number of folds or a splitter.")
+    seeds = rng.randint(LARGEST_SEED, size=len(indices))
     splits = [
         order_split(labels, np.asarray(train), np.asarray(test), min_per_class, seed)
-        for (train, test), seed in zip(
-            indices, rng.randint(LARGEST_SEED, size=len(indices)), strict=True
-        )
+        for (train, test), seed in zip(indices, seeds, strict=True)
     ]
     points = _points(n_labeled, n_unlabeled, splits, min_per_class * len(labels.classes))
     fit_and_score = partial(
         _fit_and_score,
         estimator=estimator,
-        scorer=scorer,
         X=X,
         y=write_marker(y, labels.is_labeled, marker),
-        labels=labels,
-        marker=marker,
+        truth=labels.classes[labels.codes],
+        marker=storable(marker),
+        scorer=scorer,
         fit_params=fit_params,
         score_params=score_params,
         error_score=error_score,
@@ -211,14 +199,14 @@ def semi_supervised_learning_curve(
     )
     *numbers, warned, errors = zip(*fits, strict=True)
     _warn_once(warned, errors)
-    scores, n_fitted, n_more = (np.reshape(one, (len(points), len(splits))) for one in numbers)
+    scores, *counts = (np.reshape(one, (len(points), len(splits))) for one in numbers)
     varied = "n_labeled" if np.ndim(n_labeled) else "n_unlabeled"
     return LearningCurve(
         varied=varied,
         sizes=np.array([point[varied == "n_unlabeled"] for point in points]),
         scores=scores,
-        n_labeled=n_fitted,
-        n_unlabeled=n_more,
+        n_labeled=counts[0],
+        n_unlabeled=counts[1],
         score_name=name_of_scoring("score" if scoring is None else scoring),
     )
 
@@ -226,7 +214,7 @@ def semi_supervised_learning_curve(
 def _route(
     estimator: Any, scorer: Any, params: Mapping[str, Any]
 ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """Arguments of ``fit`` and of the scorer, as they request them where routing is on."""
+    """Return arguments of ``fit`` and of the scorer; with metadata routing, as they request."""
     if "X_unlabeled" in params:
         raise ValueError(
             "params holds X_unlabeled, but a learning curve chooses unlabeled rows from X: append "
@@ -234,11 +222,9 @@ def _route(
         )
     if not params or not get_config()["enable_metadata_routing"]:
         return params, {}
-    router = (
-        MetadataRouter(owner="semi_supervised_learning_curve")
-        .add(estimator=estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
-        .add(scorer=scorer, method_mapping=MethodMapping().add(caller="fit", callee="score"))
-    )
+    router = MetadataRouter(owner="semi_supervised_learning_curve")
+    router.add(estimator=estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
+    router.add(scorer=scorer, method_mapping=MethodMapping().add(caller="fit", callee="score"))
     requested = process_routing(router, "fit", **params)
     return requested.estimator.fit, requested.scorer.score
 
@@ -246,7 +232,7 @@ def _route(
 def _points(
     n_labeled: Any, n_unlabeled: Any, splits: list[OrderedSplit], least: int
 ) -> list[tuple[int | None, int | None]]:
-    """Numbers of labeled and of unlabeled rows of every point; None stands for all.
+    """Return the numbers of labeled and of unlabeled rows of every point; None stands for all.
 
     ``least`` is the number of labeled rows guaranteed to all classes together.
     """
@@ -255,44 +241,38 @@ def _points(
             f"n_labeled={n_labeled!r} and n_unlabeled={n_unlabeled!r} both hold several numbers: "
             "vary one, and give one number, or None for all rows, as the other."
         )
-    labeled: list[Any] = [None]
-    if n_labeled is not None:
-        most = min(len(split.labeled) for split in splits)
-        labeled = _sizes("n_labeled", n_labeled, least, most)
-    most = min(len(split.train) - len(split.labeled[: labeled[-1]]) for split in splits)
-    unlabeled: list[Any] = [None]
-    if n_unlabeled is not None:
-        unlabeled = _sizes("n_unlabeled", n_unlabeled, 0, most)
-    elif not np.ndim(n_labeled):
-        if most == 0:
+    largest = min(len(split.labeled) for split in splits)
+    labeled = _check_sizes("n_labeled", n_labeled, least, largest)
+    largest = min(len(split.train) - len(split.labeled[: labeled[-1]]) for split in splits)
+    unlabeled = _check_sizes("n_unlabeled", n_unlabeled, 0, largest)
+    if n_unlabeled is None and not np.ndim(n_labeled):
+        if largest == 0:
             raise ValueError(
                 "There are no unlabeled rows to vary: y labels every row, and n_labeled=None uses "
                 "all labels. Pass n_labeled=20, say, and the other rows count as unlabeled."
             )
-        spread = np.geomspace(min(_SMALLEST_DEFAULT, most), most, _DEFAULT_POINTS)
-        unlabeled = sorted({0, *spread.round().astype(int).tolist()})
+        sizes = np.geomspace(min(_SMALLEST_DEFAULT_SIZE, largest), largest, _N_DEFAULT_SIZES)
+        unlabeled = sorted({0, *sizes.round().astype(int).tolist()})
     return [(n, m) for n in labeled for m in unlabeled]
 
 
-def _sizes(name: str, given: Any, least: int, most: int) -> list[int]:
-    """Whole numbers in ascending order, between ``least`` and ``most``."""
-    values = np.asarray(given)
-    if values.ndim == 0:
-        values = np.array([check_count(name, given, min(least, 1))])
-    elif values.ndim > 1 or not values.size or values.dtype.kind not in "iu" or values.min() < 0:
+def _check_sizes(name: str, given: Any, least: int, largest: int) -> list[Any]:
+    """Return one or several whole numbers in ascending order; None stays None."""
+    if given is None:
+        return [None]
+    sizes = np.unique(given)
+    if not sizes.size or sizes.dtype.kind not in "iu":
         raise ValueError(
-            f"{name} must hold whole numbers of at least 0, for example [0, 10, 100], got "
-            f"{given!r}."
+            f"{name} must hold whole numbers, for example [0, 10, 100], got {given!r}."
         )
-    sizes: list[int] = np.unique(values).tolist()
-    if sizes[0] < least or sizes[-1] > most:
-        wrong, kind = sizes[0] if sizes[0] < least else sizes[-1], name.removeprefix("n_")
+    wrong = sizes[(sizes < least) | (sizes > largest)]
+    if len(wrong):
+        reason = f", and {least} are the fewest with min_per_class rows a class." if least else "."
         raise ValueError(
-            f"{name}={wrong} must lie between {least} and {most}: every split has at least {most} "
-            f"{kind} rows to train on"
-            + (f", and {least} are the least that give every class its labels." if least else ".")
+            f"{name}={wrong[0]} must lie between {least} and {largest}: every split can train on "
+            f"{largest} {name.removeprefix('n_')} rows{reason}"
         )
-    return sizes
+    return sizes.tolist()
 
 
 def _fit_and_score(
@@ -301,50 +281,52 @@ def _fit_and_score(
     n_unlabeled: int | None,
     *,
     estimator: Any,
-    scorer: Callable[..., float],
     X: Any,
     y: AnyArray,
-    labels: Labels,
+    truth: AnyArray,
     marker: Any,
+    scorer: Any,
     fit_params: Mapping[str, Any],
     score_params: Mapping[str, Any],
     error_score: float | str,
 ) -> tuple[float, int, int, list[_Warned], Exception | None]:
-    """Fit and score a split at given numbers of rows. The dtype of ``y`` holds the marker.
+    """Fit and score a split at given numbers of rows.
 
-    Returns the score, the numbers of labeled and of unlabeled rows, warnings, and the error of a
-    fit that failed.
+    ``truth`` holds the classes of labeled rows; the dtype of ``y`` holds the marker too.
+
+    Returns the score, the numbers of labeled and of unlabeled rows, the warnings, and the error of
+    a fit that failed.
     """
     rows, is_labeled = split.take(n_labeled, n_unlabeled)
-    y_train, y_test = y[rows], labels.classes[labels.codes[split.test]]
-    y_train[~is_labeled] = storable(marker)
+    y = y[rows]
+    y[~is_labeled] = marker
     error = None
     with _record_warnings() as records:
         try:
-            params = rows_of_params(fit_params, rows, len(y))
-            fitted = clone(estimator).fit(_safe_indexing(X, rows), y_train, **params)
-            params = rows_of_params(score_params, split.test, len(y))
-            score = float(scorer(fitted, _safe_indexing(X, split.test), y_test, **params))
+            own_params = _check_method_params(X, fit_params, rows)
+            fitted = clone(estimator).fit(_safe_indexing(X, rows), y, **own_params)
+            own_params = _check_method_params(X, score_params, split.test)
+            X_test, y_test = _safe_indexing(X, split.test), truth[split.test]
+            score = float(scorer(fitted, X_test, y_test, **own_params))
         except Exception as raised:
             if error_score == "raise":
                 raise
             score, error = float(error_score), raised
     warned = [
-        (record.category, message_of(cast(Warning, record.message)))
+        (record.category, str(record.message))
         for record in records
         # A point without unlabeled rows is intended.
         if not (is_labeled.all() and issubclass(record.category, NoUnlabeledRowsWarning))
     ]
-    n_labeled = int(is_labeled.sum())
-    return score, n_labeled, len(rows) - n_labeled, warned, error
+    return score, int(is_labeled.sum()), int((~is_labeled).sum()), warned, error
 
 
 @contextmanager
 def _record_warnings() -> Iterator[list[warnings.WarningMessage]]:
-    """Warnings of a fit, to be repeated once for all fits.
+    """Record the warnings of a fit, to be repeated once for all fits.
 
-    Python's filters belong to the process, so that two threads would restore each other's: in
-    threads warnings are not recorded.
+    Warnings are not recorded in threads: the filters belong to the process, and two threads would
+    restore each other's.
     """
     if threading.current_thread() is not threading.main_thread():
         yield []
@@ -355,7 +337,11 @@ def _record_warnings() -> Iterator[list[warnings.WarningMessage]]:
 
 
 def _warn_once(warned: Sequence[Sequence[_Warned]], errors: Sequence[Exception | None]) -> None:
-    """One error if all fits failed, one warning if some did, and one for each kind of warning."""
+    """Raise the error if all fits failed; warn once if some did, and once of every warning.
+
+    Warnings of one category count as one, but for those of Python itself, as UserWarning, which
+    differ by their text.
+    """
     failed = [error for error in errors if error is not None]
     if len(failed) == len(errors):
         raise failed[0]
@@ -366,22 +352,12 @@ def _warn_once(warned: Sequence[Sequence[_Warned]], errors: Sequence[Exception |
             FitFailedWarning,
             stacklevel=3,
         )
-    first: dict[Hashable, _Warned] = {}
-    n_fits: Counter[Hashable] = Counter()
+    first: dict[_Warned | type[Warning], _Warned] = {}
+    n_fits: Counter[_Warned | type[Warning]] = Counter()
     for of_fit in warned:
-        kinds = {_kind_of(*one): one for one in reversed(of_fit)}
+        kinds = {one if one[0].__module__ == "builtins" else one[0]: one for one in of_fit}
         first = {**kinds, **first}
         n_fits.update(kinds.keys())
     for kind, (category, message) in first.items():
         text = f"In {n_fits[kind]} of {len(errors)} fits: {message}"
         warnings.warn(text, category, stacklevel=3)
-
-
-def _kind_of(category: type[Warning], message: str) -> Hashable:
-    """Key of a warning: its category, and the parameters and columns that it mentions.
-
-    Warnings without these in a category of Python itself, as UserWarning, differ by their text.
-    """
-    fields = (message.hints, message.columns) if isinstance(message, Text) else ()
-    is_specific = any(fields) or category.__module__ != "builtins"
-    return (category, *fields) if is_specific else (category, str(message))

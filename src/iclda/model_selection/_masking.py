@@ -1,9 +1,8 @@
-"""Which rows have labels: the marker, labels taken away, and the order in which rows get them."""
+"""Labels of rows: the marker of unlabeled rows, masked labels, and splits with fewer labels."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 from numbers import Integral
 from typing import Any
 
@@ -21,63 +20,41 @@ from .._estimators.labels import (
 )
 
 LARGEST_SEED = 2**31 - 1
-_COMMON_MARKER = -1  # of scikit-learn's own semi-supervised classifiers
+_COMMON_MARKER = -1  # that of scikit-learn's semi-supervised classifiers
 
 
-class Marker(Enum):
-    """Placeholder for a marker: None and any text can be markers themselves."""
-
-    OF_ESTIMATOR = "of the estimator"
-
-    def __repr__(self) -> str:
-        return f"<{self.value}>"
-
-
-def marker_of(estimator: Any, unlabeled: Any = Marker.OF_ESTIMATOR) -> Any:
-    """The marker given, or else the parameter ``unlabeled`` found in the estimator."""
-    if unlabeled is not Marker.OF_ESTIMATOR:
+def marker_of(estimator: Any, unlabeled: Any = "auto") -> Any:
+    """Return the marker given, or for "auto" the parameter ``unlabeled`` of the estimator."""
+    if not isinstance(unlabeled, str) or unlabeled != "auto":
         return unlabeled
     parameters = estimator.get_params() if hasattr(estimator, "get_params") else {}
-    found = [value for name, value in parameters.items() if name.split("__")[-1] == "unlabeled"]
-    if not found:
-        return _COMMON_MARKER
-    for other in found[1:]:
-        is_same = is_missing(found[0]) and is_missing(other)
-        if not is_same and (is_missing(found[0]) or is_missing(other) or found[0] != other):
-            raise ValueError(
-                f"{type(estimator).__name__} holds classifiers with different markers, "
-                f"unlabeled={plain(found[0])!r} and unlabeled={plain(other)!r}: give them the same "
-                "one, or pass unlabeled= to say which is meant."
-            )
-    return found[0]
+    markers = [value for name, value in parameters.items() if name.split("__")[-1] == "unlabeled"]
+    distinct = {None if is_missing(marker) else marker: marker for marker in markers}
+    if len(distinct) > 1:
+        first, second, *_ = map(plain, distinct.values())
+        raise ValueError(
+            f"{type(estimator).__name__} holds classifiers with different markers, "
+            f"unlabeled={first!r} and unlabeled={second!r}: give them the same one, or pass "
+            "unlabeled= to say which is meant."
+        )
+    return markers[0] if markers else _COMMON_MARKER
 
 
 def is_whole(value: Any) -> bool:
-    """Whether a value is an integer, of Python or NumPy, and no truth value."""
+    """Return whether a value is an integer, of Python or NumPy, but not a boolean."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def check_count(name: str, value: Any, least: int) -> int:
-    """A whole number of at least ``least``."""
+    """Return a whole number of at least ``least``, or raise ValueError."""
     if is_whole(value) and value >= least:
         return int(value)
     raise ValueError(f"{name} must be a whole number of at least {least}, got {plain(value)!r}.")
 
 
-def check_seed(random_state: Any) -> np.random.RandomState:
-    """A generator of random numbers; ValueError for what gives none."""
-    try:
-        return check_random_state(random_state)
-    except ValueError:
-        raise ValueError(
-            "random_state must be a whole number from 0 to 2**32 - 1, a RandomState or None, got "
-            f"{random_state!r}."
-        ) from None
-
-
 def draw_seed(random_state: Any) -> int:
-    """A seed, so that several calls can draw the same random numbers."""
-    return int(check_seed(random_state).randint(LARGEST_SEED))
+    """Draw a seed with which several calls draw the same random numbers."""
+    return int(check_random_state(random_state).randint(LARGEST_SEED))
 
 
 def mask_labels(
@@ -124,39 +101,45 @@ def mask_labels(
     labels = encode_labels(y, unlabeled)
     check_count("min_per_class", min_per_class, 1)
     check_count("n_labeled", n_labeled, 1)
-    counts = np.bincount(labels.codes[labels.is_labeled])
-    rarest = int(counts.argmin())
-    if counts[rarest] < min_per_class:
-        raise ValueError(
-            f"min_per_class={min_per_class}, but class {plain(labels.classes[rarest])!r} has "
-            f"{counts[rarest]} labeled rows: pass min_per_class={counts[rarest]} or less."
-        )
-    least, most = min_per_class * len(counts), int(counts.sum())
-    if not least <= n_labeled <= most:
+    order = labeling_order(labels, min_per_class, check_random_state(random_state))
+    least = min_per_class * len(labels.classes)
+    if not least <= n_labeled <= len(order):
         raise ValueError(
             f"n_labeled={n_labeled} must lie between {least} (min_per_class={min_per_class} of "
-            f"each of {len(counts)} classes) and {most}, the number of labeled rows."
+            f"each of {len(labels.classes)} classes) and {len(order)}, the number of labeled rows."
         )
-    order = labeling_order(labels.codes, min_per_class, check_seed(random_state))
     is_kept = np.zeros(len(labels.codes), dtype=bool)
     is_kept[order[:n_labeled]] = True
     return write_marker(y, is_kept, unlabeled)
 
 
-def labeling_order(codes: AnyArray, min_per_class: int, rng: np.random.RandomState) -> AnyArray:
-    """Labeled rows in the order in which they get their labels: each class's share first."""
+def labeling_order(
+    labels: Labels, min_per_class: int, rng: np.random.RandomState, rows: Any = slice(None)
+) -> AnyArray:
+    """Return labeled rows in random order, ``min_per_class`` rows of every class first.
+
+    They are given by their places in ``rows``, the rows to choose from.
+    """
+    codes = labels.codes[rows]
+    counts = np.bincount(codes[codes != UNLABELED], minlength=len(labels.classes))
+    rarest = int(counts.argmin())
+    if counts[rarest] < min_per_class:
+        raise ValueError(
+            f"min_per_class={min_per_class}, but only {counts[rarest]} labeled rows of class "
+            f"{plain(labels.classes[rarest])!r} can be trained on: pass a smaller min_per_class, "
+            "or label more rows of it."
+        )
     order = rng.permutation(np.flatnonzero(codes != UNLABELED))
     rank_in_class = np.empty(len(order), dtype=int)
-    for k in np.unique(codes[order]):
-        is_class = codes[order] == k
-        rank_in_class[is_class] = np.arange(is_class.sum())
+    for k, count in enumerate(counts):
+        rank_in_class[codes[order] == k] = np.arange(count)
     return order[np.argsort(rank_in_class >= min_per_class, kind="stable")]
 
 
 def write_marker(y: Any, is_kept: AnyArray, unlabeled: Any) -> AnyArray:
-    """y where it is kept, and the marker elsewhere; only labeled rows can be kept.
+    """Return y where it is kept, and the marker elsewhere; only labeled rows can be kept.
 
-    The dtype is the narrowest that holds both unchanged; objects if there is none.
+    The dtype is the narrowest that holds both unchanged, or object if there is none.
     """
     present, is_marker = split_marker(y, unlabeled)
     marker, dtype = storable(unlabeled), np.dtype(object)
@@ -170,14 +153,16 @@ def write_marker(y: Any, is_kept: AnyArray, unlabeled: Any) -> AnyArray:
 
 
 def storable(marker: Any) -> Any:
-    """The marker, with None for pandas.NA, which no array can be compared with."""
+    """Return the marker, but None for pandas.NA, with which no array can be compared."""
     return None if type(marker).__name__ == "NAType" else marker
 
 
 @dataclass(frozen=True)
 class OrderedSplit:
-    """Rows of a split, as indices: labeled training rows in the order in which they get labels;
-    all training rows in random order; test rows.
+    """Indices of the rows of a split.
+
+    ``labeled`` are the labeled training rows in the order in which they get their labels, ``train``
+    all training rows in random order, ``test`` the labeled rows to test.
     """
 
     labeled: AnyArray
@@ -185,10 +170,10 @@ class OrderedSplit:
     test: AnyArray
 
     def take(self, n_labeled: int | None, n_unlabeled: int | None) -> tuple[AnyArray, AnyArray]:
-        """Rows to train on in ascending order, and which of them keep their labels; None: all.
+        """Return the rows to train on, ascending, and which of them keep their labels; None: all.
 
-        Rows of smaller numbers are among those of larger ones. Rows whose labels are not used are
-        unlabeled rows like the others.
+        The rows of smaller numbers are a subset of those of larger ones. Rows whose labels are not
+        used count as unlabeled.
         """
         labeled = self.labeled[:n_labeled]
         unlabeled = self.train[~np.isin(self.train, labeled)][:n_unlabeled]
@@ -199,16 +184,7 @@ class OrderedSplit:
 def order_split(
     labels: Labels, train: AnyArray, test: AnyArray, min_per_class: int, seed: int
 ) -> OrderedSplit:
-    """A split with its training rows in random order; unlabeled rows are not tested."""
+    """Put the training rows of a split in random order, and drop unlabeled test rows."""
     rng = np.random.RandomState(seed)
-    codes = labels.codes[train]
-    counts = np.bincount(codes[codes != UNLABELED], minlength=len(labels.classes))
-    k = int(counts.argmin())
-    if counts[k] < min_per_class:
-        raise ValueError(
-            f"min_per_class={min_per_class}, but a split trains on {counts[k]} labeled rows of "
-            f"class {plain(labels.classes[k])!r}: pass a smaller min_per_class or a cv that tests "
-            "fewer rows, or label more rows of it."
-        )
-    labeled = train[labeling_order(codes, min_per_class, rng)]
+    labeled = train[labeling_order(labels, min_per_class, rng, train)]
     return OrderedSplit(labeled, rng.permutation(train), test[labels.is_labeled[test]])

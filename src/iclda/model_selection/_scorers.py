@@ -1,8 +1,8 @@
-"""Scores of labeled rows: any scikit-learn scorer, with the unlabeled rows left out."""
+"""Scorers that leave unlabeled rows out."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from inspect import signature
 from typing import Any
 
@@ -10,30 +10,30 @@ import numpy as np
 from sklearn.metrics import get_scorer
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_object
+from sklearn.utils.validation import _check_method_params
 
-from .._core.types import AnyArray
 from .._estimators.labels import check_lengths, plain, split_marker
-from ._masking import Marker, marker_of
+from ._masking import marker_of
 
 _LOG_LIKELIHOOD = "log_likelihood"
 
 
 def semi_supervised_scorer(
-    scoring: str | Callable[..., float] = "accuracy", *, unlabeled: Any = Marker.OF_ESTIMATOR
+    scoring: str | Callable[..., float] = "accuracy", *, unlabeled: Any = "auto"
 ) -> SemiSupervisedScorer:
-    """A scorer that leaves unlabeled rows out and scores the others as usual.
+    """Make a scorer that leaves unlabeled rows out and scores the others as usual.
 
-    Needed where a split may test unlabeled rows: scikit-learn's own scorers take the marker for one
-    more class, and count every unlabeled row as an error. With the splitters of this module, no
-    unlabeled row is tested, and plain scorers do.
+    It is needed where a split may test unlabeled rows: scikit-learn's own scorers take the marker
+    for one more class, and count every unlabeled row as an error. The splitters of this module test
+    no unlabeled row, so that plain scorers can be used with them.
 
     Parameters
     ----------
     scoring : str or callable, default="accuracy"
         Name of a scikit-learn scorer, a scorer ``f(estimator, X, y)``, or "log_likelihood": the
         mean log of prior times density of the true class, for the classifiers of this package.
-    unlabeled : object, default=Marker.OF_ESTIMATOR
-        Marker of unlabeled rows in y. By default that of the estimator, also inside a pipeline or a
+    unlabeled : object, default="auto"
+        Marker of unlabeled rows in y. "auto": that of the estimator, also inside a pipeline or a
         search; -1 where it has no parameter ``unlabeled``.
 
     Returns
@@ -62,11 +62,12 @@ def semi_supervised_scorer(
 
 
 def name_of_scoring(scoring: Any) -> str:
+    """Return the name of a scorer, to be shown."""
     return scoring if isinstance(scoring, str) else getattr(scoring, "__name__", repr(scoring))
 
 
 class SemiSupervisedScorer:
-    """What :func:`semi_supervised_scorer` returns."""
+    """Scorer that :func:`semi_supervised_scorer` makes."""
 
     def __init__(self, scorer: Callable[..., float], name: str, unlabeled: Any) -> None:
         self._scorer = scorer
@@ -77,7 +78,7 @@ class SemiSupervisedScorer:
     def __call__(
         self, estimator: Any, X: Any, y_true: Any, sample_weight: Any = None, **metadata: Any
     ) -> float:
-        """Score of the labeled rows; weights and other metadata are cut to them."""
+        """Score the labeled rows; weights and other metadata are cut to them."""
         check_lengths(X=X, y=y_true, sample_weight=sample_weight)
         marker = marker_of(estimator, self._unlabeled)
         present, is_marker = split_marker(y_true, marker)
@@ -89,7 +90,7 @@ class SemiSupervisedScorer:
         if sample_weight is not None:
             metadata["sample_weight"] = sample_weight
         kept = np.flatnonzero(~is_marker)
-        metadata = rows_of_params(metadata, kept, len(is_marker))
+        metadata = _check_method_params(X, metadata, kept)
         return float(self._scorer(estimator, _safe_indexing(X, kept), present, **metadata))
 
     def set_score_request(self, **requests: Any) -> SemiSupervisedScorer:
@@ -111,7 +112,7 @@ class SemiSupervisedScorer:
         return self
 
     def get_metadata_routing(self) -> MetadataRequest:
-        """Metadata that the scorer requests.
+        """Return the metadata that the scorer requests.
 
         Returns
         -------
@@ -126,13 +127,11 @@ class SemiSupervisedScorer:
         return accepts() if accepts else "sample_weight" in signature(self._scorer).parameters
 
     def __repr__(self) -> str:
-        marker = self._unlabeled
-        given = "" if marker is Marker.OF_ESTIMATOR else f", unlabeled={plain(marker)!r}"
-        return f"semi_supervised_scorer({self.__name__!r}{given})"
+        return f"semi_supervised_scorer({self.__name__!r}, unlabeled={plain(self._unlabeled)!r})"
 
 
 def mean_log_likelihood(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
-    """Mean over rows of the log of prior times density of their class, also through a pipeline."""
+    """Return the mean log of prior times density of the true class, also of a pipeline."""
     final, before = final_step(estimator)
     if not hasattr(final, "log_likelihood"):
         raise TypeError(
@@ -144,7 +143,7 @@ def mean_log_likelihood(estimator: Any, X: Any, y: Any, sample_weight: Any = Non
 
 
 def final_step(estimator: Any) -> tuple[Any, Callable[[Any], Any]]:
-    """The classifier at the end of a pipeline or search, and the transformation before it."""
+    """Return the classifier at the end of a pipeline or search, and the transformation before."""
     if hasattr(estimator, "best_estimator_"):
         return final_step(estimator.best_estimator_)
     if not hasattr(estimator, "steps"):
@@ -154,17 +153,3 @@ def final_step(estimator: Any) -> tuple[Any, Callable[[Any], Any]]:
         return final, inner
     before = estimator[:-1]
     return final, lambda X: inner(before.transform(X))
-
-
-def rows_of_params(params: Mapping[str, Any], rows: AnyArray, n_rows: int) -> dict[str, Any]:
-    """The given rows of what has one entry for each of ``n_rows`` rows; anything else as it is."""
-
-    def has_rows(value: Any) -> bool:
-        is_list = hasattr(value, "__len__") and not isinstance(value, (str, Mapping))
-        shape: Any = getattr(value, "shape", (len(value),) if is_list else ())
-        return bool(shape) and shape[0] == n_rows
-
-    return {
-        name: _safe_indexing(value, rows) if has_rows(value) else value
-        for name, value in params.items()
-    }

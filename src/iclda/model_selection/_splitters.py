@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Iterator
 from math import ceil
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.metrics.cluster import contingency_matrix
-from sklearn.model_selection import BaseCrossValidator
+from sklearn.model_selection import BaseCrossValidator, StratifiedGroupKFold
+from sklearn.utils import check_random_state
 
 from .._core.types import AnyArray
 from .._estimators.labels import (
@@ -23,35 +22,25 @@ from .._estimators.labels import (
     plain,
     split_marker,
 )
-from ._masking import check_count, check_seed, is_whole
+from ._masking import check_count, is_whole
 
-# Groups are assigned greedily: some orders leave a class without training rows, most do not.
-_ATTEMPTS = 30
-_NO_LABELED_GROUP = -1
+_NO_GROUP = -1
 
 
 class SemiSupervisedSplitter(BaseCrossValidator):
-    """Unlabeled rows train; subclasses choose which labeled rows, or groups of them, are tested."""
+    """Base class: unlabeled rows train, and subclasses choose the labeled rows to test."""
 
-    # As scikit-learn's splitters for groups: with metadata routing on, groups reach split unasked.
+    # Groups reach split without a request, as in scikit-learn's splitters for groups.
     __metadata_request__split: ClassVar[dict[str, bool]] = {"groups": True}
 
+    n_splits: int
     n_repeats = 1
-
-    def __init__(
-        self, n_splits: int, unlabeled: Any, train_on_tested_groups: bool, random_state: Any
-    ) -> None:
-        if not isinstance(train_on_tested_groups, (bool, np.bool_)):
-            raise ValueError(
-                f"train_on_tested_groups must be True or False, got {train_on_tested_groups!r}."
-            )
-        self.n_splits = n_splits
-        self.unlabeled = unlabeled
-        self.train_on_tested_groups = bool(train_on_tested_groups)
-        self.random_state = random_state
+    unlabeled: Any
+    train_on_tested_groups: bool
+    random_state: Any
 
     def split(self, X: Any, y: Any, groups: Any = None) -> Iterator[tuple[AnyArray, AnyArray]]:
-        """Indices of rows to train on and to test, split by split.
+        """Generate indices of the rows to train on and of the rows to test.
 
         Parameters
         ----------
@@ -72,19 +61,23 @@ class SemiSupervisedSplitter(BaseCrossValidator):
         """
         check_lengths(X=X, y=y, groups=groups)
         labels = encode_labels(y, self.unlabeled)
-        found = None if groups is None else _find_labeled_groups(groups, labels)
-        for is_tested in self._choose(labels, found, check_seed(self.random_state)):
-            is_left_out = np.zeros(len(labels.codes), dtype=bool)
-            if found is None:
-                is_left_out[labels.is_labeled] = is_tested
-            else:
-                is_left_out = found.contains(is_tested)
-                if self.train_on_tested_groups:
-                    is_left_out &= labels.is_labeled
-            yield np.flatnonzero(~is_left_out), np.flatnonzero(is_left_out & labels.is_labeled)
+        labeled = np.flatnonzero(labels.is_labeled)
+        rng = check_random_state(self.random_state)
+        if groups is None:
+            masks = self._choose_rows(labels, rng)
+        else:
+            group_codes = _encode_groups(groups, labels)
+            masks = self._choose_groups(labels.codes[labeled], group_codes[labeled], rng)
+        for is_tested in masks:
+            test = left_out = labeled[is_tested]
+            if groups is not None:
+                _check_all_classes_train(labels, labeled[~is_tested])
+                if not self.train_on_tested_groups:
+                    left_out = np.flatnonzero(np.isin(group_codes, group_codes[test]))
+            yield np.delete(np.arange(len(labels.codes)), left_out), test
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """Number of splits; those of every repeat, where there are repeats.
+        """Return the number of splits, including those of all repeats.
 
         Parameters
         ----------
@@ -98,15 +91,22 @@ class SemiSupervisedSplitter(BaseCrossValidator):
         Returns
         -------
         n_splits : int
-            How many pairs ``split`` yields.
+            Number of pairs that ``split`` yields.
         """
         return self.n_splits * self.n_repeats
 
     @abstractmethod
-    def _choose(
-        self, labels: Labels, groups: LabeledGroups | None, rng: np.random.RandomState
+    def _choose_rows(self, labels: Labels, rng: np.random.RandomState) -> Iterator[AnyArray]:
+        """Generate masks over the labeled rows: those that a split tests."""
+
+    @abstractmethod
+    def _choose_groups(
+        self, codes: AnyArray, groups: AnyArray, rng: np.random.RandomState
     ) -> Iterator[AnyArray]:
-        """Which labeled rows are tested, or which groups if there are any, split by split."""
+        """Generate the same masks where whole groups are tested.
+
+        ``codes`` and ``groups`` hold the class and the group of every labeled row.
+        """
 
 
 class SemiSupervisedKFold(SemiSupervisedSplitter):
@@ -117,10 +117,11 @@ class SemiSupervisedKFold(SemiSupervisedSplitter):
     class. The folds depend on the labeled rows and their order alone, so that scores with more or
     fewer unlabeled rows can be compared split by split.
 
-    With ``groups``, the labeled rows of a group fall into one fold, and classes are spread as
-    evenly as whole groups allow: every class is trained on in every split, but a fold may test no
-    row of a rare class. Unlabeled rows of the groups that a split tests do not train in it: they
-    would show what these groups look like.
+    With ``groups``, folds are those of scikit-learn's ``StratifiedGroupKFold`` for the labeled
+    rows: the labeled rows of a group fall into one fold, and classes are spread as evenly as whole
+    groups allow. Every class is trained on in every split, but a fold may test no row of a rare
+    class. Unlabeled rows of the groups that a split tests do not train in it: they would show what
+    these groups look like.
 
     Parameters
     ----------
@@ -155,19 +156,33 @@ class SemiSupervisedKFold(SemiSupervisedSplitter):
         train_on_tested_groups: bool = False,
         random_state: Any = None,
     ) -> None:
-        n_splits = check_count("n_splits", n_splits, 2)
+        self.n_splits = check_count("n_splits", n_splits, 2)
         self.n_repeats = check_count("n_repeats", n_repeats, 1)
-        super().__init__(n_splits, unlabeled, train_on_tested_groups, random_state)
+        self.unlabeled = unlabeled
+        self.train_on_tested_groups = train_on_tested_groups
+        self.random_state = random_state
 
-    def _choose(
-        self, labels: Labels, groups: LabeledGroups | None, rng: np.random.RandomState
-    ) -> Iterator[AnyArray]:
+    def _choose_rows(self, labels: Labels, rng: np.random.RandomState) -> Iterator[AnyArray]:
+        n_folds = self.n_splits
+        _check_class_sizes(labels, n_folds, f"n_splits={n_folds} folds need", "test in each")
         for _ in range(self.n_repeats):
-            if groups is None:
-                folds = _fold_of_rows(labels, self.n_splits, rng)
-            else:
-                folds = _fold_of_groups(groups, self.n_splits, rng)
-            yield from (folds == fold for fold in range(self.n_splits))
+            folds = draw_folds(labels.codes[labels.is_labeled], n_folds, rng)
+            yield from (folds == fold for fold in range(n_folds))
+
+    def _choose_groups(
+        self, codes: AnyArray, groups: AnyArray, rng: np.random.RandomState
+    ) -> Iterator[AnyArray]:
+        n_groups = len(np.unique(groups))
+        if n_groups < self.n_splits:
+            raise ValueError(
+                f"n_splits={self.n_splits} folds need at least {self.n_splits} groups with labeled "
+                f"rows, got {n_groups}: pass n_splits={n_groups} or less, or label rows of more "
+                "groups."
+            )
+        folds = StratifiedGroupKFold(self.n_splits, shuffle=True, random_state=rng)
+        for _ in range(self.n_repeats):
+            for _, test in folds.split(codes, codes, groups):
+                yield np.isin(np.arange(len(codes)), test)
 
 
 class SemiSupervisedShuffleSplit(SemiSupervisedSplitter):
@@ -177,9 +192,10 @@ class SemiSupervisedShuffleSplit(SemiSupervisedSplitter):
     tested in proportion to its labeled rows up to one row, and has at least one labeled row on
     either side. The splits depend on the labeled rows and their order alone.
 
-    With ``groups``, whole groups are tested, drawn so that about ``test_size`` of the labeled rows
-    of every class is in them. A group much larger than that is tested only if all are. Unlabeled
-    rows of tested groups do not train in that split: they would show what these groups look like.
+    With ``groups``, whole groups are tested that hold about ``test_size`` of the labeled rows of
+    every class (possibly none of a rare class). A group much larger is tested only if all groups
+    are. Unlabeled rows of tested groups do not train in that split: they would show what these
+    groups look like.
 
     Parameters
     ----------
@@ -215,7 +231,7 @@ class SemiSupervisedShuffleSplit(SemiSupervisedSplitter):
         train_on_tested_groups: bool = False,
         random_state: Any = None,
     ) -> None:
-        n_splits = check_count("n_splits", n_splits, 1)
+        self.n_splits = check_count("n_splits", n_splits, 1)
         is_count = is_whole(test_size) and test_size >= 1
         if not is_count and not (isinstance(test_size, Real) and 0 < float(test_size) < 1):
             raise ValueError(
@@ -223,26 +239,34 @@ class SemiSupervisedShuffleSplit(SemiSupervisedSplitter):
                 f"or their number, a whole number of at least 1; got {plain(test_size)!r}."
             )
         self.test_size = plain(test_size)
-        super().__init__(n_splits, unlabeled, train_on_tested_groups, random_state)
+        self.unlabeled = unlabeled
+        self.train_on_tested_groups = train_on_tested_groups
+        self.random_state = random_state
 
-    def _choose(
-        self, labels: Labels, groups: LabeledGroups | None, rng: np.random.RandomState
-    ) -> Iterator[AnyArray]:
+    def _choose_rows(self, labels: Labels, rng: np.random.RandomState) -> Iterator[AnyArray]:
+        counts = _check_class_sizes(labels, 2, "A split needs", "train on and one to test")
+        n_tested = _n_tested(self.test_size, counts)
         for _ in range(self.n_splits):
-            if groups is None:
-                yield _tested_rows(labels, self.test_size, rng)
-            else:
-                yield _tested_groups(groups, self.test_size, rng)
+            yield _tested_rows(labels.codes[labels.is_labeled], counts, n_tested, rng)
+
+    def _choose_groups(
+        self, codes: AnyArray, groups: AnyArray, rng: np.random.RandomState
+    ) -> Iterator[AnyArray]:
+        counts = contingency_matrix(groups, codes)
+        share = _n_tested(self.test_size, counts.sum(axis=0)) / len(codes)
+        names = np.unique(groups)
+        for _ in range(self.n_splits):
+            yield np.isin(groups, names[_tested_groups(counts / counts.sum(axis=0), share, rng)])
 
 
 def _check_class_sizes(labels: Labels, n_needed: int, who_needs: str, use: str) -> AnyArray:
-    """Labeled rows of every class; ValueError where they are fewer than needed."""
+    """Return the labeled rows of every class; raise ValueError where they are too few."""
     counts = np.bincount(labels.codes[labels.is_labeled])
     few = np.flatnonzero(counts < n_needed)
     if len(few):
         named = ", ".join(f"class {plain(labels.classes[k])!r} has {counts[k]}" for k in few)
-        most = counts.min()
-        way_out = f"Pass n_splits={most} or less, label" if most >= 2 else "Label"
+        fewest = counts.min()
+        way_out = f"Pass n_splits={fewest} or less, label" if fewest >= 2 else "Label"
         raise ValueError(
             f"{who_needs} {n_needed} labeled rows of every class, one to {use}; {named}. {way_out} "
             "more rows, or mark the rows of a class as unlabeled to do without it."
@@ -250,17 +274,24 @@ def _check_class_sizes(labels: Labels, n_needed: int, who_needs: str, use: str) 
     return counts
 
 
-def _fold_of_rows(labels: Labels, n_folds: int, rng: np.random.RandomState) -> AnyArray:
-    """Fold of every labeled row: folds differ by at most one row, in all and in every class."""
-    _check_class_sizes(labels, n_folds, f"n_splits={n_folds} folds need", "test in each")
-    return draw_folds(labels.codes[labels.is_labeled], n_folds, rng)
+def _n_tested(test_size: float, counts: AnyArray) -> int:
+    """Return the number of labeled rows to test; ``counts`` holds labeled rows by class."""
+    n_labeled, n_classes = int(counts.sum()), len(counts)
+    if not is_whole(test_size):
+        return ceil(test_size * n_labeled)
+    if n_classes <= test_size <= n_labeled - n_classes:
+        return int(test_size)
+    raise ValueError(
+        f"test_size={test_size} of {n_labeled} labeled rows must leave a row of each of "
+        f"{n_classes} classes on either side: pass {n_classes} to {n_labeled - n_classes}, or "
+        "label more rows."
+    )
 
 
-def _tested_rows(labels: Labels, test_size: float, rng: np.random.RandomState) -> AnyArray:
-    """Labeled rows to test, in proportion to the classes, but neither none nor all of a class."""
-    counts = _check_class_sizes(labels, 2, "A split needs", "train on and one to test")
-    codes = labels.codes[labels.is_labeled]
-    n_tested = _n_tested(test_size, counts)
+def _tested_rows(
+    codes: AnyArray, counts: AnyArray, n_tested: int, rng: np.random.RandomState
+) -> AnyArray:
+    """Draw labeled rows in proportion to the classes, but neither none nor all of a class."""
     exact = n_tested * counts / counts.sum()
     n_of_class = np.floor(exact).astype(int)
     by_remainder = np.lexsort([rng.permutation(len(counts)), np.round(n_of_class - exact, 9)])
@@ -271,41 +302,29 @@ def _tested_rows(labels: Labels, test_size: float, rng: np.random.RandomState) -
     return is_tested
 
 
-def _n_tested(test_size: float, counts: AnyArray) -> int:
-    """Number of labeled rows to test: a whole number, or a share of those counted by class."""
-    n_labeled, n_classes = int(counts.sum()), len(counts)
-    if not is_whole(test_size):
-        return ceil(test_size * n_labeled)
-    most = n_labeled - n_classes
-    if n_classes <= test_size <= most:
-        return int(test_size)
-    raise ValueError(
-        f"test_size={test_size} of {n_labeled} labeled rows must leave a row of each of "
-        f"{n_classes} classes on either side: pass {n_classes} to {most}, or label more rows."
-    )
+def _tested_groups(shares: AnyArray, wanted: float, rng: np.random.RandomState) -> AnyArray:
+    """Draw groups that hold about the wanted share of every class; at least one group.
 
-
-@dataclass(frozen=True)
-class LabeledGroups:
-    """Groups with labeled rows.
-
-    ``codes`` has the index of its group for every row, labeled or not; -1 where the row has no
-    group or its group no labeled row. ``counts`` holds labeled rows by group and class.
+    ``shares`` (groups x classes) holds the share of a class that is in a group. Groups are visited
+    in random order, and one is taken if it brings the classes closer to the wanted share.
     """
+    order = rng.permutation(len(shares))
+    is_tested = np.zeros(len(shares), dtype=bool)
+    lacking = np.full(shares.shape[1], wanted)
+    for group in order:
+        rest = lacking - shares[group]
+        if np.square(rest).sum() < np.square(lacking).sum():
+            is_tested[group] = True
+            lacking = rest
+    if not is_tested.any():  # All groups are too large: take one of the smallest.
+        is_tested[order[np.square(shares[order] - wanted).sum(axis=1).round(9).argmin()]] = True
+    return is_tested
 
-    names: AnyArray
-    codes: AnyArray
-    counts: AnyArray
 
-    def contains(self, is_chosen: AnyArray) -> AnyArray:
-        """Which rows belong to the chosen groups."""
-        return (self.codes != _NO_LABELED_GROUP) & is_chosen[self.codes]
+def _encode_groups(groups: Any, labels: Labels) -> AnyArray:
+    """Return the index of the group of every row, ``_NO_GROUP`` where an unlabeled row has none.
 
-
-def _find_labeled_groups(groups: Any, labels: Labels) -> LabeledGroups:
-    """Groups that hold labeled rows; ValueError unless every class is labeled in two of them.
-
-    ``groups`` has an entry for every row, which may be missing for unlabeled ones.
+    Raises ValueError if a labeled row lacks a group, or a class is labeled in one group only.
     """
     present, is_absent = split_marker(groups, None, name="groups")
     lacking = np.flatnonzero(is_absent & labels.is_labeled)
@@ -315,99 +334,24 @@ def _find_labeled_groups(groups: Any, labels: Labels) -> LabeledGroups:
             f"{int(lacking[0])}. Only unlabeled rows may lack a group: name a group for every "
             "labeled row, one of its own if it belongs to none."
         )
-    of_labeled = present[labels.is_labeled[~is_absent]]
-    names = np.unique(of_labeled)
-    place = np.searchsorted(names, present).clip(max=len(names) - 1)
-    codes = np.full(len(labels.codes), _NO_LABELED_GROUP)
-    codes[~is_absent] = np.where(names[place] == present, place, _NO_LABELED_GROUP)
-    counts = contingency_matrix(of_labeled, labels.codes[labels.is_labeled])
-    n_groups = (counts > 0).sum(axis=0)
-    k = int(n_groups.argmin())
-    if n_groups[k] < 2:
-        only = plain(names[np.argmax(counts[:, k] > 0)])
+    codes = np.full(len(labels.codes), _NO_GROUP)
+    names, codes[~is_absent] = np.unique(present, return_inverse=True)
+    for k, name in enumerate(labels.classes.tolist()):
+        groups_of_class = np.unique(codes[labels.codes == k])
+        if len(groups_of_class) == 1:
+            raise ValueError(
+                f"All labeled rows of class {name!r} are in group "
+                f"{plain(names[groups_of_class[0]])!r}, so that none is left to train on when it "
+                "is tested: label rows of the class in another group, or split without groups."
+            )
+    return codes
+
+
+def _check_all_classes_train(labels: Labels, train: AnyArray) -> None:
+    lacking = np.setdiff1d(np.arange(len(labels.classes)), labels.codes[train])
+    if len(lacking):
         raise ValueError(
-            f"All {counts[:, k].sum()} labeled rows of class {plain(labels.classes[k])!r} are in "
-            f"group {only!r}, so that none is left to train on when it is tested: label rows of "
-            "the class in another group, or split without groups."
+            "A test of whole groups takes all labeled rows of class "
+            f"{plain(labels.classes[lacking[0]])!r} from training: label rows of it in more "
+            "groups, test fewer rows, or pass another n_splits or random_state."
         )
-    return LabeledGroups(names, codes, counts)
-
-
-def _fold_of_groups(groups: LabeledGroups, n_folds: int, rng: np.random.RandomState) -> AnyArray:
-    """Fold of every group. Every fold gets one; classes are spread as evenly as groups allow."""
-    n_groups = len(groups.names)
-    if n_groups < n_folds:
-        raise ValueError(
-            f"n_splits={n_folds} folds need at least {n_folds} groups with labeled rows, got "
-            f"{n_groups}: pass n_splits={n_groups} or less, or label rows of more groups."
-        )
-    assign = partial(_assign_groups, groups.counts, n_folds, rng)
-    return _best(assign, groups, f"n_splits={n_folds} folds", "another n_splits")
-
-
-def _assign_groups(
-    counts: AnyArray, n_folds: int, rng: np.random.RandomState, attempt: int
-) -> tuple[AnyArray, AnyArray]:
-    """Each group goes to the fold that has least of its classes, then fewest rows."""
-    shares = counts / counts.sum(axis=0)
-    order = rng.permutation(len(counts))
-    if attempt == 0:  # large ones first: the small ones then level out what these leave uneven
-        order = order[np.argsort(-counts[order].sum(axis=1), kind="stable")]
-    loads, sizes = np.zeros((n_folds, counts.shape[1])), np.zeros(n_folds)
-    folds = np.empty(len(counts), dtype=int)
-    for group in order:
-        overlap = np.round(loads @ shares[group], 9)
-        fold = np.lexsort([rng.permutation(n_folds), sizes, overlap])[0]
-        folds[group] = fold
-        loads[fold] += shares[group]
-        sizes[fold] += counts[group].sum()
-    return folds, np.array([counts[folds == fold].sum(axis=0) for fold in range(n_folds)])
-
-
-def _tested_groups(groups: LabeledGroups, test_size: float, rng: np.random.RandomState) -> AnyArray:
-    """Groups with about a share of the labeled rows of every class."""
-    share = _n_tested(test_size, groups.counts.sum(axis=0)) / int(groups.counts.sum())
-    draw = partial(_draw_groups, groups.counts, share, rng)
-    return _best(draw, groups, f"test_size={test_size}", "a smaller test_size")
-
-
-def _draw_groups(
-    counts: AnyArray, share: float, rng: np.random.RandomState, attempt: int
-) -> tuple[AnyArray, AnyArray]:
-    """In random order each group that brings the classes closer to the share; at least one."""
-    shares = counts / counts.sum(axis=0)
-    order = rng.permutation(len(counts))
-    is_tested = np.zeros(len(counts), dtype=bool)
-    lacking = np.full(counts.shape[1], share)
-    for group in order:
-        rest = lacking - shares[group]
-        if np.square(rest).sum() < np.square(lacking).sum():
-            is_tested[group] = True
-            lacking = rest
-    if not is_tested.any():  # every group is too large: one of those that are least so
-        is_tested[order[np.square(shares[order] - share).sum(axis=1).round(9).argmin()]] = True
-    return is_tested, counts[is_tested].sum(axis=0)[None]
-
-
-def _best(
-    draw: Callable[[int], tuple[AnyArray, AnyArray]], groups: LabeledGroups, what: str, other: str
-) -> AnyArray:
-    """The first draw in which every class trains and is tested, or else one in which all train.
-
-    ``draw`` returns a choice, and its labeled rows by test and class.
-    """
-    totals, best, fewest_untested = groups.counts.sum(axis=0), None, np.inf
-    for attempt in range(_ATTEMPTS):
-        choice, tested = draw(attempt)
-        n_untested = int((tested == 0).sum())
-        if (tested < totals).all() and n_untested < fewest_untested:
-            best, fewest_untested = choice, n_untested
-        if fewest_untested == 0:
-            break
-    if best is None:
-        raise ValueError(
-            f"No way was found to test {what} in whole groups ({len(groups.names)} with labeled "
-            "rows) without taking all labeled rows of some class from training: label rows of the "
-            f"rare classes in more groups, or try {other}."
-        )
-    return best

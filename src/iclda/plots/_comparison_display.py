@@ -4,39 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
-from .._core.types import AnyArray, Array
-from .._estimators.labels import plain, split_marker
+from .._core.types import Array
+from .._estimators.labels import check_lengths, encode_labels
 from .._statistics import corrected_standard_error, mean_interval
 from ..model_selection._masking import draw_seed, is_whole, marker_of
 from . import _look
-from ._displays import display
-from ._look import FAINT, LABEL_SIZE, Axes, foreground, plain_text
+from ._look import FAINT, Axes, foreground, plain_text
 
-_CONFIDENCE = 0.95
-_MANY = 300  # differences of one method that are worth a dot each
-_SPREAD = 0.16  # of these dots about the line of their method
+_MOST_DOTS = 300  # single differences of a method are drawn up to this number
+_DOT_SPREAD = 0.16  # distance of the outermost dots from the line of their method
 
 
 @dataclass(frozen=True)
 class PairedDifference:
-    """Scores of a method less those of the baseline in the same repeats."""
+    """Scores of a method minus those of the baseline in the same repeats."""
 
     values: Array
     greater_is_better: bool = True
 
-    @cached_property
+    @property
     def mean(self) -> float:
         """Mean difference."""
         return float(np.mean(self.values))
 
-    @cached_property
+    @property
     def standard_error(self) -> float:
-        """Its standard error; NaN below two differences."""
+        """Standard error of the mean; NaN below two differences."""
         return corrected_standard_error(self.values)
 
     @property
@@ -49,7 +46,7 @@ class PairedDifference:
         return mean_interval(self.values, confidence)
 
 
-@display
+@dataclass(kw_only=True, eq=False, repr=False)
 class ComparisonDisplay:
     """Mean paired differences of methods to a baseline, one line a method.
 
@@ -66,6 +63,12 @@ class ComparisonDisplay:
         Scores less those of the baseline in the same repeat, by method.
     baseline : str
         Name of the baseline.
+    score_name : str, default="score"
+        What the scores are.
+    greater_is_better : bool, default=True
+        Whether larger scores are better.
+    unit : str, default="repeats"
+        What is paired.
     intervals : dict of tuple, default=None
         Ends of confidence intervals, by method, for differences that are not independent. None: by
         Student's t, for independent ones.
@@ -74,6 +77,10 @@ class ComparisonDisplay:
 
     Attributes
     ----------
+    ax_ : matplotlib Axes
+        Axes drawn in.
+    figure_ : matplotlib Figure
+        Its figure.
     methods_ : list of str
         Methods from top to bottom: the best mean difference first.
     differences_ : dict of PairedDifference
@@ -108,8 +115,23 @@ class ComparisonDisplay:
         scores : dict of array-like of shape (n_repeats,)
             Scores by method, in the same order of repeats; NaN where a fit failed. For repeated
             cross-validation pass one mean a repeat: folds of one repeat are not independent.
+        baseline : str, default=None
+            Method the others are compared with; None: the supervised one, or else the first.
+        score_name : str, default="score"
+            What the scores are.
         greater_is_better : bool, default=True
             Whether larger scores are better; False for errors and losses.
+        unit : str, default="repeats"
+            What is paired.
+        ax : matplotlib Axes, default=None
+            Axes to draw in; None: new ones.
+        **kwargs : dict
+            Passed to ``plot``.
+
+        Returns
+        -------
+        display : ComparisonDisplay
+            Object that stores what was drawn.
         """
         baseline, differences = _pair(scores, baseline)
         return cls(
@@ -139,30 +161,32 @@ class ComparisonDisplay:
             Classes of the rows; rows with the marker are left out.
         y_pred : dict of array-like of shape (n_samples,)
             Predicted classes, by method.
+        baseline : str, default=None
+            Method the others are compared with; None: the supervised one, or else the first.
         unlabeled : object, default=-1
             Marker of unlabeled rows in y_true.
+        ax : matplotlib Axes, default=None
+            Axes to draw in; None: new ones.
+        **kwargs : dict
+            Passed to ``plot``.
+
+        Returns
+        -------
+        display : ComparisonDisplay
+            Object that stores what was drawn.
         """
-        present, is_marker = split_marker(y_true, unlabeled, "y_true")
-        classes = np.unique(present).tolist()
-        if is_marker.any() and len(classes) < 2:
-            raise ValueError(
-                f"y_true must label rows of at least 2 classes, got {classes or 'none'} besides "
-                f"{is_marker.sum()} of {len(is_marker)} rows that {plain(unlabeled)!r} marks as "
-                "unlabeled: pass unlabeled=None if it is one of your classes."
-            )
-        for name, predicted in y_pred.items():
-            if np.shape(predicted) != is_marker.shape:
-                raise ValueError(
-                    f"y_pred must hold the predicted class of each of the {len(is_marker)} rows of "
-                    f"y_true; {name!r} has shape {np.shape(predicted)}."
-                )
-        errors = {name: np.asarray(one)[~is_marker] != present for name, one in y_pred.items()}
-        settings: dict[str, Any] = {
-            "score_name": "error",
-            "greater_is_better": False,
-            "unit": "rows",
-        }
-        return cls.from_scores(errors, baseline=baseline, ax=ax, **settings, **kwargs)
+        labels = encode_labels(y_true, unlabeled)
+        is_known, truth = labels.is_labeled, labels.classes[labels.codes]
+        check_lengths(y_true=y_true, **{str(name): one for name, one in y_pred.items()})
+        return cls.from_scores(
+            {name: (np.asarray(one) != truth)[is_known] for name, one in y_pred.items()},
+            baseline=baseline,
+            score_name="error",
+            greater_is_better=False,
+            unit="rows",
+            ax=ax,
+            **kwargs,
+        )
 
     @classmethod
     def from_estimator(
@@ -193,6 +217,8 @@ class ComparisonDisplay:
             Rows, labeled and unlabeled.
         y : array-like of shape (n_samples,)
             Class of every row, or the marker. Unlabeled rows train and are never scored.
+        baseline : str, default=None
+            Method the others are compared with; None: the supervised one, or else the first.
         cv : int, splitter or iterable, default=5
             An int is the number of folds of ``iclda.model_selection.SemiSupervisedKFold``; the mean
             over the folds of a repeat is one score. With a splitter every split is one score.
@@ -204,6 +230,15 @@ class ComparisonDisplay:
             Number of processes, as in scikit-learn.
         random_state : int, RandomState instance or None, default=None
             For the folds, if ``cv`` is an int.
+        ax : matplotlib Axes, default=None
+            Axes to draw in; None: new ones.
+        **kwargs : dict
+            Passed to ``plot``.
+
+        Returns
+        -------
+        display : ComparisonDisplay
+            Object that stores what was drawn.
         """
         from sklearn.model_selection import check_cv, cross_val_score
 
@@ -219,32 +254,33 @@ class ComparisonDisplay:
             cv = SemiSupervisedKFold(cv, n_repeats=n_repeats, unlabeled=marker, random_state=seed)
         splits = list(check_cv(cv).split(X, y))
         # Unlabeled rows are the same in every split: only labeled ones make splits differ.
-        is_labeled = ~split_marker(y, marker)[1]
+        is_labeled = encode_labels(y, marker).is_labeled
         ratio = float(np.mean([len(test) / is_labeled[train].sum() for train, test in splits]))
-        scores: dict[str, AnyArray] = {
-            str(name): cross_val_score(one, X, y, cv=splits, scoring=scoring, n_jobs=n_jobs)
+        scores: dict[str, Any] = {
+            name: cross_val_score(one, X, y, cv=splits, scoring=scoring, n_jobs=n_jobs)
             for name, one in estimator.items()
         }
         baseline, differences = _pair(scores, baseline)
+        level = kwargs.get("confidence", 0.95)
+        intervals = {name: mean_interval(one, level, ratio) for name, one in differences.items()}
+        errors = {name: corrected_standard_error(one, ratio) for name, one in differences.items()}
         if is_repeated:
-            scores = {k: one.reshape(n_repeats, -1).mean(axis=1) for k, one in scores.items()}
-        level = kwargs.get("confidence", _CONFIDENCE)
+            means = {name: one.reshape(n_repeats, -1).mean(axis=1) for name, one in scores.items()}
+            baseline, differences = _pair(means, baseline)
         return cls(
-            differences=_pair(scores, baseline)[1],
+            differences=differences,
             baseline=baseline,
             score_name=scoring if isinstance(scoring, str) else "accuracy",
             unit="repeats" if is_repeated else "splits",
-            intervals={k: mean_interval(one, level, ratio) for k, one in differences.items()},
-            standard_errors={
-                k: corrected_standard_error(one, ratio) for k, one in differences.items()
-            },
+            intervals=intervals,
+            standard_errors=errors,
         ).plot(ax=ax, **kwargs)
 
     def plot(
         self,
         ax: Axes | None = None,
         *,
-        confidence: float = _CONFIDENCE,
+        confidence: float = 0.95,
         dots: bool | None = None,
         **kwargs: Any,
     ) -> Self:
@@ -252,70 +288,75 @@ class ComparisonDisplay:
 
         Parameters
         ----------
+        ax : matplotlib Axes, default=None
+            Axes to draw in; None: new ones.
         confidence : float, default=0.95
             Level of the intervals, unless they were given.
         dots : bool, default=None
             Whether to draw the single differences; None: if they are few and distinct.
         **kwargs : dict
             Passed to ``Axes.plot`` for the dots of the means.
+
+        Returns
+        -------
+        display : ComparisonDisplay
+            Object that stores what was drawn.
         """
-        ax = _look.axes_for(ax, 5.6, 1.1 + 0.5 * len(self.differences))
-        self.ax_, self.figure_ = ax, ax.figure
         self.differences_ = {
             name: PairedDifference(np.asarray(values), self.greater_is_better)
             for name, values in self.differences.items()
         }
         sign = -1 if self.greater_is_better else 1
         self.methods_ = sorted(self.differences_, key=lambda k: sign * self.differences_[k].mean)
-        ax.axvline(0, color=foreground(), linewidth=0.8, zorder=1)
-        styles = _look.method_styles(self.methods_)
         if dots is None:
             kinds = [(len(values), len(np.unique(values))) for values in self.differences.values()]
-            dots = any(n <= _MANY and n_distinct > 3 for n, n_distinct in kinds)
+            dots = any(n <= _MOST_DOTS and n_distinct > 3 for n, n_distinct in kinds)
+        ax = self.ax_ = _look.axes_for(ax, 5.6, 1.1 + 0.5 * len(self.differences))
+        self.figure_ = ax.figure
+        ax.axvline(0, color=foreground(), linewidth=0.8, zorder=1)
+        styles = _look.method_styles(self.methods_)
         for place, name in enumerate(self.methods_):
             if dots:
                 self._draw_dots(place, name)
             self._draw_mean(place, name, confidence, {"color": styles[name]["color"], **kwargs})
-        self._draw_labels()
+        self._label_axes()
         return self
 
     def _draw_dots(self, place: int, name: str) -> None:
         values = self.differences[name]
-        # Side by side in the order of the repeats: no dot is moved at random.
-        shifts = _SPREAD * np.linspace(-1, 1, len(values)) if len(values) > 1 else np.zeros(1)
-        self.ax_.plot(
-            values, place + shifts, linestyle="none", marker="o", markersize=3.2,
-            markeredgewidth=0, color=FAINT, alpha=0.7, zorder=1.5,
-        )  # fmt: skip
+        # Dots stand side by side in the order of the repeats: none is moved at random.
+        shifts = _DOT_SPREAD * np.linspace(-1, 1, len(values)) if len(values) > 1 else np.zeros(1)
+        style: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 3.2}
+        style |= {"markeredgewidth": 0, "color": FAINT, "alpha": 0.7, "zorder": 1.5}
+        self.ax_.plot(values, place + shifts, **style)
 
     def _draw_mean(self, place: int, name: str, confidence: float, style: dict[str, Any]) -> None:
-        found, color = self.differences_[name], style["color"]
-        mean, error, places = found.mean, found.standard_error, [place, place]
-        ends = found.interval(confidence)
+        difference, color = self.differences_[name], style["color"]
+        mean, error = difference.mean, difference.standard_error
+        ends = difference.interval(confidence)
         if self.intervals:
             ends, error = self.intervals[name], (self.standard_errors or {}).get(name, np.nan)
-        self.ax_.plot(ends, places, color=color, linewidth=1.1, zorder=2)
+        bar: dict[str, Any] = {"color": color, "zorder": 2}
+        self.ax_.plot(ends, [place, place], linewidth=1.1, **bar)
         if np.isfinite(error):
-            bar: dict[str, Any] = {"linewidth": 3.2, "solid_capstyle": "butt", "zorder": 2}
-            self.ax_.plot([mean - error, mean + error], places, color=color, **bar)
+            bar |= {"linewidth": 3.2, "solid_capstyle": "butt"}
+            self.ax_.plot([mean - error, mean + error], [place, place], **bar)
         style = {"linestyle": "none", "marker": "o", "markersize": 6.5, "zorder": 3, **style}
         self.ax_.plot([mean], [place], label=plain_text(name), **style)
 
-    def _draw_labels(self) -> None:
+    def _label_axes(self) -> None:
         ax = self.ax_
-        beside: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "annotation_clip": False}
-        beside["fontsize"] = LABEL_SIZE
         for place, name in enumerate(self.methods_):
             count = f"{self.differences_[name].n_worse:,} of {len(self.differences[name]):,}"
-            ax.annotate(count, xy=(1.02, place), va="center", **beside)
-        ax.annotate(f"{self.unit}\nworse", xy=(1.02, -0.62), va="bottom", color=FAINT, **beside)
+            _look.write_beside(ax, 1.02, place, count)
+        _look.write_beside(ax, 1.02, -0.62, f"{self.unit}\nworse", va="bottom", color=FAINT)
         ax.set_yticks(range(len(self.methods_)), list(map(plain_text, self.methods_)))
         ax.set_ylim(len(self.methods_) - 0.4, -0.6)
         ax.tick_params(axis="y", length=0)
         ax.spines[["left", "top", "right"]].set_visible(False)
         ax.grid(axis="y", color=FAINT, linewidth=0.4, alpha=0.4)
         ax.set_axisbelow(True)
-        ax.locator_params(axis="x", nbins=6)  # more numbers of four digits would touch
+        ax.locator_params(axis="x", nbins=6)  # More numbers of four digits would touch.
         left, right = ("worse", "better") if self.greater_is_better else ("better", "worse")
         directions = f"\N{LEFTWARDS ARROW} {left}, {right} \N{RIGHTWARDS ARROW}"
         name, baseline = _look.readable(self.score_name), plain_text(self.baseline)
@@ -323,7 +364,7 @@ class ComparisonDisplay:
 
 
 def _pair(scores: Mapping[str, Any], baseline: str | None) -> tuple[str, dict[str, Array]]:
-    """The baseline, and by method the differences to it that are finite."""
+    """Return the baseline, and the finite differences to it by method."""
     values = {str(name): np.asarray(one, dtype=np.float64) for name, one in scores.items()}
     if len(values) < 2:
         raise ValueError(f"There must be at least 2 methods to compare, got {list(values)}.")
@@ -332,17 +373,17 @@ def _pair(scores: Mapping[str, Any], baseline: str | None) -> tuple[str, dict[st
     if baseline not in values:
         raise ValueError(f"baseline must be one of {list(values)}, got {baseline!r}.")
     differences = {}
+    reference = values.pop(baseline)
     for name, one in values.items():
-        if one.ndim != 1 or len(one) != len(values[baseline]):
+        if reference.ndim != 1 or one.shape != reference.shape:
             raise ValueError(
-                "scores must hold one number a repeat for every method, paired with the "
-                f"{len(values[baseline])} of {baseline!r}; {name!r} has shape {one.shape}."
+                "scores must hold one number a repeat for every method; "
+                f"{baseline!r} has shape {reference.shape}, {name!r} has shape {one.shape}."
             )
-        if name != baseline:
-            difference = one - values[baseline]
-            differences[name] = difference[np.isfinite(difference)]
-            if differences[name].size == 0:
-                raise ValueError(
-                    f"{name!r} has no finite score in a repeat in which {baseline!r} has one."
-                )
+        difference = one - reference
+        differences[name] = difference[np.isfinite(difference)]
+        if differences[name].size == 0:
+            raise ValueError(
+                f"{name!r} has no finite score in a repeat in which {baseline!r} has one."
+            )
     return baseline, differences

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -11,18 +12,17 @@ from .._estimators.labels import UNLABELED
 from ..model_selection._masking import check_count
 from ..model_selection._scorers import final_step
 from . import _look
-from ._displays import display
 from ._look import FAINT, Axes, class_color, foreground, plain_text
 from ._shown_rows import ShownRows, encode_classes, log_probabilities_of, plane_of, shown_rows
 
-_MANY = 2_000
-_MARGIN = 0.06  # of the range of the rows, around them
+_MOST_VECTOR_DOTS = 2_000  # more dots are drawn as pixels in vector files
+_MARGIN = 0.06  # margin around the rows, in ranges of the rows
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h")
-_SHADE = 0.3  # opacity where the class is sure
-_DEEP = 1e3  # log odds are cut there, so that infinite ones can be drawn
+_OPACITY = 0.3  # opacity of the shading where a class is certain
+_LARGEST_LOG_ODDS = 1e3  # larger and infinite ones are cut off, so that they can be drawn
 
 
-@display
+@dataclass(kw_only=True, eq=False, repr=False)
 class DecisionBoundaryDisplay:
     """Regions of a classifier in a plane, its labeled rows, and the labels of the unlabeled ones.
 
@@ -32,6 +32,10 @@ class DecisionBoundaryDisplay:
     ----------
     points : ndarray of shape (n_samples, 2)
         Places of all rows in the plane.
+    codes : ndarray of shape (n_samples,)
+        Index of the class of every row, -1 for an unlabeled one.
+    classes : ndarray of shape (n_classes,)
+        The classes.
     responsibilities : ndarray of shape (n_unlabeled, n_classes), default=None
         Shares of the unlabeled rows in the classes; None draws these rows in gray.
     grid : tuple of two ndarray, default=None
@@ -45,6 +49,10 @@ class DecisionBoundaryDisplay:
 
     Attributes
     ----------
+    ax_ : matplotlib Axes
+        Axes drawn in.
+    figure_ : matplotlib Figure
+        Its figure.
     surface_ : matplotlib AxesImage or None
         Shading of the regions.
     boundaries_ : list of matplotlib QuadContourSet
@@ -85,6 +93,12 @@ class DecisionBoundaryDisplay:
         ----------
         estimator : classifier
             Fitted, with ``predict_proba``; a pipeline too.
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,), default=None
+            Their classes, or the marker; None: all unlabeled.
+        X_unlabeled : array-like of shape (n_unlabeled, n_features), default=None
+            Further unlabeled rows.
         features : pair of int or str, "discriminants" or None, default=None
             The plane: two columns, the others held at their means; or the two discriminants that
             separate the classes best (for two classes, the discriminant and what varies most
@@ -92,8 +106,19 @@ class DecisionBoundaryDisplay:
         responsibilities : array-like of shape (n_unlabeled, n_classes) or None, default="auto"
             Shares of the unlabeled rows in the classes, those of X first. "auto": the imputed
             labels where the classifier has them, otherwise its probabilities; None: rows in gray.
+        unlabeled : object, default="auto"
+            Marker of unlabeled rows in y; "auto": that of the classifier, or -1.
         grid_resolution : int, default=200
             Number of points of the grid along each axis.
+        ax : matplotlib Axes, default=None
+            Axes to draw in; None: new ones.
+        **kwargs : dict
+            Passed to ``plot``.
+
+        Returns
+        -------
+        display : DecisionBoundaryDisplay
+            Object that stores what was drawn.
         """
         shown = shown_rows(estimator, X, y, X_unlabeled, unlabeled)
         plane = plane_of(estimator, shown.parts[0], features)
@@ -142,6 +167,15 @@ class DecisionBoundaryDisplay:
             The classes, in the order of the shares; None: those in y, sorted.
         unlabeled : object, default=-1
             Marker of unlabeled rows in y.
+        ax : matplotlib Axes, default=None
+            Axes to draw in; None: new ones.
+        **kwargs : dict
+            Passed to ``plot``.
+
+        Returns
+        -------
+        display : DecisionBoundaryDisplay
+            Object that stores what was drawn.
         """
         points = np.asarray(X, dtype=np.float64)
         if points.ndim != 2 or points.shape[1] != 2:
@@ -169,6 +203,8 @@ class DecisionBoundaryDisplay:
 
         Parameters
         ----------
+        ax : matplotlib Axes, default=None
+            Axes to draw in; None: new ones.
         legend : bool, default=True
             Whether to name classes and unlabeled rows beside the axes.
         labeled_kw : dict, default=None
@@ -178,10 +214,16 @@ class DecisionBoundaryDisplay:
         boundary_kw : dict, default=None
             Passed to ``Axes.contour``.
         **kwargs : dict
-            Passed to ``Axes.imshow`` for the shading; ``alpha`` is that of a sure class.
+            Passed to ``Axes.imshow`` for the shading; ``alpha`` is the opacity where a class is
+            certain.
+
+        Returns
+        -------
+        display : DecisionBoundaryDisplay
+            Object that stores what was drawn.
         """
-        ax = _look.axes_for(ax)
-        self.ax_, self.figure_ = ax, ax.figure
+        ax = self.ax_ = _look.axes_for(ax)
+        self.figure_ = ax.figure
         self.surface_, self.boundaries_ = None, []
         if self.grid is not None and self.log_probabilities is not None:
             self.surface_ = _draw_regions(ax, self.grid, self.log_probabilities, kwargs)
@@ -201,25 +243,25 @@ class DecisionBoundaryDisplay:
         return self
 
     def _draw_unlabeled(self, kwargs: dict[str, Any]) -> Any:
-        points = self.points[self.codes == UNLABELED]
-        if len(points) == 0:
+        x, y = self.points[self.codes == UNLABELED].T
+        if len(x) == 0:
             return None
-        style: dict[str, Any] = {"s": 9, "linewidths": 0, "label": "unlabeled", "zorder": 1}
-        # Thousands of dots as pixels: a tenth of the size in a vector file.
-        style["rasterized"] = len(points) > _MANY
         shares = self.responsibilities
+        style: dict[str, Any] = {"s": 9, "linewidths": 0, "label": "unlabeled", "zorder": 1}
         style["color"] = FAINT if shares is None else _look.mix(shares)
-        return self.ax_.scatter(points[:, 0], points[:, 1], **{**style, **kwargs})
+        # A vector file with thousands of dots is ten times as large.
+        style["rasterized"] = len(x) > _MOST_VECTOR_DOTS
+        return self.ax_.scatter(x, y, **{**style, **kwargs})
 
     def _draw_labeled(self, kwargs: dict[str, Any]) -> dict[Any, Any]:
         drawn = {}
         for code, name in enumerate(self.classes.tolist()):
-            points = self.points[self.codes == code]
+            x, y = self.points[self.codes == code].T
             style: dict[str, Any] = {"s": 36, "linewidths": 0.9, "zorder": 3}
             style |= {"color": class_color(code), "edgecolor": foreground()}
             style |= {"marker": _MARKERS[code % len(_MARKERS)], "label": plain_text(name), **kwargs}
-            if len(points):
-                drawn[name] = self.ax_.scatter(points[:, 0], points[:, 1], **style)
+            if len(x):
+                drawn[name] = self.ax_.scatter(x, y, **style)
         return drawn
 
     def _draw_legend(self) -> None:
@@ -234,9 +276,9 @@ class DecisionBoundaryDisplay:
 def _draw_regions(
     ax: Axes, grid: tuple[Array, Array], log_probabilities: Array, kwargs: dict[str, Any]
 ) -> Any:
-    """An image in the colors of the classes, fading where none is sure."""
+    """Draw an image in the colors of the classes, fading where none is certain."""
     kwargs = {"interpolation": "bilinear", "zorder": 0, **kwargs}
-    opacity = kwargs.pop("alpha", _SHADE)
+    opacity = kwargs.pop("alpha", _OPACITY)
     excess = _look.excess_of(np.exp(log_probabilities))
     total = excess.sum(axis=-1, keepdims=True)
     pure = np.array([_look.to_rgb(class_color(code)) for code in range(excess.shape[-1])])
@@ -253,13 +295,15 @@ def _draw_regions(
 def _draw_lines(
     ax: Axes, grid: tuple[Array, Array], log_probabilities: Array, style: dict[str, Any]
 ) -> list[Any]:
-    """Lines on which two classes are equally probable and no other is more so."""
+    """Draw lines on which two classes are equally probable and no other is more so."""
     n_classes = log_probabilities.shape[-1]
     drawn = []
     for code in range(1 if n_classes == 2 else n_classes):
         with np.errstate(invalid="ignore"):
             others = np.delete(log_probabilities, code, axis=-1).max(axis=-1)
-            odds = np.clip(log_probabilities[..., code] - others, -_DEEP, _DEEP)
+            odds = np.clip(
+                log_probabilities[..., code] - others, -_LARGEST_LOG_ODDS, _LARGEST_LOG_ODDS
+            )
         if odds.min() < 0 < odds.max():
             drawn.append(ax.contour(*grid, odds, levels=[0.0], **style))
     return drawn

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -11,17 +12,17 @@ from .._core.types import AnyArray, Array
 from .._estimators.labels import UNLABELED
 from ..model_selection._scorers import final_step
 from . import _look
-from ._displays import display
 from ._look import FAINT, Axes, class_color, foreground, plain_text
 from ._shown_rows import class_points_of, encode_classes, shown_rows
 
-_BINS = 20, 50  # the fewest and the most that "auto" makes
+_FEWEST_BINS = 20  # with bins="auto"
+_MOST_BINS = 50
 _DASHES: tuple[Any, ...] = ("solid", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.2, 1.2, 1.2)))
-_LABELED_HEIGHT = 0.45  # of the bars of labeled rows, in heights of those of unlabeled ones
+_LABELED_HEIGHT = 0.45  # height of the highest labeled bar, in heights of the unlabeled one
 _CURVE_POINTS = 400
 
 
-@display
+@dataclass(kw_only=True, eq=False, repr=False)
 class DiscriminantHistogramDisplay:
     """Labeled classes and unlabeled rows along one discriminant, and their expected numbers.
 
@@ -35,6 +36,10 @@ class DiscriminantHistogramDisplay:
     ----------
     values : ndarray of shape (n_samples,)
         Places of all rows along the discriminant.
+    codes : ndarray of shape (n_samples,)
+        Index of the class of every row, -1 for an unlabeled one.
+    classes : ndarray of shape (n_classes,)
+        The classes.
     centers : ndarray of shape (n_classes,), default=None
         Class means of the fit; its classes have variance 1. None draws no curves.
     priors : ndarray of shape (n_classes,), default=None
@@ -46,6 +51,10 @@ class DiscriminantHistogramDisplay:
 
     Attributes
     ----------
+    ax_ : matplotlib Axes
+        Axes drawn in.
+    figure_ : matplotlib Figure
+        Its figure.
     unlabeled_ : matplotlib StepPatch or None
         Bars of the unlabeled rows.
     labeled_ : dict of matplotlib StepPatch
@@ -83,8 +92,25 @@ class DiscriminantHistogramDisplay:
         ----------
         estimator : classifier
             Fitted linear discriminant analysis, or a pipeline that ends in one.
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,), default=None
+            Their classes, or the marker; None: all unlabeled.
+        X_unlabeled : array-like of shape (n_unlabeled, n_features), default=None
+            Further unlabeled rows.
         component : int, default=0
             Index of the discriminant, 0 for the one that separates the classes best.
+        unlabeled : object, default="auto"
+            Marker of unlabeled rows in y; "auto": that of the classifier, or -1.
+        ax : matplotlib Axes, default=None
+            Axes to draw in; None: new ones.
+        **kwargs : dict
+            Passed to ``plot``.
+
+        Returns
+        -------
+        display : DiscriminantHistogramDisplay
+            Object that stores what was drawn.
         """
         shown = shown_rows(estimator, X, y, X_unlabeled, unlabeled)
         lda, before = final_step(estimator)
@@ -134,6 +160,15 @@ class DiscriminantHistogramDisplay:
             Marker of unlabeled rows in y.
         name : str, default="Score"
             Label of the axis.
+        ax : matplotlib Axes, default=None
+            Axes to draw in; None: new ones.
+        **kwargs : dict
+            Passed to ``plot``.
+
+        Returns
+        -------
+        display : DiscriminantHistogramDisplay
+            Object that stores what was drawn.
         """
         values = np.asarray(values, dtype=np.float64)
         if values.ndim == 2 and values.shape[1] == 1:
@@ -163,6 +198,8 @@ class DiscriminantHistogramDisplay:
 
         Parameters
         ----------
+        ax : matplotlib Axes, default=None
+            Axes to draw in; None: new ones.
         bins : int, sequence or str, default="auto"
             Bins, as for ``numpy.histogram``; "auto" makes 20 to 50 of them.
         curves : bool, default=True
@@ -175,34 +212,39 @@ class DiscriminantHistogramDisplay:
             Passed to ``Axes.plot`` for the curves.
         **kwargs : dict
             Passed to ``Axes.stairs`` for labeled rows.
+
+        Returns
+        -------
+        display : DiscriminantHistogramDisplay
+            Object that stores what was drawn.
         """
-        ax = _look.axes_for(ax)
-        self.ax_, self.figure_ = ax, ax.figure
         is_unlabeled = self.codes == UNLABELED
         edges = _edges(self.values, bins)
         above = np.histogram(self.values[is_unlabeled], edges)[0]
-        below = [
-            np.histogram(self.values[self.codes == code], edges)[0]
-            for code in range(len(self.classes))
-        ]
-        # Above and below the line have scales of their own: there are few labels, as a rule.
-        ratio = _LABELED_HEIGHT * max(above.max(), 1) / max(np.sum(below, axis=0).max(), 1)
-        scale = -float(ratio) if is_unlabeled.any() else 1.0
-        self.unlabeled_ = None
+        groups = [self.values[self.codes == code] for code in range(len(self.classes))]
+        below = np.array([np.histogram(group, edges)[0] for group in groups])
+        # Labeled rows are usually few: they have a scale of their own.
+        scale = 1.0
+        if is_unlabeled.any():
+            scale = -_LABELED_HEIGHT * max(above.max(), 1) / max(below.sum(axis=0).max(), 1)
+        ax = self.ax_ = _look.axes_for(ax)
+        self.figure_ = ax.figure
+        self.unlabeled_, self.curves_ = None, {}
         if is_unlabeled.any():
             style = {"fill": True, "color": FAINT, "alpha": 0.45, "label": "unlabeled"}
             self.unlabeled_ = ax.stairs(above, edges, **{**style, **(unlabeled_kw or {})})
-        self.labeled_ = self._draw_labeled(scale * np.array(below), edges, kwargs)
-        self.curves_ = {}
-        if curves and self.centers is not None:
-            self.curves_ = self._draw_curves(edges, curve_kw or {})
-        self._finish(scale)
+        self.labeled_ = self._draw_labeled(scale * below, edges, kwargs)
+        if curves and self.centers is not None and self.priors is not None:
+            n_rows = is_unlabeled.sum() or len(self.values)
+            expected = n_rows * np.diff(edges).mean() * self.priors
+            self.curves_ = self._draw_curves(edges, self.centers, expected, curve_kw or {})
+        self._label_axes(scale)
         if legend:
             _look.legend_beside(ax, self.labeled_.values())
         return self
 
     def _draw_labeled(self, heights: Array, edges: Array, kwargs: dict[str, Any]) -> dict[Any, Any]:
-        """Bars of the classes, stacked."""
+        """Draw the bars of the classes, stacked."""
         drawn, base = {}, np.zeros(len(edges) - 1)
         for code, name in enumerate(self.classes.tolist()):
             if not heights[code].any():
@@ -214,24 +256,21 @@ class DiscriminantHistogramDisplay:
             base = top
         return drawn
 
-    def _draw_curves(self, edges: Array, kwargs: dict[str, Any]) -> dict[Any, Any]:
-        """Unlabeled rows, or all if none is, expected of every class in a bin of mean width."""
-        assert self.centers is not None
-        assert self.priors is not None
+    def _draw_curves(
+        self, edges: Array, centers: Array, expected: Array, kwargs: dict[str, Any]
+    ) -> dict[Any, Any]:
+        """Draw normal densities, scaled to the rows expected of a class in a bin of mean width."""
         along = np.linspace(edges[0], edges[-1], _CURVE_POINTS)
-        is_unlabeled = self.codes == UNLABELED
-        n_rows = is_unlabeled.sum() if is_unlabeled.any() else len(self.values)
         drawn = {}
         for code, name in enumerate(self.classes.tolist()):
-            density = norm.pdf(along, self.centers[code])
-            expected = n_rows * np.diff(edges).mean() * self.priors[code] * density
-            # Over bars of the same color only ink is seen.
-            color = class_color(code) if is_unlabeled.any() else foreground()
+            # A curve in the color of its class could not be seen over bars of that color.
+            color = foreground() if self.unlabeled_ is None else class_color(code)
             style = {"color": color, "linestyle": _DASHES[code % len(_DASHES)], "linewidth": 1.6}
-            (drawn[name],) = self.ax_.plot(along, expected, **{**style, **kwargs})
+            heights = expected[code] * norm.pdf(along, centers[code])
+            (drawn[name],) = self.ax_.plot(along, heights, **{**style, **kwargs})
         return drawn
 
-    def _finish(self, scale: float) -> None:
+    def _label_axes(self, scale: float) -> None:
         ax = self.ax_
         ax.axhline(0, color=foreground(), linewidth=0.8)
         self.threshold_ = None
@@ -242,25 +281,22 @@ class DiscriminantHistogramDisplay:
         ax.set_ylim(1.12 * min(low, 0), 1.1 * high)
         if self.unlabeled_ is not None and self.labeled_:
             _set_ticks(ax, scale)
-            for place, va, text in ((0.985, "top", "unlabeled"), (0.015, "bottom", "labeled")):
-                size = _look.LABEL_SIZE
-                ax.text(0.01, place, text, transform=ax.transAxes, va=va, fontsize=size)
+            style: dict[str, Any] = {"transform": ax.transAxes, "fontsize": _look.LABEL_SIZE}
+            ax.text(0.01, 0.985, "unlabeled", va="top", **style)
+            ax.text(0.01, 0.015, "labeled", va="bottom", **style)
 
 
 def _edges(values: Array, bins: Any) -> Array:
-    """Edges of the bins that all groups share."""
+    """Return the edges of the bins that all groups share."""
     if isinstance(bins, str) and bins == "auto":
         # The rule of Freedman and Diaconis makes thousands of bins of a few far rows.
-        bins = int(np.clip(len(np.histogram_bin_edges(values, "auto")) - 1, *_BINS))
-    if np.ndim(bins) == 0 and not isinstance(bins, str) and (bins != int(bins) or bins < 1):
-        raise ValueError(
-            f'bins must be a whole number of at least 1, edges in order, or "auto", got {bins!r}.'
-        )
+        n_bins = len(np.histogram_bin_edges(values, "auto")) - 1
+        bins = min(max(n_bins, _FEWEST_BINS), _MOST_BINS)
     return np.histogram_bin_edges(values, bins)
 
 
 def _set_ticks(ax: Axes, scale: float) -> None:
-    """Ticks in numbers of rows, above the line and, on another scale, below it."""
+    """Set ticks in numbers of rows, above the line and, on another scale, below it."""
     ticker = _look.import_matplotlib("matplotlib.ticker")
     ticks: dict[float, str] = {}
     for end, factor, n_bins in zip(ax.get_ylim(), (scale, 1.0), (2, 4), strict=True):
@@ -271,7 +307,7 @@ def _set_ticks(ax: Axes, scale: float) -> None:
 
 
 def _threshold(centers: Array, priors: Array) -> float:
-    """Where prior times density of two classes of variance 1 are equal."""
+    """Return where prior times density of two classes of variance 1 are equal."""
     gap = centers[1] - centers[0]
     if gap == 0:
         return float("nan")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -11,14 +12,13 @@ from .._core.types import AnyArray, Array
 from .._statistics import finite_means
 from ..model_selection._masking import draw_seed
 from . import _look
-from ._displays import display
 from ._look import Axes, plain_text
 from ._shown_rows import by_name, estimators_by_name
 
 _ROW_NAMES = {"n_unlabeled": "Unlabeled rows", "n_labeled": "Labeled rows"}
 
 
-@display
+@dataclass(kw_only=True, eq=False, repr=False)
 class LearningCurveDisplay:
     """Mean score of one or several classifiers against the number of rows.
 
@@ -33,9 +33,17 @@ class LearningCurveDisplay:
         Mean scores there, by classifier.
     standard_errors : dict of ndarray, default=None
         Standard errors of the means, by classifier; None or NaN draws no band.
+    varied : str, default="n_unlabeled"
+        What the sizes count: "n_unlabeled", "n_labeled", or the label of the axis.
+    score_name : str, default="score"
+        What the scores are.
 
     Attributes
     ----------
+    ax_ : matplotlib Axes
+        Axes drawn in.
+    figure_ : matplotlib Figure
+        Its figure.
     lines_ : dict of matplotlib Line2D
         Means, by classifier.
     bands_ : dict of matplotlib FillBetweenPolyCollection
@@ -65,21 +73,30 @@ class LearningCurveDisplay:
         ----------
         curve : LearningCurve or dict of LearningCurve
             One curve, or one for each name.
+        as_error : bool, default=False
+            Whether to draw 1 minus the score.
+        ax : matplotlib Axes, default=None
+            Axes to draw in; None: new ones.
+        **kwargs : dict
+            Passed to ``plot``.
+
+        Returns
+        -------
+        display : LearningCurveDisplay
+            Object that stores what was drawn.
         """
         curves = by_name(curve)
-        first = next(iter(curves.values()))
-        for name, other in curves.items():
-            if (other.varied, other.score_name) != (first.varied, first.score_name):
-                raise ValueError(
-                    f"Curves must show one score against one kind of rows; {name!r} shows "
-                    f"{other.score_name!r} against {other.varied}, the first one "
-                    f"{first.score_name!r} against {first.varied}."
-                )
+        kinds = {(one.varied, one.score_name) for one in curves.values()}
+        if len(kinds) > 1:
+            raise ValueError(
+                f"Curves must show one score against one kind of rows, got {sorted(kinds)}."
+            )
+        ((varied, score_name),) = kinds
         return cls.from_scores(
             {name: one.sizes for name, one in curves.items()},
             {name: one.scores for name, one in curves.items()},
-            varied=first.varied,
-            score_name=first.score_name,
+            varied=varied,
+            score_name=score_name,
             as_error=as_error,
             ax=ax,
             **kwargs,
@@ -105,6 +122,21 @@ class LearningCurveDisplay:
             Numbers of rows, for all classifiers or for each name.
         scores : array-like of shape (n_points, n_repeats) or dict of them
             Scores, or those for each name; NaN where a fit failed.
+        varied : str, default="n_unlabeled"
+            What the sizes count: "n_unlabeled", "n_labeled", or the label of the axis.
+        score_name : str, default="score"
+            What the scores are.
+        as_error : bool, default=False
+            Whether to draw 1 minus the score.
+        ax : matplotlib Axes, default=None
+            Axes to draw in; None: new ones.
+        **kwargs : dict
+            Passed to ``plot``.
+
+        Returns
+        -------
+        display : LearningCurveDisplay
+            Object that stores what was drawn.
         """
         tables = {name: np.asarray(table, float) for name, table in by_name(scores).items()}
         given = sizes if isinstance(sizes, Mapping) else dict.fromkeys(tables, sizes)
@@ -150,12 +182,23 @@ class LearningCurveDisplay:
             Rows, labeled and unlabeled.
         y : array-like of shape (n_samples,)
             Class of every row, or the marker.
+        as_error : bool, default=False
+            Whether to draw 1 minus the score.
+        ax : matplotlib Axes, default=None
+            Axes to draw in; None: new ones.
         line_kw : dict, default=None
             Passed to ``Axes.plot``.
+        fill_kw : dict, default=None
+            Passed to ``Axes.fill_between``.
         random_state : int, RandomState instance or None, default=None
             For folds and order of rows, the same for all classifiers.
         **kwargs : dict
             Passed to ``iclda.model_selection.semi_supervised_learning_curve``.
+
+        Returns
+        -------
+        display : LearningCurveDisplay
+            Object that stores what was drawn.
         """
         from ..model_selection import semi_supervised_learning_curve
 
@@ -174,25 +217,33 @@ class LearningCurveDisplay:
 
         Parameters
         ----------
+        ax : matplotlib Axes, default=None
+            Axes to draw in; None: new ones.
+        fill_kw : dict, default=None
+            Passed to ``Axes.fill_between``.
         **kwargs : dict
             Passed to ``Axes.plot``.
+
+        Returns
+        -------
+        display : LearningCurveDisplay
+            Object that stores what was drawn.
         """
-        ax = _look.axes_for(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        self.lines_, self.bands_ = {}, {}
+        ax = self.ax_ = _look.axes_for(ax)
+        self.figure_ = ax.figure
+        self.lines_, self.bands_, self.labels_ = {}, {}, []
         styles = _look.method_styles(self.means)
         for name, mean in self.means.items():
             sizes, style = self.sizes[name], {"linewidth": 1.7, **styles[str(name)], **kwargs}
             error = None if self.standard_errors is None else self.standard_errors[name]
             if error is not None and np.isfinite(error).any():
-                # The reference is often flat, and its ink would lie over all other bands.
+                # The reference is often flat, and its band would cover all others.
                 alpha = 0.07 if _look.is_supervised(str(name)) else 0.13
                 band = {"color": style["color"], "alpha": alpha, "linewidth": 0, **(fill_kw or {})}
                 self.bands_[name] = ax.fill_between(sizes, mean - error, mean + error, **band)
-            (self.lines_[name],) = ax.plot(
-                sizes, mean, label=plain_text(name) if name else None, **style
-            )
-        _set_sizes(ax, np.unique(np.concatenate([np.asarray(s) for s in self.sizes.values()])))
+            label = plain_text(name) if name else None
+            (self.lines_[name],) = ax.plot(sizes, mean, label=label, **style)
+        _set_sizes(ax, np.unique(np.concatenate(list(self.sizes.values()))))
         ax.set_xlabel(_ROW_NAMES.get(self.varied, self.varied))
         ax.set_ylabel(_look.readable(self.score_name))
         ends = {
@@ -200,13 +251,14 @@ class LearningCurveDisplay:
             for name, mean in self.means.items()
             if str(name)
         }
-        colors = {str(name): line.get_color() for name, line in self.lines_.items()}
-        self.labels_ = _look.label_ends(ax, ends, colors) if ends else []
+        if ends:
+            colors = {str(name): line.get_color() for name, line in self.lines_.items()}
+            self.labels_ = _look.label_ends(ax, ends, colors)
         return self
 
 
 def _set_sizes(ax: Axes, sizes: AnyArray) -> None:
-    """An axis with ticks at the sizes; logarithmic, but for 0, if they span a factor of 8."""
+    """Set ticks at the sizes; the axis is logarithmic above 0 if they span a factor of 8."""
     positive = sizes[sizes > 0]
     if len(positive) > 1 and positive.max() >= 8 * positive.min():
         if sizes.min() <= 0:

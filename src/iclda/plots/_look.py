@@ -1,4 +1,4 @@
-"""Colors, lines and labels that all figures share: one color a method, the same every time."""
+"""Colors, line styles and labels of all figures; a method has the same color in all of them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ else:
     Axes = Any  # matplotlib is imported when something is drawn
 
 _SCORE_NAMES = {"score": "Accuracy", "nll": "Loss"}  # a classifier's own score is its accuracy
-# Of methods that are not in the table of methods.
+# Colors of methods that are not in the table of methods.
 _OTHER_COLORS = ("#56b4e9", "#8c6d31", "#e0a100", "#7d6bd6", "#8c1d2f", "#12897f")
 _OTHER_DASHES: tuple[Any, ...] = ("solid", (0, (3, 1)), (0, (1, 1)), (0, (5, 1, 1, 1)))
 
-# Classes: any two differ by more than 13 in the Lab colors that readers with red, green or blue
+# Any two class colors differ by more than 13 in the Lab colors that readers with red, green or blue
 # blindness see; the first three differ in lightness too, for readers in gray.
 CLASS_COLORS = (
     "#0b5394", "#e8890c", "#12897f", "#8c1d2f", "#c79be8", "#7d6bd6", "#8f7a12", "#e58fae",
@@ -34,12 +34,12 @@ _LONGEST_NAME = 40
 
 
 def import_matplotlib(module: str = "matplotlib") -> Any:
-    """matplotlib or one of its modules; the ImportError names the extra to install."""
+    """Import matplotlib or one of its modules; the ImportError names the extra to install."""
     return require(module, "plots", "plots")
 
 
 def plain_text(name: Any) -> str:
-    """A name from the data, shown literally in figures and not too long."""
+    """Return a name from the data so that figures show it literally, and not too long."""
     text = str(name) if str(name).strip() else "(empty)"
     if len(text) > _LONGEST_NAME:
         text = text[: _LONGEST_NAME - 1] + "\N{HORIZONTAL ELLIPSIS}"
@@ -48,47 +48,47 @@ def plain_text(name: Any) -> str:
 
 
 def readable(score_name: str) -> str:
-    """The name of a score as the label of an axis."""
+    """Return the name of a score as the label of an axis."""
     return _SCORE_NAMES.get(score_name, score_name.replace("_", " ").capitalize())
 
 
 def class_color(code: int) -> str:
-    """The color of a class by its index; colors repeat after the eighth."""
+    """Return the color of a class by its index; colors repeat after the eighth."""
     return CLASS_COLORS[code % len(CLASS_COLORS)]
 
 
 def to_rgb(color: str) -> Array:
-    """Red, green and blue of a color like "#1f2328", from 0 to 1."""
+    """Return red, green and blue, from 0 to 1, of a color like "#1f2328"."""
     return np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)]) / 255
 
 
 def excess_of(shares: Array) -> Array:
-    """How far each share exceeds the equal one: 1 for a sure class, 0 for all when undecided."""
+    """Return how far each share exceeds 1 / K: 1 for a certain class, 0 for equal shares."""
     n_classes = np.shape(shares)[-1]
     return np.clip((np.asarray(shares) * n_classes - 1) / (n_classes - 1), 0, 1)
 
 
 def mix(shares: Array, colors: Sequence[str] = CLASS_COLORS) -> Array:
-    """(..., 3): colors of rows with these shares (..., K) in classes, gray where undecided."""
+    """Return colors (..., 3) of rows with shares (..., K) in the classes; equal shares are gray."""
     excess, gray = excess_of(shares), to_rgb(UNDECIDED)
     pure = np.array([to_rgb(colors[k % len(colors)]) for k in range(excess.shape[-1])])
     return np.clip(gray + excess @ (pure - gray), 0, 1)
 
 
 def color_of(method: str) -> str:
-    """The color of a method; gray if it is unknown."""
+    """Return the color of a method; gray if it is unknown."""
     known = known_method(method)
     return known.color if known else FAINT
 
 
 def is_supervised(method: str) -> bool:
-    """Whether a method is the supervised one, by its name."""
+    """Return whether a method is the supervised one, by its name."""
     known = known_method(method)
     return known is not None and known.paper_name == "LDA"
 
 
 def method_styles(methods: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Color and line style of every method; unknown ones get those that are left, in order."""
+    """Return color and line style by method; unknown methods get those that are left, in order."""
     names = [str(method) for method in methods]
     taken = {known.color for known in map(known_method, names) if known}
     free = [color for color in _OTHER_COLORS if color not in taken] or list(_OTHER_COLORS)
@@ -97,60 +97,60 @@ def method_styles(methods: Iterable[str]) -> dict[str, dict[str, Any]]:
     for name in names:
         known = known_method(name)
         color, dashes = (known.color, known.dashes) if known else next(others)
-        # Ink takes the color of the text of the current style, to be visible on a dark ground.
+        # Ink is drawn in the color of text, so that it is visible on a dark background.
         styles[name] = {"color": foreground() if color == INK else color, "linestyle": dashes}
     return styles
 
 
 def foreground() -> Any:
-    """The color of text in the current style of matplotlib."""
+    """Return the color of text in the current style of matplotlib."""
     return import_matplotlib().rcParams["text.color"]
 
 
 def background() -> Any:
-    """The color behind the data in the current style of matplotlib."""
+    """Return the color behind the data in the current style of matplotlib."""
     color = import_matplotlib().rcParams["axes.facecolor"]
     return "white" if color == "none" else color
 
 
 def axes_for(ax: Axes | None, width: float = 5.0, height: float = 3.8) -> Axes:
-    """The axes given, or new ones without the upper and right frame lines."""
+    """Return the axes given, or new ones without the upper and right frame lines."""
     if ax is None:
         pyplot = import_matplotlib("matplotlib.pyplot")
         ax = pyplot.subplots(figsize=(width, height), layout="constrained")[1]
         ax.spines[["top", "right"]].set_visible(False)
-    elif not hasattr(ax, "plot") or not hasattr(ax, "figure"):
-        raise TypeError(
-            f"ax must be Axes of matplotlib, as pyplot.subplots() gives them, or None, got {ax!r}."
-        )
     return ax
 
 
 def legend_beside(ax: Axes, handles: Iterable[Any]) -> None:
-    """A legend right of the axes, without a frame: it hides no row and leaves room for a title."""
-    shown = [handle for handle in handles if handle is not None]
+    """Draw a legend right of the axes, without a frame: it hides no row and leaves room above."""
+    shown = list(handles)
     style: dict[str, Any] = {"frameon": False, "handletextpad": 0.5, "borderaxespad": 0.0}
     style |= {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "fontsize": LABEL_SIZE}
     if shown:
         ax.legend(handles=shown, **style)
 
 
+def write_beside(ax: Axes, x: float, y: float, text: str, **style: Any) -> None:
+    """Write a text beside the axes: ``x`` in widths of the axes, ``y`` in units of the data."""
+    style = {"va": "center", "fontsize": LABEL_SIZE, "annotation_clip": False, **style}
+    ax.annotate(text, xy=(x, y), xycoords=("axes fraction", "data"), **style)
+
+
 def spread(wanted: Sequence[float], distance: float) -> list[float]:
-    """Positions closest to the wanted ones, in their order, at least ``distance`` apart."""
-    if not wanted:
-        return []
+    """Return positions closest to the wanted ones, in their order, ``distance`` apart or more."""
     order = np.argsort(wanted, kind="stable")
-    # At least ``distance`` apart is not decreasing, once that much is taken off each.
+    # Positions are far enough apart if they do not decrease after subtracting these steps.
     steps = distance * np.arange(len(wanted))
     positions = np.empty(len(wanted))
     positions[order] = isotonic_regression(np.asarray(wanted)[order] - steps).x + steps
-    return [float(position) for position in positions]
+    return positions.tolist()
 
 
 def label_ends(
     axes: Axes, ends: Mapping[str, float], colors: Mapping[str, Any], step: float | None = None
 ) -> list[Any]:
-    """Names in their colors right of the axes, next to the ends of their lines.
+    """Write names in their colors right of the axes, next to the ends of their lines.
 
     ``step`` is the height of one line of text in heights of the axes.
     """
@@ -161,18 +161,10 @@ def label_ends(
         points = axes.get_window_extent().height * 72 / axes.figure.dpi
         step = 1.3 * LABEL_SIZE / max(points, LABEL_SIZE)
     line = {"arrowstyle": "-", "linewidth": 0.5, "relpos": (0, 0.5), "shrinkA": 1, "shrinkB": 0}
-    return [
-        axes.annotate(
-            plain_text(name),
-            xy=(1, height),
-            xytext=(1.06, place),
-            xycoords="axes fraction",
-            textcoords="axes fraction",
-            color=colors[name],
-            va="center",
-            fontsize=LABEL_SIZE,
-            annotation_clip=False,
-            arrowprops={**line, "color": colors[name]},
-        )
-        for name, height, place in zip(ends, heights, spread(heights, step), strict=True)
-    ]
+    style: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "axes fraction"}
+    style |= {"va": "center", "fontsize": LABEL_SIZE, "annotation_clip": False}
+    labels = []
+    for name, height, place in zip(ends, heights, spread(heights, step), strict=True):
+        style |= {"color": colors[name], "arrowprops": {**line, "color": colors[name]}}
+        labels.append(axes.annotate(plain_text(name), (1, height), (1.06, place), **style))
+    return labels

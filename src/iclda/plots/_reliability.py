@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +14,6 @@ from .._estimators.labels import UNLABELED
 from .._statistics import ReliabilityCurve, bin_sums
 from ..model_selection._masking import check_count
 from . import _look
-from ._displays import display
 from ._look import FAINT, LABEL_SIZE, Axes, plain_text
 from ._shown_rows import by_name, encode_classes, estimators_by_name
 
@@ -22,7 +22,7 @@ _COUNTS_TOP, _COUNTS_BOTTOM = -0.06, -0.27  # the strip of counts, in units of t
 _PREDICTED = "the predicted class"
 
 
-@display
+@dataclass(kw_only=True, eq=False, repr=False)
 class ReliabilityDisplay:
     """Observed against predicted probability, for one or several classifiers.
 
@@ -41,6 +41,10 @@ class ReliabilityDisplay:
 
     Attributes
     ----------
+    ax_ : matplotlib Axes
+        Axes drawn in.
+    figure_ : matplotlib Figure
+        Its figure.
     lines_ : dict of matplotlib Line2D
         Curves, by classifier.
     counts_ : dict of matplotlib StepPatch
@@ -76,15 +80,30 @@ class ReliabilityDisplay:
             Rows, best ones that were not trained on.
         y : array-like of shape (n_samples,)
             Their classes; rows with the marker are left out.
+        pos_label : object, default=None
+            Class whose probability is drawn. None: the second of two classes, the predicted one of
+            more.
+        n_bins : int, default=10
+            Number of bins.
+        strategy : {"uniform", "quantile"}, default="uniform"
+            Bins of equal width, or of about equally many rows.
+        unlabeled : object, default="auto"
+            Marker of unlabeled rows in y; "auto": that of the classifier, or -1.
+        ax : matplotlib Axes, default=None
+            Axes to draw in; None: new ones.
+        **kwargs : dict
+            Passed to ``plot``.
+
+        Returns
+        -------
+        display : ReliabilityDisplay
+            Object that stores what was drawn.
         """
         estimators = estimators_by_name(estimator)
         first = next(iter(estimators.values()))
-        for name, one in estimators.items():
-            if not np.array_equal(one.classes_, first.classes_):
-                raise ValueError(
-                    f"Classifiers must know the same classes; {name!r} knows "
-                    f"{one.classes_.tolist()}, the first one {first.classes_.tolist()}."
-                )
+        known = {name: np.asarray(one.classes_).tolist() for name, one in estimators.items()}
+        if any(classes != list(first.classes_) for classes in known.values()):
+            raise ValueError(f"Classifiers must know the same classes, got {known}.")
         codes, _ = encode_classes(y, first.classes_, unlabeled, first)
         kept = np.flatnonzero(codes != UNLABELED)
         if len(kept) == 0:
@@ -124,6 +143,22 @@ class ReliabilityDisplay:
             Probabilities of the classes, or of the second of two; with a dict, those of each name.
         classes : array-like of shape (n_classes,), default=None
             The classes, in the order of the probabilities; None: those in y_true, sorted.
+        pos_label : object, default=None
+            Class whose probability is drawn. None: the second of two classes, the predicted one of
+            more.
+        n_bins : int, default=10
+            Number of bins.
+        strategy : {"uniform", "quantile"}, default="uniform"
+            Bins of equal width, or of about equally many rows.
+        ax : matplotlib Axes, default=None
+            Axes to draw in; None: new ones.
+        **kwargs : dict
+            Passed to ``plot``.
+
+        Returns
+        -------
+        display : ReliabilityDisplay
+            Object that stores what was drawn.
         """
         truth = np.asarray(y_true)
         classes = np.unique(truth) if classes is None else np.asarray(classes)
@@ -150,18 +185,24 @@ class ReliabilityDisplay:
 
         Parameters
         ----------
+        ax : matplotlib Axes, default=None
+            Axes to draw in; None: new ones.
         legend : bool, default=True
             Whether to name the classifiers, with their calibration errors.
         counts : bool, default=True
             Whether to draw the numbers of rows below.
         **kwargs : dict
             Passed to ``Axes.plot`` for the curves.
+
+        Returns
+        -------
+        display : ReliabilityDisplay
+            Object that stores what was drawn.
         """
-        ax = _look.axes_for(ax, 4.4, 4.6)
-        self.ax_, self.figure_ = ax, ax.figure
-        (self.diagonal_,) = ax.plot(
-            [0, 1], [0, 1], color=FAINT, linewidth=0.9, linestyle=(0, (2, 2))
-        )
+        ax = self.ax_ = _look.axes_for(ax, 4.4, 4.6)
+        self.figure_ = ax.figure
+        diagonal: dict[str, Any] = {"color": FAINT, "linewidth": 0.9, "linestyle": (0, (2, 2))}
+        (self.diagonal_,) = ax.plot([0, 1], [0, 1], **diagonal)
         self.lines_: dict[str, Any] = {}
         self.counts_: dict[str, Any] = {}
         styles = _look.method_styles(self.curves)
@@ -183,34 +224,28 @@ class ReliabilityDisplay:
         low, high = (end[is_full] for end in curve.interval)
         predicted, observed = curve.predicted[is_full], curve.observed[is_full]
         self.ax_.vlines(predicted, low, high, color=style["color"], linewidth=0.8, alpha=0.6)
-        label = f"{curve.calibration_error:.3f}"
-        label = f"{plain_text(name)}  {label}" if name else label
+        error = f"{curve.calibration_error:.3f}"
+        label = f"{plain_text(name)}  {error}" if name else error
         style = {"markersize": 4.5, "linewidth": 1.4, "label": label, **style}
         return self.ax_.plot(predicted, observed, **style)[0]
 
     def _draw_legend(self) -> None:
-        """Below the diagonal, or above it if there are points below and none above."""
+        """Draw below the diagonal, or above it if there are points below and none above."""
         x, y = np.concatenate([line.get_xydata() for line in self.lines_.values()]).T
         is_taken = ((x > 0.35) & (y < 0.3)).any() and not ((x < 0.6) & (y > 0.7)).any()
-        self.ax_.legend(
-            handles=list(self.lines_.values()),
-            loc="upper left" if is_taken else "lower right",
-            bbox_to_anchor=(0.02, 1.0) if is_taken else (1.0, 0.0),
-            bbox_transform=self.ax_.get_yaxis_transform(),
-            facecolor=_look.background(),
-            edgecolor="none",
-            framealpha=0.75,
-            title="Calibration error",
-            title_fontsize=LABEL_SIZE,
-            fontsize=LABEL_SIZE,
-            alignment="left",
-            borderaxespad=0.0,
-        )
+        style: dict[str, Any] = {"loc": "lower right", "bbox_to_anchor": (1.0, 0.0)}
+        if is_taken:
+            style = {"loc": "upper left", "bbox_to_anchor": (0.02, 1.0)}
+        style |= {"bbox_transform": self.ax_.get_yaxis_transform(), "borderaxespad": 0.0}
+        style |= {"facecolor": _look.background(), "edgecolor": "none", "framealpha": 0.75}
+        style |= {"title_fontsize": LABEL_SIZE, "fontsize": LABEL_SIZE, "alignment": "left"}
+        handles = list(self.lines_.values())
+        self.ax_.legend(handles=handles, title="Calibration error", **style)
 
     def _draw_counts(self) -> None:
         ax, is_single = self.ax_, len(self.curves) == 1
-        most = max(int(curve.counts.max()) for curve in self.curves.values())
-        height = (_COUNTS_TOP - _COUNTS_BOTTOM) / max(most, 1)
+        largest = max(int(curve.counts.max()) for curve in self.curves.values())
+        height = (_COUNTS_TOP - _COUNTS_BOTTOM) / max(largest, 1)
         style: dict[str, Any] = {"fill": is_single, "alpha": 0.5 if is_single else 0.9}
         style |= {"linewidth": 1.0, "baseline": _COUNTS_BOTTOM}
         for name, curve in self.curves.items():
@@ -218,35 +253,25 @@ class ReliabilityDisplay:
             color = self.lines_[name].get_color()
             self.counts_[name] = ax.stairs(tops, curve.edges, color=color, **style)
         ax.axhline(_COUNTS_BOTTOM, color=_look.foreground(), linewidth=0.6)
-        ax.annotate(
-            f"{most:,} rows",
-            xy=(-0.01, _COUNTS_TOP),
-            xycoords=("axes fraction", "data"),
-            ha="right",
-            va="center",
-            fontsize=LABEL_SIZE - 1,
-            annotation_clip=False,
-        )
+        size = LABEL_SIZE - 1
+        _look.write_beside(ax, -0.01, _COUNTS_TOP, f"{largest:,} rows", ha="right", fontsize=size)
 
 
 def _check_probabilities(y_prob: Any, n_rows: int, classes: AnyArray, name: str) -> Array:
-    probabilities = np.asarray(y_prob, dtype=np.float64)
-    whose, n_classes = f" of {name!r}" if str(name) else "", len(classes)
-    is_second = probabilities.shape == (n_rows,) and n_classes == 2
-    if probabilities.shape != (n_rows, n_classes) and not is_second:
+    """Return probabilities of all classes; an array of one column is that of the second of two."""
+    given = np.asarray(y_prob, dtype=np.float64)
+    is_second = given.ndim == 1 and len(classes) == 2
+    probabilities = np.column_stack([1 - given, given]) if is_second else given
+    is_probability = (given >= 0) & (given <= 1)
+    if probabilities.shape != (n_rows, len(classes)) or not is_probability.all():
         hint = " -1 counts as a class here: leave unlabeled rows out."
         raise ValueError(
-            f"y_prob{whose} must hold {n_rows} rows, as y_true does, of {n_classes} probabilities, "
-            f"one a class; got shape {probabilities.shape}.{hint if -1 in classes.tolist() else ''}"
+            f"y_prob{f' of {name!r}' if str(name) else ''} must hold {n_rows} rows, as y_true "
+            f"does, of {len(classes)} probabilities between 0 and 1, one a class; got shape "
+            f"{given.shape} with values from {given.min():g} to {given.max():g}."
+            f"{hint if -1 in classes.tolist() else ''}"
         )
-    is_fine = (probabilities >= 0) & (probabilities <= 1)
-    if not is_fine.all():
-        place = tuple(np.argwhere(~is_fine)[0])
-        raise ValueError(
-            f"y_prob{whose} must lie between 0 and 1, got {float(probabilities[place])!r} in "
-            f"row {place[0]}."
-        )
-    return np.column_stack([1 - probabilities, probabilities]) if is_second else probabilities
+    return probabilities
 
 
 def _edges(predicted: Array, n_bins: int, strategy: str) -> Array:
