@@ -64,66 +64,29 @@ def test_44_a_store_cut_off_anywhere_is_refused(store):
     assert read_store(path) == rows
 
 
-def read_store(path, settings=None, read_only=True):
+def read_store(path, read_only=True):
     store = Store(path, read_only=read_only)
     try:
-        assert settings is None or settings.items() <= store.settings().items()
         return store.rows("tables")
     finally:
         store.close()
 
 
-def test_44_a_changed_byte_of_a_store_is_noticed_or_harmless(store):
-    path, data, rows = store
-    settings = {"seed": 0, "data": {"a": "1"}}
-    rng = np.random.default_rng(0)
-    n_noticed = 0
-    for place in rng.integers(len(data), size=N_CUTS):
-        changed = bytearray(data)
-        changed[place] ^= int(rng.integers(1, 256))
-        path.write_bytes(changed)
-        try:
-            assert read_store(path, settings) == rows
-        except StoreError as error:
-            assert "rows.sqlite" in str(error)  # noqa: PT017 - one of two right answers
-            n_noticed += 1
-    assert n_noticed > N_CUTS / 2
-
-
-def test_44_a_changed_number_of_a_store_is_noticed(store):
-    path, _, _ = store
-    with sqlite3.connect(path) as connection:
-        connection.execute("UPDATE rows SET error = error + 1e-9 WHERE repeat = 7")
-    for read in (lambda store: store.rows("tables"), lambda store: store.missing([], [])):
-        with pytest.raises(StoreError, match=r"the row \('tables', 'a', 7, 0, 'LDA'\) has another"):
-            read(Store(path, read_only=True))
-    with sqlite3.connect(path) as connection:
-        connection.execute("UPDATE settings SET value = 1 WHERE name = 'seed'")
-    with pytest.raises(StoreError, match=r"is damaged \(settings has another checksum\): restore"):
-        Store(path)
-
-
-FORGERIES = {
-    "rows": "UPDATE rows SET error = 0, checksum = NULL WHERE repeat = 7",
-    "settings": "DELETE FROM settings WHERE name = 'checksum'",
-    "name of the column": "ALTER TABLE rows RENAME checksum TO ahecksum",
-    "name of the setting": "UPDATE settings SET name = 'ahecksum' WHERE name = 'checksum'",
-    "mark of the file": "PRAGMA user_version = 0; UPDATE rows SET checksum = NULL",
-    "text": "UPDATE rows SET dataset = CAST(x'ff61' AS TEXT) WHERE repeat = 7",
-    "text of a setting": "UPDATE settings SET value = CAST(x'ff61' AS TEXT) WHERE name = 'seed'",
-}
-
-
-@pytest.mark.parametrize("statements", FORGERIES.values(), ids=FORGERIES)
-def test_44_a_store_without_its_checksums_or_with_bytes_that_are_no_text_is_refused(
-    store, statements
-):
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE rows SET dataset = CAST(x'ff61' AS TEXT) WHERE repeat = 7",
+        "UPDATE settings SET value = CAST(x'ff61' AS TEXT) WHERE name = 'seed'",
+        "UPDATE settings SET value = '{' WHERE name = 'seed'",
+    ],
+)
+def test_44_a_store_with_bytes_that_are_no_text_is_refused(store, statement):
     path, _, _ = store
     connection = sqlite3.connect(path)
-    connection.executescript(statements)
+    connection.executescript(statement)
     connection.close()
     for is_read_only in (True, False):
-        with pytest.raises(StoreError, match=r"rows\.sqlite is damaged.*: restore it from a copy"):
+        with pytest.raises(StoreError, match=r"rows\.sqlite .* damaged .*: restore it from a copy"):
             read_store(path, read_only=is_read_only)
 
 

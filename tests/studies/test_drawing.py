@@ -14,7 +14,7 @@ import matplotlib
 
 from iclda.methods import INK
 from iclda.plots._look import spread
-from iclda.studies.drawing import COLORS, require, save, styled, to_inline_svg
+from iclda.studies.drawing import COLORS, import_for_reports, save, styled, to_inline_svg
 from iclda.studies.paper.curves import draw_curves, summarize_curves
 from iclda.studies.paper.published import EXTRA_METHODS, METHOD_NAMES
 
@@ -82,4 +82,4 @@ def test_drawing_leaves_matplotlib_as_it_was(points):
 def test_a_missing_package_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r"matplotlib is needed .* 'iclda\[experiments\]'"):
-        require("matplotlib")
+        import_for_reports("matplotlib")

@@ -9,10 +9,10 @@ from iclda.studies.paper import fits
 from iclda.studies.paper.fits import (
     CellRows,
     CodedSet,
-    PublishedEMLDA,
     curve_sizes,
     curve_split,
     fit_method,
+    fit_published_em,
     fold_split,
     n_labeled_of,
     run_cell,
@@ -92,11 +92,13 @@ def em_as_the_original_code(training, n_rounds):
 @pytest.mark.parametrize("n_rounds", [1, 2, 5])
 def test_em_as_published_has_the_two_faults_of_the_original_code(n_rounds):
     training = draw(3)
-    fit = PublishedEMLDA(max_iter=n_rounds).fit(training.rows, training.y)
+    fit = fit_published_em(training.problem, n_rounds)
     priors, means, covariance = em_as_the_original_code(training, n_rounds)
-    np.testing.assert_allclose(fit.class_weights_, priors, rtol=1e-9)
-    np.testing.assert_allclose(fit.means_, means, rtol=1e-8)
-    np.testing.assert_allclose(fit.covariance_, covariance, rtol=1e-7)
+    frame = fit.frame
+    np.testing.assert_allclose(fit.class_weights, priors, rtol=1e-9)
+    np.testing.assert_allclose(frame.restore(fit.means), means, rtol=1e-8)
+    scales = np.outer(frame.scale, frame.scale)
+    np.testing.assert_allclose(fit.covariance * scales, covariance, rtol=1e-7)
 
 
 def test_em_as_defined_and_as_published_differ():

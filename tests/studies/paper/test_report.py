@@ -16,7 +16,6 @@ from iclda.studies.paper.plan import StoredSettings
 from iclda.studies.paper.published import METHOD_NAMES
 from iclda.studies.paper.report import (
     draw_everything,
-    file_name,
     of_all,
     render_report,
     write_figures,
@@ -178,11 +177,6 @@ def test_every_figure_is_written(tmp_path):
     assert {path.stem for path in paths} == {"curve-Pima", "tables", "toy"}
     assert {path.suffix for path in paths} == {".svg", ".png", ".pdf"}
     assert all(path.parent == tmp_path / "figures" for path in paths)
-
-
-def test_names_of_sets_cannot_leave_the_folder():
-    assert file_name("../../etc/x y") == "-..-etc-x-y"
-    assert file_name("..") == "set"
 
 
 def headline(rows):
