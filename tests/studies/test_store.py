@@ -61,13 +61,6 @@ def test_42_another_run_on_the_same_folder_is_refused_while_the_first_lasts(stor
     Store(path).close()
 
 
-def test_reading_needs_no_lock(store, path):
-    store.add([ROW])
-    reader = Store(path, read_only=True)
-    assert reader.rows(TABLES) == [ROW]
-    reader.close()
-
-
 def test_a_folder_without_rows_says_so(tmp_path):
     with pytest.raises(StoreError, match=r"rows\.sqlite does not exist: run an experiment"):
         Store(tmp_path / "rows.sqlite", read_only=True)

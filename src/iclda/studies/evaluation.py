@@ -178,17 +178,17 @@ class _Sums:
         return Confusion(tuple(self.codes), self.matrix[:-1, :-1])
 
 
-def evaluation_lines(found: Evaluation) -> list[str]:
+def evaluation_lines(result: Evaluation) -> list[str]:
     """Format the evaluation as sentences and tables."""
-    confusion = found.confusion
+    confusion = result.confusion
     low, high = confusion.interval
     lines = [
-        f"{found.model} on the {confusion.n_rows:,} of {found.n_rows:,} rows of {found.data} whose "
-        f"class is in {found.target!r}.",
+        f"{result.model} on the {confusion.n_rows:,} of {result.n_rows:,} rows of {result.data} "
+        f"whose class is in {result.target!r}.",
         "",
         f"Error: {percent(confusion.error)}, {confusion.n_wrong:,.0f} of {confusion.n_rows:,} rows "
         f"wrong; between {percent(low)} and {percent(high)} with 90 % confidence.",
-        base_rate_sentence(found),
+        base_rate_sentence(result),
     ]
     if confusion.is_uneven:
         lines.append(
@@ -196,26 +196,27 @@ def evaluation_lines(found: Evaluation) -> list[str]:
             "classes, which are of uneven size."
         )
     lines += [
-        f"Brier score: {found.brier:.3f} (how far probabilities are from the truth; 0 is perfect).",
-        f"Calibration: on average {percent(found.confidence)} sure, and right in "
-        f"{percent(1 - confusion.error)}; calibration error {found.calibration:.3f}.",
+        f"Brier score: {result.brier:.3f} "
+        "(how far probabilities are from the truth; 0 is perfect).",
+        f"Calibration: on average {percent(result.confidence)} sure, and right in "
+        f"{percent(1 - confusion.error)}; calibration error {result.calibration:.3f}.",
         "",
         *(f"  {line}" for line in class_error_lines(confusion)),
         "",
         *(f"  {line}" for line in confusion_lines(confusion)),
     ]
-    notes = [f"Warning: {text}" for text in evaluation_notes(found)]
+    notes = [f"Warning: {text}" for text in evaluation_notes(result)]
     return [printable(line) for line in [*lines, *([""] if notes else []), *notes]]
 
 
-def base_rate_sentence(found: Evaluation) -> str:
+def base_rate_sentence(result: Evaluation) -> str:
     """Compare the model with the most frequent class for all rows."""
-    base = found.confusion.base
-    if found.learned == CLEAR:
+    base = result.confusion.base
+    if result.learned == CLEAR:
         end = "; the model is clearly better."
-    elif found.learned == NOTHING:
+    elif result.learned == NOTHING:
         end = ": the model has learned nothing that helps here."
-    elif found.confusion.error < base.error:
+    elif result.confusion.error < base.error:
         end = "; the model is not clearly better."
     else:
         end = "; the model is no better, though its probabilities are."
@@ -223,39 +224,39 @@ def base_rate_sentence(found: Evaluation) -> str:
     return f"Base rate: to call every row {base.majority!r} would get {wrong}{end}"
 
 
-def evaluation_notes(found: Evaluation) -> list[str]:
+def evaluation_notes(result: Evaluation) -> list[str]:
     """Warnings about the evaluated rows."""
     notes = []
-    if found.is_training:
+    if result.is_training:
         notes.append(
             "The model learned from this very file: the error on new rows will be higher. Use rows "
             "that it has not seen, or `iclda compare`."
         )
-    if found.unknown:
-        names = ", ".join(f"{name!r} {n:,}" for name, n in found.unknown.items())
+    if result.unknown:
+        names = ", ".join(f"{name!r} {n:,}" for name, n in result.unknown.items())
         notes.append(f"Classes that the model does not know count as wrong: {names} rows.")
-    if found.warning:
-        notes.append(found.warning)
+    if result.warning:
+        notes.append(result.warning)
     return notes
 
 
-def evaluation_page(found: Evaluation) -> str:
+def evaluation_page(result: Evaluation) -> str:
     """Return the evaluation as one self-contained page."""
     from ..plots import ReliabilityDisplay
     from .drawing import draw_display, to_inline_svg
     from .page import fill
 
-    figure = draw_display(ReliabilityDisplay(curves={"model": found.curve}), 4.6, 4.4)
+    figure = draw_display(ReliabilityDisplay(curves={"model": result.curve}), 4.6, 4.4)
     description = (
-        f"Reliability: on average {found.confidence:.0%} sure and right in "
-        f"{1 - found.confusion.error:.0%}, calibration error {found.calibration:.3f}"
+        f"Reliability: on average {result.confidence:.0%} sure and right in "
+        f"{1 - result.confusion.error:.0%}, calibration error {result.calibration:.3f}"
     )
     view = {
-        "found": found,
-        "confusion": found.confusion,
-        "interval": found.confusion.interval,
-        "base_rate": base_rate_sentence(found),
-        "notes": evaluation_notes(found),
+        "result": result,
+        "confusion": result.confusion,
+        "interval": result.confusion.interval,
+        "base_rate": base_rate_sentence(result),
+        "notes": evaluation_notes(result),
         "reliability": to_inline_svg(figure, "reliability", description),
     }
     return fill("evaluation.html.j2", view, __package__, [])

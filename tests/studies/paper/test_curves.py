@@ -95,7 +95,7 @@ def test_curves_show_error_and_loss_with_every_method_named_beside_its_line(poin
 
 @needs_matplotlib
 def test_published_means_are_open_circles(points):
-    axes = draw_curves(points, "Pima", ["error"]).axes[0]
+    axes = draw_curves(points, "Pima").axes[0]
     circles = [line for line in axes.lines if line.get_marker() == "o" and len(line.get_xdata())]
     assert {line.get_markeredgecolor() for line in circles} == {
         COLORS[m] for m in ("LDA", "LDAoracle", "MCLDA", "SLLDA", "ICLDA")
@@ -107,11 +107,6 @@ def test_published_means_are_open_circles(points):
 def test_a_line_far_above_the_others_is_named_with_its_range():
     rows = curve_rows(methods=("LDAoracle", "MCLDA", "SLLDA", "ICLDA"))
     rows += [replace(replace_values(row, error=9.0), method="LDA") for row in rows]
-    axes = draw_curves(summarize_curves(rows), "Pima", ["error"]).axes[0]
+    axes = draw_curves(summarize_curves(rows), "Pima").axes[0]
     assert "\N{UPWARDS ARROW} LDA lies above: 9 to 9" in texts_of(axes)
     assert axes.get_ylim()[1] < 1
-
-
-@needs_matplotlib
-def test_curves_of_nothing_are_empty_axes():
-    assert len(draw_curves([], "Pima").axes) == 2

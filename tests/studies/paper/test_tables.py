@@ -63,10 +63,6 @@ def test_em_as_published_is_compared_and_em_as_defined_is_not():
     assert cell_of(cells, "EMLDA").z is None
 
 
-def test_a_set_the_paper_lacks_has_no_published_numbers():
-    assert all(cell.published_mean is None for cell in summarize_tables(table_rows(("Mine",))))
-
-
 def test_a_failed_fit_costs_its_repeat_and_is_said():
     rows = table_rows(methods=("LDA", "ICLDA"))
     rows[1] = fail(rows[1])
@@ -90,13 +86,6 @@ def test_a_repeat_under_way_does_not_count_yet():
     cell = cell_of(summarize_tables(rows), "LDA")
     assert (cell.repeats, cell.sd) == (1, None)
     assert [*find_gaps(rows).values()] == ["WDBC, LDA: 1 of 2 repeats are complete"]
-
-
-def test_a_value_that_is_no_number_does_not_count():
-    rows = table_rows(methods=("LDA",), repeats=2)
-    rows[0] = replace_values(rows[0], nll=float("inf"))
-    assert cell_of(summarize_tables(rows), "LDA", "nll").repeats == 1
-    assert cell_of(summarize_tables(rows), "LDA", "error").repeats == 2
 
 
 def test_a_measure_that_a_method_does_not_have_is_left_out():

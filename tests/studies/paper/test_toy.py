@@ -10,16 +10,11 @@ import iclda
 from iclda.studies.paper import toy
 
 
-def test_the_toy_figure_has_two_rows_of_three():
+def test_the_toy_figure_has_two_rows_of_three_with_boundaries_where_they_are():
     figure = toy.draw_toy(toy_panels())
     titles = [axes.get_title(loc="left") for axes in figure.axes]
     assert titles == ["Labels", "ICLDA", "EMLDA"] * 2
-    assert len(toy.draw_toy_panel(toy_panels()[0]).axes) == 1
-
-
-def test_the_boundary_is_drawn_where_it_is():
-    panel = toy_panels()[0]
-    (line,) = toy.draw_toy_panel(panel).axes[0].lines
+    (line,) = figure.axes[0].lines
     for x, y in zip(*line.get_data(), strict=True):
         assert x + 2 * y + 0.5 == pytest.approx(0, abs=1e-9)
 

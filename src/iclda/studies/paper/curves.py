@@ -92,16 +92,14 @@ def curve_files(points: Sequence[ReproducedPoint]) -> dict[str, str]:
 
 
 @styled
-def draw_curves(
-    points: Iterable[ReproducedPoint], dataset: str, measures: Sequence[str] | None = None
-) -> Figure:
-    """Measures of one data set side by side, against the number of unlabeled rows."""
-    measures = list(published.table_measures()) if measures is None else measures
+def draw_curves(points: Iterable[ReproducedPoint], dataset: str) -> Figure:
+    """Draw the measures of one data set side by side, against the number of unlabeled rows."""
+    measures = published.table_measures()
     figure, grid = new_figure(4.7 * len(measures), 3.3, 1, len(measures))
     ours = [point for point in points if point.dataset == dataset]
-    for axes, measure in zip(grid[0], measures, strict=True):
-        _plot_curves(axes, [point for point in ours if point.measure == measure])
-        axes.set_title(paper_measures()[measure].axis)
+    for axes, (name, measure) in zip(grid[0], measures.items(), strict=True):
+        _plot_curves(axes, [point for point in ours if point.measure == name])
+        axes.set_title(measure.axis)
         axes.set_xlabel("Unlabeled rows")
     return figure
 

@@ -23,6 +23,7 @@ from .plan import KIND, StoredSettings, read_settings
 _CLEAR = 0.05  # a difference in error that counts without a test
 _BEST_GAUSSIAN_ERROR = NormalDist().cdf(-math.sqrt(2 / 0.8))  # means at (1, 1), (-1, -1)
 Means = Mapping[tuple[str, str], float]  # by data set and method
+Figures = Mapping[str, tuple[Any, str]]  # figures and their descriptions, by name
 
 
 def draw_everything(out: Path) -> dict[str, Any]:
@@ -36,11 +37,12 @@ def draw_everything(out: Path) -> dict[str, Any]:
     own = _own_sets(settings)
     results = [replace(r, dataset=own.get(r.dataset, r.dataset)) for r in results]
     cells, points = tables.summarize_tables(results), curves.summarize_curves(results)
-    panels = toy.toy_panels(settings.seed)
+    figures = draw_all_figures(cells, points, toy.toy_panels(settings.seed))
+    for name, (figure, _) in figures.items():
+        save(figure, out / "figures" / name)
     write_texts(out / "tables", {"cells.csv": attributes_csv(tables.CELL_COLUMNS, cells)})
     write_texts(out / "curves", curves.curve_files(points))
-    write_figures(out, cells, points, panels)
-    [path] = write_texts(out, {"report.html": render_report(results, settings, panels)})
+    [path] = write_texts(out, {"report.html": render_report(results, settings, figures)})
     return {
         "report": str(path),
         "cells": [vars(cell) for cell in cells],
@@ -60,7 +62,7 @@ def draw_toy_figure(out: Path, seed: int) -> list[Path]:
 
 
 def _own_sets(settings: StoredSettings) -> dict[str, str]:
-    """Files of the user's own under the name of a benchmark, and the names they are shown by.
+    """Names to show for the user's own files that have the name of a benchmark.
 
     Nothing published is compared with these.
     """
@@ -76,26 +78,30 @@ def _shapes(results: Sequence[FitResult], settings: StoredSettings) -> dict[str,
     return {name: shape for name, shape in shapes.items() if name in names}
 
 
-def write_figures(
-    out: Path,
+def draw_all_figures(
     cells: Sequence[tables.TableCell],
     points: Sequence[curves.ReproducedPoint],
     panels: Sequence[toy.ToyPanel],
-) -> list[Path]:
-    """Write the figures of all results to ``out``/figures; return their paths."""
-    folder, paths = out / "figures", save(toy.draw_toy(panels), out / "figures" / "toy")
-    for dataset in dict.fromkeys(point.dataset for point in points):
-        name = re.sub("[^A-Za-z0-9.-]", "-", dataset)
-        paths += save(curves.draw_curves(points, dataset), folder / f"curve-{name}")
+) -> Figures:
+    """Draw the toy figure, the overview of the tables, and the curves of all data sets."""
+    figures = {"toy": (toy.draw_toy(panels), "Labels that LDA, ICLDA and EMLDA give to rows")}
     if cells:
-        paths += save(tables.draw_table_overview(cells), folder / "tables")
-    return paths
+        description = "Error of each method minus that of LDA, by set"
+        figures["tables"] = tables.draw_table_overview(cells), description
+    for dataset in dict.fromkeys(point.dataset for point in points):
+        description = f"Error and loss on {dataset} against the number of unlabeled rows"
+        figures[_curve_name(dataset)] = curves.draw_curves(points, dataset), description
+    return figures
+
+
+def _curve_name(dataset: str) -> str:
+    return "curve-" + re.sub("[^A-Za-z0-9.-]", "-", dataset)
 
 
 def render_report(
     results: Sequence[FitResult],
     settings: StoredSettings | None = None,
-    panels: Sequence[toy.ToyPanel] = (),
+    figures: Figures | None = None,
 ) -> str:
     """Return the report as HTML, with all names and messages escaped."""
     settings = settings or StoredSettings()
@@ -118,13 +124,11 @@ def render_report(
         "errors": errors,
         "iclda": {"error": _above_lda(errors), "loss": _above_lda(losses)},
         "iclda_verdicts": _verdicts(comparisons),
-        "panels": [
-            (panel, to_inline_svg(toy.draw_toy_panel(panel), f"toy-{k // 3}-{k % 3}", panel.title))
-            for k, panel in enumerate(panels)
-        ],
-        "toy_titles": toy.ROW_TITLES,
-        "curves": _curve_figures(points),
-        "overview": _overview(cells),
+        "figures": {
+            name: to_inline_svg(figure, name, description)
+            for name, (figure, description) in (figures or {}).items()
+        },
+        "curves": {point.dataset: _curve_name(point.dataset) for point in points},
         "tables": [
             (name, measure, tables.arrange(cells, name))
             for name, measure in measures.items()
@@ -156,7 +160,7 @@ def _number(value: float, measure: str = "error") -> str:
 
 
 def of_all(count: int, total: int, noun: str = "data set") -> str:
-    """A share as one says it: all 10 data sets, none of 10 data sets, 3 of 10 data sets."""
+    """A share in words: all 10 data sets, none of 10 data sets, 3 of 10 data sets."""
     if total == 1:
         return f"the one {noun} run" if count else f"none (one {noun} was run)"
     if count == total:
@@ -176,7 +180,7 @@ def _furthest(compared: Sequence[Any]) -> list[Any]:
 
 
 def _em_pairs(errors: Means) -> list[dict[str, Any]]:
-    """The error of EM as defined, and as published (emulated, else as printed); by data set."""
+    """Errors of EM as defined and as published (emulated, else as printed), by data set."""
     pairs = []
     for dataset in (name for name, method in errors if method == "EMLDA"):
         printed = published.read_cells().get((dataset, "EMLDA", "error"))
@@ -197,7 +201,7 @@ def _em_pairs(errors: Means) -> list[dict[str, Any]]:
 
 
 def headline(errors: Means) -> str:
-    """The one sentence on top, from the errors of the tables."""
+    """Headline of the report, from the errors of the tables."""
     pairs = _em_pairs(errors)
     if max((pair["fall"] for pair in pairs), default=0.0) < _CLEAR:
         return "Implicitly constrained semi-supervised LDA, reproduced"
@@ -230,26 +234,3 @@ def _verdicts(comparisons: Mapping[str, Mapping[tables.Key, tables.PairedCompari
     )
     text = f"Paired by split and corrected, it is {worse}, and significantly better on "
     return f"{text}{and_list(gains)}." if gains else ""
-
-
-def _overview(cells: Sequence[tables.TableCell]) -> Any:
-    methods = {cell.method for cell in cells}
-    if published.BASELINE not in methods or len(methods) == 1:
-        return None
-    description = "Error of each method minus that of LDA, by set"
-    return to_inline_svg(tables.draw_table_overview(cells), "overview", description)
-
-
-def _curve_figures(points: Sequence[curves.ReproducedPoint]) -> dict[str, list[Any]]:
-    """By data set, a figure of each measure that the tables have too."""
-    shown = {(p.dataset, p.measure): p for p in points if p.measure in published.table_measures()}
-    figures: dict[str, list[Any]] = {point.dataset: [] for point in points}
-    for dataset, measure in sorted(shown):
-        axis = paper_measures()[measure].axis
-        svg = to_inline_svg(
-            curves.draw_curves(points, dataset, [measure]),
-            f"curve-{dataset}-{measure}",
-            f"{axis} on {dataset} against the number of unlabeled rows",
-        )
-        figures[dataset].append(svg)
-    return figures

@@ -95,11 +95,11 @@ def _results_by_split(
     results: Iterable[FitResult], measure: str
 ) -> dict[Key, dict[tuple[int, int], FitResult]]:
     """Results that have a measure, by data set and method, then by repeat and fold."""
-    found: dict[Key, dict[tuple[int, int], FitResult]] = defaultdict(dict)
+    splits: dict[Key, dict[tuple[int, int], FitResult]] = defaultdict(dict)
     for result in results:
         if result.experiment == published.TABLES and result.number(measure) is not None:
-            found[result.dataset, result.method][result.repeat, result.part] = result
-    return found
+            splits[result.dataset, result.method][result.repeat, result.part] = result
+    return splits
 
 
 def repeat_values_by_method(results: Sequence[FitResult], measure: str) -> dict[Key, list[float]]:
@@ -107,22 +107,17 @@ def repeat_values_by_method(results: Sequence[FitResult], measure: str) -> dict[
 
     A measure that a method does not have leaves the method out; failed fits do not.
     """
-    splits = _results_by_split(results, measure)
-    values: dict[Key, list[float]] = {}
-    for result in results:
-        if result.experiment == published.TABLES and (
-            measure in result.values or result.failure is not None
-        ):
-            values[result.dataset, result.method] = []
-    for key, repeats in values.items():
+    values: dict[Key, list[float]] = {
+        (r.dataset, r.method): []
+        for r in results
+        if r.experiment == published.TABLES and (measure in r.values or r.failure is not None)
+    }
+    for key, splits in _results_by_split(results, measure).items():
         folds: dict[int, list[FitResult]] = defaultdict(list)
-        for (repeat, _), result in splits[key].items():
+        for (repeat, _), result in sorted(splits.items()):
             folds[repeat].append(result)
-        repeats += [
-            _mean_of_folds(folds[k], measure)
-            for k in sorted(folds)
-            if len(folds[k]) == published.N_FOLDS
-        ]
+        complete = [each for each in folds.values() if len(each) == published.N_FOLDS]
+        values[key] = [_mean_of_folds(each, measure) for each in complete]
     return values
 
 
@@ -229,9 +224,9 @@ def arrange(
     cells: Iterable[TableCell], measure: str
 ) -> tuple[list[str], list[str], dict[Key, TableCell]]:
     """Data sets and methods in the order of the tables, and the cells of a measure by both."""
-    found = {(c.dataset, c.method): c for c in cells if c.measure == measure}
-    datasets = sorted({dataset for dataset, _ in found}, key=lambda name: (name.casefold(), name))
-    return datasets, sorted({method for _, method in found}, key=published.method_rank), found
+    by_key = {(c.dataset, c.method): c for c in cells if c.measure == measure}
+    datasets = sorted({dataset for dataset, _ in by_key}, key=lambda name: (name.casefold(), name))
+    return datasets, sorted({method for _, method in by_key}, key=published.method_rank), by_key
 
 
 def dataset_table(shapes: Mapping[str, Sequence[int]]) -> list[list[str]]:
@@ -247,8 +242,8 @@ def dataset_table(shapes: Mapping[str, Sequence[int]]) -> list[list[str]]:
 @styled
 def draw_table_overview(cells: Sequence[TableCell], measure: str = "error") -> Figure:
     """Draw for each data set how far each method lies from LDA: left is better."""
-    datasets, methods, found = arrange(cells, measure)
-    means = {key: cell.mean for key, cell in found.items()}
+    datasets, methods, by_key = arrange(cells, measure)
+    means = {key: cell.mean for key, cell in by_key.items()}
     shown = [method for method in methods if method != published.BASELINE]
     figure, grid = new_figure(5.0, 1.1 + 0.36 * max(len(datasets), 1))
     axes = grid[0, 0]

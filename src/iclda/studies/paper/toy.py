@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 N_ROWS, N_LABELED, VARIANCE = 1000, 10, 0.6
-CLASS_COLORS = (COLORS["MCLDA"], COLORS["EMLDA"])
-ROW_TITLES = ("Class boundary between the clusters", "Class boundary across the clusters")
+_CLASS_COLORS = (COLORS["MCLDA"], COLORS["EMLDA"])
+_ROW_TITLES = ("Class boundary between the clusters", "Class boundary across the clusters")
 
 
 @dataclass(frozen=True)
@@ -80,16 +80,8 @@ def draw_toy(panels: Sequence[ToyPanel]) -> Figure:
     for axes, panel in zip(grid.flat, panels, strict=True):
         _plot_toy(axes, panel)
         axes.set_title(panel.title)
-    for axes, title in zip(grid[:, 0], ROW_TITLES, strict=True):
+    for axes, title in zip(grid[:, 0], _ROW_TITLES, strict=True):
         axes.set_ylabel(title)
-    return figure
-
-
-@styled
-def draw_toy_panel(panel: ToyPanel) -> Figure:
-    """Draw one panel without words, for a page that sets them itself."""
-    figure, grid = new_figure(2.8, 2.8)
-    _plot_toy(grid[0, 0], panel)
     return figure
 
 
@@ -102,12 +94,12 @@ def _plot_toy(axes: Axes, panel: ToyPanel) -> None:
         axes.scatter(rest[:, 0], rest[:, 1], color=FAINT, alpha=0.55, **dots)
     else:
         shares = panel.responsibilities[~is_labeled]
-        colors = mix(np.column_stack([1 - shares, shares]), CLASS_COLORS)
+        colors = mix(np.column_stack([1 - shares, shares]), _CLASS_COLORS)
         axes.scatter(rest[:, 0], rest[:, 1], c=colors, alpha=0.8, **dots)
     large: dict[str, Any] = {"s": 34, "edgecolor": INK, "linewidths": 1.0, "zorder": 3}
     for label, marker in ((0, "o"), (1, "s")):
         chosen = panel.X[panel.y == label]
-        axes.scatter(*chosen.T, marker=marker, color=CLASS_COLORS[label], **large)
+        axes.scatter(*chosen.T, marker=marker, color=_CLASS_COLORS[label], **large)
     reach = 1.05 * float(np.abs(panel.X).max(initial=1.0))
     axes.set(xlim=(-reach, reach), ylim=(-reach, reach), xticks=[], yticks=[])
     axes.set_aspect("equal")
