@@ -40,23 +40,6 @@ def folder(tmp_path):
     return directory
 
 
-def test_the_registry_keeps_the_order_and_shapes_of_the_paper():
-    shapes = {name: (b.n_rows, b.n_features) for name, b in BENCHMARKS.items()}
-    assert list(shapes.items()) == [
-        ("Haberman", (305, 3)),
-        ("Ionosphere", (351, 32)),
-        ("Parkinsons", (195, 19)),
-        ("Pima", (768, 8)),
-        ("Sonar", (208, 60)),
-        ("SPECT", (265, 22)),
-        ("SPECTF", (265, 44)),
-        ("Transfusion", (748, 3)),
-        ("WDBC", (568, 30)),
-        ("BCI", (400, 117)),
-    ]
-    assert all(name == benchmark.name for name, benchmark in BENCHMARKS.items())
-
-
 @pytest.mark.parametrize("name", EVERY_SET)
 def test_every_set_is_the_paper_s_without_a_data_directory(name):
     expected, dataset = BENCHMARKS[name], load_benchmark(name)

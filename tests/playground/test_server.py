@@ -125,7 +125,7 @@ def test_fits_and_toy_problems_come_as_json(ask, address):
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("toys/nonesuch", "Unknown toy problem 'nonesuch'"),
+        ("toys/nonesuch", "Unknown toy problem 'nonesuch'. There are: between, across"),
         ("toys/four?n=1000000", "n must be a whole number from 0 to 2,500, got '1000000'"),
         ("toys/four?n=-1", "got '-1'"),
         ("toys/four?seed=x", "seed must be a whole number"),

@@ -33,8 +33,3 @@ def test_the_true_classes_of_misleading_clusters_lie_across_them():
     np.testing.assert_array_equal(
         points[is_clear, 2], (points[:, 1] > points[:, 0])[is_clear].astype(int)
     )
-
-
-def test_an_unknown_problem_is_an_error_that_lists_those_there_are():
-    with pytest.raises(ValueError, match=r"Unknown toy problem 'x'\. There are: between, across"):
-        draw_toy_scene("x", 0)

@@ -104,13 +104,10 @@ def make_app(token: str, port: int) -> ASGIApp:
         Route("/about.json", _about),
         Route("/toys/{name}", _toy),
         Route("/fit", fit, methods=["POST"]),
-        *(Route(f"/{_page_name(path)}", _file(path)) for path in _STATIC.iterdir()),
+        Route("/", _file(_STATIC / "index.html")),
+        *(Route(f"/{path.name}", _file(path)) for path in _STATIC.iterdir()),
     ]
     return Guard(Starlette(routes=[Mount(f"/{token}", routes=routes)]), token, port)
-
-
-def _page_name(path: Path) -> str:
-    return "" if path.name == "index.html" else path.name
 
 
 def _file(path: Path) -> Callable[[Request], Response]:

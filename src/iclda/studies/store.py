@@ -18,12 +18,8 @@ STORE = "rows.sqlite"  # in the folder of a study
 FORMAT = 1
 _KEY = ("experiment", "dataset", "repeat", "part", "method")
 _FORMER_CHECKSUM = "checksum"  # column and setting that earlier versions wrote
-_WAYS_OUT = {
-    sqlite3.SQLITE_FULL: "make room",
-    sqlite3.SQLITE_IOERR: "make room",
-    sqlite3.SQLITE_READONLY: "make it writable",
-    sqlite3.SQLITE_CANTOPEN: "make it writable",
-}
+_FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+_CLOSED = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 
 
 @dataclass(frozen=True, order=True)
@@ -210,10 +206,10 @@ class Store:
 
     def rows(self, experiment: str) -> list[FitResult]:
         """All rows of an experiment, in the order of their keys."""
-        columns, results = self._columns(), []
         query = f"SELECT * FROM rows WHERE experiment = ? ORDER BY {', '.join(_KEY)}"
         with _explained_errors(self.path):
             entries = self._connection.execute(query, [experiment]).fetchall()
+        columns, results = self._columns(), []
         for entry in entries:
             values = {k: v for k, v in zip(columns, entry, strict=True) if v is not None}
             values.pop(_FORMER_CHECKSUM, None)
@@ -270,14 +266,15 @@ def _explained_errors(path: Path) -> Iterator[None]:
         raise StoreError(say(sentence, folder=path.parent, problem=problem)) from error
     except (sqlite3.Error, ValueError) as error:
         # The lowest byte is the kind of the error; the rest says where it occurred.
-        code = getattr(error, "sqlite_errorcode", None) or 0
+        code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
         sentence = (
             "{path} is no store of this version of iclda, or it is damaged ({problem}): restore it "
             "from a copy, or use another {@out}."
         )
-        if way_out := _WAYS_OUT.get(code & 0xFF):
+        if code in (*_FULL, *_CLOSED):
+            way_out = "make room" if code in _FULL else "make it writable"
             sentence = (
-                f"Cannot write to {{path}}: {{problem}}. What is stored there is intact: {way_out} "
-                "and run again, or use another {@out}."
+                "Cannot write to {path}: {problem}. What is stored there is intact: "
+                f"{way_out} and run again, or use another {{@out}}."
             )
         raise StoreError(say(sentence, path=path, problem=error)) from error

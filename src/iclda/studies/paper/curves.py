@@ -55,13 +55,8 @@ def summarize_curves(results: Iterable[FitResult]) -> list[ReproducedPoint]:
                 values[result.dataset, measure, result.method, result.part][result.repeat] = value
 
     def rank(key: tuple[str, str, str, int]) -> tuple[Any, ...]:
-        dataset, measure, method, n_unlabeled = key
-        return (
-            dataset.casefold(),
-            measures.index(measure),
-            *published.method_rank(method),
-            n_unlabeled,
-        )
+        dataset, measure, method, size = key
+        return dataset.casefold(), measures.index(measure), published.method_rank(method), size
 
     points = []
     for dataset, measure, method, size in sorted(values, key=rank):
@@ -154,9 +149,10 @@ def _plot_line(axes: Axes, line: list[ReproducedPoint]) -> None:
     axes.fill_between(sizes, means - errors, means + errors, color=color, alpha=0.18, linewidth=0)
     axes.plot(sizes, means, color=color, linestyle=style, linewidth=width)
     circles: Any = {"markersize": 3.4, "markerfacecolor": "none", "markeredgewidth": 0.8}
-    key = line[0].dataset, published.counterpart_of(method), line[0].measure
+    columns = published.counterpart_of(method), line[0].measure
     theirs = {
-        n: p.mean for (d, n, *rest), p in published.read_points().items() if (d, *rest) == key
+        size: published.read_points().get((line[0].dataset, size, *columns)) for size in sizes
     }
-    places = list(theirs), list(theirs.values())
+    known = {size: point.mean for size, point in theirs.items() if point is not None}
+    places = list(known), list(known.values())
     axes.plot(*places, linestyle="none", marker="o", markeredgecolor=color, **circles)

@@ -113,15 +113,13 @@ def _draw_guaranteed(codes: AnyArray, rows: AnyArray, rng: np.random.Generator) 
 
 def _folds(codes: AnyArray, rng: np.random.Generator) -> AnyArray:
     """Draw the fold of every row: folds of equal size, each with rows of every class."""
-    folds = np.full(len(codes), -1)
+    n_folds, folds = published.N_FOLDS, np.full(len(codes), -1)
     for c in np.unique(codes):
-        dealt = rng.permutation(np.flatnonzero(codes == c))[: GUARANTEED * published.N_FOLDS]
-        folds[dealt] = np.arange(len(dealt)) % published.N_FOLDS
-    sizes = np.bincount(folds[folds >= 0], minlength=published.N_FOLDS)
-    wanted = len(codes) // published.N_FOLDS + (
-        np.arange(published.N_FOLDS) < len(codes) % published.N_FOLDS
-    )
-    places = np.repeat(np.arange(published.N_FOLDS), np.maximum(wanted - sizes, 0))
+        dealt = rng.permutation(np.flatnonzero(codes == c))[: GUARANTEED * n_folds]
+        folds[dealt] = np.arange(len(dealt)) % n_folds
+    sizes = np.bincount(folds[folds >= 0], minlength=n_folds)
+    wanted = len(codes) // n_folds + (np.arange(n_folds) < len(codes) % n_folds)
+    places = np.repeat(np.arange(n_folds), np.maximum(wanted - sizes, 0))
     folds[folds < 0] = rng.permutation(places)
     return folds
 

@@ -243,22 +243,22 @@ def dataset_table(shapes: Mapping[str, Sequence[int]]) -> list[list[str]]:
 def draw_table_overview(cells: Sequence[TableCell], measure: str = "error") -> Figure:
     """Draw for each data set how far each method lies from LDA: left is better."""
     datasets, methods, by_key = arrange(cells, measure)
-    means = {key: cell.mean for key, cell in by_key.items()}
+    means = {key: cell.mean for key, cell in by_key.items() if cell.mean is not None}
     shown = [method for method in methods if method != published.BASELINE]
     figure, grid = new_figure(5.0, 1.1 + 0.36 * max(len(datasets), 1))
     axes = grid[0, 0]
     axes.axvline(0, color=INK, linewidth=0.8)
     for rank, method in enumerate(shown):
         shift = 0.5 * (rank / max(len(shown) - 1, 1) - 0.5)  # equal dots do not hide each other
-        pairs = [
-            (place + shift, means.get((name, method)), means.get((name, published.BASELINE)))
+        known = {
+            place + shift: means[name, method] - means[name, published.BASELINE]
             for place, name in enumerate(datasets)
-        ]
-        known = [(a - b, place) for place, a, b in pairs if a is not None and b is not None]
+            if {(name, method), (name, published.BASELINE)} <= means.keys()
+        }
         is_reference = method == published.ORACLE
         axes.plot(
-            [gap for gap, _ in known],
-            [place for _, place in known],
+            list(known.values()),
+            list(known),
             linestyle="none",
             marker="|" if is_reference else "o",
             markersize=8 if is_reference else 5,
