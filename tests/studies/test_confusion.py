@@ -40,12 +40,9 @@ def test_counts_of_repeats_are_means_over_the_same_rows(codes):
     assert mean_confusion([], ["a", "b"], 5) is None
 
 
-def test_classes_of_equal_size_are_not_uneven():
-    assert not Confusion(("a", "b"), np.array([[20.0, 5], [5, 20]])).is_uneven
-
-
 def test_the_tables_have_a_line_a_class():
     found = Confusion(("yes", "no"), np.array([[18.0, 2], [0, 20]]))
+    assert not found.is_uneven
     assert class_error_lines(found) == [
         "class  rows  wrong  error  90 % interval",
         "yes      20      2  10.0%  1.8% to 28.3%",

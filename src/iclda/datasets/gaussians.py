@@ -1,4 +1,4 @@
-"""Two Gaussians in the plane, with the class boundary where LDA expects it and elsewhere."""
+"""Two Gaussians in the plane, with the class boundary between them or across both."""
 
 from __future__ import annotations
 

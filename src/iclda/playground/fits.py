@@ -1,4 +1,4 @@
-"""Fits of the methods to the points of a page: JSON in, JSON out."""
+"""Fits of the methods to the points of the page: JSON in, JSON out."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from typing import Any
 import numpy as np
 
 from .._core.types import AnyArray, Array
-from .._messages import NoUnlabeledRowsWarning, Text, and_list, message_of
+from .._messages import NoUnlabeledRowsWarning, Text, message_of
 from ..methods import METHODS, Method, find_method
 
 CLASS_NAMES = ("A", "B", "C", "D")
+NO_CLASS = -1
 MOST_POINTS = 5_000
-UNLABELED = -1
 _AXES = ("x", "y")
-_DRAGGED_STARTS = 8  # of a search while a point is dragged; at rest it is the default
+_DRAGGED_STARTS = 8  # of a search while a point is dragged
 _DECIMALS = 4  # of shares, which are only drawn
 
 
 class SceneError(ValueError):
-    """A scene that the page cannot have meant; its message is for the reader of the page."""
+    """A scene that cannot be read; the page shows the message."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,32 +43,30 @@ class Scene:
 
     @property
     def unlabeled(self) -> Array:
-        return self.X[self.y == UNLABELED]
-
-    @property
-    def class_names(self) -> list[str]:
-        """Names of the classes that have labeled points."""
-        return [CLASS_NAMES[code] for code in np.unique(self.y[self.y != UNLABELED])]
+        return self.X[self.y == NO_CLASS]
 
 
 def read_scene(sent: Any) -> Scene:
-    """A scene from JSON; SceneError says what is wrong with it."""
+    """Read a scene from JSON; SceneError if it is none."""
     if not isinstance(sent, dict):
         raise SceneError(f"The scene must be an object, got {type(sent).__name__}.")
-    labeled = _read_points(sent, "labeled", needs_class=True)
-    unlabeled = _read_points(sent, "unlabeled", needs_class=False)
+    labeled, unlabeled = sent.get("labeled", []), sent.get("unlabeled", [])
+    if not isinstance(labeled, list) or not isinstance(unlabeled, list):
+        raise SceneError("labeled and unlabeled must be lists of points.")
     n_points = len(labeled) + len(unlabeled)
     if n_points > MOST_POINTS:
         raise SceneError(
             f"The playground draws at most {MOST_POINTS:,} points, got {n_points:,}: take fewer, "
             "or fit them in Python."
         )
-    points = np.concatenate([labeled, unlabeled])
-    y = np.concatenate([labeled[:, 2], np.full(len(unlabeled), UNLABELED)])
+    points = [_read_point(p, f"labeled point {i + 1}", 0) for i, p in enumerate(labeled)]
+    points += [_read_point(p, f"unlabeled point {i + 1}", -1) for i, p in enumerate(unlabeled)]
+    table = np.array(points, dtype=float).reshape(-1, 3)
+    codes = table[:, 2].astype(int)
     return Scene(
-        X=points[:, :2],
-        y=y.astype(int),
-        truths=unlabeled[:, 2].astype(int),
+        X=table[:, :2],
+        y=np.where(np.arange(n_points) < len(labeled), codes, NO_CLASS),
+        truths=codes[len(labeled) :],
         methods=_read_methods(sent.get("methods", [])),
         shown=str(sent.get("shown") or ""),
         shrinkage=_read_shrinkage(sent.get("shrinkage")),
@@ -76,36 +74,18 @@ def read_scene(sent: Any) -> Scene:
     )
 
 
-def _read_points(sent: dict[str, Any], kind: str, *, needs_class: bool) -> Array:
-    """(n, 3): coordinates and class of points, -1 for no class."""
-    listed = sent.get(kind, [])
-    if not isinstance(listed, list):
-        raise SceneError(f"{kind} must be a list of points, got {type(listed).__name__}.")
-    if len(listed) > MOST_POINTS:  # before they are looked at one by one
+def _read_point(point: Any, name: str, least_code: int) -> list[Any]:
+    """Coordinates and class of a point; an unlabeled one may have the class None, or none."""
+    cells = point if isinstance(point, list) else []
+    if least_code == NO_CLASS and (len(cells) == 2 or cells[2:] == [None]):
+        cells = [*cells[:2], NO_CLASS]
+    is_placed = len(cells) == 3 and all(map(_is_number, cells[:2]))
+    if not is_placed or type(cells[2]) is not int or not least_code <= cells[2] < len(CLASS_NAMES):
         raise SceneError(
-            f"The playground draws at most {MOST_POINTS:,} points, got {len(listed):,} of them "
-            f"{kind}: take fewer, or fit them in Python."
+            f"The {name} must be [x, y, class] with finite coordinates and a class from 0 to "
+            f"{len(CLASS_NAMES) - 1}, got {_short(point)}: move or remove it."
         )
-    return np.array(
-        [_read_point(point, f"{kind} point {i + 1}", needs_class) for i, point in enumerate(listed)]
-    ).reshape(-1, 3)
-
-
-def _read_point(point: Any, name: str, needs_class: bool) -> tuple[float, float, int]:
-    if not isinstance(point, list) or len(point) not in ((3,) if needs_class else (2, 3)):
-        raise SceneError(f"The {name} must be [x, y, class], got {_short(point)}.")
-    if not all(_is_number(value) and math.isfinite(value) for value in point[:2]):
-        raise SceneError(
-            f"The {name} must have two finite coordinates, got {_short(point[:2])}: "
-            "move or remove it."
-        )
-    code = point[2] if len(point) == 3 else None
-    if code is None and not needs_class:
-        return float(point[0]), float(point[1]), UNLABELED
-    if code is None or isinstance(code, bool) or code not in range(len(CLASS_NAMES)):
-        most = len(CLASS_NAMES) - 1
-        raise SceneError(f"The class of the {name} must be 0 to {most}, got {_short(code)}.")
-    return float(point[0]), float(point[1]), int(code)
+    return cells
 
 
 def _is_number(value: Any) -> bool:
@@ -137,30 +117,29 @@ def _read_shrinkage(value: Any) -> float | None:
 
 
 def fit_scene(scene: Scene) -> dict[str, Any]:
-    """What the page shows: fits by method, or a message where there is nothing to fit."""
-    codes = np.unique(scene.y[scene.y != UNLABELED])
-    found: dict[str, Any] = {"classes": codes.tolist(), "message": _what_lacks(scene), "fits": {}}
-    if not found["message"]:
-        found["fits"] = {method.name: _fit(method, scene) for method in scene.methods}
-    return found
+    """Fit the methods of a scene; a message says why where none can be fitted."""
+    codes, message = np.unique(scene.y[scene.y != NO_CLASS]), _what_lacks(scene)
+    methods = () if message else scene.methods
+    fits = {method.name: _fit(method, scene) for method in methods}
+    return {"classes": codes.tolist(), "message": message, "fits": fits}
 
 
 def _what_lacks(scene: Scene) -> str:
     """Why no method can be fitted, and what to do; empty if one can."""
-    names = scene.class_names
-    if len(names) >= 2:
-        return ""
+    names = [CLASS_NAMES[code] for code in np.unique(scene.y[scene.y != NO_CLASS])]
     if not names:
         return "There are no labeled points. Choose a class and add points of two classes."
-    others = and_list([name for name in CLASS_NAMES if name not in names])
-    return (
-        f"All labeled points are of class {names[0]}. Add points of another class, "
-        f"{others.replace(' and ', ' or ')}."
-    )
+    if len(names) == 1:
+        *others, last = [name for name in CLASS_NAMES if name not in names]
+        return (
+            f"All labeled points are of class {names[0]}. Add points of another class, "
+            f"{', '.join(others)} or {last}."
+        )
+    return ""
 
 
 def _fit(method: Method, scene: Scene) -> dict[str, Any]:
-    """A fit as the page draws it; ``error`` alone where the method cannot be fitted."""
+    """Fit a method; the result has only ``error`` if it cannot be fitted."""
     classifier = method.classifier(shrinkage=scene.shrinkage)
     if scene.is_dragged and "n_starts" in method.parameters:
         classifier.set_params(n_starts=_DRAGGED_STARTS)
@@ -170,23 +149,23 @@ def _fit(method: Method, scene: Scene) -> dict[str, Any]:
             classifier.fit(scene.X, scene.y)
         except ValueError as error:
             return {"error": _sentence(error)}
-        is_labeled = scene.y != UNLABELED
+        is_labeled = scene.y != NO_CLASS
         likelihoods = classifier.log_likelihood(scene.X[is_labeled], scene.y[is_labeled])
-        found = {
+        shown = {
             "scores": _scores(classifier),
             "likelihood": _finite(np.mean(likelihoods)),
             **_bounds(classifier, scene),
             "wrong": _share_wrong(classifier, scene),
         }
         if method.name == scene.shown:
-            found["shares"] = _shares(method, classifier, scene.unlabeled)
-    told = (w.message for w in caught if not isinstance(w.message, NoUnlabeledRowsWarning))
-    notes = {_sentence(each): None for each in told if isinstance(each, UserWarning)}
-    return {**found, "notes": list(notes)}
+            shown["shares"] = _shares(method, classifier, scene.unlabeled)
+    notes = [w.message for w in caught if isinstance(w.message, UserWarning)]
+    notes = [each for each in notes if not isinstance(each, NoUnlabeledRowsWarning)]
+    return {**shown, "notes": list(dict.fromkeys(map(_sentence, notes)))}
 
 
 def _scores(classifier: Any) -> list[list[float]]:
-    """Slopes and intercept of the score of every class; the classes of a point follow from them."""
+    """Slopes and intercept of the score of every class."""
     coef, intercept = np.asarray(classifier.coef_), np.asarray(classifier.intercept_)
     if len(classifier.classes_) == 2:  # log odds of the second
         coef, intercept = np.vstack([0 * coef, coef]), np.append(0.0, intercept)
@@ -208,7 +187,7 @@ def _bounds(classifier: Any, scene: Scene) -> dict[str, Any]:
 
 def _share_wrong(classifier: Any, scene: Scene) -> float | None:
     """Share of the unlabeled points of known class that get another one."""
-    is_known = scene.truths != UNLABELED
+    is_known = scene.truths != NO_CLASS
     if not is_known.any():
         return None
     predicted = classifier.predict(scene.unlabeled[is_known])
@@ -230,7 +209,7 @@ def _shares(method: Method, classifier: Any, unlabeled: Array) -> Sequence[Seque
 
 
 def _finite(value: Any) -> float | None:
-    """A number for JSON, which has neither NaN nor infinity."""
+    """A number for JSON, which has neither NaN nor infinity: None for these."""
     return float(value) if math.isfinite(value) else None
 
 

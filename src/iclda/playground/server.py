@@ -1,4 +1,4 @@
-"""The page and its answers over HTTP, for browsers on this machine that know the token."""
+"""HTTP server of the playground, for browsers on this machine that know the token."""
 
 from __future__ import annotations
 
@@ -22,21 +22,15 @@ from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from threadpoolctl import threadpool_limits
 
-from .._messages import Hint, ParameterError
+from .._messages import Hint, ParameterError, say
 from ..methods import INK, METHODS
 from .fits import CLASS_NAMES, MOST_POINTS, SceneError, fit_scene, read_scene
-from .toys import LARGEST, N_UNLABELED, TOYS, draw_toy_scene
+from .toys import LARGEST_COORDINATE, N_UNLABELED, PROBLEMS, draw_toy_scene
 
 ADDRESS = "127.0.0.1"
-_MOST_BYTES, _MOST_READ = 2**20, 2**26
-_FILES = {
-    "": ("index.html", "text/html"),
-    "style.css": ("style.css", "text/css"),
-    **{
-        f"{name}.js": (f"{name}.js", "text/javascript")
-        for name in ("main", "state", "geometry", "plane", "fits", "panel")
-    },
-}
+_MOST_BYTES = 2**20  # of a scene
+_STATIC = Path(__file__).parent / "static"
+_MEDIA_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 # Fitted before the page is opened, because the first fit imports what all need.
 _FIRST = {"labeled": [[0, 0, 0], [1, 1, 0], [2, 0, 1], [3, 1, 1]], "methods": ["supervised"]}
 _HEADERS = {
@@ -95,8 +89,8 @@ class Guard:
 
 
 def make_app(token: str, port: int) -> ASGIApp:
-    """The page, its toy problems and its fits, below the token."""
-    one_at_a_time = asyncio.Lock()  # warnings are caught, which threads share
+    """Make the application: the page, its toy problems and its fits, below the token."""
+    one_at_a_time = asyncio.Lock()  # threads share the filters of warnings
 
     async def fit(request: Request) -> Response:
         try:
@@ -110,18 +104,19 @@ def make_app(token: str, port: int) -> ASGIApp:
         Route("/about.json", _about),
         Route("/toys/{name}", _toy),
         Route("/fit", fit, methods=["POST"]),
-        *(Route(f"/{path}", _file(*of)) for path, of in _FILES.items()),
+        Route("/", _file(_STATIC / "index.html")),
+        *(Route(f"/{path.name}", _file(path)) for path in _STATIC.iterdir()),
     ]
     return Guard(Starlette(routes=[Mount(f"/{token}", routes=routes)]), token, port)
 
 
-def _file(name: str, media_type: str) -> Callable[[Request], Response]:
-    content = (Path(__file__).parent / "static" / name).read_bytes()
+def _file(path: Path) -> Callable[[Request], Response]:
+    content, media_type = path.read_bytes(), _MEDIA_TYPES[path.suffix]
     return lambda request: Response(content, media_type=media_type)
 
 
 def _about(request: Request) -> Response:
-    """What the page has to know: methods, classes, toy problems, limits."""
+    """Methods, classes, toy problems and limits, for the page."""
     methods = [
         {
             "name": method.name,
@@ -133,8 +128,8 @@ def _about(request: Request) -> Response:
         }
         for method in METHODS
     ]
-    toys = [{"name": toy.name, "title": toy.title, "sentence": toy.sentence} for toy in TOYS]
-    limits = {"points": MOST_POINTS, "coordinate": LARGEST}
+    toys = [{"name": toy.name, "title": toy.title, "sentence": toy.sentence} for toy in PROBLEMS]
+    limits = {"points": MOST_POINTS, "coordinate": LARGEST_COORDINATE}
     return JSONResponse(
         {"methods": methods, "classes": CLASS_NAMES, "toys": toys, "limits": limits}
     )
@@ -157,15 +152,9 @@ def _count(request: Request, name: str, default: int, most: int) -> int:
 
 
 async def _read_json(request: Request) -> Any:
-    """The body, up to a limit; SceneError if it is too large or no JSON."""
-    body, n_bytes = bytearray(), 0
-    async for chunk in request.stream():
-        n_bytes += len(chunk)
-        if n_bytes <= _MOST_BYTES:
-            body += chunk
-        elif n_bytes > _MOST_READ:  # browsers listen only after they have sent all
-            break
-    if n_bytes > _MOST_BYTES:
+    """The body as JSON; SceneError if it is too large or no JSON."""
+    body = await request.body()  # browsers listen only after they have sent all
+    if len(body) > _MOST_BYTES:
         raise SceneError(
             f"The scene takes more than {_MOST_BYTES // 2**20} MB: the playground draws at "
             f"most {MOST_POINTS:,} points. Take fewer, or fit them in Python."
@@ -181,27 +170,24 @@ def _refused(error: ValueError) -> Response:
 
 
 def bind(port: int) -> socket.socket:
-    """A socket that listens on this machine only; port 0 is any free one."""
-    # Of the kind for which asyncio turns delays off; otherwise every answer takes 40 ms more.
+    """Open a socket that listens on this machine only; port 0 is any free one."""
+    # For TCP sockets asyncio turns delays off; otherwise every answer takes 40 ms more.
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    if os.name == "posix":  # elsewhere it would take a port from a program that uses it
+    if os.name == "posix":  # elsewhere the option takes a port from the program that uses it
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((ADDRESS, port))
     except OSError as error:
         listening.close()
-        raise ParameterError(
-            Hint("port", port),
-            f" cannot be used ({error.strerror}): leave it out for any free port.",
-            parameter="port",
-            value=port,
-        ) from None
+        sentence = "{given} cannot be used ({problem}): leave it out for any free port."
+        text = say(sentence, given=Hint("port", port), problem=error.strerror)
+        raise ParameterError(text, parameter="port", value=port) from None
     listening.listen()
     return listening
 
 
 def make_server(listening: socket.socket) -> tuple[uvicorn.Server, str]:
-    """A server for ``run(sockets=[listening])``, and the address of its page."""
+    """Make a server for ``run(sockets=[listening])``; return it and the address of its page."""
     token, port = secrets.token_urlsafe(16), listening.getsockname()[1]
     config = uvicorn.Config(
         make_app(token, port),
@@ -221,7 +207,7 @@ def serve(port: int, show: Callable[[str], None]) -> None:
     with bind(port) as listening:
         server, address = make_server(listening)
         fit_scene(read_scene(_FIRST))
-        gc.freeze()  # or every few fits the collector looks through all that was imported
+        gc.freeze()  # so that collections do not traverse the imported modules
         show(address)
-        with threadpool_limits(1):  # small problems take longer on many threads
+        with threadpool_limits(1):  # small fits take longer on many threads
             server.run(sockets=[listening])

@@ -1,4 +1,4 @@
-"""Scenes to begin with: a few labeled points, many unlabeled ones whose class is known."""
+"""Toy problems of the playground: a few labeled points, many unlabeled ones of known class."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from ..datasets import make_gaussians, make_violated_gaussians
 from ..datasets.gaussians import Sample
 
 N_UNLABELED = 1_000
-LARGEST = 4.5  # coordinate on the page
+LARGEST_COORDINATE = 4.5  # on the page
 DECIMALS = 3  # of coordinates, so that a link holds them exactly
 
 
 @dataclass(frozen=True)
 class Toy:
-    """A problem in the plane: how it is called, what it shows, and how it is drawn."""
+    """A problem in the plane, with its name, title and sentence on the page."""
 
     name: str
     title: str
@@ -30,7 +30,7 @@ class Toy:
 
 
 def _ring(n_classes: int) -> Callable[[int, np.random.Generator], Sample]:
-    """Gaussians of equal spread around a circle."""
+    """Return a function that draws Gaussians of equal spread around a circle."""
     angles = math.pi / 2 + 2 * math.pi * np.arange(n_classes) / n_classes
     centers = 2.0 * np.column_stack([np.cos(angles), np.sin(angles)])
 
@@ -49,12 +49,12 @@ def _moons(n: int, rng: np.random.Generator) -> Sample:
 
 
 def _rare(n: int, rng: np.random.Generator) -> Sample:
-    """One class in eight is the second."""
+    """Draw two Gaussians; one row in eight is of the second class."""
     y = (rng.random(n) < 1 / 8).astype(np.int64)
     return np.array([[-0.7, -0.4], [1.5, 1.2]])[y] + 0.8 * rng.standard_normal((n, 2)), y
 
 
-TOYS = (
+PROBLEMS = (
     Toy(
         "between",
         "Clusters that help",
@@ -80,20 +80,17 @@ TOYS = (
 
 
 def draw_toy_scene(name: str, seed: int, n_unlabeled: int = N_UNLABELED) -> dict[str, Any]:
-    """Labeled and unlabeled points of a toy problem, as the page holds them."""
-    toy = next((toy for toy in TOYS if toy.name == name), None)
+    """Draw labeled and unlabeled points of a toy problem, as the page holds them."""
+    toy = next((toy for toy in PROBLEMS if toy.name == name), None)
     if toy is None:
         raise ValueError(
-            f"Unknown toy problem {name!r}. There are: {', '.join(t.name for t in TOYS)}."
+            f"Unknown toy problem {name!r}. There are: {', '.join(t.name for t in PROBLEMS)}."
         )
     rng = np.random.default_rng([seed, *name.encode()])
     X, y = toy.draw(n_unlabeled + 20 * toy.n_classes * toy.n_labeled, rng)
-    placed = np.round(np.clip(X, -LARGEST, LARGEST), DECIMALS)
+    placed = np.round(np.clip(X, -LARGEST_COORDINATE, LARGEST_COORDINATE), DECIMALS)
+    points = [[*row, code] for row, code in zip(placed.tolist(), y.tolist(), strict=True)]
     firsts = [np.flatnonzero(y == code)[: toy.n_labeled] for code in range(toy.n_classes)]
     labeled = np.concatenate(firsts)
     others = np.setdiff1d(np.arange(len(y)), labeled)[:n_unlabeled]
-    return {"labeled": _points(placed, y, labeled), "unlabeled": _points(placed, y, others)}
-
-
-def _points(X: Any, y: Any, rows: Any) -> list[list[float | int]]:
-    return [[*map(float, X[i]), int(y[i])] for i in rows]
+    return {"labeled": [points[i] for i in labeled], "unlabeled": [points[i] for i in others]}

@@ -1,4 +1,4 @@
-"""Confusion matrix of predictions, and what follows from it: errors by class, and a base rate."""
+"""Confusion matrices, and the errors, intervals and base rate that follow from them."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from .._statistics import BaseRate, error_interval
 from .page import align, rows_text
 
 LEVEL_OF_INTERVALS = 0.9
-_UNEVEN = 2  # times the rarest class, from which the error of the classes alike is worth a line
+_UNEVEN = 2  # ratio of class sizes from which the balanced error is shown
 _MOST_CLASSES = 12  # of a matrix on a terminal
 
 
 @dataclass(frozen=True)
 class ClassError:
-    """Rows of one class, how many of them got another, and the interval of that share."""
+    """Error of the rows of one class, with its interval."""
 
     name: str
     n_rows: int
@@ -32,9 +32,9 @@ class ClassError:
 
 @dataclass(frozen=True)
 class Confusion:
-    """Rows by their class and the class they were given: (K, K), true classes down.
+    """Numbers of rows by true class (down) and predicted class, shape (K, K).
 
-    Over several repeats on the same rows, counts are means over the repeats.
+    For several repeats on the same rows they are means over the repeats.
     """
 
     classes: tuple[str, ...]
@@ -58,19 +58,18 @@ class Confusion:
 
     @property
     def by_class(self) -> list[ClassError]:
-        """Classes that have rows."""
-        found = []
-        for name, row, right in zip(self.classes, self.counts, np.diag(self.counts), strict=True):
-            n_rows = round(float(row.sum()))
+        """Errors of the classes that have rows."""
+        errors = []
+        for name, row, n_right in zip(self.classes, self.counts, np.diag(self.counts), strict=True):
+            n_rows, n_wrong = round(float(row.sum())), float(row.sum() - n_right)
             if n_rows:
-                n_wrong = float(row.sum() - right)
                 ends = error_interval(round(n_wrong), n_rows, LEVEL_OF_INTERVALS)
-                found.append(ClassError(name, n_rows, n_wrong, n_wrong / n_rows, *ends))
-        return found
+                errors.append(ClassError(name, n_rows, n_wrong, n_wrong / n_rows, *ends))
+        return errors
 
     @property
     def balanced_error(self) -> float:
-        """Mean of the errors of the classes: each counts alike."""
+        """Mean of the errors of the classes."""
         return float(np.mean([each.error for each in self.by_class]))
 
     @property
@@ -81,7 +80,7 @@ class Confusion:
 
     @property
     def base(self) -> BaseRate:
-        """What can be had without looking at any column."""
+        """Error of the most frequent class for all rows."""
         sizes = self.counts.sum(axis=1).tolist()
         return BaseRate.of_counts(dict(zip(self.classes, sizes, strict=True)))
 
@@ -106,45 +105,41 @@ class Confusion:
 
 
 def count_confusion(truth: AnyArray, predicted: AnyArray, n_classes: int) -> AnyArray:
-    """(K, K) numbers of rows by codes of the class that they have and the class they got."""
+    """Count rows by codes of their true and predicted class, shape (K, K)."""
     flat = np.bincount(truth * n_classes + predicted, minlength=n_classes**2)
     return np.asarray(flat.reshape(n_classes, n_classes))
 
 
 def write_confusion(counts: AnyArray) -> str:
-    """Counts above zero as JSON: code of the class, code of the class given, number of rows."""
-    places = np.argwhere(counts)
-    return json.dumps([[int(i), int(j), int(counts[i, j])] for i, j in places])
+    """Write counts above zero as JSON: codes of true and predicted class, number of rows."""
+    return json.dumps([[i, j, int(counts[i, j])] for i, j in np.argwhere(counts).tolist()])
 
 
 def mean_confusion(
     texts: Iterable[str], classes: Sequence[str], n_repeats: int
 ) -> Confusion | None:
-    """Of the cells of some repeats on the same rows; None if no cell has counts."""
+    """Mean over repeats on the same rows; ``texts`` are by ``write_confusion``. None if empty."""
     counts = np.zeros((len(classes), len(classes)))
     for text in texts:
-        for true, given, n_rows in json.loads(text):
-            counts[true, given] += n_rows
+        for true, predicted, n_rows in json.loads(text):
+            counts[true, predicted] += n_rows
     return Confusion(tuple(classes), counts / max(n_repeats, 1)) if counts.any() else None
 
 
 def class_error_lines(confusion: Confusion) -> list[str]:
-    """Errors by class as a table of text."""
+    """Format the errors by class as a table."""
     rows = [["class", "rows", "wrong", "error", "90 % interval"]]
     for each in confusion.by_class:
-        ends = f"{each.low:.1%} to {each.high:.1%}"
-        rows.append(
-            [each.name, f"{each.n_rows:,}", rows_text(each.n_wrong), f"{each.error:.1%}", ends]
-        )
+        counts = rows_text(each.n_rows), rows_text(each.n_wrong)
+        rows.append([each.name, *counts, f"{each.error:.1%}", f"{each.low:.1%} to {each.high:.1%}"])
     return align(rows, "lrrrr")
 
 
 def confusion_lines(confusion: Confusion) -> list[str]:
-    """The matrix as text, true classes down; nothing if it would be too wide."""
+    """Format the matrix as a table, true classes down; empty if it would be too wide."""
     classes = confusion.classes
     if len(classes) > _MOST_CLASSES:
         return []
-    rows = [["true \\ predicted", *classes]]
-    for name, row in zip(classes, confusion.counts, strict=True):
-        rows.append([name, *map(rows_text, row.tolist())])
-    return align(rows, "l" + "r" * len(classes))
+    counts = zip(classes, confusion.counts.tolist(), strict=True)
+    rows = [[name, *map(rows_text, row)] for name, row in counts]
+    return align([["true \\ predicted", *classes], *rows], "l" + "r" * len(classes))

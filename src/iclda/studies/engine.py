@@ -19,15 +19,15 @@ from .._packages import versions_text
 from .._progress import Advance
 from .store import Cell, FitResult, Store
 
-_CHUNK = 16  # cells a worker takes at a time: half a second of work
-_MOST_DEATHS = 1
+_CELLS_PER_CHUNK = 16  # half a second of work
+_MOST_DEATHS = 1  # of workers, before cells are run alone
 Task = tuple[Cell, Sequence[str]]  # a cell, and the methods still missing in it
-Sets = Mapping[str, Any]  # what cells are computed from, by the name of their data set
+Sets = Mapping[str, Any]  # data of the cells, by the name of their data set
 Run = Callable[[Cell, Sets, Sequence[str]], list[FitResult]]  # is sent to other processes
 
 
 def rng_of(seed: int, *names: object) -> np.random.Generator:
-    """Random numbers that depend on the seed and the names alone, not on any order of work."""
+    """Return a generator that depends on the seed and the names alone, not on the order of work."""
     return np.random.default_rng([seed, *(crc32(str(name).encode()) for name in names)])
 
 
@@ -39,19 +39,19 @@ def record_fit(
     fit: Callable[[], Mapping[str, Any]],
     explain: Callable[[Exception], str] = lambda error: "".join(format_exception(error)),
 ) -> FitResult:
-    """A timed fit as a row; ``fit`` returns its values and remarks.
+    """Time a fit and return its row; ``fit`` returns its values and remarks.
 
-    A failed fit is a row with its traceback: never a zero, never a crash. ``sizes`` are the
-    numbers of labeled, unlabeled and test rows.
+    A failed fit is a row with its traceback. ``sizes`` are the numbers of labeled, unlabeled and
+    test rows.
     """
-    start, key = time.perf_counter(), {**vars(cell), "method": method, "seed": seed}
+    start = time.perf_counter()
     try:
-        found = {**fit()}
+        outcome = {**fit()}
     except Exception as error:
-        found = {"failure": explain(error)}
-    found |= zip(("n_labeled", "n_unlabeled", "n_test"), sizes, strict=True)
-    seconds = time.perf_counter() - start
-    return FitResult(**key, **found, seconds=seconds, versions=versions_text())
+        outcome = {"failure": explain(error)}
+    outcome |= {"seconds": time.perf_counter() - start, "seed": seed, "versions": versions_text()}
+    outcome |= zip(("n_labeled", "n_unlabeled", "n_test"), sizes, strict=True)
+    return FitResult(**vars(cell), method=method, **outcome)
 
 
 def run_missing(
@@ -65,7 +65,7 @@ def run_missing(
     run: Run,
     jobs: int,
 ) -> None:
-    """Compute the cells of an experiment that are missing, keeping every row as it comes."""
+    """Compute the missing cells of an experiment, storing every row as soon as it is computed."""
     missing = store.missing(cells, methods)
     n_done, n_failed = len(cells) - len(missing), 0
     advance(experiment, n_done, len(cells), n_failed)
@@ -82,11 +82,11 @@ def run_missing(
 
 
 def run_tasks(tasks: Sequence[Task], sets: Sets, run: Run, jobs: int) -> Iterator[list[FitResult]]:
-    """Rows of cells, a few cells at a time, in the order in which they finish."""
+    """Yield the rows of cells, a few cells at a time, in the order in which they finish."""
     if jobs == 1:
         yield from (_run_chunk(0, [task], sets, run)[1] for task in tasks)
         return
-    size = max(1, min(_CHUNK, len(tasks) // (4 * jobs)))
+    size = max(1, min(_CELLS_PER_CHUNK, len(tasks) // (4 * jobs)))
     chunks = {i: list(tasks[i : i + size]) for i in range(0, len(tasks), size)}
     n_deaths = 0
     while chunks:
@@ -100,7 +100,7 @@ def run_tasks(tasks: Sequence[Task], sets: Sets, run: Run, jobs: int) -> Iterato
 def _run_together(
     chunks: dict[int, list[Task]], sets: Sets, run: Run, jobs: int
 ) -> Generator[list[Any], None, int]:
-    """Run chunks side by side, removing those that are done; returns 1 if a worker died."""
+    """Run chunks side by side and remove those that are done; return 1 if a worker died."""
     from joblib import Parallel, delayed
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
@@ -110,9 +110,9 @@ def _run_together(
         tasks.append(delayed(_run_chunk)(index, chunk, needed, run))
     ending: Any = {"initializer": _end_with_parent, "initargs": (os.getpid(),)}
     try:
-        with _ctrl_c_later():  # workers inherit that, for good
-            found = Parallel(n_jobs=jobs, return_as="generator_unordered", **ending)(tasks)
-        for index, rows in found:
+        with _ctrl_c_blocked():  # workers inherit the blocked signal
+            done = Parallel(n_jobs=jobs, return_as="generator_unordered", **ending)(tasks)
+        for index, rows in done:
             del chunks[index]
             yield rows
     except TerminatedWorkerError:
@@ -121,7 +121,7 @@ def _run_together(
 
 
 def _run_alone(chunk: list[Task], sets: Sets, run: Run) -> Iterator[list[FitResult]]:
-    """Each cell in a process of its own; if that dies, its fits are stored as failed."""
+    """Run each cell in a process of its own; if that dies, its fits are stored as failed."""
     for cell, methods in chunk:
         if (yield from _run_together({0: [(cell, methods)]}, sets, run, jobs=2)):
             reason = "The process that fitted this cell was killed."
@@ -129,10 +129,10 @@ def _run_alone(chunk: list[Task], sets: Sets, run: Run) -> Iterator[list[FitResu
 
 
 @contextmanager
-def _ctrl_c_later() -> Iterator[None]:
-    """Hold Ctrl-C back: the parent gets it at the end, processes started meanwhile never do.
+def _ctrl_c_blocked() -> Iterator[None]:
+    """Block SIGINT here until the end, and for good in processes that are started meanwhile.
 
-    A terminal sends it to all of them, and every worker would show a traceback.
+    A terminal sends Ctrl-C to all processes, and every worker would print a traceback.
     """
     if not hasattr(signal, "pthread_sigmask"):  # as on Windows
         yield
@@ -142,7 +142,7 @@ def _ctrl_c_later() -> Iterator[None]:
     from joblib.externals.loky.backend import resource_tracker as tracker_of_joblib
 
     for tracker in (resource_tracker, tracker_of_joblib):
-        tracker.ensure_running()  # to start one would let Ctrl-C through
+        tracker.ensure_running()  # starting one later would unblock the signal
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         yield
@@ -151,7 +151,7 @@ def _ctrl_c_later() -> Iterator[None]:
 
 
 def _end_with_parent(parent: int) -> None:
-    """End this process within a second of its parent, which alone would store what it computes."""
+    """End this process soon after its parent, which alone stores results."""
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -170,9 +170,9 @@ def _run_chunk(
 
 @cache
 def _one_thread() -> Any:
-    """Small problems on many BLAS threads were seen 80 times slower than on one: pin them.
+    """Controller that limits BLAS to one thread; on many threads small fits took 80 times longer.
 
-    Looking for the libraries takes longer than many a fit: once a process is enough.
+    It is cached because finding the libraries takes longer than many fits.
     """
     from threadpoolctl import ThreadpoolController
 

@@ -1,7 +1,7 @@
-"""The measures of a fit: one table, a row a measure. Everything that lists measures reads it.
+"""Table of the measures of a fit, which everything that lists measures reads.
 
-A new measure is a function and a row of the table, both of them here: stored results, tables,
-curves, tests, figures, the terminal and the reports of both studies follow.
+A new measure is a function and a row of the table: stored results, tables, curves, tests, figures,
+the terminal and the reports of both studies follow.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import numpy as np
 from .._core.types import AnyArray, Array
 from .._statistics import ReliabilityCurve, bin_sums
 
-LEVEL = 0.05  # of significance
+LEVEL = 0.05  # of significance tests
 PAPER, COMPARISON = STUDIES = ("paper", "comparison")
 EDGES = np.linspace(0, 1, 11)  # of the bins of probabilities
-Bins = Array  # (10, 3): rows, sum of their probabilities, and how many of them were right
+Bins = Array  # (10, 3): number of rows, sum of their probabilities, number of right ones
 ERROR, BRIER, CALIBRATION, LOSS, HIDDEN = "error", "brier", "calibration", "loss", "error_hidden"
 
 
@@ -35,14 +35,13 @@ class Predictions:
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure: how it is computed, compared, and shown."""
+    """Computation, comparison and presentation of a measure."""
 
     name: str  # in stored results, CSV files and JSON
     heading: str  # of columns
     axis: str  # of figures
     explanation: str  # in reports of comparisons
-    legend: str = ""  # on the terminal; made of the explanation if not given, as is the caption
-    caption: str = ""  # of the paper's tables
+    legend: str = ""  # on the terminal; made of the explanation if not given
     function: Callable[[Predictions], float | None] | None = None
     of_bins: Callable[[Bins], float] | None = None  # for measures of the rows of all folds
     short: str = ""  # heading of narrow columns
@@ -55,31 +54,31 @@ class Measure:
     is_only_on_curves: bool = False  # of the paper's experiments
 
     def __post_init__(self) -> None:
-        legend = self.legend or f"{self.short or self.heading}: {self.explanation}"
-        caption = self.caption or self.explanation[0].upper() + self.explanation[1:]
-        self.__dict__.update(legend=legend, caption=caption)  # frozen for all others
+        if not self.legend:
+            legend = f"{self.short or self.heading}: {self.explanation}"
+            object.__setattr__(self, "legend", legend)
 
     @property
     def sign(self) -> int:
-        """Factor that makes lower values the better ones."""
+        """Factor by which lower values are better."""
         return 1 if self.lower_is_better else -1
 
 
 def brier_score(probabilities: Array, codes: AnyArray) -> float:
-    """Mean squared distance from the truth, halved: the error if all probabilities are 0 or 1."""
+    """Half the mean squared distance from the truth: the error if probabilities are 0 or 1."""
     truth = np.eye(probabilities.shape[1])[codes]
     return float(np.square(probabilities - truth).sum(axis=1).mean() / 2)
 
 
 def bins_of(probabilities: Array, codes: AnyArray) -> Bins:
-    """Rows in bins of equal width of the probability of the predicted class."""
+    """Sums over rows in bins of equal width of the probability of the predicted class."""
     predicted = probabilities.argmax(axis=1)
     surest = np.clip(probabilities.max(axis=1), 0, 1)
     return bin_sums(surest, predicted == codes, EDGES)
 
 
 def calibration_error(bins: Bins) -> float:
-    """Mean distance of stated probability and share that was right, bin by bin, by rows."""
+    """Mean over rows of the distance between probability and share of right rows of their bin."""
     return ReliabilityCurve.from_sums(EDGES, bins).calibration_error
 
 
@@ -98,7 +97,6 @@ _TABLE = (
             "higher than that of the baseline"
         ),
         function=lambda predictions: _mean(predictions.is_wrong),
-        caption="Share of test rows classified wrongly",
         is_decisive=True,
     ),
     Measure(
@@ -106,12 +104,8 @@ _TABLE = (
         "Brier",
         "Brier score",
         explanation=(
-            "how far the probabilities are from the truth: half of the squared differences, summed "
-            "over all classes; 0 is perfect, and if all of them are 0 or 1 it is the error"
-        ),
-        legend=(
-            "Brier: how far probabilities are from the truth (half of the squared differences, "
-            "summed over all classes)"
+            "how far the probabilities are from the truth (half of the squared differences, summed "
+            "over all classes)"
         ),
         function=lambda predictions: brier_score(predictions.probabilities, predictions.truth),
         studies=(COMPARISON,),
@@ -122,7 +116,6 @@ _TABLE = (
         "calibration",
         "Calibration error",
         explanation="mean distance between how sure a method is and how often it is right",
-        legend="calibration: how far they are from how often they come true",
         of_bins=calibration_error,
         studies=(COMPARISON,),
         is_tested=False,
@@ -138,7 +131,6 @@ _TABLE = (
         ),
         legend="loss: minus the log likelihood of a test row with its class",
         function=lambda predictions: _mean(predictions.log_likelihood, -1),
-        caption="Loss: mean over test rows of the negative log joint density",
         paper_name="nll",
         decimals=2,
     ),
@@ -158,7 +150,6 @@ _TABLE = (
         "error, hidden rows",
         "Error on hidden rows",
         explanation="error on the training rows whose labels were hidden",
-        legend="hidden: error on training rows whose labels were hidden",
         function=lambda predictions: _mean(predictions.is_wrong_hidden),
         short="hidden",
         studies=(COMPARISON,),
@@ -175,9 +166,9 @@ def paper_measures() -> dict[str, Measure]:
 
 
 def compute_measures(predictions: Predictions, measures: Mapping[str, Measure]) -> dict[str, float]:
-    """Values of measures; without those that the predictions do not have."""
-    found = {name: m.function(predictions) for name, m in measures.items() if m.function}
-    return {name: value for name, value in found.items() if value is not None}
+    """Compute measures, except those that the predictions do not have."""
+    values = {name: m.function(predictions) for name, m in measures.items() if m.function}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def verdict(difference: float, p: float, measure: Measure) -> str:
@@ -188,7 +179,7 @@ def verdict(difference: float, p: float, measure: Measure) -> str:
 
 
 def arrow(verdict: str, measure: Measure) -> str:
-    """A triangle that points to where values are: down for lower ones."""
+    """Triangle that points down for lower values and up for higher ones."""
     if not verdict:
         return ""
     is_lower = (verdict == "better") == measure.lower_is_better

@@ -10,14 +10,8 @@ import pytest
 from result_rows import curve_rows, fail, replace_values, table_rows
 
 from iclda.studies.drawing import COLORS
-from iclda.studies.paper.curves import (
-    ReproducedPoint,
-    beside_published,
-    curve_files,
-    draw_curves,
-    summarize_curves,
-)
-from iclda.studies.paper.published import METHOD_NAMES, published_points
+from iclda.studies.paper.curves import curve_files, draw_curves, summarize_curves
+from iclda.studies.paper.published import METHOD_NAMES, read_points
 
 needs_matplotlib = pytest.mark.skipif(
     find_spec("matplotlib") is None, reason="figures need iclda[experiments]"
@@ -60,26 +54,23 @@ def test_points_do_not_depend_on_the_order_of_the_rows_nor_on_other_experiments(
 
 def test_one_repeat_has_no_standard_error_and_no_comparison():
     points = summarize_curves(curve_rows(repeats=1))
-    assert {point.se for point in points} == {None}
-    assert {point.z for point in points} == {None}
+    assert {(point.se, point.z) for point in points} == {(None, None)}
 
 
-def test_the_difference_is_in_combined_standard_errors():
-    published = published_points()["Pima", 4, "ICLDA", "error"]
-    point = ReproducedPoint("Pima", 4, "ICLDA", "error", published.mean + 0.1, published.se, 500)
-    assert beside_published(point).z == pytest.approx(0.1 / (2**0.5 * published.se))
-
-
-def test_only_points_of_the_paper_are_compared():
-    points = [
-        ReproducedPoint("Pima", 3, "LDA", "error", 0.3, 0.01, 500),
-        ReproducedPoint("Mine", 4, "LDA", "error", 0.3, 0.01, 500),
-        ReproducedPoint("2DGaussian", 4, "EMLDA", "error", 0.3, 0.01, 500),
-        ReproducedPoint("2DGaussian", 4, "EMLDA-as-published", "error", 0.3, 0.01, 500),
-    ]
-    (compared,) = [p for p in map(beside_published, points) if p.z is not None]
-    published = published_points()["2DGaussian", 4, "EMLDA", "error"]
-    assert (compared.method, compared.published_mean) == ("EMLDA-as-published", published.mean)
+def test_points_of_the_paper_are_compared_in_combined_standard_errors():
+    columns = {"EMLDA-as-published": "EMLDA"} | {
+        name: name for name in ("LDA", "LDAoracle", "MCLDA", "SLLDA", "ICLDA")
+    }
+    points = summarize_curves(curve_rows("2DGaussian"))
+    compared = [point for point in points if point.z is not None]
+    assert {point.method for point in compared} == set(columns)
+    for point in compared:
+        key = point.dataset, point.n_unlabeled, columns[point.method], point.measure
+        published = read_points()[key]
+        assert (point.published_mean, point.published_se) == (published.mean, published.se)
+        error = (point.se**2 + published.se**2) ** 0.5
+        assert point.z == pytest.approx((point.mean - published.mean) / error)
+    assert all(point.z is None for point in summarize_curves(curve_rows("Mine")))
 
 
 def test_points_csv_has_the_promised_columns():
@@ -104,7 +95,7 @@ def test_curves_show_error_and_loss_with_every_method_named_beside_its_line(poin
 
 @needs_matplotlib
 def test_published_means_are_open_circles(points):
-    axes = draw_curves(points, "Pima", ["error"]).axes[0]
+    axes = draw_curves(points, "Pima").axes[0]
     circles = [line for line in axes.lines if line.get_marker() == "o" and len(line.get_xdata())]
     assert {line.get_markeredgecolor() for line in circles} == {
         COLORS[m] for m in ("LDA", "LDAoracle", "MCLDA", "SLLDA", "ICLDA")
@@ -116,11 +107,6 @@ def test_published_means_are_open_circles(points):
 def test_a_line_far_above_the_others_is_named_with_its_range():
     rows = curve_rows(methods=("LDAoracle", "MCLDA", "SLLDA", "ICLDA"))
     rows += [replace(replace_values(row, error=9.0), method="LDA") for row in rows]
-    axes = draw_curves(summarize_curves(rows), "Pima", ["error"]).axes[0]
+    axes = draw_curves(summarize_curves(rows), "Pima").axes[0]
     assert "\N{UPWARDS ARROW} LDA lies above: 9 to 9" in texts_of(axes)
     assert axes.get_ylim()[1] < 1
-
-
-@needs_matplotlib
-def test_curves_of_nothing_are_empty_axes():
-    assert len(draw_curves([], "Pima").axes) == 2

@@ -17,18 +17,16 @@ from iclda.studies.paper.published import (
     FURTHER_METHODS,
     METHOD_NAMES,
     PRINTED_FEATURES,
-    PUBLISHED_CURVES,
     PUBLISHED_METHODS,
-    Contest,
     MeanOfRepeats,
     bold,
     check_published_underlines,
     contest_of_the_paper,
     contest_with_runner_up,
+    counterpart_of,
     method_rank,
-    published_cells,
-    published_name,
-    published_points,
+    read_cells,
+    read_points,
     table_measures,
     welch,
     z_score,
@@ -46,7 +44,7 @@ def paper():
 def test_every_set_has_a_cell_for_every_method_and_measure():
     measures = table_measures()
     expected = {(d, m, s) for d in PRINTED_FEATURES for m in PUBLISHED_METHODS for s in measures}
-    assert set(published_cells()) == expected
+    assert set(read_cells()) == expected
 
 
 def test_cells_are_the_means_and_deviations_of_the_raw_repeats(paper):
@@ -54,8 +52,8 @@ def test_cells_are_the_means_and_deviations_of_the_raw_repeats(paper):
     with open(paper / "cv-repeats.csv", encoding="utf-8") as file:
         for line in csv.DictReader(file):
             values[line["dataset"], line["method"], line["measure"]].append(float(line["value"]))
-    assert set(values) == set(published_cells())
-    for key, cell in published_cells().items():
+    assert set(values) == set(read_cells())
+    for key, cell in read_cells().items():
         assert len(values[key]) == cell.n
         assert cell.mean == pytest.approx(statistics.fmean(values[key]), abs=0.51e-4)
         assert cell.sd == pytest.approx(statistics.stdev(values[key]), rel=0.51e-3)
@@ -64,34 +62,23 @@ def test_cells_are_the_means_and_deviations_of_the_raw_repeats(paper):
 def test_points_are_those_of_the_raw_curves(paper):
     with open(paper / "learning-curves.csv", encoding="utf-8") as file:
         lines = list(csv.DictReader(file))
-    assert len(lines) == len(published_points())
+    assert len(lines) == len(read_points())
     for line in lines:
         measure = line["measure"].removesuffix("_test")
         key = line["dataset"], int(line["n_unlabeled"]), line["method"], measure
-        point = published_points()[key]
-        assert (point.n_labeled, point.repeats) == (int(line["n_labeled"]), int(line["repeats"]))
+        point = read_points()[key]
         assert point.mean == pytest.approx(float(line["mean"]), rel=0.51e-4)
         assert point.se == pytest.approx(float(line["se"]), rel=0.51e-4)
         # Rounding must not matter where points are compared at 4 standard errors.
         assert abs(point.mean - float(line["mean"])) < 0.15 * point.se
 
 
-def test_the_published_curves_are_those_that_are_run():
-    assert {dataset for dataset, *_ in published_points()} == set(PUBLISHED_CURVES)
-
-
 def test_only_em_as_published_is_compared_with_the_published_em():
-    in_the_paper, others = METHOD_NAMES[:7], METHOD_NAMES[7:]
-    assert [published_name(m) for m in in_the_paper] == [
-        "LDA",
-        "LDAoracle",
-        "MCLDA",
-        None,
-        "EMLDA",
-        "SLLDA",
-        "ICLDA",
-    ]
-    assert {published_name(m) for m in (*others, "sklearn-SelfTraining")} == {None}
+    columns = {
+        m: counterpart_of(m) for m in (*METHOD_NAMES, "sklearn-SelfTraining") if counterpart_of(m)
+    }
+    same = ("LDA", "LDAoracle", "MCLDA", "SLLDA", "ICLDA")
+    assert columns == {name: name for name in same} | {"EMLDA-as-published": "EMLDA"}
 
 
 def test_z_is_the_difference_in_standard_errors_of_both_means():
@@ -156,7 +143,6 @@ def test_the_paper_took_the_column_two_to_the_left_of_the_winner(winner, opponen
     summaries = {m: MeanOfRepeats(0.1 if m == winner else 0.3, 0.01, 20) for m in methods}
     contest = contest_of_the_paper(summaries)
     assert (contest.winner, contest.opponent) == (winner, opponent)
-    assert contest_of_the_paper({winner: summaries[winner]}) is None
 
 
 @pytest.mark.parametrize(
@@ -171,11 +157,6 @@ def test_few_published_underlines_survive_the_true_runner_up(measure, n_printed,
     assert len(checks) == 10
     assert sum(check.as_published.is_won for check in checks) == n_printed
     assert [check.dataset for check in checks if check.survives] == kept
-
-
-def test_a_contest_is_won_below_five_percent():
-    assert Contest("a", "b", 0.0499).is_won
-    assert not Contest("a", "b", 0.05).is_won
 
 
 def test_all_methods_are_those_of_the_paper_first_and_then_the_rest_of_the_family():

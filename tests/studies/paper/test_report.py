@@ -9,20 +9,12 @@ from result_rows import curve_rows, fail, replace_values, table_row, table_rows,
 
 pytest.importorskip("jinja2", reason="reports need iclda[experiments]")
 
-from iclda._messages import and_list
 from iclda.studies.page import duration, p_text, signed
 from iclda.studies.paper.curves import summarize_curves
 from iclda.studies.paper.plan import StoredSettings
 from iclda.studies.paper.published import METHOD_NAMES
-from iclda.studies.paper.report import (
-    draw_everything,
-    file_name,
-    of_all,
-    render_report,
-    write_figures,
-)
+from iclda.studies.paper.report import draw_all_figures, draw_everything, of_all, render_report
 from iclda.studies.paper.tables import summarize_tables
-from iclda.studies.paper.toy import toy_panels as fitted_panels
 from iclda.studies.store import STORE, Store
 
 
@@ -54,6 +46,10 @@ class Page(HTMLParser):
             self.words.append(data)
 
 
+def figures_of(rows):
+    return draw_all_figures(summarize_tables(rows), summarize_curves(rows), toy_panels())
+
+
 @pytest.fixture(scope="module")
 def html():
     settings = StoredSettings(
@@ -66,7 +62,7 @@ def html():
         seconds_curves=3.0,
     )
     rows = table_rows(("WDBC", "Pima")) + curve_rows()
-    return render_report(rows, settings, toy_panels())
+    return render_report(rows, settings, figures_of(rows))
 
 
 def test_the_page_is_well_formed_and_its_ids_are_unique(html):
@@ -117,7 +113,7 @@ def test_46_names_and_tracebacks_are_escaped():
     rows = [*rows, table_row(evil, 9, 0, evil, None, None, failure=evil)]
     rows += [dataclasses.replace(row, dataset=evil) for row in curve_rows()]
     settings = StoredSettings(commands=[evil], shapes={evil: [9, 2, 2]}, origins={evil: evil})
-    html = render_report(rows, settings)
+    html = render_report(rows, settings, figures_of(rows))
     assert "<script" not in html
     page = Page(html)
     assert page.open == []
@@ -158,31 +154,22 @@ def test_without_the_emulation_em_is_set_beside_the_printed_number():
     assert "The paper prints an error of 0.384 on WDBC" in text
 
 
-def test_the_report_is_one_file_and_the_same_every_time(tmp_path):
+def test_stored_rows_become_a_report_figures_and_files(tmp_path):
     store = Store(tmp_path / STORE)
     store.add(table_rows() + curve_rows())
-    stored = [*store.rows("tables"), *store.rows("curves")]
     store.close()
     path = tmp_path / "report.html"
     assert draw_everything(tmp_path)["report"] == str(path)
-    assert path.read_text(encoding="utf-8") == render_report(stored, panels=fitted_panels(0))
-
-
-def test_every_figure_is_written(tmp_path):
-    paths = write_figures(
-        tmp_path,
-        summarize_tables(table_rows()),
-        summarize_curves(curve_rows()),
-        panels=toy_panels(),
-    )
-    assert {path.stem for path in paths} == {"curve-Pima", "tables", "toy"}
-    assert {path.suffix for path in paths} == {".svg", ".png", ".pdf"}
-    assert all(path.parent == tmp_path / "figures" for path in paths)
-
-
-def test_names_of_sets_cannot_leave_the_folder():
-    assert file_name("../../etc/x y") == "-..-etc-x-y"
-    assert file_name("..") == "set"
+    page = path.read_text(encoding="utf-8")
+    draw_everything(tmp_path)
+    assert path.read_text(encoding="utf-8") == page  # the same every time
+    figures = {
+        f"{n}.{kind}" for n in ("curve-Pima", "tables", "toy") for kind in ("svg", "png", "pdf")
+    }
+    assert {path.name for path in (tmp_path / "figures").iterdir()} == figures
+    lines = (tmp_path / "tables" / "cells.csv").read_text().splitlines()
+    assert lines[0] == "dataset,method,measure,mean,sd,repeats,published_mean,published_sd,z"
+    assert len(lines) == 1 + 2 * len(METHOD_NAMES)
 
 
 def headline(rows):
@@ -200,15 +187,11 @@ def test_the_headline_claims_no_more_than_the_numbers():
 
 def test_words_for_numbers():
     assert [duration(s) for s in (4.21, 200, 7500)] == ["4.2 s", "3 min 20 s", "2 h 5 min"]
-    assert [signed(v) for v in (0.04, -0.04, -1.25, 2)] == [
-        "0.0",
-        "0.0",
-        "\N{MINUS SIGN}1.2",
-        "+2.0",
-    ]
+    assert [signed(v) for v in (-0.04, -1.25, 2)] == ["0.0", "\N{MINUS SIGN}1.2", "+2.0"]
     assert [p_text(p) for p in (0.0002, 0.04)] == ["< 0.001", "0.040"]
-    assert [and_list(n) for n in ([], ["a"], ["a", "b", "c"])] == ["", "a", "a, b and c"]
-    assert of_all(0, 10) == "none of 10 data sets"
-    assert of_all(10, 10) == "all 10 data sets"
-    assert of_all(2, 2) == "both data sets"
-    assert of_all(1, 1) == "the one data set run"
+    assert [of_all(k, 10) for k in (0, 3, 10)] == [
+        "none of 10 data sets",
+        "3 of 10 data sets",
+        "all 10 data sets",
+    ]
+    assert (of_all(2, 2), of_all(1, 1)) == ("both data sets", "the one data set run")

@@ -1,4 +1,4 @@
-"""From results of the learning curves to points beside the published ones, as data and figures."""
+"""Points of the learning curves beside the published ones, as files and figures."""
 
 from __future__ import annotations
 
@@ -14,15 +14,7 @@ from ..drawing import DASHES, label_methods, new_figure, paper_color, styled
 from ..measures import paper_measures
 from ..page import attributes_csv
 from ..store import FitResult
-from .published import (
-    CURVES,
-    mean_and_variance,
-    method_rank,
-    published_name,
-    published_points,
-    table_measures,
-    z_score,
-)
+from . import published
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,36 +48,33 @@ def summarize_curves(results: Iterable[FitResult]) -> list[ReproducedPoint]:
     measures = list(paper_measures())
     values: dict[tuple[str, str, str, int], dict[int, float]] = defaultdict(dict)
     for result in results:
-        if result.experiment != CURVES or result.failure is not None:
-            continue
         for measure in measures:
             value = result.number(measure)
-            if value is not None:
+            if result.experiment == published.CURVES and value is not None:
                 values[result.dataset, measure, result.method, result.part][result.repeat] = value
 
-    def place(key: tuple[str, str, str, int]) -> tuple[Any, ...]:
-        dataset, measure, method, n_unlabeled = key
-        return dataset.casefold(), measures.index(measure), *method_rank(method), n_unlabeled
+    def rank(key: tuple[str, str, str, int]) -> tuple[Any, ...]:
+        dataset, measure, method, size = key
+        return dataset.casefold(), measures.index(measure), published.method_rank(method), size
 
     points = []
-    for dataset, measure, method, size in sorted(values, key=place):
-        repeats = [value for _, value in sorted(values[dataset, measure, method, size].items())]
-        n, (mean, variance) = len(repeats), mean_and_variance(repeats)
+    for dataset, measure, method, size in sorted(values, key=rank):
+        repeats = list(values[dataset, measure, method, size].values())
+        n, (mean, variance) = len(repeats), published.mean_and_variance(repeats)
         se = None if variance is None else sqrt(variance / n)
-        points.append(
-            beside_published(ReproducedPoint(dataset, size, method, measure, mean or 0.0, se, n))
-        )
+        point = ReproducedPoint(dataset, size, method, measure, mean or 0.0, se, n)
+        points.append(_beside_published(point))
     return points
 
 
-def beside_published(point: ReproducedPoint) -> ReproducedPoint:
-    """The point with its difference to that of the paper, where the paper has it."""
-    name = published_name(point.method) or ""
-    published = published_points().get((point.dataset, point.n_unlabeled, name, point.measure))
-    if published is None:
+def _beside_published(point: ReproducedPoint) -> ReproducedPoint:
+    """Add the point of the paper and the difference to it, where the paper has one."""
+    key = point.dataset, point.n_unlabeled, published.counterpart_of(point.method), point.measure
+    theirs = published.read_points().get(key)
+    if theirs is None:
         return point
-    z = z_score(point.mean, point.se, published.mean, published.se)
-    return replace(point, published_mean=published.mean, published_se=published.se, z=z)
+    z = published.z_score(point.mean, point.se, theirs.mean, theirs.se)
+    return replace(point, published_mean=theirs.mean, published_se=theirs.se, z=z)
 
 
 def curve_files(points: Sequence[ReproducedPoint]) -> dict[str, str]:
@@ -97,16 +86,14 @@ def curve_files(points: Sequence[ReproducedPoint]) -> dict[str, str]:
 
 
 @styled
-def draw_curves(
-    points: Iterable[ReproducedPoint], dataset: str, measures: Sequence[str] | None = None
-) -> Figure:
-    """Measures of one data set side by side, against the number of unlabeled rows."""
-    measures = table_measures() if measures is None else measures
+def draw_curves(points: Iterable[ReproducedPoint], dataset: str) -> Figure:
+    """Draw the measures of one data set side by side, against the number of unlabeled rows."""
+    measures = published.table_measures()
     figure, grid = new_figure(4.7 * len(measures), 3.3, 1, len(measures))
     ours = [point for point in points if point.dataset == dataset]
-    for axes, measure in zip(grid[0], measures, strict=True):
-        _plot_curves(axes, [point for point in ours if point.measure == measure])
-        axes.set_title(paper_measures()[measure].axis)
+    for axes, (name, measure) in zip(grid[0], measures.items(), strict=True):
+        _plot_curves(axes, [point for point in ours if point.measure == name])
+        axes.set_title(measure.axis)
         axes.set_xlabel("Unlabeled rows")
     return figure
 
@@ -161,7 +148,10 @@ def _plot_line(axes: Axes, line: list[ReproducedPoint]) -> None:
     axes.fill_between(sizes, means - errors, means + errors, color=color, alpha=0.18, linewidth=0)
     axes.plot(sizes, means, color=color, linestyle=style, linewidth=width)
     circles: Any = {"markersize": 3.4, "markerfacecolor": "none", "markeredgewidth": 0.8}
-    key = line[0].dataset, published_name(method), line[0].measure
-    theirs = {n: p.mean for (d, n, *rest), p in published_points().items() if (d, *rest) == key}
-    places = list(theirs), list(theirs.values())
+    columns = published.counterpart_of(method), line[0].measure
+    theirs = {
+        size: published.read_points().get((line[0].dataset, size, *columns)) for size in sizes
+    }
+    known = {size: point.mean for size, point in theirs.items() if point is not None}
+    places = list(known), list(known.values())
     axes.plot(*places, linestyle="none", marker="o", markeredgecolor=color, **circles)

@@ -1,4 +1,4 @@
-"""One cell of the experiments: its split, the fits of all methods on it, and their measures."""
+"""Splits, fits and measures of one cell of the paper's experiments."""
 
 from __future__ import annotations
 
@@ -17,27 +17,24 @@ from ..._core.likelihood import FLOOR, smallest_eigenvalue
 from ..._core.problem import Problem, summarize_labeled
 from ..._core.solvers.alternate import start_scores
 from ..._core.solvers.attainable import hold_all
+from ..._core.solvers.search import maximize_labeled_likelihood
 from ..._core.types import AnyArray, Array
 from ..._estimators.base import LinearGaussianClassifier
-from ..._estimators.expectation_maximization import ExpectationMaximizationLDA
-from ..._estimators.implicitly_constrained import ImplicitlyConstrainedLDA
 from ..._rows.memory import MemoryRows
 from ...datasets import make_gaussians, make_violated_gaussians
 from ...methods import known_method
 from ..engine import record_fit, rng_of
 from ..measures import Predictions, compute_measures, paper_measures
 from ..store import Cell, FitResult
-from .published import CURVES, EXTRA_METHODS, GAUSSIAN, N_FOLDS, ORACLE, TABLES, VIOLATED
+from . import published
 
 TOY_ROWS, TOY_LABELED, TOY_VARIANCE = 1000, 10, 0.8
 GUARANTEED = 2  # labeled rows, and test rows, of every class
-_TRACE_OF_SHRINKAGE = 1e-3
-_NEED_SPREAD = (
-    "MCLDA",
-    "MCPLDA",
-    "MCLDA-likelihood",
-)  # of the labeled rows within classes, in every direction
-_TOYS = {GAUSSIAN: make_gaussians, VIOLATED: make_violated_gaussians}
+_LITTLE_SHRINKAGE = 1e-3
+# Methods that need labeled rows that vary within classes in every direction.
+_NEED_SPREAD = ("MCLDA", "MCPLDA", "MCLDA-likelihood")
+_TOYS = {published.GAUSSIAN: make_gaussians, published.VIOLATED: make_violated_gaussians}
+_PUBLISHED_EM_ROUNDS = 100
 
 
 @dataclass(frozen=True)
@@ -73,7 +70,7 @@ def curve_sizes(n_rows: int, n_labeled: int, n_classes: int) -> list[int]:
 
 
 def fold_split(codes: AnyArray, n_labeled: int, seed: int, cell: Cell) -> CellSplit:
-    """One fold of ten is tested; of the rest ``n_labeled`` rows are labeled, at least 2 a class."""
+    """Test one fold of ten, and label ``n_labeled`` of the other rows, at least 2 a class."""
     names = (cell.experiment, cell.dataset, cell.repeat)
     folds = _folds(codes, rng_of(seed, *names))
     rng = rng_of(seed, *names, cell.part)
@@ -86,7 +83,7 @@ def fold_split(codes: AnyArray, n_labeled: int, seed: int, cell: Cell) -> CellSp
 
 
 def curve_split(codes: AnyArray, n_labeled: int, seed: int, cell: Cell) -> CellSplit:
-    """``cell.part`` rows are unlabeled; the rest is tested, at least 2 rows a class.
+    """Leave ``cell.part`` rows unlabeled and test the rest, at least 2 rows a class.
 
     The published curves count the guaranteed rows by half: n_labeled + K rows carry a label.
     """
@@ -104,24 +101,25 @@ def curve_split(codes: AnyArray, n_labeled: int, seed: int, cell: Cell) -> CellS
 
 
 def _draw_guaranteed(codes: AnyArray, rows: AnyArray, rng: np.random.Generator) -> AnyArray:
-    """Labeled rows guaranteed to every class, drawn with replacement.
+    """Draw the labeled rows that every class is guaranteed, with replacement.
 
-    The published curves did so. That the tables did too is inferred: of the ways tried it fits the
-    published errors of LDA on the two sets with ten labels and one rare class best.
+    The code of the published curves did so. That the tables did too is inferred: of the ways that
+    were tried, it fits the published errors of LDA on the two sets with ten labels and one rare
+    class best.
     """
     classes = np.unique(codes)
     return np.concatenate([rng.choice(rows[codes[rows] == c], GUARANTEED) for c in classes])
 
 
 def _folds(codes: AnyArray, rng: np.random.Generator) -> AnyArray:
-    """Fold of every row: equal sizes, and rows of every class dealt out before the rest."""
-    folds = np.full(len(codes), -1)
+    """Draw the fold of every row: folds of equal size, each with rows of every class."""
+    n_folds, folds = published.N_FOLDS, np.full(len(codes), -1)
     for c in np.unique(codes):
-        dealt = rng.permutation(np.flatnonzero(codes == c))[: GUARANTEED * N_FOLDS]
-        folds[dealt] = np.arange(len(dealt)) % N_FOLDS
-    sizes = np.bincount(folds[folds >= 0], minlength=N_FOLDS)
-    wanted = len(codes) // N_FOLDS + (np.arange(N_FOLDS) < len(codes) % N_FOLDS)
-    places = np.repeat(np.arange(N_FOLDS), np.maximum(wanted - sizes, 0))
+        dealt = rng.permutation(np.flatnonzero(codes == c))[: GUARANTEED * n_folds]
+        folds[dealt] = np.arange(len(dealt)) % n_folds
+    sizes = np.bincount(folds[folds >= 0], minlength=n_folds)
+    wanted = len(codes) // n_folds + (np.arange(n_folds) < len(codes) % n_folds)
+    places = np.repeat(np.arange(n_folds), np.maximum(wanted - sizes, 0))
     folds[folds < 0] = rng.permutation(places)
     return folds
 
@@ -144,7 +142,7 @@ class CellRows:
 
     @property
     def y(self) -> AnyArray:
-        """Classes of ``rows``, -1 for unlabeled ones."""
+        """Classes of ``rows``, -1 for unlabeled rows."""
         return np.concatenate([self.codes, np.full(len(self.X_unlabeled), -1)])
 
     @cached_property
@@ -156,34 +154,25 @@ class CellRows:
         return Problem(frame, labeled, MemoryRows(self.X_unlabeled))
 
 
-class SeededICLDA(ImplicitlyConstrainedLDA):
-    """ICLDA whose ``random_state`` is the seed of its starts itself, not of another seed."""
-
-    def _seed(self) -> int:
-        return int(self.random_state)
-
-
-class PublishedEMLDA(ExpectationMaximizationLDA):
-    """EMLDA with the two faults of the code behind the published numbers; for comparison only.
+def fit_published_em(problem: Problem, n_rounds: int = _PUBLISHED_EM_ROUNDS) -> Gaussians:
+    """Fit EMLDA with the two faults of the code behind the published numbers.
 
     In every E step after the first it subtracted the feature means from the unlabeled rows a
     second time, and throughout it dropped the factor 1/2 in the exponent of the density.
     """
-
-    def _estimate(self, problem: Problem) -> Gaussians:
-        means = problem.frame.restore(problem.moments.mean) / problem.frame.scale
-        shift = problem.whitening.transform @ means
-        log_priors = np.log(problem.labeled.counts / problem.labeled.weight)
-        scores = _without_half(start_scores(problem), log_priors)
-        rows, point = hold_all(problem), problem.labeled_point
-        for _ in range(self.max_iter):
-            used = scores
-            before, point = point, rows.soft_point(used)[0]
-            if np.abs(point - before).max() < 1e-7 or smallest_eigenvalue(point) <= FLOOR:
-                break
-            scores = _without_half(problem.posterior_scores(point), np.log(point[:, 0]))
-            scores[:, 0] -= scores[:, 1:] @ shift
-        return problem.model_of(point, problem.rule_of(used, is_soft=True))
+    means = problem.frame.restore(problem.moments.mean) / problem.frame.scale
+    shift = problem.whitening.transform @ means
+    log_priors = np.log(problem.labeled.counts / problem.labeled.weight)
+    scores = _without_half(start_scores(problem), log_priors)
+    rows, point = hold_all(problem), problem.labeled_point
+    for _ in range(n_rounds):
+        used = scores
+        before, point = point, rows.soft_point(used)[0]
+        if np.abs(point - before).max() < 1e-7 or smallest_eigenvalue(point) <= FLOOR:
+            break
+        scores = _without_half(problem.posterior_scores(point), np.log(point[:, 0]))
+        scores[:, 0] -= scores[:, 1:] @ shift
+    return problem.model_of(point, problem.rule_of(used, is_soft=True))
 
 
 def _without_half(scores: Array, log_priors: Array) -> Array:
@@ -192,8 +181,55 @@ def _without_half(scores: Array, log_priors: Array) -> Array:
     return doubled
 
 
-def _classifier_of_sklearn(method: str) -> Any:
-    """It has no density, and so an error but no loss."""
+def fit_method(method: str, rows: CellRows) -> Any:
+    """Fit a method, by its name in the paper, to the training rows of a cell.
+
+    Returns ``Gaussians``, or a fitted classifier without a density. Most methods are fitted to the
+    problem that they share: with the checks of ``fit`` and moments of its own for each, a cell
+    takes twice as long.
+    """
+    problem = rows.problem
+    if method == published.ORACLE:
+        codes = np.concatenate([rows.codes, rows.codes_unlabeled])
+        labels = GivenLabels(codes, rows.n_classes)
+        labeled = summarize_labeled(MemoryRows(rows.rows), labels, problem.frame)
+        method, problem = published.BASELINE, replace(problem, labeled=labeled)
+    if method in _NEED_SPREAD and problem.labeled_rank < problem.whitening.rank:
+        # Labeled rows do not vary within their classes in some direction (a column of SPECT, now
+        # and then): no fit exists, and a little shrinkage makes one.
+        problem = replace(problem, shrinkage=_LITTLE_SHRINKAGE)
+    if method == published.PUBLISHED_EM:
+        return fit_published_em(problem)
+    classifier = _make_classifier(method)
+    if method == "ICLDA":  # the seed of the study is that of the starts
+        limits = {name: getattr(classifier, name) for name in ("tol", "max_iter", "n_starts")}
+        solution = maximize_labeled_likelihood(problem, seed=rows.seed, **limits)
+        return problem.model_of(solution.point, solution.rule)
+    if _fits_problems(classifier):
+        return classifier._estimate(problem)
+    fitted = classifier.fit(rows.rows, rows.y)
+    return getattr(fitted, "_gaussians_", fitted)
+
+
+def _fits_problems(classifier: Any) -> bool:
+    """Whether a classifier is fitted to a prepared problem; others need the rows themselves."""
+    shared = LinearGaussianClassifier._fit_all_rows
+    return getattr(type(classifier), "_fit_all_rows", None) is shared
+
+
+def _make_classifier(method: str) -> Any:
+    """An unfitted classifier by its name in the paper."""
+    if method in published.EXTRA_METHODS:
+        return _make_extra_classifier(method)
+    known = known_method(method)
+    if known is None:
+        raise KeyError(method)
+    classifier = known.classifier()
+    return classifier.set_params(variant="symmetric") if method == "MCLDA" else classifier
+
+
+def _make_extra_classifier(method: str) -> Any:
+    """A classifier of scikit-learn; it has no density, and so an error but no loss."""
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
@@ -202,49 +238,6 @@ def _classifier_of_sklearn(method: str) -> Any:
     if method == "sklearn-SelfTraining":
         return SelfTrainingClassifier(LinearDiscriminantAnalysis())
     return make_pipeline(StandardScaler(), LabelSpreading(kernel="knn"))
-
-
-def make_classifier(method: str, seed: int) -> Any:
-    """An unfitted classifier by its name in the paper, with what made the published tables."""
-    if method in EXTRA_METHODS:
-        return _classifier_of_sklearn(method)
-    if method == "EMLDA-as-published":
-        return PublishedEMLDA(max_iter=100)
-    found = known_method("LDA" if method == ORACLE else method)
-    if found is None:
-        raise KeyError(method)
-    is_searched = "n_starts" in found.parameters
-    classifier = SeededICLDA(random_state=seed) if is_searched else found.classifier()
-    return classifier.set_params(variant="symmetric") if method == "MCLDA" else classifier
-
-
-def _fits_problems(classifier: Any) -> bool:
-    """Whether it is fitted to a prepared problem; others need the rows themselves."""
-    shared = LinearGaussianClassifier._fit_all_rows
-    return getattr(type(classifier), "_fit_all_rows", None) is shared
-
-
-def fit_method(method: str, rows: CellRows) -> Any:
-    """The fit of a method: ``Gaussians``, or a classifier without a density.
-
-    Classifiers of this package fit the problem that they share: with the checks of ``fit`` and
-    moments of its own for each, a cell takes twice as long.
-    """
-    classifier = make_classifier(method, rows.seed)
-    if not _fits_problems(classifier):
-        fitted = classifier.fit(rows.rows, rows.y)
-        return getattr(fitted, "_gaussians_", fitted)
-    problem = rows.problem
-    if method == ORACLE:
-        codes = np.concatenate([rows.codes, rows.codes_unlabeled])
-        labels = GivenLabels(codes, rows.n_classes)
-        labeled = summarize_labeled(MemoryRows(rows.rows), labels, problem.frame)
-        problem = replace(problem, labeled=labeled)
-    if method in _NEED_SPREAD and problem.labeled_rank < problem.whitening.rank:
-        # Labeled rows do not vary within their classes in some direction (a column of SPECT, now
-        # and then): no fit exists, and a trace of shrinkage makes one.
-        problem = replace(problem, shrinkage=_TRACE_OF_SHRINKAGE)
-    return classifier._estimate(problem)
 
 
 def run_cell(
@@ -257,20 +250,19 @@ def run_cell(
     else:
         data = sets[cell.dataset]
         n_labeled = n_labeled_of(data.X.shape[1])
-    split_of = {TABLES: fold_split, CURVES: curve_split}[cell.experiment]
+    split_of = {published.TABLES: fold_split, published.CURVES: curve_split}[cell.experiment]
     split = split_of(data.codes, n_labeled, seed, cell)
     X, codes = data.X, data.codes
-    train, free = split.labeled, split.unlabeled
+    train, free, test = split.labeled, split.unlabeled, split.test
     rows = CellRows(X[train], codes[train], X[free], codes[free], data.n_classes, seed)
-    sizes = len(train), len(free), len(split.test)
+    sizes = len(train), len(free), len(test)
 
     def measure(method: str) -> dict[str, Any]:
-        model = fit_method(method, rows)
-        predictions = _predict(model, X[split.test], codes[split.test], rows)
+        predictions = _predict(fit_method(method, rows), X[test], codes[test], rows)
         return {"values": compute_measures(predictions, paper_measures())}
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of fits; failures are stored
+        warnings.simplefilter("ignore")  # failed fits are stored, their warnings are not
         return [record_fit(cell, m, sizes, seed, partial(measure, m)) for m in methods]
 
 

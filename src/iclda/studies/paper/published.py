@@ -1,4 +1,4 @@
-"""The paper: its experiments and methods, its numbers as data, and its rules for bold print."""
+"""Experiments, methods and numbers of the paper, and its rules for bold print and underlines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scipy import stats
 
 from ... import methods
 from ...datasets import BENCHMARKS
-from ..measures import LEVEL, paper_measures
+from ..measures import LEVEL, Measure, paper_measures
 
 TABLES, CURVES = "tables", "curves"  # the two experiments
 TABLE_REPEATS, CURVE_REPEATS, N_FOLDS = 20, 500, 10
@@ -23,8 +23,8 @@ PUBLISHED_CURVES = (GAUSSIAN, "Parkinsons", "Pima", "Sonar")
 # The columns of the paper's tables, in its order.
 PUBLISHED_METHODS = ("LDA", "LDAoracle", "MCLDA", "EMLDA", "SLLDA", "ICLDA")
 BASELINE, ORACLE, *CONTESTANTS = PUBLISHED_METHODS
-# EM with the faults of the published numbers is beside EM as defined.
-_ORDER = (*PUBLISHED_METHODS[:4], "EMLDA-as-published", *PUBLISHED_METHODS[4:])
+PUBLISHED_EM = "EMLDA-as-published"  # EM with the faults of the published numbers
+_ORDER = (*PUBLISHED_METHODS[:4], PUBLISHED_EM, *PUBLISHED_METHODS[4:])
 METHOD_NAMES = tuple(dict.fromkeys((*_ORDER, *(method.paper_name for method in methods.METHODS))))
 EXTRA_METHODS = ("sklearn-SelfTraining", "sklearn-LabelSpreading")
 FURTHER_METHODS = ("AVLDA", *(method.paper_name for method in methods.FURTHER))
@@ -33,13 +33,13 @@ EVERY_METHOD = METHOD_NAMES + FURTHER_METHODS + EXTRA_METHODS
 PRINTED_FEATURES = {name: each.n_features + (name != "WDBC") for name, each in BENCHMARKS.items()}
 
 
-def table_measures() -> list[str]:
+def table_measures() -> dict[str, Measure]:
     """Measures of the tables, by their names in the paper's results."""
-    return [name for name, measure in paper_measures().items() if not measure.is_only_on_curves]
+    return {name: each for name, each in paper_measures().items() if not each.is_only_on_curves}
 
 
 def method_rank(method: str) -> tuple[int, str]:
-    """Sorts methods in the order of the tables, unknown ones last."""
+    """Sort key of methods: the order of the tables, unknown ones last."""
     is_known = method in EVERY_METHOD
     return EVERY_METHOD.index(method) if is_known else len(EVERY_METHOD), method
 
@@ -55,47 +55,39 @@ class MeanOfRepeats:
 
 @dataclass(frozen=True)
 class PublishedPoint:
-    """One point of a published curve.
+    """Mean and standard error of one point of a published curve."""
 
-    ``n_labeled`` is what the paper states; its code drew two more.
-    """
-
-    n_labeled: int
     mean: float
     se: float
-    repeats: int = CURVE_REPEATS
 
 
-def published_name(method: str) -> str | None:
-    """The published column that a method is compared with, or None where there is none.
+def counterpart_of(method: str) -> str:
+    """The published column that a method is compared with, empty where there is none.
 
     The published EMLDA column is not what the text defines, so that EMLDA has no counterpart.
     """
-    if method == "EMLDA-as-published":
-        return "EMLDA"
-    return method if method in PUBLISHED_METHODS and method != "EMLDA" else None
+    columns = {name: name for name in PUBLISHED_METHODS} | {PUBLISHED_EM: "EMLDA", "EMLDA": ""}
+    return columns.get(method, "")
 
 
 @cache
-def published_cells() -> dict[tuple[str, str, str], MeanOfRepeats]:
-    """Published cells by (data set, published method, measure)."""
-    return {
-        (line["dataset"], line["method"], line["measure"]): MeanOfRepeats(
-            float(line["mean"]), float(line["sd"]), TABLE_REPEATS
-        )
-        for line in _read("tables.csv")
-    }
+def read_cells() -> dict[tuple[str, str, str], MeanOfRepeats]:
+    """Published cells by (data set, column, measure)."""
+    cells = {}
+    for line in _read("tables.csv"):
+        key = line["dataset"], line["method"], line["measure"]
+        cells[key] = MeanOfRepeats(float(line["mean"]), float(line["sd"]), TABLE_REPEATS)
+    return cells
 
 
 @cache
-def published_points() -> dict[tuple[str, int, str, str], PublishedPoint]:
-    """Published points by (data set, number of unlabeled rows, published method, measure)."""
-    return {
-        (line["dataset"], int(line["n_unlabeled"]), line["method"], line["measure"]): (
-            PublishedPoint(int(line["n_labeled"]), float(line["mean"]), float(line["se"]))
-        )
-        for line in _read("curves.csv")
-    }
+def read_points() -> dict[tuple[str, int, str, str], PublishedPoint]:
+    """Published points by (data set, number of unlabeled rows, column, measure)."""
+    points = {}
+    for line in _read("curves.csv"):
+        key = line["dataset"], int(line["n_unlabeled"]), line["method"], line["measure"]
+        points[key] = PublishedPoint(float(line["mean"]), float(line["se"]))
+    return points
 
 
 def _read(name: str) -> list[dict[str, str]]:
@@ -106,9 +98,10 @@ def _read(name: str) -> list[dict[str, str]]:
 def mean_and_variance(values: Sequence[float]) -> tuple[float | None, float | None]:
     """Mean and variance of values, None where there are too few."""
     n = len(values)
-    mean = fsum(values) / n if n else 0.0
-    variance = fsum((value - mean) ** 2 for value in values) / (n - 1) if n > 1 else None
-    return mean if n else None, variance
+    if n == 0:
+        return None, None
+    mean = fsum(values) / n
+    return mean, fsum((value - mean) ** 2 for value in values) / (n - 1) if n > 1 else None
 
 
 def z_score(
@@ -149,7 +142,7 @@ class UnderlineCheck:
 
 
 def welch(a: MeanOfRepeats, b: MeanOfRepeats) -> float:
-    """Two-sided p-value of Welch's t-test, from means and standard deviations."""
+    """Two-sided p-value of Welch's t-test."""
     if a.n < 2 or b.n < 2:
         return 1.0
     if a.sd == b.sd == 0:
@@ -158,7 +151,7 @@ def welch(a: MeanOfRepeats, b: MeanOfRepeats) -> float:
     return float(result.pvalue)
 
 
-# In what follows lower means are better.
+# In the functions below lower means are better.
 
 
 def bold(means: Mapping[str, MeanOfRepeats]) -> frozenset[str]:
@@ -168,27 +161,28 @@ def bold(means: Mapping[str, MeanOfRepeats]) -> frozenset[str]:
         return frozenset()
     return frozenset(
         method
-        for method, found in means.items()
+        for method, each in means.items()
         if method not in (BASELINE, ORACLE)
-        and found.mean < baseline.mean
-        and welch(found, baseline) < LEVEL
+        and each.mean < baseline.mean
+        and welch(each, baseline) < LEVEL
     )
 
 
 def contest_with_runner_up(means: Mapping[str, MeanOfRepeats]) -> Contest | None:
-    """The best semi-supervised method against the second best: what underlining should mean."""
-    return _contest(means, *_ranked(means)[:2])
+    """Test the best semi-supervised method against the second best, as underlines should."""
+    ranked = _ranked(means)
+    return _contest(means, *ranked[:2]) if len(ranked) > 1 else None
 
 
-def contest_of_the_paper(means: Mapping[str, MeanOfRepeats]) -> Contest | None:
-    """The best semi-supervised method against the column that the paper's script took.
+def contest_of_the_paper(means: Mapping[str, MeanOfRepeats]) -> Contest:
+    """Test the best semi-supervised method against the column that the paper's script took.
 
     The script counted the winner's place among the four semi-supervised columns and read that
     place in the table of all six, whose first two are LDA and LDAoracle: the opponent is the
     column two to the left of the winner.
     """
-    winners = _ranked(means)[:1]
-    return _contest(means, *winners, *(PUBLISHED_METHODS[CONTESTANTS.index(w)] for w in winners))
+    winner = _ranked(means)[0]
+    return _contest(means, winner, PUBLISHED_METHODS[CONTESTANTS.index(winner)])
 
 
 def _ranked(means: Mapping[str, MeanOfRepeats]) -> list[str]:
@@ -196,23 +190,19 @@ def _ranked(means: Mapping[str, MeanOfRepeats]) -> list[str]:
     return sorted(present, key=lambda method: means[method].mean)
 
 
-def _contest(
-    means: Mapping[str, MeanOfRepeats], winner: str = "", opponent: str = ""
-) -> Contest | None:
-    if opponent not in means:
-        return None
+def _contest(means: Mapping[str, MeanOfRepeats], winner: str, opponent: str) -> Contest:
     return Contest(winner, opponent, welch(means[winner], means[opponent]))
 
 
 def check_published_underlines(measure: str) -> list[UnderlineCheck]:
-    """For each published data set: the underlining of the paper, and what is left of it."""
+    """Check the underline of every published data set against the true runner-up."""
     by_dataset: dict[str, dict[str, MeanOfRepeats]] = defaultdict(dict)
-    for (dataset, method, published), found in published_cells().items():
+    for (dataset, method, published), mean in read_cells().items():
         if published == measure:
-            by_dataset[dataset][method] = found
+            by_dataset[dataset][method] = mean
     checks = []
     for dataset, means in sorted(by_dataset.items(), key=lambda item: item[0].casefold()):
-        wrong, right = contest_of_the_paper(means), contest_with_runner_up(means)
-        if wrong is not None and right is not None:
-            checks.append(UnderlineCheck(dataset, wrong, right))
+        right = contest_with_runner_up(means)
+        if right is not None:
+            checks.append(UnderlineCheck(dataset, contest_of_the_paper(means), right))
     return checks

@@ -1,4 +1,4 @@
-"""The toy figure: unlabeled rows that help, and unlabeled rows that mislead."""
+"""The toy figure of the paper: unlabeled rows that help, and unlabeled rows that mislead."""
 
 from __future__ import annotations
 
@@ -10,21 +10,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..._core.types import AnyArray, Array
+from ..._estimators.expectation_maximization import ExpectationMaximizationLDA
+from ..._estimators.implicitly_constrained import ImplicitlyConstrainedLDA
+from ..._estimators.supervised import SupervisedLDA
 from ...datasets import make_gaussians, make_violated_gaussians
 from ...methods import FAINT, INK
 from ...plots._look import mix
 from ..drawing import COLORS, new_figure, styled
 from ..engine import rng_of
-from .fits import make_classifier
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 N_ROWS, N_LABELED, VARIANCE = 1000, 10, 0.6
-UNLABELED = -1
-CLASS_COLORS = (COLORS["MCLDA"], COLORS["EMLDA"])
-ROW_TITLES = ("Class boundary between the clusters", "Class boundary across the clusters")
+_CLASS_COLORS = (COLORS["MCLDA"], COLORS["EMLDA"])
+_ROW_TITLES = ("Class boundary between the clusters", "Class boundary across the clusters")
 
 
 @dataclass(frozen=True)
@@ -45,70 +46,60 @@ class ToyPanel:
 
 def toy_panels(seed: int) -> list[ToyPanel]:
     """Two rows of three panels: supervised boundary, labels of ICLDA, labels of EMLDA."""
+    between = make_gaussians(N_ROWS, rng_of(seed, "toy", "between"), VARIANCE)
+    across = make_violated_gaussians(N_ROWS, rng_of(seed, "toy", "across"), VARIANCE)
+    return [*_row_of_panels(*between), *_row_of_panels(*across)]
+
+
+def _row_of_panels(X: Array, codes: AnyArray) -> list[ToyPanel]:
+    """Fit to five labeled rows of each class, as in the figure of the paper."""
+    labeled = np.concatenate([np.flatnonzero(codes == c)[: N_LABELED // 2] for c in (0, 1)])
+    others = np.setdiff1d(np.arange(len(codes)), labeled)
+    rows = X[np.concatenate([labeled, others])]
+    y = np.concatenate([codes[labeled], np.full(len(others), -1)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        supervised = SupervisedLDA().fit(rows, y)
+        constrained = ImplicitlyConstrainedLDA().fit(rows, y)
+        em = ExpectationMaximizationLDA().fit(rows, y)
+    panels: tuple[tuple[str, Any, Any], ...] = (
+        ("Labels and LDA", supervised, None),
+        ("ICLDA", constrained, constrained.impute(rows)[:, 1]),
+        ("EMLDA", em, em.predict_proba(rows)[:, 1]),
+    )
     return [
-        panel
-        for name, make in (("between", make_gaussians), ("across", make_violated_gaussians))
-        for panel in _row_of_panels(*make(N_ROWS, rng_of(seed, "toy", name), VARIANCE), seed)
+        ToyPanel(title, rows, y, (fit.coef_[0], float(fit.intercept_[0])), shares)
+        for title, fit, shares in panels
     ]
 
 
-def _row_of_panels(X: Array, codes: AnyArray, seed: int) -> list[ToyPanel]:
-    """Five labeled rows of each class, as in the figure of the paper; all others unlabeled."""
-    each = N_LABELED // 2
-    labeled = np.concatenate([np.flatnonzero(codes == c)[:each] for c in (0, 1)])
-    others = np.setdiff1d(np.arange(len(codes)), labeled)
-    rows = X[np.concatenate([labeled, others])]
-    y = np.concatenate([codes[labeled], np.full(len(others), UNLABELED)])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        fits = {
-            name: make_classifier(name, seed).fit(rows, y) for name in ("LDA", "ICLDA", "EMLDA")
-        }
-    imputed, posterior = fits["ICLDA"].impute(rows)[:, 1], fits["EMLDA"].predict_proba(rows)[:, 1]
-    shares = {"LDA": None, "ICLDA": imputed, "EMLDA": posterior}
-    titles = {"LDA": "Labels and LDA"}
-    lines = {name: (fit.coef_[0], float(fit.intercept_[0])) for name, fit in fits.items()}
-    return [ToyPanel(titles.get(n, n), rows, y, lines[n], share) for n, share in shares.items()]
-
-
 @styled
-def draw_toy(panels: Sequence[ToyPanel], row_titles: Sequence[str] = ROW_TITLES) -> Figure:
-    """Panels in rows of three; every row of them has a title of its own."""
-    n_rows = max(1, -(-len(panels) // 3))
-    figure, grid = new_figure(8.4, 3.0 * n_rows, n_rows, 3)
-    for axes in grid.flat[len(panels) :]:
-        axes.set_axis_off()
-    for axes, panel in zip(grid.flat, panels, strict=False):
+def draw_toy(panels: Sequence[ToyPanel]) -> Figure:
+    """Draw two rows of three panels, each row with its title."""
+    figure, grid = new_figure(8.4, 6.0, 2, 3)
+    for axes, panel in zip(grid.flat, panels, strict=True):
         _plot_toy(axes, panel)
         axes.set_title(panel.title)
-    for axes, title in zip(grid[:, 0], row_titles, strict=False):
+    for axes, title in zip(grid[:, 0], _ROW_TITLES, strict=True):
         axes.set_ylabel(title)
     return figure
 
 
-@styled
-def draw_toy_panel(panel: ToyPanel) -> Figure:
-    """One panel without words, for a page that sets them itself."""
-    figure, grid = new_figure(2.8, 2.8)
-    _plot_toy(grid[0, 0], panel)
-    return figure
-
-
 def _plot_toy(axes: Axes, panel: ToyPanel) -> None:
-    is_labeled = np.asarray(panel.y) != UNLABELED
-    rest = np.asarray(panel.X)[~is_labeled]
+    is_labeled = panel.y >= 0
+    rest = panel.X[~is_labeled]
     # Thousands of dots as pixels: a tenth of the size, and sharp enough at 200 dots an inch.
     dots: dict[str, Any] = {"s": 5, "linewidths": 0, "rasterized": True}
     if panel.responsibilities is None:
         axes.scatter(rest[:, 0], rest[:, 1], color=FAINT, alpha=0.55, **dots)
     else:
-        shares = np.asarray(panel.responsibilities)[~is_labeled]
-        colors = mix(np.column_stack([1 - shares, shares]), CLASS_COLORS)
+        shares = panel.responsibilities[~is_labeled]
+        colors = mix(np.column_stack([1 - shares, shares]), _CLASS_COLORS)
         axes.scatter(rest[:, 0], rest[:, 1], c=colors, alpha=0.8, **dots)
     large: dict[str, Any] = {"s": 34, "edgecolor": INK, "linewidths": 1.0, "zorder": 3}
     for label, marker in ((0, "o"), (1, "s")):
-        chosen = np.asarray(panel.X)[np.asarray(panel.y) == label]
-        axes.scatter(*chosen.T, marker=marker, color=CLASS_COLORS[label], **large)
+        chosen = panel.X[panel.y == label]
+        axes.scatter(*chosen.T, marker=marker, color=_CLASS_COLORS[label], **large)
     reach = 1.05 * float(np.abs(panel.X).max(initial=1.0))
     axes.set(xlim=(-reach, reach), ylim=(-reach, reach), xticks=[], yticks=[])
     axes.set_aspect("equal")
