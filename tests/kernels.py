@@ -58,7 +58,7 @@ class Setting:
     """Environment variables that choose kernels, and what they are called."""
 
     kernel: str
-    is_vectorized: bool  # in NumPy, PyTorch and numba
+    is_vectorized: bool  # in NumPy and PyTorch
 
     def __str__(self):
         return self.kernel + ("" if self.is_vectorized else " without other vector instructions")

@@ -11,7 +11,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_info
 
-_PACKAGES = ("iclda", "numpy", "scipy", "scikit-learn", "threadpoolctl", "numba")
+_PACKAGES = ("iclda", "numpy", "scipy", "scikit-learn", "threadpoolctl")
 # What decides how fast X'X is against a read of memory; anything else may change freely.
 _IDENTITY = ("processor", "cores", "blas")
 

@@ -6,15 +6,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
-from functools import cache, reduce
-from importlib.util import find_spec
+from functools import reduce
 from itertools import chain
 from operator import add
-from types import ModuleType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -22,7 +19,6 @@ import numpy as np
 from .._core.boundary import Near
 from .._core.frame import Frame
 from .._core.labelsums import (
-    AllButFirst,
     LabelSums,
     LinearRule,
     Rule,
@@ -51,11 +47,8 @@ Sum = TypeVar("Sum", Moments, SumsFromZero, LabelSums)
 
 _BLOCK_ROWS = (512, 8192)
 _BLOCK_ENTRIES = 2**17  # float64: half the second-level cache of a core
-_BLOCK_MULTIPLE = 64  # compiled loops give the same sums for any cut into such blocks
-GROUP = 8  # blocks of a slab, added up by one thread before their sum joins the others
-# Entries of all rows from which on it pays to load numba, which takes about half a second.
-MANY = 2**24
-_MOST_CLASSES = 1024  # whose number to the power of 64 is finite
+_BLOCK_MULTIPLE = 64  # the number of rows of a block is a multiple of this
+BLOCKS_PER_SLAB = 8  # added up by one thread before their sum joins the others
 
 
 @dataclass(frozen=True)
@@ -64,8 +57,7 @@ class Slab:
 
     start: int
     rows: AnyArray
-    name: str = ""  # for messages, as where it comes from
-    where: str = ""
+    where: str = ""  # the file or batch they come from, for messages
 
     @property
     def stop(self) -> int:
@@ -80,9 +72,7 @@ class BlockRows(WeightedRows):
     """
 
     _total: SumsFromZero | None = None  # of all rows, once they were summed from zero
-    _has_contiguous_rows = True  # entries of a row are adjacent in memory
     _n_read: int | None = None  # rows of the last pass
-    _can_skip_blocks = False  # compiled loops may take a slab as one block: it is not copied
     _is_one_block = False  # not worth a change of BLAS threads, nor a report of progress
 
     def __init__(
@@ -98,7 +88,7 @@ class BlockRows(WeightedRows):
         super().__init__(n_all, n_features, weights, is_member)
         self._n_all = n_all
         self._block_rows = block_rows or rows_per_block(n_features)
-        self._slab_rows = GROUP * self._block_rows
+        self._slab_rows = BLOCKS_PER_SLAB * self._block_rows
         self._n_threads = n_threads
 
     def _slabs(self, *, is_listed: bool = False) -> Generator[Slab, None, None]:
@@ -135,17 +125,14 @@ class BlockRows(WeightedRows):
         first = next(sums, None)
         return None if first is None else reduce(add, sums, first)
 
-    def _blocks(self, slab: Slab, *, is_compiled: bool = False) -> Iterator[Block]:
-        """Members of a slab, block by block. Compiled loops tile blocks that exceed the cache."""
-        n_rows = len(slab.rows)
-        step = n_rows if is_compiled and self._can_skip_blocks else self._block_rows
-        for low in range(0, n_rows, step):
-            begin, end = slab.start + low, slab.start + min(low + step, n_rows)
-            inside = self._members_within(begin, end)
-            index = slice(begin, end) if isinstance(inside, slice) else begin + inside
-            rows = slab.rows[low : low + step][inside]
-            if rows.dtype != np.float64:
-                rows = rows.astype(np.float64)
+    def _blocks(self, slab: Slab) -> Iterator[Block]:
+        """Yield the members of a slab, block by block."""
+        for low in range(0, len(slab.rows), self._block_rows):
+            part = slab.rows[low : low + self._block_rows]
+            begin = slab.start + low
+            inside = self._members_within(begin, begin + len(part))
+            index = slice(begin, begin + len(part)) if isinstance(inside, slice) else begin + inside
+            rows = part[inside].astype(np.float64, copy=False)
             yield rows, None if self._weights is None else self._weights[index], index
 
     def _rows_at(self, index: AnyArray) -> AnyArray:
@@ -187,46 +174,37 @@ class BlockRows(WeightedRows):
         # One read a pass: fold the frame into the rule rather than shift and scale every row.
         # Labels come from the folded rule whenever there is one: ties must fall the same way with
         # and without scatter.
-        folded, is_folded = fold(rule, frame)
+        used_rule, is_folded = fold(rule, frame)
         sums_raw = is_folded and centers is None
-        if sums_raw and isinstance(folded, LinearRule):
-            folded = folded.knowing(self._total)
+        if sums_raw and isinstance(used_rule, LinearRule):
+            used_rule = used_rule.knowing(self._total)
         wider = None
         if near is not None and near.softening > 1 and isinstance(rule, LinearRule):
             wider = fold(near.softened(rule), frame)[0]
-        used_rule, kind = self._tally_of(folded)
 
         def of_slab(slab: Slab) -> LabelSums:
-            found: list[Array] = []
-            tally = kind(used_rule, self.n_features, centers)
-            for rows, weights, index in self._blocks(slab, is_compiled=kind is not Tally):
+            rows_near: list[Array] = []
+            tally = Tally(used_rule, self.n_features, centers)
+            for rows, weights, index in self._blocks(slab):
                 used = rows if sums_raw else frame.apply(rows)
-                shares = tally.add(rows if is_folded else used, used, weights, index)
-                if near is not None:
-                    if isinstance(index, slice):
-                        index = np.arange(index.start, index.stop)
-                    if wider is not None:
-                        shares = wider.shares(rows if is_folded else used, index)[0]
-                    close, counts = near.rows(shares, index)
-                    each = counts if weights is None else counts * weights[close]
-                    found.append(with_weights(used[close], each))
+                labeled = rows if is_folded else used
+                shares = tally.add(labeled, used, weights, index)
+                if near is None:
+                    continue
+                if isinstance(index, slice):
+                    index = np.arange(index.start, index.stop)
+                if wider is not None:
+                    shares = wider.shares(labeled, index)[0]
+                close, counts = near.rows(shares, index)
+                each = counts if weights is None else counts * weights[close]
+                rows_near.append(with_weights(used[close], each))
             sums = tally.sums()
-            return replace(sums, near=np.concatenate(found)) if found else sums
+            return replace(sums, near=np.concatenate(rows_near)) if rows_near else sums
 
         total = self._add_up(of_slab)
         if total is None:
             return no_label_sums(rule.n_classes, self.n_features)
         return unfolded(used_rule.completed(total), frame) if sums_raw else rule.completed(total)
-
-    def _tally_of(self, rule: Rule) -> tuple[Rule, type[Tally]]:
-        """Compiled loops label many rows, where numba is installed (extra ``fast``)."""
-        is_linear = isinstance(rule, AllButFirst) and rule.n_classes <= _MOST_CLASSES
-        is_many = self._has_contiguous_rows and self.n_rows * self.n_features >= MANY
-        loops = compiled_loops() if is_linear and is_many else None
-        if loops is None:
-            return rule, Tally
-        assert isinstance(rule, AllButFirst)
-        return replace(rule, may_be_by_lead=False), loops.CompiledTally
 
     def responsibilities(self, rule: Rule, frame: Frame) -> Array:
         rule, is_folded = fold(rule, frame)
@@ -265,9 +243,6 @@ class MemoryRows(BlockRows):
         )
         self._X = X
         self._is_one_block = len(X) <= self._block_rows
-        self._has_contiguous_rows = bool(X.flags.c_contiguous)
-        is_plain = X.dtype == np.float64 and self._has_contiguous_rows
-        self._can_skip_blocks = is_plain and self._is_member is None
 
     def blocks(self) -> Iterator[Block]:
         """Rows, weights and indices, block by block, in the same cuts every time."""
@@ -359,29 +334,6 @@ def rows_per_block(n_features: int) -> int:
     least, most = _BLOCK_ROWS
     fitting = _BLOCK_ENTRIES // max(1, n_features)
     return int(min(most, max(least, fitting))) // _BLOCK_MULTIPLE * _BLOCK_MULTIPLE
-
-
-@cache
-def compiled_loops() -> ModuleType | None:
-    """The module ``loops``, ready to run; None without numba, or if that cannot compile."""
-    if find_spec("numba") is None:
-        return None
-    try:
-        from . import loops
-
-        if not loops.is_compiled():
-            return None
-        loops.run_once()
-    except Exception as error:  # numba reads and writes files of its own
-        warnings.warn(
-            f"numba is installed and cannot be used ({error!r}): NumPy does the work, more slowly. "
-            "Deleting what numba keeps may help: files *.nbi and *.nbc in NUMBA_CACHE_DIR, where "
-            f"that is set, else in __pycache__ beside {__file__}.",
-            RuntimeWarning,
-            stacklevel=2,
-        )
-        return None
-    return loops
 
 
 def sum_in_order(parts: Iterable[Sum]) -> Sum:
