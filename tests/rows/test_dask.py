@@ -92,7 +92,7 @@ def test_loaders_give_the_same_fit_kept_on_the_workers_or_read_again(client, per
 @pytest.mark.parametrize("persist", [None, True, False])
 def test_names_of_tables_that_loaders_return_are_compared_on_the_workers(client, persist):
     blocks = [delayed(frame_of)(ROWS[:500], names) for names in ("abcd", "abdc")]
-    with pytest.raises(ValueError, match=r"column 2 of X_unlabeled, block 1 is 'd', and was 'c'"):
+    with pytest.raises(ValueError, match="columns of X_unlabeled, block 1 have other names"):
         MomentConstrainedLDA().fit(
             frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=from_dask(blocks, persist=persist)
         )
@@ -269,7 +269,9 @@ def test_a_worker_whose_loader_hangs_is_free_after_a_restart(client):
         time.sleep(40)
         return ROWS
 
-    with pytest.raises(TimeoutError, match=r"2 of 2 workers .*client\.restart\(\) frees all"):
+    with pytest.raises(
+        TimeoutError, match=r"finished for 1 seconds.*client\.restart\(\) frees all"
+    ):
         fit(from_dask([hangs, hangs], timeout=1.0), MomentConstrainedLDA)
     client.restart()
     source = from_dask(in_blocks(ROWS), timeout=10.0)
@@ -313,7 +315,7 @@ def test_a_loader_that_the_workers_cannot_import_is_named(client, tmp_path, monk
 def test_a_block_that_kills_its_workers_is_named(client):
     client.run_on_scheduler(lambda dask_scheduler: setattr(dask_scheduler, "allowed_failures", 0))
     blocks = [*loaders(ROWS, 1), lambda: os._exit(1)]
-    with pytest.raises(RuntimeError, match=r"X_unlabeled, block \d .*every worker that tried died"):
+    with pytest.raises(RuntimeError, match=r"X_unlabeled, block \d .*KilledWorker.*more memory"):
         fit(from_dask(blocks))
     client.run_on_scheduler(lambda dask_scheduler: setattr(dask_scheduler, "allowed_failures", 3))
     workers_back(client)

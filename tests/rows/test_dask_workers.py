@@ -2,7 +2,6 @@
 
 import sys
 from importlib import import_module
-from types import SimpleNamespace
 
 import cloudpickle
 import dask.array
@@ -28,7 +27,6 @@ from dask_blocks import (
     with_entry,
 )
 from iclda import ColumnError, MomentConstrainedLDA
-from iclda._rows.dask_workers import _state_of
 from iclda.rows import from_dask
 from problems import draw_sample
 
@@ -87,9 +85,9 @@ BAD_BLOCKS = {
     "text": (SAMPLE.X.astype(str), "block 1 holds <U32: every column must hold real numbers"),
     "a mixture": (
         pandas.DataFrame({"a": [1.0], "b": ["x"], "c": [2.0], "d": [3.0]}),
-        "block 1 holds object, first in column 1",
+        "block 1 holds object, first in column 'b'",
     ),
-    "one dimension": (SAMPLE.X[0], r"block 1 must be 2-d, rows x 4 features, got shape \(4,\)"),
+    "one dimension": (SAMPLE.X[0], r"block 1 must be 2-d, rows x features, got shape \(4,\)"),
 }
 
 
@@ -159,7 +157,7 @@ def test_names_of_tables_that_loaders_return_are_compared_with_those_of_the_fit(
     right, wrong = (TABLES[kind](frame_of(ROWS)[list(names)]) for names in ("abcd", "abdc"))
     model = MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=frame_of(ROWS))
     mixed = from_dask([lambda: right, lambda: wrong], persist=persist)
-    with pytest.raises(ValueError, match=r"column 2 of X_unlabeled, block 1 is 'd', and was 'c'"):
+    with pytest.raises(ValueError, match="columns of X_unlabeled, block 1 have other names"):
         MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=mixed)
     with pytest.raises(ValueError, match=r"column 2 of X, block 1 is 'd', and was 'c'"):
         model.predict(mixed).compute()
@@ -168,7 +166,7 @@ def test_names_of_tables_that_loaders_return_are_compared_with_those_of_the_fit(
 def test_names_are_compared_in_every_fit_of_one_source():
     source = from_dask([lambda: frame_of(ROWS, "abdc")])
     fit(source, MomentConstrainedLDA)
-    with pytest.raises(ValueError, match=r"column 2 of X_unlabeled, block 0 is 'd', and was 'c'"):
+    with pytest.raises(ValueError, match="column 2 of X_unlabeled is 'd', and was 'c'"):
         MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=source)
 
 
@@ -190,9 +188,7 @@ def test_names_of_tables_that_loaders_return_become_those_of_the_features(kind, 
     if persist:
         assert len(reads) == 1
     MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=source)
-    with pytest.raises(
-        ValueError, match=r"column 0 of X_unlabeled, block [12] is 'a', and was 'x'"
-    ):
+    with pytest.raises(ValueError, match="column 0 of X_unlabeled is 'a', and was 'x'"):
         MomentConstrainedLDA().fit(frame_of(SAMPLE.X, "xbcd"), SAMPLE.y, X_unlabeled=source)
 
 
@@ -333,25 +329,6 @@ def test_bad_settings_are_refused_at_once(name):
     sources, settings, error, message = BAD_SETTINGS[name]
     with pytest.raises(error, match=message):
         from_dask(*sources, **settings)
-
-
-class Task:
-    """What the scheduler knows of a task, as far as it is asked."""
-
-    def __init__(self, *dependencies, worker=None):
-        self.dependencies = set(dependencies)
-        self.processing_on = None if worker is None else SimpleNamespace(address=worker)
-
-
-def test_workers_are_found_however_deep_the_task_is_that_they_are_at():
-    task = read = Task(worker="tcp://a")
-    for _ in range(5):
-        task = Task(task, read)
-    scheduler = SimpleNamespace(workers={"tcp://a": 1, "tcp://b": 2}, tasks={"total": task})
-    state = _state_of(scheduler, keys=["total", "gone"])
-    assert state == "1 of 2 workers are at work on them: tcp://a"
-    scheduler.workers = {}
-    assert _state_of(scheduler, keys=["total"]) == "the cluster has no workers"
 
 
 def test_without_dask_the_error_names_the_extra(monkeypatch):

@@ -19,10 +19,10 @@ from .._core.labelsums import LabelSums, LinearRule, Rule, no_label_sums
 from .._core.moments import Moments, no_moments
 from .._core.types import AnyArray, Array
 from .base import Request, Result, WeightedRows, check_finite
-from .device_held import hold_on_device
 from .device_sums import (
     DeviceBlock,
     Place,
+    hold_on_device,
     is_out_of_memory,
     label_sums_in,
     lost_to_rounding,
@@ -33,7 +33,7 @@ from .device_sums import (
 from .fused import FusedPasses, can_fuse
 from .passes import report_progress
 
-_BLOCK_ENTRIES = 2**20, 2**24  # on the CPU, on another device
+_BLOCK_ENTRIES = 2**20, 2**26  # on the CPU, on another device
 _SMALLEST_BLOCK = 1024
 _SHRINK = 8  # by how much blocks get smaller when the device runs out of memory
 # Squared mean over variance, of any feature, up to which sums about the origin keep their digits.
@@ -208,14 +208,14 @@ class ArrayRows(WeightedRows):
 
     def _label_sums(self, rule: Rule, frame: Frame, centers: Array | None) -> LabelSums:
         sums = self._add_up(lambda index: self._block(index, frame).label_sums(rule, centers))
-        found = LabelSums(sums[0][0], sums[1], float(sums[2][0, 0]), *sums[3:])
+        found = LabelSums(sums[0][:, 0], sums[1], float(sums[2][0, 0]), *sums[3:])
         if not isinstance(rule, LinearRule):
             return found
         lost = lost_to_rounding(rule, found, self.place.host_dtype)
         return replace(found, log_sum=found.log_sum + lost)
 
     def responsibilities(self, rule: Rule, frame: Frame) -> Array:
-        found = self._of_blocks(lambda index: to_host(self._block(index, frame).shares(rule)[0]))
+        found = self._of_blocks(lambda index: to_host(self._block(index, frame).label(rule)[0].T))
         shares = np.concatenate(found).astype(np.float64)
         return shares if self._is_member is None else shares[self._is_member]
 
@@ -297,10 +297,7 @@ class ArrayRows(WeightedRows):
     def _block(self, index: slice | AnyArray, frame: Frame) -> DeviceBlock:
         place = self.place
         u = (self._floating(index) - place.put(frame.origin)) / place.put(frame.scale)
-        if self._device_weights is None:
-            weights = place.xp.ones((u.shape[0], 1), dtype=place.dtype, device=place.device)
-        else:
-            weights = place.xp.astype(self._taken(self._device_weights, index), place.dtype)[
-                :, None
-            ]
+        weights = self._device_weights
+        if weights is not None:
+            weights = place.xp.astype(self._taken(weights, index), place.dtype)
         return DeviceBlock(place, u, weights, index)

@@ -13,8 +13,7 @@ from iclda._core.solvers import attainable
 from iclda._core.solvers.attainable import AllSums, StreamedSet, hold, hold_in_memory
 from iclda._rows import device
 from iclda._rows.device import ArrayRows
-from iclda._rows.device_held import DeviceSet, hold_on_device
-from iclda._rows.device_sums import place_of
+from iclda._rows.device_sums import DeviceSet, hold_on_device, place_of
 from problems import draw_sample, problem_of
 
 DEVICE = strict.Device("device1")
