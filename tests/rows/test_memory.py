@@ -70,14 +70,6 @@ def test_responsibilities_add_up_to_the_label_sums(name):
     np.testing.assert_allclose(sums.sums, shares.T @ FRAME.apply(X), rtol=1e-10, atol=1e-11)
 
 
-def test_no_weights_are_weights_of_one():
-    plain, ones = MemoryRows(X), MemoryRows(X, np.ones(len(X)))
-    assert_equal_fields(plain.moments(FRAME), ones.moments(FRAME))
-    assert_equal_fields(
-        plain.label_sums(RULES["soft"], FRAME), ones.label_sums(RULES["soft"], FRAME)
-    )
-
-
 def test_single_precision_rows_are_summed_in_double_precision():
     # 2^24 + 1 is no single-precision number: sums in that precision would stand still.
     single = np.ones((20_000, 1), dtype=np.float32)
@@ -104,12 +96,6 @@ def test_a_sample_weighs_as_much_as_all_rows(n):
     assert {tuple(row) for row in drawn} <= {tuple(row) for row in X[IS_MEMBER]}
     again, _ = rows.sample(n, seed=3)
     np.testing.assert_array_equal(drawn, again)
-
-
-def test_a_sample_of_all_rows_is_all_rows_in_order():
-    drawn, weights = MemoryRows(X, WEIGHTS).sample(len(X), seed=1)
-    np.testing.assert_array_equal(drawn, X)
-    np.testing.assert_allclose(weights, WEIGHTS, rtol=1e-15)
 
 
 def test_no_rows_have_no_sums():

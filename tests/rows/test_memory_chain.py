@@ -36,12 +36,6 @@ def test_responsibilities_come_in_the_order_of_the_parts():
     np.testing.assert_allclose(chained().responsibilities(RULE, FRAME), expected, rtol=1e-12)
 
 
-def test_a_sample_of_all_rows_is_all_rows_in_order():
-    rows, weights = chained(0.5).sample(60, seed=0)
-    np.testing.assert_array_equal(rows, X)
-    np.testing.assert_allclose(weights, 0.5 * WEIGHTS, rtol=1e-14)
-
-
 @pytest.mark.parametrize("n", [4, 20])
 def test_a_sample_weighs_as_much_as_all_rows(n):
     rows, weights = chained().sample(n, seed=0)

@@ -15,8 +15,8 @@ pl = pytest.importorskip("polars")
 pq = pytest.importorskip("pyarrow.parquet")
 pyarrow_dataset = pytest.importorskip("pyarrow.dataset")
 
-from backends import Dataset, opened, table  # noqa: E402
-from file_rows import (  # noqa: E402
+from backends import Dataset, opened, table
+from file_rows import (
     FEW,
     FRAME,
     FRAMED,
@@ -29,10 +29,10 @@ from file_rows import (  # noqa: E402
     named,
     with_bad,
 )
-from iclda import ImplicitlyConstrainedLDA, MomentConstrainedLDA, SupervisedLDA, rows  # noqa: E402
-from iclda._rows import backends as dispatch  # noqa: E402
-from iclda._rows.memory import MemoryRows  # noqa: E402
-from iclda._rows.readers import SlicedArray  # noqa: E402
+from iclda import ImplicitlyConstrainedLDA, MomentConstrainedLDA, SupervisedLDA, rows
+from iclda._rows import backends as dispatch
+from iclda._rows.memory import MemoryRows
+from iclda._rows.readers import SlicedArray
 
 # Arrays.
 

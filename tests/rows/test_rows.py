@@ -14,11 +14,11 @@ pl = pytest.importorskip("polars")
 pq = pytest.importorskip("pyarrow.parquet")
 pyarrow_dataset = pytest.importorskip("pyarrow.dataset")
 
-from backends import opened, table  # noqa: E402
-from file_rows import FEW, FRAMED, NAMES, SAMPLE, X, fit, named  # noqa: E402
-from iclda import ImplicitlyConstrainedLDA, MomentConstrainedLDA, SupervisedLDA, rows  # noqa: E402
-from iclda._rows.backends import KINDS  # noqa: E402
-from problems import SEMI_SUPERVISED  # noqa: E402
+from backends import opened, table
+from file_rows import FEW, FRAMED, NAMES, SAMPLE, X, fit, named
+from iclda import ImplicitlyConstrainedLDA, MomentConstrainedLDA, SupervisedLDA, rows
+from iclda._rows.backends import KINDS
+from problems import SEMI_SUPERVISED
 
 ROOT = Path(__file__).parents[2]
 

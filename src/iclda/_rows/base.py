@@ -11,7 +11,7 @@ import numpy as np
 
 from .._core.problem import Rows
 from .._core.types import AnyArray, Array
-from .._messages import Column, ColumnError, Hint, Text, message_of
+from .._messages import Column, ColumnError, Hint, Text
 
 Result = TypeVar("Result")
 
@@ -56,13 +56,6 @@ class BadRowsError(ValueError):
 
 class BadColumnError(BadRowsError, ColumnError):
     """Rows with a column that cannot be used."""
-
-    def with_names(self, names: Sequence[str]) -> BadColumnError:
-        """The same, with the name of the column: the workers of Dask know its index only."""
-        message = message_of(self)
-        assert isinstance(message, Text)
-        message = message.with_names(names)
-        return BadColumnError(message, column=message.columns[0].label)
 
 
 def column_of(column: int, names: Sequence[str] | AnyArray | None) -> Column:

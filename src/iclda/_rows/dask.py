@@ -132,11 +132,6 @@ def _collection_kind(source: Any, name: str) -> str:
             return "array"
         if hasattr(source, "columns") and source.ndim == 2:
             return "dataframe"
-        if hasattr(source, "to_frame"):
-            raise TypeError(
-                f"{name} must be 2-d, rows x features, got a Dask {type(source).__name__}: pass "
-                f"{name}.to_frame(), a dataframe of one column."
-            )
     raise TypeError(
         f"{name} must be a Dask array, a Dask dataframe, or iclda.rows.from_dask of one of them or "
         f"of a list of loaders, got {type(source).__name__}. Rows in memory are passed to a "
@@ -472,7 +467,7 @@ class DaskRows(WeightedRows):
             return [None] * len(spans)
         name, arrays = f"chosen-{uuid4().hex}", (self._weights, self._is_member)
         graph = {
-            (name, i): (worker.choose, *(None if one is None else one[span] for one in arrays))
+            (name, i): (worker.keep_chosen, *(None if one is None else one[span] for one in arrays))
             for i, span in enumerate(spans)
         }
         chosen: list[Any] = self._blocks.workers.keep(graph, list(graph))

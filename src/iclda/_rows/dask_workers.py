@@ -188,7 +188,7 @@ def look(block: Any, *, info: BlockInfo, n_held: int, is_kept: bool) -> Look:
     return Look(len(rows), rows.shape[1], rows.dtype, names, held, kept)
 
 
-def choose(weights: AnyArray | None, is_member: AnyArray | None) -> Chosen:
+def keep_chosen(weights: AnyArray | None, is_member: AnyArray | None) -> Chosen:
     """Keep weights and membership of the rows of a block on a worker."""
     return weights, is_member
 

@@ -62,16 +62,11 @@ def open_rows(
 
 
 def _check_tensor(X: Any, name: str) -> None:
-    """Raise TypeError or ValueError for a tensor of torch that does not store all entries."""
+    """Raise TypeError for a tensor of torch that does not store all entries."""
     if str(X.layout) != "torch.strided":
         raise TypeError(
             f"{name} is a sparse tensor ({X.layout}), and rows must be dense: pass "
             f"{name}.to_dense()."
-        )
-    if X.is_meta:
-        raise ValueError(
-            f"{name} is on the meta device, which holds shapes and no numbers: pass a tensor with "
-            "data."
         )
 
 
@@ -295,8 +290,11 @@ class ArrayRows(WeightedRows):
         return self.place.xp.take(array, self.place.put_as_is(index), axis=0)
 
     def _block(self, index: slice | AnyArray, frame: Frame) -> DeviceBlock:
-        place = self.place
-        u = (self._floating(index) - place.put(frame.origin)) / place.put(frame.scale)
+        place, rows = self.place, self._taken(self._X, index)
+        # In double precision the subtraction converts floating point without another copy.
+        if not (place.is_double and place.xp.isdtype(rows.dtype, "real floating")):
+            rows = place.xp.astype(rows, place.dtype)
+        u = (rows - place.put(frame.origin)) / place.put(frame.scale)
         weights = self._device_weights
         if weights is not None:
             weights = place.xp.astype(self._taken(weights, index), place.dtype)
