@@ -72,7 +72,7 @@ def from_batches(
     n_features : int, default=None
         Number of features. None: that of the first batch.
     n_rows : int, default=None
-        Number of rows. None: found out by the first pass.
+        Number of rows. None: it is counted by the first pass.
     feature_names : sequence of str, default=None
         Names of the columns of arrays, or columns of tables to read.
     memory : int, default=268435456
@@ -167,11 +167,11 @@ def _checked_count(count: Any, name: str, least: int) -> int | None:
 def _checked_names(names: Any, argument: str = "feature_names") -> list[str]:
     if isinstance(names, (str, bytes)) or not isinstance(names, Iterable):
         raise TypeError(f"{argument} must be a list of names, got {names!r}: pass [{names!r}].")
-    found = [str(name) for name in names]
-    if not found:
+    given = [str(name) for name in names]
+    if not given:
         raise ValueError(f"{argument} is an empty list: name at least one column.")
-    refuse_repeated(found, argument)
-    return found
+    refuse_repeated(given, argument)
+    return given
 
 
 def progress(callback: Callback) -> AbstractContextManager[None]:

@@ -126,6 +126,9 @@ def test_37_empty_blocks_are_skipped():
     assert_same_fit(
         fit(from_dask(blocks), MomentConstrainedLDA), fit(X[:900], MomentConstrainedLDA)
     )
+    y = np.where(np.arange(len(X)) < 50, np.arange(len(X)) % 2, -1)
+    found = MomentConstrainedLDA().fit(from_dask([list, lambda: X]), y)
+    assert_same_fit(found, MomentConstrainedLDA().fit(X, y), tol=1e-6)
     with pytest.raises(ValueError, match="X has no rows in any of its 2 blocks"):
         MomentConstrainedLDA().fit(from_dask([list, list]), SAMPLE.y)
 

@@ -140,12 +140,6 @@ def test_a_bar_that_begins_anew_shows_the_rows_of_its_pass(monkeypatch):
     assert all(rows.startswith(f"{done}") for title, done, rows in shown if title)
 
 
-def test_a_bar_of_few_rows_leaves_nothing_behind(capsys):
-    with rows.bar("Fitting"):
-        fit(X[:5000])
-    assert capsys.readouterr().err.strip() == ""
-
-
 def test_without_rich_the_bar_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "rich.progress", None)
     with pytest.raises(ImportError, match=r"iclda\[experiments\]"), rows.bar():

@@ -16,7 +16,7 @@ pyarrow_dataset = pytest.importorskip("pyarrow.dataset")
 
 from backends import opened, table
 from file_rows import FEW, FRAMED, NAMES, SAMPLE, X, fit, named
-from iclda import ImplicitlyConstrainedLDA, MomentConstrainedLDA, SupervisedLDA, rows
+from iclda import MomentConstrainedLDA, SupervisedLDA, rows
 from iclda._rows.backends import KINDS
 from problems import SEMI_SUPERVISED
 
@@ -64,16 +64,6 @@ def test_a_query_without_rows_is_as_an_array_without_rows(source, method):
     assert_allclose(model.coef_, SupervisedLDA().fit(FRAMED, SAMPLE.y).coef_, rtol=1e-12)
 
 
-def test_a_query_without_rows_beside_rows_of_x_changes_nothing():
-    y = np.concatenate([SAMPLE.y, np.full(len(FEW), -1)])
-    every = named(np.concatenate([SAMPLE.X, FEW]))
-    model, expected = (
-        ImplicitlyConstrainedLDA().fit(every, y, X_unlabeled=none)
-        for none in (WITHOUT_ROWS["lazy frame"](), None)
-    )
-    assert_allclose(model.objective_, expected.objective_, rtol=1e-9)
-
-
 def test_paths_that_lead_nowhere_are_named(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"X_unlabeled: there is no file .*none\.npy"):
         fit(tmp_path / "none.npy")
@@ -116,14 +106,10 @@ def test_a_dataset_of_another_format_does(tmp_path):
 
 SENSELESS = {
     "n_features": ({"n_features": 4}, "batches have 3 columns, but n_features=4 and"),
-    "n_features of text": ({"n_features": "x"}, "n_features must be an integer, .* got 'x'"),
     "no rows": ({"n_rows": 0}, "n_rows=0, but the first batch of X has 500 rows"),
     "n_rows of text": ({"n_rows": "x"}, "n_rows must be an integer, 0 or more, .* got 'x'"),
-    "half a row": ({"n_rows": 3.5}, r"n_rows must be an integer, .* got 3\.5"),
-    "fewer than no rows": ({"n_rows": -1}, "n_rows must be an integer, .* got -1"),
     "memory": ({"memory": 0}, "memory must be a positive number of bytes, got 0"),
     "memory of text": ({"memory": "1GB"}, r"memory must be .* got '1GB'\. 2\*\*30"),
-    "no memory": ({"memory": None}, "memory must be a positive number of bytes, got None"),
     "endless memory": ({"memory": np.inf}, "memory must be a positive number of bytes, got inf"),
     "repeated names": ({"feature_names": ["a", "b", "a"]}, "has 2 columns called 'a'"),
 }

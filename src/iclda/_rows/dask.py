@@ -40,8 +40,8 @@ from .dask_workers import BlockInfo, Drawn, Graph, Look, Workers
 from .memory import sum_in_order
 
 _FAN_IN = 8  # results that one task puts together
-# Rows kept of blocks that are not kept themselves: several times a sample, of all blocks together.
-_HELD_ROWS = 100_000
+# Rows held in memory of blocks that workers do not keep: twice a sample, of all blocks together.
+_HELD_ROWS = 40_000
 _LEAST_HELD = 256
 _MANY_BLOCKS, _SMALL_BLOCK_BYTES = 256, 4_000_000  # more blocks, smaller on average, are slow
 _LOST = ("cancelled", "error", "lost")  # status of what a worker does not have
@@ -213,15 +213,11 @@ def _open_blocks(
     infos = [BlockInfo(request.name, i, n_features) for i in range(len(inputs))]
     blocks = DaskBlocks(workers, inputs, graph, infos, is_kept, names)
     is_open = persist is None and not is_kept
-    blocks.look(
-        keeps=bool(persist) or (is_open and n_bytes is not None and workers.has_room(n_bytes))
-    )
-    seen = {i: (one,) for i, one in enumerate(blocks.looked)}
-    looks: list[Look] = blocks.run(worker.strip, worker.join_lists, seen)
-    _warn_of_small_blocks(looks, request.name)
-    blocks.describe(looks)
-    if is_open and n_bytes is None and workers.has_room(sum(one.n_bytes for one in looks)):
-        blocks.look(keeps=True)
+    if persist or (is_open and n_bytes is not None and workers.has_room(n_bytes)):
+        blocks.keep()
+    blocks.look()
+    if is_open and n_bytes is None and workers.has_room(blocks.n_bytes):
+        blocks.keep()
     return blocks
 
 
@@ -262,8 +258,8 @@ class DaskBlocks:
     infos: list[BlockInfo]
     is_kept: bool  # the inputs are futures of the workers
     feature_names: Sequence[str] | None = None
-    looked: list[Any] = field(default_factory=list)
-    n_held: int = 0  # rows of every block that ``looked`` holds; 0: the blocks are kept
+    held: list[Drawn] = field(default_factory=list)  # rows of each block, if it is not kept
+    n_bytes: float = 0.0
 
     @property
     def n_features(self) -> int:
@@ -278,22 +274,29 @@ class DaskBlocks:
 
     def is_held_by(self, workers: Workers) -> bool:
         """Whether these workers have what they were to keep."""
-        kept = [*self.inputs, *self.looked]
-        is_lost = any(getattr(one, "status", None) in _LOST for one in kept)
+        is_lost = any(getattr(one, "status", None) in _LOST for one in self.inputs)
         return not is_lost and self.workers.client is workers.client
 
-    def look(self, *, keeps: bool) -> None:
-        """Have the workers read all blocks, and keep them, or some rows of each."""
-        keeps = keeps and not self.is_kept
-        is_held = not (keeps or self.is_kept)
-        self.n_held = max(_LEAST_HELD, _HELD_ROWS // len(self.inputs)) if is_held else 0
+    def keep(self) -> None:
+        """Have the workers keep all blocks."""
+        if self.is_kept:
+            return
         blocks = {i: (block,) for i, block in enumerate(self.inputs)}
-        tasks = self._tasks(worker.look, blocks, n_held=self.n_held, is_kept=keeps)
-        self.looked = self.workers.keep({**self.graph, **tasks}, list(tasks))
-        if keeps:
-            self.inputs, self.graph, self.is_kept = self.looked, {}, True
+        tasks = self._tasks(worker.keep_block, blocks)
+        self.inputs = self.workers.keep({**self.graph, **tasks}, list(tasks))
+        self.graph, self.is_kept, self.held = {}, True, []
 
-    def describe(self, looks: Sequence[Look]) -> None:
+    def look(self) -> None:
+        """Read all blocks once; hold some of their rows here if the workers do not keep them."""
+        n_held = 0 if self.is_kept else max(_LEAST_HELD, _HELD_ROWS // len(self.inputs))
+        blocks = {i: (block,) for i, block in enumerate(self.inputs)}
+        looks: list[Look] = self.run(worker.look, worker.join_lists, blocks, n_held=n_held)
+        self.held = [] if self.is_kept else [one.held for one in looks]
+        self.n_bytes = sum(one.n_bytes for one in looks)
+        _warn_of_small_blocks(len(looks), self.n_bytes, self.infos[0].name)
+        self._describe(looks)
+
+    def _describe(self, looks: Sequence[Look]) -> None:
         """Note size and columns of the blocks; ValueError for one that differs from the first."""
         filled = [i for i, one in enumerate(looks) if one.n_rows > 0]
         n_features = self.infos[0].n_features
@@ -361,13 +364,13 @@ def _tree(join: Callable[[Sequence[Any]], Any], keys: Sequence[Any]) -> tuple[Gr
         keys = level
 
 
-def _warn_of_small_blocks(looks: Sequence[Look], name: str) -> None:
-    n_bytes = sum(one.n_bytes for one in looks) / len(looks)
-    if len(looks) > _MANY_BLOCKS and n_bytes < _SMALL_BLOCK_BYTES:
+def _warn_of_small_blocks(n_blocks: int, n_bytes: float, name: str) -> None:
+    if n_blocks > _MANY_BLOCKS and n_bytes < _SMALL_BLOCK_BYTES * n_blocks:
         warnings.warn(
-            f"{name} comes in {len(looks)} blocks of {n_bytes / 1e6:.2g} MB on average, and every "
-            "block costs about a millisecond a pass, whatever its size: larger ones, of 100 MB or "
-            f"more, are faster ({name}.rechunk of an array, {name}.repartition of a dataframe).",
+            f"{name} comes in {n_blocks} blocks of {n_bytes / n_blocks / 1e6:.2g} MB on average, "
+            "and every block costs about a millisecond a pass, whatever its size: larger ones, of "
+            f"100 MB or more, are faster ({name}.rechunk of an array, {name}.repartition of a "
+            "dataframe).",
             UserWarning,
             stacklevel=2,
         )
@@ -388,8 +391,8 @@ class DaskRows(WeightedRows):
         self._n_threads = n_threads
 
     def moments(self, frame: Frame) -> Moments:
-        found: Moments | None = self._sums("moments", frame=frame)
-        return no_moments(self.n_features) if found is None else found
+        sums: Moments | None = self._sums("moments", frame=frame)
+        return no_moments(self.n_features) if sums is None else sums
 
     def label_sums(
         self,
@@ -400,8 +403,8 @@ class DaskRows(WeightedRows):
         near: Near | None = None,
     ) -> LabelSums:
         arguments = {"rule": rule, "frame": frame, "centers": centers, "near": near}
-        found: LabelSums | None = self._sums("label_sums", **arguments)
-        return no_label_sums(rule.n_classes, self.n_features) if found is None else found
+        sums: LabelSums | None = self._sums("label_sums", **arguments)
+        return no_label_sums(rule.n_classes, self.n_features) if sums is None else sums
 
     def responsibilities(self, rule: Rule, frame: Frame) -> Array:
         parts = self._sums("responsibilities", worker.join_lists, rule=rule, frame=frame)
@@ -418,37 +421,40 @@ class DaskRows(WeightedRows):
         if self.n_rows == 0:
             return np.zeros((0, self.n_features)), np.zeros(0, dtype=np.int64)
         chosen = self._random_members(n, seed)
-        is_held = self._blocks.n_held > 0 and n < self.n_rows
-        index, rows = (is_held and self._take_held(chosen)) or self._take(chosen)
-        return rows, index
+        drawn = self._take_held(chosen) if self._blocks.held and n < self.n_rows else []
+        if sum(len(rows) for _, rows in drawn) < len(chosen):
+            drawn = self._take(chosen)
+        index, rows = zip(*drawn, strict=True)
+        return np.concatenate(rows), np.concatenate(index)
 
-    def _take(self, index: AnyArray) -> Drawn:
-        """The rows with these indices."""
+    def _take(self, index: AnyArray) -> list[Drawn]:
+        """Return the rows with these indices, of each block."""
         offsets, blocks = self._blocks.offsets, self._blocks.inputs
         inputs = {
             i: (blocks[i], index[begin:end] - offsets[i])
             for i, (begin, end) in enumerate(pairwise(np.searchsorted(index, offsets).tolist()))
             if begin < end
         }
-        return self._drawn(worker.take, inputs)
+        drawn: list[Drawn] = self._blocks.run(worker.take, worker.join_lists, inputs)
+        return drawn
 
-    def _take_held(self, index: AnyArray) -> Drawn | None:
-        """As many rows of every block as these are, without reading it; None if too few are held.
+    def _take_held(self, index: AnyArray) -> list[Drawn]:
+        """Return as many rows of every block as these are, or fewer, without reading it.
 
         Few of the rows held are members where few of all rows are.
         """
-        counts = np.diff(np.searchsorted(index, self._blocks.offsets))
-        if counts.max() > self._blocks.n_held:
-            return None
-        looked, chosen = self._blocks.looked, self._chosen
-        inputs = {i: (looked[i], chosen[i], n) for i, n in enumerate(counts.tolist()) if n > 0}
-        drawn = self._drawn(worker.take_held, inputs)
-        return drawn if len(drawn[0]) == len(index) else None
-
-    def _drawn(self, function: Callable[..., Any], inputs: Inputs) -> Drawn:
-        """Indices and rows from several blocks, in their order."""
-        index, rows = zip(*self._blocks.run(function, worker.join_lists, inputs), strict=True)
-        return np.concatenate(index), np.concatenate(rows)
+        offsets, drawn = self._blocks.offsets, []
+        counts = np.diff(np.searchsorted(index, offsets)).tolist()
+        for begin, n, (positions, rows) in zip(offsets, counts, self._blocks.held, strict=False):
+            if n == 0:  # an empty block may have no columns
+                continue
+            of_block = begin + positions
+            kept = np.arange(len(rows))
+            if self._is_member is not None:
+                kept = np.flatnonzero(self._is_member[of_block])
+            kept = kept[:n][np.argsort(of_block[kept[:n]])]
+            drawn.append((of_block[kept], rows[kept]))
+        return drawn
 
     @cached_property
     def _inputs(self) -> dict[int, Sequence[Any]]:

@@ -71,22 +71,28 @@ class BlockInfo:
 
 @dataclass(frozen=True)
 class Look:
-    """A block that was read once: what must be alike in all blocks, and what a worker keeps."""
+    """What was seen of a block: what must be alike in all blocks, and some of its rows."""
 
     n_rows: int
     n_features: int
     dtype: np.dtype[Any]
     names: list[str] | None  # of the columns of a table
-    held: Drawn | None = None  # some of its rows in random order
-    rows: AnyArray | None = None  # all of them, if they are kept
+    held: Drawn  # positions in the block, in random order, and rows
 
     @property
     def n_bytes(self) -> int:
         return self.n_rows * self.n_features * self.dtype.itemsize
 
+
+@dataclass(frozen=True)
+class KeptBlock:
+    """A block on the worker that keeps it."""
+
+    rows: AnyArray
+    names: list[str] | None
+
     def __sizeof__(self) -> int:  # by which workers manage their memory
-        arrays = [*(self.held or ()), self.rows]
-        return sum(array.nbytes for array in arrays if array is not None)
+        return self.rows.nbytes
 
 
 def call_unpickled(function: Callable[..., Any], settings: bytes, info: bytes, *args: Any) -> Any:
@@ -124,8 +130,8 @@ def _load(block: Any, info: BlockInfo) -> Any:
 
 
 def read_block(block: Any, info: BlockInfo) -> tuple[AnyArray, list[str] | None]:
-    """Return rows and names of columns of a block, a loader or a look; checks what is known."""
-    if isinstance(block, Look) and block.rows is not None:
+    """Return rows and names of columns of a block or loader; checks what is known."""
+    if isinstance(block, KeptBlock):
         return block.rows, block.names
     block = _load(block, info)
     rows, names = np.asarray(block), names_of_table(block)
@@ -175,27 +181,23 @@ def _check_rows(
     check_finite(rows, info.label, names, index=positions, where=" of the block")
 
 
-def look(block: Any, *, info: BlockInfo, n_held: int, is_kept: bool) -> Look:
-    """Read a block for the first time; keep it, or ``n_held`` of its rows."""
+def look(block: Any, *, info: BlockInfo, n_held: int) -> list[Look]:
+    """Describe a block, and draw ``n_held`` of its rows."""
     rows, names = read_block(block, info)
-    held = None
-    if n_held > 0:
-        rng = np.random.default_rng([_HOLDING_SEED, info.i])
-        # Unsorted: any first few of them are a sample, too.
-        index = rng.choice(len(rows), min(n_held, len(rows)), replace=False)
-        held = index, rows[index]
-    kept = rows if is_kept else None
-    return Look(len(rows), rows.shape[1], rows.dtype, names, held, kept)
+    rng = np.random.default_rng([_HOLDING_SEED, info.i])
+    # Unsorted: any first few of them are a sample, too.
+    positions = rng.choice(len(rows), min(n_held, len(rows)), replace=False)
+    _check_rows(rows[positions], names, info, positions)
+    return [Look(len(rows), rows.shape[1], rows.dtype, names, (positions, rows[positions]))]
+
+
+def keep_block(block: Any, *, info: BlockInfo) -> KeptBlock:
+    return KeptBlock(*read_block(block, info))
 
 
 def keep_chosen(weights: AnyArray | None, is_member: AnyArray | None) -> Chosen:
     """Keep weights and membership of the rows of a block on a worker."""
     return weights, is_member
-
-
-def strip(look: Look, *, info: BlockInfo) -> list[Look]:
-    """Return what was seen of one block, without its rows."""
-    return [replace(look, held=None, rows=None)]
 
 
 def join_lists(parts: Sequence[list[Any]]) -> list[Any]:
@@ -235,17 +237,6 @@ def take(block: Any, positions: AnyArray, *, info: BlockInfo) -> list[Drawn]:
     rows, names = read_block(block, info)
     _check_rows(rows[positions], names, info, positions)
     return [(info.begin + positions, rows[positions])]
-
-
-def take_held(looked: Look, chosen: Chosen | None, n: int, *, info: BlockInfo) -> list[Drawn]:
-    """Return the first ``n`` members among the rows that were kept, in the order of the block."""
-    assert looked.held is not None
-    positions, rows = looked.held
-    _, is_member = chosen or (None, None)
-    kept = np.arange(len(positions)) if is_member is None else np.flatnonzero(is_member[positions])
-    kept = kept[:n][np.argsort(positions[kept[:n]])]
-    _check_rows(rows[kept], looked.names, info, positions[kept])
-    return [(info.begin + positions[kept], rows[kept])]
 
 
 def apply_to_block(

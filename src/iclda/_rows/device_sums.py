@@ -245,16 +245,16 @@ def label_sums_in(
     if isinstance(rule, LexicographicRule):
         first, second = rule.first.moved(offset), rule.second.moved(offset)
         rule = replace(rule, first=first, second=second)
-    found = label_sums(rule, used, None if centers is None else centers - offset)
-    return replace(found, sums=found.sums + found.counts[:, None] * offset)
+    sums = label_sums(rule, used, None if centers is None else centers - offset)
+    return replace(sums, sums=sums.sums + sums.counts[:, None] * offset)
 
 
-def lost_to_rounding(rule: LinearRule, found: LabelSums, dtype: Real = np.float32) -> float:
+def lost_to_rounding(rule: LinearRule, sums: LabelSums, dtype: Real = np.float32) -> float:
     """Change of the sum of log-sum-exp, whose slope is the class sums, by rounding the rule."""
     coef = rule.coef - rule.coef.astype(dtype)
     intercept = np.where(np.isfinite(rule.intercept), rule.intercept, 0.0)
     intercept = intercept - intercept.astype(dtype)
-    return float((coef.T * found.sums).sum() + intercept @ found.counts)
+    return float((coef.T * sums.sums).sum() + intercept @ sums.counts)
 
 
 # Rows held for the search, in whitened coordinates: the twin of ``attainable.InMemorySet``.
@@ -370,5 +370,5 @@ class DeviceSet:
         weighted = xp.reshape(shares * self.device_weights, (-1, shares.shape[-1]))
         sums = xp.reshape(xp.matmul(weighted, self.z), (*stack[:-1], -1))
         means = xp.sum(log_sums * self.device_weights, axis=-1)[..., None]
-        found = to_host(xp.concat([sums, means], axis=-1))
-        return self.labeled_point + found[..., :-1].reshape(*stack, -1), found[..., -1]
+        totals = to_host(xp.concat([sums, means], axis=-1))
+        return self.labeled_point + totals[..., :-1].reshape(*stack, -1), totals[..., -1]

@@ -136,11 +136,11 @@ class BlockRows(WeightedRows):
             yield rows, None if self._weights is None else self._weights[index], index
 
     def _rows_at(self, index: AnyArray) -> AnyArray:
-        found = [np.zeros((0, self.n_features))]
+        parts = [np.zeros((0, self.n_features))]
         for slab in self._slabs(is_listed=True):
             low, high = np.searchsorted(index, [slab.start, slab.stop])
-            found.append(slab.rows[index[low:high] - slab.start])
-        return np.concatenate(found)
+            parts.append(slab.rows[index[low:high] - slab.start])
+        return np.concatenate(parts)
 
     def moments(self, frame: Frame) -> Moments:
         is_long = self._n_all is None or self._n_all > self._block_rows
@@ -281,8 +281,8 @@ class ChainedRows:
         return self._parts[0].holder if len(self._parts) == 1 else None
 
     def moments(self, frame: Frame) -> Moments:
-        found = self._pass(lambda part: part.moments(frame))
-        return sum(found, no_moments(self.n_features)).scaled(self._factor)
+        parts = self._pass(lambda part: part.moments(frame))
+        return sum(parts, no_moments(self.n_features)).scaled(self._factor)
 
     def label_sums(
         self,
@@ -292,21 +292,21 @@ class ChainedRows:
         *,
         near: Near | None = None,
     ) -> LabelSums:
-        found = self._pass(lambda part: part.label_sums(rule, frame, centers, near=near))
-        return scaled(sum(found, no_label_sums(rule.n_classes, self.n_features)), self._factor)
+        parts = self._pass(lambda part: part.label_sums(rule, frame, centers, near=near))
+        return scaled(sum(parts, no_label_sums(rule.n_classes, self.n_features)), self._factor)
 
     def _pass(self, of_part: Callable[[Rows], Result]) -> list[Result]:
         """One pass over all rows: a result of every part, in their order."""
         self._n_passes += 1
-        found = []
+        results = []
         for i, rows in enumerate(self._parts):
             before, after = self._n_read[:i], self._n_read[i + 1 :]
             n_after = None if None in after else sum(n or 0 for n in after)
             part = PartOfPass(self._n_passes, sum(n or 0 for n in before), n_after)
             with report_as(part):
-                found.append(of_part(rows))
+                results.append(of_part(rows))
             self._n_read[i] = part.n_done
-        return found
+        return results
 
     def sample(self, n: int, seed: int) -> tuple[AnyArray, Array]:
         share = min(1.0, n / max(1, self.n_rows))
@@ -351,9 +351,9 @@ def concatenate(results: Iterable[Any], n_rows: int | None = None) -> AnyArray:
         n_rows = sum(map(len, results))
     parts = iter(results)
     first = next(parts)
-    found = np.empty((n_rows, *first.shape[1:]), first.dtype)
+    joined = np.empty((n_rows, *first.shape[1:]), first.dtype)
     n_done = 0
     for part in chain([first], parts):
-        found[n_done : n_done + len(part)] = part
+        joined[n_done : n_done + len(part)] = part
         n_done += len(part)
-    return found
+    return joined

@@ -532,8 +532,8 @@ class ParquetFiles(Reader):
         n_chosen = min(_FIRST_LOOK_GROUPS, len(sizes))
         chosen = np.unique(np.linspace(0, len(sizes) - 1, n_chosen).astype(int))
         share = -(-n // max(1, len(chosen)))
-        found = [starts[i] + np.arange(min(share, sizes[i])) for i in chosen]
-        return np.concatenate([np.zeros(0, dtype=np.int64), *found])[:n]
+        firsts = [starts[i] + np.arange(min(share, sizes[i])) for i in chosen]
+        return np.concatenate([np.zeros(0, dtype=np.int64), *firsts])[:n]
 
     def chunks(self, n_rows: int, wanted: AnyArray | None = None) -> Iterator[Chunk]:
         begin = 0
@@ -611,12 +611,12 @@ def query_reader(frame: Any, name: str) -> Reader:
     def batches(names: list[str] | None, size: int) -> Iterator[Any]:
         chosen = frame if names is None else frame.select(names)
         with _named_errors(errors, f"{name}: the LazyFrame", ValueError):
-            found = chosen.collect_batches(chunk_size=size, maintain_order=True)
+            results = chosen.collect_batches(chunk_size=size, maintain_order=True)
             try:
-                yield from found
+                yield from results
             finally:
                 # A query runs to its end unless it is stopped.
-                getattr(found, "stop", lambda: None)()
+                getattr(results, "stop", lambda: None)()
 
     def count() -> int:
         with _named_errors(errors, f"{name}: the LazyFrame", ValueError):
