@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
 from importlib import import_module
+from io import RawIOBase
 from itertools import accumulate, pairwise
 from pathlib import Path
 from tokenize import TokenError
@@ -239,20 +240,25 @@ class _NumpyFile:
         return cls(path, n_rows, n_features, array.dtype, array.offset, is_by_rows)
 
     def read(self, target: AnyArray, row: int) -> None:
-        n_rows, width = target.shape
-        if self.is_by_rows:
-            target[...] = self._entries(row * width, n_rows * width).reshape(n_rows, width)
-            return
-        for j in range(width):
-            target[:, j] = self._entries(j * self.n_rows + row, n_rows)
+        with open(self.path, "rb", buffering=0) as file:
+            if self.is_by_rows:
+                self._fill(target, file, row * self.n_features)
+                return
+            for j, column in enumerate(target.T):
+                self._fill(column, file, j * self.n_rows + row)
 
-    def _entries(self, begin: int, n_entries: int) -> AnyArray:
+    def _fill(self, target: AnyArray, file: RawIOBase, entry: int) -> None:
         """Read, not map: a file that was cut short is an error, not the end of the process."""
-        offset = self.offset + begin * self.dtype.itemsize
-        entries = np.fromfile(self.path, self.dtype, n_entries, offset=offset)
-        if len(entries) < n_entries:
-            raise OSError(f"{self.path} ends early: it was cut short.")
-        return entries
+        rows = target if target.flags.c_contiguous else np.empty(target.shape, target.dtype)
+        left = memoryview(rows.reshape(-1).view(np.uint8))  # type: ignore[arg-type]
+        file.seek(self.offset + entry * self.dtype.itemsize)
+        while left:
+            n_read = file.readinto(left)
+            if not n_read:
+                raise OSError(f"{self.path} ends early: it was cut short.")
+            left = left[n_read:]
+        if rows is not target:
+            target[...] = rows
 
 
 class NumpyFiles(ArrayReader):
