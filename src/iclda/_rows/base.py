@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from .._core.problem import Rows
 from .._core.types import AnyArray, Array
 from .._messages import Column, ColumnError, Hint, Text
-
-Result = TypeVar("Result")
 
 _CHECKED_ROWS = 8192  # at a time, so that the mask of what is finite stays small
 _IMPUTE = Hint(

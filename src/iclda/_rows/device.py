@@ -18,7 +18,7 @@ from .._core.frame import Frame
 from .._core.labelsums import LabelSums, LinearRule, Rule, no_label_sums
 from .._core.moments import Moments, no_moments
 from .._core.types import AnyArray, Array
-from .base import Request, Result, WeightedRows, check_finite
+from .base import Request, WeightedRows, check_finite
 from .device_sums import (
     DeviceBlock,
     Place,
@@ -31,7 +31,7 @@ from .device_sums import (
     to_host,
 )
 from .fused import FusedPasses, can_fuse
-from .passes import report_progress
+from .passes import Result, report_progress
 
 _BLOCK_ENTRIES = 2**20, 2**26  # on the CPU, on another device
 _SMALLEST_BLOCK = 1024

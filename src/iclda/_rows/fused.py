@@ -20,9 +20,8 @@ from .._core.frame import Frame
 from .._core.labelsums import LabelSums, LinearRule
 from .._core.moments import Moments
 from .._core.types import Array
-from .base import Result
 from .device_sums import Real, is_out_of_memory, label_sums_in, lost_to_rounding
-from .passes import report_progress
+from .passes import Result, report_progress
 
 _CHUNK_ROWS = 2048  # added up in single precision
 _WIDEST = 1024  # columns of a tile

@@ -39,8 +39,8 @@ from .._core.moments import (
 )
 from .._core.problem import Rows
 from .._core.types import AnyArray, Array
-from .base import Result, WeightedRows
-from .passes import PartOfPass, in_order, report_as, report_progress
+from .base import WeightedRows
+from .passes import PartOfPass, Result, in_order, report_as, report_progress
 
 Block = tuple[AnyArray, "Array | None", "slice | AnyArray"]  # rows, weights, indices of the rows
 Sum = TypeVar("Sum", Moments, SumsFromZero, LabelSums)
