@@ -21,7 +21,7 @@ from suite.compare import Comparison, compare, confirmed
 from suite.document import write_document
 from suite.draw import write_figure
 from suite.machine import describe_machine, describe_versions
-from suite.methods import has_loops, warm_up, with_loops
+from suite.methods import warm_up
 from suite.rows import Note, Run, read_run, write_run
 from suite.settings import Settings
 from suite.tables import machine_line, render
@@ -48,18 +48,14 @@ def measure(cases: Sequence[Case], settings: Settings) -> Run:
 
 def measure_case(case: Case, settings: Settings, run: Run) -> None:
     """Add the rows and notes of a case; if it fails, those measured before are kept."""
-    if case.is_compiled and not has_loops():
-        run.notes.append(Note(case.name, "left out: numba is not installed (extra fast)"))
-        return
     limit = None if settings.seconds is None else case.share * settings.seconds
     try:
-        with with_loops(are_compiled=case.is_compiled):
-            warm_up()
-            for found in case.measure(case.name, settings, Clock(limit)):
-                if isinstance(found, Note):
-                    run.notes.append(found)
-                else:
-                    run.rows.append(found)
+        warm_up()
+        for found in case.measure(case.name, settings, Clock(limit)):
+            if isinstance(found, Note):
+                run.notes.append(found)
+            else:
+                run.rows.append(found)
     except Exception:
         run.notes.append(Note(case.name, f"broke off: {traceback.format_exc().splitlines()[-1]}"))
         traceback.print_exc()

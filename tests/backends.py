@@ -5,15 +5,10 @@ function of an (n, d) array and an empty folder to ``SOURCES``.
 """
 
 from functools import partial
-from importlib.util import find_spec
 from itertools import pairwise
 
-import array_api_strict
 import numpy as np
-import polars as pl
-import pyarrow as pa
-import pyarrow.dataset
-import pyarrow.parquet as pq
+import pytest
 
 from iclda import rows
 from iclda._rows.backends import backend_of
@@ -44,22 +39,22 @@ def single(X):
 
 @source("dask array")
 def _dask_array(X, folder):
-    import dask.array
-
-    return dask.array.from_array(X, chunks=(191, -1))
+    dask_array = pytest.importorskip("dask.array")
+    return dask_array.from_array(X, chunks=(191, -1))
 
 
 @source("dask dataframe")
 def _dask_dataframe(X, folder):
-    import dask.dataframe
+    dask_dataframe = pytest.importorskip("dask.dataframe")
     import pandas
 
     frame = pandas.DataFrame(X, columns=[f"feature {i}" for i in range(X.shape[1])])
-    return dask.dataframe.from_pandas(frame, npartitions=4)
+    return dask_dataframe.from_pandas(frame, npartitions=4)
 
 
 @source("dask loaders")
 def _dask_loaders(X, folder):
+    pytest.importorskip("dask")
     cuts = [0, 100, 100, 450, len(X)]
     return rows.from_dask([partial(X.__getitem__, slice(*cut)) for cut in pairwise(cuts)])
 
@@ -92,18 +87,20 @@ def memory_map(X, folder):
 
 
 def table(X):
+    pa = pytest.importorskip("pyarrow")
     return pa.table({f"x{j}": X[:, j] for j in range(X.shape[1])})
 
 
 @source("parquet")
 def parquet(X, folder):
+    pq = pytest.importorskip("pyarrow.parquet")
     pq.write_table(table(X), folder / "rows.parquet", row_group_size=97)
     return folder / "rows.parquet"
 
 
 @source("parquet files")
 def parquet_files(X, folder):
-    cut = len(X) // 3
+    pq, cut = pytest.importorskip("pyarrow.parquet"), len(X) // 3
     pq.write_table(table(X[:cut]), folder / "a.parquet")
     pq.write_table(table(X[cut:]), folder / "b.parquet", row_group_size=50)
     return [folder / "a.parquet", folder / "b.parquet"]
@@ -111,7 +108,7 @@ def parquet_files(X, folder):
 
 @source("pyarrow dataset")
 def dataset(X, folder):
-    return pyarrow.dataset.dataset(parquet(X, folder))
+    return pytest.importorskip("pyarrow.dataset").dataset(parquet(X, folder))
 
 
 @source("pyarrow table")
@@ -121,7 +118,7 @@ def large_table(X, folder):
 
 @source("polars LazyFrame")
 def lazy_frame(X, folder):
-    return pl.scan_parquet(parquet(X, folder))
+    return pytest.importorskip("polars").scan_parquet(parquet(X, folder))
 
 
 @source("batches of arrays")
@@ -131,24 +128,42 @@ def array_batches(X, folder):
 
 @source("batches of tables")
 def table_batches(X, folder):
-    frame = pl.DataFrame(X, schema=[f"x{j}" for j in range(X.shape[1])])
+    frame = pytest.importorskip("polars").DataFrame(X, schema=[f"x{j}" for j in range(X.shape[1])])
     return rows.from_batches(lambda: frame.iter_slices(64))
 
 
 @source("array-api-strict")
 def strict(X, folder):
-    return array_api_strict.asarray(X)
+    return pytest.importorskip("array_api_strict").asarray(X)
 
 
 @source("array-api-strict on another device")
 def strict_elsewhere(X, folder):
-    return array_api_strict.asarray(X, device=array_api_strict.Device("device1"))
+    xp = pytest.importorskip("array_api_strict")
+    return xp.asarray(X, device=xp.Device("device1"))
 
 
-if find_spec("torch") is not None:
+@source("torch")
+def tensor(X, folder):
+    return pytest.importorskip("torch").asarray(X)
 
-    @source("torch")
-    def tensor(X, folder):
-        import torch
 
-        return torch.asarray(X)
+class Dataset:
+    """A dataset as h5py has it: a shape, a dtype, and slices."""
+
+    def __init__(self, array):
+        self._array, self.shape, self.dtype = array, array.shape, array.dtype
+        self.n_read = []
+
+    def __getitem__(self, index):
+        part = self._array[index]
+        self.n_read.append(len(part))
+        return part
+
+
+Dataset.__module__ = "h5py._hl.dataset"
+
+
+@source("HDF5 dataset")
+def hdf5(X, folder):
+    return Dataset(X)

@@ -53,13 +53,12 @@ print(*sorted({each["architecture"] for each in libraries if each["internal_api"
 
 
 def environment(kernel, *, is_vectorized):
-    """Variables that choose a kernel, and the instructions of NumPy, PyTorch and numba."""
+    """Variables that choose a kernel, and the instructions of NumPy and PyTorch."""
     chosen = {**os.environ, "OPENBLAS_CORETYPE": kernel}
     if not is_vectorized:
         found = np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])
         chosen["NPY_DISABLE_CPU_FEATURES"] = " ".join(found)
         chosen["ATEN_CPU_CAPABILITY"] = "default"
-        chosen["NUMBA_CPU_NAME"] = "generic"
     return chosen
 
 

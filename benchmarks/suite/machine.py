@@ -11,7 +11,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_info
 
-_PACKAGES = ("iclda", "numpy", "scipy", "scikit-learn", "threadpoolctl", "numba")
+_PACKAGES = ("iclda", "numpy", "scipy", "scikit-learn", "threadpoolctl")
 # Fields that determine the speed of X'X relative to memory; others may differ.
 _IDENTITY = ("processor", "cores", "blas")
 

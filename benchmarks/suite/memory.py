@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from .data import Size, make_data
-from .methods import fit_ours, warm_up, with_loops
+from .methods import fit_ours, warm_up
 from .rows import Note, Row
 
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -63,9 +63,8 @@ def measure_here(size: Size, methods: list[str]) -> dict[str, float]:
     """Peak of every method, each in a fork of this process."""
     data = make_data(size, seed=0)
     data.unlabeled.T @ data.unlabeled
-    with with_loops(are_compiled=False):
-        warm_up()
-        return {method: peak_in_fork(partial(fit_ours, method, data)) for method in methods}
+    warm_up()
+    return {method: peak_in_fork(partial(fit_ours, method, data)) for method in methods}
 
 
 def peak_in_fork(function: Callable[[], Any]) -> float:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -14,7 +14,6 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 
 import iclda
-from iclda._rows import memory
 
 from .data import Data, Matrix, Size, make_data
 from .rows import MARKED, Row
@@ -83,21 +82,6 @@ def fits_of(methods: tuple[str, ...], data: Data) -> dict[str, Callable[[], Any]
         "LabelSpreading": partial(fit_label_spreading, data, y),
     }
     return {name: others.get(name) or partial(fit_ours, name, data) for name in methods}
-
-
-@contextmanager
-def with_loops(*, are_compiled: bool) -> Iterator[None]:
-    """Fits with compiled loops whatever their size, or as if numba were not installed."""
-    kept, memory.MANY = memory.MANY, 0 if are_compiled else float("inf")
-    try:
-        yield
-    finally:
-        memory.MANY = kept
-
-
-def has_loops() -> bool:
-    """Return whether numba is installed."""
-    return memory.compiled_loops() is not None
 
 
 def warm_up() -> None:

@@ -11,13 +11,6 @@ from typing import Any
 
 FORMAT = 1
 MARKED = "ICLDA, marked"  # one X whose unlabeled rows carry y = -1, instead of X_unlabeled
-# Cases with numba's loops: as large, classes, tied and threads.
-COMPILED, COMPILED_CLASSES, COMPILED_TIED, COMPILED_THREADS = (
-    "compiled",
-    "compiled classes",
-    "compiled tied",
-    "compiled threads",
-)
 READ = "one read"  # of the rows, by X @ w: what memory allows
 OURS = ("LDA", "MCLDA", "SLLDA", "EMLDA", "ICLDA", MARKED, "predict", "predict_proba")
 

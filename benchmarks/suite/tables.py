@@ -14,10 +14,6 @@ from . import goals
 from .given import RSSL_SECONDS
 from .model import pass_costs
 from .rows import (
-    COMPILED,
-    COMPILED_CLASSES,
-    COMPILED_THREADS,
-    COMPILED_TIED,
     Row,
     Run,
     grouped,
@@ -28,8 +24,7 @@ from .rows import (
 
 Line = Sequence[str]
 _FITS = (
-    "large", COMPILED, "wide", "float32", "classes", COMPILED_CLASSES, "interior", "tied",
-    COMPILED_TIED,
+    "large", "wide", "float32", "classes", "interior", "tied",
 )  # fmt: skip
 _NOTHING = "-"
 
@@ -174,13 +169,10 @@ def _model(rows: Sequence[Row]) -> str:
         "soft pass": "a pass that labels softly (of EMLDA)",
         "rest": "ICLDA beside moments and soft passes: sample, starts, curvature",
     }
-    plain, compiled = (pass_costs(rows, case) for case in ("large", COMPILED))
-    lines = [
-        (words[name], f"{price:.2f}", _number(compiled.get(name), ".2f"))
-        for name, price in plain.items()
-    ]
-    title = "Prices of the cost model, in units of X'X, from the cases large and compiled"
-    return table(title, ("what", "X'X", "compiled"), lines) if lines else ""
+    prices = pass_costs(rows, "large")
+    lines = [(words[name], f"{price:.2f}") for name, price in prices.items()]
+    title = "Prices of the cost model, in units of X'X, from the case large"
+    return table(title, ("what", "X'X"), lines) if lines else ""
 
 
 def _further(rows: Sequence[Row]) -> str:
@@ -226,17 +218,13 @@ def _single_sizes(rows: Sequence[Row]) -> Iterator[Line]:
 
 def _threads(rows: Sequence[Row]) -> str:
     lines = []
-    for case, name in (("threads", "NumPy"), (COMPILED_THREADS, "compiled")):
-        here = [row for row in rows if row.case == case]
-        for (method, n, d), values in speed_ups(here).items():
-            middle, goal = statistics.median(values), goals.SPEED_UP.get(method)
-            is_judged = goal is not None and n >= goals.ROWS
-            words = (
-                f"{goal} {goals.verdict(middle, goal, is_least=True)}" if is_judged else _NOTHING
-            )
-            size, lowest = f"{n:,} x {d}", f"{min(values):.2f}"
-            lines.append((size, name, method, f"{middle:.2f}", lowest, words))
-    head = ("rows", "loops", "method", "median", "worst", "goal")
+    here = [row for row in rows if row.case == "threads"]
+    for (method, n, d), values in speed_ups(here).items():
+        middle, goal = statistics.median(values), goals.SPEED_UP.get(method)
+        is_judged = goal is not None and n >= goals.ROWS
+        words = f"{goal} {goals.verdict(middle, goal, is_least=True)}" if is_judged else _NOTHING
+        lines.append((f"{n:,} x {d}", method, f"{middle:.2f}", f"{min(values):.2f}", words))
+    head = ("rows", "method", "median", "worst", "goal")
     return table("Two threads: how many times faster than one", head, lines) if lines else ""
 
 

@@ -1,8 +1,9 @@
 """Rows that do not fit into memory, and progress of long passes over them.
 
-Every ``X`` and ``X_unlabeled`` of a classifier may be, instead of an array: a path to a .npy or
-Parquet file, a folder, a pattern with wildcards or a list of them; a NumPy memory map; a pyarrow
-dataset or table; a polars LazyFrame; a Dask array or dataframe; or what the functions here return.
+Every ``X`` and ``X_unlabeled`` of a classifier may be, instead of an array in memory: the path of
+a .npy file or of a Parquet file, a folder of files, a pattern with wildcards, or a list of paths;
+a NumPy memory map; an h5py dataset; a pyarrow dataset; a pyarrow table; a polars LazyFrame;
+a Dask array or dataframe; an array of torch, CuPy or JAX; or what the functions here return.
 """
 
 from __future__ import annotations
@@ -17,10 +18,9 @@ import numpy as np
 
 from ._progress import bars
 from ._rows.base import refuse_repeated
-from ._rows.file_readers import DEFAULT_MEMORY, Reader
-from ._rows.file_tables import open_batches
 from ._rows.files import reader_of
 from ._rows.passes import Callback, Passes, check_callback, listen
+from ._rows.readers import DEFAULT_MEMORY, Reader, batch_reader
 
 __all__ = ["Passes", "bar", "from_batches", "from_dask", "open", "progress"]
 
@@ -30,7 +30,7 @@ def open(X: Any, *, columns: Sequence[str] | None = None, memory: int = DEFAULT_
 
     Parameters
     ----------
-    X : path, list of paths, memory map, pyarrow dataset or table, polars LazyFrame
+    X : path, list of paths, memory map, h5py dataset, pyarrow dataset or table, polars LazyFrame
         A path may be a .npy or Parquet file, a folder of them, or a pattern with wildcards. Files
         of a folder or pattern are read in the order of their names.
     columns : sequence of str, default=None
@@ -72,7 +72,7 @@ def from_batches(
     n_features : int, default=None
         Number of features. None: that of the first batch.
     n_rows : int, default=None
-        Number of rows. None: found out by the first pass.
+        Number of rows. None: it is counted by the first pass.
     feature_names : sequence of str, default=None
         Names of the columns of arrays, or columns of tables to read.
     memory : int, default=268435456
@@ -96,7 +96,7 @@ def from_batches(
             f"{type(factory).__name__}. For a list of batches pass lambda: batches."
         )
     memory = _checked_memory(memory)
-    reader = open_batches(
+    reader = batch_reader(
         factory,
         "X",
         n_rows=_checked_count(n_rows, "n_rows", 0),
@@ -167,11 +167,11 @@ def _checked_count(count: Any, name: str, least: int) -> int | None:
 def _checked_names(names: Any, argument: str = "feature_names") -> list[str]:
     if isinstance(names, (str, bytes)) or not isinstance(names, Iterable):
         raise TypeError(f"{argument} must be a list of names, got {names!r}: pass [{names!r}].")
-    found = [str(name) for name in names]
-    if not found:
+    given = [str(name) for name in names]
+    if not given:
         raise ValueError(f"{argument} is an empty list: name at least one column.")
-    refuse_repeated(found, argument)
-    return found
+    refuse_repeated(given, argument)
+    return given
 
 
 def progress(callback: Callback) -> AbstractContextManager[None]:

@@ -1,7 +1,6 @@
 """Files that many tests read."""
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 
 from backends import table
@@ -12,5 +11,6 @@ from file_rows import X
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("files")
     np.save(path / "rows.npy", X)
+    pq = pytest.importorskip("pyarrow.parquet")
     pq.write_table(table(X), path / "rows.parquet", row_group_size=40_000)
     return path

@@ -2,19 +2,22 @@
 
 import sys
 from importlib import import_module
-from types import SimpleNamespace
 
 import cloudpickle
-import dask.array
-import dask.dataframe
 import numpy as np
 import pandas
-import polars
-import pyarrow
 import pytest
-from dask.delayed import delayed
 from numpy.testing import assert_allclose, assert_array_equal
 from threadpoolctl import threadpool_info
+
+for package in ("dask", "polars", "pyarrow"):
+    pytest.importorskip(package)
+
+import dask.array
+import dask.dataframe
+import polars
+import pyarrow
+from dask.delayed import delayed
 
 from dask_blocks import (
     OPERATIONS,
@@ -28,7 +31,6 @@ from dask_blocks import (
     with_entry,
 )
 from iclda import ColumnError, MomentConstrainedLDA
-from iclda._rows.dask_workers import _state_of
 from iclda.rows import from_dask
 from problems import draw_sample
 
@@ -87,9 +89,9 @@ BAD_BLOCKS = {
     "text": (SAMPLE.X.astype(str), "block 1 holds <U32: every column must hold real numbers"),
     "a mixture": (
         pandas.DataFrame({"a": [1.0], "b": ["x"], "c": [2.0], "d": [3.0]}),
-        "block 1 holds object, first in column 1",
+        "block 1 holds object, first in column 'b'",
     ),
-    "one dimension": (SAMPLE.X[0], r"block 1 must be 2-d, rows x 4 features, got shape \(4,\)"),
+    "one dimension": (SAMPLE.X[0], r"block 1 must be 2-d, rows x features, got shape \(4,\)"),
 }
 
 
@@ -112,12 +114,6 @@ def test_36_a_block_that_changes_between_passes_is_named():
         fit(source, MomentConstrainedLDA)
 
 
-def test_36_a_source_that_can_be_read_only_once_is_named():
-    once = iter([ROWS])
-    with pytest.raises(RuntimeError, match="X_unlabeled, block 0 could not be read: StopIteration"):
-        fit(from_dask([lambda: next(once)]), MomentConstrainedLDA)
-
-
 def test_many_small_blocks_are_warned_of():
     rows = dask.array.from_array(ROWS, chunks=(100, -1))
     with pytest.warns(UserWarning, match=r"300 blocks of 0\.0032 MB .*X_unlabeled\.rechunk"):
@@ -130,6 +126,9 @@ def test_37_empty_blocks_are_skipped():
     assert_same_fit(
         fit(from_dask(blocks), MomentConstrainedLDA), fit(X[:900], MomentConstrainedLDA)
     )
+    y = np.where(np.arange(len(X)) < 50, np.arange(len(X)) % 2, -1)
+    found = MomentConstrainedLDA().fit(from_dask([list, lambda: X]), y)
+    assert_same_fit(found, MomentConstrainedLDA().fit(X, y), tol=1e-6)
     with pytest.raises(ValueError, match="X has no rows in any of its 2 blocks"):
         MomentConstrainedLDA().fit(from_dask([list, list]), SAMPLE.y)
 
@@ -159,7 +158,7 @@ def test_names_of_tables_that_loaders_return_are_compared_with_those_of_the_fit(
     right, wrong = (TABLES[kind](frame_of(ROWS)[list(names)]) for names in ("abcd", "abdc"))
     model = MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=frame_of(ROWS))
     mixed = from_dask([lambda: right, lambda: wrong], persist=persist)
-    with pytest.raises(ValueError, match=r"column 2 of X_unlabeled, block 1 is 'd', and was 'c'"):
+    with pytest.raises(ValueError, match="columns of X_unlabeled, block 1 have other names"):
         MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=mixed)
     with pytest.raises(ValueError, match=r"column 2 of X, block 1 is 'd', and was 'c'"):
         model.predict(mixed).compute()
@@ -168,14 +167,8 @@ def test_names_of_tables_that_loaders_return_are_compared_with_those_of_the_fit(
 def test_names_are_compared_in_every_fit_of_one_source():
     source = from_dask([lambda: frame_of(ROWS, "abdc")])
     fit(source, MomentConstrainedLDA)
-    with pytest.raises(ValueError, match=r"column 2 of X_unlabeled, block 0 is 'd', and was 'c'"):
+    with pytest.raises(ValueError, match="column 2 of X_unlabeled is 'd', and was 'c'"):
         MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=source)
-
-
-def test_loaders_of_tables_with_the_names_of_the_fit_are_taken_without_a_warning():
-    source = from_dask([lambda: frame_of(ROWS[:9_000]), list, lambda: frame_of(ROWS[9_000:])])
-    model = MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=source)
-    assert_same_fit(model, fit(ROWS, MomentConstrainedLDA))
 
 
 @pytest.mark.parametrize("kind", TABLES)
@@ -190,9 +183,7 @@ def test_names_of_tables_that_loaders_return_become_those_of_the_features(kind, 
     if persist:
         assert len(reads) == 1
     MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=source)
-    with pytest.raises(
-        ValueError, match=r"column 0 of X_unlabeled, block [12] is 'a', and was 'x'"
-    ):
+    with pytest.raises(ValueError, match="column 0 of X_unlabeled is 'a', and was 'x'"):
         MomentConstrainedLDA().fit(frame_of(SAMPLE.X, "xbcd"), SAMPLE.y, X_unlabeled=source)
 
 
@@ -200,12 +191,6 @@ def test_tables_among_arrays_have_no_names():
     source = from_dask([lambda: frame_of(ROWS[:300]), lambda: ROWS[300:600]])
     model = MomentConstrainedLDA().fit(source, np.where(np.arange(600) < 99, ROWS[:600, 0] > 0, -1))
     assert not hasattr(model, "feature_names_in_")
-
-
-def test_names_of_tables_that_loaders_return_are_the_same_in_all_blocks():
-    blocks = [frame_of(ROWS)[list(names)] for names in ("abcd", "abdc")]
-    with pytest.raises(ValueError, match="columns of X_unlabeled, block 1 have other names"):
-        fit(from_dask([lambda: blocks[0], lambda: blocks[1]]), MomentConstrainedLDA)
 
 
 # Dask reads Parquet in a way that pandas 3.1 gives up.
@@ -225,17 +210,6 @@ def test_a_dataframe_with_operations_on_it_is_fitted_to_their_result(name, tmp_p
     assert_array_equal(model.predict(frame), model.predict(expected))
 
 
-def test_a_dataframe_without_rows_is_as_an_array_without_rows():
-    frame = dask.dataframe.from_pandas(frame_of(ROWS), npartitions=3)
-    with pytest.warns(UserWarning, match="no unlabeled rows"):
-        model = MomentConstrainedLDA().fit(
-            frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=frame[frame["a"] > 1e9]
-        )
-    with pytest.warns(UserWarning, match="no unlabeled rows"):
-        expected = fit(ROWS[:0], MomentConstrainedLDA)
-    assert_same_fit(model, expected)
-
-
 def test_a_column_of_text_in_a_dataframe_is_named():
     text = frame_of(ROWS[:100]).assign(c="text")
     frame = dask.dataframe.from_pandas(text, npartitions=2)
@@ -246,18 +220,6 @@ def test_a_column_of_text_in_a_dataframe_is_named():
 def test_rows_in_memory_are_no_source_of_a_cluster():
     with pytest.raises(TypeError, match=r"or of a list of loaders, got ndarray\..*from_array"):
         from_dask(ROWS)
-
-
-def test_a_column_of_a_dataframe_is_refused_with_the_way_out():
-    frame = dask.dataframe.from_pandas(frame_of(ROWS), npartitions=3)
-    with pytest.raises(TypeError, match=r"2-d, .* a Dask Series: pass X_unlabeled\.to_frame\(\)"):
-        fit(frame["a"])
-
-
-def test_names_of_a_dataframe_become_those_of_the_features():
-    rows = dask.dataframe.from_pandas(frame_of(ROWS[:60]), npartitions=3)
-    y = np.where(np.arange(60) < 30, ROWS[:60, 0] > 0, -1)
-    assert MomentConstrainedLDA().fit(rows, y).feature_names_in_.tolist() == list("abcd")
 
 
 def test_a_missing_value_of_a_nullable_column_is_named():
@@ -333,25 +295,6 @@ def test_bad_settings_are_refused_at_once(name):
     sources, settings, error, message = BAD_SETTINGS[name]
     with pytest.raises(error, match=message):
         from_dask(*sources, **settings)
-
-
-class Task:
-    """What the scheduler knows of a task, as far as it is asked."""
-
-    def __init__(self, *dependencies, worker=None):
-        self.dependencies = set(dependencies)
-        self.processing_on = None if worker is None else SimpleNamespace(address=worker)
-
-
-def test_workers_are_found_however_deep_the_task_is_that_they_are_at():
-    task = read = Task(worker="tcp://a")
-    for _ in range(5):
-        task = Task(task, read)
-    scheduler = SimpleNamespace(workers={"tcp://a": 1, "tcp://b": 2}, tasks={"total": task})
-    state = _state_of(scheduler, keys=["total", "gone"])
-    assert state == "1 of 2 workers are at work on them: tcp://a"
-    scheduler.workers = {}
-    assert _state_of(scheduler, keys=["total"]) == "the cluster has no workers"
 
 
 def test_without_dask_the_error_names_the_extra(monkeypatch):

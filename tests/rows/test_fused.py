@@ -127,12 +127,6 @@ def test_moments_by_kernels_are_those_of_double_precision(kernels):
     assert_allclose(found.scatter, expected.scatter, rtol=1e-12, atol=1e-9)
 
 
-def test_what_rounding_takes_from_a_rule_is_given_back(kernels):
-    rule = LinearRule(np.zeros((5, 2)), np.array([1 + 2**-24.1, 0]), is_soft=False)
-    found = ArrayRows(torch.asarray(X)).label_sums(rule, FRAME)
-    assert_allclose(found.log_sum, rule.intercept[0] * len(X), rtol=1e-12)
-
-
 LARGE = draw_sample(3, n_features=4, n_labeled=40, n_unlabeled=25_000, separation=1.0)
 
 
@@ -167,15 +161,6 @@ def test_a_kernel_that_cannot_be_built_is_replaced_with_a_warning(kernels, monke
         found = rows.label_sums(rule, FRAME)
     assert_equal_sums(found, MemoryRows(X).label_sums(rule, FRAME), 1e-11)
     rows.label_sums(rule, FRAME)  # no second warning
-
-
-def test_a_kernel_without_room_for_its_sums_is_replaced_in_silence(kernels, monkeypatch):
-    if kernels is None:
-        pytest.skip("there is room")
-    broken_with(MemoryError(), kernels, monkeypatch)
-    rows, rule = ArrayRows(torch.asarray(X)), RULES["2 classes, hard"]
-    found = rows.label_sums(rule, FRAME)
-    assert_equal_sums(found, MemoryRows(X).label_sums(rule, FRAME), 1e-11)
 
 
 @pytest.mark.parametrize(

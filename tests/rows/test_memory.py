@@ -6,7 +6,7 @@ import pytest
 from iclda._core.boundary import Near
 from iclda._core.frame import frame_of
 from iclda._core.labelsums import GivenLabels, LinearRule, soften
-from iclda._rows.memory import MemoryRows
+from iclda._rows.memory import ChainedRows, MemoryRows
 from problems import near_all
 
 RNG = np.random.default_rng(21)
@@ -70,14 +70,6 @@ def test_responsibilities_add_up_to_the_label_sums(name):
     np.testing.assert_allclose(sums.sums, shares.T @ FRAME.apply(X), rtol=1e-10, atol=1e-11)
 
 
-def test_no_weights_are_weights_of_one():
-    plain, ones = MemoryRows(X), MemoryRows(X, np.ones(len(X)))
-    assert_equal_fields(plain.moments(FRAME), ones.moments(FRAME))
-    assert_equal_fields(
-        plain.label_sums(RULES["soft"], FRAME), ones.label_sums(RULES["soft"], FRAME)
-    )
-
-
 def test_single_precision_rows_are_summed_in_double_precision():
     # 2^24 + 1 is no single-precision number: sums in that precision would stand still.
     single = np.ones((20_000, 1), dtype=np.float32)
@@ -104,12 +96,6 @@ def test_a_sample_weighs_as_much_as_all_rows(n):
     assert {tuple(row) for row in drawn} <= {tuple(row) for row in X[IS_MEMBER]}
     again, _ = rows.sample(n, seed=3)
     np.testing.assert_array_equal(drawn, again)
-
-
-def test_a_sample_of_all_rows_is_all_rows_in_order():
-    drawn, weights = MemoryRows(X, WEIGHTS).sample(len(X), seed=1)
-    np.testing.assert_array_equal(drawn, X)
-    np.testing.assert_allclose(weights, WEIGHTS, rtol=1e-15)
 
 
 def test_no_rows_have_no_sums():
@@ -236,3 +222,40 @@ def test_of_tied_classes_the_first_is_taken_also_where_it_is_not_summed(tied):
     scores = frame.apply(rows) @ coef
     expected = np.bincount(scores.argmax(axis=1), minlength=3)
     np.testing.assert_array_equal(knowing.label_sums(rule, frame).counts, expected)
+
+
+PAIR = LinearRule(RNG.standard_normal((3, 2)), RNG.standard_normal(2), True)
+CUTS = (slice(0, 5), slice(5, 5), slice(5, 42), slice(42, 100))
+
+
+def chained(factor=1.0):
+    return ChainedRows([MemoryRows(X[cut], WEIGHTS[cut]) for cut in CUTS], 3, factor)
+
+
+@pytest.mark.parametrize("factor", [1.0, 0.25])
+def test_a_chain_is_its_rows_with_all_weights_multiplied(factor):
+    chain, whole = chained(factor), MemoryRows(X, factor * WEIGHTS)
+    assert (chain.n_rows, chain.n_features) == (100, 3)
+    for centers in (None, np.zeros((2, 3))):
+        sums = (rows.label_sums(PAIR, FRAME, centers) for rows in (chain, whole))
+        assert_equal_fields(*sums, rtol=1e-11)
+    assert_equal_fields(chain.moments(FRAME), whole.moments(FRAME), rtol=1e-11)
+    expected = whole.responsibilities(PAIR, FRAME)
+    np.testing.assert_allclose(chain.responsibilities(PAIR, FRAME), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("n", [4, 20, 100])
+def test_a_sample_of_a_chain_weighs_as_much_as_all_rows(n):
+    rows, weights = chained().sample(n, seed=0)
+    assert abs(len(rows) - n) <= len(CUTS)
+    np.testing.assert_allclose(weights.sum(), WEIGHTS.sum())
+    if n == 100:
+        np.testing.assert_array_equal(rows, X)
+
+
+def test_a_chain_of_nothing_has_no_sums():
+    none = ChainedRows([], 3)
+    assert none.n_rows == none.moments(FRAME).weight == 0
+    assert none.label_sums(PAIR, FRAME).counts.tolist() == [0, 0]
+    assert none.sample(5, 0)[0].shape == (0, 3)
+    assert none.responsibilities(PAIR, FRAME).shape == (0, 2)

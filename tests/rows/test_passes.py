@@ -86,13 +86,6 @@ def test_many_labeled_rows_are_told_before_the_first_pass(method):
     assert numbers == sorted(numbers)
 
 
-def test_predictions_are_told_too():
-    model, told = fit(X), []
-    with rows.progress(lambda *event: told.append(event)):
-        model.predict(rows.open(X))
-    assert told[-1] == (1, 140_000, 140_000)
-
-
 def test_all_listeners_are_told_as_long_as_they_listen():
     outer, inner = [], []
     source = rows.open(X)
@@ -117,10 +110,6 @@ def test_an_error_of_the_listener_ends_the_fit(kind):
 def test_what_cannot_be_called_is_refused_when_it_is_passed(made):
     with pytest.raises(TypeError, match=r"callback must be a function .* got 3"):
         made(3)
-
-
-def test_few_rows_in_memory_say_nothing():
-    assert heard(X[:5000]) == []
 
 
 def test_a_bar_is_drawn_on_the_error_stream(capsys):
@@ -151,12 +140,6 @@ def test_a_bar_that_begins_anew_shows_the_rows_of_its_pass(monkeypatch):
     assert all(rows.startswith(f"{done}") for title, done, rows in shown if title)
 
 
-def test_a_bar_of_few_rows_leaves_nothing_behind(capsys):
-    with rows.bar("Fitting"):
-        fit(X[:5000])
-    assert capsys.readouterr().err.strip() == ""
-
-
 def test_without_rich_the_bar_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "rich.progress", None)
     with pytest.raises(ImportError, match=r"iclda\[experiments\]"), rows.bar():
@@ -176,18 +159,6 @@ def test_callbacks_of_scikit_learn_can_listen():
     n_told = len(told)
     fit(X)
     assert len(told) == n_told
-
-
-def test_callbacks_of_scikit_learn_listen_until_a_fit_that_fails_has_ended():
-    pytest.importorskip("sklearn.callback")
-    told = []
-    model = make_pipeline(SupervisedLDA()).set_callbacks(
-        rows.Passes(lambda *event: told.append(event))
-    )
-    with pytest.raises(ValueError, match="NaN"):
-        model.fit(np.full((10, 2), np.nan), Y)
-    fit(X)
-    assert told == []
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

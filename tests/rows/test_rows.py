@@ -6,18 +6,27 @@ import re
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
-import polars as pl
-import pyarrow as pa
-import pyarrow.dataset
-import pyarrow.parquet as pq
 import pytest
 from numpy.testing import assert_allclose
 
+pa = pytest.importorskip("pyarrow")
+pl = pytest.importorskip("polars")
+pq = pytest.importorskip("pyarrow.parquet")
+pyarrow_dataset = pytest.importorskip("pyarrow.dataset")
+
 from backends import opened, table
 from file_rows import FEW, FRAMED, NAMES, SAMPLE, X, fit, named
-from iclda import ImplicitlyConstrainedLDA, MomentConstrainedLDA, SupervisedLDA, rows
+from iclda import MomentConstrainedLDA, SupervisedLDA, rows
+from iclda._rows.backends import KINDS
 from problems import SEMI_SUPERVISED
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.words)
+def test_every_kind_of_rows_stands_in_the_documents(kind):
+    assert kind.words in " ".join(rows.__doc__.split())
+    assert kind.words in (ROOT / "docs" / "scaling.md").read_text()
 
 
 @pytest.mark.parametrize("name", rows.__all__)
@@ -26,7 +35,7 @@ def test_functions_are_listed_in_the_api_and_document_their_parameters(name):
     signature = inspect.signature(function)
     bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
     listed = f"`rows.{name}{inspect.Signature(bare)}`"
-    assert listed in (Path(__file__).parents[2] / "docs" / "api.md").read_text()
+    assert listed in (ROOT / "docs" / "api.md").read_text()
     for parameter in signature.parameters.values():
         default = (
             "" if parameter.default is parameter.empty else rf".*, default={parameter.default}"
@@ -40,8 +49,8 @@ def test_the_examples_of_the_docstrings_run():
 
 WITHOUT_ROWS = {
     "lazy frame": lambda: pl.LazyFrame(named(FEW)).filter(pl.col("x0") > 1e9),
-    "dataset": lambda: pyarrow.dataset.dataset(table(FEW)).filter(
-        pyarrow.dataset.field("x0") > 1e9
+    "dataset": lambda: pyarrow_dataset.dataset(table(FEW)).filter(
+        pyarrow_dataset.field("x0") > 1e9
     ),
 }
 
@@ -53,16 +62,6 @@ def test_a_query_without_rows_is_as_an_array_without_rows(source, method):
         model = method().fit(FRAMED, SAMPLE.y, X_unlabeled=source())
     assert len(warned) == 1
     assert_allclose(model.coef_, SupervisedLDA().fit(FRAMED, SAMPLE.y).coef_, rtol=1e-12)
-
-
-def test_a_query_without_rows_beside_rows_of_x_changes_nothing():
-    y = np.concatenate([SAMPLE.y, np.full(len(FEW), -1)])
-    every = named(np.concatenate([SAMPLE.X, FEW]))
-    model, expected = (
-        ImplicitlyConstrainedLDA().fit(every, y, X_unlabeled=none)
-        for none in (WITHOUT_ROWS["lazy frame"](), None)
-    )
-    assert_allclose(model.objective_, expected.objective_, rtol=1e-9)
 
 
 def test_paths_that_lead_nowhere_are_named(tmp_path):
@@ -101,20 +100,16 @@ def test_files_of_unknown_or_several_formats_are_refused_with_the_way_out(tmp_pa
 
 def test_a_dataset_of_another_format_does(tmp_path):
     pl.DataFrame(FEW, schema=NAMES).write_csv(tmp_path / "rows.csv")
-    source = pyarrow.dataset.dataset(tmp_path / "rows.csv", format="csv")
+    source = pyarrow_dataset.dataset(tmp_path / "rows.csv", format="csv")
     assert_allclose(fit(source).coef_, fit(FEW).coef_, rtol=1e-9)
 
 
 SENSELESS = {
-    "n_features": ({"n_features": 4}, "batches have 3 columns, but n_features=4"),
-    "n_features of text": ({"n_features": "x"}, "n_features must be an integer, .* got 'x'"),
+    "n_features": ({"n_features": 4}, "batches have 3 columns, but n_features=4 and"),
     "no rows": ({"n_rows": 0}, "n_rows=0, but the first batch of X has 500 rows"),
     "n_rows of text": ({"n_rows": "x"}, "n_rows must be an integer, 0 or more, .* got 'x'"),
-    "half a row": ({"n_rows": 3.5}, r"n_rows must be an integer, .* got 3\.5"),
-    "fewer than no rows": ({"n_rows": -1}, "n_rows must be an integer, .* got -1"),
     "memory": ({"memory": 0}, "memory must be a positive number of bytes, got 0"),
     "memory of text": ({"memory": "1GB"}, r"memory must be .* got '1GB'\. 2\*\*30"),
-    "no memory": ({"memory": None}, "memory must be a positive number of bytes, got None"),
     "endless memory": ({"memory": np.inf}, "memory must be a positive number of bytes, got inf"),
     "repeated names": ({"feature_names": ["a", "b", "a"]}, "has 2 columns called 'a'"),
 }
@@ -139,18 +134,14 @@ def test_names_are_a_list(names, folder):
 
 NO_SOURCES = {
     "None": (None, TypeError, "must be a path, .* got NoneType"),
-    "a number": (3, TypeError, "must be a path, .* got int"),
     "a table in memory": (named(FEW), TypeError, "got DataFrame.* to a classifier as they are"),
-    "a source": (
-        rows.from_batches(lambda: [FEW]),
-        TypeError,
-        "must be a path, .* got ArrayBatches",
-    ),
+    "a source": (rows.from_batches(lambda: [FEW]), TypeError, "must be a path, .* got Batches"),
     "no paths": ([], ValueError, "empty list: pass the path of at least one file"),
-    "arrays": ([FEW, FEW], TypeError, "list of ndarray, .*from_batches"),
+    "arrays": ([FEW, FEW], TypeError, "entry 0 is of type ndarray, .*from_batches"),
     "a path and an array": (["a.npy", FEW], TypeError, "entry 1 is of type ndarray"),
-    "an array and a path": ([FEW, Path("a.npy")], TypeError, "entry 0 is of type ndarray"),
-    "a scanner": (pyarrow.dataset.dataset(table(FEW)).scanner(), TypeError, "got Scanner"),
+    "a scanner": (pyarrow_dataset.dataset(table(FEW)).scanner(), TypeError, "got Scanner"),
+    "a set": ({"a.npy"}, TypeError, r"got set\. If it holds paths, pass list\(X\)"),
+    "a generator": (Path().glob("*.npy"), TypeError, r"If it holds paths, pass list\(X\)"),
 }
 
 
@@ -160,38 +151,24 @@ def test_what_cannot_be_opened_is_refused_with_what_can(X, error, message):
         rows.open(X)
 
 
-def test_a_list_of_paths_and_arrays_is_refused_by_a_fit():
-    with pytest.raises(TypeError, match=r"X_unlabeled is a list with paths in it, .* entry 1 is"):
-        fit(["a.npy", FEW])
+@pytest.mark.parametrize("X", [["a.npy", FEW], {"a.npy"}, Path().glob("*.npy")])
+def test_a_fit_refuses_what_should_have_been_a_list_of_paths(X):
+    with pytest.raises(TypeError, match=r"X_unlabeled (is a list whose entry 1|must be a path)"):
+        fit(X)
 
 
-def test_readers_of_arrow_are_refused_with_the_way_out(folder):
-    with pytest.raises(TypeError, match=r"a pyarrow Scanner, .* pass X_unlabeled\.to_table\(\)"):
-        fit(pyarrow.dataset.dataset(table(FEW)).scanner())
-    with pytest.raises(TypeError, match=r"a pyarrow ParquetFile, .* pass X_unlabeled\.read\(\)"):
-        fit(pq.ParquetFile(folder / "rows.parquet"))
-
-
-NO_LIST = {
-    "set": lambda path: {path},
-    "generator": lambda path: path.parent.glob(path.name),
-    "array": lambda path: np.array([str(path)]),
-    "array of objects": lambda path: np.array([path]),
-    "pandas Series": lambda path: pd.Series([str(path)]),
-    "polars Series": lambda path: pl.Series([str(path)]),
+UNREAD = {
+    "Scanner": (lambda path: pyarrow_dataset.dataset(path).scanner(), "to_table"),
+    "ParquetFile": (pq.ParquetFile, "read"),
+    "RecordBatchReader": (lambda path: pq.read_table(path).to_reader(), "read_all"),
 }
 
 
-@pytest.mark.parametrize("kind", NO_LIST)
-def test_paths_that_come_in_no_list_are_refused_with_the_way_out(kind, folder):
-    def paths():
-        return NO_LIST[kind](folder / "rows.npy")
-
-    with pytest.raises(TypeError, match=r"X_unlabeled is of type .* pass list\(X_unlabeled\)"):
-        fit(paths())
-    with pytest.raises(TypeError, match=r"X is of type .* pass list\(X\)"):
-        rows.open(paths())
-    assert rows.open(list(paths())).n_rows == len(X)
+@pytest.mark.parametrize("kind", UNREAD)
+def test_readers_of_arrow_are_refused_with_the_way_out(kind, folder):
+    make, method = UNREAD[kind]
+    with pytest.raises(TypeError, match=rf"a pyarrow {kind}, .* pass X_unlabeled\.{method}\(\)"):
+        fit(make(folder / "rows.parquet"))
 
 
 def test_the_home_folder_may_be_left_out_of_a_path(folder, monkeypatch):

@@ -1,4 +1,4 @@
-"""Which backend reads rows, by the name of their type: nothing is imported to find out.
+"""The kinds of rows, and which backend reads each: nothing is imported to recognize them.
 
 A backend is a module of this folder with the two functions of ``Backend``.
 """
@@ -6,37 +6,56 @@ A backend is a module of this folder with the two functions of ``Backend``.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Protocol, cast
 
 from .._core.types import AnyArray, Array
 from .base import Request, WeightedRows
 
-# Package that a type comes from -> module of this folder.
-BACKENDS = {
-    "array_api_strict": "device",
-    "cupy": "device",
-    "jax": "device",
-    "jaxlib": "device",
-    "torch": "device",
-    "dask": "dask",
-    "dask_expr": "dask",
-}
-# Types of packages whose other types are arrays or tables in memory.
-_FILE_TYPES = {
-    ("polars", "LazyFrame"),
-    ("pyarrow", "Dataset"),
-    ("pyarrow", "FileSystemDataset"),
-    ("pyarrow", "InMemoryDataset"),
-    ("pyarrow", "UnionDataset"),
-    ("pyarrow", "RecordBatchReader"),
-}
-# Read as arrays in memory unless they are large.
-_LARGE_TYPES = {("numpy", "memmap"), ("pyarrow", "Table")}
-_LARGE = 2**28  # bytes
-_WITH_COLUMNS = {"numpy", "pandas", "polars"}  # whose 1-d arrays may hold paths
-_FEW = 64  # entries of a list that are inspected: one that holds a path must hold nothing else
+_LARGE_BYTES = 2**28
+_INSPECTED_ENTRIES = 64  # of a list: one that holds a path must hold nothing else
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of rows: what people call it, how it is recognized, and what reads it."""
+
+    words: str
+    keys: tuple[str, ...]  # suffixes of files, types (package.name), or packages with all types
+    backend: str  # a module of this folder
+    reader: str = ""  # a class or function of ``readers``, for the backend ``files``
+    is_array_if_small: bool = False  # below ``_LARGE_BYTES`` it is read as an array in memory
+
+
+KINDS = (
+    Kind("a .npy file", (".npy",), "files", "NumpyFiles"),
+    Kind("a Parquet file", (".parquet", ".pq"), "files", "ParquetFiles"),
+    Kind("a NumPy memory map", ("numpy.memmap",), "files", "SlicedArray", True),
+    Kind("an h5py dataset", ("h5py.Dataset",), "files", "SlicedArray"),
+    Kind(
+        "a pyarrow dataset",
+        (
+            "pyarrow.Dataset",
+            "pyarrow.FileSystemDataset",
+            "pyarrow.InMemoryDataset",
+            "pyarrow.UnionDataset",
+        ),
+        "files",
+        "dataset_reader",
+    ),
+    Kind("a pyarrow table", ("pyarrow.Table",), "files", "table_reader", True),
+    Kind("a polars LazyFrame", ("polars.LazyFrame",), "files", "query_reader"),
+    Kind("a Dask array or dataframe", ("dask", "dask_expr"), "dask"),
+    Kind(
+        "an array of torch, CuPy or JAX",
+        ("torch", "cupy", "jax", "jaxlib", "array_api_strict"),
+        "device",
+    ),
+)
+KIND_BY_KEY = {key: kind for kind in KINDS for key in kind.keys}
+SUFFIXES = tuple(key for key in KIND_BY_KEY if key.startswith("."))
 
 
 class Backend(Protocol):
@@ -47,7 +66,7 @@ class Backend(Protocol):
         weights: Array | None = None,
         is_member: AnyArray | None = None,
     ) -> WeightedRows:
-        """Rows of a source, those that ``is_member`` marks. Reads little or nothing.
+        """Return the rows of a source, or those that ``is_member`` marks. Reads little or nothing.
 
         Beyond the types, callers rely on this:
 
@@ -58,13 +77,13 @@ class Backend(Protocol):
           checked only if the backend has ``check_finite``.
         - A pass calls ``passes.report_progress`` after every few ten thousand rows, in the thread
           of the caller, who counts the passes.
-        - If the number of rows is found by reading, ``n_rows`` may be an upper bound until the
-          first pass, but it is 0 once a sample found nothing; ``count()`` is exact.
+        - If rows must be read to be counted, ``n_rows`` may be an upper bound until the first
+          pass, but it is 0 after a sample without rows; ``count()`` is exact.
         """
         ...
 
     def apply_to_rows(self, X: Any, function: Callable[[Any], Any], request: Request) -> Any:
-        """Results of a function of (n, d) rows, whose result has n entries, in the same order.
+        """Return the results of a function of (n, d) rows, n entries for n rows, in their order.
 
         The request is that of a fitted classifier: it has ``n_features``.
         """
@@ -72,15 +91,13 @@ class Backend(Protocol):
 
 
 def backend_of(X: Any) -> Backend | None:
-    """The module that reads X; None for an array, or what can be made one, in memory."""
+    """Return the module that reads X; None for what is an array, or can be made one, in memory."""
     name = _name_of_backend(X)
-    if name is None:
-        return None
-    return cast(Backend, import_module(f".{name}", __package__))
+    return None if name is None else cast(Backend, import_module(f".{name}", __package__))
 
 
 def in_memory(values: Any) -> Any:
-    """Labels, weights or results from a device in memory; anything else as it is."""
+    """Return labels, weights or results from a device in memory; anything else as it is."""
     if is_device_array(values):
         from .device_sums import to_host
 
@@ -104,25 +121,26 @@ def is_path(value: Any) -> bool:
 
 
 def kind_of(X: Any) -> tuple[str, str]:
-    """Package and name of a type."""
+    """Return package and name of a type."""
     return type(X).__module__.partition(".")[0], type(X).__name__
+
+
+def find_kind(X: Any) -> Kind | None:
+    """Return the kind that lists the type of X, or all types of its package."""
+    package, name = kind_of(X)
+    return KIND_BY_KEY.get(f"{package}.{name}", KIND_BY_KEY.get(package))
 
 
 def _name_of_backend(X: Any) -> str | None:
     own: str | None = getattr(type(X), "_iclda_backend", None)  # made by iclda.rows
     if own is not None:
         return own
-    if is_path(X) or _may_hold_paths(X):
+    # The files backend also refuses what should have been a list of paths.
+    if is_path(X) or isinstance(X, (set, frozenset, Generator, map)):
         return "files"
-    kind = kind_of(X)
-    if kind in _FILE_TYPES or (kind in _LARGE_TYPES and X.nbytes > _LARGE):
+    if isinstance(X, (list, tuple)) and any(map(is_path, X[:_INSPECTED_ENTRIES])):
         return "files"
-    return BACKENDS.get(kind[0])
-
-
-def _may_hold_paths(X: Any) -> bool:
-    """A list of paths, or what should have been one: the files backend raises the error."""
-    if isinstance(X, (set, frozenset, Iterator)):
-        return True
-    is_column = kind_of(X)[0] in _WITH_COLUMNS and len(getattr(X, "shape", ())) == 1
-    return (isinstance(X, (list, tuple)) or is_column) and any(map(is_path, list(X[:_FEW])))
+    kind = find_kind(X)
+    if kind is None or (kind.is_array_if_small and X.nbytes <= _LARGE_BYTES):
+        return None
+    return kind.backend

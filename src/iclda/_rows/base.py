@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from .._core.problem import Rows
 from .._core.types import AnyArray, Array
-from .._messages import Column, ColumnError, Hint, Text, message_of
-
-Result = TypeVar("Result")
+from .._messages import Column, ColumnError, Hint, Text
 
 _CHECKED_ROWS = 8192  # at a time, so that the mask of what is finite stays small
 _IMPUTE = Hint(
@@ -40,10 +38,10 @@ class Request:
         """Names of the features as plain strings."""
         return None if self.feature_names is None else tuple(map(str, self.feature_names))
 
-    def check_width(self, n_found: int) -> None:
-        if self.n_features not in (None, n_found):
+    def check_width(self, n_features: int) -> None:
+        if self.n_features not in (None, n_features):
             raise BadRowsError(
-                f"{self.name} has {n_found} features, but X of fit has {self.n_features}."
+                f"{self.name} has {n_features} features, but X of fit has {self.n_features}."
             )
 
 
@@ -56,13 +54,6 @@ class BadRowsError(ValueError):
 
 class BadColumnError(BadRowsError, ColumnError):
     """Rows with a column that cannot be used."""
-
-    def with_names(self, names: Sequence[str]) -> BadColumnError:
-        """The same, with the name of the column: the workers of Dask know its index only."""
-        message = message_of(self)
-        assert isinstance(message, Text)
-        message = message.with_names(names)
-        return BadColumnError(message, column=message.columns[0].label)
 
 
 def column_of(column: int, names: Sequence[str] | AnyArray | None) -> Column:
@@ -89,17 +80,17 @@ def check_finite(
         is_finite = np.isfinite(block)
         if not is_finite.all():
             row, column = (int(i) for i in np.argwhere(~is_finite)[0])
-            found = "NaN" if np.isnan(block[row, column]) else "infinity"
+            value = "NaN" if np.isnan(block[row, column]) else "infinity"
             at = start + row if index is None else int(index[start + row])
-            raise not_finite_error(found, name, at, column_of(column, names), where=where)
+            raise not_finite_error(value, name, at, column_of(column, names), where=where)
 
 
 def not_finite_error(
-    found: str, name: str, row: int, column: Column, *, where: str = ""
+    value: str, name: str, row: int, column: Column, *, where: str = ""
 ) -> BadColumnError:
     """The error for NaN, infinity and missing values, with row, column and the way out."""
-    begin = f"Input {name} contains {found}, first in row {row}, "
-    way_out = _REPLACE if found == "infinity" else _IMPUTE
+    begin = f"Input {name} contains {value}, first in row {row}, "
+    way_out = _REPLACE if value == "infinity" else _IMPUTE
     return BadColumnError(Text(begin, column, f"{where}. ", way_out, "."), column=column.label)
 
 
@@ -124,12 +115,12 @@ def refuse_repeated(names: Sequence[Any], where: str) -> None:
 
 
 def check_names(
-    found: Sequence[str], expected: Sequence[str] | AnyArray, name: str, way_out: str
+    names: Sequence[str], expected: Sequence[str] | AnyArray, name: str, way_out: str
 ) -> None:
     """Raise ValueError unless columns have the names of the fit, in the same order."""
-    if len(found) != len(expected):
-        raise BadRowsError(f"{name} has {len(found)} features, but X of fit has {len(expected)}.")
-    for column, (one, other) in enumerate(zip(found, expected, strict=True)):
+    if len(names) != len(expected):
+        raise BadRowsError(f"{name} has {len(names)} features, but X of fit has {len(expected)}.")
+    for column, (one, other) in enumerate(zip(names, expected, strict=True)):
         if one != other:
             raise BadRowsError(
                 "The feature names should match those that were passed during fit: column "

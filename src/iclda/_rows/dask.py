@@ -9,9 +9,8 @@ from __future__ import annotations
 import pickle
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import accumulate, pairwise
 from math import inf
@@ -36,15 +35,15 @@ from .._core.labelsums import LabelSums, Rule, no_label_sums
 from .._core.moments import Moments, no_moments
 from .._core.types import AnyArray, Array
 from . import dask_workers as worker
-from .base import BadColumnError, Request, WeightedRows, check_names, names_of_table
+from .base import Request, WeightedRows, check_names, names_of_table
 from .dask_workers import BlockInfo, Drawn, Graph, Look, Workers
 from .memory import sum_in_order
 
 _FAN_IN = 8  # results that one task puts together
-# Rows kept of blocks that are not kept themselves: several times a sample, of all blocks together.
-_HELD_ROWS = 100_000
+# Rows held in memory of blocks that workers do not keep: twice a sample, of all blocks together.
+_HELD_ROWS = 40_000
 _LEAST_HELD = 256
-_MANY_BLOCKS, _SMALL_BLOCK = 256, 4_000_000  # more blocks, smaller on average, are slow
+_MANY_BLOCKS, _SMALL_BLOCK_BYTES = 256, 4_000_000  # more blocks, smaller on average, are slow
 _LOST = ("cancelled", "error", "lost")  # status of what a worker does not have
 
 Inputs = Mapping[int, Sequence[Any]]  # of tasks, by index of the block
@@ -96,18 +95,14 @@ class DaskSource:
 def open_rows(
     X: Any, request: Request, weights: Array | None = None, is_member: AnyArray | None = None
 ) -> DaskRows:
-    """Rows of a Dask array or dataframe, or of loaders. Blocks are looked at the first time."""
+    """Return rows of a Dask array or dataframe, or of loaders, whose blocks are read at first."""
     if not isinstance(X, DaskSource):
         _collection_kind(X, request.name)
         X = DaskSource(X)
     workers = worker.workers_of(X.client, X.retries, X.timeout)
-    if not (X.blocks is not None and X.blocks.is_open_for(workers, request)):
-        is_remote = isinstance(workers, worker.Cluster)
-        blocks = _blocks_of(X.source, request, is_remote=is_remote)
-        blocks.open(workers, request.name, X.persist)
-        X.blocks = blocks
-    assert X.blocks is not None
-    _check_features(X.blocks.width, X.blocks.feature_names, request)
+    if X.blocks is None or not X.blocks.is_held_by(workers):
+        X.blocks = _open_blocks(X.source, request, workers, X.persist)
+    _check_features(X.blocks.n_features, X.blocks.feature_names, request)
     rows = DaskRows(X.blocks, weights, is_member, request.n_threads)
     rows.source = X
     return rows
@@ -137,11 +132,6 @@ def _collection_kind(source: Any, name: str) -> str:
             return "array"
         if hasattr(source, "columns") and source.ndim == 2:
             return "dataframe"
-        if hasattr(source, "to_frame"):
-            raise TypeError(
-                f"{name} must be 2-d, rows x features, got a Dask {type(source).__name__}: pass "
-                f"{name}.to_frame(), a dataframe of one column."
-            )
     raise TypeError(
         f"{name} must be a Dask array, a Dask dataframe, or iclda.rows.from_dask of one of them or "
         f"of a list of loaders, got {type(source).__name__}. Rows in memory are passed to a "
@@ -168,8 +158,8 @@ def _check_array(array: Any, name: str) -> None:
         )
 
 
-def _check_columns(source: Any, kind: str, request: Request) -> list[str] | None:
-    """Names of the columns of an array or dataframe, which must be those of the fit."""
+def _check_collection(source: Any, kind: str, request: Request) -> list[str] | None:
+    """Return the names of an array or dataframe, whose columns must be those of the fit."""
     if kind == "array":
         _check_array(source, request.name)
     names = None if kind == "array" else names_of_table(source)
@@ -177,60 +167,28 @@ def _check_columns(source: Any, kind: str, request: Request) -> list[str] | None
     return names
 
 
-def _check_features(n_found: int, found: Sequence[str] | None, request: Request) -> None:
-    request.check_width(n_found)
-    if found is not None and request.feature_names is not None:
+def _check_features(n_features: int, names: Sequence[str] | None, request: Request) -> None:
+    request.check_width(n_features)
+    if names is not None and request.feature_names is not None:
         way_out = f"Pass {request.name}[feature_names_in_]."
-        check_names(found, request.feature_names, request.name, way_out)
-
-
-def _blocks_of(source: Any, request: Request, *, is_remote: bool) -> DaskBlocks:
-    """The blocks of a source, whose columns must be those of the fit."""
-    kind = _collection_kind(source, request.name)
-    if kind == "loaders":
-        graphs = [dict(one.__dask_graph__()) for one in source if isinstance(one, Delayed)]
-        graph = {key: task for part in graphs for key, task in part.items()}
-        pack = _pickled if is_remote else lambda loader: loader
-        inputs = [one.key if isinstance(one, Delayed) else pack(one) for one in source]
-        names = request.names
-        return DaskBlocks(inputs, graph, request.n_features, expected=names, are_loaded=True)
-    names_found = _check_columns(source, kind, request)
-    found = DaskBlocks([], {}, source.shape[1], names_found)
-    if kind == "array" and not np.isnan(source.shape[0]):
-        found.n_bytes = float(source.nbytes)
-    if kind == "array" and "distributed" in sys.modules:
-        graph = source.__dask_graph__()
-        blocks = [graph.get(key) for key in flatten(source.__dask_keys__())]
-        if all(isinstance(one, sys.modules["distributed"].Future) for one in blocks):
-            found.inputs, found.is_kept = blocks, True  # the user has persisted them
-            return found
-    # For a dataframe with operations on it, dask.optimize returns keys of other rows.
-    best = source.optimize() if hasattr(source, "optimize") else dask.optimize(source)[0]
-    found.inputs = list(flatten(best.__dask_keys__()))
-    found.graph = dict(best.__dask_graph__())
-    return found
-
-
-def _pickled(loader: Callable[[], Any]) -> worker.PickledLoader:
-    import cloudpickle  # as Dask does
-
-    return worker.PickledLoader(cloudpickle.dumps(loader))
+        check_names(names, request.feature_names, request.name, way_out)
 
 
 def _array_of(source: Any, request: Request) -> Any:
-    """A Dask array of the rows, not read."""
+    """Return a Dask array of the rows, not read."""
     import dask.array
 
     kind, n_features = _collection_kind(source, request.name), request.n_features
     assert n_features is not None
     if kind != "loaders":
-        _check_columns(source, kind, request)
+        _check_collection(source, kind, request)
     if kind == "array":
         return source
     parts = []
     names = request.names if kind == "loaders" else None
     for i, block in enumerate(source if kind == "loaders" else source.to_delayed()):
-        task = partial(worker.read_block, info=BlockInfo(request.name, i, n_features, names=names))
+        info = BlockInfo(request.name, i, n_features, names=names)
+        task = partial(worker.rows_of, info=info)
         is_delayed = isinstance(block, Delayed)
         rows = delayed(task)(block) if is_delayed else delayed(partial(task, block))()
         shape = (np.nan, n_features)
@@ -238,7 +196,52 @@ def _array_of(source: Any, request: Request) -> Any:
     return dask.array.concatenate(parts, allow_unknown_chunksizes=True)
 
 
-# Passes.
+# Blocks.
+
+
+def _open_blocks(
+    source: Any, request: Request, workers: Workers, persist: bool | None
+) -> DaskBlocks:
+    """Read every block once, and have the workers keep it if there is room."""
+    kind, n_bytes, names = _collection_kind(source, request.name), None, None
+    n_features = request.n_features
+    if kind != "loaders":
+        names, n_features = _check_collection(source, kind, request), source.shape[1]
+    if kind == "array" and not np.isnan(source.shape[0]):
+        n_bytes = float(source.nbytes)
+    inputs, graph, is_kept = _inputs_of(source, kind, workers)
+    infos = [BlockInfo(request.name, i, n_features) for i in range(len(inputs))]
+    blocks = DaskBlocks(workers, inputs, graph, infos, is_kept, names)
+    is_open = persist is None and not is_kept
+    if persist or (is_open and n_bytes is not None and workers.has_room(n_bytes)):
+        blocks.keep()
+    blocks.look()
+    if is_open and n_bytes is None and workers.has_room(blocks.n_bytes):
+        blocks.keep()
+    return blocks
+
+
+def _inputs_of(source: Any, kind: str, workers: Workers) -> tuple[list[Any], Graph, bool]:
+    """Return what gives each block, the graph it belongs to, and whether the workers have it."""
+    if kind == "loaders":
+        graphs = [dict(one.__dask_graph__()) for one in source if isinstance(one, Delayed)]
+        graph = {key: task for part in graphs for key, task in part.items()}
+        pack = _pickled if workers.client is not None else lambda loader: loader
+        return [one.key if isinstance(one, Delayed) else pack(one) for one in source], graph, False
+    if kind == "array" and "distributed" in sys.modules:
+        graph = source.__dask_graph__()
+        blocks = [graph.get(key) for key in flatten(source.__dask_keys__())]
+        if all(isinstance(one, sys.modules["distributed"].Future) for one in blocks):
+            return blocks, {}, True  # the user has persisted them
+    # For a dataframe with operations on it, dask.optimize returns keys of other rows.
+    best = source.optimize() if hasattr(source, "optimize") else dask.optimize(source)[0]
+    return list(flatten(best.__dask_keys__())), dict(best.__dask_graph__()), False
+
+
+def _pickled(loader: Callable[[], Any]) -> worker.PickledLoader:
+    import cloudpickle  # as Dask does
+
+    return worker.PickledLoader(cloudpickle.dumps(loader))
 
 
 @dataclass(eq=False)
@@ -249,89 +252,59 @@ class DaskBlocks:
     future of one.
     """
 
+    workers: Workers
     inputs: list[Any]
     graph: Graph
-    n_features: int | None
+    infos: list[BlockInfo]
+    is_kept: bool  # the inputs are futures of the workers
     feature_names: Sequence[str] | None = None
-    n_bytes: float | None = None
-    expected: tuple[str, ...] | None = None  # names of the fit, to compare blocks with
-    are_loaded: bool = False  # by loaders, which give names only when read
-    is_kept: bool = False  # the inputs are futures of the workers
-    # Once open:
-    workers: Any = None
-    infos: list[BlockInfo] = field(default_factory=list)
-    looked: list[Any] = field(default_factory=list)
-    n_held: int = 0  # rows of every block that ``looked`` holds; 0: the blocks are kept
+    held: list[Drawn] = field(default_factory=list)  # rows of each block, if it is not kept
+    n_bytes: float = 0.0
 
     @property
-    def width(self) -> int:
-        assert self.n_features is not None
-        return self.n_features
+    def n_features(self) -> int:
+        n_features = self.infos[0].n_features
+        assert n_features is not None
+        return n_features
 
     @cached_property
     def offsets(self) -> AnyArray:
         """Index of the first row of every block, then the number of all rows."""
         return np.array([0, *accumulate(info.n_rows or 0 for info in self.infos)])
 
-    def is_open_for(self, workers: Workers, request: Request) -> bool:
-        """Whether these workers have what they were to keep, of columns compared with the fit's."""
-        kept = [*self.inputs, *self.looked]
-        is_lost = any(getattr(one, "status", None) in _LOST for one in kept)
-        if is_lost or self.workers.client is not workers.client:
-            return False
-        names = request.names
-        found = self.feature_names and tuple(self.feature_names)
-        return names in (None, self.expected, found) or not self.are_loaded
+    def is_held_by(self, workers: Workers) -> bool:
+        """Whether these workers have what they were to keep."""
+        is_lost = any(getattr(one, "status", None) in _LOST for one in self.inputs)
+        return not is_lost and self.workers.client is workers.client
 
-    def open(self, workers: Workers, name: str, persist: bool | None) -> None:
-        """Read every block once, and have the workers keep it if there is room."""
-        self.workers = workers
-        self.infos = [
-            BlockInfo(name, i, self.n_features, names=self.expected)
-            for i in range(len(self.inputs))
-        ]
-        is_open = persist is None and not self.is_kept
-        is_kept = bool(persist)
-        if is_open and self.n_bytes is not None:
-            is_kept = workers.has_room(self.n_bytes)
-        self._look(is_kept=is_kept and not self.is_kept)
-        seen = {i: (one,) for i, one in enumerate(self.looked)}
-        looks = self.run(worker.strip, worker.join_lists, seen)
-        _warn_of_small_blocks(looks, name)
-        self.n_features = self._check_alike(looks, name)
-        names = [one.names for one in looks if one.n_rows > 0]
-        if None not in names:
-            self.feature_names = next(iter(names), None) or self.feature_names or self.expected
-        begins = accumulate((one.n_rows for one in looks), initial=0)
-        self.infos = [
-            BlockInfo(name, i, self.n_features, one.n_rows, begin)
-            for i, (one, begin) in enumerate(zip(looks, begins, strict=False))
-        ]
-        if is_open and self.n_bytes is None and workers.has_room(sum(one.n_bytes for one in looks)):
-            self._look(is_kept=True)
-
-    def _look(self, *, is_kept: bool) -> None:
-        """Have the workers read all blocks, and keep them, or some rows of each."""
-        n_blocks = len(self.inputs)
-        is_held = not (is_kept or self.is_kept)
-        self.n_held = max(_LEAST_HELD, _HELD_ROWS // n_blocks) if is_held else 0
+    def keep(self) -> None:
+        """Have the workers keep all blocks."""
+        if self.is_kept:
+            return
         blocks = {i: (block,) for i, block in enumerate(self.inputs)}
-        tasks = self._tasks(worker.look, blocks, n_held=self.n_held, is_kept=is_kept)
-        with self._naming_columns():
-            self.looked = self.workers.keep({**self.graph, **tasks}, list(tasks))
-        if is_kept:
-            self.inputs, self.graph, self.is_kept = self.looked, {}, True
+        tasks = self._tasks(worker.keep_block, blocks)
+        self.inputs = self.workers.keep({**self.graph, **tasks}, list(tasks))
+        self.graph, self.is_kept, self.held = {}, True, []
 
-    def _check_alike(self, looks: Sequence[Look], name: str) -> int:
-        """Number of features, the same in all blocks; ValueError for a block that differs."""
+    def look(self) -> None:
+        """Read all blocks once; hold some of their rows here if the workers do not keep them."""
+        n_held = 0 if self.is_kept else max(_LEAST_HELD, _HELD_ROWS // len(self.inputs))
+        blocks = {i: (block,) for i, block in enumerate(self.inputs)}
+        looks: list[Look] = self.run(worker.look, worker.join_lists, blocks, n_held=n_held)
+        self.held = [] if self.is_kept else [one.held for one in looks]
+        self.n_bytes = sum(one.n_bytes for one in looks)
+        _warn_of_small_blocks(len(looks), self.n_bytes, self.infos[0].name)
+        self._describe(looks)
+
+    def _describe(self, looks: Sequence[Look]) -> None:
+        """Note size and columns of the blocks; ValueError for one that differs from the first."""
         filled = [i for i, one in enumerate(looks) if one.n_rows > 0]
-        if not filled:
-            if self.n_features is None:
-                raise ValueError(f"{name} has no rows in any of its {len(looks)} blocks.")
-            return self.n_features
-        first = looks[filled[0]]
+        n_features = self.infos[0].n_features
+        if not filled and n_features is None:
+            info = self.infos[0]
+            raise ValueError(f"{info.name} has no rows in any of its {len(looks)} blocks.")
         for i in filled:
-            one, label = looks[i], self.infos[i].label
+            one, first, label = looks[i], looks[filled[0]], self.infos[i].label
             if (one.n_features, one.dtype) != (first.n_features, first.dtype):
                 raise ValueError(
                     f"{label} has {one.n_features} columns of {one.dtype}, and block {filled[0]} "
@@ -343,7 +316,14 @@ class DaskBlocks:
                     f"The columns of {label} have other names, or another order, than those of "
                     f"block {filled[0]}: give all blocks the same columns in the same order."
                 )
-        return first.n_features
+            n_features = first.n_features
+        if filled and all(looks[i].names is not None for i in filled):
+            self.feature_names = looks[filled[0]].names
+        begins = accumulate((one.n_rows for one in looks), initial=0)
+        self.infos = [
+            replace(info, n_features=n_features, n_rows=one.n_rows, begin=begin)
+            for info, one, begin in zip(self.infos, looks, begins, strict=False)
+        ]
 
     def run(
         self,
@@ -352,39 +332,23 @@ class DaskBlocks:
         inputs: Inputs,
         **settings: Any,
     ) -> Any:
-        """One pass: a task for every block, and results put together in the order of the blocks."""
+        """Run a pass: a task for every block, then results put together in their order."""
         tasks = self._tasks(function, inputs, **settings)
         tree, total = _tree(join, list(tasks))
         infos = dict(zip(tasks, (self.infos[i] for i in inputs), strict=True))
-        with self._naming_columns():
-            return self.workers.run({**self.graph, **tasks, **tree}, infos, total)
+        return self.workers.run({**self.graph, **tasks, **tree}, infos, total)
 
     def _tasks(self, function: Callable[..., Any], inputs: Inputs, **settings: Any) -> Graph:
         name = f"{function.__name__}-{uuid4().hex}"
         common = pickle.dumps(settings)  # once for all blocks
         return {
-            (name, i): (
-                worker.call_unpickled,
-                function,
-                common,
-                pickle.dumps(self.infos[i]),
-                *values,
-            )
-            for i, values in inputs.items()
+            (name, i): (worker.call_unpickled, function, common, pickle.dumps(self.infos[i]), *each)
+            for i, each in inputs.items()
         }
-
-    @contextmanager
-    def _naming_columns(self) -> Iterator[None]:
-        try:
-            yield
-        except BadColumnError as error:
-            if self.feature_names is None:
-                raise
-            raise error.with_names(self.feature_names) from None
 
 
 def _tree(join: Callable[[Sequence[Any]], Any], keys: Sequence[Any]) -> tuple[Graph, Any]:
-    """Tasks that put results together, and the key of the last one.
+    """Return tasks that put results together, and the key of the last one.
 
     They depend on nothing but the number of results: sums round alike every time.
     """
@@ -400,16 +364,19 @@ def _tree(join: Callable[[Sequence[Any]], Any], keys: Sequence[Any]) -> tuple[Gr
         keys = level
 
 
-def _warn_of_small_blocks(looks: Sequence[Look], name: str) -> None:
-    n_bytes = sum(one.n_bytes for one in looks) / len(looks)
-    if len(looks) > _MANY_BLOCKS and n_bytes < _SMALL_BLOCK:
+def _warn_of_small_blocks(n_blocks: int, n_bytes: float, name: str) -> None:
+    if n_blocks > _MANY_BLOCKS and n_bytes < _SMALL_BLOCK_BYTES * n_blocks:
         warnings.warn(
-            f"{name} comes in {len(looks)} blocks of {n_bytes / 1e6:.2g} MB on average, and every "
-            "block costs about a millisecond a pass, whatever its size: larger ones, of 100 MB or "
-            f"more, are faster ({name}.rechunk of an array, {name}.repartition of a dataframe).",
+            f"{name} comes in {n_blocks} blocks of {n_bytes / n_blocks / 1e6:.2g} MB on average, "
+            "and every block costs about a millisecond a pass, whatever its size: larger ones, of "
+            f"100 MB or more, are faster ({name}.rechunk of an array, {name}.repartition of a "
+            "dataframe).",
             UserWarning,
             stacklevel=2,
         )
+
+
+# Rows.
 
 
 class DaskRows(WeightedRows):
@@ -418,14 +385,14 @@ class DaskRows(WeightedRows):
     def __init__(
         self, blocks: DaskBlocks, weights: Array | None, is_member: AnyArray | None, n_threads: int
     ) -> None:
-        super().__init__(int(blocks.offsets[-1]), blocks.width, weights, is_member)
+        super().__init__(int(blocks.offsets[-1]), blocks.n_features, weights, is_member)
         self.feature_names = blocks.feature_names
         self._blocks = blocks
         self._n_threads = n_threads
 
     def moments(self, frame: Frame) -> Moments:
-        found: Moments | None = self._sums("moments", frame=frame)
-        return no_moments(self.n_features) if found is None else found
+        sums: Moments | None = self._sums("moments", frame=frame)
+        return no_moments(self.n_features) if sums is None else sums
 
     def label_sums(
         self,
@@ -436,8 +403,8 @@ class DaskRows(WeightedRows):
         near: Near | None = None,
     ) -> LabelSums:
         arguments = {"rule": rule, "frame": frame, "centers": centers, "near": near}
-        found: LabelSums | None = self._sums("label_sums", **arguments)
-        return no_label_sums(rule.n_classes, self.n_features) if found is None else found
+        sums: LabelSums | None = self._sums("label_sums", **arguments)
+        return no_label_sums(rule.n_classes, self.n_features) if sums is None else sums
 
     def responsibilities(self, rule: Rule, frame: Frame) -> Array:
         parts = self._sums("responsibilities", worker.join_lists, rule=rule, frame=frame)
@@ -454,37 +421,40 @@ class DaskRows(WeightedRows):
         if self.n_rows == 0:
             return np.zeros((0, self.n_features)), np.zeros(0, dtype=np.int64)
         chosen = self._random_members(n, seed)
-        is_held = self._blocks.n_held > 0 and n < self.n_rows
-        index, rows = (is_held and self._take_held(chosen)) or self._take(chosen)
-        return rows, index
+        drawn = self._take_held(chosen) if self._blocks.held and n < self.n_rows else []
+        if sum(len(rows) for _, rows in drawn) < len(chosen):
+            drawn = self._take(chosen)
+        index, rows = zip(*drawn, strict=True)
+        return np.concatenate(rows), np.concatenate(index)
 
-    def _take(self, index: AnyArray) -> Drawn:
-        """The rows with these indices."""
+    def _take(self, index: AnyArray) -> list[Drawn]:
+        """Return the rows with these indices, of each block."""
         offsets, blocks = self._blocks.offsets, self._blocks.inputs
         inputs = {
             i: (blocks[i], index[begin:end] - offsets[i])
             for i, (begin, end) in enumerate(pairwise(np.searchsorted(index, offsets).tolist()))
             if begin < end
         }
-        return self._drawn(worker.take, inputs)
+        drawn: list[Drawn] = self._blocks.run(worker.take, worker.join_lists, inputs)
+        return drawn
 
-    def _take_held(self, index: AnyArray) -> Drawn | None:
-        """As many rows of every block as these are, without reading it; None if too few are held.
+    def _take_held(self, index: AnyArray) -> list[Drawn]:
+        """Return as many rows of every block as these are, or fewer, without reading it.
 
         Few of the rows held are members where few of all rows are.
         """
-        counts = np.diff(np.searchsorted(index, self._blocks.offsets))
-        if counts.max() > self._blocks.n_held:
-            return None
-        looked, chosen = self._blocks.looked, self._chosen
-        inputs = {i: (looked[i], chosen[i], n) for i, n in enumerate(counts.tolist()) if n > 0}
-        drawn = self._drawn(worker.take_held, inputs)
-        return drawn if len(drawn[0]) == len(index) else None
-
-    def _drawn(self, function: Callable[..., Any], inputs: Inputs) -> Drawn:
-        """Indices and rows from several blocks, in their order."""
-        index, rows = zip(*self._blocks.run(function, worker.join_lists, inputs), strict=True)
-        return np.concatenate(index), np.concatenate(rows)
+        offsets, drawn = self._blocks.offsets, []
+        counts = np.diff(np.searchsorted(index, offsets)).tolist()
+        for begin, n, (positions, rows) in zip(offsets, counts, self._blocks.held, strict=False):
+            if n == 0:  # an empty block may have no columns
+                continue
+            of_block = begin + positions
+            kept = np.arange(len(rows))
+            if self._is_member is not None:
+                kept = np.flatnonzero(self._is_member[of_block])
+            kept = kept[:n][np.argsort(of_block[kept[:n]])]
+            drawn.append((of_block[kept], rows[kept]))
+        return drawn
 
     @cached_property
     def _inputs(self) -> dict[int, Sequence[Any]]:
@@ -498,15 +468,13 @@ class DaskRows(WeightedRows):
     @cached_property
     def _chosen(self) -> list[Any]:
         """Weights and membership of the rows of every block, on the workers."""
-        spans = list(pairwise(self._blocks.offsets.tolist()))
+        spans = [slice(*span) for span in pairwise(self._blocks.offsets.tolist())]
         if self._weights is None and self._is_member is None:
             return [None] * len(spans)
-        name = f"chosen-{uuid4().hex}"
-        graph = {}
-        for i, (begin, end) in enumerate(spans):
-            weights = None if self._weights is None else self._weights[begin:end]
-            is_member = None if self._is_member is None else self._is_member[begin:end]
-            bits = None if is_member is None else np.packbits(is_member)
-            graph[name, i] = (worker.Chosen, weights, bits, end - begin)
+        name, arrays = f"chosen-{uuid4().hex}", (self._weights, self._is_member)
+        graph = {
+            (name, i): (worker.keep_chosen, *(None if one is None else one[span] for one in arrays))
+            for i, span in enumerate(spans)
+        }
         chosen: list[Any] = self._blocks.workers.keep(graph, list(graph))
         return chosen

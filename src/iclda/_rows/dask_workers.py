@@ -21,14 +21,15 @@ import dask.threaded
 import numpy as np
 
 from .._core.labelsums import GivenLabels
-from .._core.types import AnyArray, Array
-from .._messages import Column, Text
+from .._core.types import AnyArray
+from .._messages import Text
 from .base import (
     BadColumnError,
     BadRowsError,
     changed_error,
     check_finite,
     check_names,
+    column_of,
     names_of_table,
 )
 from .memory import MemoryRows, concatenate
@@ -40,6 +41,7 @@ _ANSWER_S = 5.0  # seconds in which a scheduler answers
 _SHARE_OF_MEMORY = 0.5  # of all workers, that blocks may fill: the rest is for the work on them
 
 Drawn = tuple[AnyArray, AnyArray]  # indices of rows, and the rows
+Chosen = tuple["AnyArray | None", "AnyArray | None"]  # weights and membership of rows of a block
 Graph = dict[Any, Any]
 Infos = dict[Any, "BlockInfo"]  # of blocks, by the keys of their tasks
 
@@ -60,53 +62,41 @@ class BlockInfo:
     n_features: int | None
     n_rows: int | None = None  # once it was read
     begin: int = 0  # index of its first row among all
-    names: tuple[str, ...] | None = None  # of the fit, which a table must have; until it was read
+    names: tuple[str, ...] | None = None  # of the fit, which a table must have
 
     @property
     def label(self) -> str:
         return f"{self.name}, block {self.i}"
 
-    def check_finite(self, rows: AnyArray, positions: AnyArray | None = None) -> None:
-        check_finite(rows, self.label, index=positions, where=" of the block")
-
 
 @dataclass(frozen=True)
 class Look:
-    """A block that was read once: what must be alike in all blocks, and what a worker keeps."""
+    """What was seen of a block: what must be alike in all blocks, and some of its rows."""
 
     n_rows: int
     n_features: int
     dtype: np.dtype[Any]
     names: list[str] | None  # of the columns of a table
-    held: Drawn | None = None  # some of its rows in random order
-    rows: AnyArray | None = None  # all of them, if they are kept
+    held: Drawn  # positions in the block, in random order, and rows
 
     @property
     def n_bytes(self) -> int:
         return self.n_rows * self.n_features * self.dtype.itemsize
 
-    def __sizeof__(self) -> int:  # by which workers manage their memory
-        arrays = [*(self.held or ()), self.rows]
-        return sum(array.nbytes for array in arrays if array is not None)
-
 
 @dataclass(frozen=True)
-class Chosen:
-    """Weights and membership of the rows of one block, as sent: a bit, not a byte a row."""
+class KeptBlock:
+    """A block on the worker that keeps it."""
 
-    weights: Array | None
-    bits: AnyArray | None
-    n_rows: int
+    rows: AnyArray
+    names: list[str] | None
 
-    @property
-    def is_member(self) -> AnyArray | None:
-        if self.bits is None:
-            return None
-        return np.unpackbits(self.bits, count=self.n_rows).astype(bool)
+    def __sizeof__(self) -> int:  # by which workers manage their memory
+        return self.rows.nbytes
 
 
 def call_unpickled(function: Callable[..., Any], settings: bytes, info: bytes, *args: Any) -> Any:
-    """A function of inputs, with pickled settings, which schedulers do not search for keys."""
+    """Call a function with pickled settings, which schedulers do not search for keys."""
     return function(*args, info=pickle.loads(info), **pickle.loads(settings))
 
 
@@ -127,10 +117,8 @@ class PickledLoader:
         return loader()
 
 
-def load(block: Any, info: BlockInfo) -> Any:
-    """A block as it is, or what its loader returns."""
-    if isinstance(block, Look):
-        return block.rows
+def _load(block: Any, info: BlockInfo) -> Any:
+    """Return a block as it is, or what its loader returns."""
     if not callable(block):
         return block
     try:
@@ -141,68 +129,75 @@ def load(block: Any, info: BlockInfo) -> Any:
         ) from error
 
 
-def read_block(block: Any, info: BlockInfo) -> AnyArray:
-    """The rows of a block, checked against what is known."""
-    block = load(block, info)
-    rows = np.asarray(block)
+def read_block(block: Any, info: BlockInfo) -> tuple[AnyArray, list[str] | None]:
+    """Return rows and names of columns of a block or loader; checks what is known."""
+    if isinstance(block, KeptBlock):
+        return block.rows, block.names
+    block = _load(block, info)
+    rows, names = np.asarray(block), names_of_table(block)
     if rows.dtype == object and hasattr(block, "to_numpy"):
         # Nullable columns of pandas: numbers, with NaN for what is missing.
         with suppress(TypeError, ValueError):
             rows = np.asarray(block.to_numpy(dtype=np.float64, na_value=np.nan))
-    if rows.size == 0 and rows.ndim != 2:
-        rows = np.zeros((0, info.n_features or 0))
+    if rows.size == 0:
+        return np.zeros((0, info.n_features or 0)), names
     if rows.ndim != 2:
-        expected = "its" if info.n_features is None else info.n_features
-        raise BadRowsError(
-            f"{info.label} must be 2-d, rows x {expected} features, got shape {rows.shape}."
-        )
-    if len(rows) > 0 and info.n_features not in (None, rows.shape[1]):
+        raise BadRowsError(f"{info.label} must be 2-d, rows x features, got shape {rows.shape}.")
+    if info.n_features not in (None, rows.shape[1]):
         raise BadRowsError(
             f"{info.label} has {rows.shape[1]} columns, but X of fit has {info.n_features}."
         )
-    found = names_of_table(block) if info.names is not None and len(rows) > 0 else None
-    if info.names is not None and found is not None:
+    if info.names is not None and names is not None:
         way_out = "Have its loader return the columns in the order of feature_names_in_."
-        check_names(found, info.names, info.label, way_out)
+        check_names(names, info.names, info.label, way_out)
     if rows.dtype.kind not in "biuf":
-        column = next((k for k, values in enumerate(rows.T) if not _is_numeric(values)), None)
-        found_in = f"{info.label} holds {rows.dtype}"
-        rule = (
-            ": every column must hold real numbers, of a NumPy dtype. Convert it, or leave it out."
-        )
-        if column is None:
-            raise BadRowsError(found_in + rule)
-        raise BadColumnError(Text(found_in, ", first in ", Column(column), rule), column=column)
+        raise _text_error(rows, names, info)
     if info.n_rows not in (None, len(rows)):
         raise changed_error(info.label, f"it has {len(rows)} rows, and had {info.n_rows}")
-    return rows
+    return rows, names
 
 
-def _is_numeric(values: AnyArray) -> bool:
-    try:
-        values.astype(np.float64)
-    except (TypeError, ValueError):
-        return False
-    return True
+def rows_of(block: Any, info: BlockInfo) -> AnyArray:
+    """Return the rows of a block."""
+    return read_block(block, info)[0]
 
 
-def look(block: Any, *, info: BlockInfo, n_held: int, is_kept: bool) -> Look:
-    """Read a block for the first time; keep it, or ``n_held`` of its rows."""
-    block = load(block, info)
-    rows = read_block(block, info)
-    held = None
-    if n_held > 0:
-        rng = np.random.default_rng([_HOLDING_SEED, info.i])
-        # Unsorted: any first few of them are a sample, too.
-        index = rng.choice(len(rows), min(n_held, len(rows)), replace=False)
-        held = index, rows[index]
-    kept = rows if is_kept else None
-    return Look(len(rows), rows.shape[1], rows.dtype, names_of_table(block), held, kept)
+def _text_error(rows: AnyArray, names: list[str] | None, info: BlockInfo) -> BadRowsError:
+    """Return the error for rows that are no real numbers, with the first column that has none."""
+    holds = f"{info.label} holds {rows.dtype}"
+    rule = ": every column must hold real numbers, of a NumPy dtype. Convert it, or leave it out."
+    for j, values in enumerate(rows.T):
+        try:
+            values.astype(np.float64)
+        except (TypeError, ValueError):
+            column = column_of(j, names)
+            return BadColumnError(Text(holds, ", first in ", column, rule), column=column.label)
+    return BadRowsError(holds + rule)
 
 
-def strip(look: Look, *, info: BlockInfo) -> list[Look]:
-    """What was seen of one block, without its rows."""
-    return [replace(look, held=None, rows=None)]
+def _check_rows(
+    rows: AnyArray, names: list[str] | None, info: BlockInfo, positions: AnyArray | None = None
+) -> None:
+    check_finite(rows, info.label, names, index=positions, where=" of the block")
+
+
+def look(block: Any, *, info: BlockInfo, n_held: int) -> list[Look]:
+    """Describe a block, and draw ``n_held`` of its rows."""
+    rows, names = read_block(block, info)
+    rng = np.random.default_rng([_HOLDING_SEED, info.i])
+    # Unsorted: any first few of them are a sample, too.
+    positions = rng.choice(len(rows), min(n_held, len(rows)), replace=False)
+    _check_rows(rows[positions], names, info, positions)
+    return [Look(len(rows), rows.shape[1], rows.dtype, names, (positions, rows[positions]))]
+
+
+def keep_block(block: Any, *, info: BlockInfo) -> KeptBlock:
+    return KeptBlock(*read_block(block, info))
+
+
+def keep_chosen(weights: AnyArray | None, is_member: AnyArray | None) -> Chosen:
+    """Keep weights and membership of the rows of a block on a worker."""
+    return weights, is_member
 
 
 def join_lists(parts: Sequence[list[Any]]) -> list[Any]:
@@ -218,42 +213,30 @@ def sums_of(
     arguments: dict[str, Any],
     n_threads: int,
 ) -> Any:
-    """Moments, label sums or responsibilities of one block, by the method of its rows."""
-    rows = read_block(block, info)
+    """Return moments, label sums or responsibilities of one block, by the method of its rows."""
+    rows, names = read_block(block, info)
     rule = arguments.get("rule")
     if isinstance(rule, GivenLabels):
         labels = rule.labels[info.begin : info.begin + len(rows)]
         arguments = {**arguments, "rule": replace(rule, labels=labels)}
     if arguments.get("near") is not None:
         arguments = {**arguments, "near": replace(arguments["near"], begin=info.begin)}
-    weights, is_member = (None, None) if chosen is None else (chosen.weights, chosen.is_member)
     with np.errstate(over="ignore", invalid="ignore"):
-        members = MemoryRows(rows, weights, is_member, n_threads=n_threads)
-        found = getattr(members, method)(**arguments)
+        members = MemoryRows(rows, *(chosen or (None, None)), n_threads=n_threads)
+        sums = getattr(members, method)(**arguments)
     if method == "responsibilities":
-        return [found]
+        return [sums]
     # NaN and infinity show in the sums: rows are searched for them only then.
-    if not all(np.isfinite(value).all() for value in vars(found).values() if value is not None):
-        info.check_finite(rows)
-    return found
+    if not all(np.isfinite(value).all() for value in vars(sums).values() if value is not None):
+        _check_rows(rows, names, info)
+    return sums
 
 
 def take(block: Any, positions: AnyArray, *, info: BlockInfo) -> list[Drawn]:
-    """Rows of one block."""
-    rows = read_block(block, info)[positions]
-    info.check_finite(rows, positions)
-    return [(info.begin + positions, rows)]
-
-
-def take_held(looked: Look, chosen: Chosen | None, n: int, *, info: BlockInfo) -> list[Drawn]:
-    """The first ``n`` members among the rows that were kept, in the order of the block."""
-    assert looked.held is not None
-    positions, rows = looked.held
-    is_member = None if chosen is None else chosen.is_member
-    kept = np.arange(len(positions)) if is_member is None else np.flatnonzero(is_member[positions])
-    kept = kept[:n][np.argsort(positions[kept[:n]])]
-    info.check_finite(rows[kept], positions[kept])
-    return [(info.begin + positions[kept], rows[kept])]
+    """Return rows of one block."""
+    rows, names = read_block(block, info)
+    _check_rows(rows[positions], names, info, positions)
+    return [(info.begin + positions, rows[positions])]
 
 
 def apply_to_block(
@@ -264,10 +247,10 @@ def apply_to_block(
     function: Callable[[Any], Any],
     none: Any,
 ) -> Any:
-    """Results of a function of the rows of one block; ``none``: those of no rows."""
+    """Return the results of a function of the rows of one block; ``none``: those of no rows."""
     info = replace(info, i=block_id[0])
-    rows = read_block(block, info)
-    info.check_finite(rows)
+    rows, names = read_block(block, info)
+    _check_rows(rows, names, info)
     return concatenate([none, *(function(part) for part, _, _ in MemoryRows(rows).blocks())])
 
 
@@ -280,7 +263,7 @@ class Local:
     client = None
 
     def keep(self, graph: Graph, keys: list[Any]) -> list[Any]:
-        """What tasks take for these keys, which are computed once and held where they were made."""
+        """Return what tasks take for these keys: computed once, and held where they were made."""
         compute = dask.base.get_scheduler() or dask.threaded.get
         with one_blas_thread():
             # A context of its own: blocks that are summed in this thread report no progress.
@@ -291,7 +274,7 @@ class Local:
         return False
 
     def run(self, graph: Graph, infos: Infos, total: Any) -> Any:
-        """The value of the key ``total``, which is made of those of the blocks."""
+        """Return the value of the key ``total``, which is made of those of the blocks."""
         (result,) = self.keep(graph, [total])
         report = _reporter(infos)
         for key in infos:
@@ -313,7 +296,7 @@ class Cluster:
             return list(self.client.get(graph, keys, sync=False, retries=self._retries))
 
     def has_room(self, n_bytes: float) -> bool:
-        limits = self._query(_memory_limits)
+        limits = self._attempt(self.client.run_on_scheduler, _memory_limits)
         if not limits or 0 in limits:  # workers to come, or without a limit
             return True
         return n_bytes <= _SHARE_OF_MEMORY * float(sum(limits))
@@ -329,19 +312,23 @@ class Cluster:
                 for _ in futures:
                     future = done.get(timeout=self._timeout)
                     if future.status != "finished":
-                        self._fail(future, _first_label([future.key], infos))
+                        self._fail(future, _first_label([future], infos))
                     if future.key in infos:
                         report(future.key)
             return futures[-1].result(timeout=self._timeout)
         except (Empty, TimeoutError):
-            raise TimeoutError(self._delay(futures, infos)) from None
+            waiting = [future for future in futures if not future.done()]
+            raise TimeoutError(
+                f"No task was finished for {self._timeout:g} seconds (timeout). {len(waiting)} are "
+                f"left, the first reads {_first_label(waiting, infos)}. A worker that hangs does "
+                "nothing else until its task ends: client.restart() frees all workers. If blocks "
+                "take longer than that, pass iclda.rows.from_dask(..., timeout=...)."
+            ) from None
         finally:
             if waiting := [future for future in futures if not future.done()]:
                 self._attempt(self.client.cancel, waiting)
 
     def _fail(self, future: Any, where: str) -> None:
-        from distributed import KilledWorker
-
         if future.status != "error":
             raise RuntimeError(
                 f"{where} was not read: the Dask client was closed, or lost its scheduler. Fit "
@@ -352,45 +339,28 @@ class Cluster:
             # A copy: the client keeps the original, and with a traceback through here it would
             # keep these futures, and the workers their blocks, as long as it lives.
             raise copy(error) from error
-        if isinstance(error, KilledWorker):
-            raise RuntimeError(
-                f"{where} could not be read: every worker that tried died, the last one was "
-                f"{error.last_worker.address}. If memory ran out, cut the rows into smaller blocks "
-                "or give the workers more."
-            ) from error
+        way_out = ""
+        if type(error).__name__ == "KilledWorker":
+            way_out = " Give the workers more memory, or cut the rows into smaller blocks."
         raise RuntimeError(
             f"{where} could not be read, after {self._retries} retries: "
-            f"{type(error).__name__}: {error}"
+            f"{type(error).__name__}: {error}{way_out}"
         ) from error
 
-    def _delay(self, futures: Sequence[Any], infos: Infos) -> str:
-        waiting = [future.key for future in futures if not future.done()]
-        state = self._query(_state_of, keys=waiting) or "the scheduler does not answer"
-        first = _first_label(waiting, infos)
-        return (
-            f"No task was finished for {self._timeout:g} seconds (timeout). {len(waiting)} are "
-            f"left, the first reads {first}; {state}. A task that has begun cannot be taken "
-            "back, and its worker does nothing else until it ends: client.restart() frees all "
-            "workers, client.restart_workers([...]) those that hang. If blocks take longer than "
-            "that, pass iclda.rows.from_dask(..., timeout=...)."
-        )
+    def _attempt(self, method: Callable[..., Any], *arguments: Any) -> Any:
+        """Return a result of the scheduler; None if it does not answer soon.
 
-    def _query(self, function: Callable[..., Any], **arguments: Any) -> Any:
-        """The result of a function on the scheduler; None if it does not answer soon."""
-        return self._attempt(self.client.run_on_scheduler, function, **arguments)
-
-    def _attempt(self, method: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-        # The error of a client or scheduler that is gone shows when there is work to do.
+        The error of a client or scheduler that is gone shows when there is work to do.
+        """
         with suppress(Exception):
-            call = partial(method, *arguments, **named)
-            return self.client.sync(call, callback_timeout=_ANSWER_S)
+            return self.client.sync(partial(method, *arguments), callback_timeout=_ANSWER_S)
 
 
 Workers = Local | Cluster
 
 
 def workers_of(client: Any, retries: int, timeout: float | None) -> Workers:
-    """The workers of this client; None: of the one that Dask would use, or this process."""
+    """Return the workers of this client; None: of the one that Dask would use, or this process."""
     client = _current_client() if client is None else client
     if client is None:
         return Local()
@@ -412,14 +382,12 @@ def _current_client() -> Any:
         return None
     from distributed import get_client
 
-    try:
+    with suppress(ValueError):
         return get_client()
-    except ValueError:
-        return None
 
 
 def _reporter(infos: Infos) -> Callable[[Any], None]:
-    """What to call with the key of every block that is done."""
+    """Return what to call with the key of every block that is done."""
     n_done, n_all = 0, sum(info.n_rows or 0 for info in infos.values())
 
     def report(key: Any) -> None:
@@ -430,26 +398,11 @@ def _reporter(infos: Infos) -> Callable[[Any], None]:
     return report
 
 
-def _first_label(keys: Sequence[Any], infos: Infos) -> str:
-    """What the first of these tasks reads; sums read nothing, and stand for the first block."""
-    return next((infos[key] for key in keys if key in infos), next(iter(infos.values()))).label
+def _first_label(futures: Sequence[Any], infos: Infos) -> str:
+    """Return what the first of these tasks reads; for sums, which read nothing, the first block."""
+    known = [infos[future.key] for future in futures if future.key in infos]
+    return [*known, *infos.values()][0].label
 
 
 def _memory_limits(dask_scheduler: Any) -> list[float]:
     return [worker.memory_limit or 0 for worker in dask_scheduler.workers.values()]
-
-
-def _state_of(dask_scheduler: Any, keys: Sequence[Any]) -> str:
-    """How many workers work on the keys, or on their dependencies, as a phrase."""
-    n_workers = len(dask_scheduler.workers)
-    if n_workers == 0:
-        return "the cluster has no workers"
-    tasks = [dask_scheduler.tasks[key] for key in keys if key in dask_scheduler.tasks]
-    seen = set(tasks)
-    for task in tasks:  # which grows by what is needed
-        needed = [other for other in task.dependencies if other not in seen]
-        seen.update(needed)
-        tasks += needed
-    busy = sorted({task.processing_on.address for task in tasks if task.processing_on})
-    names = f": {', '.join(busy[:8])}" if busy else ""
-    return f"{len(busy)} of {n_workers} workers are at work on them{names}"

@@ -18,11 +18,11 @@ from .._core.frame import Frame
 from .._core.labelsums import LabelSums, LinearRule, Rule, no_label_sums
 from .._core.moments import Moments, no_moments
 from .._core.types import AnyArray, Array
-from .base import Request, Result, WeightedRows, check_finite
-from .device_held import hold_on_device
+from .base import Request, WeightedRows, check_finite
 from .device_sums import (
     DeviceBlock,
     Place,
+    hold_on_device,
     is_out_of_memory,
     label_sums_in,
     lost_to_rounding,
@@ -31,9 +31,9 @@ from .device_sums import (
     to_host,
 )
 from .fused import FusedPasses, can_fuse
-from .passes import report_progress
+from .passes import Result, report_progress
 
-_BLOCK_ENTRIES = 2**20, 2**24  # on the CPU, on another device
+_BLOCK_ENTRIES = 2**20, 2**26  # on the CPU, on another device
 _SMALLEST_BLOCK = 1024
 _SHRINK = 8  # by how much blocks get smaller when the device runs out of memory
 # Squared mean over variance, of any feature, up to which sums about the origin keep their digits.
@@ -62,16 +62,11 @@ def open_rows(
 
 
 def _check_tensor(X: Any, name: str) -> None:
-    """Raise TypeError or ValueError for a tensor of torch that does not store all entries."""
+    """Raise TypeError for a tensor of torch that does not store all entries."""
     if str(X.layout) != "torch.strided":
         raise TypeError(
             f"{name} is a sparse tensor ({X.layout}), and rows must be dense: pass "
             f"{name}.to_dense()."
-        )
-    if X.is_meta:
-        raise ValueError(
-            f"{name} is on the meta device, which holds shapes and no numbers: pass a tensor with "
-            "data."
         )
 
 
@@ -150,21 +145,21 @@ class ArrayRows(WeightedRows):
         return self._known[1]
 
     def _moments(self, frame: Frame) -> Moments:
-        found = self._moments_about(frame.origin, frame)
-        if not np.isfinite(found.scatter).all():
+        moments = self._moments_about(frame.origin, frame)
+        if not np.isfinite(moments.scatter).all():
             self.check_finite()
-            return found
-        if np.all(found.weight * found.mean**2 <= _FAR_FROM_ORIGIN * np.diag(found.scatter)):
-            return found
+            return moments
+        if np.all(moments.weight * moments.mean**2 <= _FAR_FROM_ORIGIN * np.diag(moments.scatter)):
+            return moments
         # The sample that chose the frame was unlike the other rows: once more, about their mean.
-        return self._moments_about(frame.restore(found.mean), frame)
+        return self._moments_about(frame.restore(moments.mean), frame)
 
     def _moments_about(self, origin: Array, frame: Frame) -> Moments:
         used, _ = rounded(replace(frame, origin=origin), self.place.host_dtype)
-        found = None if self._fused is None else self._fused.moments(used)
-        if found is None:
-            found = self._add_up(lambda index: self._block(index, used).moments())
-        sums, squares = found
+        totals = None if self._fused is None else self._fused.moments(used)
+        if totals is None:
+            totals = self._add_up(lambda index: self._block(index, used).moments())
+        sums, squares = totals
         weight = self._total_weight()
         mean = sums.ravel() / weight
         scatter = squares - np.outer(sums, mean)
@@ -182,16 +177,16 @@ class ArrayRows(WeightedRows):
             return no_label_sums(rule.n_classes, self.n_features)
         if isinstance(rule, LinearRule):
             rule = rule.tied_at_rounding()
-        found = None
+        sums = None
         if self._fused is not None and centers is None and isinstance(rule, LinearRule):
-            found = self._fused.label_sums(rule, frame, self.moments(frame))
-        if found is None:
-            found = label_sums_in(self.place.host_dtype, self._label_sums, rule, frame, centers)
-            if not np.isfinite(found.sums).all():
+            sums = self._fused.label_sums(rule, frame, self.moments(frame))
+        if sums is None:
+            sums = label_sums_in(self.place.host_dtype, self._label_sums, rule, frame, centers)
+            if not np.isfinite(sums.sums).all():
                 self.check_finite()
         if near is None or not isinstance(rule, LinearRule):
-            return found
-        return replace(found, near=self._near(rule, frame, near))
+            return sums
+        return replace(sums, near=self._near(rule, frame, near))
 
     def _near(self, rule: LinearRule, frame: Frame, near: Near) -> Array:
         used, offset = rounded(frame, self.place.host_dtype)
@@ -202,21 +197,21 @@ class ArrayRows(WeightedRows):
             cuts = (one_of_each(every, i, min(i + step, n_rows)) for i in range(0, n_rows, step))
             return [self._block(index, used).near_boundary(moved, near.every) for index in cuts]
 
-        found: Array = np.concatenate(self._with_room(read))
-        found[:, 1:] += offset
-        return found
+        rows: Array = np.concatenate(self._with_room(read))
+        rows[:, 1:] += offset
+        return rows
 
     def _label_sums(self, rule: Rule, frame: Frame, centers: Array | None) -> LabelSums:
         sums = self._add_up(lambda index: self._block(index, frame).label_sums(rule, centers))
-        found = LabelSums(sums[0][0], sums[1], float(sums[2][0, 0]), *sums[3:])
+        label_sums = LabelSums(sums[0][:, 0], sums[1], float(sums[2][0, 0]), *sums[3:])
         if not isinstance(rule, LinearRule):
-            return found
-        lost = lost_to_rounding(rule, found, self.place.host_dtype)
-        return replace(found, log_sum=found.log_sum + lost)
+            return label_sums
+        lost = lost_to_rounding(rule, label_sums, self.place.host_dtype)
+        return replace(label_sums, log_sum=label_sums.log_sum + lost)
 
     def responsibilities(self, rule: Rule, frame: Frame) -> Array:
-        found = self._of_blocks(lambda index: to_host(self._block(index, frame).shares(rule)[0]))
-        shares = np.concatenate(found).astype(np.float64)
+        blocks = self._of_blocks(lambda index: to_host(self._block(index, frame).label(rule)[0].T))
+        shares = np.concatenate(blocks).astype(np.float64)
         return shares if self._is_member is None else shares[self._is_member]
 
     def _rows_at(self, index: AnyArray) -> Array:
@@ -235,8 +230,8 @@ class ArrayRows(WeightedRows):
     def _finite_rows(self, index: slice) -> Any:
         rows, xp = self._floating(index), self.place.xp
         if not bool(xp.all(xp.isfinite(rows))):
-            numbers = range(index.start, index.stop)
-            check_finite(to_host(rows), self._name, self._names, index=numbers)
+            indices = range(index.start, index.stop)
+            check_finite(to_host(rows), self._name, self._names, index=indices)
         return rows
 
     # Passes block by block.
@@ -295,12 +290,12 @@ class ArrayRows(WeightedRows):
         return self.place.xp.take(array, self.place.put_as_is(index), axis=0)
 
     def _block(self, index: slice | AnyArray, frame: Frame) -> DeviceBlock:
-        place = self.place
-        u = (self._floating(index) - place.put(frame.origin)) / place.put(frame.scale)
-        if self._device_weights is None:
-            weights = place.xp.ones((u.shape[0], 1), dtype=place.dtype, device=place.device)
-        else:
-            weights = place.xp.astype(self._taken(self._device_weights, index), place.dtype)[
-                :, None
-            ]
+        place, rows = self.place, self._taken(self._X, index)
+        # In double precision the subtraction converts floating point without another copy.
+        if not (place.is_double and place.xp.isdtype(rows.dtype, "real floating")):
+            rows = place.xp.astype(rows, place.dtype)
+        u = (rows - place.put(frame.origin)) / place.put(frame.scale)
+        weights = self._device_weights
+        if weights is not None:
+            weights = place.xp.astype(self._taken(weights, index), place.dtype)
         return DeviceBlock(place, u, weights, index)

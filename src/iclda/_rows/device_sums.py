@@ -1,6 +1,7 @@
-"""Where an array lives, and sums of one block of rows formed there, whatever its library.
+"""Sums of rows on a device, by functions of the array API standard, whatever the library.
 
-The array API twin of ``_core.labelsums``.
+``Place`` is where an array is, ``DeviceBlock`` one block of a pass, and ``DeviceSet`` the rows that
+a search holds on the device.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ from array_api_compat import array_namespace, device, is_jax_namespace
 from .._core.boundary import HARD, multiplicities, scrambled
 from .._core.frame import Frame
 from .._core.labelsums import (
+    ROUNDING,
     GivenLabels,
     LabelSums,
     LexicographicRule,
@@ -24,11 +27,13 @@ from .._core.labelsums import (
     Rule,
     lexicographic_shares,
 )
+from .._core.problem import Problem
+from .._core.solvers.attainable import AllSums, Labeling
 from .._core.types import AnyArray, Array
 
 Real = type[np.floating[Any]]
 
-_CHUNK = 512  # rows of one product where there is no double precision
+_CHUNK_ROWS = 512  # rows of one product where there is no double precision
 
 
 @dataclass(frozen=True)
@@ -102,100 +107,114 @@ def is_out_of_memory(error: BaseException) -> bool:
     return isinstance(error, RuntimeError) and any(status in str(error) for status in statuses)
 
 
+def label_scores(scores: Any, place: Place, *, is_soft: bool, tie: float = 0.0) -> tuple[Any, Any]:
+    """Return shares (..., K, n), and log-sum-exp or, of hard labels, the largest score (..., n).
+
+    Of classes within ``tie`` of the best one the first is taken.
+    """
+    xp = place.xp
+    top = xp.max(scores, axis=-2, keepdims=True)
+    if is_soft:
+        shares = xp.exp(scores - top)
+        total = xp.sum(shares, axis=-2, keepdims=True)
+        return shares / total, (top + xp.log(total))[..., 0, :]
+    ranks = place.put(np.arange(scores.shape[-2], 0, -1))[:, None]
+    ranks = ranks * xp.astype(scores >= top - tie, place.dtype)
+    is_first = ranks == xp.max(ranks, axis=-2, keepdims=True)
+    return xp.astype(is_first, place.dtype), top[..., 0, :]
+
+
 @dataclass(frozen=True)
 class DeviceBlock:
     """Rows in frame coordinates, their weights, and which of all rows they are."""
 
     place: Place
     rows: Any  # (n, d), in the dtype of the place
-    weights: Any  # (n, 1)
+    weights: Any  # (n,), or None: all are 1
     index: slice | AnyArray
 
     def moments(self) -> list[Any]:
-        """Weighted sums of u and u u': (1, d), (d, d)."""
-        weighted = self.weights * self.rows
-        return [self._product(self.weights, self.rows), self._product(weighted, self.rows)]
+        """Return weighted sums of u and u u': (1, d), (d, d)."""
+        return [
+            self._product(self._weighed(self._ones.T), self.rows),
+            self._product(self._weighed(self.rows.T), self.rows),
+        ]
+
+    @cached_property
+    def _ones(self) -> Any:
+        place = self.place
+        return place.xp.ones((self.rows.shape[0], 1), dtype=place.dtype, device=place.device)
+
+    def _weighed(self, values: Any) -> Any:
+        """(p, n)."""
+        return values if self.weights is None else values * self.weights
 
     def _product(self, left: Any, right: Any) -> Any:
-        """(p, q): left' right. Single precision keeps its digits over few rows only."""
-        xp, n_rows = self.place.xp, left.shape[0]
-        if self.place.is_double or n_rows <= _CHUNK:
-            return xp.matmul(left.T, right)
-        n_whole = n_rows // _CHUNK * _CHUNK
-        chunks = [xp.reshape(a[:n_whole, :], (-1, _CHUNK, a.shape[1])) for a in (left, right)]
-        whole = xp.sum(xp.matmul(xp.matrix_transpose(chunks[0]), chunks[1]), axis=0)
-        return whole + xp.matmul(left[n_whole:, :].T, right[n_whole:, :])
+        """(p, n) x (n, q). Single precision keeps its digits over few rows only."""
+        xp, (n_rows, width) = self.place.xp, right.shape
+        if self.place.is_double or n_rows <= _CHUNK_ROWS:
+            return xp.matmul(left, right)
+        n_whole = n_rows // _CHUNK_ROWS * _CHUNK_ROWS
+        chunks = xp.reshape(left[:, :n_whole], (left.shape[0], -1, _CHUNK_ROWS))
+        others = xp.reshape(right[:n_whole, :], (-1, _CHUNK_ROWS, width))
+        whole = xp.sum(xp.matmul(xp.permute_dims(chunks, (1, 0, 2)), others), axis=0)
+        return whole + xp.matmul(left[:, n_whole:], right[n_whole:, :])
 
-    def shares(self, rule: Rule) -> tuple[Any, Any]:
-        """(n, K) shares and (n, 1) log-sum-exp of the scores under a rule for rows in the frame."""
-        place, xp, none = self.place, self.place.xp, 0 * self.weights
+    def label(self, rule: Rule) -> tuple[Any, Any]:
+        """Return (K, n) shares and (n,) log-sum-exp under a rule for rows in the frame."""
+        place, xp, none = self.place, self.place.xp, 0 * self.rows[:, 0]
         if isinstance(rule, GivenLabels):
             labels = rule.labels[self.index]
-            if labels.ndim == 2:
-                return place.put(labels), none
-            return self._one_hot(place.put_as_is(labels), rule.n_classes), none
+            if labels.ndim == 1:
+                labels = labels[:, None] == np.arange(rule.n_classes)
+            return place.put(labels.T), none
         if isinstance(rule, LexicographicRule):
             first, second = self._scores(rule.first), self._scores(rule.second)
-            return lexicographic_shares(first, second, rule.margin, xp, axis=1), none
+            return lexicographic_shares(first, second, rule.margin, xp), none
         if not isinstance(rule, LinearRule):
             raise TypeError(f"{type(rule).__name__} labels no rows on a device.")
-        scores = self._scores(rule)
-        top = xp.max(scores, axis=1, keepdims=True)
-        if rule.is_soft:
-            found = xp.exp(scores - top)
-            total = xp.sum(found, axis=1, keepdims=True)
-            return found / total, top + xp.log(total)
-        if rule.n_classes == 2:
-            is_first = xp.astype(scores[:, :1] - scores[:, 1:] >= -rule.tie, place.dtype)
-            return xp.concat([is_first, 1 - is_first], axis=1), top
-        return self._one_hot(xp.argmax(scores, axis=1), rule.n_classes), top
+        return label_scores(self._scores(rule), place, is_soft=rule.is_soft, tie=rule.tie)
 
     def _scores(self, rule: LinearRule) -> Any:
+        """(K, n)."""
         place = self.place
-        return place.xp.matmul(self.rows, place.put(rule.coef)) + place.put(rule.intercept)
-
-    def _one_hot(self, codes: Any, n_classes: int) -> Any:
-        xp, place = self.place.xp, self.place
-        every = xp.arange(n_classes, dtype=codes.dtype, device=place.device)
-        return xp.astype(codes[:, None] == every[None, :], place.dtype)
+        coef, intercept = place.put(rule.coef.T), place.put(rule.intercept[:, None])
+        return place.xp.matmul(coef, self.rows.T) + intercept
 
     def label_sums(self, rule: Rule, centers: Array | None) -> list[Any]:
-        """Weights (1, K) and sums (K, d) of the classes, log-sum-exp (1, 1), scatter (d, d)."""
-        shares, log_sums = self.shares(rule)
-        weighted = self.weights * shares
+        """Return weights (K, 1) and sums (K, d) of classes, log-sum-exp (1, 1), scatter (d, d)."""
+        shares, log_sums = self.label(rule)
+        weighted = self._weighed(shares)
         sums = [
-            self._product(self.weights, shares),
+            self._product(weighted, self._ones),
             self._product(weighted, self.rows),
-            self._product(self.weights, log_sums),
+            self._product(self._weighed(log_sums[None, :]), self._ones),
         ]
         if centers is not None:
             scatter = 0
             for k, center in enumerate(centers):
                 deviations = self.rows - self.place.put(center)
-                scatter += self._product(weighted[:, k : k + 1] * deviations, deviations)
+                scatter += self._product(weighted[k, :] * deviations.T, deviations)
             sums.append(scatter)
         return sums
 
     def near_boundary(self, rule: LinearRule, every: AnyArray) -> Array:
-        """Rows near class boundaries, after their weights, in memory: see ``Near``."""
+        """Return rows near class boundaries, after their weights, in memory: see ``Near``."""
         place, xp = self.place, self.place.xp
-        shares = self.shares(rule)[0]
-        best = self._one_hot(xp.argmax(shares, axis=1), rule.n_classes)
-        counts = multiplicities(shares.T, place.put_as_is(every), xp)
+        shares = self.label(rule)[0]
+        best, _ = label_scores(shares, place, is_soft=False)
+        counts = multiplicities(shares, place.put_as_is(every), xp)
         assert not isinstance(self.index, slice)
         mixed = place.put_as_is(scrambled(self.index).astype(every.dtype))
-        is_near = xp.sum(shares * (1 - best), axis=1) > HARD
-        is_taken = is_near & (mixed % counts == 0) & (self.weights[:, 0] > 0)
+        is_taken = (xp.sum(shares * (1 - best), axis=0) > HARD) & (mixed % counts == 0)
+        weights = self._weighed(xp.astype(counts, place.dtype))
+        taken = np.flatnonzero(to_host(is_taken & (weights > 0)))
+        n_taken = len(taken)
         if place.is_compiled:  # one shape for all numbers of rows up to a power of two
-            on_host = np.flatnonzero(to_host(is_taken))
-            n_taken = len(on_host)
-            taken = place.put_as_is(np.resize(on_host, 1 << n_taken.bit_length()))
-        else:
-            taken = xp.nonzero(is_taken)[0]
-            n_taken = taken.shape[0]
-        weights = self.weights * xp.astype(counts, place.dtype)[:, None]
-        found = xp.concat([xp.take(a, taken, axis=0) for a in (weights, self.rows)], axis=1)
-        return to_host(found)[:n_taken].astype(np.float64)
+            taken = np.resize(taken, 1 << n_taken.bit_length())
+        chosen = place.put_as_is(taken)
+        parts = [xp.take(a, chosen, axis=0) for a in (weights[:, None], self.rows)]
+        return to_host(xp.concat(parts, axis=1))[:n_taken].astype(np.float64)
 
 
 # Precision of the device.
@@ -226,13 +245,130 @@ def label_sums_in(
     if isinstance(rule, LexicographicRule):
         first, second = rule.first.moved(offset), rule.second.moved(offset)
         rule = replace(rule, first=first, second=second)
-    found = label_sums(rule, used, None if centers is None else centers - offset)
-    return replace(found, sums=found.sums + found.counts[:, None] * offset)
+    sums = label_sums(rule, used, None if centers is None else centers - offset)
+    return replace(sums, sums=sums.sums + sums.counts[:, None] * offset)
 
 
-def lost_to_rounding(rule: LinearRule, found: LabelSums, dtype: Real = np.float32) -> float:
+def lost_to_rounding(rule: LinearRule, sums: LabelSums, dtype: Real = np.float32) -> float:
     """Change of the sum of log-sum-exp, whose slope is the class sums, by rounding the rule."""
     coef = rule.coef - rule.coef.astype(dtype)
     intercept = np.where(np.isfinite(rule.intercept), rule.intercept, 0.0)
     intercept = intercept - intercept.astype(dtype)
-    return float((coef.T * found.sums).sum() + intercept @ found.counts)
+    return float((coef.T * sums.sums).sum() + intercept @ sums.counts)
+
+
+# Rows held for the search, in whitened coordinates: the twin of ``attainable.InMemorySet``.
+
+
+def hold_on_device(place: Place, problem: Problem, u: Array, weights: Array) -> DeviceSet:
+    """Hold rows given in frame coordinates."""
+    xp, whitening, weights = place.xp, problem.whitening, weights / problem.moments.weight
+    z = xp.matmul(place.put(u) - place.put(whitening.mean), place.put(whitening.transform.T))
+    ones = xp.ones((len(u), 1), dtype=place.dtype, device=place.device)
+    z = xp.concat([ones, z], axis=1)
+    return DeviceSet(place, z, weights, problem.labeled_point)
+
+
+class DeviceLabeling(Labeling):
+    """Rows on a device labeled softly by scores."""
+
+    def __init__(self, sums: AllSums, rows: DeviceSet, shares: Any) -> None:
+        super().__init__(sums, rows.z, rows.device_weights, shares)  # (K, n) also of two classes
+        self._rows = rows
+
+    @cached_property
+    def n_near(self) -> int:
+        xp, (_, _, shares) = self._rows.place.xp, self.parts
+        return int(xp.count_nonzero(xp.max(shares, axis=0) < 1 - HARD))
+
+    @cached_property
+    def _weighted(self) -> Any:
+        _, weights, shares = self.parts
+        return shares * weights
+
+    def product(self, direction: Array) -> Array:
+        place, (z, _, shares) = self._rows.place, self.parts
+        change = place.xp.matmul(place.put(direction), z.T)
+        change = change - place.xp.sum(shares * change, axis=0)
+        return to_host(place.xp.matmul(self._weighted * change, z))
+
+    @cached_property
+    def local_set(self) -> DeviceSet:
+        sums = to_host(self._rows.place.xp.matmul(self._weighted, self._rows.z))
+        return DeviceSet(self._rows.place, self._rows.z, self._rows.weights, self.point - sums)
+
+    def _between(self, k: int, j: int) -> Array:
+        z, _, shares = self.parts
+        scaled = (self._weighted[k, :] * shares[j, :])[:, None] * z
+        return to_host(self._rows.place.xp.matmul(scaled.T, z))
+
+
+@dataclass(frozen=True)
+class DeviceSet:
+    """The attainable set of rows held on a device."""
+
+    place: Place
+    z: Any  # (n, 1 + rank) on the device, first column ones
+    weights: Array  # (n,), over N
+    labeled_point: Array  # (K, 1 + rank)
+
+    @cached_property
+    def device_weights(self) -> Any:
+        return self.place.put(self.weights)
+
+    def label(self, scores: Array) -> DeviceLabeling:
+        shares, log_sums = self._soft_shares(scores)
+        point, log_sum = self._sums(shares, log_sums)
+        return DeviceLabeling(AllSums(point, float(log_sum)), self, shares)
+
+    def label_among(self, scores: Array, sums: AllSums) -> DeviceLabeling:
+        return DeviceLabeling(sums, self, self._soft_shares(scores)[0])
+
+    def soft_point(self, scores: Array) -> tuple[Array, float]:
+        labeling = self.label(scores)
+        return labeling.point, labeling.log_sum
+
+    def soft_points(self, scores: Array) -> tuple[Array, Array]:
+        return self._sums(*self._soft_shares(scores))
+
+    def hard_point(self, scores: Array) -> Array:
+        tie = ROUNDING * float((np.abs(scores) @ self._reach).max())
+        labels = label_scores(self._on_device(scores), self.place, is_soft=False, tie=tie)
+        return self._sums(*labels)[0]
+
+    @cached_property
+    def _reach(self) -> Array:
+        return to_host(self.place.xp.max(self.place.xp.abs(self.z), axis=0))
+
+    def support(self, direction: Array) -> float:
+        xp = self.place.xp
+        return float(xp.sum(self.device_weights * xp.max(self._on_device(direction), axis=0)))
+
+    def spread(self, gradient: Array) -> float:
+        ranges = np.ptp(self.scores_of_rows(gradient), axis=0)
+        return float(np.sqrt(self.weights @ ranges**2 / self.weights.sum()))
+
+    def scores_of_rows(self, scores: Array) -> Array:
+        return to_host(self._on_device(scores))
+
+    def shares(self, scores: Array) -> Array:
+        shares = to_host(self._soft_shares(scores)[0])
+        return shares[1:] if len(scores) == 2 else shares
+
+    def _on_device(self, scores: Array) -> Any:
+        """(..., K, n): scores of all rows."""
+        *stack, width = scores.shape
+        flat = self.place.xp.matmul(self.place.put(scores.reshape(-1, width)), self.z.T)
+        return self.place.xp.reshape(flat, (*stack, -1))
+
+    def _soft_shares(self, scores: Array) -> tuple[Any, Any]:
+        return label_scores(self._on_device(scores), self.place, is_soft=True)
+
+    def _sums(self, shares: Any, log_sums: Any) -> tuple[Array, Array]:
+        """Points, and means of log-sum-exp over N, brought back together."""
+        xp, stack = self.place.xp, shares.shape[:-1]
+        weighted = xp.reshape(shares * self.device_weights, (-1, shares.shape[-1]))
+        sums = xp.reshape(xp.matmul(weighted, self.z), (*stack[:-1], -1))
+        means = xp.sum(log_sums * self.device_weights, axis=-1)[..., None]
+        totals = to_host(xp.concat([sums, means], axis=-1))
+        return self.labeled_point + totals[..., :-1].reshape(*stack, -1), totals[..., -1]

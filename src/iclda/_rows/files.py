@@ -1,8 +1,8 @@
 """Rows larger than memory: files, memory maps, tables and batches, read a slab at a time.
 
 A pass copies the rows into slabs of equal length, by a thread that runs ahead of the arithmetic.
-The slabs are those that rows in memory are summed by: the sums are the same. A sample is drawn
-while the rows are read for the first time.
+Rows in memory are summed by the same slabs, so that the sums are the same. A sample is drawn while
+the rows are read for the first time.
 """
 
 from __future__ import annotations
@@ -17,44 +17,39 @@ from typing import Any
 import numpy as np
 
 from .._core.types import AnyArray, Array
-from .backends import is_path, kind_of
+from . import readers
+from .backends import KIND_BY_KEY, KINDS, SUFFIXES, find_kind, is_path, kind_of
 from .base import Request, changed_error, check_finite, check_names
-from .file_readers import Chunk, MappedArray, NumpyFiles, Reader
-from .file_tables import ParquetFiles, dataset_reader, query_reader, shorten, table_reader
-from .memory import GROUP, BlockRows, Slab
+from .memory import BLOCKS_PER_SLAB, BlockRows, Slab
 from .passes import AHEAD, read_ahead
+from .readers import Chunk, Reader, shorten
 
-_FORMATS: dict[str, type[NumpyFiles | ParquetFiles]] = {
-    ".npy": NumpyFiles,
-    ".parquet": ParquetFiles,
-    ".pq": ParquetFiles,
-}
-_AT_ONCE = 4096  # rows of a chunk when a few rows are read
-_SLACK = 1.5  # times the rows to keep: when to drop the others
+_CHUNK_ROWS = 4096  # rows of a chunk when a few rows are read
+_RESERVOIR_SLACK = 1.5  # times the rows to keep are held before the others are dropped
 # Rows kept in the first pass: twice what a search needs, so that another seed gives another
 # sample of them.
 _KEPT_ROWS = (4_000, 40_000)
 _KEPT_ENTRIES = 4_000_000
-_SPARE = AHEAD + 2  # slabs besides those of the threads: read ahead, being filled, and its source
+_SPARE_SLABS = AHEAD + 2  # besides those of the threads: read ahead, being filled, and its source
 _UNKNOWN_ROWS = 10**9
 
 
 def open_rows(
     X: Any, request: Request, weights: Array | None = None, is_member: AnyArray | None = None
 ) -> FileRows:
-    """Rows of a source, read a few at a time."""
+    """Return the rows of a source, which are read a few at a time."""
     name, expected = request.name, request.feature_names
     reader = copy(X if isinstance(X, Reader) else reader_of(X, name))
     reader.name, reader.use_threads = name, request.n_threads > 1
-    found = reader.feature_names
-    if expected is not None and found is not None:
+    names = reader.feature_names
+    if expected is not None and names is not None:
         if kind_of(X) == ("pyarrow", "Table"):  # as for a small one, which is read as an array
-            check_names(found, expected, name, f"Pass {name}.select(feature_names_in_).")
+            check_names(names, expected, name, f"Pass {name}.select(feature_names_in_).")
         reader = reader.select(list(expected))
-    elif found is not None and request.n_features not in (None, reader.n_features):
+    elif names is not None and request.n_features not in (None, reader.n_features):
         raise ValueError(
             f"{name} has {reader.n_features} features, but X of fit has {request.n_features}. Its "
-            f"columns are {shorten(found)}, and X of fit has no names to choose among them: pass "
+            f"columns are {shorten(names)}, and X of fit has no names to choose among them: pass "
             "iclda.rows.open(..., columns=[...]), or a table as X."
         )
     request.check_width(reader.n_features)
@@ -62,7 +57,7 @@ def open_rows(
 
 
 def apply_to_rows(X: Any, function: Callable[[Any], Any], request: Request) -> AnyArray:
-    """Results of a function of rows, as an array in memory."""
+    """Return the results of a function of rows, as an array in memory."""
     return open_rows(X, request).apply(function)
 
 
@@ -70,97 +65,83 @@ def apply_to_rows(X: Any, function: Callable[[Any], Any], request: Request) -> A
 
 
 def reader_of(X: Any, name: str) -> Reader:
-    """A reader of paths, a memory map, or a table or query of pyarrow and polars."""
-    if isinstance(X, np.ndarray) and not (X.ndim == 1 and X.dtype.kind in "OTU"):
-        return MappedArray(X, name)
-    kind = kind_of(X)
-    if kind == ("polars", "LazyFrame"):
-        return query_reader(X, name)
-    if kind == ("pyarrow", "RecordBatchReader"):
+    """Return a reader of paths, or of a kind of rows that the files backend reads."""
+    kind, source = find_kind(X), X
+    if isinstance(X, np.ndarray) and X.ndim == 2:
+        kind = KIND_BY_KEY["numpy.memmap"]
+    if kind is None or kind.backend != "files":
+        source = _files_of(X, name)
+        kind = KIND_BY_KEY[source[0].suffix.lower()]
+    reader: Reader = getattr(readers, kind.reader)(source, name)
+    return reader
+
+
+def _files_of(X: Any, name: str) -> list[Path]:
+    """Return the files of paths, all of one format; TypeError for what nothing here reads."""
+    paths = [X] if is_path(X) else X
+    if not isinstance(paths, (list, tuple)):
+        others = [
+            kind.words for kind in KINDS if kind.backend == "files" and kind.keys[0][0] != "."
+        ]
         raise TypeError(
-            f"{name} is a RecordBatchReader, which can be read only once, and rows are read "
-            "several times: pass the dataset or table it came from, or "
-            "iclda.rows.from_batches(function that makes a new one)."
+            f"{name} must be a path, a list of paths, {', '.join(others[:-1])} or {others[-1]}, "
+            f"got {type(X).__name__}. If it holds paths, pass list({name}), in the order in which "
+            "they are to be read. Other arrays and tables, and what functions of iclda.rows "
+            "return, are passed to a classifier as they are; for anything else that can be read "
+            "again there is iclda.rows.from_batches."
         )
-    if kind == ("pyarrow", "Table"):
-        return table_reader(X, name)
-    if kind[0] == "pyarrow" and hasattr(X, "scanner"):
-        return dataset_reader(X, name)
-    _check_paths(X, name)
-    files = [file for path in ([X] if is_path(X) else X) for file in _expand(os.fspath(path), name)]
-    formats = {_FORMATS.get(file.suffix.lower()) for file in files}
-    if len(formats) > 1:
+    if len(paths) == 0:
+        raise ValueError(f"{name} is an empty list: pass the path of at least one file.")
+    for i, path in enumerate(paths):
+        if not is_path(path):
+            raise TypeError(
+                f"{name} is a list whose entry {i} is of type {type(path).__name__}, and must be a "
+                "list of paths. For a list of arrays or tables pass "
+                "iclda.rows.from_batches(lambda: the_list)."
+            )
+    files = [file for path in paths for file in _expand(os.fspath(path), name)]
+    unknown = [file for file in files if file.suffix.lower() not in SUFFIXES]
+    if unknown:
+        raise ValueError(
+            f"{name}: unknown format of {unknown[0]}. Files that end in {', '.join(SUFFIXES)} are "
+            "read; for others pass an h5py dataset, a pyarrow dataset, a polars LazyFrame, or "
+            "iclda.rows.from_batches."
+        )
+    if len({KIND_BY_KEY[file.suffix.lower()] for file in files}) > 1:
         shown = ", ".join(str(file) for file in files[:3])
         raise ValueError(f"{name} mixes files of several formats ({shown}): pass those of one.")
-    found = formats.pop()
-    if found is None:
-        raise ValueError(
-            f"{name}: unknown format of {files[0]}. Files that end in "
-            f"{', '.join(_FORMATS)} are read; for others pass a pyarrow dataset, a polars "
-            "LazyFrame, or iclda.rows.from_batches."
-        )
-    return found(files, name)
-
-
-def _check_paths(X: Any, name: str) -> None:
-    """Raise TypeError for what nothing here reads, with what is read."""
-    if is_path(X):
-        return
-    is_column = len(getattr(X, "shape", ())) == 1
-    if is_column or isinstance(X, (set, frozenset, Iterator)):
-        raise TypeError(
-            f"{name} is of type {type(X).__name__}: if it holds paths, pass list({name}), in the "
-            "order in which they are to be read. Rows are 2-d; batches of rows come from "
-            "iclda.rows.from_batches(function that makes a new iterator)."
-        )
-    if not isinstance(X, (list, tuple)):
-        raise TypeError(
-            f"{name} must be a path, a list of paths, a NumPy memory map, a pyarrow dataset or "
-            f"table, or a polars LazyFrame, got {type(X).__name__}. Other arrays and tables, and "
-            "what functions of iclda.rows return, are passed to a classifier as they are; for "
-            "anything else that can be read again there is iclda.rows.from_batches."
-        )
-    if len(X) == 0:
-        raise ValueError(f"{name} is an empty list: pass the path of at least one file.")
-    if not any(map(is_path, X)):
-        raise TypeError(
-            f"{name} is a list of {type(X[0]).__name__}, and must be one of paths. For a list of "
-            "arrays or tables pass iclda.rows.from_batches(lambda: the_list)."
-        )
-    other = next((i for i, path in enumerate(X) if not is_path(path)), None)
-    if other is not None:
-        raise TypeError(
-            f"{name} is a list with paths in it, and must hold nothing else: entry {other} is of "
-            f"type {type(X[other]).__name__}. Save it beside the others, or pass "
-            "iclda.rows.from_batches(function that yields all parts)."
-        )
+    return files
 
 
 def _expand(path: str, name: str) -> list[Path]:
-    """Files of a folder or pattern in the order of their names, without hidden ones.
+    """Return the files of a folder or pattern in the order of their names, without hidden ones.
 
     Engines leave other files beside their data: _SUCCESS, _metadata, temporary ones.
     """
     path = path if os.path.exists(path) else os.path.expanduser(path)
+    if os.path.isfile(path):
+        return [Path(path)]
     if os.path.isdir(path):
         n_fixed = len(Path(path).parts)
-        every = [file for file in sorted(Path(path).rglob("*")) if file.suffix.lower() in _FORMATS]
-        found = [file for file in every if not _is_hidden(file.parts[n_fixed:]) and file.is_file()]
-        rule = f"no file that ends in {', '.join(_FORMATS)}"
-    elif os.path.exists(path):
-        return [Path(path)]
-    elif not has_magic(path):
-        raise FileNotFoundError(f"{name}: there is no file {path}.")
-    else:
+        every = [file for file in sorted(Path(path).rglob("*")) if file.suffix.lower() in SUFFIXES]
+        names_hidden = False
+        rule = f"no file that ends in {', '.join(SUFFIXES)}"
+    elif has_magic(path):
         parts = Path(path).parts
         n_fixed = next(i for i, part in enumerate(parts) if has_magic(part))
-        every = [Path(file) for file in sorted(glob(path, recursive=True)) if os.path.isfile(file)]
+        every = [Path(file) for file in sorted(glob(path, recursive=True))]
         names_hidden = _is_hidden(parts[n_fixed:])
-        found = [file for file in every if names_hidden or not _is_hidden(file.parts[n_fixed:])]
         rule = "no file of that pattern (names that begin with _ or . are left out)"
-    if not found:
+    else:
+        raise FileNotFoundError(f"{name}: there is no file {path}.")
+    files = [
+        file
+        for file in every
+        if file.is_file() and (names_hidden or not _is_hidden(file.parts[n_fixed:]))
+    ]
+    if not files:
         raise FileNotFoundError(f"{name}: {path} holds {rule}.")
-    return found
+    return files
 
 
 def _is_hidden(parts: Sequence[str]) -> bool:
@@ -170,9 +151,9 @@ def _is_hidden(parts: Sequence[str]) -> bool:
 # Rows.
 
 
-def cut(chunks: Iterable[Chunk], reader: Reader, n_rows: int) -> Iterator[Slab]:
-    """Slabs of ``n_rows`` rows, the last one of the rest: the same for any size of chunks."""
-    dtype, n_slabs, filled = reader.find_dtype(), 0, 0
+def _cut(chunks: Iterable[Chunk], reader: Reader, dtype: Any, n_rows: int) -> Iterator[Slab]:
+    """Yield slabs of ``n_rows`` rows, the last one of the rest: the same for any size of chunks."""
+    filled = 0
     for chunk in chunks:
         done = 0
         while done < chunk.n_rows:
@@ -184,17 +165,16 @@ def cut(chunks: Iterable[Chunk], reader: Reader, n_rows: int) -> Iterator[Slab]:
             chunk.fill(buffer[filled : filled + n_taken], done)
             filled, done = filled + n_taken, done + n_taken
             if filled == n_rows:
-                yield Slab(start, buffer, f"block {n_slabs}", where)
+                yield Slab(start, buffer, where)
                 del buffer  # now held by the consumer alone
-                n_slabs, filled = n_slabs + 1, 0
+                filled = 0
     if filled:
-        yield Slab(start, buffer[:filled], f"block {n_slabs}", where)
+        yield Slab(start, buffer[:filled], where)
 
 
 def _check_slab(slab: Slab, reader: Reader) -> None:
     index, names = range(slab.start, slab.stop), reader.feature_names
-    where = f": {slab.name} (rows {slab.start} to {slab.stop - 1}, {slab.where})"
-    check_finite(slab.rows, reader.name, names, index=index, where=where)
+    check_finite(slab.rows, reader.name, names, index=index, where=f" ({slab.where})")
 
 
 class Reservoir:
@@ -220,11 +200,11 @@ class Reservoir:
         self._held.append((keys[chosen], index[chosen], rows[chosen]))
         self._n_held += len(chosen)
         self.n_seen += len(rows)
-        if self._n_held > _SLACK * self._n_kept:
+        if self._n_held > _RESERVOIR_SLACK * self._n_kept:
             self._shrink()
 
     def sample(self) -> tuple[AnyArray, AnyArray]:
-        """Rows and their indices."""
+        """Return the rows and their indices."""
         self._shrink()
         _, index, rows = self._held[0]
         return rows, index
@@ -251,13 +231,15 @@ class FileRows(BlockRows):
     ) -> None:
         super().__init__(reader.n_rows, reader.n_features, weights, is_member)
         self._reader = self.source = reader
+        self._dtype = reader.find_dtype()
         self.feature_names = reader.feature_names
         self._kept: tuple[AnyArray, AnyArray] | None = None  # rows of a sample and their indices
         self._looked: AnyArray | None = None  # rows of a sample drawn before the first pass
         # Rows of a slab, whatever the number of threads; then for how many there is memory.
-        block = self._block_rows * reader.n_features * reader.find_dtype().itemsize
-        n_blocks = min(GROUP, max(1, reader.memory // ((_SPARE + 1) * max(1, block))))
-        n_spare = reader.memory // max(1, n_blocks * block) - _SPARE
+        block_bytes = self._block_rows * reader.n_features * self._dtype.itemsize
+        n_fitting = reader.memory // ((_SPARE_SLABS + 1) * max(1, block_bytes))
+        n_blocks = min(BLOCKS_PER_SLAB, max(1, n_fitting))
+        n_spare = reader.memory // max(1, n_blocks * block_bytes) - _SPARE_SLABS
         self._slab_rows = n_blocks * self._block_rows
         self._n_threads = max(1, min(n_threads, n_spare // (AHEAD + 1)))
 
@@ -274,18 +256,19 @@ class FileRows(BlockRows):
     # Passes over all rows.
 
     def _slabs(self, *, is_listed: bool = False) -> Generator[Slab, None, None]:
-        """All rows; in the first pass they are checked, and a sample of them is kept."""
+        """Yield all rows; in the first pass they are checked, and a sample of them is kept."""
         is_first = self._kept is None and not is_listed
         return read_ahead(self._read_slabs(is_checked=is_listed or is_first, is_first=is_first))
 
     def _read_slabs(self, *, is_checked: bool, is_first: bool) -> Iterator[Slab]:
-        """All rows, of a source that must not change from the first pass to the last."""
+        """Yield all rows, of a source that must not change from the first pass to the last."""
         reader, (least, most) = self._reader, _KEPT_ROWS
         n_kept = min(most, max(least, _KEPT_ENTRIES // (1 + self.n_features)))
-        reservoir = Reservoir(n_kept, self.n_features, reader.find_dtype(), seed=0)
+        reservoir = Reservoir(n_kept, self.n_features, self._dtype, seed=0)
         n_read = 0
         reader.check_unchanged()
-        for slab in cut(reader.chunks(self._slab_rows), reader, self._slab_rows):
+        chunks = reader.chunks(self._slab_rows)
+        for slab in _cut(chunks, reader, self._dtype, self._slab_rows):
             n_read = slab.stop
             self._check_length(n_read, is_end=False)
             if is_checked:
@@ -302,18 +285,15 @@ class FileRows(BlockRows):
 
     def _check_length(self, n_read: int, *, is_end: bool) -> None:
         """Raise ValueError if rows differ in number from labels, weights or an earlier pass."""
-        found = f"{n_read} rows" if is_end else "more"
+        name, given = self._reader.name, f"{n_read} rows" if is_end else "more"
         others = [len(array) for array in (self._is_member, self._weights) if array is not None]
         lengths = [self._reader.n_rows, *others] if self._n_read is None else [self._n_read]
         for n_rows in lengths:
             if n_rows is None or n_read == n_rows or (n_read < n_rows and not is_end):
                 continue
             if self._n_read is not None:
-                raise changed_error(self._reader.name, f"it gave {found}, and {n_rows} rows before")
-            by = self._reader.n_rows_by if n_rows == self._reader.n_rows else ""
-            raise ValueError(
-                f"{self._reader.name} was expected to give {n_rows} rows{by}, but gave {found}."
-            )
+                raise changed_error(name, f"it gave {given}, and {n_rows} rows before")
+            raise ValueError(f"{name} was expected to give {n_rows} rows, but gave {given}.")
 
     # Some rows.
 
@@ -321,7 +301,7 @@ class FileRows(BlockRows):
         return self._looked
 
     def _draw(self, n: int, seed: int) -> tuple[AnyArray, AnyArray]:
-        """Rows and their indices: of those kept in the first pass, or read for the purpose."""
+        """Return rows and their indices: of those kept in the first pass, or read now."""
         if self._kept is not None and (n < self.n_rows or len(self._kept[0]) == self.n_rows):
             rows, index = self._kept
             if n >= len(rows):
@@ -336,7 +316,7 @@ class FileRows(BlockRows):
         return rows, index[: len(rows)]
 
     def _cheap_members(self, n: int) -> AnyArray:
-        """At most ``n`` indices of members, cheap to read and far apart if possible."""
+        """Return at most ``n`` indices of members, cheap to read and far apart if possible."""
         index = self._reader.spread(n)
         if self._is_member is None:
             return index
@@ -347,30 +327,28 @@ class FileRows(BlockRows):
         return members[np.unique(np.linspace(0, len(members) - 1, n).astype(np.int64))]
 
     def _read_rows(self, index: AnyArray, *, must_exist: bool) -> AnyArray:
-        """The rows at ascending indices; fewer if a source of unknown length ends before.
+        """Return the rows at ascending indices; fewer if a source of unknown length ends before.
 
         ValueError if they, or rows read beside them, are not finite.
         """
-        reader = self._reader
-        found = np.empty((len(index), self.n_features), reader.find_dtype())
-        n_found = 0
+        reader, n_read = self._reader, 0
+        rows = np.empty((len(index), self.n_features), self._dtype)
         if len(index) == 0:
-            return found
+            return rows
         reader.check_unchanged()
-        for chunk in reader.chunks(_AT_ONCE, index):
+        for chunk in reader.chunks(_CHUNK_ROWS, index):
             stop = int(np.searchsorted(index, chunk.stop))
-            if stop == n_found:
+            if stop == n_read:
                 continue
-            rows = np.empty((chunk.n_rows, self.n_features), found.dtype)
-            chunk.fill(rows)
-            _check_slab(Slab(chunk.start, rows, "a block", chunk.where), reader)
-            found[n_found:stop] = rows[index[n_found:stop] - chunk.start]
-            n_found = stop
+            block = np.empty((chunk.n_rows, self.n_features), self._dtype)
+            chunk.fill(block)
+            _check_slab(Slab(chunk.start, block, chunk.where), reader)
+            rows[n_read:stop] = block[index[n_read:stop] - chunk.start]
+            n_read = stop
         reader.check_unchanged()
-        if n_found < len(index) and (must_exist or reader.n_rows is not None):
+        if n_read < len(index) and (must_exist or reader.n_rows is not None):
             raise ValueError(
-                f"{reader.name} ended before its row {index[n_found]}{reader.n_rows_by}: a source "
-                "is read several times, and must give as many rows as were expected, the same "
-                "every time."
+                f"{reader.name} ended before its row {index[n_read]}: a source is read several "
+                "times, and must give as many rows as were expected, the same every time."
             )
-        return found[:n_found]
+        return rows[:n_read]

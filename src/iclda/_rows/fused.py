@@ -20,9 +20,8 @@ from .._core.frame import Frame
 from .._core.labelsums import LabelSums, LinearRule
 from .._core.moments import Moments
 from .._core.types import Array
-from .base import Result
 from .device_sums import Real, is_out_of_memory, label_sums_in, lost_to_rounding
-from .passes import report_progress
+from .passes import Result, report_progress
 
 _CHUNK_ROWS = 2048  # added up in single precision
 _WIDEST = 1024  # columns of a tile
@@ -167,7 +166,7 @@ class FusedPasses:
         if self._is_broken:
             return None
         try:
-            found = read()
+            result = read()
         except Exception as error:
             if is_out_of_memory(error):
                 return None
@@ -181,7 +180,7 @@ class FusedPasses:
             )
             return None
         report_progress(self._X.shape[0], self._X.shape[0])
-        return found
+        return result
 
     def _two_classes(self, rule: LinearRule, frame: Frame, total: Array) -> LabelSums:
         """``total``: weight and sum of all rows, of which the second class gets the rest."""
@@ -216,8 +215,8 @@ class FusedPasses:
         settings = {"CLASSES": n_classes, "PADDED": padded}
         self._launch("many_classes", cut, *arrays, sums, counts, IS_SOFT=rule.is_soft, **settings)
         log_sum, *weights = _total(counts)[: 1 + n_classes]
-        found = LabelSums(np.array(weights), _total(sums)[:n_classes, :d], float(log_sum))
-        return replace(found, log_sum=found.log_sum + lost_to_rounding(rule, found))
+        label_sums = LabelSums(np.array(weights), _total(sums)[:n_classes, :d], float(log_sum))
+        return replace(label_sums, log_sum=label_sums.log_sum + lost_to_rounding(rule, label_sums))
 
     def _launch(
         self, name: str, cut: Cut, *arrays: Any, scalars: Any = (), **settings: Any
@@ -265,5 +264,5 @@ class FusedPasses:
 
 def _total(parts: Any) -> Array:
     """Sums of all programs, in memory."""
-    found: Array = parts.sum(dim=0).cpu().numpy()
-    return found
+    total: Array = parts.sum(dim=0).cpu().numpy()
+    return total

@@ -6,15 +6,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
-from functools import cache, reduce
-from importlib.util import find_spec
+from functools import reduce
 from itertools import chain
 from operator import add
-from types import ModuleType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -22,7 +19,6 @@ import numpy as np
 from .._core.boundary import Near
 from .._core.frame import Frame
 from .._core.labelsums import (
-    AllButFirst,
     LabelSums,
     LinearRule,
     Rule,
@@ -43,19 +39,16 @@ from .._core.moments import (
 )
 from .._core.problem import Rows
 from .._core.types import AnyArray, Array
-from .base import Result, WeightedRows
-from .passes import PartOfPass, in_order, report_as, report_progress
+from .base import WeightedRows
+from .passes import PartOfPass, Result, in_order, report_as, report_progress
 
 Block = tuple[AnyArray, "Array | None", "slice | AnyArray"]  # rows, weights, indices of the rows
 Sum = TypeVar("Sum", Moments, SumsFromZero, LabelSums)
 
 _BLOCK_ROWS = (512, 8192)
 _BLOCK_ENTRIES = 2**17  # float64: half the second-level cache of a core
-_BLOCK_MULTIPLE = 64  # compiled loops give the same sums for any cut into such blocks
-GROUP = 8  # blocks of a slab, added up by one thread before their sum joins the others
-# Entries of all rows from which on it pays to load numba, which takes about half a second.
-MANY = 2**24
-_MOST_CLASSES = 1024  # whose number to the power of 64 is finite
+_BLOCK_MULTIPLE = 64  # the number of rows of a block is a multiple of this
+BLOCKS_PER_SLAB = 8  # added up by one thread before their sum joins the others
 
 
 @dataclass(frozen=True)
@@ -64,8 +57,7 @@ class Slab:
 
     start: int
     rows: AnyArray
-    name: str = ""  # for messages, as where it comes from
-    where: str = ""
+    where: str = ""  # the file or batch they come from, for messages
 
     @property
     def stop(self) -> int:
@@ -80,9 +72,7 @@ class BlockRows(WeightedRows):
     """
 
     _total: SumsFromZero | None = None  # of all rows, once they were summed from zero
-    _has_contiguous_rows = True  # entries of a row are adjacent in memory
     _n_read: int | None = None  # rows of the last pass
-    _can_skip_blocks = False  # compiled loops may take a slab as one block: it is not copied
     _is_one_block = False  # not worth a change of BLAS threads, nor a report of progress
 
     def __init__(
@@ -98,7 +88,7 @@ class BlockRows(WeightedRows):
         super().__init__(n_all, n_features, weights, is_member)
         self._n_all = n_all
         self._block_rows = block_rows or rows_per_block(n_features)
-        self._slab_rows = GROUP * self._block_rows
+        self._slab_rows = BLOCKS_PER_SLAB * self._block_rows
         self._n_threads = n_threads
 
     def _slabs(self, *, is_listed: bool = False) -> Generator[Slab, None, None]:
@@ -135,25 +125,22 @@ class BlockRows(WeightedRows):
         first = next(sums, None)
         return None if first is None else reduce(add, sums, first)
 
-    def _blocks(self, slab: Slab, *, is_compiled: bool = False) -> Iterator[Block]:
-        """Members of a slab, block by block. Compiled loops tile blocks that exceed the cache."""
-        n_rows = len(slab.rows)
-        step = n_rows if is_compiled and self._can_skip_blocks else self._block_rows
-        for low in range(0, n_rows, step):
-            begin, end = slab.start + low, slab.start + min(low + step, n_rows)
-            inside = self._members_within(begin, end)
-            index = slice(begin, end) if isinstance(inside, slice) else begin + inside
-            rows = slab.rows[low : low + step][inside]
-            if rows.dtype != np.float64:
-                rows = rows.astype(np.float64)
+    def _blocks(self, slab: Slab) -> Iterator[Block]:
+        """Yield the members of a slab, block by block."""
+        for low in range(0, len(slab.rows), self._block_rows):
+            part = slab.rows[low : low + self._block_rows]
+            begin = slab.start + low
+            inside = self._members_within(begin, begin + len(part))
+            index = slice(begin, begin + len(part)) if isinstance(inside, slice) else begin + inside
+            rows = part[inside].astype(np.float64, copy=False)
             yield rows, None if self._weights is None else self._weights[index], index
 
     def _rows_at(self, index: AnyArray) -> AnyArray:
-        found = [np.zeros((0, self.n_features))]
+        parts = [np.zeros((0, self.n_features))]
         for slab in self._slabs(is_listed=True):
             low, high = np.searchsorted(index, [slab.start, slab.stop])
-            found.append(slab.rows[index[low:high] - slab.start])
-        return np.concatenate(found)
+            parts.append(slab.rows[index[low:high] - slab.start])
+        return np.concatenate(parts)
 
     def moments(self, frame: Frame) -> Moments:
         is_long = self._n_all is None or self._n_all > self._block_rows
@@ -187,46 +174,37 @@ class BlockRows(WeightedRows):
         # One read a pass: fold the frame into the rule rather than shift and scale every row.
         # Labels come from the folded rule whenever there is one: ties must fall the same way with
         # and without scatter.
-        folded, is_folded = fold(rule, frame)
+        used_rule, is_folded = fold(rule, frame)
         sums_raw = is_folded and centers is None
-        if sums_raw and isinstance(folded, LinearRule):
-            folded = folded.knowing(self._total)
+        if sums_raw and isinstance(used_rule, LinearRule):
+            used_rule = used_rule.knowing(self._total)
         wider = None
         if near is not None and near.softening > 1 and isinstance(rule, LinearRule):
             wider = fold(near.softened(rule), frame)[0]
-        used_rule, kind = self._tally_of(folded)
 
         def of_slab(slab: Slab) -> LabelSums:
-            found: list[Array] = []
-            tally = kind(used_rule, self.n_features, centers)
-            for rows, weights, index in self._blocks(slab, is_compiled=kind is not Tally):
+            rows_near: list[Array] = []
+            tally = Tally(used_rule, self.n_features, centers)
+            for rows, weights, index in self._blocks(slab):
                 used = rows if sums_raw else frame.apply(rows)
-                shares = tally.add(rows if is_folded else used, used, weights, index)
-                if near is not None:
-                    if isinstance(index, slice):
-                        index = np.arange(index.start, index.stop)
-                    if wider is not None:
-                        shares = wider.shares(rows if is_folded else used, index)[0]
-                    close, counts = near.rows(shares, index)
-                    each = counts if weights is None else counts * weights[close]
-                    found.append(with_weights(used[close], each))
+                labeled = rows if is_folded else used
+                shares = tally.add(labeled, used, weights, index)
+                if near is None:
+                    continue
+                if isinstance(index, slice):
+                    index = np.arange(index.start, index.stop)
+                if wider is not None:
+                    shares = wider.shares(labeled, index)[0]
+                close, counts = near.rows(shares, index)
+                each = counts if weights is None else counts * weights[close]
+                rows_near.append(with_weights(used[close], each))
             sums = tally.sums()
-            return replace(sums, near=np.concatenate(found)) if found else sums
+            return replace(sums, near=np.concatenate(rows_near)) if rows_near else sums
 
         total = self._add_up(of_slab)
         if total is None:
             return no_label_sums(rule.n_classes, self.n_features)
         return unfolded(used_rule.completed(total), frame) if sums_raw else rule.completed(total)
-
-    def _tally_of(self, rule: Rule) -> tuple[Rule, type[Tally]]:
-        """Compiled loops label many rows, where numba is installed (extra ``fast``)."""
-        is_linear = isinstance(rule, AllButFirst) and rule.n_classes <= _MOST_CLASSES
-        is_many = self._has_contiguous_rows and self.n_rows * self.n_features >= MANY
-        loops = compiled_loops() if is_linear and is_many else None
-        if loops is None:
-            return rule, Tally
-        assert isinstance(rule, AllButFirst)
-        return replace(rule, may_be_by_lead=False), loops.CompiledTally
 
     def responsibilities(self, rule: Rule, frame: Frame) -> Array:
         rule, is_folded = fold(rule, frame)
@@ -265,9 +243,6 @@ class MemoryRows(BlockRows):
         )
         self._X = X
         self._is_one_block = len(X) <= self._block_rows
-        self._has_contiguous_rows = bool(X.flags.c_contiguous)
-        is_plain = X.dtype == np.float64 and self._has_contiguous_rows
-        self._can_skip_blocks = is_plain and self._is_member is None
 
     def blocks(self) -> Iterator[Block]:
         """Rows, weights and indices, block by block, in the same cuts every time."""
@@ -306,8 +281,8 @@ class ChainedRows:
         return self._parts[0].holder if len(self._parts) == 1 else None
 
     def moments(self, frame: Frame) -> Moments:
-        found = self._pass(lambda part: part.moments(frame))
-        return sum(found, no_moments(self.n_features)).scaled(self._factor)
+        parts = self._pass(lambda part: part.moments(frame))
+        return sum(parts, no_moments(self.n_features)).scaled(self._factor)
 
     def label_sums(
         self,
@@ -317,21 +292,21 @@ class ChainedRows:
         *,
         near: Near | None = None,
     ) -> LabelSums:
-        found = self._pass(lambda part: part.label_sums(rule, frame, centers, near=near))
-        return scaled(sum(found, no_label_sums(rule.n_classes, self.n_features)), self._factor)
+        parts = self._pass(lambda part: part.label_sums(rule, frame, centers, near=near))
+        return scaled(sum(parts, no_label_sums(rule.n_classes, self.n_features)), self._factor)
 
     def _pass(self, of_part: Callable[[Rows], Result]) -> list[Result]:
         """One pass over all rows: a result of every part, in their order."""
         self._n_passes += 1
-        found = []
+        results = []
         for i, rows in enumerate(self._parts):
             before, after = self._n_read[:i], self._n_read[i + 1 :]
             n_after = None if None in after else sum(n or 0 for n in after)
             part = PartOfPass(self._n_passes, sum(n or 0 for n in before), n_after)
             with report_as(part):
-                found.append(of_part(rows))
+                results.append(of_part(rows))
             self._n_read[i] = part.n_done
-        return found
+        return results
 
     def sample(self, n: int, seed: int) -> tuple[AnyArray, Array]:
         share = min(1.0, n / max(1, self.n_rows))
@@ -361,29 +336,6 @@ def rows_per_block(n_features: int) -> int:
     return int(min(most, max(least, fitting))) // _BLOCK_MULTIPLE * _BLOCK_MULTIPLE
 
 
-@cache
-def compiled_loops() -> ModuleType | None:
-    """The module ``loops``, ready to run; None without numba, or if that cannot compile."""
-    if find_spec("numba") is None:
-        return None
-    try:
-        from . import loops
-
-        if not loops.is_compiled():
-            return None
-        loops.run_once()
-    except Exception as error:  # numba reads and writes files of its own
-        warnings.warn(
-            f"numba is installed and cannot be used ({error!r}): NumPy does the work, more slowly. "
-            "Deleting what numba keeps may help: files *.nbi and *.nbc in NUMBA_CACHE_DIR, where "
-            f"that is set, else in __pycache__ beside {__file__}.",
-            RuntimeWarning,
-            stacklevel=2,
-        )
-        return None
-    return loops
-
-
 def sum_in_order(parts: Iterable[Sum]) -> Sum:
     """Sum of all parts, at least one, in their order."""
     return reduce(add, parts)
@@ -399,9 +351,9 @@ def concatenate(results: Iterable[Any], n_rows: int | None = None) -> AnyArray:
         n_rows = sum(map(len, results))
     parts = iter(results)
     first = next(parts)
-    found = np.empty((n_rows, *first.shape[1:]), first.dtype)
+    joined = np.empty((n_rows, *first.shape[1:]), first.dtype)
     n_done = 0
     for part in chain([first], parts):
-        found[n_done : n_done + len(part)] = part
+        joined[n_done : n_done + len(part)] = part
         n_done += len(part)
-    return found
+    return joined

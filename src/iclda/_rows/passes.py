@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
@@ -135,33 +135,29 @@ def check_callback(callback: Any) -> None:
 
 
 @contextmanager
+def _bound(variable: ContextVar[Any], value: Any) -> Iterator[None]:
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
+
+
+@contextmanager
 def listen(callback: Callback) -> Iterator[None]:
     """Have passes of this thread call ``callback``, beside those of surrounding blocks."""
-    token = _listeners.set((*_listeners.get(), callback))
-    try:
+    with _bound(_listeners, (*_listeners.get(), callback)):
         yield
-    finally:
-        _listeners.reset(token)
 
 
-@contextmanager
-def unreported() -> Iterator[None]:
+def unreported() -> AbstractContextManager[None]:
     """Report no pass within this block."""
-    token = _listeners.set(())
-    try:
-        yield
-    finally:
-        _listeners.reset(token)
+    return _bound(_listeners, ())
 
 
-@contextmanager
-def report_as(part: PartOfPass) -> Iterator[PartOfPass]:
+def report_as(part: PartOfPass) -> AbstractContextManager[None]:
     """Report what is read here as this part of a pass."""
-    token = _part.set(part)
-    try:
-        yield part
-    finally:
-        _part.reset(token)
+    return _bound(_part, part)
 
 
 def report_progress(n_done: int, n_all: int | None) -> None:

@@ -1,0 +1,633 @@
+"""Readers of rows that are not in memory: files, memory maps, tables, queries, batches.
+
+A reader gives chunks of consecutive rows, in the same order every time. ``files`` sums them, and
+``backends.KINDS`` lists which reader belongs to which kind of rows.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import copy
+from dataclasses import dataclass
+from importlib import import_module
+from io import RawIOBase
+from itertools import accumulate, pairwise
+from pathlib import Path
+from tokenize import TokenError
+from typing import Any, Literal
+
+import numpy as np
+
+from .._core.types import AnyArray
+from .base import changed_error, check_finite, check_names, names_of_table, refuse_repeated
+
+DEFAULT_MEMORY = 2**28  # bytes held of the rows at a time
+_COUNTED_ROWS = 2**16  # rows read at once to be counted
+_FIRST_LOOK_RUNS = 64  # places of an array that a first look reads from
+_FIRST_LOOK_GROUPS = 16  # row groups of Parquet files that a first look reads from
+_PIECE_ROWS = 1024  # rows read at once where a few are wanted
+_COMPARED_ROWS = 16  # first rows, which must be the same in two calls of a factory
+_COLUMN_BUFFER = (2**13, 2**17)  # bytes read at once of each column: no row group is held whole
+_BUFFERED_SHARE = 8  # the buffers of all columns take at most memory / _BUFFERED_SHARE
+_SHOWN_NAMES = 10  # names of columns that a message lists
+
+# Copies rows, from an index within their part on, into a (n, d) array.
+Read = Callable[[AnyArray, int], None]
+# Returns a new iterable of batches, of the columns of these names, of about so many rows.
+Factory = Callable[["list[str] | None", int], Iterable[Any]]
+Paths = Iterable["str | os.PathLike[str]"]
+Columns = Mapping[str, "np.dtype[Any]"]  # of a table
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Consecutive rows of a source, the first of them at index ``start``."""
+
+    start: int
+    n_rows: int
+    where: str  # the file or batch they come from, for messages
+    read: Read
+    offset: int = 0  # index of the first row for ``read``
+
+    @property
+    def stop(self) -> int:
+        return self.start + self.n_rows
+
+    def fill(self, target: AnyArray, begin: int = 0) -> None:
+        self.read(target, self.offset + begin)
+
+
+class Reader:
+    """Rows in a fixed order, to be read any number of times. Subclasses supply ``chunks``."""
+
+    _iclda_backend = "files"
+    kind: str  # what is read, for people
+    n_rows: int | None = None  # None: unknown before all rows were read
+    n_features = 0
+    feature_names: list[str] | None = None
+    order: Literal["C", "F"] = "C"  # of the arrays that rows are copied into
+    memory = DEFAULT_MEMORY
+    use_threads = False  # for decoding, where that takes longer than the arithmetic
+    _dtype: np.dtype[Any]  # of an array
+    _columns: Columns | None = None  # of a table
+
+    def __init__(self, name: str, files: Paths = ()) -> None:
+        self.name = name  # of the argument, for messages
+        self.watch(files)
+
+    def _set_columns(self, columns: Columns, names: Sequence[str]) -> None:
+        """Set the columns of a table, and the names of those that are read."""
+        self._columns, self.order = columns, "F"  # copied column by column
+        self.feature_names, self.n_features = [str(name) for name in names], len(names)
+
+    def __repr__(self) -> str:
+        n_rows = "?" if self.n_rows is None else self.n_rows
+        return f"<{n_rows} x {self.n_features} rows of {self.kind}>"
+
+    def select(self, names: Sequence[str]) -> Reader:
+        """Return a reader of these columns; those of an array must have these names already."""
+        if self._columns is None:
+            way_out = "Put the columns, and feature_names, into the order of feature_names_in_."
+            check_names(self.feature_names or names, names, self.name, way_out)
+            return self
+        _check_columns(names, self._columns, self.name)
+        other = copy(self)
+        other._set_columns(self._columns, names)
+        return other
+
+    def find_dtype(self) -> np.dtype[Any]:
+        """Return one dtype that holds all columns."""
+        if self._columns is None:
+            return self._dtype
+        if not self.feature_names:
+            raise ValueError(f"{self.name} has no columns.")
+        for column in self.feature_names:
+            if self._columns[column].kind not in "biuf":
+                raise ValueError(
+                    f"{self.name}, column {column!r} does not hold real numbers: encode it, or "
+                    "leave it out (iclda.rows.open(..., columns=[...]))."
+                )
+        return np.result_type(*(self._columns[column] for column in self.feature_names))
+
+    def watch(self, files: Paths) -> None:
+        """Note size and time of change of the files that are read."""
+        self._stamps = {os.fspath(file): _stamp(file) for file in files}
+
+    def check_unchanged(self) -> None:
+        """Raise ValueError for a file of another size or time of change than when it was opened.
+
+        Called before and after every pass.
+        """
+        for file, first in self._stamps.items():
+            if (now := _stamp(file)) != first:
+                sizes = f"{now[0]} bytes now, {first[0]} bytes at first"
+                raise changed_error(self.name, f"{file} was written to ({sizes})")
+
+    def spread(self, n: int) -> AnyArray:
+        """Return at most ``n`` row indices for a first look: cheap, and far apart if possible."""
+        return np.arange(n if self.n_rows is None else min(n, self.n_rows))
+
+    def count(self) -> int:
+        """Return the exact number of rows, by reading them if it is not known otherwise."""
+        if self.n_rows is not None:
+            return self.n_rows
+        return sum(chunk.n_rows for chunk in self.chunks(_COUNTED_ROWS))
+
+    def chunks(self, n_rows: int, wanted: AnyArray | None = None) -> Iterator[Chunk]:
+        """Yield all rows, about ``n_rows`` at a time, or chunks that hold rows of these indices."""
+        raise NotImplementedError
+
+
+def _stamp(file: str | os.PathLike[str]) -> tuple[int, int]:
+    status = os.stat(file)
+    return status.st_size, status.st_mtime_ns
+
+
+def _check_array(array: Any, where: str) -> None:
+    """Raise ValueError unless an array is 2-d and holds real numbers."""
+    if len(array.shape) != 2:
+        raise ValueError(f"{where} must be 2-d, rows x features, got shape {array.shape}.")
+    if array.dtype.kind not in "biuf":
+        raise ValueError(
+            f"{where} holds {array.dtype}, and must hold real numbers: convert it to a dtype of "
+            "numbers, or leave out the columns that hold none."
+        )
+
+
+def _check_columns(names: Sequence[str], there: Collection[str], where: str) -> None:
+    missing = [str(column) for column in names if column not in there]
+    if missing:
+        raise ValueError(
+            f"{where} lacks the columns {shorten(missing)}; it has {shorten(list(there))}."
+        )
+
+
+def shorten(names: Sequence[str]) -> str:
+    """Return the first names, for messages."""
+    n_more = len(names) - _SHOWN_NAMES
+    return f"{list(names[:_SHOWN_NAMES])}" + (f" and {n_more} more" if n_more > 0 else "")
+
+
+@contextmanager
+def _named_errors(errors: Any, where: str, raised: type[Exception] = OSError) -> Iterator[None]:
+    """Raise errors of other libraries with the place where they occurred, in one line."""
+    try:
+        yield
+    except MemoryError:  # pyarrow's is an ArrowException, too
+        raise
+    except errors as error:
+        reason = str(error).strip().partition("\n")[0]
+        if isinstance(error, OSError):
+            raised = FileNotFoundError if isinstance(error, FileNotFoundError) else OSError
+        raise raised(f"{where} cannot be read ({type(error).__name__}: {reason}).") from error
+
+
+# Arrays in which any row can be reached.
+
+
+class ArrayReader(Reader):
+    """Rows of arrays of equal width and dtype, one array after the other."""
+
+    n_rows: int
+
+    def _parts(self) -> list[tuple[str, int, Read]]:
+        """Return of each array a name for messages, the number of rows, and what reads them."""
+        raise NotImplementedError
+
+    def spread(self, n: int) -> AnyArray:
+        """Return about ``n`` row indices, in runs that lie apart."""
+        if n >= self.n_rows:
+            return np.arange(self.n_rows)
+        n_runs = min(_FIRST_LOOK_RUNS, n)
+        starts = np.linspace(0, self.n_rows - n // n_runs, n_runs).astype(np.int64)
+        return np.unique((starts[:, None] + np.arange(n // n_runs)).ravel())
+
+    def chunks(self, n_rows: int, wanted: AnyArray | None = None) -> Iterator[Chunk]:
+        begin = 0
+        for where, n_part, read in self._parts():
+            if wanted is None:
+                yield Chunk(begin, n_part, where, read)
+            else:
+                low, high = np.searchsorted(wanted, [begin, begin + n_part])
+                for piece in np.unique((wanted[low:high] - begin) // _PIECE_ROWS).tolist():
+                    start = piece * _PIECE_ROWS
+                    yield Chunk(begin + start, min(_PIECE_ROWS, n_part - start), where, read, start)
+            begin += n_part
+
+
+@dataclass(frozen=True)
+class _NumpyFile:
+    """A .npy file, as its header describes it."""
+
+    path: Path
+    n_rows: int
+    n_features: int
+    dtype: np.dtype[Any]
+    offset: int  # bytes before the first entry
+    is_by_rows: bool
+
+    @classmethod
+    def open(cls, path: Path, name: str) -> _NumpyFile:
+        # The header is Python, and a file that was cut short cannot be mapped.
+        errors = OSError, ValueError, SyntaxError, TokenError, TypeError
+        with _named_errors(errors, f"{name}: {path} is no complete .npy file, and"):
+            array = np.lib.format.open_memmap(path, mode="r")
+        _check_array(array, f"{name}: {path}")
+        n_rows, n_features = array.shape
+        is_by_rows = array.flags.c_contiguous
+        return cls(path, n_rows, n_features, array.dtype, array.offset, is_by_rows)
+
+    def read(self, target: AnyArray, row: int) -> None:
+        with open(self.path, "rb", buffering=0) as file:
+            if self.is_by_rows:
+                self._fill(target, file, row * self.n_features)
+                return
+            for j, column in enumerate(target.T):
+                self._fill(column, file, j * self.n_rows + row)
+
+    def _fill(self, target: AnyArray, file: RawIOBase, entry: int) -> None:
+        """Read, not map: a file that was cut short is an error, not the end of the process."""
+        rows = target if target.flags.c_contiguous else np.empty(target.shape, target.dtype)
+        left = memoryview(rows.reshape(-1).view(np.uint8))  # type: ignore[arg-type]
+        file.seek(self.offset + entry * self.dtype.itemsize)
+        while left:
+            n_read = file.readinto(left)
+            if not n_read:
+                raise OSError(f"{self.path} ends early: it was cut short.")
+            left = left[n_read:]
+        if rows is not target:
+            target[...] = rows
+
+
+class NumpyFiles(ArrayReader):
+    """The rows of .npy files."""
+
+    kind = ".npy files"
+
+    def __init__(self, files: Sequence[Path], name: str) -> None:
+        self._arrays = [_NumpyFile.open(file, name) for file in files]
+        first = self._arrays[0]
+        for other in self._arrays[1:]:
+            if (other.n_features, other.dtype) != (first.n_features, first.dtype):
+                raise ValueError(
+                    f"{name}: {other.path} holds {other.n_features} columns of {other.dtype}, but "
+                    f"{first.path} holds {first.n_features} of {first.dtype}. All must be alike: "
+                    "pass those that are, or save the others anew."
+                )
+        super().__init__(name, files)
+        self.n_features, self._dtype = first.n_features, first.dtype
+        self.n_rows = sum(array.n_rows for array in self._arrays)
+        self.order = "C" if all(array.is_by_rows for array in self._arrays) else "F"
+
+    def _parts(self) -> list[tuple[str, int, Read]]:
+        return [(str(array.path), array.n_rows, array.read) for array in self._arrays]
+
+
+class SlicedArray(ArrayReader):
+    """The rows of one array that is sliced: a memory map, or a dataset of an HDF5 file."""
+
+    def __init__(self, X: Any, name: str) -> None:
+        is_numpy = isinstance(X, np.ndarray)
+        file = getattr(X if is_numpy else getattr(X, "file", None), "filename", None)
+        _check_array(X, name)
+        super().__init__(name, [file] if file and os.path.exists(file) else [])
+        self.kind = "an array" if is_numpy else "an HDF5 dataset"
+        self.order = "F" if is_numpy and X.flags.fnc else "C"
+        self._X, self._dtype = X, X.dtype
+        self.n_rows, self.n_features = X.shape
+
+    def _parts(self) -> list[tuple[str, int, Read]]:
+        return [(self.name, self.n_rows, self._copy)]
+
+    def _copy(self, target: AnyArray, row: int) -> None:
+        self.check_unchanged()  # to read beyond the end of a mapped file would end the process
+        target[...] = self._X[row : row + len(target)]
+
+
+# Batches: arrays, or tables of pyarrow, polars or pandas.
+
+
+def _columns_of(table: Any, where: str) -> Columns | None:
+    """Return the columns of a table; None for an array, and for columns without names."""
+    names = names_of_table(table)
+    if names is None:
+        return None
+    refuse_repeated(names, where)
+    return {name: _column(table[:0], name).dtype for name in names}
+
+
+def _column(table: Any, name: str) -> AnyArray:
+    """Return the values of a column, with NaN for those that are missing."""
+    column = table[name]
+    dtype = getattr(column.dtype, "numpy_dtype", None) if hasattr(column, "isna") else None
+    if dtype is None:
+        return np.asarray(column)
+    # Of pandas' nullable types
+    if column.isna().any():
+        return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+    return np.asarray(column.to_numpy(dtype=dtype))
+
+
+def _read_table(
+    table: Any, names: Sequence[str], dtype: np.dtype[Any], place: str, begin: int
+) -> Read:
+    """Return what copies these columns of a table into arrays of a dtype."""
+    _check_columns(names, names_of_table(table) or (), place)
+    columns = [_column(table, name) for name in names]
+    for name, values in zip(names, columns, strict=True):
+        if not np.can_cast(values.dtype, dtype):
+            # Integers of which some are missing come as floating point.
+            check_finite(values[:, None], place, [name], index=range(begin, begin + len(values)))
+            raise _dtype_error(f"{place}, column {name!r}", values.dtype, dtype)
+
+    def read(target: AnyArray, row: int) -> None:
+        for j, values in enumerate(columns):
+            target[:, j] = values[row : row + len(target)]
+
+    return read
+
+
+def _dtype_error(place: str, dtype: np.dtype[Any], first: np.dtype[Any]) -> ValueError:
+    return ValueError(
+        f"{place} holds {dtype}, but {first} was read before: give all parts the same dtype."
+    )
+
+
+class Batches(Reader):
+    """The rows of all batches; no row can be reached but through those before it."""
+
+    def __init__(
+        self,
+        factory: Factory,
+        name: str,
+        first: Any,
+        n_rows: int | None,
+        *,
+        kind: str | None = None,
+        count: Callable[[], int] | None = None,
+    ) -> None:
+        """``count``: a cheaper way to count the rows than to read them."""
+        super().__init__(name)
+        columns = _columns_of(first, name)
+        if columns is not None:
+            self._set_columns(columns, list(columns))
+        else:
+            array = np.asarray(first)
+            _check_array(array, f"{name}: batch 0")
+            self._dtype, self.n_features = array.dtype, array.shape[1]
+        self.kind = kind or f"batches of {'arrays' if columns is None else 'tables'}"
+        self.n_rows, self._factory, self._count = n_rows, factory, count
+        self._n_first = len(first)  # rows of the first batch, if it was read
+
+    def count(self) -> int:
+        return super().count() if self._count is None else int(self._count())
+
+    def chunks(self, n_rows: int, wanted: AnyArray | None = None) -> Iterator[Chunk]:
+        dtype, begin = self.find_dtype(), 0
+        batches = _new_batches(lambda: self._factory(self.feature_names, n_rows), self.name)
+        for i, batch in enumerate(batches):
+            if len(batch) == 0:
+                continue
+            place = f"{self.name}: batch {i} (from row {begin} on)"
+            if self._columns is not None:
+                read = _read_table(batch, self.feature_names or [], dtype, place, begin)
+            else:
+                read = self._read_array(np.asarray(batch), dtype, place)
+            yield Chunk(begin, len(batch), f"batch {i}", read)
+            begin += len(batch)
+            if wanted is not None and begin > wanted[-1]:
+                return
+        if begin < self._n_first:
+            difference = f"it gave {begin} rows, and at least {self._n_first} before"
+            raise changed_error(self.name, difference)
+
+    def _read_array(self, rows: AnyArray, dtype: np.dtype[Any], place: str) -> Read:
+        _check_array(rows, place)
+        if rows.shape[1] != self.n_features:
+            raise ValueError(
+                f"{place} has {rows.shape[1]} columns, but the first one has {self.n_features}: "
+                "all batches must have the same columns."
+            )
+        if not np.can_cast(rows.dtype, dtype):
+            raise _dtype_error(place, rows.dtype, dtype)
+
+        def read(target: AnyArray, row: int) -> None:
+            target[...] = rows[row : row + len(target)]
+
+        return read
+
+
+def _new_batches(make: Callable[[], Iterable[Any]], name: str) -> Iterator[Any]:
+    """Yield the batches of a new iterable, checked for their type."""
+    batches = make()
+    if not isinstance(batches, Iterable):
+        raise TypeError(
+            f"{name}: the factory must return an iterable of batches, got "
+            f"{type(batches).__name__}. A function may yield its batches, or return a list."
+        )
+    for i, batch in enumerate(batches):
+        kind = type(batch)
+        if not hasattr(kind, "__len__") or kind.__module__.startswith("scipy.sparse"):
+            raise TypeError(
+                f"{name}: batch {i} must be a 2-d array, not a sparse one, or a table of pyarrow, "
+                f"polars or pandas, got {kind.__name__}."
+            )
+        yield batch
+
+
+def batch_reader(
+    make: Callable[[], Iterable[Any]],
+    name: str,
+    *,
+    n_rows: int | None = None,
+    n_features: int | None = None,
+    feature_names: Sequence[str] | None = None,
+) -> Reader:
+    """Return a reader of arrays or of tables, as the first batch that holds rows is."""
+    first, again = (
+        next((batch for batch in _new_batches(make, name) if len(batch) > 0), None)
+        for _ in range(2)
+    )
+    if first is not None and (again is None or _first_rows(first) != _first_rows(again)):
+        raise ValueError(
+            f"{name} begins with other rows, or none, when its factory is called again. Every call "
+            "must return a new iterator that starts from the first row, and give the rows in the "
+            "same order."
+        )
+    if first is None:
+        if n_features is None:
+            raise ValueError(f"{name} gave no rows; pass n_features if that is right.")
+        first, n_rows = np.zeros((0, n_features)), 0
+    elif n_rows == 0:
+        raise ValueError(
+            f"n_rows=0, but the first batch of {name} has {len(first)} rows: pass how many there "
+            "are in all, or None, and they are counted."
+        )
+    reader: Reader = Batches(lambda names, size: make(), name, first, n_rows)
+    if feature_names is not None and reader.feature_names is not None:
+        reader = reader.select(feature_names)
+    elif feature_names is not None:
+        reader.feature_names = list(feature_names)
+    n_names = None if feature_names is None else len(feature_names)
+    if not {n_features, n_names} <= {None, reader.n_features}:
+        raise ValueError(
+            f"{name}: batches have {reader.n_features} columns, but n_features={n_features} and "
+            f"feature_names={feature_names}."
+        )
+    return reader
+
+
+def _first_rows(batch: Any) -> str:
+    """Return the first rows as text, in which NaN equals NaN."""
+    return repr(np.asarray(batch[:_COMPARED_ROWS]).tolist())
+
+
+# Tables.
+
+
+class ParquetFiles(Reader):
+    """The rows of Parquet files, one file after the other; some of their columns."""
+
+    kind = "Parquet files"
+
+    def __init__(self, files: Sequence[Path], name: str) -> None:
+        super().__init__(name, files)
+        self._files = []  # each with the numbers of rows of its row groups
+        for file in files:
+            with self._open(file) as parquet:
+                metadata = parquet.metadata
+            groups = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+            self._files.append((file, groups))
+            if file == files[0]:
+                schema = metadata.schema.to_arrow_schema()
+        self.n_rows = sum(sum(groups) for _, groups in self._files)
+        columns = _columns_of(schema.empty_table(), f"{name}: {files[0]}") or {}
+        # Names of rows that pandas wrote are no features unless they are selected.
+        index = (schema.pandas_metadata or {}).get("index_columns", [])
+        self._set_columns(columns, [column for column in columns if column not in index])
+
+    @contextmanager
+    def _open(self, path: Path) -> Iterator[Any]:
+        try:
+            import pyarrow
+            from pyarrow.parquet import ParquetFile
+        except ImportError as error:
+            raise ImportError(
+                f"{self.name}: pyarrow reads {path}, and is not installed: "
+                "pip install 'iclda[files]'."
+            ) from error
+        least, most = _COLUMN_BUFFER
+        fitting = self.memory // (_BUFFERED_SHARE * max(1, self.n_features))
+        with (
+            _named_errors((OSError, pyarrow.ArrowException), f"{self.name}: {path}"),
+            ParquetFile(
+                path,
+                buffer_size=max(least, min(most, fitting)),
+                pre_buffer=False,
+                page_checksum_verification=True,
+            ) as file,
+        ):
+            yield file
+
+    def spread(self, n: int) -> AnyArray:
+        """Return the first rows of some row groups: only these are decoded."""
+        sizes = [size for _, groups in self._files for size in groups]
+        starts = list(accumulate(sizes, initial=0))
+        n_chosen = min(_FIRST_LOOK_GROUPS, len(sizes))
+        chosen = np.unique(np.linspace(0, len(sizes) - 1, n_chosen).astype(int))
+        share = -(-n // max(1, len(chosen)))
+        firsts = [starts[i] + np.arange(min(share, sizes[i])) for i in chosen]
+        return np.concatenate([np.zeros(0, dtype=np.int64), *firsts])[:n]
+
+    def chunks(self, n_rows: int, wanted: AnyArray | None = None) -> Iterator[Chunk]:
+        begin = 0
+        for file, groups in self._files:
+            stops = begin + np.cumsum([0, *groups])
+            # Row groups, and the last row to read of each.
+            last_rows = dict(enumerate(stops[1:] - 1))
+            if wanted is not None:
+                cuts, n_rows = np.searchsorted(wanted, stops), _PIECE_ROWS
+                last_rows = {
+                    i: wanted[high - 1]
+                    for i, (low, high) in enumerate(pairwise(cuts))
+                    if low < high
+                }
+            if last_rows:
+                yield from self._chunks_of(file, stops, last_rows, n_rows)
+            begin = int(stops[-1])
+
+    def _chunks_of(
+        self, file: Path, starts: AnyArray, last_rows: Mapping[int, int], n_rows: int
+    ) -> Iterator[Chunk]:
+        """Yield the rows of some row groups of a file, each up to the last row to read."""
+        names, dtype = self.feature_names or [], self.find_dtype()
+        place = f"{self.name}: {file}"
+        with self._open(file) as parquet:
+            for group, last in last_rows.items():
+                start = int(starts[group])
+                for batch in parquet.iter_batches(
+                    n_rows, [group], names, use_threads=self.use_threads
+                ):
+                    read = _read_table(batch, names, dtype, place, start)
+                    yield Chunk(start, len(batch), str(file), read)
+                    start += len(batch)
+                    if start > last:
+                        break
+
+
+def table_reader(table: Any, name: str) -> Reader:
+    """Return a reader of a pyarrow table in memory."""
+    kind, n_rows = "a pyarrow table", len(table)
+    return Batches(lambda _, size: table.to_batches(size), name, table[:0], n_rows, kind=kind)
+
+
+def dataset_reader(dataset: Any, name: str) -> Reader:
+    """Return a reader of a pyarrow dataset."""
+    pyarrow, module = import_module("pyarrow"), import_module("pyarrow.dataset")
+    options = None
+    if isinstance(getattr(dataset, "format", None), module.ParquetFileFormat):
+        options = module.ParquetFragmentScanOptions(  # no row group is held whole
+            use_buffered_stream=True, pre_buffer=False, page_checksum_verification=True
+        )
+
+    def batches(names: list[str] | None, size: int) -> Iterator[Any]:
+        scanner = dataset.scanner(
+            columns=names,
+            batch_size=size,
+            batch_readahead=1,
+            fragment_readahead=1,
+            fragment_scan_options=options,
+        )
+        with _named_errors((OSError, pyarrow.ArrowException), f"{name}: the dataset"):
+            yield from scanner.to_batches()
+
+    first, kind = dataset.schema.empty_table(), "a pyarrow dataset"
+    reader = Batches(batches, name, first, None, kind=kind, count=dataset.count_rows)
+    reader.watch([file for file in getattr(dataset, "files", ()) if os.path.exists(file)])
+    return reader
+
+
+def query_reader(frame: Any, name: str) -> Reader:
+    """Return a reader of a polars LazyFrame, which needs polars 1.34 or later."""
+    polars = import_module("polars")
+    errors = OSError, AttributeError, polars.exceptions.PolarsError
+
+    def batches(names: list[str] | None, size: int) -> Iterator[Any]:
+        chosen = frame if names is None else frame.select(names)
+        with _named_errors(errors, f"{name}: the LazyFrame", ValueError):
+            results = chosen.collect_batches(chunk_size=size, maintain_order=True)
+            try:
+                yield from results
+            finally:
+                # A query runs to its end unless it is stopped.
+                getattr(results, "stop", lambda: None)()
+
+    def count() -> int:
+        with _named_errors(errors, f"{name}: the LazyFrame", ValueError):
+            return int(frame.select(polars.len()).collect().item())
+
+    with _named_errors(errors, f"{name}: the LazyFrame", ValueError):
+        first = polars.DataFrame(schema=frame.collect_schema())
+    return Batches(batches, name, first, None, kind="a polars LazyFrame", count=count)
