@@ -21,41 +21,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from functools import cached_property
-from typing import Any, Protocol
 
 import numpy as np
 from scipy.linalg import lapack
 
+from ..likelihood import Objective
 from ..types import Array
 from .attainable import AttainableSet, Labeling, gap, shifted
 from .settings import SETTINGS
 
 Product = Callable[[Array], Array]
-
-
-class Objective(Protocol):
-    """What is maximized over the attainable set."""
-
-    @property
-    def weight(self) -> float:
-        """The unit of values and gaps."""
-        ...
-
-    def is_bounded(self, point: Array) -> bool:
-        """Whether the model at a point is far enough from a singular one to go on."""
-        ...
-
-    def value_and_gradient(self, point: Array) -> tuple[Any, Array]:
-        """Minus infinity at the floor; the gradient up to a shift common to all classes."""
-        ...
-
-    def hessian(self, point: Array) -> Array:
-        """Second derivative with respect to all classes but the last, whose row balances them."""
-        ...
-
-    def hessian_product(self, point: Array) -> Product:
-        """Maps directions, whose classes balance, to changes of the gradient."""
-        ...
 
 
 _DENSE = 128  # unknowns up to which systems are solved by a factor

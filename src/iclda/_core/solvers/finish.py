@@ -17,10 +17,11 @@ import scipy.linalg
 from scipy.linalg import lapack
 
 from ..labelsums import LexicographicRule, LinearRule, tied_shares
+from ..likelihood import Objective
 from ..problem import Problem
 from ..types import AnyArray, Array
 from .attainable import AllSums, InMemorySet, Labeling, gap
-from .continuation import Objective, State
+from .continuation import State
 
 _LARGEST_LEAD = 18.0  # of a score, at the end of a path, of classes that may tie
 _MOST_CHANGES = 100  # of the rows that tie

@@ -13,10 +13,11 @@ from dataclasses import replace
 import numpy as np
 
 from ..contrast import contrast_with
+from ..likelihood import Objective
 from ..problem import Problem
 from ..types import Array
 from .attainable import HeldSet
-from .continuation import Follower, Objective, Path, Work
+from .continuation import Follower, Path, Work
 from .finish import Limit
 from .quotas import hold_rows, read_rows
 from .search import (

@@ -14,12 +14,13 @@ from operator import add
 import numpy as np
 
 from ..labelsums import LexicographicRule, LinearRule
+from ..likelihood import Objective
 from ..moments import moments_of_block
 from ..problem import Problem
 from ..types import Array
 from . import Outcome
 from .attainable import AT_ONCE, ENOUGH, HeldSet, InMemorySet, StreamedSet, hold_in_memory
-from .continuation import Follower, Objective, Path, State, Work
+from .continuation import Follower, Path, State, Work
 from .finish import Limit, finish
 from .quotas import hold_rows, read_rows
 from .settings import SETTINGS
