@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,7 +13,7 @@ from .types import AnyArray, Array
 
 # Largest difference of scores: labels are hard there, and exponentials not yet denormal (slow).
 _LARGEST_LEAD = 300.0
-_FEW = 6  # scores a row up to which BLAS is faster at rows x classes than at classes x rows
+_SCORES_BY_ROWS = 6  # up to so many scores a row BLAS is faster at rows x classes
 ROUNDING = 16 * float(np.finfo(np.float64).eps)  # of a score, over the size of its terms
 
 
@@ -64,7 +63,7 @@ class LinearRule:
         """(K, n)."""
         return _linear(rows, self.coef, self.intercept)
 
-    @cached_property
+    @property
     def _is_finite(self) -> bool:
         return bool(np.isfinite(self.intercept).all())
 
@@ -72,19 +71,19 @@ class LinearRule:
     def _is_lead_enough(self) -> bool:
         return self.n_classes == 2 and self._is_finite
 
-    @cached_property
-    def lead(self) -> tuple[Array, Array]:
-        """How far the first of two classes is ahead: one product a row instead of two."""
-        return self.coef[:, :1] - self.coef[:, 1:], self.intercept[:1] - self.intercept[1:]
-
-    @cached_property
+    @property
     def ahead_of_first(self) -> tuple[Array, Array]:
         """How far all other classes are ahead of the first."""
         return self.coef[:, 1:] - self.coef[:, :1], self.intercept[1:] - self.intercept[:1]
 
     def shares(self, rows: AnyArray, index: slice | AnyArray) -> tuple[Array, Array]:
-        scores = _linear(rows, *self.lead) if self._is_lead_enough else self.scores(rows)
-        return label(scores, is_soft=self.is_soft, tie=self.tie)
+        if not self._is_lead_enough:
+            return label(self.scores(rows), is_soft=self.is_soft, tie=self.tie)
+        # How far the first class is ahead: one product a row instead of two.
+        lead = self.coef[:, :1] - self.coef[:, 1:], self.intercept[:1] - self.intercept[1:]
+        shares = np.empty((2, len(rows)))
+        _linear(rows, *lead, out=shares[1:])
+        return shares, _label_two(shares, is_soft=self.is_soft, tie=self.tie)
 
     def completed(self, sums: LabelSums) -> LabelSums:
         if not self._is_lead_enough:
@@ -179,29 +178,15 @@ class AllButFirst:
         return self.n_classes - 1
 
     def shares(self, rows: AnyArray, index: slice | AnyArray) -> tuple[Array, Array | None]:
-        """By the lead of one class (1, n), else (K, n) soft shares or (K - 1, n) labels."""
-        if not self.is_by_lead:
-            return self._soft_shares(rows) if self.rule.is_soft else (self._labels(rows), None)
-        lead = _linear(rows, *self.rule.lead)
-        if not self.rule.is_soft:
-            return (lead < -self.rule.tie).astype(np.float64), None
-        return lead, soft_second_of_two(lead[0], out=lead[0])
-
-    def _soft_shares(self, rows: AnyArray) -> tuple[Array, Array]:
-        scores = np.empty((self.n_classes, len(rows)))
-        scores[0] = 0
-        _linear(rows, *self.rule.ahead_of_first, out=scores[1:])
-        top = scores.max(axis=0)
-        shares, total = _exponentials(scores, top, out=scores)
-        np.log(total, out=total)
-        total += top
-        return shares, total
-
-    def _labels(self, rows: AnyArray) -> Array:
-        ahead = _linear(rows, *self.rule.ahead_of_first)
-        least = np.asarray(ahead.max(axis=0) - self.rule.tie)
-        least[least <= 0] = np.inf  # there the first class is taken
-        return _first_of(ahead >= least, int(np.count_nonzero(least < np.inf))).astype(np.float64)
+        if self.is_by_lead:
+            shares, log_sums = self.rule.shares(rows, index)
+        else:
+            scores = np.zeros((self.n_classes, len(rows)))
+            _linear(rows, *self.rule.ahead_of_first, out=scores[1:])
+            shares, log_sums = label(
+                scores, is_soft=self.rule.is_soft, tie=self.rule.tie, out=scores
+            )
+        return shares, log_sums if self.rule.is_soft else None
 
     def completed(self, sums: LabelSums) -> LabelSums:
         rule, total = self.rule, self.total
@@ -226,7 +211,7 @@ def _linear(rows: AnyArray, coef: Array, intercept: Array, out: Array | None = N
     # Unlike ``@``, ``dot`` lets other threads run whatever the size of its result.
     if coef.shape[1] == 1:
         np.dot(rows, coef[:, 0], out=out[0])
-    elif coef.shape[1] <= _FEW:
+    elif coef.shape[1] <= _SCORES_BY_ROWS:
         np.add(np.dot(rows, coef).T, intercept[:, None], out=out)
         return out
     else:
@@ -244,48 +229,46 @@ def fold(rule: Rule, frame: Frame) -> tuple[Rule, bool]:
     return rule.tied_at_rounding(np.abs(frame.origin / frame.scale)).folded(frame), True
 
 
-def label(scores: Array, *, is_soft: bool, tie: float = 0.0) -> tuple[Array, Array]:
-    """Shares (..., K, n) and log-sum-exp (hard: maximum) over the classes.
+def label(
+    scores: Array, *, is_soft: bool, tie: float = 0.0, out: Array | None = None
+) -> tuple[Array, Array]:
+    """Shares (..., K, n) and log-sum-exp (hard: maximum) over the classes of scores (..., K, n).
 
-    ``scores`` are (..., K, n), or (..., 1, n): how far the first of two classes is ahead.
+    Soft shares may be written to ``out``, which may be ``scores``.
     """
-    is_lead = scores.shape[-2] == 1
-    if is_soft and is_lead:
-        return _soft_shares_of_two(scores[..., 0, :])
-    top = np.maximum(scores[..., 0, :], 0) if is_lead else scores.max(axis=-2)
-    if is_soft:
-        shares, total = _exponentials(scores, top)
-        return shares, top + np.log(total)
-    if is_lead:
-        shares = np.empty((*scores.shape[:-2], 2, scores.shape[-1]))
-        shares[..., 0, :] = scores[..., 0, :] >= -tie
-        np.subtract(1, shares[..., 0, :], out=shares[..., 1, :])
-        return shares, top
-    return _first_of(scores >= (top - tie)[..., None, :], top.size).astype(np.float64), top
-
-
-def _first_of(is_best: AnyArray, n_labeled: int) -> AnyArray:
-    """(..., K, n): of classes that tie for a row the first; ``n_labeled`` rows have any."""
-    if np.count_nonzero(is_best) > n_labeled:
-        is_best &= is_best.cumsum(axis=-2) == 1
-    return is_best
-
-
-def soften(scores: Array) -> Array:
-    """Softmax over the classes (..., K, n); ``scores`` as in ``label``."""
-    if scores.shape[-2] == 1:
-        return _soft_shares_of_two(scores[..., 0, :])[0]
-    return _exponentials(scores, scores.max(axis=-2))[0]
-
-
-def _exponentials(scores: Array, top: Array, out: Array | None = None) -> tuple[Array, Array]:
-    """Softmax, and the sum of the exponentials of scores less the top one."""
+    top = scores.max(axis=-2)
+    if not is_soft:
+        is_best = scores >= (top - tie)[..., None, :]
+        if np.count_nonzero(is_best) > top.size:  # of classes that tie for a row the first
+            is_best &= is_best.cumsum(axis=-2) == 1
+        return is_best.astype(np.float64), top
     shares = np.subtract(scores, top[..., None, :], out=out)
     np.maximum(shares, -_LARGEST_LEAD, out=shares)
     np.exp(shares, out=shares)
     total = shares.sum(axis=-2)
     shares *= (1 / total)[..., None, :]
-    return shares, total
+    return shares, top + np.log(total)
+
+
+def _label_two(shares: Array, *, is_soft: bool, tie: float) -> Array:
+    """The same for two classes in place: shares (2, n), whose second row is the first one's lead.
+
+    Return log-sum-exp less the scores of the second class.
+    """
+    first, second = shares
+    if is_soft:
+        log_sums = soft_second_of_two(second, out=second)
+        np.subtract(1, second, out=first)
+        return log_sums
+    top = np.asarray(np.maximum(second, 0))
+    np.greater_equal(second, -tie, out=first)
+    np.subtract(1, first, out=second)
+    return top
+
+
+def soften(scores: Array) -> Array:
+    """Softmax over the classes (..., K, n)."""
+    return label(scores, is_soft=True)[0]
 
 
 def second_of_two(lead: Array, out: Array | None = None) -> Array:
@@ -295,22 +278,8 @@ def second_of_two(lead: Array, out: Array | None = None) -> Array:
     return np.reciprocal(share, out=share)
 
 
-def _odds(lead: Array, out: Array) -> Array:
-    np.minimum(lead, _LARGEST_LEAD, out=out)
-    np.maximum(out, -_LARGEST_LEAD, out=out)
-    return np.exp(out, out=out)
-
-
-def _soft_shares_of_two(lead: Array) -> tuple[Array, Array]:
-    """As ``label``, of two classes: few operations a row, and none on rows of several classes."""
-    shares = np.empty((*lead.shape[:-1], 2, lead.shape[-1]))
-    log_sums = soft_second_of_two(lead, out=shares[..., 1, :])
-    np.subtract(1, shares[..., 1, :], out=shares[..., 0, :])
-    return shares, log_sums
-
-
 def soft_second_of_two(lead: Array, out: Array) -> Array:
-    """Writes the soft share of the second of two classes; log-sum-exp over that of its score.
+    """Write the soft share of the second of two classes; return log-sum-exp less its score.
 
     ``out`` may be ``lead``.
     """
@@ -323,6 +292,12 @@ def soft_second_of_two(lead: Array, out: Array) -> Array:
         np.maximum(log_sums, far, out=log_sums)
     np.reciprocal(out, out=out)
     return log_sums
+
+
+def _odds(lead: Array, out: Array) -> Array:
+    np.minimum(lead, _LARGEST_LEAD, out=out)
+    np.maximum(out, -_LARGEST_LEAD, out=out)
+    return np.exp(out, out=out)
 
 
 @dataclass(frozen=True)

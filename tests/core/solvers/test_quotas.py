@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-from iclda._core.solvers import Outcome, alternate, search
+from iclda._core.solvers import Outcome, alternate, settings
 from iclda._core.solvers.continuation import Follower
 from iclda._core.solvers.pessimistic import maximize_worst_gain
 from iclda._core.solvers.quotas import Quotas, _newton, hard_shift, hold_rows, quotas_of
@@ -231,7 +231,7 @@ def test_more_rows_than_are_held_lead_to_the_same_fit(monkeypatch, n_classes, wi
     problem = problem_with_quotas(sample, shares_of(n_classes, width))
     monkeypatch.setattr(alternate, "_HELD_IN_ROUNDS", 6000)
     held = solve(kind, problem)
-    monkeypatch.setattr(search, "_HELD_ROWS", 2000)
+    monkeypatch.setattr(settings, "HELD_ROWS", 2000)
     monkeypatch.setattr(alternate, "_HELD_IN_ROUNDS", 2000)
     change_settings(monkeypatch, screened_rows=500)
     read = solve(kind, problem)

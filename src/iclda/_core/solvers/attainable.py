@@ -18,10 +18,8 @@ from ..boundary import Near, choose_near, near_boundary
 from ..labelsums import ROUNDING, LabelSums, label, second_of_two, soft_second_of_two, soften
 from ..problem import Problem
 from ..types import AnyArray, Array
+from . import settings
 
-AT_ONCE = 4096  # rows of a sample that are whitened at once
-ENOUGH = 10  # rows near boundaries for each unknown, with which a path is followed
-_WORTH_MOVING = 100_000  # numbers of rows that are held elsewhere than in memory
 _GATHERED = 0.6  # share of rows near a boundary below which they are copied
 
 
@@ -291,17 +289,20 @@ def _hold_framed(problem: Problem, u: Array, weights: Array) -> HeldSet:
 
 
 def _place(problem: Problem, n_rows: int) -> Callable[[Problem, Array, Array], HeldSet] | None:
-    is_worth = n_rows * problem.whitening.rank >= _WORTH_MOVING and problem.proportions is None
+    is_worth = (
+        n_rows * problem.whitening.rank >= settings.NUMBERS_WORTH_MOVING
+        and problem.proportions is None
+    )
     return problem.unlabeled.holder if is_worth else None
 
 
 def hold_in_memory(problem: Problem, rows: AnyArray, weights: Array) -> InMemorySet:
     augmented = np.empty((len(rows), 1 + problem.whitening.rank))
     augmented[:, 0] = 1
-    is_few = len(rows) <= AT_ONCE
+    is_few = len(rows) <= settings.ROWS_WHITENED_AT_ONCE
     write_whitened = problem.write_whitened if is_few else problem.write_whitened_folded
-    for start in range(0, len(rows), AT_ONCE):
-        part = slice(start, start + AT_ONCE)
+    for start in range(0, len(rows), settings.ROWS_WHITENED_AT_ONCE):
+        part = slice(start, start + settings.ROWS_WHITENED_AT_ONCE)
         write_whitened(rows[part], out=augmented[part, 1:])
     return InMemorySet(augmented, weights / problem.moments.weight, problem.labeled_point)
 
@@ -321,7 +322,7 @@ class StreamedSet:
 
     def __post_init__(self) -> None:
         # Rows near boundaries that a pass returns, at least and at most.
-        self._least = ENOUGH * self.labeled_point[:-1].size
+        self._least = settings.ROWS_PER_UNKNOWN * self.labeled_point[:-1].size
         self._most = 0 if self.held is None else len(self.held.weights)
 
     def return_more(self, most: int) -> None:

@@ -18,7 +18,7 @@ boundaries that harden J times the gradient is almost 0, so that it adds gradien
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from functools import cached_property
 
@@ -27,13 +27,12 @@ from scipy.linalg import lapack
 
 from ..likelihood import Objective
 from ..types import Array
+from . import settings
 from .attainable import AttainableSet, Labeling, gap, shifted
-from .settings import SETTINGS
 
 Product = Callable[[Array], Array]
 
 
-_DENSE = 128  # unknowns up to which systems are solved by a factor
 # A level ends when the predicted ascent is below a share of tau x entropy; if the gap is not below
 # that of the level before, the share is reduced.
 _MOST_CENTERED = 1e-8
@@ -44,7 +43,7 @@ _SUFFICIENT = 0.05  # share of the slope that a step must gain
 _A_PAIR = 2e4  # numbers that might be read while the block of a pair of classes is formed
 _SHORT, _SHORTEST = 0.2, 1e-6  # share of a step after which a saddle is suspected; that is tried
 _ROUNDING = 1e-13  # of the merit
-_SMALLEST_TAU = 1e-9  # per unit of labeled weight
+_NEARLY_REACHED = 1.001  # over the smallest tau of a path, at which it ends
 
 
 @dataclass(frozen=True)
@@ -100,6 +99,16 @@ class Work:
     left: float = np.inf
 
 
+@dataclass(frozen=True)
+class Effort:
+    """When to stop following a path."""
+
+    tol: float  # gap that is required
+    max_iter: int  # Newton steps, at most
+    aim: float = np.inf  # gap below ``tol`` to go on to as long as the gap falls
+    work: Work = field(default_factory=Work)  # of all paths together
+
+
 class _End(Enum):
     """How Newton's method at one level ended."""
 
@@ -111,14 +120,14 @@ class _End(Enum):
 class _System:
     """(tau - H J) x = right at a state."""
 
-    def __init__(self, likelihood: Objective, state: State, work: Work) -> None:
+    def __init__(self, objective: Objective, state: State, work: Work) -> None:
         self._tau, self._shape = state.tau, state.scores.shape
-        self._is_dense = state.scores[:-1].size <= _DENSE
+        self._is_dense = state.scores[:-1].size <= settings.DENSE_UNKNOWNS
         self._work, self._read = work, state.labeling.n_near * state.scores.size
         n_pairs = len(state.scores) * (len(state.scores) - 1) / 2
         work.left -= max(self._read, _A_PAIR * n_pairs if self._is_dense else 0)
         if self._is_dense:
-            hessian, self._matrix = likelihood.hessian(state.point), state.labeling.matrix()
+            hessian, self._matrix = objective.hessian(state.point), state.labeling.matrix()
             self._curvature: Product = self._matrix.dot
             self._bend: Product = hessian.dot
             system = -(hessian @ self._matrix)
@@ -126,7 +135,7 @@ class _System:
             self._factor = lapack.dgetrf(system)
         else:
             self._curvature = state.labeling.product
-            self._bend = likelihood.hessian_product(state.point)
+            self._bend = objective.hessian_product(state.point)
 
     def solve(
         self, right: Array, *, radius: float = 1.0, may_be_saddle: bool = False
@@ -161,7 +170,7 @@ class _System:
         rho = float(np.vdot(residual, curved))
         direction, moved, first = residual, curved, rho
         for _ in range(_MOST_PRODUCTS):
-            if rho <= SETTINGS.accuracy**2 * min(first, self._tau**2 * square):
+            if rho <= settings.SETTINGS.accuracy**2 * min(first, self._tau**2 * square):
                 break
             image = self._tau * direction - self._bend(moved)
             bend, length = float(np.vdot(moved, image)), float(np.vdot(direction, moved))
@@ -189,43 +198,33 @@ class _System:
 
 @dataclass(frozen=True)
 class Follower:
-    """Follows paths of a likelihood over the attainable set of some rows."""
+    """Follows paths of an objective over the attainable set of some rows."""
 
-    likelihood: Objective
+    objective: Objective
     rows: AttainableSet
 
     def state(self, scores: Array, tau: float, anchor: Array | None = None) -> State:
         scores = scores - scores[-1]
         anchor = np.zeros_like(scores) if anchor is None else anchor - anchor[-1]
         found = self.rows.label(scores)
-        value, gradient = self.likelihood.value_and_gradient(found.point)
+        value, gradient = self.objective.value_and_gradient(found.point)
         entropy = found.log_sum - float(np.vdot(scores, found.point - self.rows.labeled_point))
         return State(scores, anchor, tau, found, float(value), gradient - gradient[-1], entropy)
 
     def gap(self, state: State) -> float:
         return gap(self.rows, state.point, state.gradient)
 
-    def follow(
-        self,
-        state: State,
-        *,
-        tol: float,
-        max_iter: int,
-        aim: float | None = None,
-        least: float = 0.0,
-        work: Work | None = None,
-    ) -> Path:
-        """Lower tau until the gap is below ``tol``, or no progress is possible.
+    def follow(self, state: State, effort: Effort, least: float = 0.0) -> Path:
+        """Lower tau until the gap is small enough, or no progress is possible.
 
-        Below ``tol`` the path goes on to ``aim``, if given, as long as the gap falls. It ends where
-        tau reaches ``least``, or no ``work`` is left.
+        The path ends where tau reaches ``least``, too.
         """
-        work = work or Work()
-        aim = tol if aim is None else min(aim, tol)
+        tol, max_iter, work = effort.tol, effort.max_iter, effort.work
+        aim = min(effort.aim, tol)
         best, n_iter = Path(state, np.inf, 0, True), 0
-        slowest, share = SETTINGS.fall, SETTINGS.centered
+        slowest, share = settings.SETTINGS.fall, settings.SETTINGS.centered
         levels: list[State] = []
-        smallest = max(1.001 * least, _SMALLEST_TAU * self.likelihood.weight)
+        smallest = max(_NEARLY_REACHED * least, settings.SMALLEST_TAU * self.objective.weight)
         while True:
             most = min(max_iter - n_iter, _MOST_STEPS if levels else _MOST_FIRST_STEPS)
             state, n_steps, end = self._center(state, most, share, work)
@@ -256,16 +255,16 @@ class Follower:
         return Path(best.state, best.gap, n_iter, True, tuple(levels))
 
     def _noise(self, state: State) -> float:
-        return _ROUNDING * (abs(state.merit) + self.likelihood.weight)
+        return _ROUNDING * (abs(state.merit) + self.objective.weight)
 
     def _center(self, state: State, most: int, share: float, work: Work) -> tuple[State, int, _End]:
         """Newton's method at one level: the state, the number of steps, and how it ended."""
         size = 1.0
         for n_steps in range(1, most + 1):
-            if not self.likelihood.is_bounded(state.point):
+            if not self.objective.is_bounded(state.point):
                 return state, n_steps, _End.UNBOUNDED
             noise = self._noise(state)
-            system = _System(self.likelihood, state, work)
+            system = _System(self.objective, state, work)
             direction, slope = system.solve(state.residual, may_be_saddle=size < _SHORT)
             is_centered = slope <= max(share * state.tau * max(state.entropy, 0.0), noise)
             size = 1.0
