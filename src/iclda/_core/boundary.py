@@ -76,6 +76,8 @@ class Near:
             some = some[near_boundary(shares[:, some])]
         else:
             some = near_boundary(shares)
+        if len(shares) == 1:
+            return some, np.full(len(some), self.smallest)
         if len(some) < shares.shape[1]:
             shares = shares[:, some]
         counts = multiplicities(shares, self.every)

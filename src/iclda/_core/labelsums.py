@@ -29,11 +29,11 @@ class Rule(Protocol):
         ...
 
     def shares(self, rows: AnyArray, index: slice | AnyArray) -> tuple[Array, Array | None]:
-        """(K, n) shares and (n,) log-sum-exp of the scores of the rows numbered ``index``.
+        """(K, n) shares and (n,) log-sum-exp of the scores of the rows at ``index``.
 
-        Classes come first: reducing over them is then a sum of long contiguous vectors. What
-        follows from the sums over all rows may be left out, for ``completed`` to add: classes that
-        are not summed, a part of the scores common to all classes, log-sum-exp.
+        Of two classes, (1, n) shares in the second are enough where only that is summed. Classes
+        come first: reducing over them is then a sum of long contiguous vectors. A part of the
+        scores common to all classes, or log-sum-exp, may be left out for ``completed`` to add.
         """
         ...
 
@@ -79,11 +79,19 @@ class LinearRule:
     def shares(self, rows: AnyArray, index: slice | AnyArray) -> tuple[Array, Array]:
         if not self._is_lead_enough:
             return label(self.scores(rows), is_soft=self.is_soft, tie=self.tie)
-        # How far the first class is ahead: one product a row instead of two.
-        lead = self.coef[:, :1] - self.coef[:, 1:], self.intercept[:1] - self.intercept[1:]
-        shares = np.empty((2, len(rows)))
-        _linear(rows, *lead, out=shares[1:])
-        return shares, _label_two(shares, is_soft=self.is_soft, tie=self.tie)
+        second, log_sums = self.shares_of_second(rows)
+        return np.concatenate([1 - second, second]), log_sums
+
+    def shares_of_second(self, rows: AnyArray) -> tuple[Array, Array]:
+        """(1, n) shares of the second of two classes; log-sum-exp less the scores of that class.
+
+        One product a row instead of two: how far the first class is ahead.
+        """
+        coef, intercept = self.ahead_of_first
+        lead = _linear(rows, -coef, -intercept)
+        if self.is_soft:
+            return lead, soft_second_of_two(lead[0], out=lead[0])
+        return (lead < -self.tie).astype(np.float64), np.maximum(lead[0], 0)
 
     def completed(self, sums: LabelSums) -> LabelSums:
         if not self._is_lead_enough:
@@ -179,7 +187,7 @@ class AllButFirst:
 
     def shares(self, rows: AnyArray, index: slice | AnyArray) -> tuple[Array, Array | None]:
         if self.is_by_lead:
-            shares, log_sums = self.rule.shares(rows, index)
+            shares, log_sums = self.rule.shares_of_second(rows)
         else:
             scores = np.zeros((self.n_classes, len(rows)))
             _linear(rows, *self.rule.ahead_of_first, out=scores[1:])
@@ -248,22 +256,6 @@ def label(
     total = shares.sum(axis=-2)
     shares *= (1 / total)[..., None, :]
     return shares, top + np.log(total)
-
-
-def _label_two(shares: Array, *, is_soft: bool, tie: float) -> Array:
-    """The same for two classes in place: shares (2, n), whose second row is the first one's lead.
-
-    Return log-sum-exp less the scores of the second class.
-    """
-    first, second = shares
-    if is_soft:
-        log_sums = soft_second_of_two(second, out=second)
-        np.subtract(1, second, out=first)
-        return log_sums
-    top = np.asarray(np.maximum(second, 0))
-    np.greater_equal(second, -tie, out=first)
-    np.subtract(1, first, out=second)
-    return top
 
 
 def soften(scores: Array) -> Array:
