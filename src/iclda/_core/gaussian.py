@@ -187,14 +187,8 @@ def _floored_root(covariance: Array, floor: float) -> tuple[Array, Array, bool]:
     if found is not None:
         return found.lower, found.inverse, False
     eigenvalues, vectors = scipy.linalg.eigh(covariance)
-    if eigenvalues[0] > floor:
-        root = scipy.linalg.cholesky(covariance, lower=True)
-        return root, _inverse(root), False
     half = vectors * np.sqrt(np.maximum(eigenvalues, floor))
     root = scipy.linalg.qr(half.T, mode="r")[0].T
     root = root * np.where(np.diag(root) < 0, -1.0, 1.0)
-    return root, _inverse(root), True
-
-
-def _inverse(root: Array) -> Array:
-    return np.asarray(scipy.linalg.solve_triangular(root, np.eye(len(root)), lower=True))
+    inverse = scipy.linalg.solve_triangular(root, np.eye(len(root)), lower=True)
+    return root, np.asarray(inverse), bool(eigenvalues[0] <= floor)

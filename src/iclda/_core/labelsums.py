@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -335,17 +336,16 @@ class LabelSums:
             self.counts + other.counts,
             self.sums + other.sums,
             self.log_sum + other.log_sum,
-            other.scatter if self.scatter is None else self.scatter + _or_zero(other.scatter),
-            other.near if self.near is None else _stacked(self.near, other.near),
+            _joined(self.scatter, other.scatter, np.add),
+            _joined(self.near, other.near, lambda *parts: np.concatenate(parts)),
         )
 
 
-def _or_zero(array: Array | None) -> Array | float:
-    return 0.0 if array is None else array
-
-
-def _stacked(one: Array, other: Array | None) -> Array:
-    return one if other is None else np.concatenate([one, other])
+def _joined(one: Array | None, other: Array | None, join: Callable[..., Any]) -> Array | None:
+    """Both joined where both are there, else the one that is."""
+    if one is None or other is None:
+        return other if one is None else one
+    return np.asarray(join(one, other))
 
 
 def with_weights(rows: AnyArray, weights: Array) -> Array:

@@ -181,7 +181,7 @@ class HeldSet(AttainableSet, Protocol):
         ...
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class InMemorySet:
     """Rows held in memory in whitened coordinates."""
 

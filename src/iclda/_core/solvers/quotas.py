@@ -152,27 +152,27 @@ class QuotaLabeling(Labeling):
         return QuotaSet(free.z, free.weights, free.labeled_point, quotas)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class QuotaSet(InMemorySet):
-    """Rows held in memory, of which every class gets its quota."""
+    """Rows held in memory, of which every class gets its quota.
+
+    Shifts are sought from the last one, ``last_shift``, which belongs to scores of the range
+    ``last_range``: with a smaller tau all scores grow alike.
+    """
 
     quotas: Quotas
 
-    @cached_property
-    def _last(self) -> Array:
-        """(K + 1,): the shift that was found last over the range of its scores, and that range.
-
-        The next one is sought from there: with a smaller tau all scores grow alike.
-        """
-        return np.append(np.zeros(len(self.quotas.low)), 1.0)
+    def __post_init__(self) -> None:
+        self.last_shift = np.zeros(len(self.quotas.low))
+        self.last_range = 1.0
 
     def shift(self, scores: Array) -> Array:
         stack = self.scores_of_rows(scores[None])
         size = float(np.ptp(stack, axis=1).max(initial=0))
-        start = self._last[:-1] * size / self._last[-1]
-        found: Array = balance(stack, self.weights, self.quotas, start[None])[0]
-        self._last[:] = *found, size or 1.0
-        return found
+        start = self.last_shift * size / self.last_range
+        self.last_shift = balance(stack, self.weights, self.quotas, start[None])[0]
+        self.last_range = size or 1.0
+        return self.last_shift
 
     def label(self, scores: Array) -> QuotaLabeling:
         shift = self.shift(scores)
