@@ -34,7 +34,7 @@ class Complement:
         return int(self.basis.shape[0] - self.basis.shape[1])
 
     def outside(self, rows: AnyArray) -> Array:
-        """What rows have in these directions, in units of the features."""
+        """Components of rows in these directions, in units of the features."""
         centered = (rows - self.origin) / self.units
         return np.asarray(centered - (centered @ self.basis) @ self.basis.T)
 
@@ -99,9 +99,9 @@ class Gaussians:
     def linear_scores(self) -> tuple[Array, Array]:
         """Coefficients (K, d) and intercepts (K,) in the user's units: Sigma^-1 mu_k, as is usual.
 
-        They tell classes apart like the scores of ``score_rule``, which are about the center and
-        keep their digits wherever the origin of the features lies. Those are returned where zero
-        is too far away to square the distance.
+        They differ from the scores of ``score_rule`` by a term common to all classes. Those of
+        ``score_rule``, which are about the center, are returned where zero is too far away to
+        square the distance.
         """
         zero = -self.frame.origin / self.frame.scale
         from_zero = self.class_points + (self.center - zero) @ self.projection.T

@@ -74,7 +74,7 @@ class LinearRule:
 
     @property
     def ahead_of_first(self) -> tuple[Array, Array]:
-        """How far all other classes are ahead of the first."""
+        """Coefficients and intercepts of the leads of all other classes over the first."""
         return self.coef[:, 1:] - self.coef[:, :1], self.intercept[1:] - self.intercept[:1]
 
     def shares(self, rows: AnyArray, index: slice | AnyArray) -> tuple[Array, Array]:
@@ -101,22 +101,22 @@ class LinearRule:
         return replace(sums, log_sum=sums.log_sum + float(second))
 
     def knowing(self, total: SumsFromZero | None) -> Rule:
-        """The same rule at less work a row, where the sum of all rows is known."""
+        """Equivalent rule with less work a row, where the sum of all rows is known."""
         return AllButFirst(self, total) if total is not None and self._is_finite else self
 
     def folded(self, frame: Frame) -> LinearRule:
-        """The same rule for rows in the user's units."""
+        """Equivalent rule for rows in the user's units."""
         coef = self.coef / frame.scale[:, None]
         return replace(self, coef=coef, intercept=self.intercept - frame.origin @ coef)
 
     def moved(self, offset: Array) -> LinearRule:
-        """The same rule for rows less an offset."""
+        """Equivalent rule for rows less an offset."""
         return replace(self, intercept=self.intercept + offset @ self.coef)
 
     def tied_at_rounding(self, offset: Array | float = 0.0) -> LinearRule:
-        """The same rule, which no rounding of the scores makes fall one way or the other.
+        """The rule with a tie so wide that rounding of the scores does not change labels.
 
-        For rows in frame coordinates, of order 1 plus ``offset``: BLAS rounds the score of a row
+        Rows are in frame coordinates, of order 1 plus ``offset``. BLAS rounds the score of a row
         differently at another place in a block.
         """
         if self.is_soft:

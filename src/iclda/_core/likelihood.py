@@ -281,7 +281,7 @@ def _chain(rows: Array, columns: Array, other: Array) -> Array:
 
 
 def _above_floor(point: Array) -> tuple[AnyArray, Array]:
-    """Which points are at the floor or below, and points moved just above it, if need be."""
+    """Mask of points at the floor or below, and the points, moved above it where masked."""
     is_floored = ~(smallest_eigenvalue(point) > FLOOR)
     if not is_floored.any():
         return is_floored, point

@@ -30,8 +30,8 @@ class Labeling:
     z~ = (1, z). Only rows near a boundary count.
     """
 
-    shift: Array | None = None  # (K,) of the offsets of scores, if they are not as they were given
-    n_sought: float = 0.0  # numbers of rows read to find that
+    shift: Array | None = None  # (K,) added to the offsets of the scores
+    n_sought: float = 0.0  # numbers that were read to find the shift
 
     def __init__(self, sums: AllSums, z: Array, weights: Array, shares: Array) -> None:
         """``shares`` (K, n), or (1, n) in the second of two classes."""
@@ -135,14 +135,11 @@ class AttainableSet(Protocol):
 
 
 class AllSums(NamedTuple):
-    """Of all rows under a labeling: the point, the mean of log-sum-exp over N.
-
-    ``is_thinned``: rows near boundaries stand for others.
-    """
+    """Sums over all rows under a labeling."""
 
     point: Array
-    log_sum: float
-    is_thinned: bool = False
+    log_sum: float  # sum of log-sum-exp over N
+    is_thinned: bool = False  # whether rows near boundaries stand for others
 
 
 class HeldSet(AttainableSet, Protocol):
@@ -153,12 +150,8 @@ class HeldSet(AttainableSet, Protocol):
         """(n,), over N."""
         ...
 
-    def label(self, scores: Array) -> Labeling:
-        """The labeling by softmax of the scores, with its derivative."""
-        ...
-
     def label_among(self, scores: Array, sums: AllSums) -> Labeling:
-        """The same, as the rows near boundaries among all, whose sums are known."""
+        """Labeling of all rows, whose sums are known, with these rows as those near boundaries."""
         ...
 
     def scores_of_rows(self, scores: Array) -> Array:
@@ -174,10 +167,7 @@ class HeldSet(AttainableSet, Protocol):
         ...
 
     def spread(self, gradient: Array) -> float:
-        """How much labels can gain along a gradient.
-
-        Root mean square over rows of its range over classes.
-        """
+        """Root mean square over rows of the range of a gradient over classes."""
         ...
 
 

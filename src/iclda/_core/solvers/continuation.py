@@ -37,11 +37,13 @@ Product = Callable[[Array], Array]
 # that of the level before, the share is reduced.
 _MOST_CENTERED = 1e-8
 _MOST_PRODUCTS = 200  # in one solve
-_MOST_STEPS, _MOST_FIRST_STEPS = 15, 40  # at one level, at the first one
+_MOST_STEPS = 15  # at one level
+_MOST_FIRST_STEPS = 40  # at the first level
 _SLOWEST = 0.7  # factor of tau above which a level is not repeated with a larger one
 _SUFFICIENT = 0.05  # share of the slope that a step must gain
-_A_PAIR = 2e4  # numbers that might be read while the block of a pair of classes is formed
-_SHORT, _SHORTEST = 0.2, 1e-6  # share of a step after which a saddle is suspected; that is tried
+_READ_OF_A_PAIR = 2e4  # numbers that might be read while the block of two classes is formed
+_SUSPICIOUS_SIZE = 0.2  # share of a step below which a saddle is suspected
+_SHORTEST_SIZE = 1e-6  # share of a step below which none is tried
 _ROUNDING = 1e-13  # of the merit
 _NEARLY_REACHED = 1.001  # over the smallest tau of a path, at which it ends
 
@@ -83,7 +85,7 @@ class State:
 
 @dataclass(frozen=True)
 class Path:
-    """Where a path ended, and the levels of tau on it."""
+    """End of a path, and the levels of tau on it."""
 
     state: State
     gap: float
@@ -110,7 +112,7 @@ class Effort:
 
 
 class _End(Enum):
-    """How Newton's method at one level ended."""
+    """Reason why Newton's method at one level ended."""
 
     CENTERED = auto()
     UNFINISHED = auto()
@@ -125,7 +127,7 @@ class _System:
         self._is_dense = state.scores[:-1].size <= settings.DENSE_UNKNOWNS
         self._work, self._read = work, state.labeling.n_near * state.scores.size
         n_pairs = len(state.scores) * (len(state.scores) - 1) / 2
-        work.left -= max(self._read, _A_PAIR * n_pairs if self._is_dense else 0)
+        work.left -= max(self._read, _READ_OF_A_PAIR * n_pairs if self._is_dense else 0)
         if self._is_dense:
             hessian, self._matrix = objective.hessian(state.point), state.labeling.matrix()
             self._curvature: Product = self._matrix.dot
@@ -265,7 +267,7 @@ class Follower:
                 return state, n_steps, _End.UNBOUNDED
             noise = self._noise(state)
             system = _System(self.objective, state, work)
-            direction, slope = system.solve(state.residual, may_be_saddle=size < _SHORT)
+            direction, slope = system.solve(state.residual, may_be_saddle=size < _SUSPICIOUS_SIZE)
             is_centered = slope <= max(share * state.tau * max(state.entropy, 0.0), noise)
             size = 1.0
             while True:
@@ -275,7 +277,7 @@ class Follower:
                 if gained >= _SUFFICIENT * size * slope:
                     break
                 size *= 0.3
-                if size < _SHORTEST:
+                if size < _SHORTEST_SIZE:
                     return state, n_steps, _End.CENTERED
             state = trial
             if is_centered and size == 1:

@@ -40,7 +40,7 @@ def maximize_worst_gain(
 
 
 def _gain_left_out(problem: Problem) -> float:
-    """Of directions in which no row varies: the shrinkage alone sets both covariances there."""
+    """Gain in directions in which no row varies: shrinkage alone sets both covariances there."""
     if problem.space is None or problem.ridge is None:
         return 0.0
     n_left_out, keep = problem.space.n_left_out, 1 - problem.shrinkage

@@ -37,10 +37,12 @@ _WARM_STEPS = 15  # from the last shift: where these do not do, harder and harde
 _ROUNDING = 1e-15  # of the convex function
 _MOST_IDLE = 6  # steps in a row that lower it by no more than rounding
 _SOFT = 10.0  # range of scores from which shifts are found at once
-_FALL, _ROUGHLY = 0.3, 1e-6  # of tau on the way to harder labels; how well quotas are filled there
+_FALL = 0.3  # factor of tau on the way to harder labels
+_ROUGHLY = 1e-6  # of the weight of the rows: how well quotas are filled on that way
 READS = 30  # of the scores of three and more classes, about, until shifts are found
 _AT_ONCE = 4e5  # numbers: to read fewer hardly takes less time
-_COOLING, _COLDEST = 0.1, 1e-11  # of a direction, over its range: as good as hard
+_COOLING = 0.1  # factor of tau from step to step towards hard labels
+_COLDEST = 1e-11  # tau over the range of the scores at which labels count as hard
 _MOST_PASSES = 5  # after which quotas count as filled
 _CLOSE = 5.0  # change of a shift at which rows that are not near boundaries keep their labels
 _NEARLY = 1e-3  # of the weight of the rows: what rows that stand for others can correct
@@ -63,11 +65,11 @@ class Quotas:
         return bool(self.width.any())
 
     def less(self, taken: Array) -> Quotas:
-        """What is left of them where other rows take some."""
+        """Quotas that are left where other rows take some."""
         return replace(self, low=self.low - taken)
 
     def after(self, shifts: Array) -> Quotas:
-        """The same where further shifts are added to these."""
+        """Equal quotas for shifts that are counted from these."""
         return replace(self, origin=shifts)
 
     def can_be_filled(self, weight: float) -> bool:
@@ -75,7 +77,7 @@ class Quotas:
         return bool((self.low < weight).all() and (self.low + self.width > 0).all())
 
     def cost(self, shifts: Array) -> Array:
-        """What the convex function has beside log-sum-exp."""
+        """Terms of the convex function beside log-sum-exp."""
         cost = -(shifts @ self.low)
         if self.has_slack:
             slack = np.logaddexp(0, -self._sharp(shifts)) / self.sharpness
@@ -123,7 +125,7 @@ class QuotaLabeling(Labeling):
         return across, self._inverse(across[:, held, 0])
 
     def _inverse(self, inner: Array) -> Array:
-        """Of what shifts change the weights by; labels may be hard, and no shift change any."""
+        """Inverse of the change of weights by shifts, which is singular if labels are hard."""
         quotas = self._rows.quotas
         bends = quotas.bends(self.shift)[quotas.is_held]
         return np.asarray(np.linalg.pinv(inner + np.diag(bends), rcond=1e-13, hermitian=True))
@@ -263,7 +265,7 @@ def _newton(
     is_open, enough = np.ones(len(scores), dtype=bool), exact * quotas.weight
 
     def move(some: AnyArray, steps: Array, slack: float) -> AnyArray:
-        """Which of some stacks were moved, those whose function did not rise by more."""
+        """Move stacks whose function does not rise by more than ``slack``; return which."""
         moved = shifts[some]
         moved[:, held] += np.clip(steps, -_FAR, _FAR)
         trial = _dual(scores[some], weights, quotas, moved)
@@ -371,7 +373,7 @@ class QuotaStreamedSet(StreamedSet):
         self._quotas = self.held.quotas
 
     def shift(self, scores: Array) -> Array:
-        """As the rows of the last pass have it."""
+        """Shift that fills the quotas on the rows of the last pass."""
         return self._guide.shift(scores)
 
     def label(self, scores: Array) -> QuotaLabeling:

@@ -222,7 +222,7 @@ def _follow_candidates(sample: HeldSample, effort: Effort, n_starts: int, seed: 
 
 
 def _candidates(sample: HeldSample, n_starts: int, seed: int) -> Candidates:
-    """Where to start on a sample: found on a few of its rows, or on more if these are cheap."""
+    """Candidates for a sample, found on a few of its rows, or on more if these are cheap."""
     few = sample.thinned(settings.SETTINGS.screened_rows)
     found = find_candidates(few.problem, few.held, n_starts, seed, is_sample=few is not sample)
     affordable = int(
@@ -264,7 +264,7 @@ def _highest_of_ties(paths: list[Path], tie: float, tol: float) -> Path:
 def _best_on_all_rows(
     reader: StreamedSet, objective: Objective, paths: list[Path], noise: float
 ) -> Path:
-    """Of paths that end nearly as high on a sample, the one whose labels are best on all rows."""
+    """Compare the labels of paths that end nearly as high on a sample on all rows."""
     best = max(path.state.value for path in paths)
     near = [path for path in paths if path.state.value >= best - noise]
     if len(near) == 1:
@@ -332,7 +332,7 @@ def _local_gap(objective: Objective, state: State) -> float:
 
 
 def _step(follower: Follower, state: State, path: Path) -> tuple[bool, State]:
-    """Where the path on the rows near boundaries leads on all rows, and whether it was right.
+    """Apply the end of the path on the rows near boundaries to all rows; say whether it was right.
 
     Along a path the value rises and the gap falls. If on all rows the value falls, by more than
     the gap that is left or without a smaller gap, tau is kept, and the step to the first level is
