@@ -41,7 +41,7 @@ _FALL = 0.3  # factor of tau on the way to harder labels
 _ROUGHLY = 1e-6  # of the weight of the rows: how well quotas are filled on that way
 READS = 30  # of the scores of three and more classes, about, until shifts are found
 _AT_ONCE = 4e5  # numbers: to read fewer hardly takes less time
-_COOLING = 0.1  # factor of tau from step to step towards hard labels
+_SHARPENING = 10.0  # factor of the sharpness of slacks from step to step
 _COLDEST = 1e-11  # tau over the range of the scores at which labels count as hard
 _MOST_PASSES = 5  # after which quotas count as filled
 _CLOSE = 5.0  # change of a shift at which rows that are not near boundaries keep their labels
@@ -57,7 +57,6 @@ class Quotas:
     is_held: AnyArray  # (K,): classes that are shifted; the others follow, or are free
     weight: float  # of all rows that they are for
     sharpness: float = 1.0  # of slacks, against labels: infinite would give them no entropy
-    origin: Array | float = 0.0  # (K,): shifts of slacks are counted from there
 
     @cached_property
     def has_slack(self) -> bool:
@@ -67,10 +66,6 @@ class Quotas:
     def less(self, taken: Array) -> Quotas:
         """Quotas that are left where other rows take some."""
         return replace(self, low=self.low - taken)
-
-    def after(self, shifts: Array) -> Quotas:
-        """Equal quotas for shifts that are counted from these."""
-        return replace(self, origin=shifts)
 
     def can_be_filled(self, weight: float) -> bool:
         """Whether rows of this weight can fill them, with something to choose."""
@@ -101,7 +96,7 @@ class Quotas:
         return np.asarray(self.sharpness * self.width * filled * (1 - filled))
 
     def _sharp(self, shifts: Array) -> Array:
-        return np.asarray(self.sharpness * (self.origin + shifts))
+        return np.asarray(self.sharpness * shifts)
 
 
 class QuotaLabeling(Labeling):
@@ -222,7 +217,7 @@ def balance(scores: Array, weights: Array, quotas: Quotas, start: Array | None =
         shifts = _newton(scores, weights, soft, shifts)[0]
         if soft.sharpness >= quotas.sharpness:
             return shifts
-        soft = replace(soft, sharpness=min(quotas.sharpness, soft.sharpness / _COOLING))
+        soft = replace(soft, sharpness=min(quotas.sharpness, soft.sharpness * _SHARPENING))
 
 
 def _balance_two(leads: Array, weights: Array, quotas: Quotas, shift: Array) -> Array:
@@ -330,32 +325,8 @@ def hard_shift(scores: Array, weights: Array, quotas: Quotas) -> Array:
             place = int(np.searchsorted(np.cumsum(weights[order]), wanted))
             shift[0] = -leads[order[min(place, len(order) - 1)]]
         return shift
-    return _cooled_shift(scores, weights, quotas)
-
-
-def _cooled_shift(scores: Array, weights: Array, quotas: Quotas) -> Array:
-    """(K,): shifts of soft labels that harden; rows that are hard already keep their labels."""
-    size, shift = float(np.ptp(scores, axis=0).max(initial=0)), np.zeros(len(scores))
-    near, near_weights, left, tau = scores, weights, quotas, 0.1 * size
-    found, none = [], np.zeros((1, len(scores)))
-    while tau > _COLDEST * size:
-        # From the last shift on: over a small tau its own digits would be lost.
-        step = tau * _newton(near[None] / tau, near_weights, left.after(shift / tau), none)[0][0]
-        shift = shift + step
-        found.append(shift)
-        moved = near + step[:, None]
-        moved -= moved.max(axis=0)
-        leads = np.ptp(np.partition(moved, -2, axis=0)[-2:], axis=0)
-        is_near = leads <= _FAR * tau
-        hard = label(moved[:, ~is_near], is_soft=False)[0]
-        taken = hard @ near_weights[~is_near]
-        near, near_weights, left = moved[:, is_near], near_weights[is_near], left.less(taken)
-        tau *= _COOLING
-
-    def value(shift: Array) -> float:
-        return float(weights @ (scores.T + shift).max(axis=1)) + quotas.hard_cost(shift)
-
-    return min(found, key=value, default=shift)
+    tau = _COLDEST * float(np.ptp(scores, axis=0).max(initial=0))
+    return shift if tau == 0 else tau * balance(scores[None] / tau, weights, quotas)[0]
 
 
 class QuotaStreamedSet(StreamedSet):
