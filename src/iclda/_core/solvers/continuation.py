@@ -20,7 +20,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
-from functools import cached_property
 
 import numpy as np
 from scipy.linalg import lapack
@@ -70,7 +69,7 @@ class State:
         shift = self.labeling.shift
         return self.scores if shift is None else shifted(self.scores, shift)
 
-    @cached_property
+    @property
     def merit(self) -> float:
         """L - tau KL, up to a constant of the level."""
         return self.value + self.tau * (self.entropy + float(np.vdot(self.anchor, self.point)))

@@ -58,7 +58,7 @@ class Quotas:
     weight: float  # of all rows that they are for
     sharpness: float = 1.0  # of slacks, against labels: infinite would give them no entropy
 
-    @cached_property
+    @property
     def has_slack(self) -> bool:
         """Whether a quota is an interval."""
         return bool(self.width.any())
