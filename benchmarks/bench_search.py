@@ -25,7 +25,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from iclda import ExpectationMaximizationLDA, ImplicitlyConstrainedLDA
-from iclda._core.solvers import continuation, search, settings, starts
+from iclda._core.solvers import settings
 from iclda.datasets import BENCHMARKS, load_benchmark
 
 SIZES = (  # unlabeled rows, features, classes, labeled rows
@@ -39,6 +39,7 @@ SIZES = (  # unlabeled rows, features, classes, labeled rows
 )
 LARGE = ((50_000, 384, 10, 100), (20_000, 768, 100, 1_000))
 MISSED = 1e-6  # per labeled row
+DEFAULTS = settings.SETTINGS
 
 
 class Rows(NamedTuple):
@@ -150,8 +151,7 @@ def misses(*, n_problems: int, n_splits: int, n_seeds: int) -> None:
 
 
 def change(**changes: Any) -> None:
-    for module in (continuation, search, starts):
-        module.SETTINGS = replace(settings.SETTINGS, **changes)
+    settings.SETTINGS = replace(DEFAULTS, **changes)
 
 
 def scaled(value: Any, factor: float) -> Any:
@@ -168,10 +168,9 @@ def effects(*, n_problems: int) -> None:
         "| setting | value | missed | s, random | s, 5,000 x 50 K=5 | s, 60,000 x 20 K=3 | passes |"
     )
     print("|---|---|---|---|---|---|---|")
-    defaults = settings.SETTINGS
     trials = [("as it is", None, {})]
-    for field in fields(defaults):
-        value = getattr(defaults, field.name)
+    for field in fields(DEFAULTS):
+        value = getattr(DEFAULTS, field.name)
         for factor in (0.5, 2.0):
             changed = scaled(value, factor)
             if field.name == "cooling":  # a factor of tau: half and twice as many steps

@@ -22,8 +22,6 @@ TESTS = Path(__file__).parent
 NUMERICAL = [
     "core",
     "rows/test_device.py",
-    "rows/test_memory_chain.py",
-    "rows/test_loops.py",
     "rows/test_fused.py",
     "rows/test_memory.py",
     "estimators/test_expectation_maximization.py",

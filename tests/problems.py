@@ -31,7 +31,7 @@ from iclda._core.boundary import Near
 from iclda._core.frame import frame_of
 from iclda._core.labelsums import GivenLabels, LinearRule
 from iclda._core.problem import Problem, summarize_labeled
-from iclda._core.solvers import continuation, search, starts
+from iclda._core.solvers import settings
 from iclda._rows.memory import MemoryRows
 
 SEMI_SUPERVISED = {
@@ -156,8 +156,7 @@ def problem_of(sample, *, log_priors=None, shrinkage=0.0, weights=None, block_ro
 
 def change_settings(monkeypatch, **changes):
     """Search with other settings."""
-    for module in (continuation, search, starts):
-        monkeypatch.setattr(module, "SETTINGS", replace(module.SETTINGS, **changes))
+    monkeypatch.setattr(settings, "SETTINGS", replace(settings.SETTINGS, **changes))
 
 
 def one_hot(codes, n_classes):

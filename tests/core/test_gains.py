@@ -87,16 +87,6 @@ def test_disagreement_is_the_share_of_weight_with_two_different_classes(n_classe
     assert found.disagreement == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_the_cut_into_blocks_changes_nothing(n_classes):
-    _, whole, model, reference = tiny_problem(n_classes, n_unlabeled=40)
-    _, cut, *_ = tiny_problem(n_classes, n_unlabeled=40, block_rows=7)
-    one, two = (gains_over(problem, model, reference) for problem in (whole, cut))
-    np.testing.assert_allclose(
-        list(vars(one).values()), list(vars(two).values()), rtol=1e-12, atol=1e-12
-    )
-
-
 def test_the_supervised_fit_gains_nothing_on_itself(sample):
     problem = problem_of(sample)
     model = supervised_reference(problem)

@@ -2,12 +2,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from iclda._core import likelihood as likelihood_module
 from iclda._core.contrast import Contrast
 from iclda._core.labelsums import GivenLabels
 from iclda._core.likelihood import (
     FLOOR,
     LabeledLikelihood,
+    PreciseMeans,
     precise_means,
     smallest_eigenvalue,
 )
@@ -110,29 +110,13 @@ def test_products_with_the_hessian_are_derivatives_of_the_gradient(sample, probl
         np.testing.assert_allclose(free, (found - found[-1])[:-1].ravel(), rtol=1e-8, atol=atol)
 
 
-def test_the_value_is_the_log_likelihood_in_the_users_units(sample):
-    shares = shares_of(sample)
-    likelihood = problem_of(sample).likelihood
-    value = likelihood.value(point_of_shares(problem_of(sample), shares))
-    expected = value_of_shares(sample, shares)[0] * len(sample.X)
-    np.testing.assert_allclose(value, expected, rtol=1e-11)
-
-
-def test_with_fixed_priors_means_and_covariance_still_follow_the_class_weights(sample):
-    log_priors = log_priors_of(sample.n_classes)
-    problem, shares = problem_of(sample, log_priors=log_priors), shares_of(sample)
-    everything = np.vstack([one_hot(sample.y, sample.n_classes), shares])
-    _, means, covariance = fit_shares(sample.rows, everything)
-    expected = labeled_log_likelihood(sample, np.exp(log_priors), means, covariance)
-    value = problem.likelihood.value(point_of_shares(problem, shares))
-    np.testing.assert_allclose(value, expected * len(sample.X), rtol=1e-11)
-
-
-@pytest.mark.parametrize("shrinkage", [0.05, 0.5, 0.95])
-def test_shrinkage_mixes_in_the_mean_variance_of_all_rows(sample, shrinkage):
-    problem, shares = problem_of(sample, shrinkage=shrinkage), shares_of(sample)
+def test_the_value_is_the_log_likelihood_in_the_users_units(sample, problem):
+    """Fixed priors leave means and covariance to the class weights."""
+    shares, shrinkage = shares_of(sample), problem.shrinkage
     everything = np.vstack([one_hot(sample.y, sample.n_classes), shares])
     priors, means, covariance = fit_shares(sample.rows, everything)
+    if problem.log_priors is not None:
+        priors = np.exp(problem.log_priors)
     nu = sample.rows.var(axis=0).mean()
     shrunk = (1 - shrinkage) * covariance + shrinkage * nu * np.eye(len(covariance))
     expected = labeled_log_likelihood(sample, priors, means, shrunk)
@@ -154,24 +138,13 @@ def test_the_chain_rule_through_the_point_is_the_gradient_in_the_labels(sample):
 
 
 def test_stacks_of_points_are_evaluated_one_by_one(sample, problem):
-    points = np.array([point_of_shares(problem, shares_of(sample, seed)) for seed in range(4)])
+    # Up to six points of two classes are evaluated one by one, longer stacks at once.
+    points = np.array([point_of_shares(problem, shares_of(sample, seed)) for seed in range(8)])
     values, gradients = problem.likelihood.value_and_gradient(points)
     for i, point in enumerate(points):
         value, gradient = problem.likelihood.value_and_gradient(point)
         np.testing.assert_allclose(values[i], value, rtol=1e-13)
         np.testing.assert_allclose(gradients[i], gradient, rtol=1e-10, atol=1e-10)
-
-
-def test_matrices_of_the_size_of_the_classes_stand_for_those_of_the_features(sample):
-    point = point_of_shares(problem_of(sample), shares_of(sample))
-    r, b = point[:, 0], point[:, 1:]
-    unit = np.eye(b.shape[1]) - (b.T / r) @ b
-    np.testing.assert_allclose(precise_means(point).log_det, np.linalg.slogdet(unit)[1], rtol=1e-11)
-    np.testing.assert_allclose(smallest_eigenvalue(point), np.linalg.eigvalsh(unit)[0], rtol=1e-11)
-    means = b / r[:, None]
-    np.testing.assert_allclose(
-        precise_means(point).rows, np.linalg.solve(unit, means.T).T, rtol=1e-10
-    )
 
 
 def test_no_value_is_reported_at_the_floor():
@@ -200,42 +173,42 @@ def test_the_smallest_eigenvalue_is_that_of_the_covariance(n_classes, separation
         assert smallest_eigenvalue(point) == pytest.approx(expected, abs=1e-8)
 
 
-def test_more_classes_than_features_have_the_precise_means_of_the_larger_matrix():
-    rng = np.random.default_rng(5)
+def point_of_many_classes(rng):
     r = rng.dirichlet(np.full(9, 5.0))
     b = 0.2 * r[:, None] * rng.standard_normal((9, 3))
-    point = np.column_stack([r, b - r[:, None] * b.sum(axis=0)])
-    b = point[:, 1:]
-    M = np.eye(3) - (b.T / r) @ b
-    found = precise_means(point)
-    assert_allclose(found.rows, np.linalg.solve(M, (b / r[:, None]).T).T, rtol=1e-10)
-    assert_allclose(found.along, np.einsum("kd,kd->k", found.rows, b), rtol=1e-10)
-    assert_allclose(found.log_det, np.linalg.slogdet(M)[1], rtol=1e-10)
+    return np.column_stack([r, b - r[:, None] * b.sum(axis=0)])
+
+
+@pytest.mark.parametrize("is_many", [False, True], ids=["few classes", "many classes"])
+def test_precise_means_are_means_times_the_inverse_of_the_covariance(sample, is_many):
+    point = point_of_shares(problem_of(sample), shares_of(sample))
+    if is_many:
+        point = point_of_many_classes(np.random.default_rng(5))
+    r, b = point[:, 0], point[:, 1:]
+    M = np.eye(b.shape[1]) - (b.T / r) @ b
+    in_a_stack = PreciseMeans(*(part[1] for part in precise_means(np.stack([point, point]))))
+    for found in (precise_means(point), in_a_stack):
+        assert_allclose(found.rows, np.linalg.solve(M, (b / r[:, None]).T).T, rtol=1e-10)
+        assert_allclose(found.along, np.einsum("kd,kd->k", found.rows, b), rtol=1e-10)
+        assert_allclose(found.log_det, np.linalg.slogdet(M)[1], rtol=1e-10)
     assert_allclose(smallest_eigenvalue(point), np.linalg.eigvalsh(M)[0], rtol=1e-10)
 
 
-@pytest.mark.parametrize("log_priors", [None, np.full(40, -np.log(40))])
-def test_many_classes_have_the_derivatives_of_the_larger_matrix(monkeypatch, log_priors):
+@pytest.mark.parametrize("log_priors", [None, np.full(9, -np.log(9))])
+def test_more_classes_than_features_have_the_derivatives_of_finite_differences(log_priors):
     rng = np.random.default_rng(0)
-    r = rng.dirichlet(np.full(40, 20.0))
-    b = 0.1 * rng.normal(size=(40, 4)) * np.sqrt(r)[:, None]
-    point = np.column_stack([r, b - r[:, None] * b.sum(axis=0)])
-    counts, means = rng.uniform(1, 3, 40), 0.3 * rng.normal(size=(40, 4))
-    labeled = LabeledLikelihood(counts, means, 50 * np.eye(4), log_priors, 0.1, 0.0)
-    contrast = Contrast(rng.normal(size=(40, 5)), 0.3, log_priors, 0.1)
-    directions = rng.normal(size=(3, 40, 5))
-    directions -= directions.mean(axis=1, keepdims=True)
+    point, direction = point_of_many_classes(rng), rng.standard_normal((9, 4))
+    direction -= direction.mean(axis=0)
+    counts, means = rng.uniform(1, 3, 9), 0.3 * rng.normal(size=(9, 3))
+    labeled = LabeledLikelihood(counts, means, 50 * np.eye(3), log_priors, 0.1, 0.0)
+    contrast = Contrast(rng.normal(size=(9, 4)), 0.3, log_priors, 0.1)
+    for objective in (labeled, contrast):
 
-    def derivatives():
-        labeled._last.clear()
-        stack = labeled.value_and_gradient(np.stack([point, point]))
-        of_each = [
-            (*each.value_and_gradient(point), each.hessian_product(point)(directions))
-            for each in (labeled, contrast)
-        ]
-        return [*stack, *of_each[0], *of_each[1]]
+        def value_and_gradient(t, objective=objective):
+            value, gradient = objective.value_and_gradient(point + t * direction)
+            return np.append((gradient - gradient[-1]).ravel(), value)
 
-    without = derivatives()
-    monkeypatch.setattr(likelihood_module, "_MANY", 1000)
-    for found, expected in zip(without, derivatives(), strict=True):
-        assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
+        slopes = fourth_order(value_and_gradient, 1e-4)
+        assert_allclose(slopes[-1], np.vdot(objective.value_and_gradient(point)[1], direction))
+        change = objective.hessian_product(point)(direction)
+        assert_allclose((change - change[-1]).ravel(), slopes[:-1], rtol=1e-6, atol=1e-6)

@@ -12,7 +12,7 @@ from changes import (
     data_of,
 )
 from iclda import ImplicitlyConstrainedLDA, SupervisedLDA
-from iclda._core.solvers import search
+from iclda._core.solvers import settings as search_settings
 from iclda._estimators import implicitly_constrained as _implicitly_constrained
 from problems import (
     Sample,
@@ -163,7 +163,7 @@ def test_reading_rows_again_reaches_the_fit_of_rows_held(monkeypatch, n_classes)
         [14, n_classes], n_classes=n_classes, n_labeled=10 * n_classes, n_unlabeled=6000
     )
     held = sample.fit(ImplicitlyConstrainedLDA())
-    monkeypatch.setattr(search, "_HELD_ROWS", 1500)
+    monkeypatch.setattr(search_settings, "HELD_ROWS", 1500)
     change_settings(monkeypatch, screened_rows=500)
     read = sample.fit(ImplicitlyConstrainedLDA())
     assert read.converged_

@@ -11,7 +11,7 @@ from iclda import (
     ParameterError,
     PessimisticLDA,
 )
-from iclda._core.solvers import alternate, search
+from iclda._core.solvers import alternate, settings
 from problems import change_settings, draw_sample
 
 SAMPLE = draw_sample(41, n_labeled=16, n_unlabeled=60, separation=1.0)
@@ -102,7 +102,7 @@ def held_fits():
 def test_the_fit_is_the_same_wherever_rows_live(
     classifier, source, held_fits, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(search, "_HELD_ROWS", 600)
+    monkeypatch.setattr(settings, "HELD_ROWS", 600)
     monkeypatch.setattr(alternate, "_HELD_IN_ROUNDS", 600)
     change_settings(monkeypatch, screened_rows=300)
     rows = SOURCES[source](MANY.X_unlabeled, tmp_path)

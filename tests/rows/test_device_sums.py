@@ -10,7 +10,7 @@ strict = pytest.importorskip("array_api_strict")
 
 from iclda import ImplicitlyConstrainedLDA, PessimisticLDA
 from iclda._core.boundary import near_boundary
-from iclda._core.solvers import attainable
+from iclda._core.solvers import settings
 from iclda._core.solvers.attainable import AllSums, StreamedSet, hold_in_memory
 from iclda._rows import device
 from iclda._rows.device import ArrayRows
@@ -94,7 +94,7 @@ def test_the_other_rows_keep_their_labels(in_memory, on_device, scores):
 @pytest.mark.parametrize("classifier", [ImplicitlyConstrainedLDA, PessimisticLDA])
 def test_a_fit_that_holds_rows_on_the_device_is_that_in_memory(monkeypatch, classifier, n_classes):
     held = []
-    monkeypatch.setattr(attainable, "_WORTH_MOVING", 1000)
+    monkeypatch.setattr(settings, "NUMBERS_WORTH_MOVING", 1000)
 
     def counted(place, problem, u, weights):
         held.append(len(u))
@@ -125,7 +125,7 @@ def test_rows_are_held_in_memory_where_a_device_is_slow_or_rounds():
 def test_a_pass_holds_the_rows_near_boundaries_on_the_device(
     monkeypatch, problem, on_device, scores
 ):
-    monkeypatch.setattr(attainable, "_WORTH_MOVING", 0)
+    monkeypatch.setattr(settings, "NUMBERS_WORTH_MOVING", 0)
     place = place_of(strict.asarray([0.0], device=DEVICE))
     monkeypatch.setattr(type(problem.unlabeled), "holder", partial(hold_on_device, place))
     found = StreamedSet(problem, on_device).label(scores)

@@ -35,7 +35,7 @@ def average(models: Sequence[Gaussians], log_priors: Array | None) -> Gaussians:
 def average_in(
     space: RowSpace, reduced: Frame, models: Sequence[Gaussians], log_priors: Array | None
 ) -> Gaussians:
-    """The same for models of few rows of many features: directions left out have their variance."""
+    """Average of models of few rows of many features, with the variance of directions left out."""
     found = average([space.reduced(model, reduced) for model in models], log_priors)
     variances = [model.complement.variance for model in models if model.complement]
     return space.model(found, float(np.mean(variances)) if variances else None)

@@ -25,7 +25,7 @@ def near_boundary(shares: Array) -> AnyArray:
 
 
 def scrambled(index: AnyArray) -> AnyArray:
-    """Numbers of rows with their bits mixed: 2^k divides one of every 2^k, at no fixed distance.
+    """Mix the bits of indices: 2^k divides one of every 2^k results, at no fixed distance.
 
     Rows often alternate in the order of a table, and every second one is then of one kind. Bits are
     changed by higher ones only, so that within each group of 2^k rows the lowest k take all values.
@@ -37,7 +37,7 @@ def scrambled(index: AnyArray) -> AnyArray:
 
 
 def one_of_each(every: int, start: int, stop: int) -> AnyArray:
-    """Rows whose scrambled numbers a power of two divides; it divides ``start``, too."""
+    """Indices whose scrambled values a power of two divides; it also divides ``start``."""
     firsts = np.arange(start, stop, every)
     lowest = scrambled(firsts) & (every - 1)
     for shift in reversed(_SHIFTS):  # undone
@@ -50,10 +50,10 @@ def one_of_each(every: int, start: int, stop: int) -> AnyArray:
 
 @dataclass(frozen=True)
 class Near:
-    """Which rows near class boundaries to return: those that scores / softening do not label hard.
+    """Choice of rows near class boundaries: those that scores / softening do not label hard.
 
-    Of rows between classes j and k one of n is returned (``scrambled``), with n times its weight.
-    n = every[j, k] is a power of two, on the diagonal the largest one.
+    One of n rows between classes j and k is returned (``scrambled``), with n times its weight,
+    where n = every[j, k] is a power of two, on the diagonal the largest one.
     """
 
     every: AnyArray  # (K, K), symmetric
@@ -69,7 +69,7 @@ class Near:
         return LinearRule(coef, intercept, is_soft=True)
 
     def rows(self, shares: Array, index: AnyArray) -> tuple[AnyArray, AnyArray]:
-        """Which of rows with these shares and indices to return, and their multiplicities."""
+        """Indices into rows with these shares of those to return, and their multiplicities."""
         mixed = scrambled(index + self.begin)
         if self.smallest > 1:
             some = np.flatnonzero(mixed & (self.smallest - 1) == 0)
@@ -92,15 +92,15 @@ def _near_classes(shares: Any, xp: Any = np) -> tuple[Any, Any]:
 
 
 def multiplicities(shares: Any, every: Any, xp: Any = np) -> Any:
-    """How many rows one near a boundary stands for; ``every`` as in ``Near``."""
+    """Number of rows that each row near a boundary stands for; ``every`` as in ``Near``."""
     best, is_near = _near_classes(shares, xp)
     return xp.min(xp.where(is_near, xp.take(every, best, axis=1), xp.max(every)), axis=0)
 
 
 def choose_near(scores: Array, n_all: int, least: int, most: int) -> Near:
-    """Which of all rows to return, given the scores (K, n) of a sample of them.
+    """Choose about ``least`` to ``most`` of all rows, by the scores (K, n) of a sample of them.
 
-    About ``least`` to ``most`` rows, if there are. Boundaries with few rows keep all of them.
+    Boundaries with few rows keep all of them.
     """
     n_classes, n_held = scores.shape
     share = n_all / n_held

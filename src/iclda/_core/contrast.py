@@ -15,18 +15,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
 from .gaussian import Gaussians
 from .likelihood import (
     FLOOR,
-    TallInverse,
-    cheaper_product,
-    core_inverse_and_log_det,
-    hessian_of,
-    is_above_floor,
+    Objective,
+    change_of_precise_means,
+    precise_means,
     smallest_eigenvalue,
 )
 from .problem import Problem
@@ -34,7 +31,7 @@ from .types import Array
 
 
 @dataclass(frozen=True)
-class Contrast:
+class Contrast(Objective):
     """-h per row, which is concave, with its derivatives."""
 
     scores: Array  # (K, 1 + rank): linear scores of the supervised model
@@ -43,62 +40,35 @@ class Contrast:
     shrinkage: float
     weight: float = 1.0  # the unit of gaps: the contrast is per row
 
-    def is_bounded(self, point: Array) -> bool:
-        """Whether the covariance at a point is above its floor."""
-        return is_above_floor(point)
-
     def value_and_gradient(self, point: Array) -> tuple[float, Array]:
-        """-h, minus infinity at the floor, and its gradient, up to a shift common to all classes.
+        """-h, minus infinity at the floor, and its gradient.
 
         The gradient is the lead of the supervised scores over those of the model at the point.
         """
         if not smallest_eigenvalue(point) > FLOOR:
             return -np.inf, np.zeros_like(point)
-        r, b, keep = point[:, 0], point[:, 1:], 1 - self.shrinkage
-        inverse, log_det = core_inverse_and_log_det(point)
-        precise = inverse @ b
-        log_r = np.log(r)
-        log_priors = log_r if self.log_priors is None else self.log_priors
-        value = (log_det - log_r.sum()) / (2 * keep) - r @ log_priors
+        precise, r, keep = precise_means(point), point[:, 0], 1 - self.shrinkage
+        log_priors = np.log(r) if self.log_priors is None else self.log_priors
+        value = precise.log_det / (2 * keep) - r @ log_priors
         gradient = self.scores.copy()
-        gradient[:, 0] -= log_priors - (inverse.diagonal() - 1 / r) / (2 * keep)
-        gradient[:, 1:] -= precise / keep
+        gradient[:, 0] -= log_priors - precise.along / (2 * keep * r)
+        gradient[:, 1:] -= precise.rows / keep
         return float(value + np.vdot(self.scores, point) + self.constant), gradient
 
-    def hessian(self, point: Array) -> Array:
-        """Second derivative with respect to all classes but the last, whose row balances them."""
-        return hessian_of(self.hessian_product(point), point.shape)
-
     def hessian_product(self, point: Array) -> Callable[[Array], Array]:
-        """Maps directions (..., K, 1 + rank), whose classes balance, to changes of the gradient."""
-        r, b, keep = point[:, 0], point[:, 1:], 1 - self.shrinkage
-        inverse, _ = core_inverse_and_log_det(point)
-        precise = inverse @ b
-        by_squares: Callable[[Array], Array]
-        if isinstance(inverse, TallInverse):
-            by_squares = inverse.squares_product
-        else:
-            by_squares = partial(_times, inverse**2)
+        precise, r, b, keep = precise_means(point), point[:, 0], point[:, 1:], 1 - self.shrinkage
 
         def change(direction: Array) -> Array:
-            dr, db = direction[..., 0], direction[..., 1:]
-            # The core matrix changes by diag(dr) - db b' - b db': never formed, nor multiplied.
-            ahead = inverse @ db
-            turned = inverse @ (dr[..., None] * precise) - cheaper_product(ahead, b.T, precise)
-            turned -= precise @ (np.swapaxes(db, -1, -2) @ precise)
+            dr, drows = direction[..., 0], change_of_precise_means(point, precise, direction)
+            dalong = (drows * b + precise.rows * direction[..., 1:]).sum(axis=-1)
             found = np.empty(direction.shape)
-            found[..., 1:] = (turned - ahead) / keep
-            bent = by_squares(dr) - 2 * (ahead * precise).sum(axis=-1)
-            found[..., 0] = (dr / r**2 - bent) / (2 * keep)
+            found[..., 1:] = -drows / keep
+            found[..., 0] = (dalong - precise.along / r * dr) / (2 * keep * r)
             if self.log_priors is None:
                 found[..., 0] -= dr / r
             return found
 
         return change
-
-
-def _times(matrix: Array, rows: Array) -> Array:
-    return np.asarray(rows @ matrix)
 
 
 def contrast_with(problem: Problem, reference: Gaussians) -> Contrast:

@@ -1,4 +1,4 @@
-"""How much a model gains or loses on the supervised one, whatever the unlabeled rows are.
+"""Bounds of the gain of a model over the supervised one, for all labels of the unlabeled rows.
 
 With d(x, k) the log of prior times density under the model less that under the reference, a
 labeling q of the unlabeled rows changes the log likelihood of all rows by the sum of d over them.

@@ -34,7 +34,7 @@ class Complement:
         return int(self.basis.shape[0] - self.basis.shape[1])
 
     def outside(self, rows: AnyArray) -> Array:
-        """What rows have in these directions, in units of the features."""
+        """Components of rows in these directions, in units of the features."""
         centered = (rows - self.origin) / self.units
         return np.asarray(centered - (centered @ self.basis) @ self.basis.T)
 
@@ -99,9 +99,9 @@ class Gaussians:
     def linear_scores(self) -> tuple[Array, Array]:
         """Coefficients (K, d) and intercepts (K,) in the user's units: Sigma^-1 mu_k, as is usual.
 
-        They tell classes apart like the scores of ``score_rule``, which are about the center and
-        keep their digits wherever the origin of the features lies. Those are returned where zero
-        is too far away to square the distance.
+        They differ from the scores of ``score_rule`` by a term common to all classes. Those of
+        ``score_rule``, which are about the center, are returned where zero is too far away to
+        square the distance.
         """
         zero = -self.frame.origin / self.frame.scale
         from_zero = self.class_points + (self.center - zero) @ self.projection.T
@@ -187,14 +187,8 @@ def _floored_root(covariance: Array, floor: float) -> tuple[Array, Array, bool]:
     if found is not None:
         return found.lower, found.inverse, False
     eigenvalues, vectors = scipy.linalg.eigh(covariance)
-    if eigenvalues[0] > floor:
-        root = scipy.linalg.cholesky(covariance, lower=True)
-        return root, _inverse(root), False
     half = vectors * np.sqrt(np.maximum(eigenvalues, floor))
     root = scipy.linalg.qr(half.T, mode="r")[0].T
     root = root * np.where(np.diag(root) < 0, -1.0, 1.0)
-    return root, _inverse(root), True
-
-
-def _inverse(root: Array) -> Array:
-    return np.asarray(scipy.linalg.solve_triangular(root, np.eye(len(root)), lower=True))
+    inverse = scipy.linalg.solve_triangular(root, np.eye(len(root)), lower=True)
+    return root, np.asarray(inverse), bool(eigenvalues[0] <= floor)

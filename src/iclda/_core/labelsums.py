@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,7 +14,7 @@ from .types import AnyArray, Array
 
 # Largest difference of scores: labels are hard there, and exponentials not yet denormal (slow).
 _LARGEST_LEAD = 300.0
-_FEW = 6  # scores a row up to which BLAS is faster at rows x classes than at classes x rows
+_SCORES_BY_ROWS = 6  # up to so many scores a row BLAS is faster at rows x classes
 ROUNDING = 16 * float(np.finfo(np.float64).eps)  # of a score, over the size of its terms
 
 
@@ -30,11 +30,11 @@ class Rule(Protocol):
         ...
 
     def shares(self, rows: AnyArray, index: slice | AnyArray) -> tuple[Array, Array | None]:
-        """(K, n) shares and (n,) log-sum-exp of the scores of the rows numbered ``index``.
+        """(K, n) shares and (n,) log-sum-exp of the scores of the rows at ``index``.
 
-        Classes come first: reducing over them is then a sum of long contiguous vectors. What
-        follows from the sums over all rows may be left out, for ``completed`` to add: classes that
-        are not summed, a part of the scores common to all classes, log-sum-exp.
+        Of two classes, (1, n) shares in the second are enough where only that is summed. Classes
+        come first: reducing over them is then a sum of long contiguous vectors. A part of the
+        scores common to all classes, or log-sum-exp, may be left out for ``completed`` to add.
         """
         ...
 
@@ -64,7 +64,7 @@ class LinearRule:
         """(K, n)."""
         return _linear(rows, self.coef, self.intercept)
 
-    @cached_property
+    @property
     def _is_finite(self) -> bool:
         return bool(np.isfinite(self.intercept).all())
 
@@ -72,19 +72,27 @@ class LinearRule:
     def _is_lead_enough(self) -> bool:
         return self.n_classes == 2 and self._is_finite
 
-    @cached_property
-    def lead(self) -> tuple[Array, Array]:
-        """How far the first of two classes is ahead: one product a row instead of two."""
-        return self.coef[:, :1] - self.coef[:, 1:], self.intercept[:1] - self.intercept[1:]
-
-    @cached_property
+    @property
     def ahead_of_first(self) -> tuple[Array, Array]:
-        """How far all other classes are ahead of the first."""
+        """Coefficients and intercepts of the leads of all other classes over the first."""
         return self.coef[:, 1:] - self.coef[:, :1], self.intercept[1:] - self.intercept[:1]
 
     def shares(self, rows: AnyArray, index: slice | AnyArray) -> tuple[Array, Array]:
-        scores = _linear(rows, *self.lead) if self._is_lead_enough else self.scores(rows)
-        return label(scores, is_soft=self.is_soft, tie=self.tie)
+        if not self._is_lead_enough:
+            return label(self.scores(rows), is_soft=self.is_soft, tie=self.tie)
+        second, log_sums = self.shares_of_second(rows)
+        return np.concatenate([1 - second, second]), log_sums
+
+    def shares_of_second(self, rows: AnyArray) -> tuple[Array, Array]:
+        """(1, n) shares of the second of two classes; log-sum-exp less the scores of that class.
+
+        One product a row instead of two: how far the first class is ahead.
+        """
+        coef, intercept = self.ahead_of_first
+        lead = _linear(rows, -coef, -intercept)
+        if self.is_soft:
+            return lead, soft_second_of_two(lead[0], out=lead[0])
+        return (lead < -self.tie).astype(np.float64), np.maximum(lead[0], 0)
 
     def completed(self, sums: LabelSums) -> LabelSums:
         if not self._is_lead_enough:
@@ -93,22 +101,22 @@ class LinearRule:
         return replace(sums, log_sum=sums.log_sum + float(second))
 
     def knowing(self, total: SumsFromZero | None) -> Rule:
-        """The same rule at less work a row, where the sum of all rows is known."""
+        """Equivalent rule with less work a row, where the sum of all rows is known."""
         return AllButFirst(self, total) if total is not None and self._is_finite else self
 
     def folded(self, frame: Frame) -> LinearRule:
-        """The same rule for rows in the user's units."""
+        """Equivalent rule for rows in the user's units."""
         coef = self.coef / frame.scale[:, None]
         return replace(self, coef=coef, intercept=self.intercept - frame.origin @ coef)
 
     def moved(self, offset: Array) -> LinearRule:
-        """The same rule for rows less an offset."""
+        """Equivalent rule for rows less an offset."""
         return replace(self, intercept=self.intercept + offset @ self.coef)
 
     def tied_at_rounding(self, offset: Array | float = 0.0) -> LinearRule:
-        """The same rule, which no rounding of the scores makes fall one way or the other.
+        """The rule with a tie so wide that rounding of the scores does not change labels.
 
-        For rows in frame coordinates, of order 1 plus ``offset``: BLAS rounds the score of a row
+        Rows are in frame coordinates, of order 1 plus ``offset``. BLAS rounds the score of a row
         differently at another place in a block.
         """
         if self.is_soft:
@@ -179,29 +187,15 @@ class AllButFirst:
         return self.n_classes - 1
 
     def shares(self, rows: AnyArray, index: slice | AnyArray) -> tuple[Array, Array | None]:
-        """By the lead of one class (1, n), else (K, n) soft shares or (K - 1, n) labels."""
-        if not self.is_by_lead:
-            return self._soft_shares(rows) if self.rule.is_soft else (self._labels(rows), None)
-        lead = _linear(rows, *self.rule.lead)
-        if not self.rule.is_soft:
-            return (lead < -self.rule.tie).astype(np.float64), None
-        return lead, soft_second_of_two(lead[0], out=lead[0])
-
-    def _soft_shares(self, rows: AnyArray) -> tuple[Array, Array]:
-        scores = np.empty((self.n_classes, len(rows)))
-        scores[0] = 0
-        _linear(rows, *self.rule.ahead_of_first, out=scores[1:])
-        top = scores.max(axis=0)
-        shares, total = _exponentials(scores, top, out=scores)
-        np.log(total, out=total)
-        total += top
-        return shares, total
-
-    def _labels(self, rows: AnyArray) -> Array:
-        ahead = _linear(rows, *self.rule.ahead_of_first)
-        least = np.asarray(ahead.max(axis=0) - self.rule.tie)
-        least[least <= 0] = np.inf  # there the first class is taken
-        return _first_of(ahead >= least, int(np.count_nonzero(least < np.inf))).astype(np.float64)
+        if self.is_by_lead:
+            shares, log_sums = self.rule.shares_of_second(rows)
+        else:
+            scores = np.zeros((self.n_classes, len(rows)))
+            _linear(rows, *self.rule.ahead_of_first, out=scores[1:])
+            shares, log_sums = label(
+                scores, is_soft=self.rule.is_soft, tie=self.rule.tie, out=scores
+            )
+        return shares, log_sums if self.rule.is_soft else None
 
     def completed(self, sums: LabelSums) -> LabelSums:
         rule, total = self.rule, self.total
@@ -226,7 +220,7 @@ def _linear(rows: AnyArray, coef: Array, intercept: Array, out: Array | None = N
     # Unlike ``@``, ``dot`` lets other threads run whatever the size of its result.
     if coef.shape[1] == 1:
         np.dot(rows, coef[:, 0], out=out[0])
-    elif coef.shape[1] <= _FEW:
+    elif coef.shape[1] <= _SCORES_BY_ROWS:
         np.add(np.dot(rows, coef).T, intercept[:, None], out=out)
         return out
     else:
@@ -244,48 +238,30 @@ def fold(rule: Rule, frame: Frame) -> tuple[Rule, bool]:
     return rule.tied_at_rounding(np.abs(frame.origin / frame.scale)).folded(frame), True
 
 
-def label(scores: Array, *, is_soft: bool, tie: float = 0.0) -> tuple[Array, Array]:
-    """Shares (..., K, n) and log-sum-exp (hard: maximum) over the classes.
+def label(
+    scores: Array, *, is_soft: bool, tie: float = 0.0, out: Array | None = None
+) -> tuple[Array, Array]:
+    """Shares (..., K, n) and log-sum-exp (hard: maximum) over the classes of scores (..., K, n).
 
-    ``scores`` are (..., K, n), or (..., 1, n): how far the first of two classes is ahead.
+    Soft shares may be written to ``out``, which may be ``scores``.
     """
-    is_lead = scores.shape[-2] == 1
-    if is_soft and is_lead:
-        return _soft_shares_of_two(scores[..., 0, :])
-    top = np.maximum(scores[..., 0, :], 0) if is_lead else scores.max(axis=-2)
-    if is_soft:
-        shares, total = _exponentials(scores, top)
-        return shares, top + np.log(total)
-    if is_lead:
-        shares = np.empty((*scores.shape[:-2], 2, scores.shape[-1]))
-        shares[..., 0, :] = scores[..., 0, :] >= -tie
-        np.subtract(1, shares[..., 0, :], out=shares[..., 1, :])
-        return shares, top
-    return _first_of(scores >= (top - tie)[..., None, :], top.size).astype(np.float64), top
-
-
-def _first_of(is_best: AnyArray, n_labeled: int) -> AnyArray:
-    """(..., K, n): of classes that tie for a row the first; ``n_labeled`` rows have any."""
-    if np.count_nonzero(is_best) > n_labeled:
-        is_best &= is_best.cumsum(axis=-2) == 1
-    return is_best
-
-
-def soften(scores: Array) -> Array:
-    """Softmax over the classes (..., K, n); ``scores`` as in ``label``."""
-    if scores.shape[-2] == 1:
-        return _soft_shares_of_two(scores[..., 0, :])[0]
-    return _exponentials(scores, scores.max(axis=-2))[0]
-
-
-def _exponentials(scores: Array, top: Array, out: Array | None = None) -> tuple[Array, Array]:
-    """Softmax, and the sum of the exponentials of scores less the top one."""
+    top = scores.max(axis=-2)
+    if not is_soft:
+        is_best = scores >= (top - tie)[..., None, :]
+        if np.count_nonzero(is_best) > top.size:  # of classes that tie for a row the first
+            is_best &= is_best.cumsum(axis=-2) == 1
+        return is_best.astype(np.float64), top
     shares = np.subtract(scores, top[..., None, :], out=out)
     np.maximum(shares, -_LARGEST_LEAD, out=shares)
     np.exp(shares, out=shares)
     total = shares.sum(axis=-2)
     shares *= (1 / total)[..., None, :]
-    return shares, total
+    return shares, top + np.log(total)
+
+
+def soften(scores: Array) -> Array:
+    """Softmax over the classes (..., K, n)."""
+    return label(scores, is_soft=True)[0]
 
 
 def second_of_two(lead: Array, out: Array | None = None) -> Array:
@@ -295,22 +271,8 @@ def second_of_two(lead: Array, out: Array | None = None) -> Array:
     return np.reciprocal(share, out=share)
 
 
-def _odds(lead: Array, out: Array) -> Array:
-    np.minimum(lead, _LARGEST_LEAD, out=out)
-    np.maximum(out, -_LARGEST_LEAD, out=out)
-    return np.exp(out, out=out)
-
-
-def _soft_shares_of_two(lead: Array) -> tuple[Array, Array]:
-    """As ``label``, of two classes: few operations a row, and none on rows of several classes."""
-    shares = np.empty((*lead.shape[:-1], 2, lead.shape[-1]))
-    log_sums = soft_second_of_two(lead, out=shares[..., 1, :])
-    np.subtract(1, shares[..., 1, :], out=shares[..., 0, :])
-    return shares, log_sums
-
-
 def soft_second_of_two(lead: Array, out: Array) -> Array:
-    """Writes the soft share of the second of two classes; log-sum-exp over that of its score.
+    """Write the soft share of the second of two classes; return log-sum-exp less its score.
 
     ``out`` may be ``lead``.
     """
@@ -323,6 +285,12 @@ def soft_second_of_two(lead: Array, out: Array) -> Array:
         np.maximum(log_sums, far, out=log_sums)
     np.reciprocal(out, out=out)
     return log_sums
+
+
+def _odds(lead: Array, out: Array) -> Array:
+    np.minimum(lead, _LARGEST_LEAD, out=out)
+    np.maximum(out, -_LARGEST_LEAD, out=out)
+    return np.exp(out, out=out)
 
 
 @dataclass(frozen=True)
@@ -368,17 +336,16 @@ class LabelSums:
             self.counts + other.counts,
             self.sums + other.sums,
             self.log_sum + other.log_sum,
-            other.scatter if self.scatter is None else self.scatter + _or_zero(other.scatter),
-            other.near if self.near is None else _stacked(self.near, other.near),
+            _joined(self.scatter, other.scatter, np.add),
+            _joined(self.near, other.near, lambda *parts: np.concatenate(parts)),
         )
 
 
-def _or_zero(array: Array | None) -> Array | float:
-    return 0.0 if array is None else array
-
-
-def _stacked(one: Array, other: Array | None) -> Array:
-    return one if other is None else np.concatenate([one, other])
+def _joined(one: Array | None, other: Array | None, join: Callable[..., Any]) -> Array | None:
+    """Both joined where both are there, else the one that is."""
+    if one is None or other is None:
+        return other if one is None else one
+    return np.asarray(join(one, other))
 
 
 def with_weights(rows: AnyArray, weights: Array) -> Array:

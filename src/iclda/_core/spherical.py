@@ -39,7 +39,7 @@ class SphericalProblem(Problem):
 
     @cached_property
     def labeled_covariance(self) -> Array:
-        """Of the labeled rows, in whitened coordinates."""
+        """Covariance of the labeled rows within classes, in whitened coordinates."""
         labeled = self.likelihood
         variance = float(np.trace(labeled.within)) / (labeled.weight * len(labeled.within))
         return variance * np.eye(len(labeled.within))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from .likelihood import PreciseMeans, hessian_of
+from .likelihood import Objective, PreciseMeans
 from .problem import LabeledSummary, Problem
 from .types import Array
 from .whitening import Whitening
@@ -23,7 +23,7 @@ _DEPENDENT = 1e-12  # eigenvalue of the labeled covariance, over the largest, th
 
 
 @dataclass(frozen=True)
-class SquaredLoss:
+class SquaredLoss(Objective):
     """Minus (<p S, p> - 2 <C, p> + constant) / 2, which is concave, with its derivatives."""
 
     metric: Array  # S: (1 + rank, 1 + rank)
@@ -39,12 +39,7 @@ class SquaredLoss:
         value = float(np.vdot(self.target, point) - np.vdot(seen, point) / 2) - self.constant / 2
         return value, self.target - seen
 
-    def hessian(self, point: Array) -> Array:
-        """Second derivative with respect to all classes but the last, whose row balances them."""
-        return hessian_of(self.hessian_product(point), point.shape)
-
     def hessian_product(self, point: Array) -> Callable[[Array], Array]:
-        """Maps directions (..., K, 1 + rank), whose classes balance, to changes of the gradient."""
         return lambda direction: np.asarray(-(direction @ self.metric))
 
 

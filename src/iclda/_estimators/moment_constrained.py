@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import StrOptions
 from .._core.gaussian import Gaussians
 from .._core.problem import Problem
 from .._core.solvers.moment_likelihood import maximize_under_moments
-from .._core.solvers.moment_match import VARIANTS, match_moments
+from .._core.solvers.moment_match import CLOSED_FORMS, match_moments
 from .base import LinearGaussianClassifier, constraints
 from .training import FitInputs
 
@@ -65,7 +65,7 @@ class MomentConstrainedLDA(LinearGaussianClassifier):
 
     _rests_on_labels = True
     _parameter_constraints: ClassVar[dict[str, Any]] = constraints(
-        "n_jobs", variant=[StrOptions({*VARIANTS, "likelihood"})]
+        "n_jobs", variant=[StrOptions({*CLOSED_FORMS, "likelihood"})]
     )
 
     variant: str = "invariant"

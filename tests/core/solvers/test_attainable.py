@@ -45,14 +45,6 @@ def test_a_stack_of_scores_gives_the_points_of_each(problem, held):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_every_labeling_keeps_the_overall_mean(sample, problem, seed):
-    rng = np.random.default_rng(seed)
-    shares = random_shares(rng, len(sample.X_unlabeled), sample.n_classes, sharpness=seed + 1)
-    point = labeled_by(problem, shares)
-    np.testing.assert_allclose(point.sum(axis=0), np.eye(1, point.shape[1])[0], atol=1e-12)
-
-
-@pytest.mark.parametrize("seed", range(3))
 def test_no_labeling_lies_further_in_a_direction_than_the_support(sample, problem, held, seed):
     direction, rng = scores_of(problem, seed), np.random.default_rng(seed)
     reach = held.support(direction)
@@ -81,12 +73,6 @@ def test_the_matrix_gives_the_same_products(problem, held):
     step[-1] = 0
     found = labeling.matrix() @ step[:-1].ravel()
     np.testing.assert_allclose(found, labeling.product(step)[:-1].ravel(), rtol=1e-10, atol=1e-12)
-
-
-def test_scores_common_to_all_classes_change_nothing(problem, held):
-    common = np.broadcast_to(scores_of(problem, 5)[0], problem.labeled_point.shape)
-    product = held.label(scores_of(problem) / 3).product(common)
-    np.testing.assert_allclose(product, 0, atol=1e-12)
 
 
 def test_rows_far_from_a_boundary_may_be_left_out(problem, held):

@@ -3,9 +3,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from iclda._core.solvers import Outcome, continuation, search
+from iclda._core.solvers import Outcome, continuation, settings
 from iclda._core.solvers.attainable import hold_all
-from iclda._core.solvers.continuation import Follower, Work, _System
+from iclda._core.solvers.continuation import Effort, Follower, Work, _System
 from iclda._core.solvers.search import maximize_labeled_likelihood
 from problems import change_settings, climb, draw_sample, problem_of, soft_maxima
 
@@ -25,7 +25,7 @@ def draw(n_classes, n_unlabeled, n_features=3, separation=1.0, seed=5):
 
 def read(monkeypatch, sample, *, n_held=200, can_hold_all=False, **options):
     """The solution when few rows are held and all others are read."""
-    monkeypatch.setattr(search, "_HELD_ROWS", n_held)
+    monkeypatch.setattr(settings, "HELD_ROWS", n_held)
     change_settings(monkeypatch, screened_rows=n_held // 2)
     n_entries = (len(sample.X_unlabeled) if can_hold_all else n_held) * (1 + sample.X.shape[1])
     change_settings(monkeypatch, held_entries=n_entries)
@@ -60,7 +60,7 @@ def test_conjugate_gradients_and_a_factor_solve_the_same_system(monkeypatch, n_c
     anchor, tau = 0.5 * scores, 100 * problem.likelihood.weight  # where the system is definite
     state = follower.state(scores, tau, anchor)
     exact, slope = _System(problem.likelihood, state, Work()).solve(state.residual)
-    monkeypatch.setattr(continuation, "_DENSE", 0)
+    monkeypatch.setattr(settings, "DENSE_UNKNOWNS", 0)
     change_settings(monkeypatch, accuracy=1e-9)
     found, other = _System(problem.likelihood, state, Work()).solve(state.residual, radius=np.inf)
     np.testing.assert_allclose(found - found[-1], exact, rtol=1e-6, atol=1e-8 * np.abs(exact).max())
@@ -71,7 +71,7 @@ def test_conjugate_gradients_and_a_factor_solve_the_same_system(monkeypatch, n_c
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("n_dense", [0, 64], ids=["products", "factor"])
 def test_every_direction_raises_the_merit(monkeypatch, n_classes, tau, n_dense):
-    monkeypatch.setattr(continuation, "_DENSE", n_dense)
+    monkeypatch.setattr(settings, "DENSE_UNKNOWNS", n_dense)
     problem, follower = follower_of(draw(n_classes, 400))
     rng = np.random.default_rng(1)
     for _ in range(5):
@@ -102,7 +102,7 @@ def test_a_level_ends_where_its_scores_move_by_the_gradient_over_tau():
 def test_products_alone_reach_the_maximum_of_the_factor(monkeypatch, n_classes, n_unlabeled):
     sample = draw(n_classes, n_unlabeled)
     expected = maximize_labeled_likelihood(problem_of(sample), **OPTIONS)
-    monkeypatch.setattr(continuation, "_DENSE", 0)
+    monkeypatch.setattr(settings, "DENSE_UNKNOWNS", 0)
     found = maximize_labeled_likelihood(problem_of(sample), **OPTIONS)
     assert found.outcome is expected.outcome is Outcome.CONVERGED
     assert found.objective == pytest.approx(expected.objective, abs=1e-7)
@@ -115,9 +115,9 @@ def test_a_wrong_step_is_made_up_for(monkeypatch, n_classes, can_hold_all):
     expected = maximize_labeled_likelihood(problem_of(sample), **OPTIONS)
     follow, wrong = Follower.follow, []
 
-    def wrong_once(self, state, **options):
-        path = follow(self, state, **options)
-        if wrong or not options.get("least"):
+    def wrong_once(self, state, effort, least=0.0):
+        path = follow(self, state, effort, least)
+        if wrong or not least:
             return path
         wrong.append(path)
         away = state.scores - 3 * (path.state.scores - state.scores)
@@ -144,9 +144,9 @@ def test_work_ends_a_path_before_its_steps_do():
     problem = problem_of(sample)
     follower = Follower(problem.likelihood, hold_all(problem))
     begin = follower.state(np.zeros(problem.labeled_point.shape), 1.0)
-    free = follower.follow(begin, tol=1e-9, max_iter=100)
+    free = follower.follow(begin, Effort(1e-9, 100))
     work = Work(1000.0)
-    bound = follower.follow(begin, tol=1e-9, max_iter=100, work=work)
+    bound = follower.follow(begin, Effort(1e-9, 100, work=work))
     assert work.left <= 0
     assert bound.n_iter < free.n_iter
     assert bound.gap > 1e-9 >= free.gap
@@ -158,6 +158,6 @@ def test_the_last_level_is_where_a_path_reached_its_aim(monkeypatch, most_steps)
     problem = problem_of(draw(4, 500))
     follower = Follower(problem.likelihood, hold_all(problem))
     begin = follower.state(np.zeros(problem.labeled_point.shape), 1.0)
-    path = follower.follow(begin, tol=1e-4, max_iter=400)
+    path = follower.follow(begin, Effort(1e-4, 400))
     assert path.gap <= 1e-4
     assert follower.gap(path.levels[-1]) == path.gap

@@ -95,14 +95,6 @@ def test_labels_are_hard_but_for_few_rows_or_whole_classes_tie(sample):
         assert len(distinct) <= (sample.n_classes - 1) * (sample.X.shape[1] + 1)
 
 
-def test_the_problems_end_in_all_kinds_of_labelings():
-    kinds = set()
-    for param in problems():
-        rule = param.values[0].fit(ImplicitlyConstrainedLDA())._imputation_
-        kinds.add(type(rule))
-    assert kinds == {LinearRule, LexicographicRule}
-
-
 def test_a_labeling_is_the_same_from_blocks_of_any_size():
     sample = draw_sample(3, n_classes=3, n_features=3, n_labeled=18, n_unlabeled=400)
     problem = problem_of(sample)

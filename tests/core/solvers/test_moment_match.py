@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.linalg import eigh, sqrtm
 
-from iclda._core.solvers.moment_match import VARIANTS, match_moments
+from iclda._core.solvers.moment_match import CLOSED_FORMS, match_moments
 from problems import fit_shares, one_hot, problem_of, total_covariance
 
 
@@ -18,7 +18,7 @@ def maps_of(sample):
     return maps, means, within
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", CLOSED_FORMS)
 def test_the_labeled_fit_is_moved_by_the_printed_map(sample, variant):
     model = match_moments(problem_of(sample), variant)
     maps, means, within = maps_of(sample)

@@ -6,7 +6,7 @@ import scipy.optimize
 
 from iclda._core.contrast import contrast_with
 from iclda._core.gains import gains_over
-from iclda._core.solvers import Outcome, search
+from iclda._core.solvers import Outcome, settings
 from iclda._core.solvers.attainable import hold_all
 from iclda._core.solvers.pessimistic import maximize_worst_gain
 from iclda._core.solvers.supervised import supervised_reference
@@ -122,7 +122,7 @@ def test_more_rows_than_are_held_reach_the_same_objective(monkeypatch, n_classes
         separation=separation,
     )
     held = maximize_worst_gain(problem_of(sample), **OPTIONS)
-    monkeypatch.setattr(search, "_HELD_ROWS", 2000)
+    monkeypatch.setattr(settings, "HELD_ROWS", 2000)
     read = maximize_worst_gain(problem_of(sample), tol=1e-6, max_iter=200)
     assert held.outcome is read.outcome is Outcome.CONVERGED
     assert held.objective - held.gap - 1e-12 <= read.objective <= held.objective + 1e-6

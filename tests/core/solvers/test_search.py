@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from iclda._core.solvers import Outcome, search
+from iclda._core.solvers import Outcome, settings
 from iclda._core.solvers.search import maximize_labeled_likelihood
 from problems import (
     change_settings,
@@ -61,7 +61,7 @@ def test_the_certificate_holds_over_all_labelings(sample):
 def test_more_rows_than_are_held_reach_the_same_objective(monkeypatch, n_classes, separation):
     sample = large_sample(n_classes, separation=separation)
     everything_held = solve(problem_of(sample))
-    monkeypatch.setattr(search, "_HELD_ROWS", 2000)
+    monkeypatch.setattr(settings, "HELD_ROWS", 2000)
     change_settings(monkeypatch, screened_rows=500)
     read = solve(problem_of(sample), tol=1e-6)
     assert read.outcome is Outcome.CONVERGED
@@ -81,7 +81,7 @@ def test_seeds_and_the_number_of_starts_do_not_change_the_best_maximum(sample):
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_block_size_changes_nothing_beyond_rounding(monkeypatch, n_classes):
     sample = large_sample(n_classes)
-    monkeypatch.setattr(search, "_HELD_ROWS", 2000)
+    monkeypatch.setattr(settings, "HELD_ROWS", 2000)
     change_settings(monkeypatch, screened_rows=500)
     means = []
     for block_rows in (37, len(sample.X_unlabeled)):

@@ -59,16 +59,6 @@ def test_members_that_have_met_are_one():
     np.testing.assert_allclose(np.sort(members.values), np.sort(once.values))
 
 
-def test_what_is_computed_between_two_members_is_below_the_merit_there():
-    problem, held = _problem()
-    annealing = _Annealing(problem.likelihood, held)
-    members = annealing._evaluate(_Starts(problem, 2, 0).first(2))
-    one, two = (held.shares(scores) for scores in members.scores)
-    shares = 0.3 * one + 0.7 * two
-    entropy = -(held.weights * shares * np.log(np.maximum(shares, 1e-300))).sum()
-    assert entropy >= 0.3 * members.entropies[0] + 0.7 * members.entropies[1]
-
-
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_changed_scores_are_made_of_their_parents(n_classes):
     problem, _ = _problem(n_classes)

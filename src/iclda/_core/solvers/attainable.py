@@ -18,10 +18,8 @@ from ..boundary import Near, choose_near, near_boundary
 from ..labelsums import ROUNDING, LabelSums, label, second_of_two, soft_second_of_two, soften
 from ..problem import Problem
 from ..types import AnyArray, Array
+from . import settings
 
-AT_ONCE = 4096  # rows of a sample that are whitened at once
-ENOUGH = 10  # rows near boundaries for each unknown, with which a path is followed
-_WORTH_MOVING = 100_000  # numbers of rows that are held elsewhere than in memory
 _GATHERED = 0.6  # share of rows near a boundary below which they are copied
 
 
@@ -32,8 +30,8 @@ class Labeling:
     z~ = (1, z). Only rows near a boundary count.
     """
 
-    shift: Array | None = None  # (K,) of the offsets of scores, if they are not as they were given
-    n_sought: float = 0.0  # numbers of rows read to find that
+    shift: Array | None = None  # (K,) added to the offsets of the scores
+    n_sought: float = 0.0  # numbers that were read to find the shift
 
     def __init__(self, sums: AllSums, z: Array, weights: Array, shares: Array) -> None:
         """``shares`` (K, n), or (1, n) in the second of two classes."""
@@ -137,14 +135,11 @@ class AttainableSet(Protocol):
 
 
 class AllSums(NamedTuple):
-    """Of all rows under a labeling: the point, the mean of log-sum-exp over N.
-
-    ``is_thinned``: rows near boundaries stand for others.
-    """
+    """Sums over all rows under a labeling."""
 
     point: Array
-    log_sum: float
-    is_thinned: bool = False
+    log_sum: float  # sum of log-sum-exp over N
+    is_thinned: bool = False  # whether rows near boundaries stand for others
 
 
 class HeldSet(AttainableSet, Protocol):
@@ -155,12 +150,8 @@ class HeldSet(AttainableSet, Protocol):
         """(n,), over N."""
         ...
 
-    def label(self, scores: Array) -> Labeling:
-        """The labeling by softmax of the scores, with its derivative."""
-        ...
-
     def label_among(self, scores: Array, sums: AllSums) -> Labeling:
-        """The same, as the rows near boundaries among all, whose sums are known."""
+        """Labeling of all rows, whose sums are known, with these rows as those near boundaries."""
         ...
 
     def scores_of_rows(self, scores: Array) -> Array:
@@ -176,14 +167,11 @@ class HeldSet(AttainableSet, Protocol):
         ...
 
     def spread(self, gradient: Array) -> float:
-        """How much labels can gain along a gradient.
-
-        Root mean square over rows of its range over classes.
-        """
+        """Root mean square over rows of the range of a gradient over classes."""
         ...
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class InMemorySet:
     """Rows held in memory in whitened coordinates."""
 
@@ -291,17 +279,20 @@ def _hold_framed(problem: Problem, u: Array, weights: Array) -> HeldSet:
 
 
 def _place(problem: Problem, n_rows: int) -> Callable[[Problem, Array, Array], HeldSet] | None:
-    is_worth = n_rows * problem.whitening.rank >= _WORTH_MOVING and problem.proportions is None
+    is_worth = (
+        n_rows * problem.whitening.rank >= settings.NUMBERS_WORTH_MOVING
+        and problem.proportions is None
+    )
     return problem.unlabeled.holder if is_worth else None
 
 
 def hold_in_memory(problem: Problem, rows: AnyArray, weights: Array) -> InMemorySet:
     augmented = np.empty((len(rows), 1 + problem.whitening.rank))
     augmented[:, 0] = 1
-    is_few = len(rows) <= AT_ONCE
+    is_few = len(rows) <= settings.ROWS_WHITENED_AT_ONCE
     write_whitened = problem.write_whitened if is_few else problem.write_whitened_folded
-    for start in range(0, len(rows), AT_ONCE):
-        part = slice(start, start + AT_ONCE)
+    for start in range(0, len(rows), settings.ROWS_WHITENED_AT_ONCE):
+        part = slice(start, start + settings.ROWS_WHITENED_AT_ONCE)
         write_whitened(rows[part], out=augmented[part, 1:])
     return InMemorySet(augmented, weights / problem.moments.weight, problem.labeled_point)
 
@@ -321,7 +312,7 @@ class StreamedSet:
 
     def __post_init__(self) -> None:
         # Rows near boundaries that a pass returns, at least and at most.
-        self._least = ENOUGH * self.labeled_point[:-1].size
+        self._least = settings.ROWS_PER_UNKNOWN * self.labeled_point[:-1].size
         self._most = 0 if self.held is None else len(self.held.weights)
 
     def return_more(self, most: int) -> None:

@@ -18,58 +18,33 @@ boundaries that harden J times the gradient is almost 0, so that it adds gradien
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
-from functools import cached_property
-from typing import Any, Protocol
 
 import numpy as np
 from scipy.linalg import lapack
 
+from ..likelihood import Objective
 from ..types import Array
+from . import settings
 from .attainable import AttainableSet, Labeling, gap, shifted
-from .settings import SETTINGS
 
 Product = Callable[[Array], Array]
 
 
-class Objective(Protocol):
-    """What is maximized over the attainable set."""
-
-    @property
-    def weight(self) -> float:
-        """The unit of values and gaps."""
-        ...
-
-    def is_bounded(self, point: Array) -> bool:
-        """Whether the model at a point is far enough from a singular one to go on."""
-        ...
-
-    def value_and_gradient(self, point: Array) -> tuple[Any, Array]:
-        """Minus infinity at the floor; the gradient up to a shift common to all classes."""
-        ...
-
-    def hessian(self, point: Array) -> Array:
-        """Second derivative with respect to all classes but the last, whose row balances them."""
-        ...
-
-    def hessian_product(self, point: Array) -> Product:
-        """Maps directions, whose classes balance, to changes of the gradient."""
-        ...
-
-
-_DENSE = 128  # unknowns up to which systems are solved by a factor
 # A level ends when the predicted ascent is below a share of tau x entropy; if the gap is not below
 # that of the level before, the share is reduced.
 _MOST_CENTERED = 1e-8
 _MOST_PRODUCTS = 200  # in one solve
-_MOST_STEPS, _MOST_FIRST_STEPS = 15, 40  # at one level, at the first one
+_MOST_STEPS = 15  # at one level
+_MOST_FIRST_STEPS = 40  # at the first level
 _SLOWEST = 0.7  # factor of tau above which a level is not repeated with a larger one
 _SUFFICIENT = 0.05  # share of the slope that a step must gain
-_A_PAIR = 2e4  # numbers that might be read while the block of a pair of classes is formed
-_SHORT, _SHORTEST = 0.2, 1e-6  # share of a step after which a saddle is suspected; that is tried
+_READ_OF_A_PAIR = 2e4  # numbers that might be read while the block of two classes is formed
+_SUSPICIOUS_SIZE = 0.2  # share of a step below which a saddle is suspected
+_SHORTEST_SIZE = 1e-6  # share of a step below which none is tried
 _ROUNDING = 1e-13  # of the merit
-_SMALLEST_TAU = 1e-9  # per unit of labeled weight
+_NEARLY_REACHED = 1.001  # over the smallest tau of a path, at which it ends
 
 
 @dataclass(frozen=True)
@@ -94,7 +69,7 @@ class State:
         shift = self.labeling.shift
         return self.scores if shift is None else shifted(self.scores, shift)
 
-    @cached_property
+    @property
     def merit(self) -> float:
         """L - tau KL, up to a constant of the level."""
         return self.value + self.tau * (self.entropy + float(np.vdot(self.anchor, self.point)))
@@ -109,7 +84,7 @@ class State:
 
 @dataclass(frozen=True)
 class Path:
-    """Where a path ended, and the levels of tau on it."""
+    """End of a path, and the levels of tau on it."""
 
     state: State
     gap: float
@@ -125,8 +100,18 @@ class Work:
     left: float = np.inf
 
 
+@dataclass(frozen=True)
+class Effort:
+    """When to stop following a path."""
+
+    tol: float  # gap that is required
+    max_iter: int  # Newton steps, at most
+    aim: float = np.inf  # gap below ``tol`` to go on to as long as the gap falls
+    work: Work = field(default_factory=Work)  # of all paths together
+
+
 class _End(Enum):
-    """How Newton's method at one level ended."""
+    """Reason why Newton's method at one level ended."""
 
     CENTERED = auto()
     UNFINISHED = auto()
@@ -136,14 +121,14 @@ class _End(Enum):
 class _System:
     """(tau - H J) x = right at a state."""
 
-    def __init__(self, likelihood: Objective, state: State, work: Work) -> None:
+    def __init__(self, objective: Objective, state: State, work: Work) -> None:
         self._tau, self._shape = state.tau, state.scores.shape
-        self._is_dense = state.scores[:-1].size <= _DENSE
+        self._is_dense = state.scores[:-1].size <= settings.DENSE_UNKNOWNS
         self._work, self._read = work, state.labeling.n_near * state.scores.size
         n_pairs = len(state.scores) * (len(state.scores) - 1) / 2
-        work.left -= max(self._read, _A_PAIR * n_pairs if self._is_dense else 0)
+        work.left -= max(self._read, _READ_OF_A_PAIR * n_pairs if self._is_dense else 0)
         if self._is_dense:
-            hessian, self._matrix = likelihood.hessian(state.point), state.labeling.matrix()
+            hessian, self._matrix = objective.hessian(state.point), state.labeling.matrix()
             self._curvature: Product = self._matrix.dot
             self._bend: Product = hessian.dot
             system = -(hessian @ self._matrix)
@@ -151,7 +136,7 @@ class _System:
             self._factor = lapack.dgetrf(system)
         else:
             self._curvature = state.labeling.product
-            self._bend = likelihood.hessian_product(state.point)
+            self._bend = objective.hessian_product(state.point)
 
     def solve(
         self, right: Array, *, radius: float = 1.0, may_be_saddle: bool = False
@@ -186,7 +171,7 @@ class _System:
         rho = float(np.vdot(residual, curved))
         direction, moved, first = residual, curved, rho
         for _ in range(_MOST_PRODUCTS):
-            if rho <= SETTINGS.accuracy**2 * min(first, self._tau**2 * square):
+            if rho <= settings.SETTINGS.accuracy**2 * min(first, self._tau**2 * square):
                 break
             image = self._tau * direction - self._bend(moved)
             bend, length = float(np.vdot(moved, image)), float(np.vdot(direction, moved))
@@ -214,43 +199,33 @@ class _System:
 
 @dataclass(frozen=True)
 class Follower:
-    """Follows paths of a likelihood over the attainable set of some rows."""
+    """Follows paths of an objective over the attainable set of some rows."""
 
-    likelihood: Objective
+    objective: Objective
     rows: AttainableSet
 
     def state(self, scores: Array, tau: float, anchor: Array | None = None) -> State:
         scores = scores - scores[-1]
         anchor = np.zeros_like(scores) if anchor is None else anchor - anchor[-1]
         found = self.rows.label(scores)
-        value, gradient = self.likelihood.value_and_gradient(found.point)
+        value, gradient = self.objective.value_and_gradient(found.point)
         entropy = found.log_sum - float(np.vdot(scores, found.point - self.rows.labeled_point))
         return State(scores, anchor, tau, found, float(value), gradient - gradient[-1], entropy)
 
     def gap(self, state: State) -> float:
         return gap(self.rows, state.point, state.gradient)
 
-    def follow(
-        self,
-        state: State,
-        *,
-        tol: float,
-        max_iter: int,
-        aim: float | None = None,
-        least: float = 0.0,
-        work: Work | None = None,
-    ) -> Path:
-        """Lower tau until the gap is below ``tol``, or no progress is possible.
+    def follow(self, state: State, effort: Effort, least: float = 0.0) -> Path:
+        """Lower tau until the gap is small enough, or no progress is possible.
 
-        Below ``tol`` the path goes on to ``aim``, if given, as long as the gap falls. It ends where
-        tau reaches ``least``, or no ``work`` is left.
+        The path ends where tau reaches ``least``, too.
         """
-        work = work or Work()
-        aim = tol if aim is None else min(aim, tol)
+        tol, max_iter, work = effort.tol, effort.max_iter, effort.work
+        aim = min(effort.aim, tol)
         best, n_iter = Path(state, np.inf, 0, True), 0
-        slowest, share = SETTINGS.fall, SETTINGS.centered
+        slowest, share = settings.SETTINGS.fall, settings.SETTINGS.centered
         levels: list[State] = []
-        smallest = max(1.001 * least, _SMALLEST_TAU * self.likelihood.weight)
+        smallest = max(_NEARLY_REACHED * least, settings.SMALLEST_TAU * self.objective.weight)
         while True:
             most = min(max_iter - n_iter, _MOST_STEPS if levels else _MOST_FIRST_STEPS)
             state, n_steps, end = self._center(state, most, share, work)
@@ -281,17 +256,17 @@ class Follower:
         return Path(best.state, best.gap, n_iter, True, tuple(levels))
 
     def _noise(self, state: State) -> float:
-        return _ROUNDING * (abs(state.merit) + self.likelihood.weight)
+        return _ROUNDING * (abs(state.merit) + self.objective.weight)
 
     def _center(self, state: State, most: int, share: float, work: Work) -> tuple[State, int, _End]:
         """Newton's method at one level: the state, the number of steps, and how it ended."""
         size = 1.0
         for n_steps in range(1, most + 1):
-            if not self.likelihood.is_bounded(state.point):
+            if not self.objective.is_bounded(state.point):
                 return state, n_steps, _End.UNBOUNDED
             noise = self._noise(state)
-            system = _System(self.likelihood, state, work)
-            direction, slope = system.solve(state.residual, may_be_saddle=size < _SHORT)
+            system = _System(self.objective, state, work)
+            direction, slope = system.solve(state.residual, may_be_saddle=size < _SUSPICIOUS_SIZE)
             is_centered = slope <= max(share * state.tau * max(state.entropy, 0.0), noise)
             size = 1.0
             while True:
@@ -301,7 +276,7 @@ class Follower:
                 if gained >= _SUFFICIENT * size * slope:
                     break
                 size *= 0.3
-                if size < _SHORTEST:
+                if size < _SHORTEST_SIZE:
                     return state, n_steps, _End.CENTERED
             state = trial
             if is_centered and size == 1:

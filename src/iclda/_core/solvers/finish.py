@@ -10,17 +10,18 @@ lambda are of order 1, and Newton's method on the rows that tie finds them to ro
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from functools import partial
 
 import numpy as np
 import scipy.linalg
 from scipy.linalg import lapack
 
 from ..labelsums import LexicographicRule, LinearRule, tied_shares
+from ..likelihood import Objective
 from ..problem import Problem
 from ..types import AnyArray, Array
 from .attainable import AllSums, InMemorySet, Labeling, gap
-from .continuation import Objective, State
+from .continuation import State
 
 _LARGEST_LEAD = 18.0  # of a score, at the end of a path, of classes that may tie
 _MOST_CHANGES = 100  # of the rows that tie
@@ -99,7 +100,7 @@ def _balance(
     basis = _directions(held.z, is_tied)
     tied_rows = np.flatnonzero(np.count_nonzero(is_tied, axis=0) > 1)
     tied, is_sharing = held.z[tied_rows], is_tied[:, tied_rows]
-    whole = _WithLastClass(scores.shape)
+    whole = partial(_with_last_class, shape=scores.shape)
     free = basis.T @ (scores - scores[-1])[:-1].ravel()
     last = np.inf  # largest change of a share by the step before
     for _ in range(_MOST_STEPS):
@@ -141,15 +142,11 @@ def _beyond_all(change: Array, shares: Array) -> AnyArray:
     return np.asarray((change <= _ALIKE * change.min()) | ((change < -1) & (shares < _SMALL)))
 
 
-class _WithLastClass(NamedTuple):
+def _with_last_class(flat: Array, shape: tuple[int, ...]) -> Array:
     """A vector of all classes but the last as a matrix of all classes, zero in the last."""
-
-    shape: tuple[int, ...]
-
-    def __call__(self, flat: Array) -> Array:
-        whole = np.zeros(self.shape)
-        whole[:-1].ravel()[:] = flat
-        return whole
+    whole = np.zeros(shape)
+    whole[:-1].ravel()[:] = flat
+    return whole
 
 
 def _directions(z: Array, is_tied: AnyArray) -> Array:
@@ -179,8 +176,6 @@ def _directions(z: Array, is_tied: AnyArray) -> Array:
 
 def _groups(rows: Array, is_tied: AnyArray) -> list[tuple[AnyArray, Array]]:
     """Sets of classes that share rows, each with its rows."""
-    if (is_tied == is_tied[:, :1]).all():
-        return [(is_tied[:, 0], rows)]
     kinds, kind = np.unique(is_tied, axis=1, return_inverse=True)
     return [(kinds[:, i], rows[kind.ravel() == i]) for i in range(kinds.shape[1])]
 

@@ -41,9 +41,8 @@ def maximize_under_moments(problem: Problem) -> tuple[Gaussians, Outcome]:
             "(sklearn.decomposition.PCA) or classes."
         )
     weights, shifted, within, A = supervised_moments(problem)
-    likelihood = replace(
-        problem.likelihood, within=problem.likelihood.weight * within, shrinkage=0.0, _last=[]
-    )
+    scatter = problem.likelihood.weight * within
+    likelihood = replace(problem.likelihood, within=scatter, shrinkage=0.0)
     found = [
         _ascend(likelihood, np.column_stack([weights, scale * weights[:, None] * (shifted @ A.T)]))
         for scale in _SCALES

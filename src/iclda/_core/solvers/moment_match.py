@@ -12,14 +12,14 @@ import numpy as np
 import scipy.linalg
 from scipy.linalg import lapack
 
-from ..._messages import Hint, Text
+from ..._messages import say
 from ..gaussian import Gaussians, gaussians
 from ..problem import WITHIN_TOLERANCE, Problem
 from ..types import Array
 from ..whitening import factor
 
 _SMALLEST_RATIO = 1e-12
-VARIANTS = ("invariant", "symmetric", "means-shifted")  # in closed form
+CLOSED_FORMS = ("invariant", "symmetric", "means-shifted")  # variants
 
 
 def match_moments(problem: Problem, variant: str) -> Gaussians:
@@ -47,12 +47,12 @@ def supervised_moments(
     within, rank = problem.labeled_covariance, problem.labeled_rank
     if rank < whitening.rank:
         raise ValueError(
-            Text(
+            say(
                 "The labeled rows are too few, or too alike within their classes, for these "
-                f"columns (they span {rank} of {whitening.rank} dimensions), and matching moments "
-                "needs them all: label more rows, or pass ",
-                Hint("shrinkage"),
-                ", for example 0.1 or 'auto'.",
+                "columns (they span {rank} of {n_dimensions} dimensions), and matching moments "
+                "needs them all: label more rows, or pass {@shrinkage}, for example 0.1 or 'auto'.",
+                rank=rank,
+                n_dimensions=whitening.rank,
             )
         )
     mean = weights @ labeled.means
@@ -64,14 +64,10 @@ def supervised_moments(
 
 def normalize(problem: Problem) -> Gaussians:
     """Class means of the labeled rows, covariance of all rows: I in whitened coordinates."""
-    labeled, covariance = (
-        problem.likelihood,
-        (1 - problem.shrinkage) * np.eye(problem.whitening.rank),
-    )
+    frame, whitening, labeled = problem.frame, problem.whitening, problem.likelihood
+    covariance = (1 - problem.shrinkage) * np.eye(whitening.rank)
     weights = labeled.counts / labeled.weight
-    return gaussians(
-        problem.frame, problem.whitening, weights, labeled.means, covariance, problem.log_priors
-    )
+    return gaussians(frame, whitening, weights, labeled.means, covariance, problem.log_priors)
 
 
 def _inverse_root(total: Array) -> Array:

@@ -37,10 +37,12 @@ _WARM_STEPS = 15  # from the last shift: where these do not do, harder and harde
 _ROUNDING = 1e-15  # of the convex function
 _MOST_IDLE = 6  # steps in a row that lower it by no more than rounding
 _SOFT = 10.0  # range of scores from which shifts are found at once
-_FALL, _ROUGHLY = 0.3, 1e-6  # of tau on the way to harder labels; how well quotas are filled there
+_FALL = 0.3  # factor of tau on the way to harder labels
+_ROUGHLY = 1e-6  # of the weight of the rows: how well quotas are filled on that way
 READS = 30  # of the scores of three and more classes, about, until shifts are found
 _AT_ONCE = 4e5  # numbers: to read fewer hardly takes less time
-_COOLING, _COLDEST = 0.1, 1e-11  # of a direction, over its range: as good as hard
+_SHARPENING = 10.0  # factor of the sharpness of slacks from step to step
+_COLDEST = 1e-11  # tau over the range of the scores at which labels count as hard
 _MOST_PASSES = 5  # after which quotas count as filled
 _CLOSE = 5.0  # change of a shift at which rows that are not near boundaries keep their labels
 _NEARLY = 1e-3  # of the weight of the rows: what rows that stand for others can correct
@@ -55,27 +57,22 @@ class Quotas:
     is_held: AnyArray  # (K,): classes that are shifted; the others follow, or are free
     weight: float  # of all rows that they are for
     sharpness: float = 1.0  # of slacks, against labels: infinite would give them no entropy
-    origin: Array | float = 0.0  # (K,): shifts of slacks are counted from there
 
-    @cached_property
+    @property
     def has_slack(self) -> bool:
         """Whether a quota is an interval."""
         return bool(self.width.any())
 
     def less(self, taken: Array) -> Quotas:
-        """What is left of them where other rows take some."""
+        """Quotas that are left where other rows take some."""
         return replace(self, low=self.low - taken)
-
-    def after(self, shifts: Array) -> Quotas:
-        """The same where further shifts are added to these."""
-        return replace(self, origin=shifts)
 
     def can_be_filled(self, weight: float) -> bool:
         """Whether rows of this weight can fill them, with something to choose."""
         return bool((self.low < weight).all() and (self.low + self.width > 0).all())
 
     def cost(self, shifts: Array) -> Array:
-        """What the convex function has beside log-sum-exp."""
+        """Terms of the convex function beside log-sum-exp."""
         cost = -(shifts @ self.low)
         if self.has_slack:
             slack = np.logaddexp(0, -self._sharp(shifts)) / self.sharpness
@@ -99,7 +96,7 @@ class Quotas:
         return np.asarray(self.sharpness * self.width * filled * (1 - filled))
 
     def _sharp(self, shifts: Array) -> Array:
-        return np.asarray(self.sharpness * (self.origin + shifts))
+        return np.asarray(self.sharpness * shifts)
 
 
 class QuotaLabeling(Labeling):
@@ -123,7 +120,7 @@ class QuotaLabeling(Labeling):
         return across, self._inverse(across[:, held, 0])
 
     def _inverse(self, inner: Array) -> Array:
-        """Of what shifts change the weights by; labels may be hard, and no shift change any."""
+        """Inverse of the change of weights by shifts, which is singular if labels are hard."""
         quotas = self._rows.quotas
         bends = quotas.bends(self.shift)[quotas.is_held]
         return np.asarray(np.linalg.pinv(inner + np.diag(bends), rcond=1e-13, hermitian=True))
@@ -152,27 +149,27 @@ class QuotaLabeling(Labeling):
         return QuotaSet(free.z, free.weights, free.labeled_point, quotas)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class QuotaSet(InMemorySet):
-    """Rows held in memory, of which every class gets its quota."""
+    """Rows held in memory, of which every class gets its quota.
+
+    Shifts are sought from the last one, ``last_shift``, which belongs to scores of the range
+    ``last_range``: with a smaller tau all scores grow alike.
+    """
 
     quotas: Quotas
 
-    @cached_property
-    def _last(self) -> Array:
-        """(K + 1,): the shift that was found last over the range of its scores, and that range.
-
-        The next one is sought from there: with a smaller tau all scores grow alike.
-        """
-        return np.append(np.zeros(len(self.quotas.low)), 1.0)
+    def __post_init__(self) -> None:
+        self.last_shift = np.zeros(len(self.quotas.low))
+        self.last_range = 1.0
 
     def shift(self, scores: Array) -> Array:
         stack = self.scores_of_rows(scores[None])
         size = float(np.ptp(stack, axis=1).max(initial=0))
-        start = self._last[:-1] * size / self._last[-1]
-        found: Array = balance(stack, self.weights, self.quotas, start[None])[0]
-        self._last[:] = *found, size or 1.0
-        return found
+        start = self.last_shift * size / self.last_range
+        self.last_shift = balance(stack, self.weights, self.quotas, start[None])[0]
+        self.last_range = size or 1.0
+        return self.last_shift
 
     def label(self, scores: Array) -> QuotaLabeling:
         shift = self.shift(scores)
@@ -220,7 +217,7 @@ def balance(scores: Array, weights: Array, quotas: Quotas, start: Array | None =
         shifts = _newton(scores, weights, soft, shifts)[0]
         if soft.sharpness >= quotas.sharpness:
             return shifts
-        soft = replace(soft, sharpness=min(quotas.sharpness, soft.sharpness / _COOLING))
+        soft = replace(soft, sharpness=min(quotas.sharpness, soft.sharpness * _SHARPENING))
 
 
 def _balance_two(leads: Array, weights: Array, quotas: Quotas, shift: Array) -> Array:
@@ -263,7 +260,7 @@ def _newton(
     is_open, enough = np.ones(len(scores), dtype=bool), exact * quotas.weight
 
     def move(some: AnyArray, steps: Array, slack: float) -> AnyArray:
-        """Which of some stacks were moved, those whose function did not rise by more."""
+        """Move stacks whose function does not rise by more than ``slack``; return which."""
         moved = shifts[some]
         moved[:, held] += np.clip(steps, -_FAR, _FAR)
         trial = _dual(scores[some], weights, quotas, moved)
@@ -328,32 +325,8 @@ def hard_shift(scores: Array, weights: Array, quotas: Quotas) -> Array:
             place = int(np.searchsorted(np.cumsum(weights[order]), wanted))
             shift[0] = -leads[order[min(place, len(order) - 1)]]
         return shift
-    return _cooled_shift(scores, weights, quotas)
-
-
-def _cooled_shift(scores: Array, weights: Array, quotas: Quotas) -> Array:
-    """(K,): shifts of soft labels that harden; rows that are hard already keep their labels."""
-    size, shift = float(np.ptp(scores, axis=0).max(initial=0)), np.zeros(len(scores))
-    near, near_weights, left, tau = scores, weights, quotas, 0.1 * size
-    found, none = [], np.zeros((1, len(scores)))
-    while tau > _COLDEST * size:
-        # From the last shift on: over a small tau its own digits would be lost.
-        step = tau * _newton(near[None] / tau, near_weights, left.after(shift / tau), none)[0][0]
-        shift = shift + step
-        found.append(shift)
-        moved = near + step[:, None]
-        moved -= moved.max(axis=0)
-        leads = np.ptp(np.partition(moved, -2, axis=0)[-2:], axis=0)
-        is_near = leads <= _FAR * tau
-        hard = label(moved[:, ~is_near], is_soft=False)[0]
-        taken = hard @ near_weights[~is_near]
-        near, near_weights, left = moved[:, is_near], near_weights[is_near], left.less(taken)
-        tau *= _COOLING
-
-    def value(shift: Array) -> float:
-        return float(weights @ (scores.T + shift).max(axis=1)) + quotas.hard_cost(shift)
-
-    return min(found, key=value, default=shift)
+    tau = _COLDEST * float(np.ptp(scores, axis=0).max(initial=0))
+    return shift if tau == 0 else tau * balance(scores[None] / tau, weights, quotas)[0]
 
 
 class QuotaStreamedSet(StreamedSet):
@@ -371,7 +344,7 @@ class QuotaStreamedSet(StreamedSet):
         self._quotas = self.held.quotas
 
     def shift(self, scores: Array) -> Array:
-        """As the rows of the last pass have it."""
+        """Shift that fills the quotas on the rows of the last pass."""
         return self._guide.shift(scores)
 
     def label(self, scores: Array) -> QuotaLabeling:

@@ -16,22 +16,24 @@ import numpy as np
 from ..likelihood import LabeledLikelihood
 from ..problem import Problem
 from ..types import AnyArray, Array
+from . import settings
 from .alternate import start_scores
 from .attainable import HeldSet
 from .quotas import READS
-from .settings import SETTINGS
 
 _ONE_CLASS = 8.0  # score of an all-one-class start: shares of 3e-4 elsewhere
-_FIRST_SIZE, _SMALLEST_SIZE, _REFUSED = 0.5, 1e-4, 0.25  # of a step; factor after a loss
+_FIRST_SIZE = 0.5  # of a step
+_SMALLEST_SIZE = 1e-4  # of a step
+_REFUSED = 0.25  # factor of the size of a step after a loss
 _STOPS = np.array([0.25, 0.5, 0.75])[:, None]  # on the way between two points
 _ROUNDING = 1e-12  # of the merit
-_GAIN = 1e-7  # per unit of labeled weight: one that counts
-_STEPS = 40  # of a start, about: for the number of starts that work allows
-_MORE = 4  # times as many starts if a few of them do not agree
-_LEAST = 4  # starts, whatever the work
-_CHEAP = 30_000  # shares: a step of so many takes hardly longer than one of fewer
+_GAIN = 1e-7  # per unit of labeled weight: a gain that counts
+_STEPS_OF_A_START = 40  # about, for the number of starts that work allows
+_MORE_STARTS = 4  # times as many starts if a few of them do not agree
+_LEAST_STARTS = 4  # starts, whatever the work
+_CHEAP_SHARES = 30_000  # a step of so many shares takes hardly longer than one of fewer
 _LEAST_READ = 10_000  # numbers: with quotas a step that reads fewer hardly takes less time
-_MERGING = 8  # steps after which those that have met are found
+_STEPS_BETWEEN_MERGES = 8  # steps after which starts that have met are merged
 
 
 @dataclass(frozen=True)
@@ -60,29 +62,29 @@ def find_candidates(
     Scores that are ``known`` to be good are among them. Candidates that a sample can hardly tell
     apart count as one.
     """
-    annealing, n_rows = _Annealing(problem.likelihood, held), len(held.weights)
-    n_read = n_rows * problem.labeled_point.size
+    chosen, annealing = settings.SETTINGS, _Annealing(problem.likelihood, held)
+    n_read = len(held.weights) * problem.labeled_point.size
     if problem.proportions is not None and problem.n_classes > 2:
         n_read = READS * max(n_read, _LEAST_READ)
-    most_steps = SETTINGS.most_work / n_read
-    most = max(_LEAST, int(most_steps / _STEPS))
+    most_steps = chosen.most_work / n_read
+    most = max(_LEAST_STARTS, int(most_steps / _STEPS_OF_A_START))
     starts = _Starts(problem, min(n_starts, most), seed)
-    first = starts.first(min(_MORE * n_starts, most))
+    first = starts.first(min(_MORE_STARTS * n_starts, most))
     first = first if known is None else np.concatenate([known, first])
     n_few = -(-starts.n_starts // 4)
-    n_cheap = _CHEAP // (n_rows * problem.n_classes)
+    n_cheap = _CHEAP_SHARES // (len(held.weights) * problem.n_classes)
     n_changed = min(max(starts.n_starts, n_cheap), 4 * starts.n_starts)
-    found, tau = annealing.run(first[:n_few], SETTINGS.heights)
+    lower = tuple(height / 4 for height in chosen.heights)
+    cooled = annealing.coolest / annealing.spread / np.array(lower)
+    found, tau = annealing.run(first[:n_few], chosen.heights)
     n_idle = turn = 0
-    while (
-        len(found.values) > 1 and n_idle < SETTINGS.idle_rounds and annealing.n_steps < most_steps
-    ):
+    while n_idle < chosen.idle_rounds and annealing.n_steps < most_steps:
+        if len(found.values) == 1:
+            break
         if turn == 0:
-            more, tau = annealing.run(first[n_few:], SETTINGS.heights, to_the_end=True)
+            more, tau = annealing.run(first[n_few:], chosen.heights, to_the_end=True)
         else:
-            lower = tuple(height / 4 for height in SETTINGS.heights)
-            cooled = annealing.coolest / annealing.spread / np.array(lower)
-            changed = starts.changed(found.scores[: SETTINGS.n_parents], cooled, n_changed, turn)
+            changed = starts.changed(found.scores[: chosen.n_parents], cooled, n_changed, turn)
             more, tau = annealing.run(changed, lower, to_the_end=True)
         best = found.values.max()
         found = annealing.distinct(found.joined(more), tau)
@@ -91,8 +93,8 @@ def find_candidates(
         turn += 1
     found = found.take(np.argsort(-found.values, kind="stable"))
     if is_sample:
-        found = found.take(_first_of_each(_distances(found.points) <= SETTINGS.near**2))
-    return Candidates(found.scores[: SETTINGS.n_followed], tau)
+        found = found.take(_first_of_each(_distances(found.points) <= chosen.near**2))
+    return Candidates(found.scores[: chosen.n_followed], tau)
 
 
 class _Members(NamedTuple):
@@ -122,7 +124,7 @@ class _Annealing:
         self._likelihood, self._held = likelihood, held
         equal = self._evaluate(np.zeros((1, *held.labeled_point.shape)))
         self.spread = max(held.spread(equal.gradients[0]), 1e-3 * likelihood.weight)
-        self.coolest = SETTINGS.coolest * self.spread
+        self.coolest = settings.SETTINGS.coolest * self.spread
         self.n_steps = 0  # of all members
 
     def run(
@@ -141,11 +143,11 @@ class _Annealing:
             members, n_steps = self._step(members, tau), n_steps + 1
             self.n_steps += len(members.values)
             is_end = tau <= self.coolest
-            if is_end or n_steps % _MERGING == 0:
+            if is_end or n_steps % _STEPS_BETWEEN_MERGES == 0:
                 members = self.distinct(members, tau)
             if is_end or (len(members.values) == 1 and not waiting and not to_the_end):
                 return members, tau
-            tau = max(SETTINGS.cooling * tau, self.coolest)
+            tau = max(settings.SETTINGS.cooling * tau, self.coolest)
             if falling and (len(members.values) == 1 or tau < falling[0]):
                 tau = falling[0]
 
@@ -190,7 +192,7 @@ class _Annealing:
         order = order[: max(1, np.count_nonzero(np.isfinite(merits)))]
         members, merits = members.take(order), merits[order]
         distances = _distances(members.points)
-        is_near = np.triu(distances <= SETTINGS.near**2, 1)
+        is_near = np.triu(distances <= settings.SETTINGS.near**2, 1)
         one, two = np.nonzero(is_near)
         if len(one):
             way = members.points[one] - members.points[two]
@@ -198,7 +200,7 @@ class _Annealing:
             rise = members.entropies[one] - members.entropies[two]
             entropies = members.entropies[two] + _STOPS * rise
             least = (self._likelihood.value(stops) + tau * entropies).min(axis=0)
-            is_met = distances[one, two] <= SETTINGS.alike**2
+            is_met = distances[one, two] <= settings.SETTINGS.alike**2
             is_near[one, two] = is_met | (least >= merits[two])
         return members.take(_first_of_each(is_near))
 
