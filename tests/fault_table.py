@@ -70,7 +70,7 @@ FAULTS = {
     46: (
         "markup, control characters and formulas in names",
         "shown as text; formulas are written as text into tables of studies, and into CSV files "
-        "of predictions as they are, with a warning that counts them",
+        "of predictions as they are",
     ),
     47: ("Ctrl-C", "one line, exit code 130, nothing lost"),
     48: ("a Dask worker is killed during a fit", "the same result"),

@@ -227,19 +227,6 @@ print(iclda.plots.ReliabilityDisplay.__name__, iclda.tabular.read_table.__name__
     assert printed == ["True"] * 4 + ["False"] * 3 + ["ReliabilityDisplay", "read_table"]
 
 
-def test_model_files_are_read_without_torch_and_dask():
-    printed = run("""
-import sys
-from iclda.model_files import _skops
-_skops()
-print("skops.io" in sys.modules, "torch" in sys.modules, "dask" in sys.modules)
-from skops.io._trusted_types import SKLEARN_ESTIMATOR_TYPE_NAMES
-from sklearn.utils import all_estimators
-print(len(SKLEARN_ESTIMATOR_TYPE_NAMES) == len(all_estimators()))
-""")
-    assert printed == ["True", "False", "False", "True"]
-
-
 def test_fit_returns_the_type_of_the_classifier_to_type_checkers(tmp_path):
     pytest.importorskip("mypy")
     (tmp_path / "use.py").write_text(

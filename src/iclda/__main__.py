@@ -15,7 +15,7 @@ def main() -> None:
         signal.signal(number, _stop)
     _open_closed_streams()
     try:
-        from .cli import main as run
+        from .cli import run
 
         run()
     finally:

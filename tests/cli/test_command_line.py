@@ -47,17 +47,22 @@ def test_the_version_is_that_of_the_package():
     assert call("--version") == (0, f"iclda {iclda.__version__}\n", "")
 
 
-def test_choices_are_in_the_help_and_in_the_error():
-    assert "impute|refuse" in call("fit", "-h")[1]
-    code, _, error = call("fit", "x.csv", "--target", "y", "--method", "foo")
-    assert (code, "Unknown method 'foo'. There are: auto, iclda (ICLDA), " in error) == (2, True)
-
-
 @pytest.mark.parametrize("value", ["x", "-1", "4294967296"])
-def test_a_number_that_cannot_be_is_shown_with_its_option(value):
+def test_a_number_that_cannot_be_is_refused_with_its_option(value):
     code, _, error = call("fit", "x.csv", "--target", "y", "--seed", value)
     assert (code, "random_state" in error) == (2, False)
-    assert re.search(rf"Invalid value for '?--seed'?: .*{value}", error)
+    assert re.search(r"Invalid value for '?--seed'?: ", error)
+
+
+COMMANDS = [each.name or each.callback.__name__ for each in app.registered_commands]
+
+
+def test_every_command_has_help_and_a_line_in_the_help_of_all():
+    said = call("-h")[1]
+    assert all(f"  {command} " in said for command in COMMANDS)
+    assert said == call("--help")[1]
+    for command in COMMANDS:
+        assert "Usage: " in call(command, "-h")[1]
 
 
 def test_completion_of_shells_is_offered():
@@ -214,18 +219,6 @@ def test_predict_mentions_evaluate_when_the_target_is_in_the_file(tmp_path, mode
         "To compare the predictions"
         not in call("predict", model, data, "--out", tmp_path / "q.csv")[1]
     )
-
-
-def test_a_fit_that_did_not_converge_ends_with_code_3(tmp_path):
-    names = np.array(["iris", "rose"], dtype=object)[np.arange(90) % 2]
-    frame = flowers()[["p", "q"]].assign(
-        scent=names, species=np.where(np.arange(90) < 30, names, None)
-    )
-    data, out = write(tmp_path, frame), tmp_path / "m.skops"
-    plain = ("--method", "iclda", "--shrinkage", "0", "--quiet")
-    code, said, error = call("fit", data, "--target", "species", "--out", out, *plain)
-    assert (code, said, error) == (3, "", "")
-    assert out.exists()
 
 
 def test_a_leak_an_id_and_a_mark_are_noticed_by_fit(tmp_path):

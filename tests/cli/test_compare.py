@@ -294,8 +294,8 @@ class Output:
     def flush(self): pass
 
 sys.stdout = Output()
-from iclda.cli import main
-main()
+from iclda.cli import run
+run()
 """
 
 

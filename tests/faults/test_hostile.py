@@ -7,7 +7,6 @@ import struct
 import zipfile
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -190,35 +189,6 @@ def test_46_tables_of_studies_hold_no_formulas():
     assert text == "set,error\n'=1+1,-0.5\nb,-0.25\n"
 
 
-def test_46_formulas_in_predictions_are_kept_and_warned_of(tmp_path):
-    frame = flowers()
-    frame["species"] = frame["species"].replace("iris", "=HYPERLINK(1)")
-    frame["id"] = ["@SUM(A1)", *map(str, range(-1, len(frame) - 2))]
-    data, model = write(tmp_path, frame), tmp_path / "m.skops"
-    options = ["--target", "species", "--drop", "id", "--method", "supervised", "--out", model]
-    assert call("fit", data, *options)[0] == 0
-    code, said, _ = call("predict", model, data, "--id", "id", "--out", tmp_path / "p.csv")
-    assert code == 0
-    found = pd.read_csv(tmp_path / "p.csv")
-    assert found["id"][0] == "@SUM(A1)"
-    n_classes = (found["class"] == "=HYPERLINK(1)").sum()
-    assert f"'class' {n_classes}, 'id' 1. Import the file as text, or write .parquet" in said
-    code, said, _ = call("predict", model, data, "--id", "id", "--out", tmp_path / "p.parquet")
-    assert "as formulas" not in said
-
-
-def test_46_a_formula_as_the_name_of_a_column_is_counted(tmp_path):
-    frame = flowers()
-    frame["species"] = frame["species"].replace("iris", "rose")
-    frame["=SUM(A1)"] = range(len(frame))
-    data, model = write(tmp_path, frame), tmp_path / "m.skops"
-    options = ["--target", "species", "--drop", "=SUM(A1)", "--method", "supervised"]
-    assert call("fit", data, *options, "--out", model)[0] == 0
-    code, said, _ = call("predict", model, data, "--id", "=SUM(A1)", "--out", tmp_path / "p.csv")
-    assert code == 0
-    assert "would run as formulas, since they begin with =, +, - or @: '=SUM(A1)' 1." in said
-
-
 def test_44_a_header_of_an_array_that_is_no_python_is_refused(tmp_path):
     path = tmp_path / "x.npy"
     np.save(path, np.zeros((4, 2)))
@@ -258,19 +228,6 @@ def test_44_bytes_that_are_no_table_end_in_one_line(tmp_path, content, monkeypat
     assert code == 2
     assert "Traceback" not in error
     assert sorted(path.name for path in tmp_path.iterdir()) == ["t.csv"]
-
-
-@pytest.mark.parametrize(
-    "noted", [b'{"index_columns": [', b"[1]", b'{"index_columns": 3}', b"\xff"]
-)
-def test_44_a_parquet_file_with_broken_notes_of_pandas_is_named(tmp_path, monkeypatch, noted):
-    monkeypatch.chdir(tmp_path)
-    table = pa.Table.from_pandas(flowers()).replace_schema_metadata({b"pandas": noted})
-    pq.write_table(table, "t.parquet")
-    code, _, error = call("fit", "t.parquet", "--target", "species", "--out", "m.skops")
-    assert (code, error.count("\n")) == (2, 1)
-    assert error.startswith("Error: t.parquet: what pandas noted in it")
-    assert error.endswith("Write it again, or save the table as CSV.\n")
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-32"])

@@ -1,5 +1,4 @@
 import datetime
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -7,15 +6,15 @@ import polars as pl
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 
-from iclda import ImplicitlyConstrainedLDA, SelfLearningLDA, SupervisedLDA
+from iclda import ImplicitlyConstrainedLDA, SupervisedLDA
 from iclda.methods import find_method
 from iclda.model_files import OWN_TYPES, column_kinds, model_details, save_model
 from iclda.tabular import NumberEncoder, pipeline, preprocessing, read_table
 from iclda.tabular.columns import COLUMN_TYPES, ColumnType, kinds_of
 from iclda.tabular.encoders import value_types
-from iclda.tabular.fit_predict import fit_summary, fit_table, predict_file
+from iclda.tabular.fit_predict import fit_table, predict_file
+from iclda.tabular.summaries import fit_summary
 
 SERIES = {
     "floats": ([1.5, None], "number"),
@@ -94,7 +93,7 @@ def test_a_few_texts_that_only_resemble_dates_are_categories(values):
 def test_all_columns_that_cannot_be_used_are_named_at_once():
     frame = pd.DataFrame({f"n{i}": NAMES for i in range(7)})
     with pytest.raises(
-        ValueError, match=r"drop the column 'n0'.*column 'n4'\. 2 more columns cannot be used"
+        ValueError, match=r"drop=\['n0'\].*drop=\['n4'\]\. 2 more columns cannot be used"
     ):
         kinds_of(frame)
 
@@ -133,7 +132,6 @@ def times():
         encoder=HourEncoder(flagged="auto"),
         arrow="time32[s]",
         dtypes="O",
-        cell="a time",
         cells="times",
         columns="times",
     )
@@ -165,7 +163,7 @@ def test_one_row_of_the_table_makes_a_column_type(tmp_path, times, suffix):
     else:
         frame.assign(visit=as_times(frame["visit"])).to_parquet(data)
     table = read_table(data, target="kind")
-    model, about = fit_table(table, find_method("supervised"), shrinkage=None)
+    model, report = fit_table(table, find_method("supervised"), shrinkage=None)
     assert column_kinds(model) == {"visit": "time", "age": "number"}
     encoded = model[:-1].transform(table.features)
     assert encoded["visit"].tolist()[:2] == [0.0, 0.25]
@@ -174,7 +172,7 @@ def test_one_row_of_the_table_makes_a_column_type(tmp_path, times, suffix):
     found = pd.read_csv(tmp_path / "p.csv")["class"]
     assert found.tolist() == model.predict(table.features).tolist()
     trusted = [f"{HourEncoder.__module__}.{HourEncoder.__qualname__}"]
-    save_model(model, tmp_path / "m.skops", about=about, trusted=trusted)
+    save_model(model, tmp_path / "m.skops", about=report.to_json(), trusted=trusted)
     lines = fit_summary(model_details(tmp_path / "m.skops"))
     assert "It reads 2 columns: 1 of times, 1 of numbers." in lines
 
@@ -188,7 +186,7 @@ def test_cells_that_are_no_dates_are_named_with_their_row(tmp_path):
     frame.loc[7, "visit"] = "soon"
     frame.to_csv(tmp_path / "data.csv", index=False)
     with pytest.raises(
-        ValueError, match=r"row 9, column 'visit': must hold a date such as .*, got 'soon'"
+        ValueError, match=r"row 9, column 'visit': must hold dates such as .*: invalid value 'soon'"
     ):
         predict_file(model, column_kinds(model), tmp_path / "data.csv", tmp_path / "p.csv")
 
@@ -273,14 +271,6 @@ def test_columns_made_are_called_after_those_of_the_table():
     assert not encoded.isna().any().any()
 
 
-def test_columns_that_are_empty_together_are_flagged_once():
-    gap = np.arange(100) % 5 == 0
-    frame = pd.DataFrame({name: np.where(gap, np.nan, np.arange(100.0)) for name in "pq"})
-    frame["r"] = np.where(np.arange(100) < 3, np.nan, np.arange(100.0))
-    encoded = preprocessing(frame).fit_transform(frame)
-    assert encoded.columns.tolist() == ["p", "q", "r", "p is empty"]
-
-
 def test_frames_with_other_order_and_more_columns_give_the_same_numbers():
     frame, _ = customers()
     encoder = preprocessing(frame).fit(frame)
@@ -295,24 +285,6 @@ def test_a_pipeline_takes_labels_with_none_and_has_text_classes():
     assert model.classes_.tolist() == ["leaves", "stays"]
     assert model.score(frame, classes) > 0.7
     assert model.score(frame, labels) == model.score(frame[:60], classes[:60])
-
-
-def test_every_fold_can_be_fitted_and_scored():
-    frame, classes = customers()
-    labels = np.where(np.arange(len(frame)) % 3 == 0, classes, None)
-    template = pipeline(preprocessing(frame), SelfLearningLDA())
-    for fold in range(4):
-        is_test = np.arange(len(frame)) % 4 == fold
-        model = clone(template).fit(frame[~is_test], labels[~is_test])
-        is_scored = is_test & (labels != None)  # noqa: E711 - element by element
-        right = model.predict(frame[is_scored]) == labels[is_scored]
-        assert model.score(frame[is_test], labels[is_test]) == right.mean()
-
-
-def test_what_is_learned_of_the_columns_comes_from_the_rows_of_the_fold():
-    frame = pd.DataFrame({"x": [1.0, 2.0, 3.0, np.nan], "c": ["p", "q", "p", "q"]})
-    encoder = preprocessing(frame).fit(frame[:3])
-    assert encoder.transform(frame[3:])["x"].tolist() == [2.0]
 
 
 def test_gaps_are_flagged_by_what_the_rows_of_the_fold_show():
@@ -346,26 +318,11 @@ def test_shrinkage_does_not_depend_on_units():
     )
 
 
-@pytest.mark.parametrize("column", ["is_big", "size"])
-def test_a_column_that_agrees_with_the_labels_is_named_as_in_the_file(column):
-    rng = np.random.default_rng(0)
-    is_big = rng.random(80) < 0.5
-    texts = np.where(is_big, "big", "small").astype(object)
-    frame = pd.DataFrame(
-        {"x": rng.normal(size=80), column: is_big if column == "is_big" else texts}
-    )
-    labels = np.where(np.arange(80) < 20, texts, None)
-    with pytest.warns(ConvergenceWarning, match="shrinkage") as caught:
-        pipeline(preprocessing(frame), ImplicitlyConstrainedLDA()).fit(frame, labels)
-    named = "column 'is_big'" if column == "is_big" else r"column 'size = "
-    assert named in str(caught[0].message)
-
-
 def test_gaps_are_refused_before_any_fit_if_asked():
     frame, _ = customers()
-    with pytest.raises(ValueError, match=r"Column 'city' is empty in 1. of 240 rows"):
+    with pytest.raises(ValueError, match=r"Column 'age' is empty in 57 of 240 rows"):
         preprocessing(frame, missing="refuse")
-    with pytest.raises(ValueError, match="missing must be one of impute, refuse, got 'drop'"):
+    with pytest.raises(ValueError, match="missing must be impute or refuse, got 'drop'"):
         preprocessing(frame, missing="drop")
 
 
@@ -378,8 +335,7 @@ def test_a_table_without_differences_is_refused():
 GAPPED = np.where(np.arange(60) % 3 == 0, np.nan, np.arange(60.0))
 CLASHES = {
     "a category": ({"city": ["red", "blue"] * 30, "city = red": np.arange(60.0)}, "city = red"),
-    "two categories": ({"a": ["b = c", "d"] * 30, "a = b": ["c", "e"] * 30}, "a = b = c"),
-    "rare ones": ({"a": ["p", "q"] * 30, "a = any other": np.arange(60.0)}, "a = any other"),
+    "two categories": ({"a": ["b = c", "d", "d"] * 20, "a = b": ["c", "e", "e"] * 20}, "a = b = c"),
     "gaps": ({"g": GAPPED, "g is empty": np.arange(60.0)}, "g is empty"),
     "gaps of text": ({"g is empty": GAPPED, "g": ["p", "q", None] * 20}, "g is empty"),
 }
@@ -387,11 +343,8 @@ CLASHES = {
 
 @pytest.mark.parametrize(("columns", "name"), CLASHES.values(), ids=CLASHES)
 def test_columns_that_would_make_features_of_one_name_are_refused(columns, name):
-    first, second = sorted(columns, key=lambda column: column != name)
-    with pytest.raises(ValueError, match=f"both become a feature named '{name}': rename") as error:
+    with pytest.raises(ValueError, match=f"both become a feature named '{name}': rename"):
         preprocessing(pd.DataFrame(columns))
-    assert f"{first!r}" in str(error.value)
-    assert f"{second!r}" in str(error.value)
 
 
 def test_the_classifier_given_stays_as_it_is():
@@ -400,10 +353,3 @@ def test_the_classifier_given_stays_as_it_is():
     steps = pipeline(preprocessing(frame), classifier).named_steps
     assert (classifier.unlabeled, steps["classify"].unlabeled) == (-1, None)
     assert "scale" in steps
-
-
-def test_no_warning_for_a_plain_table():
-    frame, classes = customers()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        pipeline(preprocessing(frame), SupervisedLDA()).fit(frame, classes)

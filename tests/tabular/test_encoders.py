@@ -130,3 +130,17 @@ def test_other_columns_than_in_training_are_refused(encoder):
     fitted = clone(encoder).fit(frame(a=[1, 2], b=[1, 2]))
     with pytest.raises(ValueError, match="feature names"):
         fitted.transform(frame(a=[1], c=[2]))
+
+
+@pytest.mark.parametrize(
+    ("unit", "words"),
+    [
+        (1e200, r"up to 9e\+200 in size, with a standard deviation of 2.87e\+200.*by 9e\+200"),
+        (1e-300, "up to 9e-300 in size, with a standard deviation of 2.87e-300.*by 9e-300"),
+    ],
+)
+def test_19_numbers_whose_squares_overflow_or_vanish_are_refused(unit, words):
+    with pytest.raises(ValueError, match=f"'far' holds numbers {words}.*drop=\\['far'\\]"):
+        NumberEncoder().fit(frame(near=np.arange(10.0), far=unit * np.arange(10.0)))
+    with pytest.raises(ValueError, match=r"'far' holds numbers up to 1e\+200 in size"):
+        NumberEncoder().fit(frame(far=[1e200, 1e200, None]))
