@@ -16,7 +16,7 @@ import skops.io
 from numpy.testing import assert_array_equal
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import FunctionTransformer
 
 import iclda
 from iclda import ImplicitlyConstrainedLDA, SupervisedLDA, load_model, save_model
@@ -106,12 +106,6 @@ def test_the_details_tell_what_it_is_without_loading_it(saved):
     json.dumps(details)
 
 
-def test_what_is_said_about_a_model_is_kept(tmp_path):
-    model = SupervisedLDA().fit(*problem())
-    save_model(model, tmp_path / "m.skops", about={"by": "me"})
-    assert model_details(tmp_path / "m.skops")["about"] == {"by": "me"}
-
-
 def test_a_model_file_is_a_file_of_skops(saved):
     model, path = saved
     untrusted = skops.io.get_untrusted_types(file=path)
@@ -131,14 +125,6 @@ def test_44_every_changed_byte_is_noticed(saved):
             load_model(path)
 
 
-@pytest.mark.parametrize("share", [0, 0.001, 0.5, 0.99, 0.9999])
-def test_44_a_file_that_is_cut_off_is_refused(saved, share):
-    _, path = saved
-    path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
-    with pytest.raises(ValueError, match=r"model\.skops is (cut off|no model file)"):
-        load_model(path)
-
-
 def repacked(path, change):
     """The file with other members, and a checksum that fits them."""
     with zipfile.ZipFile(path) as file:
@@ -153,20 +139,14 @@ def repacked(path, change):
     path.write_bytes(seal(buffer.getvalue()))
 
 
-def test_44_a_file_of_a_newer_format_is_refused_with_its_version(saved):
+@pytest.mark.parametrize(("format", "version"), [(2, "9.9.0"), (1, "0.9.0")])
+def test_44_a_file_of_a_newer_version_is_refused_with_its_version(saved, format, version):
     _, path = saved
-    repacked(path, lambda details, _: details.update(format=2, iclda="9.9.0"))
-    with pytest.raises(ValueError, match=r"model\.skops was written by iclda 9\.9\.0 in format 2"):
-        load_model(path)
-    with pytest.raises(ValueError, match="Update iclda"):
-        model_details(path)
-
-
-def test_44_a_file_of_a_newer_version_is_refused(saved):
-    _, path = saved
-    repacked(path, lambda details, _: details.update(iclda="0.9.0"))
-    with pytest.raises(ValueError, match=r"written by iclda 0\.9\.0 in format 1; this is iclda"):
-        load_model(path)
+    repacked(path, lambda details, _: details.update(format=format, iclda=version))
+    words = rf"model\.skops was written by iclda {version} in format {format}; .* Update iclda"
+    for read in (load_model, model_details):
+        with pytest.raises(ValueError, match=words):
+            read(path)
 
 
 @pytest.mark.parametrize("format", [None, 0, "1"])
@@ -311,17 +291,6 @@ def test_a_sealed_file_with_broken_parts_is_refused_by_name(saved, change):
         load_model(path)
 
 
-def test_a_sealed_file_whose_members_are_not_where_it_says_is_refused_by_name(saved):
-    _, path = saved
-    data = bytearray(path.read_bytes())
-    with zipfile.ZipFile(path) as file:
-        place = file.getinfo("schema.json").header_offset
-    data[place] ^= 1
-    path.write_bytes(seal(bytes(data)))
-    with pytest.raises(ValueError, match=r"model\.skops is no model file of iclda \(Bad magic"):
-        load_model(path)
-
-
 def test_45_a_compressed_file_is_refused_because_it_could_unpack_to_anything(saved):
     _, path = saved
     buffer = io.BytesIO()
@@ -337,12 +306,6 @@ def test_any_other_file_is_refused(tmp_path, content):
     (tmp_path / "other").write_bytes(content)
     with pytest.raises(ValueError, match=r"other is (no model file|cut off, or was not written)"):
         load_model(tmp_path / "other")
-
-
-def test_a_plain_file_of_skops_is_refused(tmp_path):
-    skops.io.dump(StandardScaler(), tmp_path / "plain.skops")
-    with pytest.raises(ValueError, match="was not written by iclda"):
-        load_model(tmp_path / "plain.skops")
 
 
 def test_files_that_are_not_there_are_refused(tmp_path):
@@ -404,6 +367,6 @@ def test_models_of_every_version_keep_loading(path):
     np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
-def test_there_are_stored_models_to_load():
+def test_there_are_stored_models_of_every_classifier():
     names = {path.stem.rpartition("-")[2] for path in STORED.glob("0.2.0-*.skops")}
     assert names == {*CLASS_NAMES, "AutoLDA"}

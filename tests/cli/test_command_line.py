@@ -8,7 +8,6 @@ import sys
 import tempfile
 from types import SimpleNamespace
 
-import numpy as np
 import pandas as pd
 import pytest
 from table_files import call, flowers, write
@@ -65,14 +64,6 @@ def test_every_command_has_help_and_a_line_in_the_help_of_all():
         assert "Usage: " in call(command, "-h")[1]
 
 
-def test_completion_of_shells_is_offered():
-    assert "--install-completion" in call("--help")[1]
-    shown = run_shell(
-        "iclda --show-completion bash", ".", _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1"
-    )
-    assert "complete" in shown.stdout
-
-
 @pytest.mark.parametrize(
     ("words", "found"),
     [
@@ -106,15 +97,6 @@ def test_minus_is_standard_input_and_standard_output(tmp_path, model):
     assert code == 0
     assert "30 labeled and 60 unlabeled rows" in said
     assert "Data       -, 90 rows" in call("show", out)[1]
-
-
-def test_parquet_and_packed_tables_come_in_by_standard_input_too(tmp_path, model):
-    write(tmp_path, name="f.parquet")
-    flowers().to_csv(tmp_path / "f.csv.gz", index=False)
-    for name in ("f.parquet", "f.csv.gz"):
-        data = (tmp_path / name).read_bytes()
-        code, said, _ = call_with_input(data, "predict", model, "-", "--out", "-", "--quiet")
-        assert (code, said.count("\n")) == (0, 91)
 
 
 def test_an_empty_standard_input_is_an_error(model):
@@ -170,27 +152,6 @@ def test_columns_are_dropped_by_a_list_and_kept_by_a_list(tmp_path):
     assert "Column 'p' is named by both --drop and --keep." in error
 
 
-def test_a_column_with_a_comma_in_its_name_can_be_dropped(tmp_path):
-    frame = flowers().rename(columns={"color": "red, blue"})
-    data, out = write(tmp_path, frame), tmp_path / "m.skops"
-    said = call(
-        "fit", data, "--target", "species", "--method", "em", "--out", out, "--drop", "red, blue"
-    )[1]
-    assert "It reads 3 columns: 2 of numbers, 1 of true or false." in said
-
-
-def test_unusable_columns_are_left_out_on_request(tmp_path):
-    names = [f"flower {i}" for i in range(90)]
-    data, out = write(tmp_path, flowers().assign(name=names, other=names)), tmp_path / "m.skops"
-    code, _, error = call("fit", data, "--target", "species", "--method", "em", "--out", out)
-    assert (code, "To leave out all such columns: --drop-unusable." in error) == (2, True)
-    code, said, _ = call(
-        "fit", data, "--target", "species", "--method", "em", "--out", out, "--drop-unusable"
-    )
-    assert code == 0
-    assert "Note: Column 'name' was left out: it holds 90 different texts in 90 rows" in said
-
-
 def test_predict_says_what_may_be_meant_by_a_column_that_is_lacking(tmp_path, model):
     data = write(tmp_path, flowers().rename(columns={"p": "P ", "color": "colour"}), "new.csv")
     code, _, error = call("predict", model, data, "--out", tmp_path / "p.csv")
@@ -219,27 +180,3 @@ def test_predict_mentions_evaluate_when_the_target_is_in_the_file(tmp_path, mode
         "To compare the predictions"
         not in call("predict", model, data, "--out", tmp_path / "q.csv")[1]
     )
-
-
-def test_a_leak_an_id_and_a_mark_are_noticed_by_fit(tmp_path):
-    rng, dead = np.random.default_rng(0), np.arange(90) % 2 == 1
-    frame = pd.DataFrame({"ID": rng.choice(10**6, 90, replace=False), "age": rng.normal(size=90)})
-    frame["cause"] = np.where(dead, rng.choice(["heart", "lung"], 90), None)
-    frame["species"] = np.where(np.arange(90) < 60, np.where(dead, "dead", "alive"), "NA")
-    said = call(
-        "fit",
-        write(tmp_path, frame),
-        "--target",
-        "species",
-        "--method",
-        "em",
-        "--out",
-        tmp_path / "m.skops",
-    )[1]
-    assert "Note: Column 'ID' looks like an id" in said
-    assert "leave it out by --drop ID" in said
-    assert (
-        "Warning: 'NA' in column 'species' counts as a class, of 30 rows: pass --unlabeled NA"
-        in said
-    )
-    assert "Warning: Column 'cause' is filled in exactly where the class is 'dead'" in said

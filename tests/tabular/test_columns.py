@@ -9,12 +9,10 @@ from sklearn.base import clone
 
 from iclda import ImplicitlyConstrainedLDA, SupervisedLDA
 from iclda.methods import find_method
-from iclda.model_files import OWN_TYPES, column_kinds, model_details, save_model
-from iclda.tabular import NumberEncoder, pipeline, preprocessing, read_table
-from iclda.tabular.columns import COLUMN_TYPES, ColumnType, kinds_of
-from iclda.tabular.encoders import value_types
+from iclda.model_files import OWN_TYPES, column_kinds
+from iclda.tabular import pipeline, preprocessing, read_table
+from iclda.tabular.columns import COLUMN_TYPES, kinds_of
 from iclda.tabular.fit_predict import fit_table, predict_file
-from iclda.tabular.summaries import fit_summary
 
 SERIES = {
     "floats": ([1.5, None], "number"),
@@ -110,84 +108,15 @@ def test_columns_need_names_of_their_own_that_are_text():
         kinds_of(pd.DataFrame(np.zeros((2, 2)), columns=["a", "a"]))
 
 
-class HourEncoder(NumberEncoder):
-    """Times of the day as hours."""
-
-    def _kind(self, series):
-        return "time"
-
-    def _numbers(self, X):
-        return X.map(
-            lambda time: np.nan if time is None else time.hour + time.minute / 60
-        ).to_numpy()
-
-
-@pytest.fixture
-def times():
-    """A type of column besides those of the package."""
-    kind = ColumnType(
-        "time",
-        lambda series: value_types(series) == {datetime.time},
-        step="times",
-        encoder=HourEncoder(flagged="auto"),
-        arrow="time32[s]",
-        dtypes="O",
-        cells="times",
-        columns="times",
-    )
-    COLUMN_TYPES.append(kind)
-    yield
-    COLUMN_TYPES.remove(kind)
-
-
-def visits(n=40):
-    times = np.array([f"{i // 4:02}:{i % 4 * 15:02}:00" for i in range(n)], dtype=object)
-    times[5] = None
-    frame = pd.DataFrame({"visit": times, "age": np.random.default_rng(0).normal(size=n)})
-    classes = np.where(np.arange(n) < n // 2, "new", "old").astype(object)
-    return frame.assign(kind=np.where(np.arange(n) % 2, classes, None))
-
-
-def as_times(column):
-    is_known = column.notna()
-    return [
-        datetime.time.fromisoformat(x) if k else None for x, k in zip(column, is_known, strict=True)
-    ]
-
-
-@pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_one_row_of_the_table_makes_a_column_type(tmp_path, times, suffix):
-    data, frame = tmp_path / f"data.{suffix}", visits()
-    if suffix == "csv":
-        frame.to_csv(data, index=False)
-    else:
-        frame.assign(visit=as_times(frame["visit"])).to_parquet(data)
-    table = read_table(data, target="kind")
-    model, report = fit_table(table, find_method("supervised"), shrinkage=None)
-    assert column_kinds(model) == {"visit": "time", "age": "number"}
-    encoded = model[:-1].transform(table.features)
-    assert encoded["visit"].tolist()[:2] == [0.0, 0.25]
-    counts = predict_file(model, column_kinds(model), data, tmp_path / "p.csv")
-    assert counts.filled == {"visit": 1}
-    found = pd.read_csv(tmp_path / "p.csv")["class"]
-    assert found.tolist() == model.predict(table.features).tolist()
-    trusted = [f"{HourEncoder.__module__}.{HourEncoder.__qualname__}"]
-    save_model(model, tmp_path / "m.skops", about=report.to_json(), trusted=trusted)
-    lines = fit_summary(model_details(tmp_path / "m.skops"))
-    assert "It reads 2 columns: 1 of times, 1 of numbers." in lines
-
-
 def test_cells_that_are_no_dates_are_named_with_their_row(tmp_path):
-    frame = visits()
-    frame["visit"] = pd.date_range("2024-01-01", periods=40).strftime("%Y-%m-%d")
-    features = frame[["visit", "age"]].assign(visit=pd.to_datetime(frame["visit"]))
+    dates = pd.date_range("2024-01-01", periods=40)
     classes = np.where(np.arange(40) % 2, "new", "old").astype(object)
+    features = pd.DataFrame({"visit": dates})
     model = pipeline(preprocessing(features), SupervisedLDA()).fit(features, classes)
-    frame.loc[7, "visit"] = "soon"
-    frame.to_csv(tmp_path / "data.csv", index=False)
-    with pytest.raises(
-        ValueError, match=r"row 9, column 'visit': must hold dates such as .*: invalid value 'soon'"
-    ):
+    texts = pd.Series(dates.strftime("%Y-%m-%d"), dtype=object).replace("2024-01-08", "soon")
+    pd.DataFrame({"visit": texts}).to_csv(tmp_path / "data.csv", index=False)
+    message = r"row 9, column 'visit': must hold dates such as .*: invalid value 'soon'"
+    with pytest.raises(ValueError, match=message):
         predict_file(model, column_kinds(model), tmp_path / "data.csv", tmp_path / "p.csv")
 
 
