@@ -59,7 +59,8 @@ TABLES = {
         labeled(odd=[f"flower {i}" for i in range(90)]),
         [],
         "for example 'flower 0': nothing can be learned from names, ids or free text; group them "
-        "into categories, or leave it out by --drop odd.",
+        "into categories, write numbers with digits and a decimal point alone and dates as "
+        "2020-03-12, or leave it out by --drop odd.",
     ),
     "two features of one name": (
         labeled(**{"color = red": 1.5}),

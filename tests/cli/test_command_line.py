@@ -70,7 +70,6 @@ def test_every_command_has_help_and_a_line_in_the_help_of_all():
         ("iclda ev", ["evaluate"]),
         ("iclda fit --shr", ["--shrinkage"]),
         ("iclda fit --method mo", ["moment"]),
-        ("iclda compare --missing ", ["impute", "refuse"]),
     ],
 )
 def test_the_shell_completes_commands_options_and_choices(words, found):

@@ -152,10 +152,14 @@ def evaluate(
 ) -> None:
     """Judge a model by rows whose class is known."""
     with words.explained_errors(), _model_errors(model):
+        from ..studies.drawing import check_can_report
         from ..studies.evaluation import evaluate_file, evaluation_lines, evaluation_page
 
         if out is not None:
-            _check_page(out)
+            check_can_report()
+            check_writable(out)
+            if out.suffix.lower() not in (".html", ".htm"):
+                raise ValueError(say("{@out} must name an .html file, got {out!r}.", out=str(out)))
         fitted, kinds, about = _load(model)
         where = {"target": target, "unlabeled": unlabeled}
         with _show_share("Evaluating", quiet or json) as advance:
@@ -221,15 +225,6 @@ def _load(path: Path) -> tuple[Any, dict[str, str], dict[str, Any]]:
             "fit it to a data frame, or predict in Python by iclda.load_model."
         )
     return fitted, kinds, model_details(path)["about"]
-
-
-def _check_page(out: Path) -> None:
-    from ..studies.drawing import check_can_report
-
-    check_can_report()
-    check_writable(out)
-    if out.suffix.lower() not in (".html", ".htm"):
-        raise ValueError(say("{@out} must name an .html file, got {out!r}.", out=str(out)))
 
 
 def _written(out: Path) -> str:

@@ -35,12 +35,9 @@ from .encoders import (
 
 _MOST_DESCRIBED = 5  # columns that an error describes; further ones are counted
 _FEW_TEXTS = 20  # so many different texts are categories, however few the rows
-_MONTH = "(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\\.?"
 _DATE = re.compile(
     r"\d{4}[-/]\d\d?[-/]\d\d?([ T].*)?"
     r"|\d\d?[./]\d\d?[./]\d{2,4}( .*)?"
-    rf"|(\w+,? )?\d\d?(st|nd|rd|th)?[ ./-]*{_MONTH},?[ ./-]*(\d{{4}}|\d\d)([ T,].*)?"
-    rf"|(\w+,? )?{_MONTH}[ ./-]\d\d?(st|nd|rd|th)?,? *\d{{4}}([ ,].*)?"
     r"|\d\d?:\d\d(:\d\d(\.\d+)?)?( ?[ap]\.?m\.?)?",
     re.IGNORECASE,
 )
@@ -48,11 +45,7 @@ _DATES = (
     "dates or times, for example {}: write dates as 2020-03-12, without a time zone, and times as "
     "numbers, for example of hours"
 )
-_SHARE_ALIKE = 0.9  # of the texts of a column, to call it numbers or dates: some cells are odd
-_NUMBER_AS_TEXT = re.compile(
-    r"[-+]?[$€£¥]? ?[-+]?(\d{1,3}([., '’\u00a0\u202f]\d{3})+([.,]\d+)?|\d+([.,]\d+)?)"
-    r" ?(%|‰|[$€£¥]|EUR|USD|GBP)?"
-)
+_SHARE_OF_DATES = 0.9  # of the different texts of a column of dates: some cells are odd
 
 
 @dataclass(frozen=True)
@@ -132,17 +125,17 @@ def preprocessing(features: Any, *, missing: str = "impute") -> ColumnTransforme
     """Make an unfitted transformer that turns the columns of a table into numbers.
 
     Numbers and booleans are kept, and their gaps filled with the median; a column with gaps in at
-    least 1 of 10 rows, and in 10, gets a second one that says where they were. Categories become
-    columns of 0 and 1, one for each but the most frequent; rare ones are pooled, and unknown ones
-    count for nothing. Dates become year, month and weekday, as far as these vary. All this is
-    learned by ``fit``, so that it can be done inside a fold. The columns made are called after
-    those of the table: "color = red", "age is empty", "visit month".
+    least 1 of 10 rows, and in at least 10 rows, gets an indicator column. Categories become columns
+    of 0 and 1, one for each but the most frequent; rare categories are pooled, and unknown ones
+    have no influence. Dates become year, month and weekday, as far as these vary. All this is
+    learned by ``fit``, so that it can be done inside a fold. Features are named after the columns
+    of the table: "color = red", "age is empty", "visit month".
 
     Parameters
     ----------
     features : DataFrame
-        The table, without its target. Kinds and names of columns are taken from it, no number; with
-        ``missing="refuse"`` its gaps are refused.
+        The table, without its target. Kinds and names of columns are taken from it; nothing that
+        is learned from it is kept.
     missing : {"impute", "refuse"}, default="impute"
         Whether gaps are filled or an error.
 
@@ -185,17 +178,17 @@ def _check_names_of_features(features: Any, steps: Sequence[tuple[str, Any, list
 
 
 def pipeline(encoder: Any, estimator: Any, *, scale: bool | None = None) -> Pipeline:
-    """Join encoder and classifier to an estimator that takes None for the label of unlabeled rows.
+    """Make a pipeline of encoder and classifier, in which None marks unlabeled rows.
 
     Parameters
     ----------
     encoder : transformer
-        As ``preprocessing`` gives it.
+        As ``preprocessing`` returns it.
     estimator : classifier
-        Is cloned; its parameter ``unlabeled`` becomes None, the mark that tables use.
+        It is cloned, and ``unlabeled`` of the clone is None, the mark that tables use.
     scale : bool, default=None
         Whether columns are divided by their standard deviation. Without shrinkage that changes
-        nothing; None scales where there is shrinkage, which treats all columns alike.
+        nothing; None scales if there is shrinkage, so that it affects all columns equally.
 
     Returns
     -------
@@ -288,31 +281,22 @@ def _reason_against(series: Any) -> str | None:
 def _reason_against_texts(values: Sequence[str]) -> str | None:
     unique = sorted(set(values))
     odd = [value for value in values if number_in(value) is None]
-    are_most_numbers = bool(values) and len(odd) <= len(values) / 2
-    are_ids = len(unique) > max(_FEW_TEXTS, len(values) / 2) or 2 < len(unique) == len(values)
-    if odd and (are_most_numbers or are_ids) and _are_mostly(_NUMBER_AS_TEXT, unique):
-        return (
-            f"numbers written as text, for example {odd[0]!r}: write them with digits and a "
-            "decimal point alone, without signs for thousands, money or percent"
-        )
-    if are_most_numbers:
+    if values and len(odd) <= len(values) / 2:
         return (
             f"numbers, but text in {len(odd)} of {len(values)} rows, for example "
-            f"{(odd or values)[0]!r}: empty these cells if the number is unknown"
+            f"{(odd or values)[0]!r}: empty these cells if the number is unknown, or write it with "
+            "digits and a decimal point alone"
         )
-    if _are_mostly(_DATE, unique):
+    n_dates = sum(_DATE.fullmatch(text) is not None for text in unique)
+    if unique and n_dates >= _SHARE_OF_DATES * len(unique):
         return _DATES.format(unique[0])
-    if are_ids:
+    if len(unique) > max(_FEW_TEXTS, len(values) / 2) or 2 < len(unique) == len(values):
         return (
             f"{len(unique)} different texts in {len(values)} rows, for example {values[0]!r}: "
-            "nothing can be learned from names, ids or free text; group them into categories"
+            "nothing can be learned from names, ids or free text; group them into categories, "
+            "write numbers with digits and a decimal point alone and dates as 2020-03-12"
         )
     return None
-
-
-def _are_mostly(pattern: re.Pattern[str], texts: Sequence[str]) -> bool:
-    n_found = sum(pattern.fullmatch(text) is not None for text in texts)
-    return bool(texts) and n_found >= _SHARE_ALIKE * len(texts)
 
 
 def number_in(text: str) -> float | None:

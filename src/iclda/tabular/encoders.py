@@ -38,8 +38,9 @@ class NumberEncoder(TransformerMixin, BaseEstimator):
     missing : {"impute", "refuse"}, default="impute"
         Whether gaps are filled or an error.
     flagged : sequence of str or "auto", default=()
-        Columns that get a second one of 0 and 1, 1 where there was a gap. "auto" takes those with
-        gaps in at least 1 of 10 rows of the fit, and in 10; of those with the same gaps, the first.
+        Columns that get an indicator column, 1 where there was a gap. "auto" takes columns with
+        gaps in at least 1 of 10 rows of the fit, and in at least 10 rows; of columns with the same
+        gaps, the first.
     """
 
     def __init__(self, *, missing: str = "impute", flagged: Any = ()) -> None:
@@ -103,9 +104,10 @@ class NumberEncoder(TransformerMixin, BaseEstimator):
 class CategoryEncoder(TransformerMixin, BaseEstimator):
     """Text as columns of 0 and 1, one for every category but the most frequent.
 
-    Categories of few rows are pooled: fewer than 1 in 100, or than 5; of less than 50 rows, than 1
-    in 10, or than 2. Gaps are a category. What is still too rare, and what fit has not seen, gets
-    the shares of the training rows, which tell the classes apart as little as possible.
+    Categories of fewer than 1 in 100 rows, or of fewer than 5 rows, are pooled; with less than 50
+    rows the limits are 1 in 10 and 2. Gaps are a category. Values that are still too rare, or that
+    ``fit`` has not seen, are encoded by the shares of the training rows, so that the column has no
+    influence.
 
     Parameters
     ----------
@@ -134,13 +136,13 @@ class CategoryEncoder(TransformerMixin, BaseEstimator):
         return np.column_stack([np.empty((len(X), 0)), *parts])
 
     def count_unknown(self, X: Any) -> dict[str, int]:
-        """Cells of every column that hold a text without a category of its own, if any do."""
-        found = {}
+        """Count the cells of every column that hold a text without a category of its own."""
+        counts = {}
         for name, coding in zip(self.feature_names_in_, self.codings_, strict=True):
             known = {None, *coding["codes"]}
             cells = X[name].value_counts()  # each value is turned into text once
-            found[name] = sum(int(n) for value, n in cells.items() if text_of(value) not in known)
-        return {name: count for name, count in found.items() if count}
+            counts[name] = sum(int(n) for value, n in cells.items() if text_of(value) not in known)
+        return {name: count for name, count in counts.items() if count}
 
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
         """ "COLUMN = category" for every column of 0 and 1."""
@@ -283,13 +285,8 @@ def _refuse_extremes(numbers: Array, names: Any) -> None:
 
 
 def _to_numbers(series: Any, name: str) -> Array:
-    if series.dtype.kind in "mMc":
-        raise ColumnError(
-            f"Column {name!r} must hold numbers, got {series.dtype}: turn it into numbers first.",
-            column=name,
-        )
     numbers = require_for_tables("pandas").to_numeric(series, errors="coerce")
-    is_text = numbers.isna() & series.notna()
+    is_text = (numbers.isna() & series.notna()) | (series.dtype.kind in "mMc")
     if is_text.any():
         raise ColumnError(
             f"Column {name!r} must hold numbers, got {series[is_text].iloc[0]!r}: empty the cell "
@@ -300,13 +297,13 @@ def _to_numbers(series: Any, name: str) -> Array:
 
 
 def _worth_flagging(is_gap: dict[str, AnyArray]) -> list[str]:
-    """Columns with gaps in some share of the rows; of those with the same gaps, the first."""
-    found: dict[bytes, str] = {}
+    """Columns with gaps in some share of the rows; the first of those with the same gaps."""
+    flagged: dict[bytes, str] = {}
     for name, column in is_gap.items():
         n_gaps = min(column.sum(), (~column).sum())
         if n_gaps >= max(_LEAST_GAPS, _LEAST_SHARE * len(column)):
-            found.setdefault(column.tobytes(), name)
-    return list(found.values())
+            flagged.setdefault(column.tobytes(), name)
+    return list(flagged.values())
 
 
 def _coding(name: str, texts: AnyArray) -> dict[str, Any]:
