@@ -190,7 +190,7 @@ USAGE = {
         "(iclda.SemiSupervisedDiscriminantAnalysis), but not chosen here. There are: "
         "auto, iclda (ICLDA)",
     ),
-    "unknown target": (("fit", "data.csv", "--target", "SPECIES"), "Did you mean 'species'?"),
+    "unknown target": (("fit", "data.csv", "--target", "SPECIES"), "Did you mean 'species' for"),
     "prior twice": (
         (*FIT, "--prior", "iris=0.5", "--prior", "iris=0.2"),
         "--prior names class 'iris' twice",
@@ -230,7 +230,7 @@ USAGE = {
         (*FIT, "--out", "no/m.skops"),
         "The folder no of m.skops does not exist: make it first",
     ),
-    "no such id": (("predict", "m.skops", "data.csv", "--id", "key"), "no column 'key' to keep"),
+    "no such id": (("predict", "m.skops", "data.csv", "--id", "key"), "no column 'key' to copy"),
     "the id is taken": (
         ("predict", "m.skops", "class.csv", "--id", "class"),
         "two columns named 'class'",

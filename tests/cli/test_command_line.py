@@ -146,7 +146,7 @@ def test_columns_are_dropped_by_a_list_and_kept_by_a_list(tmp_path):
     assert "It reads 2 columns of numbers." in call(*common, "--drop", "color,wild")[1]
     assert "It reads 2 columns of numbers." in call(*common, "--keep", "p, q")[1]
     code, _, error = call(*common, "--keep", "p,Q")
-    assert (code, "has no column 'Q'. Did you mean 'q'?" in error) == (2, True)
+    assert (code, "has no column 'Q'. Did you mean 'q' for 'Q'?" in error) == (2, True)
     error = call(*common, "--keep", "p", "--drop", "p")[2]
     assert "Column 'p' is named by both --drop and --keep." in error
 
@@ -158,7 +158,7 @@ def test_predict_says_what_may_be_meant_by_a_column_that_is_lacking(tmp_path, mo
     assert "Did you mean 'P' for 'p', 'colour' for 'color'?" in error
     data = write(tmp_path, name="new.csv")
     error = call("predict", model, data, "--out", tmp_path / "p.csv", "--id", "Wild")[2]
-    assert "no column 'Wild' to keep as an id. Did you mean 'wild'?" in error
+    assert "no column 'Wild' to copy. Did you mean 'wild' for 'Wild'?" in error
 
 
 def test_files_that_are_replaced_are_named(tmp_path, model):

@@ -113,7 +113,7 @@ def test_4_priors_that_name_an_unseen_class_are_refused(classifier):
 
 @every_classifier
 def test_4_priors_that_lack_a_class_are_refused(classifier):
-    with pytest.raises(ValueError, match=r"lacks 1: add them, or pass None"):
+    with pytest.raises(ValueError, match=r"lacks 1: add them, or name none"):
         classifier(priors={0: 1.0}).fit(ROWS, CODES)
 
 

@@ -24,7 +24,6 @@ from .._messages import (
     NothingLearnedWarning,
     NoUnlabeledRowsWarning,
     message_of,
-    quoted_list,
     say,
 )
 from .._paths import atomic_write, check_writable
@@ -33,7 +32,7 @@ from ..methods import Method
 from .columns import pipeline, preprocessing, type_named
 from .encoders import require_for_tables
 from .suspicions import one_value_by_class
-from .table import Source, Table, closest_name, did_you_mean, refuse_infinity, to_pandas_frame
+from .table import Source, Table, refuse_infinity, require_columns, to_pandas_frame
 from .table_files import (
     WRITTEN_SUFFIXES,
     CsvReader,
@@ -294,10 +293,7 @@ def _check_files(
     check_writable(out)
     if out.exists() and out.samefile(file.file):
         raise ValueError(f"{out} is the file that is read: write the predictions to another one.")
-    for name in ids:
-        if name not in file.columns:
-            hint = did_you_mean(name, file.columns)
-            raise ValueError(f"{file.path} has no column {name!r} to keep as an id.{hint}")
+    require_columns(file, ids, " to copy")
     name, count = Counter(columns).most_common(1)[0]
     if count > 1:
         raise ValueError(
@@ -308,17 +304,7 @@ def _check_files(
 
 def check_columns(file: TableReader, kinds: Mapping[str, str]) -> None:
     """Raise a ValueError unless a file has all columns of a model."""
-    lacking = [name for name in kinds if name not in file.columns]
-    if not lacking:
-        return
-    unused = [name for name in file.columns if name not in kinds]
-    close = {name: closest_name(name, unused) for name in lacking}
-    pairs = [f"{found!r} for {name!r}" for name, found in close.items() if found]
-    hint = f" Did you mean {', '.join(pairs[:3])}? Rename it in the file." if pairs else ""
-    raise ValueError(
-        f"{file.path} lacks {len(lacking)} of the {len(kinds)} columns that the model was fitted "
-        f"to: {quoted_list(lacking, 12)}.{hint} Columns are found by name, in any order."
-    )
+    require_columns(file, kinds, ", which the model was fitted to")
 
 
 def _refuse_other_types(frame: Any, kinds: Mapping[str, str], file: TableReader) -> None:

@@ -50,13 +50,11 @@ def fit_summary(details: Mapping[str, Any]) -> list[str]:
 
 
 def _rows_lines(title: str, details: Mapping[str, Any], report: FitReport) -> list[str]:
-    rows = f"{sum(report.labeled.values()):,} labeled"
-    if details["classifier"] != "SupervisedLDA":
-        rows += f" and {report.n_unlabeled:,} unlabeled rows"
-    elif report.n_unlabeled:
-        rows += f" rows; {report.n_unlabeled:,} unlabeled rows were not used"
-    else:
-        rows += " rows"
+    n_labeled, n_unlabeled = sum(report.labeled.values()), report.n_unlabeled
+    rows = f"{n_labeled:,} labeled and {n_unlabeled:,} unlabeled rows"
+    if details["classifier"] == "SupervisedLDA":
+        unused = f"; {n_unlabeled:,} unlabeled rows were not used" if n_unlabeled else ""
+        rows = f"{n_labeled:,} labeled rows{unused}"
     words = {each.name: each.columns for each in COLUMN_TYPES}
     kinds = Counter(words.get(kind, kind) for kind in (details["columns"] or {}).values())
     held = ": " + ", ".join(f"{n} of {kind}" for kind, n in kinds.items())

@@ -169,7 +169,7 @@ def read_table(
 def read_opened(file: CsvReader | ParquetReader, options: ReadOptions) -> Table:
     """Read a table from an opened file."""
     target = options.target
-    _require_columns(file, [target])
+    require_columns(file, [target])
     dropped = _columns_to_drop(file, options)
     rows = file.read(as_text=[target])
     features = _features_of(rows, file, [n for n in file.columns if n not in {target, *dropped}])
@@ -178,7 +178,8 @@ def read_opened(file: CsvReader | ParquetReader, options: ReadOptions) -> Table:
     features, notes = _without_row_numbers(features)
     if options.unlabeled_file is not None:
         other = open_table(Path(options.unlabeled_file))
-        more = _read_unlabeled(other, features, file.path)
+        require_columns(other, list(features.columns), f", which {file.path} has")
+        more = _features_of(other.read(as_text=[]), other, list(features.columns))
         features = _stack(features, more, (file.path, other.path))
         sources.append(Source(str(other.path), other.sha256(), len(more)))
         labels = np.concatenate([labels, np.full(len(more), None)])
@@ -221,45 +222,29 @@ def _column_names(file: TableReader, given: Sequence[str]) -> list[str]:
     for text in given:
         parts = [part.strip() for part in text.split(",") if part.strip()]
         names += [text] if text in file.columns or not parts else parts
-    _require_columns(file, names)
+    require_columns(file, names)
     return names
 
 
-def _require_columns(file: TableReader, names: Sequence[str]) -> None:
-    for name in names:
-        if name not in file.columns:
-            raise ColumnError(
-                f"{file.path} has no column {name!r}.{did_you_mean(name, file.columns)} Its "
-                f"columns are {quoted_list(file.columns, _MOST_NAMES)}.",
-                column=name,
-            )
+def require_columns(file: TableReader, names: Iterable[str], purpose: str = "") -> None:
+    """Raise a ColumnError unless a file has columns of these names; it suggests similar ones."""
+    lacking = [name for name in names if name not in file.columns]
+    if lacking:
+        unused = [name for name in file.columns if name not in names]
+        close = {name: closest_name(name, unused) for name in lacking}
+        pairs = [f"{found!r} for {name!r}" for name, found in close.items() if found]
+        hint = f" Did you mean {', '.join(pairs[:3])}?" if pairs else ""
+        raise ColumnError(
+            f"{file.path} has no column {quoted_list(lacking, _MOST_NAMES)}{purpose}.{hint} Its "
+            f"columns are {quoted_list(file.columns, _MOST_NAMES)}.",
+            column=lacking[0],
+        )
 
 
 def closest_name(name: str, known: Sequence[str]) -> str | None:
     """A name that differs in case or by a few letters, if there is one."""
     alike = [each for each in known if each.strip().casefold() == name.strip().casefold()]
     return next(iter(alike or difflib.get_close_matches(name, known, n=1)), None)
-
-
-def did_you_mean(name: str, known: Sequence[str]) -> str:
-    """A question that names the closest known name; empty if none is close."""
-    close = closest_name(name, known)
-    return f" Did you mean {close!r}?" if close else ""
-
-
-def _read_unlabeled(file: CsvReader | ParquetReader, features: Any, first: Path) -> Any:
-    """The columns of the first file from a second one."""
-    lacking = [name for name in features.columns if name not in file.columns]
-    if lacking:
-        text = say(
-            "{path} lacks {names} of {first}: the unlabeled rows need the same columns, in any "
-            "order. Leave a column out of both by {@drop}.",
-            path=file.path,
-            names=quoted_list(lacking, _MOST_NAMES),
-            first=first,
-        )
-        raise ColumnError(text, column=lacking[0])
-    return _features_of(file.read(as_text=[]), file, list(features.columns))
 
 
 def _features_of(rows: Any, file: TableReader, names: list[str]) -> Any:
@@ -375,14 +360,8 @@ def _notes_on_columns(features: Any) -> list[str]:
 def _labels_of(column: Any, path: Path, options: ReadOptions) -> AnyArray:
     """Class names of an Arrow column; ValueError unless there are two classes."""
     place = f"{path}: column {options.target!r}"
-    types = require_for_tables("pyarrow").types
-    kind = column.type.value_type if types.is_dictionary(column.type) else column.type
-    is_number = types.is_integer(kind) or types.is_floating(kind)
-    if not (is_number or types.is_boolean(kind) or types.is_null(kind) or _is_text(kind)):
-        raise ValueError(
-            f"{place} holds values of type {column.type}, and the target must hold classes: text, "
-            "whole numbers, or true and false."
-        )
+    if require_for_tables("pyarrow").types.is_nested(column.type):
+        raise ValueError(f"{place} holds {column.type} cells, and must hold classes: write text.")
     cells = column.to_pylist()
     # In a column of numbers NA is a gap. Among classes it may be one: Namibia, North America.
     labels = texts_of(cells, empty=("",))
