@@ -203,13 +203,13 @@ def model_details(path: str | Path) -> dict[str, Any]:
 
 
 def check_can_save(path: Path) -> None:
-    """Check what can be wrong before there is a model: no skops, no folder, no right to write."""
+    """Check before a fit that skops is installed and the file can be written."""
     _skops()
     check_writable(path)
 
 
 def column_kinds(model: Any) -> dict[str, str] | None:
-    """Kind of every column a model reads, in order; None if it was fitted without names."""
+    """Return the kind of every column of a model; None if it was fitted without names."""
     names = getattr(model, "feature_names_in_", None)
     if names is None:
         return None
@@ -236,7 +236,7 @@ def _skops() -> Any:
 
 
 def _without_rows(model: Any) -> Any:
-    """A copy without anything about single training rows; the model itself is not changed."""
+    """Copy a model without anything about single training rows."""
     if isinstance(model, Pipeline):
         slim = copy.copy(model)
         slim.steps = [(name, _without_rows(step)) for name, step in model.steps]
@@ -278,7 +278,7 @@ def _rewrite(path: Path, archive: bytes) -> tuple[bytes, set[tuple[str, str]]]:
 
 
 def _read(path: Path) -> tuple[bytes, dict[str, Any]]:
-    """Archive and details of an intact file, the checksum of the whole file among the latter."""
+    """Read the archive and the details, with the checksum, of an intact file."""
     check_readable(path)
     data = path.read_bytes()
     sealed = data[-len(_SEAL) - _DIGITS :]
@@ -316,7 +316,7 @@ def _read_details(path: Path, data: bytes) -> dict[str, Any]:
 
 
 def _describe(model: Any, about: Mapping[str, Any]) -> dict[str, Any]:
-    """Details of a fitted model that can be written as JSON."""
+    """Collect details of a fitted model that can be written as JSON."""
     classifier = model[-1] if isinstance(model, Pipeline) else model
     diagnosis = {name.rstrip("_"): getattr(classifier, name, None) for name in _DIAGNOSIS}
     return {
@@ -336,7 +336,7 @@ def _describe(model: Any, about: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_details(path: Path, details: Mapping[str, Any]) -> None:
-    """Refuse a newer version's file, and details unlike ``_describe``'s with a right checksum."""
+    """Refuse the file of a newer version, and details unlike those of ``_describe``."""
     written, writer, current = details.get("format"), str(details.get("iclda")), versions()["iclda"]
     if not isinstance(written, int) or written < 1:
         raise ValueError(f"{path} is no model file of iclda (format {written!r}).")
@@ -358,7 +358,7 @@ def _check_details(path: Path, details: Mapping[str, Any]) -> None:
 
 
 def _to_json(value: Any) -> Any:
-    """A value as JSON can hold it, or else as Python writes it."""
+    """Return a value that JSON can hold; text as Python writes it for any other value."""
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if isinstance(value, Mapping):

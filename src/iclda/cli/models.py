@@ -163,14 +163,14 @@ def evaluate(
         fitted, kinds, about = _load(model)
         where = {"target": target, "unlabeled": unlabeled}
         with _show_share("Evaluating", quiet or json) as advance:
-            found = evaluate_file(fitted, kinds, about, model, data, **where, advance=advance)
-        lines = evaluation_lines(found)
+            evaluation = evaluate_file(fitted, kinds, about, model, data, **where, advance=advance)
+        lines = evaluation_lines(evaluation)
         if out is not None:
             lines += ["", f"{_written(out)}."]
             with atomic_write(out) as unfinished:
-                unfinished.write_text(evaluation_page(found), encoding="utf-8")
+                unfinished.write_text(evaluation_page(evaluation), encoding="utf-8")
         if json:
-            words.print_json({**found.to_json(), "page": None if out is None else str(out)})
+            words.print_json({**evaluation.to_json(), "page": None if out is None else str(out)})
         elif not quiet:
             _print(lines)
 
@@ -187,15 +187,15 @@ def show(model: _Model, json: words.Json = False, verbose: words.Verbose = False
         )
 
         details = model_details(model)
-        found: list[dict[str, Any]] = []
+        axes: list[dict[str, Any]] = []
         with warnings.catch_warnings(), suppress(ValueError):  # a model with steps of its own
             warnings.simplefilter("ignore")  # of versions: what is shown does not depend on them
-            found = standardized_coefficients(load_model(model))
+            axes = standardized_coefficients(load_model(model))
         if json:
-            words.print_json({**details, "discriminants": found})
+            words.print_json({**details, "discriminants": axes})
         else:
             more = verbose_lines(details) if verbose else []
-            _print([str(model), "", *show_summary(details), *more, *importance_lines(found)])
+            _print([str(model), "", *show_summary(details), *more, *importance_lines(axes)])
 
 
 @contextmanager

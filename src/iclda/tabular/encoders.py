@@ -30,7 +30,31 @@ _NEUTRAL = -1  # the code of a value that nothing is known about
 require_for_tables = partial(require, use="reading tables", extra="data")
 
 
-class NumberEncoder(TransformerMixin, BaseEstimator):
+class _Encoder(TransformerMixin, BaseEstimator):
+    """Base class of the encoders."""
+
+    def __init__(self, *, missing: str = "impute") -> None:
+        self.missing = missing
+
+    def _check_columns(self, X: Any) -> None:
+        """Raise an error unless the encoder is fitted, to these columns."""
+        check_is_fitted(self)
+        validate_data(self, X, reset=False, skip_check_array=True)
+
+    def _refuse_gaps(self, is_gap: AnyArray, name: str) -> None:
+        if self.missing == "refuse" and is_gap.any():
+            text = say(
+                "Column {name!r} is empty in {n_gaps} of {n_rows} rows, and empty cells are to be "
+                "refused: fill them in, leave the rows or the column out, or pass "
+                "{@missing=impute}.",
+                name=name,
+                n_gaps=is_gap.sum(),
+                n_rows=len(is_gap),
+            )
+            raise ColumnError(text, column=name)
+
+
+class NumberEncoder(_Encoder):
     """Numbers and booleans as float64, gaps filled with the median.
 
     Parameters
@@ -44,7 +68,7 @@ class NumberEncoder(TransformerMixin, BaseEstimator):
     """
 
     def __init__(self, *, missing: str = "impute", flagged: Any = ()) -> None:
-        self.missing = missing
+        super().__init__(missing=missing)
         self.flagged = flagged
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -66,9 +90,8 @@ class NumberEncoder(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Array:
-        """Numbers without gaps, then the columns that flag gaps."""
-        check_is_fitted(self)
-        validate_data(self, X, reset=False, skip_check_array=True)
+        """Return the numbers without gaps, then the columns that flag gaps."""
+        self._check_columns(X)
         numbers = self._known_or_nan(X)
         is_gap = np.isnan(numbers)
         places = [list(self.feature_names_in_).index(name) for name in self._flagged_columns()]
@@ -76,7 +99,7 @@ class NumberEncoder(TransformerMixin, BaseEstimator):
         return np.column_stack([np.where(is_gap, self.medians_, numbers), flags])
 
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
-        """Names of the columns, and "NAME is empty" for flags."""
+        """Return the names of the columns, and "NAME is empty" for flags."""
         check_is_fitted(self)
         flags = [_level_name(name, None) for name in self._flagged_columns()]
         return np.array([*self.feature_names_in_, *flags], dtype=object)
@@ -97,11 +120,11 @@ class NumberEncoder(TransformerMixin, BaseEstimator):
         numbers = self._numbers(X)
         if self.missing == "refuse":
             for name, column in zip(X.columns, numbers.T, strict=True):
-                _refuse_gaps(np.isnan(column), name)
+                self._refuse_gaps(np.isnan(column), name)
         return numbers
 
 
-class CategoryEncoder(TransformerMixin, BaseEstimator):
+class CategoryEncoder(_Encoder):
     """Text as columns of 0 and 1, one for every category but the most frequent.
 
     Categories of fewer than 1 in 100 rows, or of fewer than 5 rows, are pooled; with less than 50
@@ -115,9 +138,6 @@ class CategoryEncoder(TransformerMixin, BaseEstimator):
         Whether gaps are a category or an error.
     """
 
-    def __init__(self, *, missing: str = "impute") -> None:
-        self.missing = missing
-
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the categories."""
         validate_data(self, X, skip_check_array=True)
@@ -126,9 +146,8 @@ class CategoryEncoder(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Array:
-        """Columns of 0 and 1."""
-        check_is_fitted(self)
-        validate_data(self, X, reset=False, skip_check_array=True)
+        """Return the columns of 0 and 1."""
+        self._check_columns(X)
         parts = [
             _indicators(coding, self._texts(X[name], name))
             for name, coding in zip(X.columns, self.codings_, strict=True)
@@ -145,7 +164,7 @@ class CategoryEncoder(TransformerMixin, BaseEstimator):
         return {name: count for name, count in counts.items() if count}
 
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
-        """ "COLUMN = category" for every column of 0 and 1."""
+        """Return "COLUMN = category" for every column of 0 and 1."""
         check_is_fitted(self)
         names = [name for coding in self.codings_ for name in coding["names"][1:]]
         return np.array(names, dtype=object)
@@ -153,11 +172,11 @@ class CategoryEncoder(TransformerMixin, BaseEstimator):
     def _texts(self, series: Any, name: str) -> AnyArray:
         texts = texts_of(series.to_numpy(dtype=object))
         if self.missing == "refuse":
-            _refuse_gaps(np.array([text is None for text in texts]), name)
+            self._refuse_gaps(np.array([text is None for text in texts]), name)
         return texts
 
 
-class DateEncoder(TransformerMixin, BaseEstimator):
+class DateEncoder(_Encoder):
     """Dates as year, month and weekday, as far as these vary; gaps filled with their medians.
 
     Parameters
@@ -165,9 +184,6 @@ class DateEncoder(TransformerMixin, BaseEstimator):
     missing : {"impute", "refuse"}, default="impute"
         Whether gaps are filled or an error.
     """
-
-    def __init__(self, *, missing: str = "impute") -> None:
-        self.missing = missing
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn which parts vary, and their medians."""
@@ -187,9 +203,8 @@ class DateEncoder(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Array:
-        """Numbers without gaps, then the columns that flag gaps."""
-        check_is_fitted(self)
-        validate_data(self, X, reset=False, skip_check_array=True)
+        """Return the numbers without gaps, then the columns that flag gaps."""
+        self._check_columns(X)
         parts = self._parts(X)
         numbers = [parts[name][part] for name, part in self.parts_]
         filled = [np.where(np.isnan(c), m, c) for c, m in zip(numbers, self.medians_, strict=True)]
@@ -197,25 +212,24 @@ class DateEncoder(TransformerMixin, BaseEstimator):
         return np.column_stack([np.empty((len(X), 0)), *filled, *flags])
 
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
-        """Names such as "visit month", and "visit is empty" for flags."""
+        """Return names such as "visit month", and "visit is empty" for flags."""
         check_is_fitted(self)
         names = [f"{name} {part}" for name, part in self.parts_]
         return np.array([*names, *(_level_name(n, None) for n in self.flagged_)], dtype=object)
 
     def _parts(self, X: Any) -> dict[str, dict[str, Array]]:
-        """Year, month and weekday (1 is Monday) of every column, NaN where there is a gap."""
-        found = {}
+        """Return year, month and weekday (1 is Monday) of every column, NaN for gaps."""
+        columns = {}
         for name in X.columns:
-            if self.missing == "refuse":
-                _refuse_gaps(X[name].isna().to_numpy(dtype=bool), name)
+            self._refuse_gaps(X[name].isna().to_numpy(dtype=bool), name)
             dates = X[name].astype("datetime64[us]").dt
             parts = {"year": dates.year, "month": dates.month, "weekday": dates.day_of_week + 1}
-            found[name] = {part: each.to_numpy(dtype=np.float64) for part, each in parts.items()}
-        return found
+            columns[name] = {part: each.to_numpy(dtype=np.float64) for part, each in parts.items()}
+        return columns
 
 
 def text_of(value: Any, empty: Container[str] = EMPTY_WORDS) -> str | None:
-    """A value as text, without blanks around it; None for an empty cell. 1.0 becomes "1"."""
+    """Return a value as text without blanks around it; None for an empty cell, "1" for 1.0."""
     if is_missing(value):
         return None
     if isinstance(value, (float, np.floating)):
@@ -249,18 +263,6 @@ def check_missing(missing: str) -> None:
             "{@missing} must be {names}, got {given!r}.", names=" or ".join(MISSING), given=missing
         )
         raise ParameterError(text, parameter="missing", value=missing)
-
-
-def _refuse_gaps(is_gap: AnyArray, name: str) -> None:
-    if is_gap.any():
-        text = say(
-            "Column {name!r} is empty in {n_gaps} of {n_rows} rows, and empty cells are to be "
-            "refused: fill them in, leave the rows or the column out, or pass {@missing=impute}.",
-            name=name,
-            n_gaps=is_gap.sum(),
-            n_rows=len(is_gap),
-        )
-        raise ColumnError(text, column=name)
 
 
 def _refuse_extremes(numbers: Array, names: Any) -> None:

@@ -259,14 +259,14 @@ def standardized_coefficients(model: Any) -> list[dict[str, Any]]:
     ]
 
 
-def importance_lines(found: Sequence[Mapping[str, Any]]) -> list[str]:
+def importance_lines(axes: Sequence[Mapping[str, Any]]) -> list[str]:
     """The columns that matter most, one line a discriminant, below an empty line and a title."""
-    lines = ["", "Columns that matter most (coefficients of standardized columns)"] if found else []
-    for each in found:
+    lines = ["", "Columns that matter most (coefficients of standardized columns)"] if axes else []
+    for each in axes:
         items = list(each["coefficients"].items())
         shown = ", ".join(f"{name} {value:+.2f}" for name, value in items[:_MOST_FEATURES])
         more = f" and {len(items) - _MOST_FEATURES} more" if len(items) > _MOST_FEATURES else ""
-        share = f", {each['share']:.0%} of what separates the classes" if len(found) > 1 else ""
+        share = f", {each['share']:.0%} of what separates the classes" if len(axes) > 1 else ""
         ends = f"from {each['low']} (-) to {each['high']} (+)"
         lines.append(f"  {each['title']}, {ends}{share}: {shown}{more}")
     return lines
