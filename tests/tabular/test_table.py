@@ -302,8 +302,8 @@ def test_options_that_name_nothing_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"target": 3}, "target must be text, as cells are read, got 3"),
-        ({"unlabeled": -1}, "unlabeled must be text, as cells are read, got -1"),
+        ({"target": 3}, "target must be text, as cells are read, got 3: pass '3'"),
+        ({"unlabeled": -1}, "unlabeled must be text, as cells are read, got -1: pass '-1'"),
         ({"drop": "color"}, "drop must be a list of names of columns, got 'color'"),
         ({"keep": [1]}, r"keep must be a list of names of columns, got \[1\]"),
         ({"missing": "guess"}, "missing must be impute or refuse, got 'guess'"),

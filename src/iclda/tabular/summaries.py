@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 from .._advice import LEAST_TESTED, percent_text
 from .._estimators.base import LinearGaussianClassifier
 from .._estimators.proportions import LABELED
-from .._messages import plural, printable, quoted_list
+from .._messages import plural, quoted_list
 from .._statistics import CLEAR, NOTHING, UNCLEAR, BaseRate
 from ..methods import BY_CLASS
 from .columns import COLUMN_TYPES
@@ -153,7 +153,7 @@ def show_summary(details: Mapping[str, Any]) -> list[str]:
         f"Checksum   sha256 {details['sha256']} of the whole file, as sha256sum prints it; its own "
         f"seal is intact (format {details['format']})",
     ]
-    return [printable(line) for line in lines]
+    return lines
 
 
 def _shrinkage_lines(details: Mapping[str, Any]) -> list[str]:
@@ -202,7 +202,7 @@ def prediction_summary(counts: PredictionCounts, written: str) -> list[str]:
     for name, count in counts.classes.items():
         lines.append(f"  {name.ljust(width)}  {count:>14,}  {count / counts.n_rows:>6.1%}")
     lines += ["", f"{written}: {counts.n_rows:,} rows."]
-    return [printable(line) for line in lines]
+    return lines
 
 
 def far_warning(counts: PredictionCounts) -> str:

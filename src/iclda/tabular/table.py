@@ -51,17 +51,18 @@ class ReadOptions:
         for name in ("target", "unlabeled"):
             value = getattr(self, name)
             if not isinstance(value, str) and (name == "target" or value is not None):
-                _refuse(name, value, "text, as cells are read")
+                rule = f"text, as cells are read, got {value!r}: pass {str(value)!r}"
+                _refuse(name, value, rule)
         for name in ("drop", "keep"):
             value = () if getattr(self, name) is None else getattr(self, name)
             is_list = hasattr(value, "__len__") and not isinstance(value, (str, bytes))
             if not is_list or not all(isinstance(each, str) for each in value):
-                _refuse(name, value, "a list of names of columns")
+                _refuse(name, value, f"a list of names of columns, got {value!r}")
         check_missing(self.missing)
 
 
 def _refuse(name: str, value: Any, rule: str) -> NoReturn:
-    text = say("{name} must be {rule}, got {value!r}.", name=Hint(name), rule=rule, value=value)
+    text = say("{name} must be {rule}.", name=Hint(name), rule=rule)
     raise ParameterError(text, parameter=name, value=value)
 
 
