@@ -92,11 +92,8 @@ _PLAIN_TYPES = frozenset(
 )
 # The nodes by which skops builds an object; those that call functions or methods are left out.
 _NODES = frozenset(
-    f"{name}Node"
-    for name in (
-        *("DType", "Dict", "Json", "List", "NdArray", "Object"),
-        *("RandomState", "Set", "Slice", "Tuple", "Type"),
-    )
+    {"DTypeNode", "DictNode", "JsonNode", "ListNode", "NdArrayNode", "ObjectNode"}
+    | {"RandomStateNode", "SetNode", "SliceNode", "TupleNode", "TypeNode"}
 )
 # What the readers of archives and JSON raise for a malformed file.
 _MALFORMED = (

@@ -195,13 +195,6 @@ def test_reproduce_first_says_what_it_writes(finished, tmp_path):
     assert again[2] == "tables: 20 of 20 cells"
 
 
-def test_quiet_prints_nothing(finished, tmp_path):
-    folder, _ = finished
-    options = [*SMALL, "--data", folder / "data", "--datasets", "Haberman", "--quiet"]
-    done = run("tables", *options, cwd=tmp_path)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-
-
 def test_curves_take_toy_problems_and_write_points(tmp_path):
     options = ["--repeats", "2", "--jobs", "1", "--methods", "LDA", "--datasets", "2dgaussian"]
     done = run("curves", *options, cwd=tmp_path)

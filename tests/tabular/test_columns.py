@@ -144,12 +144,6 @@ def test_parts_of_dates_that_do_not_vary_are_left_out_and_gaps_can_be_refused():
         preprocessing(dates, missing="refuse")
 
 
-def test_columns_that_clash_with_a_part_of_a_date_are_refused():
-    dates = pd.to_datetime(["2024-05-06", "2024-06-07"])
-    with pytest.raises(ValueError, match="both become a feature named 'd month'"):
-        preprocessing(pd.DataFrame({"d": dates, "d month": [1.5, 2.0]}))
-
-
 def test_several_columns_that_cannot_be_used_can_be_left_out_at_once(tmp_path):
     frame = pd.DataFrame({"name": NAMES, "x": np.arange(50) % 7, "remark": NAMES[::-1]})
     frame["class"] = np.where(np.arange(50) % 2, "a", "b")
