@@ -1,11 +1,11 @@
-"""The command ``iclda``, or ``python -m iclda``: signals count from its first moment on."""
+"""The command ``iclda`` or ``python -m iclda``; it handles signals from its first moment on."""
 
 import os
 import signal
 import sys
 from types import FrameType
 
-SECONDS_BETWEEN_LOOKS = 0.02  # whether an import that a signal came in is over
+SECONDS_BETWEEN_LOOKS = 0.02  # at whether the interrupted import is over
 
 
 def main() -> None:
@@ -15,7 +15,7 @@ def main() -> None:
         signal.signal(number, _stop)
     _open_closed_streams()
     try:
-        from .cli import main as run
+        from .cli import run
 
         run()
     finally:
@@ -26,17 +26,17 @@ def main() -> None:
 
 
 def _open_closed_streams() -> None:
-    """Streams that a caller closed (``<&-``) are empty: else the next file takes their number."""
+    """Open streams that a caller closed (``<&-``): else the next file gets their number."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
-    """End as a shell reports a signal, but by way of every ``finally``: no unfinished file stays.
+    """Raise an exception, so that unfinished files are removed; the exit code is a shell's.
 
-    A command that has not begun ends at once. An import is let finish, since an exception in it is
-    often lost or turned into another one. A second signal waits for nothing.
+    A command that has not begun ends at once. An import is completed first, because an exception in
+    it is often lost or turned into another one. A second signal ends the process at once.
     """
     signal.signal(number, signal.SIG_DFL)
     callers = set()

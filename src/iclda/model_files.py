@@ -11,16 +11,12 @@ import copy
 import hashlib
 import io
 import json
-import pkgutil
 import struct
-import sys
 import warnings
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from types import NoneType
@@ -41,11 +37,19 @@ __all__ = ["InconsistentModelWarning", "load_model", "model_details", "save_mode
 FORMAT = 1
 _DETAILS, _SCHEMA = "iclda.json", "schema.json"
 _SEAL = b"iclda model, sha256 of all before this comment: "
-_DIGITS = 64
+_DIGITS = 64  # of a SHA-256 checksum
 _DIAGNOSIS = (
     *("converged_", "n_iter_", "gap_", "n_optima_", "n_passes_"),
     *("objective_", "rank_", "shrinkage_"),
 )
+_DETAILS_TYPES: dict[str, Any] = {  # of the entries that ``_describe`` makes
+    **dict.fromkeys(("iclda", "created", "classifier"), str),
+    **dict.fromkeys(("parameters", "diagnosis", "versions", "about"), dict),
+    "classes": list,
+    "priors": (list, NoneType),
+    "columns": (dict, NoneType),
+    "n_features": int,
+}
 # Modules in files of earlier versions, and where their types are now.
 _MOVED = {
     f"iclda._{method.module}": f"iclda._estimators.{method.module}"
@@ -66,29 +70,21 @@ OWN_TYPES = frozenset(
     }
     | {f"iclda._estimators.{method.path}" for method in (*FITTED, *FURTHER)}
 )
+_SCALERS = ("MaxAbsScaler", "MinMaxScaler", "RobustScaler", "StandardScaler")
 _SKLEARN_TYPES = frozenset(
     {
         "sklearn.compose._column_transformer.ColumnTransformer",
         "sklearn.decomposition._pca.PCA",
         "sklearn.discriminant_analysis.LinearDiscriminantAnalysis",
         "sklearn.feature_selection._variance_threshold.VarianceThreshold",
-        "sklearn.impute._base.MissingIndicator",
-        "sklearn.impute._base.SimpleImputer",
-        "sklearn.pipeline.FeatureUnion",
-        "sklearn.pipeline.Pipeline",
-        "sklearn.preprocessing._data.MaxAbsScaler",
-        "sklearn.preprocessing._data.MinMaxScaler",
-        "sklearn.preprocessing._data.PolynomialFeatures",
-        "sklearn.preprocessing._data.PowerTransformer",
-        "sklearn.preprocessing._data.QuantileTransformer",
-        "sklearn.preprocessing._data.RobustScaler",
-        "sklearn.preprocessing._data.StandardScaler",
-        "sklearn.preprocessing._encoders.OneHotEncoder",
-        "sklearn.preprocessing._encoders.OrdinalEncoder",
         "sklearn.preprocessing._polynomial.PolynomialFeatures",
-        "sklearn.utils._metadata_requests.MetadataRequest",
-        "sklearn.utils._metadata_requests.MethodMetadataRequest",
     }
+    | {f"sklearn.impute._base.{name}" for name in ("MissingIndicator", "SimpleImputer")}
+    | {f"sklearn.pipeline.{name}" for name in ("FeatureUnion", "Pipeline")}
+    | {f"sklearn.preprocessing._data.{name}" for name in _SCALERS}
+    | {f"sklearn.preprocessing._data.{name}Transformer" for name in ("Power", "Quantile")}
+    | {f"sklearn.preprocessing._encoders.{name}Encoder" for name in ("OneHot", "Ordinal")}
+    | {f"sklearn.utils._metadata_requests.{name}Request" for name in ("Metadata", "MethodMetadata")}
 )
 _PLAIN_TYPES = frozenset(
     {"numpy.ndarray", "numpy.dtype", "numpy.random.mtrand.RandomState"}
@@ -99,15 +95,10 @@ _PLAIN_TYPES = frozenset(
 )
 # The nodes by which skops builds an object; those that call functions or methods are left out.
 _NODES = frozenset(
-    f"{name}Node"
-    for name in (
-        *("DType", "Dict", "Json", "List", "NdArray", "Object"),
-        *("RandomState", "Set", "Slice", "Tuple", "Type"),
-    )
+    {"DTypeNode", "DictNode", "JsonNode", "ListNode", "NdArrayNode", "ObjectNode"}
+    | {"RandomStateNode", "SetNode", "SliceNode", "TupleNode", "TypeNode"}
 )
-
-
-# What the readers of archives and JSON raise.
+# What the readers of archives and JSON raise for a malformed file.
 _MALFORMED = (
     *(zipfile.BadZipFile, zlib.error, struct.error),
     *(EOFError, KeyError, OverflowError, RuntimeError, ValueError),
@@ -184,12 +175,11 @@ def load_model(path: str | Path, *, trusted: Iterable[str] = ()) -> Any:
         raise ValueError(
             f"{path} cannot be loaded as a model: {type(error).__name__}: {error}"
         ) from error
-    name = "scikit-learn"
-    written, current = str(details["versions"].get(name)), versions()[name]
+    written, current = (str(each.get("scikit-learn")) for each in (details["versions"], versions()))
     if written.split(".")[:2] != current.split(".")[:2]:
         warnings.warn(
-            f"{path} was fitted with {name} {written}, and this is {name} {current}: compare some "
-            "predictions with earlier ones, or fit it again.",
+            f"{path} was fitted with scikit-learn {written}, and this is scikit-learn {current}: "
+            "compare some predictions with earlier ones, or fit it again.",
             InconsistentModelWarning,
             stacklevel=2,
         )
@@ -213,13 +203,13 @@ def model_details(path: str | Path) -> dict[str, Any]:
 
 
 def check_can_save(path: Path) -> None:
-    """Check what can be wrong before there is a model: no skops, no folder, no right to write."""
+    """Check before a fit that skops is installed and the file can be written."""
     _skops()
     check_writable(path)
 
 
 def column_kinds(model: Any) -> dict[str, str] | None:
-    """Kind of every column a model reads, in order; None if it was fitted without names."""
+    """Return the kind of every column of a model; None if it was fitted without names."""
     names = getattr(model, "feature_names_in_", None)
     if names is None:
         return None
@@ -242,43 +232,11 @@ def seal(archive: bytes, details: Mapping[str, Any] | None = None) -> bytes:
 
 
 def _skops() -> Any:
-    with nullcontext() if "skops.io" in sys.modules else _own_modules_only():
-        return require("skops.io", "model files", "data")
-
-
-@contextmanager
-def _own_modules_only() -> Iterator[None]:
-    """Lists of scikit-learn's estimators, made without looking into what comes with it.
-
-    skops makes such a list when it is imported. Packages under ``externals``, in which there are
-    no estimators, would import torch and Dask: seconds of processor time.
-    """
-    homes: list[Any] = [pkgutil, import_module("sklearn.utils.discovery")]
-    known = {each: each.walk_packages for each in homes if hasattr(each, "walk_packages")}
-    walk = pkgutil.walk_packages
-
-    def walk_own(path: Any = None, prefix: str = "", onerror: Any = None) -> Iterator[Any]:
-        if not prefix.startswith("sklearn."):
-            yield from walk(path, prefix, onerror)
-            return
-        for found in pkgutil.iter_modules(path, prefix):
-            if found.name.rpartition(".")[2] in ("externals", "tests"):
-                continue
-            yield found
-            if found.ispkg:
-                yield from walk_own(import_module(found.name).__path__, f"{found.name}.")
-
-    for each in known:
-        each.walk_packages = walk_own
-    try:
-        yield
-    finally:
-        for each, function in known.items():
-            each.walk_packages = function
+    return require("skops.io", "model files", "data")
 
 
 def _without_rows(model: Any) -> Any:
-    """A copy without anything about single training rows; the model itself is not changed."""
+    """Copy a model without anything about single training rows."""
     if isinstance(model, Pipeline):
         slim = copy.copy(model)
         slim.steps = [(name, _without_rows(step)) for name, step in model.steps]
@@ -320,7 +278,7 @@ def _rewrite(path: Path, archive: bytes) -> tuple[bytes, set[tuple[str, str]]]:
 
 
 def _read(path: Path) -> tuple[bytes, dict[str, Any]]:
-    """Archive and details of an intact file, the checksum of the whole file among the latter."""
+    """Read the archive and the details, with the checksum, of an intact file."""
     check_readable(path)
     data = path.read_bytes()
     sealed = data[-len(_SEAL) - _DIGITS :]
@@ -331,11 +289,10 @@ def _read(path: Path) -> tuple[bytes, dict[str, Any]]:
             f"{path} is cut off, or was not written by iclda: it does not end with the checksum "
             "that all model files end with. Copy or fit it again."
         )
-    expected, found = sealed[-_DIGITS:], hashlib.sha256(data[: -len(sealed)]).hexdigest()
-    if found.encode() != expected:
+    if hashlib.sha256(data[: -len(sealed)]).hexdigest().encode() != sealed[-_DIGITS:]:
         raise ValueError(
-            f"{path} is damaged: the checksum of its bytes up to the seal is {found[:12]}..., and "
-            f"the seal says {expected[:12].decode(errors='replace')}... Copy or fit it again."
+            f"{path} is damaged: its bytes do not have the checksum at its end. Copy or fit it "
+            "again."
         )
     details = _read_details(path, data)
     _check_details(path, details)
@@ -351,15 +308,15 @@ def _read_details(path: Path, data: bytes) -> dict[str, Any]:
             if sum(member.file_size for member in file.infolist()) > len(data):
                 raise ValueError("its members overlap, or are larger than the file")
             details = json.loads(file.read(_DETAILS))
+            if not isinstance(details, dict):
+                raise ValueError("its details are no object")
     except _MALFORMED as error:
         raise ValueError(f"{path} is no model file of iclda ({error}).") from error
-    if not isinstance(details, dict):
-        raise ValueError(f"{path} is no model file of iclda (its details are no object).")
     return details
 
 
 def _describe(model: Any, about: Mapping[str, Any]) -> dict[str, Any]:
-    """Details of a fitted model that can be written as JSON."""
+    """Collect details of a fitted model that can be written as JSON."""
     classifier = model[-1] if isinstance(model, Pipeline) else model
     diagnosis = {name.rstrip("_"): getattr(classifier, name, None) for name in _DIAGNOSIS}
     return {
@@ -379,7 +336,7 @@ def _describe(model: Any, about: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_details(path: Path, details: Mapping[str, Any]) -> None:
-    """Refuse a newer version's file, and details unlike ``_describe``'s with a right checksum."""
+    """Refuse the file of a newer version, and details unlike those of ``_describe``."""
     written, writer, current = details.get("format"), str(details.get("iclda")), versions()["iclda"]
     if not isinstance(written, int) or written < 1:
         raise ValueError(f"{path} is no model file of iclda (format {written!r}).")
@@ -392,47 +349,16 @@ def _check_details(path: Path, details: Mapping[str, Any]) -> None:
             f"{path} was written by iclda {writer} in format {written}; this is iclda {current}, "
             f"which reads format {FORMAT} of its own and earlier versions. Update iclda."
         )
-    for name, (expected, is_fine) in _DETAILS_RULES.items():
-        value = details.get(name)
-        if name not in details or not isinstance(value, expected) or not is_fine(value, details):
+    for name, expected in _DETAILS_TYPES.items():
+        if name not in details or not isinstance(details[name], expected):
             raise ValueError(
                 f"{path} is no model file of iclda: its details give {name} as "
-                f"{repr(value)[:60]}. Fit it again."
+                f"{repr(details.get(name))[:60]}. Fit it again."
             )
 
 
-def _are_all(values: Iterable[Any], expected: Any) -> bool:
-    return all(isinstance(value, expected) for value in values)
-
-
-def _is_diagnosis(found: Mapping[str, Any], details: Mapping[str, Any]) -> bool:
-    shown = [found.get(key, 0) for key in ("converged", "n_iter", "gap", "n_optima")]
-    has_steps = "n_iter" in found or "converged" not in found
-    return has_steps and _are_all(shown, _NUMBER)
-
-
-_NUMBER = (int, float)
-# Type of every entry that ``_describe`` makes, and what else must hold of it, given all entries.
-_DETAILS_RULES: dict[str, tuple[Any, Callable[[Any, Mapping[str, Any]], bool]]] = {
-    **dict.fromkeys(("iclda", "created"), (str, lambda value, _: True)),
-    **dict.fromkeys(("parameters", "about"), (dict, lambda value, _: True)),
-    "versions": (dict, lambda value, _: _are_all(value.values(), str)),
-    "n_features": (int, lambda value, _: True),
-    "classifier": (str, lambda name, _: bool(name)),
-    "classes": (list, lambda classes, _: len(classes) > 1),
-    "priors": (
-        (list, NoneType),
-        lambda shares, details: (
-            not shares or (len(shares) == len(details["classes"]) and _are_all(shares, _NUMBER))
-        ),
-    ),
-    "columns": ((dict, NoneType), lambda kinds, _: _are_all((kinds or {}).values(), str)),
-    "diagnosis": (dict, _is_diagnosis),
-}
-
-
 def _to_json(value: Any) -> Any:
-    """A value as JSON can hold it, or else as Python writes it."""
+    """Return a value that JSON can hold; text as Python writes it for any other value."""
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if isinstance(value, Mapping):
@@ -449,26 +375,19 @@ def _refuse_untrusted(
     """Raise a ValueError that lists the types and nodes of an archive that are not allowed."""
     extra = frozenset(trusted)
     types = sorted({name for name, _ in named} - OWN_TYPES - _SKLEARN_TYPES - _PLAIN_TYPES - extra)
-    if types and is_saved:
-        raise ValueError(
-            f"The model holds types that load_model does not trust: {', '.join(types)}. "
-            f"{path} was not written. If they are yours, pass trusted={types} here and to "
-            "load_model."
-        )
-    if types:
-        raise ValueError(
-            f"{path} holds types that iclda does not trust: {', '.join(types)}. Nothing was "
-            f"loaded. If you know who made the file and what these are, pass trusted={types}."
-        )
     # A function can be trusted by its name; a call of one cannot.
     nodes = sorted({node for _, node in named} - _NODES - ({"FunctionNode"} if extra else set()))
-    if nodes and is_saved:
+    if not types and not nodes:
+        return
+    names = ", ".join(types or nodes)
+    if is_saved:
+        way_out = f"If they are yours, pass trusted={types} here and to load_model."
         raise ValueError(
-            "The model holds objects that load_model would not build, by "
-            f"{', '.join(nodes)}: leave them out of it. {path} was not written."
+            f"The model holds types that load_model does not trust: {names}. {path} was not "
+            f"written. {way_out if types else 'Leave them out of it.'}"
         )
-    if nodes:
-        raise ValueError(
-            f"{path} has objects to be built in ways that iclda does not trust: "
-            f"{', '.join(nodes)}. Nothing was loaded."
-        )
+    way_out = f" If you know who made the file and what these are, pass trusted={types}."
+    raise ValueError(
+        f"{path} holds types that iclda does not trust: {names}. Nothing was loaded."
+        f"{way_out if types else ''}"
+    )

@@ -8,7 +8,6 @@ import sys
 import tempfile
 from types import SimpleNamespace
 
-import numpy as np
 import pandas as pd
 import pytest
 from table_files import call, flowers, write
@@ -47,25 +46,22 @@ def test_the_version_is_that_of_the_package():
     assert call("--version") == (0, f"iclda {iclda.__version__}\n", "")
 
 
-def test_choices_are_in_the_help_and_in_the_error():
-    assert "impute|refuse" in call("fit", "-h")[1]
-    code, _, error = call("fit", "x.csv", "--target", "y", "--method", "foo")
-    assert (code, "Unknown method 'foo'. There are: auto, iclda (ICLDA), " in error) == (2, True)
-
-
 @pytest.mark.parametrize("value", ["x", "-1", "4294967296"])
-def test_a_number_that_cannot_be_is_shown_with_its_option(value):
+def test_a_number_that_cannot_be_is_refused_with_its_option(value):
     code, _, error = call("fit", "x.csv", "--target", "y", "--seed", value)
     assert (code, "random_state" in error) == (2, False)
-    assert re.search(rf"Invalid value for '?--seed'?: .*{value}", error)
+    assert re.search(r"Invalid value for '?--seed'?: ", error)
 
 
-def test_completion_of_shells_is_offered():
-    assert "--install-completion" in call("--help")[1]
-    shown = run_shell(
-        "iclda --show-completion bash", ".", _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1"
-    )
-    assert "complete" in shown.stdout
+COMMANDS = [each.name or each.callback.__name__ for each in app.registered_commands]
+
+
+def test_every_command_has_help_and_a_line_in_the_help_of_all():
+    said = call("-h")[1]
+    assert all(f"  {command} " in said for command in COMMANDS)
+    assert said == call("--help")[1]
+    for command in COMMANDS:
+        assert "Usage: " in call(command, "-h")[1]
 
 
 @pytest.mark.parametrize(
@@ -74,7 +70,6 @@ def test_completion_of_shells_is_offered():
         ("iclda ev", ["evaluate"]),
         ("iclda fit --shr", ["--shrinkage"]),
         ("iclda fit --method mo", ["moment"]),
-        ("iclda compare --missing ", ["impute", "refuse"]),
     ],
 )
 def test_the_shell_completes_commands_options_and_choices(words, found):
@@ -101,15 +96,6 @@ def test_minus_is_standard_input_and_standard_output(tmp_path, model):
     assert code == 0
     assert "30 labeled and 60 unlabeled rows" in said
     assert "Data       -, 90 rows" in call("show", out)[1]
-
-
-def test_parquet_and_packed_tables_come_in_by_standard_input_too(tmp_path, model):
-    write(tmp_path, name="f.parquet")
-    flowers().to_csv(tmp_path / "f.csv.gz", index=False)
-    for name in ("f.parquet", "f.csv.gz"):
-        data = (tmp_path / name).read_bytes()
-        code, said, _ = call_with_input(data, "predict", model, "-", "--out", "-", "--quiet")
-        assert (code, said.count("\n")) == (0, 91)
 
 
 def test_an_empty_standard_input_is_an_error(model):
@@ -160,30 +146,9 @@ def test_columns_are_dropped_by_a_list_and_kept_by_a_list(tmp_path):
     assert "It reads 2 columns of numbers." in call(*common, "--drop", "color,wild")[1]
     assert "It reads 2 columns of numbers." in call(*common, "--keep", "p, q")[1]
     code, _, error = call(*common, "--keep", "p,Q")
-    assert (code, "has no column 'Q'. Did you mean 'q'?" in error) == (2, True)
+    assert (code, "has no column 'Q'. Did you mean 'q' for 'Q'?" in error) == (2, True)
     error = call(*common, "--keep", "p", "--drop", "p")[2]
     assert "Column 'p' is named by both --drop and --keep." in error
-
-
-def test_a_column_with_a_comma_in_its_name_can_be_dropped(tmp_path):
-    frame = flowers().rename(columns={"color": "red, blue"})
-    data, out = write(tmp_path, frame), tmp_path / "m.skops"
-    said = call(
-        "fit", data, "--target", "species", "--method", "em", "--out", out, "--drop", "red, blue"
-    )[1]
-    assert "It reads 3 columns: 2 of numbers, 1 of true or false." in said
-
-
-def test_unusable_columns_are_left_out_on_request(tmp_path):
-    names = [f"flower {i}" for i in range(90)]
-    data, out = write(tmp_path, flowers().assign(name=names, other=names)), tmp_path / "m.skops"
-    code, _, error = call("fit", data, "--target", "species", "--method", "em", "--out", out)
-    assert (code, "To leave out all such columns: --drop-unusable." in error) == (2, True)
-    code, said, _ = call(
-        "fit", data, "--target", "species", "--method", "em", "--out", out, "--drop-unusable"
-    )
-    assert code == 0
-    assert "Note: Column 'name' was left out: it holds 90 different texts in 90 rows" in said
 
 
 def test_predict_says_what_may_be_meant_by_a_column_that_is_lacking(tmp_path, model):
@@ -193,7 +158,7 @@ def test_predict_says_what_may_be_meant_by_a_column_that_is_lacking(tmp_path, mo
     assert "Did you mean 'P' for 'p', 'colour' for 'color'?" in error
     data = write(tmp_path, name="new.csv")
     error = call("predict", model, data, "--out", tmp_path / "p.csv", "--id", "Wild")[2]
-    assert "no column 'Wild' to keep as an id. Did you mean 'wild'?" in error
+    assert "no column 'Wild' to copy. Did you mean 'wild' for 'Wild'?" in error
 
 
 def test_files_that_are_replaced_are_named(tmp_path, model):
@@ -214,39 +179,3 @@ def test_predict_mentions_evaluate_when_the_target_is_in_the_file(tmp_path, mode
         "To compare the predictions"
         not in call("predict", model, data, "--out", tmp_path / "q.csv")[1]
     )
-
-
-def test_a_fit_that_did_not_converge_ends_with_code_3(tmp_path):
-    names = np.array(["iris", "rose"], dtype=object)[np.arange(90) % 2]
-    frame = flowers()[["p", "q"]].assign(
-        scent=names, species=np.where(np.arange(90) < 30, names, None)
-    )
-    data, out = write(tmp_path, frame), tmp_path / "m.skops"
-    plain = ("--method", "iclda", "--shrinkage", "0", "--quiet")
-    code, said, error = call("fit", data, "--target", "species", "--out", out, *plain)
-    assert (code, said, error) == (3, "", "")
-    assert out.exists()
-
-
-def test_a_leak_an_id_and_a_mark_are_noticed_by_fit(tmp_path):
-    rng, dead = np.random.default_rng(0), np.arange(90) % 2 == 1
-    frame = pd.DataFrame({"ID": rng.choice(10**6, 90, replace=False), "age": rng.normal(size=90)})
-    frame["cause"] = np.where(dead, rng.choice(["heart", "lung"], 90), None)
-    frame["species"] = np.where(np.arange(90) < 60, np.where(dead, "dead", "alive"), "NA")
-    said = call(
-        "fit",
-        write(tmp_path, frame),
-        "--target",
-        "species",
-        "--method",
-        "em",
-        "--out",
-        tmp_path / "m.skops",
-    )[1]
-    assert "Note: Column 'ID' looks like an id" in said
-    assert "leave it out by --drop ID" in said
-    assert (
-        "Warning: 'NA' in column 'species' counts as a class, of 30 rows: pass --unlabeled NA"
-        in said
-    )
-    assert "Warning: Column 'cause' is filled in exactly where the class is 'dead'" in said

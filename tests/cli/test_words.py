@@ -13,7 +13,7 @@ import typer
 import iclda
 from iclda._messages import Column, Hint, Text
 from iclda.cli import app
-from iclda.cli.words import _PHRASES, all_in_options, in_options, option
+from iclda.cli.words import in_options, option
 
 SOURCE = Path(iclda.__file__).parent
 LIBRARY = [
@@ -50,17 +50,11 @@ def test_no_string_of_the_library_names_an_option():
     assert not found
 
 
-def test_every_parameter_that_a_message_names_is_an_option_or_has_a_phrase():
+def test_every_parameter_that_a_message_names_is_an_option():
     known = options()
     plain = {parameter for parameter, kind in hints() if not kind}
     assert {"shrinkage", "drop", "out", "folds"} <= plain
     assert [name for name in plain if option(Hint(name)) not in known] == []
-
-
-def test_phrases_are_those_that_the_library_needs_and_name_options():
-    assert {pair for pair in hints() if pair[1]} == set(_PHRASES)
-    named = {name for text in _PHRASES.values() for name in re.findall(r"--[a-z-]+", text)}
-    assert named <= options()
 
 
 @pytest.mark.parametrize(
@@ -72,10 +66,7 @@ def test_phrases_are_those_that_the_library_needs_and_name_options():
         (Hint("drop", ["a b", "c"]), "--drop 'a b' --drop c"),
         (Hint("unlabeled", "?"), "--unlabeled '?'"),
         (Hint("method", "supervised", text="SupervisedLDA"), "--method supervised"),
-        (
-            Hint("drop", "odd", text="drop it", kind="column"),
-            "leave the column out by --drop 'odd'",
-        ),
+        (Hint("drop", text="drop the column", kind="column"), "drop the column"),
     ],
 )
 def test_hints_become_options(hint, shown):
@@ -86,8 +77,3 @@ def test_words_that_look_like_parameters_stay_what_they_are():
     text = Text("Column 'pass shrinkage' and ", Column(1, "drop the column"), ": ", Hint("drop"))
     assert in_options(text) == "Column 'pass shrinkage' and column 'drop the column': --drop"
     assert in_options("priors must") == "priors must"
-
-
-def test_all_messages_of_a_summary_are_worded():
-    about = {"notes": [Text("pass ", Hint("drop"))], "n": 3, "more": {"text": "drop"}}
-    assert all_in_options(about) == {"notes": ["pass --drop"], "n": 3, "more": {"text": "drop"}}

@@ -94,7 +94,7 @@ def test_3_one_label_a_class_needs_shrinkage_where_the_labels_give_the_covarianc
 
 @every_classifier
 def test_4_priors_that_name_an_unseen_class_are_refused(classifier):
-    message = r"without labeled rows: \[2, 'x'\].*leave them out: the classes in y are \[0, 1\]"
+    message = r"without labeled rows: \[2, 'x'\].*leave them out: the classes are \[0, 1\]"
     with pytest.raises(ValueError, match=message):
         classifier(priors={0: 0.5, 1: 0.3, np.int64(2): 0.1, "x": 0.1}).fit(ROWS, CODES)
 

@@ -1,5 +1,4 @@
 import datetime
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -7,15 +6,13 @@ import polars as pl
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 
-from iclda import ImplicitlyConstrainedLDA, SelfLearningLDA, SupervisedLDA
+from iclda import ImplicitlyConstrainedLDA, SupervisedLDA
 from iclda.methods import find_method
-from iclda.model_files import OWN_TYPES, column_kinds, model_details, save_model
-from iclda.tabular import NumberEncoder, pipeline, preprocessing, read_table
-from iclda.tabular.columns import COLUMN_TYPES, ColumnType, kinds_of
-from iclda.tabular.encoders import value_types
-from iclda.tabular.fit_predict import fit_summary, fit_table, predict_file
+from iclda.model_files import OWN_TYPES, column_kinds
+from iclda.tabular import pipeline, preprocessing, read_table
+from iclda.tabular.columns import COLUMN_TYPES, kinds_of
+from iclda.tabular.fit_predict import fit_table, predict_file
 
 SERIES = {
     "floats": ([1.5, None], "number"),
@@ -50,14 +47,8 @@ REFUSED = {
     "date objects": ([datetime.date(2020, 1, 2), None], "dates or times, for example 2020-01-02"),
     "time objects": ([datetime.time(1, 30), None], "dates or times, for example 01:30:00"),
     "times": (["1:30", "12:45 pm", "1:30"], "dates or times, for example 12:45 pm"),
-    "days of months": (["12 March 2020", "3 Apr 20", "12 March 2020"], "example 12 March 2020"),
-    "months and days": (["March 12, 2020", "Apr. 3rd 2020"] * 3, "dates or times"),
-    "days of the week": (["Thu, 12-Mar-2020", "Fri 13 March 2020 10:15"] * 3, "dates or times"),
-    "dates and an odd cell": ([f"{i} May 2020" for i in range(1, 31)] + ["soon"], "dates or times"),
-    "percent": ([f"{i}%" for i in range(50)], "numbers written as text, for example '0%'"),
-    "money": ([f"${i}" for i in range(50)], r"numbers written as text, for example '\$0'"),
-    "decimal commas": ([f"{i},13" for i in range(50)], "as text, for example '0,13'"),
-    "thousands": ([f"1.{i:03},56" for i in range(50)], "as text, for example '1.000,56'"),
+    "dates and an odd cell": ([f"{i}.5.2020" for i in range(1, 31)] + ["soon"], "dates or times"),
+    "percent": ([f"{i}%" for i in range(50)], "for example '0%': .* write numbers with digits"),
     "thousands among numbers": ([*map(str, range(900, 1000)), "1,000"], "for example '1,000'"),
     "dates as text": (["2020-01-02", "2020-01-02", "2020-02-03"], "for example 2020-01-02"),
     "local dates": (["3.12.2020", "04.12.2020", "3.12.2020"], "dates or times, for example 04.12"),
@@ -94,7 +85,7 @@ def test_a_few_texts_that_only_resemble_dates_are_categories(values):
 def test_all_columns_that_cannot_be_used_are_named_at_once():
     frame = pd.DataFrame({f"n{i}": NAMES for i in range(7)})
     with pytest.raises(
-        ValueError, match=r"drop the column 'n0'.*column 'n4'\. 2 more columns cannot be used"
+        ValueError, match=r"drop=\['n0'\].*drop=\['n4'\]\. 2 more columns cannot be used"
     ):
         kinds_of(frame)
 
@@ -111,85 +102,15 @@ def test_columns_need_names_of_their_own_that_are_text():
         kinds_of(pd.DataFrame(np.zeros((2, 2)), columns=["a", "a"]))
 
 
-class HourEncoder(NumberEncoder):
-    """Times of the day as hours."""
-
-    def _kind(self, series):
-        return "time"
-
-    def _numbers(self, X):
-        return X.map(
-            lambda time: np.nan if time is None else time.hour + time.minute / 60
-        ).to_numpy()
-
-
-@pytest.fixture
-def times():
-    """A type of column besides those of the package."""
-    kind = ColumnType(
-        "time",
-        lambda series: value_types(series) == {datetime.time},
-        step="times",
-        encoder=HourEncoder(flagged="auto"),
-        arrow="time32[s]",
-        dtypes="O",
-        cell="a time",
-        cells="times",
-        columns="times",
-    )
-    COLUMN_TYPES.append(kind)
-    yield
-    COLUMN_TYPES.remove(kind)
-
-
-def visits(n=40):
-    times = np.array([f"{i // 4:02}:{i % 4 * 15:02}:00" for i in range(n)], dtype=object)
-    times[5] = None
-    frame = pd.DataFrame({"visit": times, "age": np.random.default_rng(0).normal(size=n)})
-    classes = np.where(np.arange(n) < n // 2, "new", "old").astype(object)
-    return frame.assign(kind=np.where(np.arange(n) % 2, classes, None))
-
-
-def as_times(column):
-    is_known = column.notna()
-    return [
-        datetime.time.fromisoformat(x) if k else None for x, k in zip(column, is_known, strict=True)
-    ]
-
-
-@pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_one_row_of_the_table_makes_a_column_type(tmp_path, times, suffix):
-    data, frame = tmp_path / f"data.{suffix}", visits()
-    if suffix == "csv":
-        frame.to_csv(data, index=False)
-    else:
-        frame.assign(visit=as_times(frame["visit"])).to_parquet(data)
-    table = read_table(data, target="kind")
-    model, about = fit_table(table, find_method("supervised"), shrinkage=None)
-    assert column_kinds(model) == {"visit": "time", "age": "number"}
-    encoded = model[:-1].transform(table.features)
-    assert encoded["visit"].tolist()[:2] == [0.0, 0.25]
-    counts = predict_file(model, column_kinds(model), data, tmp_path / "p.csv")
-    assert counts.filled == {"visit": 1}
-    found = pd.read_csv(tmp_path / "p.csv")["class"]
-    assert found.tolist() == model.predict(table.features).tolist()
-    trusted = [f"{HourEncoder.__module__}.{HourEncoder.__qualname__}"]
-    save_model(model, tmp_path / "m.skops", about=about, trusted=trusted)
-    lines = fit_summary(model_details(tmp_path / "m.skops"))
-    assert "It reads 2 columns: 1 of times, 1 of numbers." in lines
-
-
 def test_cells_that_are_no_dates_are_named_with_their_row(tmp_path):
-    frame = visits()
-    frame["visit"] = pd.date_range("2024-01-01", periods=40).strftime("%Y-%m-%d")
-    features = frame[["visit", "age"]].assign(visit=pd.to_datetime(frame["visit"]))
+    dates = pd.date_range("2024-01-01", periods=40)
     classes = np.where(np.arange(40) % 2, "new", "old").astype(object)
+    features = pd.DataFrame({"visit": dates})
     model = pipeline(preprocessing(features), SupervisedLDA()).fit(features, classes)
-    frame.loc[7, "visit"] = "soon"
-    frame.to_csv(tmp_path / "data.csv", index=False)
-    with pytest.raises(
-        ValueError, match=r"row 9, column 'visit': must hold a date such as .*, got 'soon'"
-    ):
+    texts = pd.Series(dates.strftime("%Y-%m-%d"), dtype=object).replace("2024-01-08", "soon")
+    pd.DataFrame({"visit": texts}).to_csv(tmp_path / "data.csv", index=False)
+    message = r"row 9, column 'visit': must hold dates such as .*: invalid value 'soon'"
+    with pytest.raises(ValueError, match=message):
         predict_file(model, column_kinds(model), tmp_path / "data.csv", tmp_path / "p.csv")
 
 
@@ -221,12 +142,6 @@ def test_parts_of_dates_that_do_not_vary_are_left_out_and_gaps_can_be_refused():
     dates.loc[1, "d"] = None
     with pytest.raises(ValueError, match="'d' is empty in 1 of 3 rows"):
         preprocessing(dates, missing="refuse")
-
-
-def test_columns_that_clash_with_a_part_of_a_date_are_refused():
-    dates = pd.to_datetime(["2024-05-06", "2024-06-07"])
-    with pytest.raises(ValueError, match="both become a feature named 'd month'"):
-        preprocessing(pd.DataFrame({"d": dates, "d month": [1.5, 2.0]}))
 
 
 def test_several_columns_that_cannot_be_used_can_be_left_out_at_once(tmp_path):
@@ -273,14 +188,6 @@ def test_columns_made_are_called_after_those_of_the_table():
     assert not encoded.isna().any().any()
 
 
-def test_columns_that_are_empty_together_are_flagged_once():
-    gap = np.arange(100) % 5 == 0
-    frame = pd.DataFrame({name: np.where(gap, np.nan, np.arange(100.0)) for name in "pq"})
-    frame["r"] = np.where(np.arange(100) < 3, np.nan, np.arange(100.0))
-    encoded = preprocessing(frame).fit_transform(frame)
-    assert encoded.columns.tolist() == ["p", "q", "r", "p is empty"]
-
-
 def test_frames_with_other_order_and_more_columns_give_the_same_numbers():
     frame, _ = customers()
     encoder = preprocessing(frame).fit(frame)
@@ -295,24 +202,6 @@ def test_a_pipeline_takes_labels_with_none_and_has_text_classes():
     assert model.classes_.tolist() == ["leaves", "stays"]
     assert model.score(frame, classes) > 0.7
     assert model.score(frame, labels) == model.score(frame[:60], classes[:60])
-
-
-def test_every_fold_can_be_fitted_and_scored():
-    frame, classes = customers()
-    labels = np.where(np.arange(len(frame)) % 3 == 0, classes, None)
-    template = pipeline(preprocessing(frame), SelfLearningLDA())
-    for fold in range(4):
-        is_test = np.arange(len(frame)) % 4 == fold
-        model = clone(template).fit(frame[~is_test], labels[~is_test])
-        is_scored = is_test & (labels != None)  # noqa: E711 - element by element
-        right = model.predict(frame[is_scored]) == labels[is_scored]
-        assert model.score(frame[is_test], labels[is_test]) == right.mean()
-
-
-def test_what_is_learned_of_the_columns_comes_from_the_rows_of_the_fold():
-    frame = pd.DataFrame({"x": [1.0, 2.0, 3.0, np.nan], "c": ["p", "q", "p", "q"]})
-    encoder = preprocessing(frame).fit(frame[:3])
-    assert encoder.transform(frame[3:])["x"].tolist() == [2.0]
 
 
 def test_gaps_are_flagged_by_what_the_rows_of_the_fold_show():
@@ -346,26 +235,11 @@ def test_shrinkage_does_not_depend_on_units():
     )
 
 
-@pytest.mark.parametrize("column", ["is_big", "size"])
-def test_a_column_that_agrees_with_the_labels_is_named_as_in_the_file(column):
-    rng = np.random.default_rng(0)
-    is_big = rng.random(80) < 0.5
-    texts = np.where(is_big, "big", "small").astype(object)
-    frame = pd.DataFrame(
-        {"x": rng.normal(size=80), column: is_big if column == "is_big" else texts}
-    )
-    labels = np.where(np.arange(80) < 20, texts, None)
-    with pytest.warns(ConvergenceWarning, match="shrinkage") as caught:
-        pipeline(preprocessing(frame), ImplicitlyConstrainedLDA()).fit(frame, labels)
-    named = "column 'is_big'" if column == "is_big" else r"column 'size = "
-    assert named in str(caught[0].message)
-
-
 def test_gaps_are_refused_before_any_fit_if_asked():
     frame, _ = customers()
-    with pytest.raises(ValueError, match=r"Column 'city' is empty in 1. of 240 rows"):
+    with pytest.raises(ValueError, match=r"Column 'age' is empty in 57 of 240 rows"):
         preprocessing(frame, missing="refuse")
-    with pytest.raises(ValueError, match="missing must be one of impute, refuse, got 'drop'"):
+    with pytest.raises(ValueError, match="missing must be impute or refuse, got 'drop'"):
         preprocessing(frame, missing="drop")
 
 
@@ -378,8 +252,7 @@ def test_a_table_without_differences_is_refused():
 GAPPED = np.where(np.arange(60) % 3 == 0, np.nan, np.arange(60.0))
 CLASHES = {
     "a category": ({"city": ["red", "blue"] * 30, "city = red": np.arange(60.0)}, "city = red"),
-    "two categories": ({"a": ["b = c", "d"] * 30, "a = b": ["c", "e"] * 30}, "a = b = c"),
-    "rare ones": ({"a": ["p", "q"] * 30, "a = any other": np.arange(60.0)}, "a = any other"),
+    "two categories": ({"a": ["b = c", "d", "d"] * 20, "a = b": ["c", "e", "e"] * 20}, "a = b = c"),
     "gaps": ({"g": GAPPED, "g is empty": np.arange(60.0)}, "g is empty"),
     "gaps of text": ({"g is empty": GAPPED, "g": ["p", "q", None] * 20}, "g is empty"),
 }
@@ -387,11 +260,8 @@ CLASHES = {
 
 @pytest.mark.parametrize(("columns", "name"), CLASHES.values(), ids=CLASHES)
 def test_columns_that_would_make_features_of_one_name_are_refused(columns, name):
-    first, second = sorted(columns, key=lambda column: column != name)
-    with pytest.raises(ValueError, match=f"both become a feature named '{name}': rename") as error:
+    with pytest.raises(ValueError, match=f"both become a feature named '{name}': rename"):
         preprocessing(pd.DataFrame(columns))
-    assert f"{first!r}" in str(error.value)
-    assert f"{second!r}" in str(error.value)
 
 
 def test_the_classifier_given_stays_as_it_is():
@@ -400,10 +270,3 @@ def test_the_classifier_given_stays_as_it_is():
     steps = pipeline(preprocessing(frame), classifier).named_steps
     assert (classifier.unlabeled, steps["classify"].unlabeled) == (-1, None)
     assert "scale" in steps
-
-
-def test_no_warning_for_a_plain_table():
-    frame, classes = customers()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        pipeline(preprocessing(frame), SupervisedLDA()).fit(frame, classes)

@@ -38,20 +38,11 @@ def test_numbers_of_any_dtype_are_float64(dtype):
     assert encode(NumberEncoder(), X) == {"a": [1.0, 2.0, 3.0]}
 
 
-def test_columns_of_numpy_and_of_pandas_own_types_give_the_same_numbers():
-    values = [0.1, 3.0, np.nan, 2.5, 7.0]
-    frame = pd.DataFrame(
-        {"a": values, "b": [1, 2, 3, 4, 2**53], "c": [True, False, True] + [True] * 2}
-    )
-    own = frame.astype({"a": "Float64", "b": "Int64", "c": "boolean"})
-    assert_array_equal(NumberEncoder().fit_transform(frame), NumberEncoder().fit_transform(own))
-
-
 def test_text_among_numbers_is_refused_with_its_value():
     encoder = NumberEncoder().fit(frame(a=[1.0, 2.0]))
     with pytest.raises(ValueError, match="'a' must hold numbers, got 'many'"):
         encoder.transform(frame(a=[1.0, "many"]))
-    with pytest.raises(ValueError, match="'a' must hold numbers, got datetime64"):
+    with pytest.raises(ValueError, match="'a' must hold numbers, got Timestamp"):
         encoder.transform(frame(a=pd.to_datetime(["2020-01-01"])))
 
 
@@ -82,12 +73,6 @@ def test_rare_categories_are_pooled_and_unknown_ones_count_as_rare():
 def test_without_a_pool_an_unknown_category_gets_the_shares_of_the_training_rows():
     encoder = CategoryEncoder().fit(frame(a=["p"] * 50 + ["q"] * 30 + ["r"] * 20))
     assert_allclose(encoder.transform(frame(a=["new", None])), [[0.3, 0.2], [0.3, 0.2]])
-
-
-def test_an_unknown_category_moves_no_mean():
-    X = frame(a=["p"] * 50 + ["q"] * 30 + ["r"] * 20)
-    encoder = CategoryEncoder().fit(X)
-    assert_allclose(encoder.transform(frame(a=["new"]))[0], encoder.transform(X).mean(axis=0))
 
 
 def test_gaps_are_a_category_where_there_are_enough():
@@ -130,3 +115,17 @@ def test_other_columns_than_in_training_are_refused(encoder):
     fitted = clone(encoder).fit(frame(a=[1, 2], b=[1, 2]))
     with pytest.raises(ValueError, match="feature names"):
         fitted.transform(frame(a=[1], c=[2]))
+
+
+@pytest.mark.parametrize(
+    ("unit", "words"),
+    [
+        (1e200, r"up to 9e\+200 in size, with a standard deviation of 2.87e\+200.*by 9e\+200"),
+        (1e-300, "up to 9e-300 in size, with a standard deviation of 2.87e-300.*by 9e-300"),
+    ],
+)
+def test_19_numbers_whose_squares_overflow_or_vanish_are_refused(unit, words):
+    with pytest.raises(ValueError, match=f"'far' holds numbers {words}.*drop=\\['far'\\]"):
+        NumberEncoder().fit(frame(near=np.arange(10.0), far=unit * np.arange(10.0)))
+    with pytest.raises(ValueError, match=r"'far' holds numbers up to 1e\+200 in size"):
+        NumberEncoder().fit(frame(far=[1e200, 1e200, None]))

@@ -1,42 +1,41 @@
-"""What a fit says of itself to people with a table."""
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from iclda import save_model
-from iclda.model_files import model_details
+from iclda.methods import find_method
 from iclda.tabular import read_table
-from iclda.tabular.fit_predict import _error_lines, fit_summary, fit_table
+from iclda.tabular.fit_predict import FitReport, fit_table
 
 
-def test_that_nothing_was_learned_comes_first_and_nothing_is_praised(tmp_path):
-    rng = np.random.default_rng(0)
-    # Every labeled row occurs in both classes: the columns say nothing about them.
-    X = np.vstack([np.repeat(rng.normal(size=(20, 4)), 2, axis=0), rng.normal(size=(60, 4))])
-    labels = [*["a", "b"] * 20, *[None] * 60]
-    frame = pd.DataFrame(X, columns=list("pqrs")).assign(kind=labels)
-    frame.to_csv(tmp_path / "noise.csv", index=False)
-    model, about = fit_table(read_table(tmp_path / "noise.csv", target="kind"))
-    save_model(model, tmp_path / "m.skops", about=about)
-    lines = fit_summary(model_details(tmp_path / "m.skops"))
-    assert lines[0].endswith("fitted to 40 labeled and 60 unlabeled rows.")
-    assert lines[2].startswith("Warning: Nothing was learned from these columns: ")
-    said = "\n".join(lines)
-    assert said.count("Nothing was learned") == 1
-    assert "Chose" not in said
-    assert "better than supervised LDA" not in said
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    rng, kinds = np.random.default_rng(0), np.where(np.arange(60) % 2, "a", "b")
+    frame = pd.DataFrame(rng.normal(size=(60, 2)), columns=["p", "q"])
+    frame["kind"] = np.where(np.arange(60) < 20, kinds, None)
+    path = tmp_path_factory.mktemp("tables") / "data.csv"
+    frame.to_csv(path, index=False)
+    table = read_table(path, target="kind")
+    return fit_table(table, find_method("supervised"), command="iclda fit")[1]
 
 
-@pytest.mark.parametrize(
-    ("error", "words"),
-    [
-        (0.30, "too few labels to be sure that this is better than to call every row 'NA'"),
-        (0.34, "that looks no better than to call every row 'NA', which gets 32 % wrong."),
-    ],
-)
-def test_an_error_above_the_base_rate_is_not_put_down_to_few_labels(error, words):
-    estimate = {"error": error, "text": "some of new rows wrong"}
-    about = {"error": estimate, "learned": "unclear", "labeled": {"NA": 68, "yes": 32}}
-    (line,) = _error_lines(about)
-    assert line.startswith(f"Expect some of new rows wrong: {words}")
+def test_a_report_comes_back_from_its_json(report):
+    assert report.labeled == {"a": 10, "b": 10}
+    assert report.n_unlabeled == 40
+    assert FitReport.from_json(report.to_json()) == report
+
+
+def test_a_report_of_an_earlier_version_lacks_what_was_not_stored_then(report):
+    stored = report.to_json()
+    del stored["safety"], stored["error"]
+    assert FitReport.from_json(stored) == replace(report, safety="", error=None)
+
+
+@pytest.mark.parametrize("change", [{"sources": "here"}, {"sources": [{"path": 1}]}, {"target": 0}])
+def test_anything_else_is_no_report(report, change):
+    stored = {**report.to_json(), **change}
+    if "target" in change:
+        del stored["target"]
+    assert FitReport.from_json(stored) is None
+    assert FitReport.from_json({}) is None

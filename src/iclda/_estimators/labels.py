@@ -17,7 +17,7 @@ from .._messages import Hint, ParameterError, Text
 
 UNLABELED = -1  # the code of an unlabeled row
 _PRIORS = Hint("priors")
-_SHARES = Hint("priors", text="priors", kind="shares")
+_SHARES = Hint("priors")
 
 
 @dataclass(frozen=True)
@@ -330,7 +330,7 @@ def _priors_in_order(priors: Mapping[Any, Any], classes: AnyArray, unlabeled: An
             _PRIORS,
             f" names classes without labeled rows: {unseen}. Label rows of them, or leave them "
             "out: ",
-            Hint("y", text="the classes in y", kind="classes"),
+            "the classes",
             f" are {known}.",
         )
     lacking = [c for c in known if c not in priors]
@@ -339,9 +339,9 @@ def _priors_in_order(priors: Mapping[Any, Any], classes: AnyArray, unlabeled: An
             priors,
             _PRIORS,
             " must name ",
-            Hint("y", text="every class in y", kind="every class"),
+            "every class",
             f", but lacks {', '.join(map(repr, lacking))}: ",
-            Hint("priors", text="add them, or pass None to estimate all", kind="lacking"),
+            "add them, or name none at all to estimate all",
             ".",
         )
     return [priors[c] for c in known]

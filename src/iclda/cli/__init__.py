@@ -12,18 +12,21 @@ except ImportError:  # pragma: no cover - without the extra there is no command 
     sys.exit("The command line needs extra packages: pip install 'iclda[data,experiments]'.")
 
 from . import compare, models, paper, playground, words
-from .plain_help import PlainCommand, PlainGroup
 
 app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    cls=PlainGroup,
     help="Semi-supervised linear discriminant analysis: on your own tables, and on the paper's.",
 )
-for command in (*compare.COMMANDS, *models.COMMANDS, *paper.COMMANDS, *playground.COMMANDS):
-    app.command(cls=PlainCommand)(command)
+for command in (
+    compare.compare,
+    *(models.fit, models.predict, models.evaluate, models.show),
+    *(paper.reproduce, paper.tables, paper.curves, paper.toy, paper.report, paper.datasets),
+    playground.playground,
+):
+    app.command()(command)
 
 
 def _show_version(is_wanted: bool) -> None:
@@ -39,18 +42,14 @@ def _options(
     version: Annotated[
         bool,
         typer.Option(
-            "--version",
-            metavar="",
-            callback=_show_version,
-            is_eager=True,
-            help="Show the version and exit.",
+            "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
         ),
     ] = False,
 ) -> None: ...
 
 
-def main() -> None:
-    """Run a command; ``iclda.__main__`` is what calls it."""
+def run() -> None:
+    """Run a command; ``iclda.__main__`` calls it."""
     try:
         app()
     except BrokenPipeError:
@@ -62,7 +61,7 @@ def main() -> None:
 
 
 def _close_output() -> None:
-    """Write what is left of the output; a reader such as ``head`` may not want it any more."""
+    """Write what is left of the output, unless its reader (such as ``head``) has closed it."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -78,5 +77,5 @@ def _end_with(error: Exception) -> None:
 
 
 def _drop_output() -> None:
-    """Python flushes once more at exit, and would complain there."""
+    """Discard the output: Python flushes once more at exit, and would fail there."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

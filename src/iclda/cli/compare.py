@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Option
 
 from .._messages import printable
 from .._progress import show_cells, spinner
@@ -29,60 +30,46 @@ _COLORS: dict[str, dict[str, Any]] = {
 }
 
 _NAMES = ", ".join(method.name for method in COMPARED if method.name != "supervised")
-Methods = Annotated[
+_Count = int | None
+_Methods = Annotated[
     str | None,
-    typer.Option(
+    Option(
         metavar="NAMES",
         help=f"{_NAMES}; supervised always takes part. Default: all up to "
         f"{FITTED[-1].name}, and those of scikit-learn.",
     ),
 ]
+_Repeats = Annotated[
+    _Count, Option(min=2, max=10_000, metavar="N", help="Divisions into folds. Default: 2 to 10.")
+]
+_Folds = Annotated[_Count, Option(min=2, metavar="N", help="Default: 10, or labels of a class.")]
+_Labeled = Annotated[_Count, Option(min=1, metavar="N", help="Labels to keep; others are hidden.")]
+_Shrinkages = Annotated[
+    str | None,
+    Option(metavar="NUMBERS", help="0, 0.1, auto or 0,auto. Default: by the number of labels."),
+]
+_Fast = Annotated[bool, Option("--fast", help="An answer soon: 3 repeats, no learning curves.")]
+_Out = Annotated[Path | None, Option(metavar="FOLDER", help="Default: DATA-comparison.")]
 
 
 def compare(
     data: words.TableFile,
     target: words.Target,
-    methods: Methods = None,
-    repeats: Annotated[
-        int | None,
-        typer.Option(
-            min=2,
-            max=words.MOST_REPEATS,
-            metavar="N",
-            help="Random divisions into folds. Default: 10, 5 or 2.",
-        ),
-    ] = None,
-    folds: Annotated[
-        int | None,
-        typer.Option(min=2, metavar="N", help="Default: 10, or labels of the rarest class."),
-    ] = None,
-    labeled: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Keep so many labels and hide the others."),
-    ] = None,
+    methods: _Methods = None,
+    repeats: _Repeats = None,
+    folds: _Folds = None,
+    labeled: _Labeled = None,
     unlabeled: words.Unlabeled = None,
     unlabeled_file: words.UnlabeledFile = None,
     drop: words.Drop = None,
     keep: words.Keep = None,
     drop_unusable: words.DropUnusable = False,
     missing: words.Missing = "impute",
-    shrinkage: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NUMBERS",
-            help="0, 0.1, auto or 0,auto. Default: auto; 0,auto if labels are many.",
-        ),
-    ] = None,
-    fast: Annotated[
-        bool,
-        typer.Option("--fast", metavar="", help="An answer soon: 3 repeats, no learning curves."),
-    ] = False,
+    shrinkage: _Shrinkages = None,
+    fast: _Fast = False,
     jobs: words.Jobs = 0,
     seed: words.Seed = 0,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Folder for the report. Default: DATA-comparison."),
-    ] = None,
+    out: _Out = None,
     quiet: words.Quiet = False,
     json: words.Json = False,
 ) -> None:
@@ -96,29 +83,24 @@ def compare(
             from ..studies.compare.plan import parse_shrinkages
             from ..studies.compare.run import ComparisonPlan, check_plan, make_out
             from ..studies.drawing import check_can_report
-            from ..tabular import read_table
+            from ..tabular.table import ReadOptions, read_opened
+            from ..tabular.table_files import open_table
 
             check_can_report()
             chosen = _find_methods(methods)
             shrinkages = None if shrinkage is None else parse_shrinkages(shrinkage)
-            table = read_table(
-                data,
-                target=target,
-                unlabeled=unlabeled,
-                unlabeled_file=unlabeled_file,
-                drop=drop or (),
-                keep=keep,
-                drop_unusable=drop_unusable,
+            options = ReadOptions(
+                target, unlabeled, unlabeled_file, drop, keep, drop_unusable, missing
             )
             plan = ComparisonPlan(
-                table,
+                read_opened(open_table(data), options),
                 out or Path(f"{data.name.partition('.')[0].strip('-') or 'stdin'}-comparison"),
                 chosen,
                 shrinkages,
                 repeats=repeats,
                 folds=folds,
                 n_labeled=labeled,
-                missing=words.check_missing(missing),
+                missing=missing,
                 seed=seed,
                 jobs=jobs or words.n_cores(),
                 command=words.command_line(),
@@ -216,6 +198,3 @@ def _width() -> int:
 
 def _style(text: str, kind: str) -> str:
     return typer.style(text, **_COLORS.get(kind, {}))
-
-
-COMMANDS = (compare,)

@@ -9,67 +9,64 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
+from typer import Argument, Option
 
-from .._messages import Hint, Text, printable, wrap
+from .._messages import Hint, printable, say, wrap
 from .._paths import atomic_write, check_writable
 from .._progress import bars, occasional_lines, spinner
 from ..methods import FITTED, find_method, parse_shrinkage
 from . import words
 
-if TYPE_CHECKING:
-    from ..tabular.fit_predict import PredictionCounts
-
 NOT_CONVERGED = 3  # exit code of a fit that wrote a model not to be relied on
 _STANDARD_OUTPUT = Path("-")
-AUTO, LABELED = "auto", "labeled"
-_NAMES = [AUTO, *(method.name for method in FITTED)]
-Shrinkage = Annotated[
+_AUTO = "auto"
+_NAMES = [_AUTO, *(method.name for method in FITTED)]
+_Texts = list[str] | None
+_Model = Annotated[Path, Argument(metavar="MODEL", help="A file that `iclda fit` wrote.")]
+_MethodName = Annotated[
     str,
-    typer.Option(
-        metavar="NUMBER",
-        help="From 0, none, to below 1, or auto: steadies the covariance where labels are few.",
+    Option(
+        metavar="NAME",
+        autocompletion=lambda: _NAMES,
+        help=f"{', '.join(_NAMES)}; auto chooses by the labeled rows.",
     ),
 ]
-Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A file that `iclda fit` wrote.")]
+_ModelOut = Annotated[Path, Option(metavar="FILE", help="Model file to write.")]
+_Shrinkage = Annotated[str, Option(metavar="NUMBER", help="From 0, none, to below 1; or auto.")]
+_Prior = Annotated[_Texts, Option(metavar="CLASS=SHARE", help="Of each class; default: learned.")]
+_Proportions = Annotated[
+    _Texts,
+    Option(
+        metavar="CLASS=SHARE",
+        help="Share of the unlabeled rows that a class gets, for each: 0.3 or 0.2:0.4; or "
+        "labeled, for the shares of the labeled rows. For iclda, em and pessimistic.",
+    ),
+]
+_TableOut = Annotated[Path, Option(metavar="FILE", help="A .csv or .parquet file; - is stdout.")]
+_Ids = Annotated[_Texts, Option(metavar="COLUMN", help="Column to copy; repeatable.")]
+_KnownTarget = Annotated[str | None, Option(metavar="COLUMN", help="Default: that of the fit.")]
+_PageOut = Annotated[Path | None, Option(metavar="FILE", help="Also write a page, .html.")]
 
 
 def fit(
     data: words.TableFile,
     target: words.Target,
-    method: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            autocompletion=lambda: _NAMES,
-            help=f"{', '.join(_NAMES[:-1])} or {_NAMES[-1]}; auto chooses by the labeled rows.",
-        ),
-    ] = AUTO,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="Model file to write.")] = Path(
-        "model.skops"
-    ),
+    method: _MethodName = _AUTO,
+    out: _ModelOut = Path("model.skops"),
     unlabeled: words.Unlabeled = None,
     unlabeled_file: words.UnlabeledFile = None,
     drop: words.Drop = None,
     keep: words.Keep = None,
     drop_unusable: words.DropUnusable = False,
     missing: words.Missing = "impute",
-    shrinkage: Shrinkage = AUTO,
-    prior: Annotated[
-        list[str] | None,
-        typer.Option(metavar="CLASS=SHARE", help="Share of a class, for each; default: learned."),
-    ] = None,
-    proportions: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="CLASS=SHARE",
-            help="Share of the unlabeled rows that a class gets, for each: 0.3 or 0.2:0.4; or "
-            "labeled, for the shares of the labeled rows. For iclda, em and pessimistic.",
-        ),
-    ] = None,
+    shrinkage: _Shrinkage = "auto",
+    prior: _Prior = None,
+    proportions: _Proportions = None,
     seed: words.Seed = 0,
     quiet: words.Quiet = False,
     verbose: words.Verbose = False,
@@ -78,29 +75,24 @@ def fit(
     with words.explained_errors():
         from .._statistics import NOTHING
         from ..model_files import check_can_save, model_details, save_model
-        from ..tabular import read_table
-        from ..tabular.fit_predict import fit_summary, fit_table, verbose_lines
+        from ..tabular.fit_predict import fit_table
+        from ..tabular.summaries import fit_summary, verbose_lines
+        from ..tabular.table import ReadOptions, read_opened
+        from ..tabular.table_files import open_table
 
         with words.noted_warnings():
-            chosen = None if method == AUTO else find_method(method, others=[AUTO])
+            chosen = None if method == _AUTO else find_method(method, others=[_AUTO])
         priors, shrunk = _shares("priors", prior), parse_shrinkage(shrinkage)
-        quotas = LABELED if proportions == [LABELED] else _shares("proportions", proportions)
-        words.check_missing(missing)
+        is_labeled = proportions == ["labeled"]
+        quotas = "labeled" if is_labeled else _shares("proportions", proportions)
         if out.suffix != ".skops":
-            raise ValueError(Text(Hint("out"), f" must name a .skops file, got {str(out)!r}."))
+            raise ValueError(say("{@out} must name a .skops file, got {out!r}.", out=str(out)))
         check_can_save(out)
+        options = ReadOptions(target, unlabeled, unlabeled_file, drop, keep, drop_unusable, missing)
         with spinner("Reading", quiet):
-            table = read_table(
-                data,
-                target=target,
-                unlabeled=unlabeled,
-                unlabeled_file=unlabeled_file,
-                drop=drop or (),
-                keep=keep,
-                drop_unusable=drop_unusable,
-            )
+            table = read_opened(open_table(data), options)
         with _show_passes("Fitting", quiet):
-            fitted, about = fit_table(
+            fitted, report = fit_table(
                 table,
                 chosen,
                 missing=missing,
@@ -110,12 +102,14 @@ def fit(
                 seed=seed,
                 command=words.command_line(),
             )
+        notes, doubts = map(words.in_options, report.notes), map(words.in_options, report.warnings)
+        report = replace(report, notes=tuple(notes), warnings=tuple(doubts))
         written = _written(out)
-        save_model(fitted, out, about=words.all_in_options(about))
+        save_model(fitted, out, about=report.to_json())
         details = model_details(out)
         is_converged = details["diagnosis"].get("converged", True)
         if not quiet:
-            is_useful = is_converged and details["about"].get("learned") != NOTHING
+            is_useful = is_converged and report.learned != NOTHING
             next_one = f" Next: iclda predict {shlex.quote(str(out))} DATA" if is_useful else ""
             more = verbose_lines(details) if verbose else []
             _print([*fit_summary(details), *more, "", f"{written}.{next_one}"])
@@ -124,109 +118,90 @@ def fit(
 
 
 def predict(
-    model: Model,
+    model: _Model,
     data: words.TableFile,
-    out: Annotated[
-        Path,
-        typer.Option(metavar="FILE", help="File to write, .csv or .parquet; - is standard output."),
-    ] = Path("predictions.csv"),
-    id: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", help="Copy this column to the predictions; repeatable."),
-    ] = None,
+    out: _TableOut = Path("predictions.csv"),
+    id: _Ids = None,
     quiet: words.Quiet = False,
 ) -> None:
     """Predict class and probabilities of every row of a table."""
-    with words.explained_errors(), _using(model):
-        from ..model_files import model_details
-        from ..tabular.fit_predict import predict_file, prediction_summary
+    with words.explained_errors(), _model_errors(model):
+        from ..tabular.fit_predict import predict_file
+        from ..tabular.summaries import prediction_summary
 
-        fitted, kinds = _load(model)
-        target = model_details(model)["about"].get("target")
-        written, is_piped = _written(out), out == _STANDARD_OUTPUT
+        fitted, kinds, about = _load(model)
+        written = _written(out)
         with _as_file(out) as file, _show_share("Predicting", quiet) as advance:
             counts = predict_file(fitted, kinds, data, file, ids=id or (), advance=advance)
+        lines = prediction_summary(counts, written)
+        if about.get("target") in counts.ignored and data.is_file():
+            command = shlex.join(["iclda", "evaluate", str(model), str(data)])
+            judge = f"is in the file. To compare the predictions with it: {command}"
+            lines.append(f"{about['target']!r} {judge}")
         if not quiet:
-            lines = prediction_summary(counts, written)
-            _print([*lines, *_next_step(counts, target, model, data)], err=is_piped)
+            _print(lines, err=out == _STANDARD_OUTPUT)
 
 
 def evaluate(
-    model: Model,
+    model: _Model,
     data: words.TableFile,
-    target: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="Column of the classes. Default: that of the fit."),
-    ] = None,
+    target: _KnownTarget = None,
     unlabeled: words.Unlabeled = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also write a page, .html.")
-    ] = None,
+    out: _PageOut = None,
     quiet: words.Quiet = False,
     json: words.Json = False,
 ) -> None:
     """Judge a model by rows whose class is known."""
-    with words.explained_errors(), _using(model):
-        from ..model_files import model_details
+    with words.explained_errors(), _model_errors(model):
+        from ..studies.drawing import check_can_report
         from ..studies.evaluation import evaluate_file, evaluation_lines, evaluation_page
 
         if out is not None:
-            _check_page(out)
-        fitted, kinds = _load(model)
-        about = model_details(model)["about"]
+            check_can_report()
+            check_writable(out)
+            if out.suffix.lower() not in (".html", ".htm"):
+                raise ValueError(say("{@out} must name an .html file, got {out!r}.", out=str(out)))
+        fitted, kinds, about = _load(model)
+        where = {"target": target, "unlabeled": unlabeled}
         with _show_share("Evaluating", quiet or json) as advance:
-            found = evaluate_file(
-                fitted,
-                kinds,
-                about,
-                model,
-                data,
-                target=target,
-                unlabeled=unlabeled,
-                advance=advance,
-            )
-        written = None if out is None else _written(out)
+            evaluation = evaluate_file(fitted, kinds, about, model, data, **where, advance=advance)
+        lines = evaluation_lines(evaluation)
         if out is not None:
+            lines += ["", f"{_written(out)}."]
             with atomic_write(out) as unfinished:
-                unfinished.write_text(evaluation_page(found), encoding="utf-8")
+                unfinished.write_text(evaluation_page(evaluation), encoding="utf-8")
         if json:
-            words.print_json({**found.to_json(), "page": None if out is None else str(out)})
+            words.print_json({**evaluation.to_json(), "page": None if out is None else str(out)})
         elif not quiet:
-            _print([*evaluation_lines(found), *([] if written is None else ["", f"{written}."])])
+            _print(lines)
 
 
-def show(
-    model: Model,
-    json: Annotated[
-        bool, typer.Option("--json", metavar="", help="Print it for programs.")
-    ] = False,
-    verbose: words.Verbose = False,
-) -> None:
+def show(model: _Model, json: words.Json = False, verbose: words.Verbose = False) -> None:
     """Show what a model file holds and how its fit went."""
-    with words.explained_errors(), _using(model):
+    with words.explained_errors(), _model_errors(model):
         from ..model_files import load_model, model_details
-        from ..tabular.fit_predict import show_summary, verbose_lines
-        from ..tabular.importance import importance_lines, standardized_coefficients
+        from ..tabular.summaries import (
+            importance_lines,
+            show_summary,
+            standardized_coefficients,
+            verbose_lines,
+        )
 
         details = model_details(model)
-        found: list[dict[str, Any]] = []
+        axes: list[dict[str, Any]] = []
         with warnings.catch_warnings(), suppress(ValueError):  # a model with steps of its own
             warnings.simplefilter("ignore")  # of versions: what is shown does not depend on them
-            found = standardized_coefficients(load_model(model))
+            axes = standardized_coefficients(load_model(model))
         if json:
-            words.print_json({**details, "discriminants": found})
+            words.print_json({**details, "discriminants": axes})
         else:
-            lines = [str(model), "", *show_summary(details)]
-            lines += verbose_lines(details) if verbose else []
-            _print([*lines, *importance_lines(found)])
-
-
-COMMANDS = (fit, predict, evaluate, show)
+            more = verbose_lines(details) if verbose else []
+            _print([str(model), "", *show_summary(details), *more, *importance_lines(axes)])
 
 
 @contextmanager
-def _using(model: Path) -> Iterator[None]:
-    """Errors of a file that was made by hand, with a checksum that fits, as a ValueError."""
+def _model_errors(model: Path) -> Iterator[None]:
+    """Turn errors of a file that was made by hand, with a right checksum, into a ValueError."""
     import numpy as np
 
     try:
@@ -239,9 +214,9 @@ def _using(model: Path) -> Iterator[None]:
         ) from error
 
 
-def _load(path: Path) -> tuple[Any, dict[str, str]]:
-    """A model that can be applied to tables, and the kinds of the columns that it reads."""
-    from ..model_files import column_kinds, load_model
+def _load(path: Path) -> tuple[Any, dict[str, str], dict[str, Any]]:
+    """A model that can be applied to tables, the kinds of its columns, and what is said of it."""
+    from ..model_files import column_kinds, load_model, model_details
 
     fitted = load_model(path)
     kinds = column_kinds(fitted)
@@ -250,16 +225,7 @@ def _load(path: Path) -> tuple[Any, dict[str, str]]:
             f"{path} was fitted to columns without names, and a table is matched by names: "
             "fit it to a data frame, or predict in Python by iclda.load_model."
         )
-    return fitted, kinds
-
-
-def _check_page(out: Path) -> None:
-    from ..studies.drawing import check_can_report
-
-    check_can_report()
-    check_writable(out)
-    if out.suffix.lower() not in (".html", ".htm"):
-        raise ValueError(Text(Hint("out"), f" must name an .html file, got {str(out)!r}."))
+    return fitted, kinds, model_details(path)["about"]
 
 
 def _written(out: Path) -> str:
@@ -271,7 +237,7 @@ def _written(out: Path) -> str:
 
 @contextmanager
 def _as_file(out: Path) -> Iterator[Path]:
-    """A path to write to; what was written there is copied to standard output if that is meant."""
+    """Yield a path to write to; its content is copied to standard output if that is meant."""
     if out != _STANDARD_OUTPUT:
         yield out
         return
@@ -283,16 +249,9 @@ def _as_file(out: Path) -> Iterator[Path]:
         sys.stdout.flush()
 
 
-def _next_step(counts: PredictionCounts, target: object, model: Path, data: Path) -> Iterator[str]:
-    """The command that judges predictions, where the file has the column of the classes."""
-    if target in counts.ignored and data.is_file():
-        command = shlex.join(["iclda", "evaluate", str(model), str(data)])
-        yield f"{target!r} is in the file. To compare the predictions with it: {command}"
-
-
 @contextmanager
 def _show_passes(title: str, quiet: bool) -> Iterator[None]:
-    """Progress of the current pass over many rows."""
+    """Show the progress of the current pass over many rows."""
     if quiet:
         yield
         return
@@ -310,7 +269,7 @@ def _show_passes(title: str, quiet: bool) -> Iterator[None]:
 
 @contextmanager
 def _show_share(title: str, quiet: bool) -> Iterator[Callable[[float, int], None]]:
-    """Progress by the share of a file that is done."""
+    """Show progress by the share of a file that is done."""
     if quiet:
         yield lambda share, n_rows: None
     elif sys.stderr.isatty():
@@ -325,26 +284,26 @@ def _show_share(title: str, quiet: bool) -> Iterator[Callable[[float, int], None
 
 
 def _shares(parameter: str, given: Sequence[str] | None) -> dict[str, Any] | None:
-    """CLASS=SHARE of every class; for proportions a share may be LOW:HIGH."""
+    """Parse CLASS=SHARE of every class; for proportions a share may be LOW:HIGH."""
     shares: dict[str, Any] = {}
     for text in given or ():
-        name, equals, share = text.rpartition("=")
-        problem = f" must be CLASS=SHARE, for example yes=0.3, got {text!r}."
-        if equals and name in shares:
-            problem = f" names class {name!r} twice: pass one share for each class."
+        name, _, share = text.rpartition("=")
+        if name in shares:
+            problem = "{option} names class {name!r} twice: pass one share for each class."
+            raise ValueError(say(problem, option=Hint(parameter), name=name))
         try:
-            if not equals or name in shares:
-                raise ValueError
-            low, colon, high = share.partition(":")
-            is_interval = colon and parameter == "proportions"
-            shares[name] = (float(low), float(high)) if is_interval else float(share)
+            ends = [float(end) for end in share.split(":")]
         except ValueError:
-            raise ValueError(Text(Hint(parameter), problem)) from None
+            ends = []
+        if not name or len(ends) not in ((1, 2) if parameter == "proportions" else (1,)):
+            problem = "{option} must be CLASS=SHARE, for example yes=0.3, got {text!r}."
+            raise ValueError(say(problem, option=Hint(parameter), text=text))
+        shares[name] = ends[0] if len(ends) == 1 else tuple(ends)
     return shares or None
 
 
 def _print(lines: Sequence[str], *, err: bool = False) -> None:
-    """Lines for people, broken between words on a terminal, with warnings that stand out."""
+    """Print lines for people, broken between words on a terminal, with warnings that stand out."""
     stream = sys.stderr if err else sys.stdout
     for line in map(printable, lines):
         if stream.isatty() and not line.startswith("  "):

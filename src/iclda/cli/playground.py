@@ -5,21 +5,16 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from . import words
 
+_Link = Annotated[str | None, Argument(metavar="LINK", help="A link that somebody shared.")]
+_Port = Annotated[int, Option(min=0, max=65535, metavar="N", help="Port; 0 takes any free one.")]
+_NoBrowser = Annotated[bool, Option("--no-browser", help="Print the address, open nothing.")]
 
-def playground(
-    link: Annotated[
-        str | None, typer.Argument(metavar="LINK", help="A link that somebody shared.")
-    ] = None,
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, metavar="N", help="Port; 0 takes any free one.")
-    ] = 0,
-    no_browser: Annotated[
-        bool, typer.Option("--no-browser", metavar="", help="Print the address, open nothing.")
-    ] = False,
-) -> None:
+
+def playground(link: _Link = None, port: _Port = 0, no_browser: _NoBrowser = False) -> None:
     """Open a page on which fits follow the points that you move.
 
     It is served on this machine only, until you press Ctrl-C.
@@ -49,6 +44,3 @@ def _open_browser(address: str) -> None:
     from threading import Thread
 
     Thread(target=webbrowser.open, args=(address,), daemon=True).start()
-
-
-COMMANDS = (playground,)

@@ -1,8 +1,9 @@
-"""What commands share: types of options, and messages that name options for parameters."""
+"""What the commands share: options, messages that name options for parameters, and errors."""
 
 from __future__ import annotations
 
 import errno
+import json
 import shlex
 import sys
 import warnings
@@ -12,107 +13,53 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from .._messages import Hint, Text, message_of
 
 USAGE_ERROR, INTERRUPTED = 2, 130
-MOST_REPEATS = 10_000
 RESUMABLE = "What was computed is kept: run the same command to go on."
 
-Jobs = Annotated[int, typer.Option(min=0, metavar="N", help="Processes; 0 takes all cores.")]
-Seed = Annotated[
-    int,
-    typer.Option(min=0, max=2**32 - 1, metavar="N", help="All splits and starts follow from it."),
-]
-Quiet = Annotated[bool, typer.Option("--quiet", metavar="", help="Print nothing but errors.")]
-Verbose = Annotated[
-    bool, typer.Option("--verbose", metavar="", help="Also the numbers of the solver.")
-]
-Json = Annotated[
-    bool, typer.Option("--json", metavar="", help="Print a summary for programs at the end.")
-]
-
-Drop = Annotated[
-    list[str] | None,
-    typer.Option(metavar="COLUMNS", help="Leave these out, as in --drop a,b; repeatable."),
-]
-Keep = Annotated[
-    list[str] | None,
-    typer.Option(metavar="COLUMNS", help="Use these and no others, as in --keep a,b; repeatable."),
-]
-DropUnusable = Annotated[
-    bool,
-    typer.Option(
-        "--drop-unusable", metavar="", help="Leave out columns that cannot be used, with a note."
-    ),
-]
-Target = Annotated[str, typer.Option(metavar="COLUMN", help="Column that holds the classes.")]
-Unlabeled = Annotated[
-    str | None,
-    typer.Option(metavar="VALUE", help="Target of unlabeled rows, besides an empty cell."),
-]
-UnlabeledFile = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="A second table, all of whose rows are unlabeled."),
-]
-Missing = Annotated[
-    str,
-    typer.Option(
-        metavar="impute|refuse",
-        autocompletion=lambda: ["impute", "refuse"],
-        help="Fill empty cells in, or stop at them.",
-    ),
-]
-TableFile = Annotated[
-    Path,
-    typer.Argument(metavar="DATA", help="A .csv, .tsv or .parquet file; - is standard input."),
-]
+_Text = str | None
+_Texts = list[str] | None
+TableFile = Annotated[Path, Argument(metavar="DATA", help="A .csv or .parquet file; - is stdin.")]
+Target = Annotated[str, Option(metavar="COLUMN", help="Column that holds the classes.")]
+Unlabeled = Annotated[_Text, Option(metavar="VALUE", help="Target of unlabeled rows, or empty.")]
+UnlabeledFile = Annotated[Path | None, Option(metavar="FILE", help="More unlabeled rows.")]
+Drop = Annotated[_Texts, Option(metavar="COLUMNS", help="Leave a,b out; repeatable.")]
+Keep = Annotated[_Texts, Option(metavar="COLUMNS", help="Use only a,b; repeatable.")]
+DropUnusable = Annotated[bool, Option("--drop-unusable", help="Leave out names, remarks and such.")]
+Missing = Annotated[str, Option(metavar="impute|refuse", help="Fill empty cells in, or stop.")]
+Repeats = Annotated[int, Option(min=2, max=10_000, metavar="N", help="Repeats of every fit.")]
+Jobs = Annotated[int, Option(min=0, metavar="N", help="Processes; 0 takes all cores.")]
+Seed = Annotated[int, Option(min=0, max=2**32 - 1, metavar="N", help="Of splits and starts.")]
+Quiet = Annotated[bool, Option("--quiet", help="Print nothing but errors.")]
+Verbose = Annotated[bool, Option("--verbose", help="Also the numbers of the solver.")]
+Json = Annotated[bool, Option("--json", help="Print a summary for programs at the end.")]
 
 _NO_ROOM = ": make room there, or name another place by --out"
-_NOT_ALLOWED = ": change its permissions, or name another place"
 _WAYS_OUT = {  # of errors of the system
     errno.ENOSPC: _NO_ROOM,
     errno.EDQUOT: _NO_ROOM,
     errno.EFBIG: _NO_ROOM,
     errno.EROFS: ": name another place",
-    errno.EACCES: _NOT_ALLOWED,
+    errno.EACCES: ": change its permissions, or name another place",
 }
-
 # Options that are not called like the parameter.
-_NAMES = {
-    "data_dir": "data",
-    "n_labeled": "labeled",
-    "priors": "prior",
-    "shrinkages": "shrinkage",
-}
-
-# Phrases by parameter and kind of hint, where an option in place of the parameter would not do.
-_PHRASES = {
-    ("drop", "column"): "leave the column out by --drop",
-    ("drop", "columns"): "leave columns out by --drop",
-    ("drop", "or column"): " or leave it out by --drop",
-    ("drop", "rows or column"): "leave the rows out, or the column by --drop",
-    ("missing", "rows"): "Mend the table",
-    ("priors", "lacking"): "pass a --prior for each, or none at all",
-    ("priors", "shares"): "The shares of --prior",
-    ("unlabeled", "any"): "--unlabeled VALUE",
-    ("y", "classes"): "the classes",
-    ("y", "every class"): "every class",
-}
+_NAMES = {"data_dir": "data", "n_labeled": "labeled", "priors": "prior"}
 
 
 def in_options(message: str) -> str:
-    """A message that names options for parameters."""
+    """Word a message for the command line: options in place of parameters."""
     if not isinstance(message, Text):
         return message
     return "".join(option(part) if isinstance(part, Hint) else str(part) for part in message.parts)
 
 
 def option(hint: Hint) -> str:
-    """A hint as options, or as the phrase for it."""
-    phrase = _PHRASES.get((hint.parameter, hint.kind))
-    if phrase is not None:
-        return phrase if hint.value is None else f"{phrase} {hint.value!r}"
+    """Word a parameter as the option of its name, with the values to pass."""
+    if hint.kind and hint.text is not None and hint.text != hint.parameter:
+        return hint.text  # a phrase that reads well with and without options
     name = f"--{_NAMES.get(hint.parameter, hint.parameter).replace('_', '-')}"
     if hint.value is None or hint.value is True:  # a flag
         return name
@@ -120,27 +67,9 @@ def option(hint: Hint) -> str:
     return " ".join(f"{name} {shlex.quote(str(value))}" for value in values)
 
 
-def all_in_options(value: Any) -> Any:
-    """Lists and dictionaries with every message in them worded."""
-    if isinstance(value, dict):
-        return {name: all_in_options(each) for name, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [all_in_options(each) for each in value]
-    return in_options(value) if isinstance(value, str) else value
-
-
 def split_names(text: str) -> list[str]:
     """Names separated by commas."""
     return [name.strip() for name in text.split(",") if name.strip()]
-
-
-def check_missing(text: str) -> str:
-    """ValueError unless a way to treat empty cells has this name."""
-    from ..tabular.columns import MISSING
-
-    if text not in MISSING:
-        raise ValueError(Text(Hint("missing"), f" must be {' or '.join(MISSING)}, got {text!r}."))
-    return text
 
 
 def n_cores() -> int:
@@ -156,8 +85,6 @@ def command_line() -> str:
 
 
 def print_json(value: Any, *, ensure_ascii: bool = True) -> None:
-    import json
-
     typer.echo(json.dumps(value, indent=2, ensure_ascii=ensure_ascii))
 
 
@@ -173,7 +100,7 @@ def noted_warnings() -> Iterator[None]:
 
 @contextmanager
 def explained_errors(after_interruption: str = "Nothing was written.") -> Iterator[None]:
-    """An error that a user can correct is one line and exit code 2, an interruption 130."""
+    """Turn an error that a user can correct into one line and exit code 2, an interruption 130."""
     try:
         yield
     except KeyboardInterrupt:

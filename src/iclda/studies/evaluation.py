@@ -18,9 +18,9 @@ from ..tabular.fit_predict import (
     PredictionCounts,
     ShareDone,
     check_columns,
-    far_warning,
     predicted_blocks,
 )
+from ..tabular.summaries import far_warning
 from ..tabular.table import closest_name, may_mean_nothing, short_number
 from ..tabular.table_files import open_table
 from .confusion import Confusion, class_error_lines, confusion_lines, count_confusion

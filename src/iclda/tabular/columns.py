@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,51 +18,34 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from .._messages import ColumnError, Hint, ParameterError, Text
+from .._messages import ColumnError, Hint, Text, quoted_list, say
 from .encoders import (
     BOOLEAN,
     CATEGORY,
     DATE,
-    DATE_PARTS,
     NUMBER,
     CategoryEncoder,
     DateEncoder,
     NumberEncoder,
-    date_name,
-    drop_hint,
+    check_missing,
     is_boolean,
-    level_name,
-    pool_name,
-    refuse_gaps,
     texts_of,
     value_types,
 )
 
-MISSING = ("impute", "refuse")
-
 _MOST_DESCRIBED = 5  # columns that an error describes; further ones are counted
 _FEW_TEXTS = 20  # so many different texts are categories, however few the rows
-_MONTH = (
-    r"(jan(uary)?|feb(ruary)?|mar(ch)?|apr(il)?|may|june?|july?|aug(ust)?|sept?(ember)?|"
-    r"oct(ober)?|nov(ember)?|dec(ember)?)\.?"
-)
 _DATE = re.compile(
     r"\d{4}[-/]\d\d?[-/]\d\d?([ T].*)?"
     r"|\d\d?[./]\d\d?[./]\d{2,4}( .*)?"
-    rf"|(\w+,? )?\d\d?(st|nd|rd|th)?[ ./-]*{_MONTH},?[ ./-]*(\d{{4}}|\d\d)([ T,].*)?"
-    rf"|(\w+,? )?{_MONTH}[ ./-]\d\d?(st|nd|rd|th)?,? *\d{{4}}([ ,].*)?"
     r"|\d\d?:\d\d(:\d\d(\.\d+)?)?( ?[ap]\.?m\.?)?",
     re.IGNORECASE,
 )
 _DATES = (
     "dates or times, for example {}: write dates as 2020-03-12, without a time zone, and times as "
-    "numbers, for example of hours, or "
+    "numbers, for example of hours"
 )
-_MOSTLY = 0.9  # of the texts of a column, to call it after them: some cells are odd
-_NUMBER_AS_TEXT = re.compile(
-    r"[-+]?[$€£¥]? ?[-+]?(\d{1,3}([., '’\u00a0\u202f]\d{3})+([.,]\d+)?|\d+([.,]\d+)?)"
-    r" ?(%|‰|[$€£¥]|EUR|USD|GBP)?"
-)
+_SHARE_OF_DATES = 0.9  # of the different texts of a column of dates: some cells are odd
 
 
 @dataclass(frozen=True)
@@ -74,7 +58,6 @@ class ColumnType:
     encoder: Any  # unfitted, with a parameter ``missing``
     arrow: str  # Arrow type, as Arrow writes it, of cells of a CSV file for prediction
     dtypes: str  # kinds of NumPy dtypes that prediction accepts
-    cell: str  # as in "must hold a number"
     cells: str  # as in "must hold numbers"
     columns: str  # as in "2 of numbers"
 
@@ -98,7 +81,6 @@ COLUMN_TYPES = [  # the first that holds is taken
         encoder=NumberEncoder(flagged="auto"),
         arrow="double",
         dtypes="biuf",
-        cell="a number",
         cells="numbers",
         columns="numbers",
     ),
@@ -109,7 +91,6 @@ COLUMN_TYPES = [  # the first that holds is taken
         encoder=NumberEncoder(flagged="auto"),
         arrow="bool",
         dtypes="biuf",
-        cell="true or false",
         cells="true or false",
         columns="true or false",
     ),
@@ -120,7 +101,6 @@ COLUMN_TYPES = [  # the first that holds is taken
         encoder=CategoryEncoder(),
         arrow="string",
         dtypes="biufO",
-        cell="UTF-8 text",
         cells="text",
         columns="categories",
     ),
@@ -131,8 +111,7 @@ COLUMN_TYPES = [  # the first that holds is taken
         encoder=DateEncoder(),
         arrow="timestamp[us]",
         dtypes="M",
-        cell="a date such as 2020-03-12",
-        cells="dates",
+        cells="dates such as 2020-03-12",
         columns="dates",
     ),
 ]
@@ -146,17 +125,17 @@ def preprocessing(features: Any, *, missing: str = "impute") -> ColumnTransforme
     """Make an unfitted transformer that turns the columns of a table into numbers.
 
     Numbers and booleans are kept, and their gaps filled with the median; a column with gaps in at
-    least 1 of 10 rows, and in 10, gets a second one that says where they were. Categories become
-    columns of 0 and 1, one for each but the most frequent; rare ones are pooled, and unknown ones
-    count for nothing. Dates become year, month and weekday, as far as these vary. All this is
-    learned by ``fit``, so that it can be done inside a fold. The columns made are called after
-    those of the table: "color = red", "age is empty", "visit month".
+    least 1 of 10 rows, and in at least 10 rows, gets an indicator column. Categories become columns
+    of 0 and 1, one for each but the most frequent; rare categories are pooled, and unknown ones
+    have no influence. Dates become year, month and weekday, as far as these vary. All this is
+    learned by ``fit``, so that it can be done inside a fold. Features are named after the columns
+    of the table: "color = red", "age is empty", "visit month".
 
     Parameters
     ----------
     features : DataFrame
-        The table, without its target. Kinds and names of columns are taken from it, no number; with
-        ``missing="refuse"`` its gaps are refused.
+        The table, without its target. Kinds and names of columns are taken from it; nothing that
+        is learned from it is kept.
     missing : {"impute", "refuse"}, default="impute"
         Whether gaps are filled or an error.
 
@@ -165,49 +144,51 @@ def preprocessing(features: Any, *, missing: str = "impute") -> ColumnTransforme
     transformer : ColumnTransformer
         Takes frames with these columns, in any order, and gives frames of numbers.
     """
-    if missing not in MISSING:
-        raise ParameterError(
-            Hint("missing"),
-            f" must be one of {', '.join(MISSING)}, got {missing!r}.",
-            parameter="missing",
-            value=missing,
-        )
+    check_missing(missing)
     kinds = kinds_of(features)
-    _refuse_clashes(features, kinds)
-    if missing == "refuse":
-        for name in features.columns:
-            refuse_gaps(features[name].isna().to_numpy(dtype=bool), name)
-    if set(kinds.values()) <= {CATEGORY} and not len(
-        CategoryEncoder().fit(features).get_feature_names_out()
-    ):
+    steps = []
+    for step in dict.fromkeys(each.step for each in COLUMN_TYPES):
+        types = [each for each in COLUMN_TYPES if each.step == step]
+        names = [name for name, kind in kinds.items() if kind in {each.name for each in types}]
+        if names:
+            steps.append((step, clone(types[0].encoder).set_params(missing=missing), names))
+    _check_names_of_features(features, steps)
+    transformer = ColumnTransformer(steps, verbose_feature_names_out=False)
+    return transformer.set_output(transform="pandas")
+
+
+def _check_names_of_features(features: Any, steps: Sequence[tuple[str, Any, list[str]]]) -> None:
+    """Raise a ValueError if the encoders make no feature, or two of the same name."""
+    made: Counter[str] = Counter()
+    for _, encoder, names in steps:
+        made.update(clone(encoder).fit(features[names]).get_feature_names_out())
+    if not made:
         raise ValueError(
-            f"All columns are constant: {', '.join(map(repr, list(kinds)[:5]))} hold one value "
+            f"All columns are constant: {quoted_list(list(features.columns), 5)} hold one value "
             "each, or none that is common enough. Add columns to learn from."
         )
-    steps: dict[str, tuple[str, Any, list[str]]] = {}
-    for each in COLUMN_TYPES:
-        encoder = clone(each.encoder).set_params(missing=missing)
-        names = steps.setdefault(each.step, (each.step, encoder, []))[2]
-        names += [name for name, kind in kinds.items() if kind == each.name]
-        names.sort(key=list(kinds).index)
-    encoder = ColumnTransformer(
-        [step for step in steps.values() if step[2]], verbose_feature_names_out=False
-    )
-    return encoder.set_output(transform="pandas")
+    name, count = made.most_common(1)[0]
+    if count > 1:
+        text = say(
+            "Two columns would both become a feature named {name!r}: rename one of them, or leave "
+            "it out by {@drop}.",
+            name=name,
+        )
+        raise ColumnError(text, column=name)
 
 
 def pipeline(encoder: Any, estimator: Any, *, scale: bool | None = None) -> Pipeline:
-    """Join encoder and classifier to an estimator that takes None for the label of unlabeled rows.
+    """Make a pipeline of encoder and classifier, in which None marks unlabeled rows.
 
     Parameters
     ----------
     encoder : transformer
-        As ``preprocessing`` gives it.
+        As ``preprocessing`` returns it.
     estimator : classifier
-        Is cloned; its parameter ``unlabeled`` becomes None, the mark that tables use.
+        It is cloned, and ``unlabeled`` of the clone is None, the mark that tables use.
     scale : bool, default=None
         Whether columns are divided by their standard deviation. Without shrinkage that changes
-        nothing; None scales where there is shrinkage, which treats all columns alike.
+        nothing; None scales if there is shrinkage, so that it affects all columns equally.
 
     Returns
     -------
@@ -226,39 +207,41 @@ def pipeline(encoder: Any, estimator: Any, *, scale: bool | None = None) -> Pipe
 
 def kinds_of(features: Any) -> dict[str, str]:
     """Name of the type of every column; ColumnError, with the way out, for those without one."""
-    _check_names(features)
-    kinds, unusable = _kinds_and_problems(features)
-    problems = {
-        name: Text(f"Column {name!r} holds {reason}", drop_hint(name), ".")
-        for name, reason in unusable.items()
-    }
-    if problems:
-        first, *others = list(problems.values())[:_MOST_DESCRIBED]
-        n_more = len(problems) - _MOST_DESCRIBED
-        more = f" {n_more} more columns cannot be used." if n_more > 0 else ""
-        spaced = [part for other in others for part in (" ", other)]
-        text = Text(first, *spaced, more)
-        if len(problems) > 1:
-            text = Text(text, " To leave out all such columns: ", Hint("drop_unusable", True), ".")
-        raise ColumnError(text, column=next(iter(problems)))
-    return kinds
+    kinds, reasons = _kinds_and_reasons(features)
+    if not reasons:
+        return kinds
+    texts = [
+        say(
+            "Column {name!r} holds {reason}, or leave it out by {drop}. ",
+            name=name,
+            reason=reason,
+            drop=Hint("drop", [name]),
+        )
+        for name, reason in list(reasons.items())[:_MOST_DESCRIBED]
+    ]
+    if len(reasons) > _MOST_DESCRIBED:
+        texts.append(Text(f"{len(reasons) - _MOST_DESCRIBED} more columns cannot be used. "))
+    if len(reasons) > 1:
+        way_out = Hint("drop_unusable", True)
+        texts.append(say("To leave out all such columns: {way_out}.", way_out=way_out))
+    raise ColumnError(*texts, column=next(iter(reasons)))
 
 
 def unusable_columns(features: Any) -> dict[str, str]:
-    """Columns that no type suits, with what they hold, as the middle of a sentence."""
+    """Columns that no type suits, each with what it holds and what to do about that."""
+    return _kinds_and_reasons(features)[1]
+
+
+def _kinds_and_reasons(features: Any) -> tuple[dict[str, str], dict[str, str]]:
     _check_names(features)
-    return _kinds_and_problems(features)[1]
-
-
-def _kinds_and_problems(features: Any) -> tuple[dict[str, str], dict[str, str]]:
-    kinds, problems = {}, {}
+    kinds, reasons = {}, {}
     for name in features.columns:
-        found = next((each for each in COLUMN_TYPES if each.holds(features[name])), None)
-        if found is None:
-            problems[name] = _reason_against(features[name]) or "no values that can be used: "
+        kind = next((each.name for each in COLUMN_TYPES if each.holds(features[name])), None)
+        if kind is None:
+            reasons[name] = _reason_against(features[name]) or "no values that can be used"
         else:
-            kinds[name] = found.name
-    return kinds, problems
+            kinds[name] = kind
+    return kinds, reasons
 
 
 def _check_names(features: Any) -> None:
@@ -283,46 +266,37 @@ def _check_names(features: Any) -> None:
 
 
 def _reason_against(series: Any) -> str | None:
-    """What a column holds that cannot be learned from, as the middle of a sentence; or None."""
+    """What a column holds that cannot be learned from, and what to do; None if it can be."""
     if series.dtype.kind == "c":
-        return "complex numbers: split it into two columns, or "
+        return "complex numbers: split it into two columns"
     present, usable = series.dropna(), (str, bool, int, float, np.generic)
     odd = next((value for value in present if not isinstance(value, usable)), None)
     if isinstance(odd, (datetime.date, datetime.time, datetime.timedelta)):
         return _DATES.format(odd)
     if odd is not None:
-        return f"values that are neither numbers nor text, for example {odd!r}: "
+        return f"values that are neither numbers nor text, for example {odd!r}: write them as such"
     return _reason_against_texts([text for text in texts_of(present) if text is not None])
 
 
 def _reason_against_texts(values: Sequence[str]) -> str | None:
     unique = sorted(set(values))
     odd = [value for value in values if number_in(value) is None]
-    are_most_numbers = bool(values) and len(odd) <= len(values) / 2
-    are_ids = len(unique) > max(_FEW_TEXTS, len(values) / 2) or 2 < len(unique) == len(values)
-    if odd and (are_most_numbers or are_ids) and _are_mostly(_NUMBER_AS_TEXT, unique):
-        return (
-            f"numbers written as text, for example {odd[0]!r}: write them with digits and a "
-            "decimal point alone, without signs for thousands, money or percent, or "
-        )
-    if are_most_numbers:
+    if values and len(odd) <= len(values) / 2:
         return (
             f"numbers, but text in {len(odd)} of {len(values)} rows, for example "
-            f"{(odd or values)[0]!r}: empty these cells if the number is unknown, or "
+            f"{(odd or values)[0]!r}: empty these cells if the number is unknown, or write it with "
+            "digits and a decimal point alone"
         )
-    if _are_mostly(_DATE, unique):
+    n_dates = sum(_DATE.fullmatch(text) is not None for text in unique)
+    if unique and n_dates >= _SHARE_OF_DATES * len(unique):
         return _DATES.format(unique[0])
-    if are_ids:
+    if len(unique) > max(_FEW_TEXTS, len(values) / 2) or 2 < len(unique) == len(values):
         return (
             f"{len(unique)} different texts in {len(values)} rows, for example {values[0]!r}: "
-            "nothing can be learned from names, ids or free text, so "
+            "nothing can be learned from names, ids or free text; group them into categories, "
+            "write numbers with digits and a decimal point alone and dates as 2020-03-12"
         )
     return None
-
-
-def _are_mostly(pattern: re.Pattern[str], texts: Sequence[str]) -> bool:
-    n_found = sum(pattern.fullmatch(text) is not None for text in texts)
-    return bool(texts) and n_found >= _MOSTLY * len(texts)
 
 
 def number_in(text: str) -> float | None:
@@ -333,26 +307,3 @@ def number_in(text: str) -> float | None:
         return float(text)
     except ValueError:
         return None
-
-
-def _refuse_clashes(features: Any, kinds: Mapping[str, str]) -> None:
-    """Refuse columns of which encoders may make features of one name, whatever the rows."""
-    is_made = (CATEGORY, DATE)
-    makers: dict[str, str] = {name: name for name, kind in kinds.items() if kind not in is_made}
-    for name, kind in kinds.items():
-        texts: list[str | None] = [None] * bool(features[name].isna().any())
-        if kind == CATEGORY:
-            known = {text for text in texts_of(features[name].unique()) if text is not None}
-            texts = [*sorted(known), pool_name(known), *texts]
-        parts = DATE_PARTS if kind == DATE else ()
-        of_dates = [date_name(name, part) for part in parts]
-        for made in (*of_dates, *(level_name(name, text) for text in texts)):
-            other = makers.setdefault(made, name)
-            if other != name:
-                raise ColumnError(
-                    f"Columns {other!r} and {name!r} would both become a feature named {made!r}: "
-                    "rename one of them, or ",
-                    drop_hint(other),
-                    ".",
-                    column=other,
-                )

@@ -14,23 +14,47 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._core.types import AnyArray, Array
 from .._estimators.labels import is_missing
-from .._messages import ColumnError, Hint
+from .._messages import ColumnError, Hint, ParameterError, say
 from .._packages import require
 
 NUMBER, BOOLEAN, CATEGORY, DATE = "number", "boolean", "category", "date"
-DATE_PARTS = ("year", "month", "weekday")  # weekday 1 is Monday
+MISSING = ("impute", "refuse")  # what to do about empty cells
 
 # A cell with one of these and nothing else is empty.
 EMPTY_WORDS = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "<NA>", "#N/A", "?")
 
-_SMALLEST, _LARGEST = 1e-150, 1e150  # beyond, sums of squares over- or underflow
-_LEAST_GAPS, _LEAST_SHARE = 10, 0.1  # of a column that gets another one to flag them
+_SMALLEST, _LARGEST = 1e-150, 1e150  # beyond these, sums of squares under- or overflow
+_LEAST_GAPS, _LEAST_SHARE = 10, 0.1  # rows, and share of rows, for a column that flags gaps
 _NEUTRAL = -1  # the code of a value that nothing is known about
 
 require_for_tables = partial(require, use="reading tables", extra="data")
 
 
-class NumberEncoder(TransformerMixin, BaseEstimator):
+class _Encoder(TransformerMixin, BaseEstimator):
+    """Base class of the encoders."""
+
+    def __init__(self, *, missing: str = "impute") -> None:
+        self.missing = missing
+
+    def _check_columns(self, X: Any) -> None:
+        """Raise an error unless the encoder is fitted, to these columns."""
+        check_is_fitted(self)
+        validate_data(self, X, reset=False, skip_check_array=True)
+
+    def _refuse_gaps(self, is_gap: AnyArray, name: str) -> None:
+        if self.missing == "refuse" and is_gap.any():
+            text = say(
+                "Column {name!r} is empty in {n_gaps} of {n_rows} rows, and empty cells are to be "
+                "refused: fill them in, leave the rows or the column out, or pass "
+                "{@missing=impute}.",
+                name=name,
+                n_gaps=is_gap.sum(),
+                n_rows=len(is_gap),
+            )
+            raise ColumnError(text, column=name)
+
+
+class NumberEncoder(_Encoder):
     """Numbers and booleans as float64, gaps filled with the median.
 
     Parameters
@@ -38,12 +62,13 @@ class NumberEncoder(TransformerMixin, BaseEstimator):
     missing : {"impute", "refuse"}, default="impute"
         Whether gaps are filled or an error.
     flagged : sequence of str or "auto", default=()
-        Columns that get a second one of 0 and 1, 1 where there was a gap. "auto" takes those with
-        gaps in at least 1 of 10 rows of the fit, and in 10; of those with the same gaps, the first.
+        Columns that get an indicator column, 1 where there was a gap. "auto" takes columns with
+        gaps in at least 1 of 10 rows of the fit, and in at least 10 rows; of columns with the same
+        gaps, the first.
     """
 
     def __init__(self, *, missing: str = "impute", flagged: Any = ()) -> None:
-        self.missing = missing
+        super().__init__(missing=missing)
         self.flagged = flagged
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -53,25 +78,20 @@ class NumberEncoder(TransformerMixin, BaseEstimator):
         numbers = self._known_or_nan(X)
         is_gap = np.isnan(numbers)
         has_gaps = is_gap.any(axis=0)
-        with np.errstate(over="ignore", invalid="ignore"):
-            sizes, deviations = np.abs(numbers).max(axis=0, initial=0), np.std(numbers, axis=0)
-        # Columns one by one take most of the time of wide tables: those beyond doubt do not.
-        is_usual = (sizes < _LARGEST**0.5) & ((deviations > _SMALLEST**0.5) | (sizes == 0))
         self.medians_ = np.zeros(numbers.shape[1])
-        self.medians_[~has_gaps] = np.median(numbers[:, ~has_gaps], axis=0)
-        for k in np.flatnonzero(has_gaps | ~is_usual):
-            known = numbers[~is_gap[:, k], k]
-            _refuse_extremes(known, X.columns[k])
-            self.medians_[k] = np.median(known) if len(known) else 0.0
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.medians_[~has_gaps] = np.median(numbers[:, ~has_gaps], axis=0)
+            for k in np.flatnonzero(has_gaps & ~is_gap.all(axis=0)):
+                self.medians_[k] = np.median(numbers[~is_gap[:, k], k])
+            _refuse_extremes(np.where(is_gap, self.medians_, numbers), X.columns)
         if self.flagged == "auto":
             gaps = {X.columns[k]: is_gap[:, k] for k in np.flatnonzero(has_gaps)}
             self.flagged_ = _worth_flagging(gaps)
         return self
 
     def transform(self, X: Any) -> Array:
-        """Numbers without gaps, then the columns that flag gaps."""
-        check_is_fitted(self)
-        validate_data(self, X, reset=False, skip_check_array=True)
+        """Return the numbers without gaps, then the columns that flag gaps."""
+        self._check_columns(X)
         numbers = self._known_or_nan(X)
         is_gap = np.isnan(numbers)
         places = [list(self.feature_names_in_).index(name) for name in self._flagged_columns()]
@@ -79,9 +99,9 @@ class NumberEncoder(TransformerMixin, BaseEstimator):
         return np.column_stack([np.where(is_gap, self.medians_, numbers), flags])
 
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
-        """Names of the columns, and "NAME is empty" for flags."""
+        """Return the names of the columns, and "NAME is empty" for flags."""
         check_is_fitted(self)
-        flags = [level_name(name, None) for name in self._flagged_columns()]
+        flags = [_level_name(name, None) for name in self._flagged_columns()]
         return np.array([*self.feature_names_in_, *flags], dtype=object)
 
     def _flagged_columns(self) -> Sequence[str]:
@@ -100,25 +120,23 @@ class NumberEncoder(TransformerMixin, BaseEstimator):
         numbers = self._numbers(X)
         if self.missing == "refuse":
             for name, column in zip(X.columns, numbers.T, strict=True):
-                refuse_gaps(np.isnan(column), name)
+                self._refuse_gaps(np.isnan(column), name)
         return numbers
 
 
-class CategoryEncoder(TransformerMixin, BaseEstimator):
+class CategoryEncoder(_Encoder):
     """Text as columns of 0 and 1, one for every category but the most frequent.
 
-    Categories of few rows are pooled: fewer than 1 in 100, or than 5; of less than 50 rows, than 1
-    in 10, or than 2. Gaps are a category. What is still too rare, and what fit has not seen, gets
-    the shares of the training rows, which tell the classes apart as little as possible.
+    Categories of fewer than 1 in 100 rows, or of fewer than 5 rows, are pooled; with less than 50
+    rows the limits are 1 in 10 and 2. Gaps are a category. Values that are still too rare, or that
+    ``fit`` has not seen, are encoded by the shares of the training rows, so that the column has no
+    influence.
 
     Parameters
     ----------
     missing : {"impute", "refuse"}, default="impute"
         Whether gaps are a category or an error.
     """
-
-    def __init__(self, *, missing: str = "impute") -> None:
-        self.missing = missing
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the categories."""
@@ -128,9 +146,8 @@ class CategoryEncoder(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Array:
-        """Columns of 0 and 1."""
-        check_is_fitted(self)
-        validate_data(self, X, reset=False, skip_check_array=True)
+        """Return the columns of 0 and 1."""
+        self._check_columns(X)
         parts = [
             _indicators(coding, self._texts(X[name], name))
             for name, coding in zip(X.columns, self.codings_, strict=True)
@@ -138,16 +155,16 @@ class CategoryEncoder(TransformerMixin, BaseEstimator):
         return np.column_stack([np.empty((len(X), 0)), *parts])
 
     def count_unknown(self, X: Any) -> dict[str, int]:
-        """Cells of every column that hold a text without a category of its own, if any do."""
-        found = {}
+        """Count the cells of every column that hold a text without a category of its own."""
+        counts = {}
         for name, coding in zip(self.feature_names_in_, self.codings_, strict=True):
             known = {None, *coding["codes"]}
             cells = X[name].value_counts()  # each value is turned into text once
-            found[name] = sum(int(n) for value, n in cells.items() if text_of(value) not in known)
-        return {name: count for name, count in found.items() if count}
+            counts[name] = sum(int(n) for value, n in cells.items() if text_of(value) not in known)
+        return {name: count for name, count in counts.items() if count}
 
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
-        """ "COLUMN = category" for every column of 0 and 1."""
+        """Return "COLUMN = category" for every column of 0 and 1."""
         check_is_fitted(self)
         names = [name for coding in self.codings_ for name in coding["names"][1:]]
         return np.array(names, dtype=object)
@@ -155,11 +172,11 @@ class CategoryEncoder(TransformerMixin, BaseEstimator):
     def _texts(self, series: Any, name: str) -> AnyArray:
         texts = texts_of(series.to_numpy(dtype=object))
         if self.missing == "refuse":
-            refuse_gaps(np.array([text is None for text in texts]), name)
+            self._refuse_gaps(np.array([text is None for text in texts]), name)
         return texts
 
 
-class DateEncoder(TransformerMixin, BaseEstimator):
+class DateEncoder(_Encoder):
     """Dates as year, month and weekday, as far as these vary; gaps filled with their medians.
 
     Parameters
@@ -167,9 +184,6 @@ class DateEncoder(TransformerMixin, BaseEstimator):
     missing : {"impute", "refuse"}, default="impute"
         Whether gaps are filled or an error.
     """
-
-    def __init__(self, *, missing: str = "impute") -> None:
-        self.missing = missing
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn which parts vary, and their medians."""
@@ -189,9 +203,8 @@ class DateEncoder(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Array:
-        """Numbers without gaps, then the columns that flag gaps."""
-        check_is_fitted(self)
-        validate_data(self, X, reset=False, skip_check_array=True)
+        """Return the numbers without gaps, then the columns that flag gaps."""
+        self._check_columns(X)
         parts = self._parts(X)
         numbers = [parts[name][part] for name, part in self.parts_]
         filled = [np.where(np.isnan(c), m, c) for c, m in zip(numbers, self.medians_, strict=True)]
@@ -199,31 +212,24 @@ class DateEncoder(TransformerMixin, BaseEstimator):
         return np.column_stack([np.empty((len(X), 0)), *filled, *flags])
 
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
-        """Names such as "visit month", and "visit is empty" for flags."""
+        """Return names such as "visit month", and "visit is empty" for flags."""
         check_is_fitted(self)
-        names = [date_name(*each) for each in self.parts_]
-        return np.array([*names, *(level_name(n, None) for n in self.flagged_)], dtype=object)
+        names = [f"{name} {part}" for name, part in self.parts_]
+        return np.array([*names, *(_level_name(n, None) for n in self.flagged_)], dtype=object)
 
     def _parts(self, X: Any) -> dict[str, dict[str, Array]]:
-        """Year, month and weekday of every column, NaN where there is a gap."""
-        found = {}
+        """Return year, month and weekday (1 is Monday) of every column, NaN for gaps."""
+        columns = {}
         for name in X.columns:
-            if self.missing == "refuse":
-                refuse_gaps(X[name].isna().to_numpy(dtype=bool), name)
+            self._refuse_gaps(X[name].isna().to_numpy(dtype=bool), name)
             dates = X[name].astype("datetime64[us]").dt
-            parts = dates.year, dates.month, dates.day_of_week + 1
-            numbers = [part.to_numpy(dtype=np.float64) for part in parts]
-            found[name] = dict(zip(DATE_PARTS, numbers, strict=True))
-        return found
-
-
-def date_name(name: str, part: str) -> str:
-    """Name of the feature made of a part of a date."""
-    return f"{name} {part}"
+            parts = {"year": dates.year, "month": dates.month, "weekday": dates.day_of_week + 1}
+            columns[name] = {part: each.to_numpy(dtype=np.float64) for part, each in parts.items()}
+        return columns
 
 
 def text_of(value: Any, empty: Container[str] = EMPTY_WORDS) -> str | None:
-    """A value as text, without blanks around it; None for an empty cell. 1.0 becomes "1"."""
+    """Return a value as text without blanks around it; None for an empty cell, "1" for 1.0."""
     if is_missing(value):
         return None
     if isinstance(value, (float, np.floating)):
@@ -250,49 +256,39 @@ def is_boolean(series: Any) -> bool:
     return series.dtype.kind == "b" or (bool(types) and types <= {bool, np.bool_})
 
 
-def refuse_gaps(is_gap: AnyArray, name: str) -> None:
-    if is_gap.any():
-        raise ColumnError(
-            f"Column {name!r} is empty in {is_gap.sum()} of {len(is_gap)} rows, and empty cells "
-            "are to be refused: fill them in, ",
-            Hint("drop", text="drop the rows or the column", kind="rows or column"),
-            ", or pass ",
-            Hint("missing", "impute"),
-            ".",
-            column=name,
+def check_missing(missing: str) -> None:
+    """Raise a ParameterError unless a way to treat empty cells has this name."""
+    if missing not in MISSING:
+        text = say(
+            "{@missing} must be {names}, got {given!r}.", names=" or ".join(MISSING), given=missing
         )
+        raise ParameterError(text, parameter="missing", value=missing)
 
 
-def drop_hint(name: str) -> Hint:
-    return Hint("drop", name, text=f"drop the column {name!r}", kind="column")
-
-
-def _refuse_extremes(numbers: Array, name: str) -> None:
+def _refuse_extremes(numbers: Array, names: Any) -> None:
     """Refuse a column whose variance over- or underflows."""
-    largest = float(np.abs(numbers).max(initial=0))
-    deviation = largest * float(np.std(numbers / largest)) if largest else 0.0
-    if largest <= _LARGEST and not 0 < deviation < _SMALLEST:
-        return
-    power = f"{largest:.0e}".split("e")[1]
-    raise ColumnError(
-        f"Column {name!r} holds numbers up to {largest:.3g} in size, with a standard deviation of "
-        f"{deviation:.3g}, and nothing above {_LARGEST:g} or that varies by less than "
-        f"{_SMALLEST:g} can be computed with: rescale the column, for example divide it by "
-        f"1e{power}, or ",
-        drop_hint(name),
-        ".",
-        column=name,
-    )
+    sizes = np.abs(numbers).max(axis=0, initial=0)
+    deviations = sizes * np.std(numbers / np.where(sizes > 0, sizes, 1), axis=0)
+    is_extreme = (sizes > _LARGEST) | ((deviations > 0) & (deviations < _SMALLEST))
+    for name, size, deviation in zip(
+        names[is_extreme], sizes[is_extreme], deviations[is_extreme], strict=True
+    ):
+        text = say(
+            "Column {name!r} holds numbers up to {size:.3g} in size, with a standard deviation of "
+            "{deviation:.3g}, and nothing above 1e150 or that varies by less than 1e-150 can be "
+            "computed with: rescale the column, for example divide it by {size:.0e}, or leave it "
+            "out by {drop}.",
+            name=name,
+            size=size,
+            deviation=deviation,
+            drop=Hint("drop", [name]),
+        )
+        raise ColumnError(text, column=name)
 
 
 def _to_numbers(series: Any, name: str) -> Array:
-    if series.dtype.kind in "mMc":
-        raise ColumnError(
-            f"Column {name!r} must hold numbers, got {series.dtype}: turn it into numbers first.",
-            column=name,
-        )
     numbers = require_for_tables("pandas").to_numeric(series, errors="coerce")
-    is_text = numbers.isna() & series.notna()
+    is_text = (numbers.isna() & series.notna()) | (series.dtype.kind in "mMc")
     if is_text.any():
         raise ColumnError(
             f"Column {name!r} must hold numbers, got {series[is_text].iloc[0]!r}: empty the cell "
@@ -303,13 +299,13 @@ def _to_numbers(series: Any, name: str) -> Array:
 
 
 def _worth_flagging(is_gap: dict[str, AnyArray]) -> list[str]:
-    """Columns with gaps in some share of the rows; of those with the same gaps, the first."""
-    found: dict[bytes, str] = {}
+    """Columns with gaps in some share of the rows; the first of those with the same gaps."""
+    flagged: dict[bytes, str] = {}
     for name, column in is_gap.items():
         n_gaps = min(column.sum(), (~column).sum())
         if n_gaps >= max(_LEAST_GAPS, _LEAST_SHARE * len(column)):
-            found.setdefault(column.tobytes(), name)
-    return list(found.values())
+            flagged.setdefault(column.tobytes(), name)
+    return list(flagged.values())
 
 
 def _coding(name: str, texts: AnyArray) -> dict[str, Any]:
@@ -326,12 +322,12 @@ def _coding(name: str, texts: AnyArray) -> dict[str, Any]:
     levels.sort(key=lambda level: (-level[0], level[1], level[2]))
     places = {level[1:]: code for code, level in enumerate(levels)}
     total = max(sum(level[0] for level in levels), 1)
-    texts_by_kind = {"rare": pool_name(counts), "empty": None}
+    texts_by_kind = {"rare": _pool_name(counts), "empty": None}
     return {
         "codes": {text: code for (kind, text), code in places.items() if kind == "="},
         "rare": places.get(("rare", ""), _NEUTRAL),
         "empty": places.get(("empty", ""), _NEUTRAL),
-        "names": [level_name(name, texts_by_kind.get(kind, text)) for _, kind, text in levels],
+        "names": [_level_name(name, texts_by_kind.get(kind, text)) for _, kind, text in levels],
         "shares": [level[0] / total for level in levels],
     }
 
@@ -345,14 +341,14 @@ def _indicators(coding: dict[str, Any], texts: AnyArray) -> Array:
     return table[numbers][:, 1:]
 
 
-def pool_name(texts: Container[str]) -> str:
-    """What rare categories are called together: a text that is none of the column's own."""
+def _pool_name(texts: Container[str]) -> str:
+    """Name of the pool of rare categories: a text that is none of the column's own."""
     name = "any other"
     while name in texts:
         name += " value"
     return name
 
 
-def level_name(name: str, text: str | None) -> str:
+def _level_name(name: str, text: str | None) -> str:
     """Name of the column of 0 and 1 for a category; None stands for gaps."""
     return f"{name} is empty" if text is None else f"{name} = {text}"

@@ -6,33 +6,64 @@ import difflib
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import isinf
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from .._core.types import AnyArray
-from .._messages import ColumnError, Hint, ParameterError, Text, plural, quoted_list
+from .._messages import ColumnError, Hint, ParameterError, plural, quoted_list, say
 from .columns import number_in, unusable_columns
-from .encoders import EMPTY_WORDS, require_for_tables, texts_of
+from .encoders import EMPTY_WORDS, check_missing, require_for_tables, texts_of
 from .suspicions import filled_by_class, notes_on_ids
 from .table_files import CsvReader, ParquetReader, TableReader, open_table
 
-_MOST_NAMES = 12
-_SURELY_CLASSES = 50
+_MOST_NAMES = 12  # columns that an error lists
+_SURELY_CLASSES = 50  # so many distinct labels are classes, however few the rows
 _WORDS_FOR_NOTHING = {word.casefold() for word in EMPTY_WORDS} | {
     *("none", "-", "--", "missing", "unknown", "unlabeled", "unlabelled")
 }
 _WHOLE = re.compile(r"[+-]?\d+")
 _NAMELESS = re.compile(r"\(column \d+\)|__index_level_\d+__")
-_MAYBE = " if it is no measurement."
-# By kind of NumPy dtype: what a column holds, in words, and the dtype of such a column with gaps.
-_HELD = {"b": "true and false", "O": "text", "M": "dates", "m": "durations"}
-_WITH_GAPS = {"b": "boolean", "i": "float64", "u": "float64"}
+_HELD = {"b": "true and false", "O": "text", "M": "dates", "m": "durations"}  # by kind of dtype
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """How a table is read and its empty cells are treated.
+
+    The fields are parameters of ``read_table`` and, ``missing``, of ``preprocessing``. A value of
+    a wrong type is a ParameterError.
+    """
+
+    target: str
+    unlabeled: str | None = None
+    unlabeled_file: str | Path | None = None
+    drop: Sequence[str] | None = ()
+    keep: Sequence[str] | None = None
+    drop_unusable: bool = False
+    missing: str = "impute"
+
+    def __post_init__(self) -> None:
+        for name in ("target", "unlabeled"):
+            value = getattr(self, name)
+            if not isinstance(value, str) and (name == "target" or value is not None):
+                rule = f"text, as cells are read, got {value!r}: pass {str(value)!r}"
+                _refuse(name, value, rule)
+        for name in ("drop", "keep"):
+            value = () if getattr(self, name) is None else getattr(self, name)
+            is_list = hasattr(value, "__len__") and not isinstance(value, (str, bytes))
+            if not is_list or not all(isinstance(each, str) for each in value):
+                _refuse(name, value, f"a list of names of columns, got {value!r}")
+        check_missing(self.missing)
+
+
+def _refuse(name: str, value: Any, rule: str) -> NoReturn:
+    text = say("{name} must be {rule}.", name=Hint(name), rule=rule)
+    raise ParameterError(text, parameter=name, value=value)
 
 
 @dataclass(frozen=True)
@@ -104,10 +135,10 @@ def read_table(
 ) -> Table:
     """Read a CSV or Parquet file of labeled and unlabeled rows.
 
-    Labels are text. Numbers among them are written the short way if all are numbers: 1, 1.0 and
-    "1" are one class, "1". Blanks around a label do not count. A row is unlabeled where its target
-    is empty, or ``unlabeled``. Words such as NA and ? are empty cells in the other columns and
-    classes in this one, with a note that says so.
+    Labels are text. If all labels are numbers, they are written in the shortest form: 1, 1.0 and
+    "1" are one class, "1". Blanks around a label are removed. A row is unlabeled if its target is
+    empty or equals ``unlabeled``. Words such as NA and ? are empty cells in the other columns and
+    classes in the target, with a warning that says so.
 
     Parameters
     ----------
@@ -132,139 +163,98 @@ def read_table(
     table : Table
         Features, labels, and where they came from.
     """
-    return read_opened(
-        open_table(Path(path)),
-        target,
-        unlabeled,
-        unlabeled_file,
-        drop=drop,
-        keep=keep,
-        drop_unusable=drop_unusable,
+    options = ReadOptions(target, unlabeled, unlabeled_file, drop, keep, drop_unusable)
+    return read_opened(open_table(Path(path)), options)
+
+
+def read_opened(file: CsvReader | ParquetReader, options: ReadOptions) -> Table:
+    """Read a table from an opened file."""
+    target = options.target
+    require_columns(file, [target])
+    dropped = _columns_to_drop(file, options)
+    rows = file.read(as_text=[target])
+    features = _features_of(rows, file, [n for n in file.columns if n not in {target, *dropped}])
+    labels = _labels_of(rows[target], file.path, options)
+    sources = [Source(str(file.path), file.sha256(), len(features))]
+    features, notes = _without_row_numbers(features)
+    if options.unlabeled_file is not None:
+        other = open_table(Path(options.unlabeled_file))
+        require_columns(other, list(features.columns), f", which {file.path} has")
+        more = _features_of(other.read(as_text=[]), other, list(features.columns))
+        features = _stack(features, more, (file.path, other.path))
+        sources.append(Source(str(other.path), other.sha256(), len(more)))
+        labels = np.concatenate([labels, np.full(len(more), None)])
+    empty = [name for name in features.columns if features[name].isna().all()]
+    notes += [f"Column {name!r} is empty in all rows: it was left out." for name in empty]
+    features = features.drop(columns=empty)
+    if options.drop_unusable:
+        reasons = unusable_columns(features)
+        notes += [
+            f"Column {name!r} was left out: it holds {reason.partition(':')[0]}."
+            for name, reason in reasons.items()
+        ]
+        features = features.drop(columns=list(reasons))
+        dropped = [name for name in file.columns if name not in {target, *features.columns}]
+    if features.columns.empty:
+        raise ValueError(f"{file.path} has no column to learn from besides the target.")
+    notes += _notes_on_columns(features)
+    named = np.array([None if x is None or may_mean_nothing(x) else x for x in labels])
+    warnings = [*_warnings_on_marks(labels, target), *filled_by_class(features, named)]
+    return Table(
+        features, labels, target, tuple(sources), tuple(notes), tuple(dropped), tuple(warnings)
     )
 
 
-def read_opened(
-    file: CsvReader | ParquetReader,
-    target: str,
-    unlabeled: str | None = None,
-    unlabeled_file: str | Path | None = None,
-    *,
-    drop: Sequence[str] = (),
-    keep: Sequence[str] | None = None,
-    drop_unusable: bool = False,
-) -> Table:
-    """``read_table`` of a file that was opened."""
-    _check_text(target=target, unlabeled="" if unlabeled is None else unlabeled)
-    _check_names(drop=drop, keep=() if keep is None else keep)
-    _require_columns(file, [target])
-    dropped = _left_out(file, target, drop, keep)
-    rows = file.read(as_text=[target])
-    if not rows.num_rows:
-        raise ValueError(f"{file.path} holds no rows below the names of its columns.")
-    labels = _labels_of(rows[target], file.path, target, unlabeled)
-    features = to_pandas_frame(rows.drop_columns([target, *dropped]))
-    refuse_infinity(features, file)
-    features, notes = _without_row_numbers(features, file)
-    sources = [_source(file, features)]
-    if unlabeled_file is not None:
-        other = open_table(Path(unlabeled_file))
-        more = _read_unlabeled(other, features, file.path)
-        features = _stack(features, more, (file.path, other.path))
-        sources.append(_source(other, more))
-        labels = np.concatenate([labels, np.full(len(more), None)])
-    features, more_notes = _without_empty_columns(features, file.path)
-    notes += more_notes
-    if drop_unusable:
-        features, more_notes = _without_unusable_columns(features, file.path)
-        notes += more_notes
-        dropped = [name for name in file.columns if name not in {target, *features.columns}]
-    notes += notes_on_ids(features)
-    named = np.array([None if x is None or may_mean_nothing(x) else x for x in labels])
-    doubts = [*_notes_on_marks(labels, target), *filled_by_class(features, named)]
-    what = tuple(sources), tuple(notes), tuple(dropped), tuple(doubts)
-    return Table(features, labels, target, *what)
-
-
-def _left_out(
-    file: TableReader, target: str, drop: Sequence[str], keep: Sequence[str] | None
-) -> list[str]:
+def _columns_to_drop(file: TableReader, options: ReadOptions) -> list[str]:
     """Columns to leave out, in the order of the file."""
-    dropped, kept = _column_names(file, drop), _column_names(file, () if keep is None else keep)
-    if target in dropped:
-        raise ValueError(f"Column {target!r} is the target and cannot be dropped.")
+    dropped, kept = (_column_names(file, names or ()) for names in (options.drop, options.keep))
+    if options.target in dropped:
+        raise ValueError(f"Column {options.target!r} is the target and cannot be dropped.")
     if both := [name for name in kept if name in dropped]:
-        raise ValueError(
-            Text(f"Column {both[0]!r} is named by both ", Hint("drop"), " and ", Hint("keep"), ".")
-        )
-    if keep is not None:
-        dropped = [name for name in file.columns if name not in {target, *kept}]
+        raise ValueError(say("Column {name!r} is named by both {@drop} and {@keep}.", name=both[0]))
+    if options.keep is not None:
+        return [name for name in file.columns if name not in {options.target, *kept}]
     return [name for name in file.columns if name in dropped]
 
 
 def _column_names(file: TableReader, given: Sequence[str]) -> list[str]:
-    """Names of columns; what is no column may be several names separated by commas."""
+    """Names of columns; a text that is no column may be several names separated by commas."""
     names: list[str] = []
     for text in given:
         parts = [part.strip() for part in text.split(",") if part.strip()]
         names += [text] if text in file.columns or not parts else parts
-    _require_columns(file, names)
+    require_columns(file, names)
     return names
 
 
-def _check_text(**given: Any) -> None:
-    for name, value in given.items():
-        if not isinstance(value, str):
-            text = f" must be text, as cells are read, got {value!r}: pass {str(value)!r}."
-            raise ParameterError(Hint(name), text, parameter=name, value=value)
-
-
-def _check_names(**given: Any) -> None:
-    for name, value in given.items():
-        is_list = hasattr(value, "__len__") and not isinstance(value, (str, bytes))
-        if not is_list or not all(isinstance(each, str) for each in value):
-            text = f" must be a list of names of columns, got {value!r}."
-            raise ParameterError(Hint(name), text, parameter=name, value=value)
-
-
-def _source(file: TableReader, features: Any) -> Source:
-    return Source(str(file.path), file.sha256(), len(features))
-
-
-def _read_unlabeled(file: Any, features: Any, first: Path) -> Any:
-    """The columns of the first file from a second one."""
-    path = file.path
-    lacking = [name for name in features.columns if name not in file.columns]
+def require_columns(file: TableReader, names: Iterable[str], purpose: str = "") -> None:
+    """Raise a ColumnError unless a file has columns of these names; it suggests similar ones."""
+    lacking = [name for name in names if name not in file.columns]
     if lacking:
+        unused = [name for name in file.columns if name not in names]
+        close = {name: closest_name(name, unused) for name in lacking}
+        pairs = [f"{found!r} for {name!r}" for name, found in close.items() if found]
+        hint = f" Did you mean {', '.join(pairs[:3])}?" if pairs else ""
         raise ColumnError(
-            f"{path} lacks {quoted_list(lacking, _MOST_NAMES)} of {first}: the unlabeled rows need "
-            "the same columns, in any order. Leave a column out of both by ",
-            Hint("drop"),
-            ".",
+            f"{file.path} has no column {quoted_list(lacking, _MOST_NAMES)}{purpose}.{hint} Its "
+            f"columns are {quoted_list(file.columns, _MOST_NAMES)}.",
             column=lacking[0],
         )
-    frame = to_pandas_frame(file.read(as_text=[]).select(list(features.columns)))
-    if frame.empty:
-        raise ValueError(f"{path} holds no rows below the names of its columns.")
-    refuse_infinity(frame, file)
-    return frame
-
-
-def _require_columns(file: TableReader, names: Sequence[str]) -> None:
-    for name in names:
-        if name not in file.columns:
-            close = closest_name(name, file.columns)
-            hint = f" Did you mean {close!r}?" if close else ""
-            raise ColumnError(
-                f"{file.path} has no column {name!r}.{hint} Its columns are "
-                f"{quoted_list(file.columns, _MOST_NAMES)}.",
-                column=name,
-            )
 
 
 def closest_name(name: str, known: Sequence[str]) -> str | None:
     """A name that differs in case or by a few letters, if there is one."""
     alike = [each for each in known if each.strip().casefold() == name.strip().casefold()]
     return next(iter(alike or difflib.get_close_matches(name, known, n=1)), None)
+
+
+def _features_of(rows: Any, file: TableReader, names: list[str]) -> Any:
+    """Columns of an Arrow table as a pandas frame; ValueError without rows or with infinity."""
+    if not rows.num_rows:
+        raise ValueError(f"{file.path} holds no rows below the names of its columns.")
+    frame = to_pandas_frame(rows.select(names))
+    refuse_infinity(frame, file)
+    return frame
 
 
 def to_pandas_frame(rows: Any) -> Any:
@@ -307,139 +297,97 @@ def refuse_infinity(features: Any, file: TableReader, n_before: int = 0) -> None
 
 
 def _stack(first: Any, second: Any, paths: Sequence[Path]) -> Any:
-    """Rows of two frames with the same columns; a part without values takes the other's dtype."""
+    """Stack the rows of two frames with the same columns and kinds of values."""
     pandas = require_for_tables("pandas")
+    index = pandas.RangeIndex(len(first) + len(second))
+    second = second.set_axis(index[len(first) :])
     columns = {}
     for name in first.columns:
-        parts = [first[name], second[name]]
-        known = [part for part in parts if part.notna().any()]
+        known = [part for part in (first[name], second[name]) if part.notna().any()]
         held = [_HELD.get(part.dtype.kind, "numbers") for part in known]
         if len(set(held)) > 1:
-            raise ColumnError(
-                f"Column {name!r} holds {held[0]} in {paths[0]} and {held[1]} in {paths[1]}, for "
-                f"example {second[name].dropna().iloc[0]!r}. Mend it, or leave it out by ",
-                Hint("drop", [name]),
-                ".",
-                column=name,
+            places = f"{held[0]} in {paths[0]} and {held[1]} in {paths[1]}"
+            text = say(
+                "Column {name!r} holds {places}, for example {example!r}. Mend it, or leave it out "
+                "by {drop}.",
+                name=name,
+                places=places,
+                example=second[name].dropna().iloc[0],
+                drop=Hint("drop", [name]),
             )
-        if len(known) < 2:
-            dtype = _WITH_GAPS.get(known[0].dtype.kind, known[0].dtype) if known else object
-            gaps = [pandas.Series([None] * len(part), dtype=dtype) for part in parts]
-            parts = [p if p.notna().any() else gap for p, gap in zip(parts, gaps, strict=True)]
-        columns[name] = pandas.concat(parts, ignore_index=True)
+            raise ColumnError(text, column=name)
+        # Rows of a part without values become gaps of the other part's dtype.
+        columns[name] = pandas.concat(known or [first[name]]).reindex(index)
     return pandas.DataFrame(columns)
 
 
-def _without_row_numbers(features: Any, file: TableReader) -> tuple[Any, list[str]]:
-    """Leave out an index written by accident; note numbers that may be no measurements."""
-    notes: list[str] = []
-    nameless = []
-    for name, series in features.items():
-        if series.dtype.kind not in "iuf":
-            continue
-        numbers = series.to_numpy() if series.dtype.kind in "iu" else np.empty(0)
-        numbers_rows = len(numbers) > 2 and (np.diff(numbers.astype(np.int64)) == 1).all()
-        if numbers_rows and _NAMELESS.fullmatch(name):
-            notes.append(f"Column {name!r} has no name and numbers the rows: it was left out.")
-            nameless.append(name)
-            continue
-        remarks = [
-            (numbers_rows, "numbers the rows, which says nothing about new ones: ", _MAYBE),
-            (name in file.index and not numbers_rows, "was the index of a pandas frame: ", _MAYBE),
-            (
-                _is_too_long(series),
-                "holds numbers of more than 15 digits, which are all the same to that precision: "
-                "subtract what they have in common, or ",
-                ".",
-            ),
-            (
-                name in file.zero_padded,
-                "holds digits that begin with 0 and counts as a number: if these are codes, put a "
-                "letter before them to make it a category, or ",
-                ".",
-            ),
-        ]
-        notes += [
-            Text(f"Column {name!r} {reason}leave it out by ", Hint("drop", [name]), end)
-            for applies, reason, end in remarks
-            if applies
-        ]
-    return features.drop(columns=nameless), notes
-
-
-def _is_too_long(series: Any) -> bool:
-    """Whether whole numbers may differ in the file, but not as floats of 53 bits."""
-    numbers = series.dropna().to_numpy(dtype=np.float64)
-    if numbers.size < 2 or np.ptp(numbers) > 0 or abs(numbers[0]) < 2**53:
-        return False
-    return bool(series.dtype.kind == "f" or series.nunique() > 1)
-
-
-def _without_empty_columns(features: Any, path: Path) -> tuple[Any, list[str]]:
-    """Leave out columns without values; note these and columns of one text."""
-    empty = [name for name in features.columns if features[name].isna().all()]
-    if len(empty) == len(features.columns):
-        raise ValueError(f"{path} has no column to learn from besides the target.")
-    notes = [f"Column {name!r} is empty in all rows: it was left out." for name in empty]
-    features = features.drop(columns=empty)
-    notes += [
-        f"Column {name!r} holds one value in all rows: nothing can be learned from it."
-        for name, series in features.items()
-        # Classifiers warn of constant numbers; lists and structs are refused later.
-        if series.dtype.kind == "O"
-        and isinstance(series.dropna().iloc[0], Hashable)
-        and series.nunique(dropna=False) == 1
-    ]
-    return features, notes
-
-
-def _without_unusable_columns(features: Any, path: Path) -> tuple[Any, list[str]]:
-    """Leave out columns that nothing can be learned from, with the reason."""
-    unusable = unusable_columns(features)
-    if len(unusable) == len(features.columns):
-        raise ValueError(f"{path} has no column that can be used besides the target.")
+def _without_row_numbers(features: Any) -> tuple[Any, list[str]]:
+    """Leave out columns without a name that number the rows: an index written by accident."""
+    names = [name for name in features.columns if _NAMELESS.fullmatch(name)]
+    names = [name for name in names if _numbers_rows(features[name])]
     notes = [
-        f"Column {name!r} was left out: it holds {reason.partition(':')[0]}."
-        for name, reason in unusable.items()
+        f"Column {name!r} has no name and numbers the rows: it was left out." for name in names
     ]
-    return features.drop(columns=list(unusable)), notes
+    return features.drop(columns=names), notes
 
 
-def _labels_of(column: Any, path: Path, target: str, unlabeled: str | None) -> AnyArray:
-    """Class names of an Arrow column; ValueError unless there are two classes."""
-    place = f"{path}: column {target!r}"
-    types = require_for_tables("pyarrow").types
-    kind = column.type.value_type if types.is_dictionary(column.type) else column.type
-    is_number = types.is_integer(kind) or types.is_floating(kind)
-    if not (is_number or types.is_boolean(kind) or types.is_null(kind) or _is_text(kind)):
-        raise ValueError(
-            f"{place} holds values of type {column.type}, and the target must hold classes: text, "
-            "whole numbers, or true and false."
+def _numbers_rows(series: Any) -> bool:
+    if series.dtype.kind not in "iu" or len(series) < 3:
+        return False
+    return bool((np.diff(series.to_numpy().astype(np.int64)) == 1).all())
+
+
+def _notes_on_columns(features: Any) -> list[str]:
+    """Judgments on columns from which nothing, or nothing sensible, can be learned."""
+    notes: list[str] = [
+        say(
+            "Column {name!r} numbers the rows, which says nothing about new ones: leave it out by "
+            "{drop} if it is no measurement.",
+            name=name,
+            drop=Hint("drop", [name]),
         )
+        for name in features.columns
+        if _numbers_rows(features[name])
+    ]
+    for name, series in features.items():
+        # Classifiers warn of constant numbers. Lists, which have no hash, are refused later.
+        if series.dtype.kind == "O" and len({str(value) for value in series}) == 1:
+            notes.append(
+                f"Column {name!r} holds one value in all rows: nothing can be learned from it."
+            )
+    return notes + notes_on_ids(features)
+
+
+def _labels_of(column: Any, path: Path, options: ReadOptions) -> AnyArray:
+    """Class names of an Arrow column; ValueError unless there are two classes."""
+    place = f"{path}: column {options.target!r}"
+    if require_for_tables("pyarrow").types.is_nested(column.type):
+        raise ValueError(f"{place} holds {column.type} cells, and must hold classes: write text.")
     cells = column.to_pylist()
     # In a column of numbers NA is a gap. Among classes it may be one: Namibia, North America.
     labels = texts_of(cells, empty=("",))
     named = {label for label in labels if label is not None and not may_mean_nothing(label)}
     if all(number_in(name) is not None for name in named):
         labels = np.array([None if x is None else short_number(x) for x in labels], dtype=object)
-    if unlabeled is not None:
-        mark = unlabeled.strip()
+    if options.unlabeled is not None:
+        mark = options.unlabeled.strip()
         is_marker = (labels == mark) | (labels == short_number(mark))
         # The mark may be the empty text, which is no label already.
         if not is_marker.any() and mark not in {str(cell).strip() for cell in cells}:
             raise ValueError(
-                f"{path}: no row has the unlabeled value {unlabeled!r} in column {target!r}, which "
-                f"holds {_named(labels)}. Leave it out if empty cells mark the unlabeled rows."
+                f"{path}: no row has the unlabeled value {options.unlabeled!r} in column "
+                f"{options.target!r}, which holds {_named(labels)}. Leave it out if empty cells "
+                "mark the unlabeled rows."
             )
         labels[is_marker] = None
     counts = Counter(label for label in labels if label is not None)
-    _require_two_classes(counts, len(labels), place, unlabeled)
+    _require_two_classes(counts, len(labels), place, options.unlabeled)
     _refuse_measurements(counts, place)
     return labels
 
 
 def short_number(text: str) -> str:
-    """A whole number the short way: "1.0" and "1e0" become "1"; any other text stays."""
+    """Write a whole number the short way: "1.0" and "1e0" become "1"; any other text stays."""
     number = None if _WHOLE.fullmatch(text) else number_in(text)
     return str(int(number)) if number is not None and number.is_integer() else text
 
@@ -477,19 +425,12 @@ def _require_two_classes(
 def _refuse_measurements(counts: Counter[str], place: str) -> None:
     """Refuse numbers with fractions, and nearly as many different values as rows."""
     numbers = {name: number_in(name) for name in counts if not may_mean_nothing(name)}
-    known = {name: number for name, number in numbers.items() if number is not None}
-    if len(known) == len(numbers):
-        for name, number in known.items():
-            if isinf(number):
-                raise ValueError(
-                    f"{place} holds infinity ({name}), which is no class: empty these cells if the "
-                    "class is unknown, or give it a name."
-                )
-            if not number.is_integer():
-                raise ValueError(
-                    f"{place} holds numbers with fractions, for example {name}, and must hold "
-                    "classes. Make classes of them first, for example 'low' and 'high'."
-                )
+    fractions = [n for n, number in numbers.items() if number is not None and number % 1 != 0]
+    if fractions and None not in numbers.values():
+        raise ValueError(
+            f"{place} holds numbers with fractions or infinity, for example {fractions[0]}, and "
+            "must hold classes. Make classes of them first, for example 'low' and 'high'."
+        )
     if len(counts) > max(_SURELY_CLASSES, counts.total() / 2):
         raise ValueError(
             f"{place} holds {len(counts)} different values in {counts.total()} labeled rows, for "
@@ -502,8 +443,8 @@ def _named(labels: Iterable[str | None]) -> str:
     return quoted_list(names, 5) if names else "empty cells only"
 
 
-def _notes_on_marks(labels: AnyArray, target: str) -> list[str]:
-    """Notes on classes that mark unlabeled rows in other tables.
+def _warnings_on_marks(labels: AnyArray, target: str) -> list[str]:
+    """Warnings of classes that mark unlabeled rows in other tables.
 
     -1 among two classes, or beside empty cells, hardly marks any.
     """
@@ -512,11 +453,13 @@ def _notes_on_marks(labels: AnyArray, target: str) -> list[str]:
     if names["-1"] and None not in names and len(names) > 2:
         doubtful.append("-1")
     return [
-        Text(
-            f"{name!r} in column {target!r} counts as a class, of {plural(names[name], 'row')}: "
-            "pass ",
-            Hint("unlabeled", name),
-            " if it marks unlabeled rows.",
+        say(
+            "{name!r} in column {target!r} counts as a class, of {rows}: pass {mark} if it marks "
+            "unlabeled rows.",
+            name=name,
+            target=target,
+            rows=plural(names[name], "row"),
+            mark=Hint("unlabeled", name),
         )
         for name in doubtful
     ]

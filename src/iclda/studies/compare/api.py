@@ -12,9 +12,8 @@ from typing import Any
 
 from ..._messages import Hint, ParameterError, plural
 from ...methods import Method, Shrinkage
-from ...tabular.columns import MISSING
 from ...tabular.encoders import require_for_tables
-from ...tabular.table import read_opened
+from ...tabular.table import ReadOptions, read_opened
 from ...tabular.table_files import CsvReader, ParquetReader, open_table
 from .findings import Findings, read_findings
 from .plan import find_compared, parse_shrinkages
@@ -98,9 +97,6 @@ def compare(
         ``findings.scores``, ``findings.differences`` and ``findings.curves`` (pandas frames),
         ``findings.figures()`` and ``findings.save(folder)``. Notebooks show answer and table.
     """
-    if missing not in MISSING:
-        text = f" must be {' or '.join(MISSING)}, got {missing!r}."
-        raise ParameterError(Hint("missing"), text, parameter="missing", value=missing)
     if not isinstance(unlabeled_file, (str, Path, NoneType)):
         raise TypeError(
             f"unlabeled_file must be the path of a file, got {type(unlabeled_file).__name__}: add "
@@ -113,16 +109,9 @@ def compare(
         [drop] if isinstance(drop, str) else drop,
         [keep] if isinstance(keep, str) else keep,
     )
+    options = ReadOptions(target, unlabeled, unlabeled_file, drop, keep, drop_unusable, missing)
     with tempfile.TemporaryDirectory() as folder:
-        read = read_opened(
-            _open(table, Path(folder)),
-            target,
-            unlabeled,
-            unlabeled_file,
-            drop=drop,
-            keep=keep,
-            drop_unusable=drop_unusable,
-        )
+        read = read_opened(_open(table, Path(folder)), options)
         plan = ComparisonPlan(
             read,
             Path(folder) / "comparison" if out is None else Path(out),

@@ -1,0 +1,273 @@
+"""Summaries of models and predictions in words, for people who do not know the methods."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from .._advice import LEAST_TESTED, percent_text
+from .._estimators.base import LinearGaussianClassifier
+from .._estimators.proportions import LABELED
+from .._messages import plural, quoted_list
+from .._statistics import CLEAR, NOTHING, UNCLEAR, BaseRate
+from ..methods import FITTED
+from .columns import COLUMN_TYPES
+from .fit_predict import FAR_DEVIATIONS, FitReport, PredictionCounts
+
+_BY_CLASS = {method.class_name: method for method in FITTED if not method.options}
+_MOST_NAMED = 40  # columns; --json has all of them
+_MOST_FEATURES = 8  # of a discriminant
+_DIAGNOSIS = {  # numbers of a fit, by their keys in the details of a model
+    "n_iter": "Steps of the solver: {:,}",
+    "n_passes": "Passes over the unlabeled rows: {:,}",
+    "n_optima": "Maxima found: {:,}",
+    "gap": "Gap: {:.1e}, what other labels can still gain, to first order, in log likelihood",
+}
+
+
+def fit_summary(details: Mapping[str, Any]) -> list[str]:
+    """Rows, classes, method and diagnosis of a model, one paragraph a line."""
+    report = FitReport.from_json(details["about"])
+    name = details["classifier"]
+    title = _BY_CLASS[name].title if name in _BY_CLASS else name
+    title = f"{title[0].upper()}{title[1:]}"
+    if report is None:
+        first = f"{title}, {details['n_features']} features."
+        return [first, *_class_lines(details, {}), *_method_lines(details, None)]
+    warned = [f"Warning: {text}" for text in report.warnings]
+    n_first = int(report.learned == NOTHING)  # that warning comes before all else
+    return [
+        *_rows_lines(title, details, report),
+        *warned[:n_first],
+        *_class_lines(details, report.labeled),
+        *_method_lines(details, report),
+        *(f"Note: {text}" for text in report.notes),
+        *warned[n_first:],
+    ]
+
+
+def _rows_lines(title: str, details: Mapping[str, Any], report: FitReport) -> list[str]:
+    n_labeled, n_unlabeled = sum(report.labeled.values()), report.n_unlabeled
+    rows = f"{n_labeled:,} labeled and {n_unlabeled:,} unlabeled rows"
+    if details["classifier"] == "SupervisedLDA":
+        unused = f"; {n_unlabeled:,} unlabeled rows were not used" if n_unlabeled else ""
+        rows = f"{n_labeled:,} labeled rows{unused}"
+    words = {each.name: each.columns for each in COLUMN_TYPES}
+    kinds = Counter(words.get(kind, kind) for kind in (details["columns"] or {}).values())
+    held = ": " + ", ".join(f"{n} of {kind}" for kind, n in kinds.items())
+    if len(kinds) == 1:
+        held = f" of {next(iter(kinds))}"
+    lines = [
+        f"{title} for {report.target!r}, fitted to {rows}.",
+        f"It reads {plural(kinds.total(), 'column')}{held}.",
+    ]
+    if report.empty_cells:
+        lines.append(f"Empty cells were filled in: {_ranked(report.empty_cells)}.")
+    return lines
+
+
+def _class_lines(details: Mapping[str, Any], labeled: Mapping[str, int]) -> list[str]:
+    names = [str(name) for name in details["classes"]]
+    width = max(len("class"), *map(len, names))
+    lines = ["", f"  {'class'.ljust(width)}  labeled rows  share in the model"]
+    shares = details["priors"] or [float("nan")] * len(names)
+    for name, share in zip(names, shares, strict=True):
+        count = f"{labeled[name]:,}" if name in labeled else "-"
+        lines.append(f"  {name.ljust(width)}  {count:>12}  {share:>18.1%}")
+    return [*lines, ""]
+
+
+def _method_lines(details: Mapping[str, Any], report: FitReport | None) -> list[str]:
+    # Without unlabeled rows every method is the supervised one.
+    is_supervised = report is not None and not report.n_unlabeled
+    name = "SupervisedLDA" if is_supervised else details["classifier"]
+    lines = [_BY_CLASS[name].sentence] if name in _BY_CLASS else []
+    if "converged" in details["diagnosis"] and not is_supervised:
+        lines.append(_convergence(details["diagnosis"]))
+    given = details["parameters"].get("proportions")
+    if given is not None and not is_supervised:
+        source = "of the labeled rows" if given == LABELED else "given"
+        lines.append(f"It allows the unlabeled rows only classes in the proportions {source}.")
+    if report is None:
+        return lines
+    if report.learned == NOTHING:  # neither why it was chosen nor what it cannot lose matters
+        return [*lines, _error_line(report)]
+    return [line for line in (report.choice, *lines, _error_line(report), report.safety) if line]
+
+
+def _convergence(diagnosis: Mapping[str, Any]) -> str:
+    steps = plural(diagnosis["n_iter"], "step")
+    if not diagnosis["converged"]:
+        return f"It did not converge in {steps}: see the warning, and do not rely on it."
+    if "gap" in diagnosis and "n_optima" not in diagnosis:  # a convex problem
+        return f"It converged in {steps}: no other model has a better worst case."
+    n_optima = diagnosis.get("n_optima", 1)
+    several = f", the best of {n_optima} solutions found" if n_optima > 1 else ""
+    return f"It converged in {steps}{several}."
+
+
+def _error_line(report: FitReport) -> str:
+    """The error to expect on new rows, or why it is unknown."""
+    if report.error is not None:
+        base = BaseRate.of_counts(report.labeled)
+        doubt = "too few labels to be sure that this is better than"
+        if report.error["error"] >= base.error:
+            doubt = "that looks no better than"
+        end = {
+            CLEAR: "; to call every row {!r} would get {} wrong",
+            UNCLEAR: f": {doubt} to call every row {{!r}}, which gets {{}} wrong",
+        }.get(report.learned, "")  # a warning says that nothing was learned
+        return (
+            f"Expect {report.error['text']}{end.format(base.majority, percent_text(base.error))}."
+        )
+    if report.n_tested >= LEAST_TESTED:  # very wide tables
+        return "How often it errs on new rows was not estimated: `iclda compare` does that."
+    return (
+        f"How often it errs on new rows cannot be estimated: that takes {LEAST_TESTED} labeled "
+        f"rows of classes with two or more, and there are {report.n_tested}. Label more rows."
+    )
+
+
+def show_summary(details: Mapping[str, Any]) -> list[str]:
+    """Everything that a model file says about its model."""
+    report = FitReport.from_json(details["about"])
+    settings = ", ".join(f"{name}={value!r}" for name, value in details["parameters"].items())
+    versions = ", ".join(f"{name} {number}" for name, number in details["versions"].items())
+    columns = list(details["columns"] or ["without names"])
+    n_more = len(columns) - _MOST_NAMED
+    more = f" and {n_more:,} more" if n_more > 0 else ""
+    lines = [*fit_summary(details), ""]
+    lines.append(f"Fitted     {details['created']} by iclda {details['iclda']}")
+    if report is not None and report.command:
+        lines.append(f"Command    {report.command}")
+    sources = () if report is None else report.sources
+    lines += [
+        *(f"Data       {s.path}, {s.n_rows:,} rows, sha256 {s.sha256}" for s in sources),
+        f"Columns    {', '.join(columns[:_MOST_NAMED])}{more}",
+        *_shrinkage_lines(details),
+        f"Settings   {details['classifier']}({settings})",
+        f"Versions   {versions}",
+        f"Checksum   sha256 {details['sha256']} of the whole file, as sha256sum prints it; its own "
+        f"seal is intact (format {details['format']})",
+    ]
+    return lines
+
+
+def _shrinkage_lines(details: Mapping[str, Any]) -> list[str]:
+    """The shrinkage that was used, of every class if it differs by class."""
+    used = details["diagnosis"].get("shrinkage")
+    if used is None:
+        return []
+    if isinstance(used, list):
+        pairs = zip(details["classes"], used, strict=False)
+        shown = ", ".join(f"{value:.3g} for {name!r}" for name, value in pairs)
+    else:
+        shown = f"{used:.3g}"
+    chosen = ", chosen from the data" if details["parameters"].get("shrinkage") == "auto" else ""
+    meaning = "share of equal variances mixed into the covariance"
+    return [f"Shrinkage  {'none' if shown == '0' else f'{shown} ({meaning}{chosen})'}"]
+
+
+def verbose_lines(details: Mapping[str, Any]) -> list[str]:
+    """The numbers of the fit for someone who knows its mathematics."""
+    numbers = details["diagnosis"]
+    report = FitReport.from_json(details["about"])
+    lines = [text.format(numbers[key]) for key, text in _DIAGNOSIS.items() if key in numbers]
+    return ["", *lines, *([report.safety_details] if report and report.safety_details else [])]
+
+
+def prediction_summary(counts: PredictionCounts, written: str) -> list[str]:
+    """What became of the rows of a file; ``written`` says where the predictions are."""
+    lines = []
+    if counts.ignored:
+        names = f"{len(counts.ignored)} columns ({quoted_list(counts.ignored, 5)})"
+        if len(counts.ignored) == 1:
+            names = f"the column {counts.ignored[0]!r}"
+        lines.append(f"Ignored {names} that the model does not use.")
+    if counts.filled:
+        lines.append(f"Empty cells were filled in: {_ranked(counts.filled)}.")
+    if counts.unknown:
+        lines.append(
+            "Cells with a category that the fit did not see, or too rarely to learn from: "
+            f"{_ranked(counts.unknown)}."
+        )
+    if counts.far:
+        lines.append(f"Warning: {far_warning(counts)}")
+    width = max(len("class"), *map(len, counts.classes))
+    lines += [""] if lines else []
+    lines.append(f"  {'class'.ljust(width)}  predicted rows   share")
+    for name, count in counts.classes.items():
+        lines.append(f"  {name.ljust(width)}  {count:>14,}  {count / counts.n_rows:>6.1%}")
+    lines += ["", f"{written}: {counts.n_rows:,} rows."]
+    return lines
+
+
+def far_warning(counts: PredictionCounts) -> str:
+    """Which columns have cells far from those of the fit; an empty text if none has."""
+    if not counts.far:
+        return ""
+    return (
+        f"Cells more than {FAR_DEVIATIONS} standard deviations from the mean of the training rows, "
+        f"where predictions mean little: {_ranked(counts.far)}. Check units and decimal marks."
+    )
+
+
+def _ranked(counts: Mapping[str, int], most: int = 5) -> str:
+    ranked = sorted(counts.items(), key=lambda item: -item[1])
+    cells = ", ".join(f"{name!r} {n:,}" for name, n in ranked[:most])
+    return cells + (f" and {len(ranked) - most} more columns" if len(ranked) > most else "")
+
+
+def standardized_coefficients(model: Any) -> list[dict[str, Any]]:
+    """Discriminants with the coefficient of every feature, the largest first.
+
+    A coefficient is that of the feature divided by its standard deviation within classes. A high
+    value speaks for the class ``high``, a low one for ``low``. Two classes have one discriminant,
+    the log odds of the second; K have K - 1, which lie along the directions that separate the class
+    means best, with the share of their spread. Nothing for a model that is not a linear one of this
+    package.
+    """
+    classifier = model[-1] if isinstance(model, Pipeline) else model
+    if not isinstance(classifier, LinearGaussianClassifier):
+        return []
+    spread = np.sqrt(np.maximum(classifier._variances, 0))
+    classes = [str(name) for name in classifier.classes_]
+    if len(classes) == 2:
+        axes, titles = classifier.coef_ * spread, [f"log odds of {classes[1]}"]
+        shares, points = np.ones(1), np.array([[0.0], [1.0]])
+    else:
+        gaussians = classifier._gaussians_
+        scalings = gaussians.discriminants(classifier._n_features_out).T / gaussians.frame.scale
+        axes = scalings * spread
+        points = (classifier.means_ - classifier.priors_ @ classifier.means_) @ scalings.T
+        shares = classifier.priors_ @ points**2
+        shares = shares / shares.sum()
+        titles = [f"discriminant {number}" for number in range(1, len(axes) + 1)]
+    names = getattr(classifier, "feature_names_in_", np.arange(classifier.n_features_in_))
+    return [
+        {
+            "title": title,
+            "share": float(share),
+            "low": classes[int(ends.argmin())],
+            "high": classes[int(ends.argmax())],
+            "coefficients": {str(names[k]): float(axis[k]) for k in np.argsort(-np.abs(axis))},
+        }
+        for title, share, ends, axis in zip(titles, shares, points.T, axes, strict=True)
+    ]
+
+
+def importance_lines(axes: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The columns that matter most, one line a discriminant, below an empty line and a title."""
+    lines = ["", "Columns that matter most (coefficients of standardized columns)"] if axes else []
+    for each in axes:
+        items = list(each["coefficients"].items())
+        shown = ", ".join(f"{name} {value:+.2f}" for name, value in items[:_MOST_FEATURES])
+        more = f" and {len(items) - _MOST_FEATURES} more" if len(items) > _MOST_FEATURES else ""
+        share = f", {each['share']:.0%} of what separates the classes" if len(axes) > 1 else ""
+        ends = f"from {each['low']} (-) to {each['high']} (+)"
+        lines.append(f"  {each['title']}, {ends}{share}: {shown}{more}")
+    return lines
