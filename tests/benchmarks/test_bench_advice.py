@@ -35,6 +35,7 @@ def test_bars_are_those_of_the_runs():
     assert "Worst regret 20.0 points, at most 8: MISSED." in missed
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_a_run_judges_all_policies_on_rows_that_nothing_was_told_about():
     found = run("made 6", TUNED["made 6"](), 20, 0, 2)

@@ -204,13 +204,6 @@ def test_8_a_missing_y_is_refused_unless_it_is_the_marker(classifier, y):
     )
 
 
-def test_8_dates_can_be_classes_and_nat_marks_unlabeled_rows(expected):
-    days = np.array(["2020-01-01", "2020-01-02", "NaT"], dtype="datetime64[D]")
-    model = SelfLearningLDA(unlabeled=None).fit(ROWS, days[CODES])
-    assert_array_equal(model.classes_, days[:2])
-    assert_array_equal(model.predict(ROWS), days[expected])
-
-
 @pytest.mark.parametrize("value", [None, np.nan, np.float32("nan"), pd.NA, pd.NaT], ids=repr)
 def test_8_every_missing_value_is_recognized(value):
     assert is_missing(value)
@@ -272,15 +265,6 @@ def test_9_a_class_of_weight_zero_is_no_class():
 # 10. What is no y.
 
 
-@every_classifier
-@pytest.mark.parametrize("container", [np.asarray, pd.DataFrame, pl.DataFrame])
-def test_10_y_of_two_columns_is_refused_with_its_shape(classifier, container):
-    y = container(np.column_stack([CODES, CODES]))
-    message = r"y must be 1-d, .* got shape \(30, 2\).*mark rows of unknown class as unlabeled"
-    with pytest.raises(ValueError, match=message):
-        classifier().fit(ROWS, y)
-
-
 NO_CLASSES = {
     "tuples": (labels((0, 1), (1, 0), -1), r"type tuple, for example \(0, 1\), and must hold text"),
     "lists": (labels([0], [1, 2], -1), r"type list, for example \[0\]"),
@@ -292,6 +276,7 @@ NO_CLASSES = {
     "a number": (3, "y must have an entry for every row, got an object of type int: pass a list"),
     "a set": (set(range(30)), "got an object of type set: pass a list"),
     "too few": (CODES[:28], "X has 30 rows, y has 28 labels"),
+    "two columns": (np.column_stack([CODES, CODES]), r"y must be 1-d, .* got shape \(30, 2\)"),
     "continuous": (np.where(CODES == 1, 0.25, CODES), "holds continuous values, for example 0.25"),
 }
 
