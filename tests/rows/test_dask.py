@@ -144,6 +144,28 @@ def test_48_a_worker_killed_in_the_middle_of_a_fit_changes_nothing(client, monke
         assert_array_equal(getattr(model, name), getattr(expected, name))
 
 
+def test_56_a_worker_stopped_for_a_while_in_the_middle_of_a_fit_changes_nothing(
+    client, monkeypatch
+):
+    source = from_dask(in_blocks(ROWS), timeout=30.0)
+    expected = fit(source)
+    stopped = []
+    sums = DaskRows.label_sums
+
+    def sums_and_a_pause(self, *args, **options):
+        if not stopped:
+            stopped.append(pids_of(client.cluster)[0])
+            os.kill(stopped[0], signal.SIGSTOP)
+            threading.Timer(1.0, os.kill, (stopped[0], signal.SIGCONT)).start()
+        return sums(self, *args, **options)
+
+    monkeypatch.setattr(DaskRows, "label_sums", sums_and_a_pause)
+    model = fit(source)
+    assert stopped
+    for name in FITTED:
+        assert_array_equal(getattr(model, name), getattr(expected, name))
+
+
 def test_rows_stay_on_the_workers(client, monkeypatch):
     n_rows, d = 400_000, 40
     noise = dask.array.random.default_rng(3).standard_normal((n_rows, d), chunks=(n_rows // 4, d))
