@@ -139,7 +139,7 @@ def report(
 ) -> None:
     """Draw tables, figures and report anew from stored rows."""
     with words.explained_errors(words.RESUMABLE):
-        from ..studies.compare.findings import is_comparison
+        from ..studies.compare.api import is_comparison
 
         if is_comparison(folder):
             redraw(folder, quiet=quiet, json=json)

@@ -39,7 +39,6 @@ from .._statistics import CLEAR, NOTHING, UNCLEAR, BaseRate
 from ..methods import BY_CLASS, Method
 from .columns import COLUMN_TYPES, pipeline, preprocessing, type_named
 from .encoders import require_for_tables
-from .suspicions import one_value_by_class
 from .table import Table, closest_name, refuse_infinity, to_pandas_frame
 from .table_files import (
     WRITTEN_SUFFIXES,
@@ -128,7 +127,7 @@ def fit_table(
         "notes": list(table.notes),
         "warnings": _warnings_of(
             [record.message for record in caught],
-            [*table.warnings, *one_value_by_class(table.features, table.labels)],
+            table.warnings,
             Counter(labels),
         ),
     }

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from .._checks import NOTE, WARNING, check_columns
 from .._core.types import AnyArray
 from .._messages import ColumnError, Hint, ParameterError, Text, plural, quoted_list
 from .columns import number_in, unusable_columns
 from .encoders import EMPTY_WORDS, require_for_tables, texts_of
-from .suspicions import filled_by_class, notes_on_ids
 from .table_files import CsvReader, ParquetReader, TableReader, open_table
 
 _MOST_NAMES = 12
@@ -178,9 +178,11 @@ def read_opened(
         features, more_notes = _without_unusable_columns(features, file.path)
         notes += more_notes
         dropped = [name for name in file.columns if name not in {target, *features.columns}]
-    notes += notes_on_ids(features)
     named = np.array([None if x is None or may_mean_nothing(x) else x for x in labels])
-    doubts = [*_notes_on_marks(labels, target), *filled_by_class(features, named)]
+    remarks = check_columns(features, named)
+    notes += [remark.text for remark in remarks if remark.level == NOTE]
+    doubts = _notes_on_marks(labels, target)
+    doubts += [remark.text for remark in remarks if remark.level == WARNING]
     what = tuple(sources), tuple(notes), tuple(dropped), tuple(doubts)
     return Table(features, labels, target, *what)
 

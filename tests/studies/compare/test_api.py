@@ -10,8 +10,7 @@ from tables_of_results import make_table
 
 import iclda
 from iclda import ParameterError
-from iclda.studies.compare.findings import json_summary
-from iclda.studies.compare.lines import fit_command
+from iclda.studies.compare.text import fit_code, json_summary
 
 OPTIONS = {"target": "class", "methods": ["em", "logistic"], "repeats": 2, "folds": 3}
 
@@ -55,7 +54,7 @@ def test_the_report_and_numbers_can_be_saved(findings, tmp_path):
     paths = findings.save(tmp_path / "report")
     page = html.unescape(paths["report"].read_text())
     assert findings.verdict.headline in page
-    assert fit_command(findings) in page
+    assert fit_code(findings) in page
     found = json.loads(json.dumps(json_summary(findings, paths)))
     assert found["recommendation"]["error"]["text"] in page
     assert found["recommendation"]["headline"] in page
@@ -114,7 +113,7 @@ def test_a_name_is_one_column_and_a_fast_comparison_has_few_repeats_and_no_curve
     first = table.columns[0]
     options = {"target": "class", "methods": ["em"], "folds": np.int64(3)}
     found = iclda.compare(table, **options, drop=first, fast=True)
-    assert list(found.settings.dropped) == [first]
+    assert list(found.settings.reading["drop"]) == [first]
     assert (found.settings.repeats, found.settings.folds) == (3, 3)
     assert found.curves.empty
 
@@ -122,8 +121,12 @@ def test_a_name_is_one_column_and_a_fast_comparison_has_few_repeats_and_no_curve
 def test_what_is_no_table_is_refused():
     with pytest.raises(TypeError, match="DataFrame or the path of a file, got ndarray"):
         iclda.compare(np.zeros((3, 2)), target="class")
-    with pytest.raises(ValueError, match=r"1 column of the table has names .* example 0"):
-        iclda.compare(pd.DataFrame({0: [1.0], "class": ["a"]}), target="class")
+
+
+def test_names_of_columns_become_text():
+    table = frame().rename(columns={"x1": 0})
+    found = iclda.compare(table, **OPTIONS, drop="x2", fast=True)
+    assert found.settings.size.n_features == 1
 
 
 def test_columns_are_kept_and_left_out_and_methods_shrunk_as_by_the_command():
@@ -131,7 +134,7 @@ def test_columns_are_kept_and_left_out_and_methods_shrunk_as_by_the_command():
     kept = list(table.columns[:2])
     options = {**OPTIONS, "methods": ["em"], "curves": False, "drop_unusable": True}
     found = iclda.compare(table, keep=[*kept, "name"], **options)
-    assert list(found.settings.kept) == [*kept, "name"]
+    assert list(found.settings.reading["keep"]) == [*kept, "name"]
     assert "'name' was left out" in " ".join(each.text for each in found.settings.remarks)
     few = iclda.compare(table, keep=kept, n_labeled=4, **options)
     assert {each.name for each in few.settings.contestants} == {"supervised", "em"}
@@ -170,7 +173,7 @@ def test_notebooks_show_the_answer_and_the_table(findings):
 
 
 def test_the_model_to_fit_is_python(findings):
-    code = fit_command(findings)
+    code = fit_code(findings)
     assert code.startswith("iclda.tabular.pipeline(iclda.tabular.preprocessing(X), iclda.")
     rows = frame()
     X, y = rows.drop(columns="class"), rows["class"]

@@ -7,9 +7,9 @@ from iclda.methods import BASELINES, FURTHER, METHODS, find_method
 from iclda.model_selection import SemiSupervisedKFold
 from iclda.studies.compare.plan import (
     COMPARISON,
-    LABELED,
+    LABELED_CURVE,
     MOST_ON_CURVES,
-    UNLABELED,
+    UNLABELED_CURVE,
     Size,
     Splits,
     default_shrinkages,
@@ -21,7 +21,6 @@ from iclda.studies.compare.plan import (
 from iclda.studies.store import cells_of
 
 MANY, FEW, FEWER = Size(500, 2, 10), Size(30, 2, 10), Size(8, 2, 10)
-SLOW = Size(500, 11, 99)
 Y = np.array((["a"] * 9 + ["b"] * 12 + ["c"] * 6 + [None] * 23), dtype=object)[
     np.random.default_rng(1).permutation(50)
 ]
@@ -79,14 +78,6 @@ def test_what_is_no_shrinkage_is_named(text):
         parse_shrinkages(text)
 
 
-def test_a_search_over_many_unknowns_starts_once():
-    (contestant,) = line_up([find_method("iclda")], [None], MANY)
-    assert contestant.classifier(0, MANY).n_starts == 32
-    assert contestant.classifier(0, SLOW).n_starts == 1
-    assert contestant.classifier(7, MANY).get_params()["random_state"] == 7
-    assert contestant.classifier(0, MANY).unlabeled is None
-
-
 def test_what_a_method_takes_is_its_own_matter_and_not_that_of_its_name():
     renamed = [replace(method, name=f"my {method.name}") for method in METHODS]
     lined_up = line_up(renamed, [None, "auto"], FEWER)
@@ -94,9 +85,6 @@ def test_what_a_method_takes_is_its_own_matter_and_not_that_of_its_name():
         f"my {name}" for name in names(METHODS, [None, "auto"], FEWER)
     ]
     assert [c.name for c in lined_up if not c.method.uses_unlabeled] == ["my supervised"]
-    (search,) = [c for c in lined_up if c.name == "my iclda"]
-    assert search.classifier(7, SLOW).get_params()["random_state"] == 7
-    assert search.classifier(0, SLOW).n_starts == 1
     both = line_up(renamed, [None, "auto"], FEW)
     assert on_curves({"my moment": "my moment without shrinkage"}, both) == ["my moment"]
 
@@ -159,7 +147,7 @@ def test_one_label_a_class_is_enough_where_there_are_no_more():
 
 
 def test_more_unlabeled_rows_are_added_to_fewer_and_nothing_else_changes():
-    cells = cells_of(UNLABELED, {"t": [4, 9, 16]}, 6)
+    cells = cells_of(UNLABELED_CURVE, {"t": [4, 9, 16]}, 6)
     for split in range(6):
         few, more, most = takes(SPLITS, [cell for cell in cells if cell.repeat == split])
         assert set(few.rows) < set(more.rows) < set(most.rows)
@@ -170,7 +158,7 @@ def test_more_unlabeled_rows_are_added_to_fewer_and_nothing_else_changes():
 
 @pytest.mark.parametrize("splits", [SPLITS, HIDDEN])
 def test_rows_train_unlabeled_where_their_labels_are_not_used(splits):
-    for cell in cells_of(LABELED, {"t": [6, 9]}, 6):
+    for cell in cells_of(LABELED_CURVE, {"t": [6, 9]}, 6):
         take, whole = splits.take(cell), takes(splits)[cell.repeat]
         assert take.is_labeled.sum() == cell.part
         assert np.array_equal(take.rows, whole.rows)
@@ -195,7 +183,7 @@ def test_curves_of_many_rows_end_where_more_would_take_long():
     assert many.is_capped
     assert many.unlabeled_sizes()[-1] == MOST_ON_CURVES
     assert many.labeled_sizes()[-1] == many.n_used
-    take = many.take(cells_of(LABELED, {"t": [6]}, 1)[0])
+    take = many.take(cells_of(LABELED_CURVE, {"t": [6]}, 1)[0])
     assert (~take.is_labeled).sum() == MOST_ON_CURVES
 
 

@@ -7,8 +7,9 @@ from numpy.testing import assert_allclose
 from tables_of_results import changed, contestants, result, results
 
 from iclda._statistics import corrected_t_test, holm
-from iclda.studies.compare.findings import curves_csv
-from iclda.studies.compare.plan import LABELED, UNLABELED, UNSHRUNK
+from iclda.studies.compare.plan import LABELED_CURVE as LABELED
+from iclda.studies.compare.plan import UNLABELED_CURVE as UNLABELED
+from iclda.studies.compare.plan import UNSHRUNK
 from iclda.studies.compare.summary import overlap, split_curve_points, summarize_comparison
 from iclda.studies.measures import BRIER, CALIBRATION, ERROR, HIDDEN, LOSS
 
@@ -192,11 +193,3 @@ def test_failed_fits_and_infinite_losses_are_left_out():
     counts = {(p.method, p.measure): p.splits for p in points}
     assert counts["supervised", "error"] == 3
     assert counts["em", "loss_difference"] == 2
-
-
-def test_points_are_written_one_a_line():
-    rows = curve(UNLABELED, [10], supervised=0.4)
-    points = split_curve_points(rows, ["supervised"], "supervised", 2, ALL, is_capped=False)
-    lines = curves_csv(points).splitlines()
-    assert lines[0] == "curve,n_labeled,n_unlabeled,method,measure,mean,se,splits"
-    assert lines[1] == "unlabeled,10,10,supervised,error,0.4,0,4"
