@@ -35,7 +35,7 @@ from sklearn.preprocessing import StandardScaler
 from iclda import AutoLDA
 from iclda.datasets import load_benchmark
 from iclda.methods import AVERAGE, BASELINES, METHODS
-from iclda.studies.compare.cells import CellData, fit_cell, make_classifier
+from iclda.studies.compare.cells import CellData, build_classifier, fit_cell
 from iclda.studies.compare.plan import (
     COMPARISON,
     Contestant,
@@ -235,7 +235,7 @@ def run(table: str, columns: Columns, n_labels: int, seed: int, repeats: int) ->
 
     def error_of(contestant: Contestant) -> float:
         try:
-            model = make_classifier(contestant, 0, size).fit(rows, labels)
+            model = build_classifier(contestant, 0, size).fit(rows, labels)
         except ValueError:  # too few labels for it
             return np.nan
         found = model.predict(scaler.transform(X[fresh]))

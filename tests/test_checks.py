@@ -133,7 +133,7 @@ def test_unlabeled_rows_from_elsewhere_are_a_warning():
     )
     (remark,) = check_shift(labeled, unlabeled.assign(x2=unlabeled["x2"] + 2.5))
     assert remark.level == WARNING
-    assert "'x2', on average" in remark.text
+    assert "'x2' (means " in remark.text
     assert "x1" not in remark.text
     assert list(check_shift(labeled, unlabeled[:0])) == []
 

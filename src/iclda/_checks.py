@@ -7,7 +7,7 @@ warning, a note on the terminal or a line of a report.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,7 +32,6 @@ _CHANCE = 1e-3  # probability below which a pattern of gaps is not called chance
 _MOST_NAMES = 4
 _MOST_CLASSES = 4  # whose values are named
 _SHIFT_LEVEL = 0.01  # probability that any column is called shifted wrongly
-_MOST_SHIFTED = 3
 
 
 @dataclass(frozen=True)
@@ -42,11 +41,6 @@ class Remark:
     level: str
     subject: str
     text: str
-
-
-def check_columns(features: Any, labels: AnyArray) -> list[Remark]:
-    """Remarks on columns that may be no measurements; None in ``labels`` is unlabeled."""
-    return [*check_ids(features), *check_leaks(features, labels)]
 
 
 def check_ids(features: Any) -> Iterator[Remark]:
@@ -166,17 +160,15 @@ def check_shift(labeled: Any, unlabeled: Any) -> Iterator[Remark]:
         ours, theirs = labeled[name].to_numpy(), unlabeled[name].to_numpy()
         test = stats.ks_2samp(ours, theirs, method="asymp")
         if test.pvalue < _SHIFT_LEVEL / len(labeled.columns):
-            text = f"{name!r}, on average {ours.mean():.4g} with a label and {theirs.mean():.4g}"
-            shifted.append((-test.statistic, f"{text} without"))
+            text = f"{name!r} (means {ours.mean():.4g} with a label, {theirs.mean():.4g} without)"
+            shifted.append((-test.statistic, text))
     if not shifted:
         text = "labeled and unlabeled rows look alike in every column."
         yield Remark(FINE, "Shift", text)
         return
-    means = [text for _, text in sorted(shifted)[:_MOST_SHIFTED]]
-    if len(shifted) > _MOST_SHIFTED:
-        means.append(f"and {len(shifted) - _MOST_SHIFTED} more")
+    means = _first_names([text for _, text in sorted(shifted)])
     text = (
-        f"labeled and unlabeled rows differ by more than chance: {'; '.join(means)}. Errors below "
+        f"labeled and unlabeled rows differ by more than chance: {means}. Errors below "
         "are those on rows like the labeled ones, and unlabeled rows from elsewhere can mislead."
     )
     yield Remark(WARNING, "Shift", text)
@@ -202,8 +194,7 @@ def check_duplicates(features: Any, labels: AnyArray) -> Iterator[Remark]:
         yield Remark(NOTE, "Duplicates", text)
 
 
-def _first_names(names: Iterable[str]) -> str:
-    names = list(names)
+def _first_names(names: Sequence[str]) -> str:
     if len(names) > _MOST_NAMES:
         return f"{', '.join(names[:_MOST_NAMES])} and {len(names) - _MOST_NAMES} more"
     return and_list(names)

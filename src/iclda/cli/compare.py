@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,7 +17,7 @@ from . import words
 
 if TYPE_CHECKING:
     from ..studies.compare.api import Findings
-    from ..studies.compare.plan import ComparisonPlan, ComparisonSettings
+    from ..studies.compare.run import ComparisonRun
     from ..studies.compare.text import Terminal
 
 NO_ANSWER = 1  # exit code of a comparison that had nothing to compare with
@@ -89,13 +90,13 @@ def compare(
 ) -> None:
     """Find out whether unlabeled rows help, and with which method."""
     is_quiet = quiet or json
-    with words.explained_errors(words.RESUMABLE):
+    with words.explained_errors(words.RESUMABLE), ExitStack() as stack:
         if not is_quiet:
             # Printed before the imports below, which take a second or two.
             _print([printable(f"Comparing methods on {data.name}, target {target!r}"), ""])
         with spinner("Reading the table", is_quiet):
             from ..studies.compare.plan import ComparisonPlan, parse_shrinkages
-            from ..studies.compare.run import prepare_run
+            from ..studies.compare.run import open_run
             from ..studies.drawing import check_can_report
             from ..tabular import read_table
 
@@ -123,8 +124,8 @@ def compare(
                 reading=reading,
                 is_fast=fast,
             )
-            settings = prepare_run(plan)
-        _run(plan, settings, is_quiet)
+            run = stack.enter_context(open_run(plan))
+        _run(run, is_quiet)
         findings = redraw(plan.out, quiet=quiet, json=json, is_answered=True)
         if findings.verdict.method is None:
             typer.echo(f"Error: {words.in_options(findings.verdict.sentence)}", err=True)
@@ -141,28 +142,26 @@ def _find_methods(text: str | None) -> tuple[Method, ...] | None:
     return find_compared(names)
 
 
-def _run(plan: ComparisonPlan, settings: ComparisonSettings, quiet: bool) -> None:
+def _run(run: ComparisonRun, quiet: bool) -> None:
     """Compute what is missing; the answer is printed before the learning curves are computed."""
     from ..studies.compare.api import read_findings
-    from ..studies.compare.run import open_run
     from ..studies.compare.text import protocol, remark_lines
 
     if not quiet:
         terminal = _terminal()
-        _print([*remark_lines(settings.remarks, terminal), ""])
-        _print(["How", *terminal.wrap(protocol(settings)), ""])
-    with open_run(plan, settings) as run:
-        with show_cells(quiet, "splits") as advance:
-            run.compare(advance)
-        if not quiet:
-            _print_answer(read_findings(plan.out))
-        if plan.is_fast:
-            return
-        if not quiet:
-            note = "  For the report; the answer does not depend on them."
-            _print(["", "Learning curves", note, ""])
-        with show_cells(quiet, "splits") as advance:
-            run.add_curves(advance)
+        _print([*remark_lines(run.settings.remarks, terminal), ""])
+        _print(["How", *terminal.wrap(protocol(run.settings)), ""])
+    with show_cells(quiet, "splits") as advance:
+        run.compare(advance)
+    if not quiet:
+        _print_answer(read_findings(run.plan.out))
+    if run.plan.is_fast:
+        return
+    if not quiet:
+        note = "  For the report; the answer does not depend on them."
+        _print(["", "Learning curves", note, ""])
+    with show_cells(quiet, "splits") as advance:
+        run.add_curves(advance)
 
 
 def redraw(out: Path, *, quiet: bool, json: bool, is_answered: bool = False) -> Findings:

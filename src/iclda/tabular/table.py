@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from .._checks import NOTE, WARNING, check_columns
+from .._checks import check_ids, check_leaks
 from .._core.types import AnyArray
 from .._messages import ColumnError, Hint, ParameterError, Text, plural, quoted_list
 from .columns import number_in, unusable_columns
@@ -179,10 +179,9 @@ def read_opened(
         notes += more_notes
         dropped = [name for name in file.columns if name not in {target, *features.columns}]
     named = np.array([None if x is None or may_mean_nothing(x) else x for x in labels])
-    remarks = check_columns(features, named)
-    notes += [remark.text for remark in remarks if remark.level == NOTE]
-    doubts = _notes_on_marks(labels, target)
-    doubts += [remark.text for remark in remarks if remark.level == WARNING]
+    notes += [remark.text for remark in check_ids(features)]
+    leaks = [remark.text for remark in check_leaks(features, named)]
+    doubts = [*_notes_on_marks(labels, target), *leaks]
     what = tuple(sources), tuple(notes), tuple(dropped), tuple(doubts)
     return Table(features, labels, target, *what)
 

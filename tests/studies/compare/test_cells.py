@@ -16,9 +16,9 @@ from iclda.model_selection import SemiSupervisedKFold
 from iclda.studies.compare.cells import (
     CellData,
     OutsideClassifier,
+    build_classifier,
     encode,
     fit_cell,
-    make_classifier,
     pooled_bins,
     write_bins,
 )
@@ -56,7 +56,7 @@ def test_scores_are_those_of_the_whole_pipeline_in_cross_validation(name):
     cells = cells_of(COMPARISON, {"t": range(4)}, 2)
     found = [fit_cell(cell, {"t": data(made)}, [name])[0] for cell in cells]
     model = pipeline(
-        preprocessing(made.features), make_classifier(contestant, 3, Size(18, 2, 8)), scale=True
+        preprocessing(made.features), build_classifier(contestant, 3, Size(18, 2, 8)), scale=True
     )
     cv = SemiSupervisedKFold(4, n_repeats=2, unlabeled=None, random_state=3)
     scores = cross_validate(
@@ -183,10 +183,10 @@ def test_bins_are_stored_and_come_back_as_they_were():
 def test_a_search_over_many_unknowns_starts_once():
     many, slow = Size(500, 2, 10), Size(500, 11, 99)
     (contestant,) = line_up([replace(find_method("iclda"), name="my iclda")], [None], many)
-    assert make_classifier(contestant, 0, many).n_starts == 32
-    assert make_classifier(contestant, 0, slow).n_starts == 1
-    assert make_classifier(contestant, 7, many).get_params()["random_state"] == 7
-    assert make_classifier(contestant, 0, many).unlabeled is None
+    assert build_classifier(contestant, 0, many).n_starts == 32
+    assert build_classifier(contestant, 0, slow).n_starts == 1
+    assert build_classifier(contestant, 7, many).get_params()["random_state"] == 7
+    assert build_classifier(contestant, 0, many).unlabeled is None
 
 
 @pytest.mark.parametrize("method", BASELINES, ids=lambda method: method.name)
@@ -222,7 +222,7 @@ def test_bounds_are_those_of_the_fit_to_the_training_rows_of_the_first_repeat():
         assert ("bounds" in em.values) == (cell.repeat == 0)
         if cell.repeat == 0:
             encoded = encode(given, given.splits.take(cell))
-            model = make_classifier(given.contestants[1], 3, encoded.size)
+            model = build_classifier(given.contestants[1], 3, encoded.size)
             bounds = model.fit(encoded.train, encoded.y).gain_bounds(encoded.train, encoded.y)
             assert json.loads(em.values["bounds"])["worst"] == pytest.approx(bounds.worst)
 

@@ -17,7 +17,7 @@ from iclda.methods import find_method
 from iclda.studies.compare.api import is_comparison, read_findings
 from iclda.studies.compare.page import write_files
 from iclda.studies.compare.plan import ComparisonPlan, choose_n_folds
-from iclda.studies.compare.run import choose_settings, open_run, prepare_run
+from iclda.studies.compare.run import choose_settings, open_run
 from iclda.studies.compare.text import (
     Terminal,
     answer_lines,
@@ -43,7 +43,7 @@ def comparison(out, table=None, **settings):
 
 def run(out, table=None, **settings):
     plan = comparison(out, table, **settings)
-    with open_run(plan, prepare_run(plan)) as opened:
+    with open_run(plan) as opened:
         opened.compare(show_nothing)
         opened.add_curves(show_nothing)
     return read_findings(out)
@@ -200,7 +200,7 @@ def test_fits_of_the_curves_that_failed_are_told_with_the_method_and_the_reason(
 def test_the_answer_needs_no_curve(done, tmp_path):
     findings, _ = done
     plan = comparison(tmp_path)
-    with open_run(plan, prepare_run(plan)) as opened:
+    with open_run(plan) as opened:
         opened.compare(show_nothing)
         early = read_findings(tmp_path)
         opened.add_curves(show_nothing)

@@ -1,5 +1,6 @@
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -128,7 +129,10 @@ def test_the_error_on_hidden_rows_is_there_where_labels_were_hidden():
     assert summarize_comparison(hidden, TWO, 2).mean("em", HIDDEN) == 0.25
 
 
-ALL = {UNLABELED: 100, LABELED: 16}  # rows that the comparison has
+# The comparison has 100 unlabeled and 16 labeled rows, in two folds.
+SETTINGS = SimpleNamespace(
+    n_unlabeled=100, size=SimpleNamespace(n_labeled=16), folds=2, is_capped=False
+)
 ERRORS = {"supervised": [[0.4, 0.2]] * 3, "em": [[0.2, 0.2]] * 3}
 COMPARED = [replace(each, n_unlabeled=100) for each in results(**ERRORS)]
 
@@ -150,7 +154,7 @@ def line(points, method, measure):
 
 def test_a_curve_ends_with_the_same_splits_of_the_comparison():
     rows = [*COMPARED, *curve(UNLABELED, [10, 30], supervised=0.4, em=0.6)]
-    points = split_curve_points(rows, ["supervised", "em"], "supervised", 2, ALL, is_capped=False)
+    points = split_curve_points(rows, ["supervised", "em"], "supervised", SETTINGS)
     found = [p for p in points if p.curve == UNLABELED]
     assert_allclose(line(found, "em", "error"), [(10, 0.6), (30, 0.6), (100, 0.2)])
     assert_allclose(line(found, "supervised", "error"), [(10, 0.4), (30, 0.4), (100, 0.3)])
@@ -159,7 +163,7 @@ def test_a_curve_ends_with_the_same_splits_of_the_comparison():
 
 def test_the_loss_of_a_curve_is_less_that_of_the_reference_in_the_same_split():
     rows = curve(UNLABELED, [10], supervised=0.4, em=0.6)
-    points = split_curve_points(rows, ["supervised", "em"], "supervised", 2, ALL, is_capped=False)
+    points = split_curve_points(rows, ["supervised", "em"], "supervised", SETTINGS)
     assert_allclose(line(points, "em", "loss_difference"), [(10, 2.0)])
     assert_allclose(line(points, "supervised", "loss_difference"), [(10, 0.0)])
     assert "loss" not in {point.measure for point in points}
@@ -168,8 +172,8 @@ def test_the_loss_of_a_curve_is_less_that_of_the_reference_in_the_same_split():
 def test_labels_vary_with_fewer_unlabeled_rows_where_there_are_too_many():
     rows = [*COMPARED, *curve(LABELED, [6, 12], supervised=0.4, em=0.6)]
     both = [
-        split_curve_points(rows, ["em"], "supervised", 2, ALL, is_capped=is_capped)
-        for is_capped in (True, False)
+        split_curve_points(rows, ["em"], "supervised", settings)
+        for settings in (SimpleNamespace(**{**vars(SETTINGS), "is_capped": True}), SETTINGS)
     ]
     capped, whole = (
         line([p for p in points if p.curve == LABELED], "em", "error") for points in both
@@ -180,7 +184,7 @@ def test_labels_vary_with_fewer_unlabeled_rows_where_there_are_too_many():
 
 def test_the_comparison_stands_on_a_curve_where_its_number_of_labels_does():
     rows = [*COMPARED, *curve(LABELED, [6, 30], supervised=0.4, em=0.6)]
-    points = split_curve_points(rows, ["em"], "supervised", 2, ALL, is_capped=False)
+    points = split_curve_points(rows, ["em"], "supervised", SETTINGS)
     found = line([p for p in points if p.curve == LABELED], "em", "error")
     assert_allclose(found, [(6, 0.6), (16, 0.2), (30, 0.6)])
 
@@ -189,7 +193,7 @@ def test_failed_fits_and_infinite_losses_are_left_out():
     rows = curve(UNLABELED, [10], supervised=0.4, em=0.6)
     rows[0] = replace(rows[0], failure="x", values={})
     rows[1] = changed(rows[1], loss=np.inf)
-    points = split_curve_points(rows, ["supervised", "em"], "supervised", 2, ALL, is_capped=False)
+    points = split_curve_points(rows, ["supervised", "em"], "supervised", SETTINGS)
     counts = {(p.method, p.measure): p.splits for p in points}
     assert counts["supervised", "error"] == 3
     assert counts["em", "loss_difference"] == 2

@@ -6,33 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from table_files import call, write
-from tables_of_results import contestants, results
 
 from iclda._statistics import CLEAR, NOTHING, UNCLEAR
 from iclda.studies import compare
-from iclda.studies.compare.summary import SplitCurvePoint, summarize_comparison
-from iclda.studies.compare.text import curves_csv, differences_text
-
-RNG = np.random.default_rng(0)
-HIGH = 0.6 + 0.2 * RNG.integers(0, 2, (6, 5))
-SUMMARY = summarize_comparison(
-    results(supervised=HIGH, em=HIGH - 0.6, iclda=np.roll(HIGH, 1, axis=0)),
-    contestants("supervised", "em", "iclda"),
-    5,
-)
-
-
-def test_differences_begin_with_what_is_clear_and_give_every_method_its_interval():
-    text = differences_text(SUMMARY, "error", "supervised LDA")
-    assert text.startswith("error minus that of supervised LDA, with 95 % intervals; below 0 is")
-    assert "; clearly better: em. em −0.600 (−0.600 to −0.600), iclda " in text
-
-
-def test_without_a_clear_difference_the_text_says_so():
-    same = summarize_comparison(
-        results(supervised=HIGH, em=HIGH), contestants("supervised", "em"), 5
-    )
-    assert "; no method differs clearly." in differences_text(same, "error", "supervised LDA")
+from iclda.studies.compare.summary import SplitCurvePoint
+from iclda.studies.compare.text import curves_csv
 
 
 def test_points_are_written_one_a_line():

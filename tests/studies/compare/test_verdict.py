@@ -10,7 +10,7 @@ from iclda.methods import BASELINES, CANDIDATES, METHODS, find_method
 from iclda.studies.compare.api import read_findings
 from iclda.studies.compare.page import write_files
 from iclda.studies.compare.plan import UNSHRUNK, ComparisonPlan, Size, line_up
-from iclda.studies.compare.run import open_run, prepare_run
+from iclda.studies.compare.run import open_run
 from iclda.studies.compare.summary import summarize_comparison
 from iclda.studies.compare.text import Terminal, answer_lines, json_summary
 from iclda.studies.compare.verdict import (
@@ -227,7 +227,7 @@ def findings(tmp_path_factory):
     out = tmp_path_factory.mktemp("degenerate") / "out"
     methods = tuple(map(find_method, ("iclda", "iclda-proportions", "supervised")))
     plan = ComparisonPlan(few_labels(), out, methods, (0.5,), repeats=2, folds=2)
-    with open_run(plan, prepare_run(plan)) as opened:
+    with open_run(plan) as opened:
         opened.compare(show_nothing)
     return read_findings(out)
 

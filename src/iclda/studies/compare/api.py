@@ -26,14 +26,15 @@ from ..store import STORE, Store, StoreError
 from . import SENTENCES
 from .page import draw_figures, write_files
 from .plan import (
-    EXPERIMENTS,
-    KIND,
+    COMPARISON,
+    LABELED_CURVE,
+    UNLABELED_CURVE,
     ComparisonPlan,
     ComparisonSettings,
     parse_shrinkages,
     shrinkage_text,
 )
-from .run import open_run, prepare_run
+from .run import open_run
 from .summary import Difference, Score, SplitCurvePoint
 from .text import known_measures, ranked, worse_text
 from .verdict import Comparison
@@ -110,7 +111,7 @@ def is_comparison(out: Path) -> bool:
     """Whether a folder holds the rows of a comparison."""
     try:
         with closing(Store(out / STORE, read_only=True)) as store:
-            return bool(store.settings().get("kind") == KIND)
+            return bool(store.settings().get("kind") == COMPARISON)
     except StoreError:
         return False
 
@@ -131,7 +132,7 @@ def read_findings(out: Path) -> Findings:
         names = {contestant.name for contestant in settings.contestants}
         wanted = [
             result
-            for experiment in EXPERIMENTS
+            for experiment in (COMPARISON, UNLABELED_CURVE, LABELED_CURVE)
             for result in store.rows(experiment)
             if result.method in names and result.repeat < settings.n_repeats(experiment)
         ]
@@ -246,7 +247,7 @@ def compare(
             is_fast=fast,
             **chosen,
         )
-        with open_run(plan, prepare_run(plan)) as run:
+        with open_run(plan) as run:
             run.compare(show_nothing)
             if curves and not fast:
                 run.add_curves(show_nothing)

@@ -87,7 +87,7 @@ def fit_cell(cell: Cell, sets: Mapping[str, CellData], names: Sequence[str]) -> 
     def fit(contestant: Contestant) -> dict[str, Any]:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            model = make_classifier(contestant, data.seed, encoded.size)
+            model = build_classifier(contestant, data.seed, encoded.size)
             model.fit(encoded.train, encoded.y)
             values = measure_fit(model, encoded, data.splits.labels, take)
             if cell.experiment == COMPARISON:
@@ -101,7 +101,7 @@ def fit_cell(cell: Cell, sets: Mapping[str, CellData], names: Sequence[str]) -> 
     return [record_fit(cell, c.name, sizes, data.seed, partial(fit, c)) for c in chosen]
 
 
-def make_classifier(contestant: Contestant, seed: int, size: Size) -> Any:
+def build_classifier(contestant: Contestant, seed: int, size: Size) -> Any:
     """An unfitted classifier. A slow search starts only once."""
     method = contestant.method
     if method.is_outside:

@@ -28,31 +28,27 @@ if TYPE_CHECKING:
 
 _CURVE_TITLES = {UNLABELED_CURVE: "More unlabeled rows", LABELED_CURVE: "More labeled rows"}
 _MOST_REMARKS = 12
+Word = Callable[[str], str]  # words a message for its reader
 _LINEAR_REACH = 10  # typical differences in loss: beyond them the axis is logarithmic
 _LARGEST_REACH = 1_000  # typical differences in loss: beyond them lines leave the figure
 
 
 def write_files(
-    out: Path,
-    comparison: Comparison,
-    word: Callable[[str], str] = str,
-    next_step: str | None = None,
+    out: Path, comparison: Comparison, word: Word = str, next_step: str | None = None
 ) -> dict[str, Path]:
     """Write comparison.csv, curves.csv and report.html; the paths written.
 
     ``word`` words messages for the reader of the page. ``next_step`` fits the recommended model;
     None is the Python code for that.
     """
-    contents = (
-        text.scores_csv(comparison.summary),
-        text.curves_csv(comparison.points),
-        render(comparison, word, text.fit_code(comparison) if next_step is None else next_step),
-    )
+    step = text.fit_code(comparison) if next_step is None else next_step
+    scores, curves = text.scores_csv(comparison.summary), text.curves_csv(comparison.points)
+    contents = scores, curves, render(comparison, word, step)
     paths = write_texts(out, dict(zip(FILES.values(), contents, strict=True)))
     return dict(zip(FILES, paths, strict=True))
 
 
-def render(comparison: Comparison, word: Callable[[str], str], next_step: str) -> str:
+def render(comparison: Comparison, word: Word, next_step: str) -> str:
     """The page as text. Every name in it is escaped."""
     settings, summary, verdict = comparison.settings, comparison.summary, comparison.verdict
     rival, methods = _rival(comparison), [each.method for each in settings.contestants]
@@ -134,7 +130,7 @@ def _described_figures(comparison: Comparison) -> dict[str, tuple[Figure, str]]:
     for measure in DECISIVE:
         if display := differences(comparison, measure):
             figure = draw(display, 5.8, 1.2 + 0.38 * len(display.differences))
-            description = text.differences_text(summary, measure, supervised_name(summary))
+            description = f"{display.score_name} minus that of {supervised_name(summary)}."
             figures[f"difference-{measure}"] = figure, description
     names = [name for name in (summary.baseline, _rival(comparison)) if name]
     sure = {name: both for name in names if (both := _confidence(comparison, name))}

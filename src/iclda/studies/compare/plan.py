@@ -23,9 +23,9 @@ from ..engine import rng_of
 from ..store import FORMAT, Cell
 from . import SENTENCES
 
-KIND = "comparison"
 SUPERVISED = "supervised"
-EXPERIMENTS = COMPARISON, UNLABELED_CURVE, LABELED_CURVE = ("comparison", "unlabeled", "labeled")
+COMPARISON = "comparison"  # the study, and its first experiment
+UNLABELED_CURVE, LABELED_CURVE = "unlabeled", "labeled"
 REPEATS = 10  # random divisions into folds, unless fits take long
 FOLDS = 10
 MOST_ON_CURVES = 2_000  # unlabeled rows: more take long and change little
@@ -354,7 +354,6 @@ class ComparisonSettings:
     size: Size  # of the training rows of every split
     n_unlabeled: int  # rows that every split trains on without a label
     n_labels: int
-    n_rows: int
     remarks: Sequence[Remark]
     sources: Sequence[Source]
     reading: Mapping[str, Any]
@@ -387,7 +386,11 @@ class ComparisonSettings:
         """Settings on which stored rows depend."""
         names = [each.name for each in fields(self)]
         names = names[: names.index("repeats")]
-        return {"kind": KIND, "format": FORMAT, **{name: getattr(self, name) for name in names}}
+        return {
+            "kind": COMPARISON,
+            "format": FORMAT,
+            **{name: getattr(self, name) for name in names},
+        }
 
     def to_json(self) -> dict[str, Any]:
         """All settings as values that JSON has."""

@@ -8,9 +8,8 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from typing import Any
 
-from ..._messages import say
+from ..._messages import and_list, say
 from ..._packages import versions
 from ..._progress import Advance
 from ...methods import CANDIDATES, VARIANTS, affordable
@@ -21,7 +20,6 @@ from .cells import CellData, fit_cell
 from .checks import check_table, encode_sample
 from .plan import (
     COMPARISON,
-    KIND,
     LABELED_CURVE,
     REPEATS,
     UNLABELED_CURVE,
@@ -80,7 +78,6 @@ def choose_settings(plan: ComparisonPlan) -> ComparisonSettings:
         size=size,
         n_unlabeled=splits.n_unlabeled,
         n_labels=int(table.is_labeled.sum()),
-        n_rows=len(table.labels),
         remarks=check_table(table, sample, size, is_hidden=plan.n_labeled is not None),
         sources=table.sources,
         reading=plan.reading,
@@ -94,43 +91,29 @@ def choose_settings(plan: ComparisonPlan) -> ComparisonSettings:
     )
 
 
-def prepare_run(plan: ComparisonPlan) -> ComparisonSettings:
-    """Choose the settings and make the folder.
+@contextmanager
+def open_run(plan: ComparisonPlan) -> Iterator[ComparisonRun]:
+    """Choose the settings, take the lock of the folder, and store the settings there.
 
     Errors about the table, the labels or the folder come before anything is written.
     """
     settings, out = choose_settings(plan), plan.out
-    if (out / STORE).exists():
-        with closing(Store(out / STORE, kind=KIND, read_only=True)) as store:
-            _agree(store, plan, settings)
-    else:
-        strange = " and ".join(name for name in FILES.values() if (out / name).exists())
-        if strange:
-            raise bad_parameter("strange_files", "out", out, files=strange, store=STORE)
+    strange = [name for name in FILES.values() if (out / name).exists()]
+    if strange and not (out / STORE).exists():
+        raise bad_parameter("strange_files", "out", out, files=and_list(strange), store=STORE)
     try:
         out.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=out):
             pass
     except OSError as error:
         raise bad_parameter("not_writable", "out", out, problem=error.strerror) from error
-    return settings
-
-
-def _agree(store: Store, plan: ComparisonPlan, settings: ComparisonSettings) -> dict[str, Any]:
-    """Settings to store; StoreError if a folder holds another table or other settings."""
-    names = ", ".join(name for name in store.settings().get("data", {}) if name != plan.name)
-    if names:
-        sentence = SENTENCES["errors"]["other_table"]
-        raise StoreError(say(sentence, folder=plan.out, names=names, name=plan.name))
-    return store.merge_settings(**settings.agreed)
-
-
-@contextmanager
-def open_run(plan: ComparisonPlan, settings: ComparisonSettings) -> Iterator[ComparisonRun]:
-    """Take the lock of the folder, and store the settings of the run there."""
-    with closing(Store(plan.out / STORE, kind=KIND)) as store:
-        agreed = _agree(store, plan, settings)
-        commands = dict.fromkeys([*store.settings().get("commands", []), *settings.commands])
+    with closing(Store(out / STORE, kind=COMPARISON)) as store:
+        stored = store.settings()
+        if names := ", ".join(name for name in stored.get("data", {}) if name != plan.name):
+            sentence = SENTENCES["errors"]["other_table"]
+            raise StoreError(say(sentence, folder=out, names=names, name=plan.name))
+        agreed = store.merge_settings(**settings.agreed)
+        commands = dict.fromkeys([*stored.get("commands", []), *settings.commands])
         store.note(**{**settings.to_json(), **agreed, "commands": list(commands)})
         yield ComparisonRun(plan, settings, store)
 

@@ -24,7 +24,14 @@ from .. import measures
 from ..measures import BRIER, COMPARED, ERROR, LEVEL, LOSS
 from ..store import FitResult
 from .cells import pooled_bins
-from .plan import COMPARISON, LABELED_CURVE, SUPERVISED, UNLABELED_CURVE, Contestant
+from .plan import (
+    COMPARISON,
+    LABELED_CURVE,
+    SUPERVISED,
+    UNLABELED_CURVE,
+    ComparisonSettings,
+    Contestant,
+)
 
 # Losses first: counts of wrong rows tie too often to decide by.
 DECISIVE = tuple(sorted((n for n, m in COMPARED.items() if m.is_decisive), key=ERROR.__eq__))
@@ -256,26 +263,24 @@ def split_curve_points(
     results: Sequence[FitResult],
     methods: Sequence[str],
     reference: str | None,
-    n_folds: int,
-    compared: Mapping[str, int],
-    *,
-    is_capped: bool,
+    settings: ComparisonSettings,
 ) -> list[SplitCurvePoint]:
-    """Points of both curves, including that of the comparison, which has ``compared`` rows.
+    """Points of both curves, including that of the comparison.
 
     The curve of labeled rows leaves it out where curves use fewer unlabeled rows than there are.
     """
+    compared = {UNLABELED_CURVE: settings.n_unlabeled, LABELED_CURVE: settings.size.n_labeled}
     points = []
-    for curve in VARIED:
+    for curve, n_rows in compared.items():
         n_splits = 1 + max((r.repeat for r in results if r.experiment == curve), default=-1)
-        n_compared = n_splits if curve == UNLABELED_CURVE or not is_capped else 0
+        n_compared = n_splits if curve == UNLABELED_CURVE or not settings.is_capped else 0
         groups: dict[tuple[str, int], list[FitResult]] = defaultdict(list)
         for r in results:
             if r.failure is None and r.method in methods:
                 if r.experiment == curve:
                     groups[r.method, r.part].append(r)
-                elif r.experiment == COMPARISON and r.repeat * n_folds + r.part < n_compared:
-                    groups[r.method, compared[curve]].append(r)
+                elif r.experiment == COMPARISON and r.repeat * settings.folds + r.part < n_compared:
+                    groups[r.method, n_rows].append(r)
         for method in methods:
             for size in sorted(size for name, size in groups if name == method):
                 theirs = groups.get((reference or "", size), [])

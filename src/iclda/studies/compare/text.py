@@ -15,7 +15,7 @@ from ..._statistics import CLEAR
 from ..._statistics import NOTHING as NOT_LEARNED
 from ..confusion import class_error_lines
 from ..measures import COMPARED, ERROR
-from ..page import NOTHING, align, attributes_csv, with_minus
+from ..page import NOTHING, align, attributes_csv
 from . import SENTENCES
 from .plan import (
     COMPARISON,
@@ -223,24 +223,6 @@ def fit_command(comparison: Comparison) -> str:
     hints = [Hint(name, value) for name, value in parameters.items() if value]
     hints.append(Hint("shrinkage", chosen.shrinkage or 0))
     return Text(f"iclda fit {shlex.quote(path)}", *(part for hint in hints for part in (" ", hint)))
-
-
-def differences_text(summary: ComparisonSummary, measure: str, supervised: str) -> str:
-    """Differences to supervised LDA: who is clearly better or worse, then every method."""
-    differences = [each for each in summary.differences if each.measure == measure]
-    clear = []
-    for verdict in ("better", "worse"):
-        names = [each.method for each in differences if each.verdict == verdict]
-        if names:
-            clear.append(f"clearly {verdict}: {and_list(names)}")
-    values = ", ".join(
-        with_minus(f"{each.method} {each.difference:+.3f} ({each.low:+.3f} to {each.high:+.3f})")
-        for each in sorted(differences, key=lambda each: each.difference)
-    )
-    return (
-        f"{COMPARED[measure].heading} minus that of {supervised}, with 95 % intervals; below 0 is "
-        f"better; {'; '.join(clear) or 'no method differs clearly'}. {values}."
-    )
 
 
 def scores_csv(summary: ComparisonSummary) -> str:

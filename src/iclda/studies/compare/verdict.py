@@ -25,9 +25,7 @@ from ..store import FitResult
 from . import SENTENCES
 from .plan import (
     COMPARISON,
-    LABELED_CURVE,
     SUPERVISED,
-    UNLABELED_CURVE,
     ComparisonSettings,
     Contestant,
     on_curves,
@@ -290,15 +288,8 @@ class Comparison:
     @cached_property
     def points(self) -> list[SplitCurvePoint]:
         """Learning curves of each method's best variant."""
-        settings = self.settings
-        return split_curve_points(
-            self.results,
-            on_curves(self.summary.best, settings.contestants),
-            self.reference,
-            settings.folds,
-            {UNLABELED_CURVE: settings.n_unlabeled, LABELED_CURVE: settings.size.n_labeled},
-            is_capped=settings.is_capped,
-        )
+        names = on_curves(self.summary.best, self.settings.contestants)
+        return split_curve_points(self.results, names, self.reference, self.settings)
 
     @cached_property
     def reference(self) -> str | None:
