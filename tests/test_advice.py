@@ -14,10 +14,6 @@ from iclda._advice import (
 from iclda._statistics import error_interval
 
 
-def test_the_safest_of_equal_candidates_is_chosen():
-    assert safest_choice(np.full((3, 20), 0.2), np.zeros((3, 20))) == 0
-
-
 def test_a_clearly_lower_loss_is_chosen_however_risky():
     losses = np.array([[0.5] * 20, [0.4] * 20, [0.1] * 20])
     assert safest_choice(losses, np.zeros((3, 20))) == 2
@@ -37,17 +33,6 @@ def test_of_candidates_without_a_wrong_row_the_surest_is_not_the_best():
     assert safest_choice(losses, np.repeat([[0.05], [0.0]], 20, axis=1)) == 1
 
 
-def test_ties_in_error_are_decided_by_the_loss():
-    codes = np.zeros(20, dtype=int)
-    sure, unsure = np.full((20, 2), [0.9, 0.1]), np.full((20, 2), [0.6, 0.4])
-    (losses_unsure, wrong_unsure), (losses_sure, wrong_sure) = (
-        row_losses(each, codes) for each in (unsure, sure)
-    )
-    assert wrong_unsure.sum() == wrong_sure.sum() == 0
-    both_wrong = np.array([wrong_unsure, wrong_sure])
-    assert safest_choice(np.array([losses_unsure, losses_sure]), both_wrong) == 1
-
-
 def test_a_candidate_that_failed_is_never_chosen():
     losses = np.array([[np.nan] * 10, [0.9] * 10])
     assert safest_choice(losses, np.zeros_like(losses)) == 1
@@ -61,15 +46,6 @@ def test_losses_are_brier_scores_and_failed_rows_have_none():
     assert is_wrong[:2].tolist() == [1.0, 0.0]
     assert np.isnan(losses[2])
     assert np.isnan(is_wrong[2])
-
-
-def test_no_error_in_20_rows_means_up_to_14_percent():
-    low, high = error_interval(0.0, 20)
-    assert (low, round(high, 3)) == (0.0, 0.139)
-    assert (
-        str(ErrorEstimate(0, low, high, 20))
-        == "up to 14 % of new rows wrong (90 % interval from 20 labeled rows)"
-    )
 
 
 def test_estimates_name_error_interval_and_rows():

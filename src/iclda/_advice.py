@@ -117,10 +117,8 @@ def estimate_error(losses: Array, is_wrong: Array, seed: int = 0) -> ErrorEstima
     error = float(sums.sum() / left_out.sum())
     is_often = np.bincount(chosen, minlength=len(losses)) >= _OFTEN * len(chosen)
     shares = [error, *is_wrong[is_often].mean(axis=1).tolist()]
-    lows, highs = zip(
-        *(error_interval(share * n_rows, n_rows, CONFIDENCE) for share in shares), strict=True
-    )
-    return ErrorEstimate(error, min(lows), max(highs), n_rows)
+    ends = np.array([error_interval(share * n_rows, n_rows, CONFIDENCE) for share in shares])
+    return ErrorEstimate(error, float(ends.min()), float(ends.max()), n_rows)
 
 
 def estimate_as_json(estimate: ErrorEstimate | None) -> dict[str, Any] | None:

@@ -9,7 +9,6 @@ import pytest
 from tables_of_results import make_table
 
 import iclda
-from iclda import ParameterError
 from iclda.studies.compare.text import fit_code, json_summary
 
 OPTIONS = {"target": "class", "methods": ["em", "logistic"], "repeats": 2, "folds": 3}
@@ -75,36 +74,23 @@ def test_a_folder_keeps_the_fits(tmp_path):
     assert again.results == first.results
 
 
-def test_nothing_temporary_is_named(findings):
-    assert [source.path for source in findings.settings.sources] == ["The table"]
-
-
 @pytest.mark.parametrize(
-    ("change", "error", "message"),
+    ("change", "message"),
     [
-        ({"methods": "em"}, ParameterError, "methods must be a list of names, got 'em'"),
-        (
-            {"methods": ["icld"]},
-            ParameterError,
-            "^methods: Unknown method 'icld'. Did you mean 'iclda'. There are: iclda ",
-        ),
-        ({"methods": 3}, ParameterError, "methods must be a list of names, got 3"),
-        ({"drop": 3}, ParameterError, "drop must be a list of names of columns, got 3"),
-        ({"keep": [1, 2]}, ParameterError, r"keep must be a list of names of columns, got \[1, 2"),
-        ({"target": 0}, ParameterError, "target must be text, as cells are read, got 0: pass '0'"),
-        ({"unlabeled": -1}, ParameterError, "unlabeled must be text, .* got -1: pass '-1'"),
-        ({"n_labeled": 3.5}, ParameterError, "n_labeled must be a whole .* 1 or more, got 3.5"),
-        ({"folds": "a"}, ParameterError, "folds must be a whole number of 2 or more, got 'a'"),
-        ({"seed": 2**32}, ParameterError, "seed must be .* from 0 to 4294967295, got 4294967296"),
-        ({"missing": "guess"}, ParameterError, "missing must be .* got 'guess'"),
-        ({"repeats": 1}, ParameterError, "repeats must be a whole number from 2 to 10000, got 1"),
-        ({"n_jobs": 0}, ParameterError, "n_jobs must be a whole number of 1 or more, got 0"),
-        ({"shrinkage": 2}, ParameterError, "shrinkage must be a number from 0 .* got '2'"),
-        ({"target": "klass"}, iclda.ColumnError, "has no column 'klass'. Did you mean 'class'"),
+        ({"methods": ["icld"]}, "^Unknown method 'icld'. Did you mean 'iclda'. There are: iclda "),
+        ({"drop": 3}, "drop must be a list of names of columns, got 3"),
+        ({"n_labeled": 3.5}, "n_labeled must be a whole number of 1 or more, got 3.5"),
+        ({"folds": "a"}, "folds must be a whole number of 2 or more, got 'a'"),
+        ({"seed": 2**32}, "seed must be .* from 0 to 4294967295, got 4294967296"),
+        ({"missing": "guess"}, "missing must be .* got 'guess'"),
+        ({"repeats": 1}, "repeats must be a whole number from 2 to 10000, got 1"),
+        ({"n_jobs": 0}, "n_jobs must be a whole number of 1 or more, got 0"),
+        ({"shrinkage": 2}, "shrinkage must be a number from 0 .* got '2'"),
+        ({"target": "klass"}, "^The table has no column 'klass'. Did you mean 'class'"),
     ],
 )
-def test_wrong_parameters_are_named_before_anything_is_fitted(change, error, message):
-    with pytest.raises(error, match=message):
+def test_wrong_parameters_are_named_before_anything_is_fitted(change, message):
+    with pytest.raises(ValueError, match=message):
         iclda.compare(frame(), **{**OPTIONS, **change})
 
 
@@ -141,24 +127,20 @@ def test_columns_are_kept_and_left_out_and_methods_shrunk_as_by_the_command():
 
 
 @pytest.mark.parametrize(
-    ("change", "columns", "message"),
+    ("columns", "message"),
     [
-        ({"target": "Class"}, {}, "^The table has no column 'Class'. Did you mean 'class'"),
-        ({"drop": ["Class"]}, {}, "^The table has no column 'Class'. Did you mean 'class'"),
-        ({}, {"x": np.inf}, "^The table, row 1, column 'x': holds infinity"),
-        ({}, {"class": None}, "^The table: column 'class' labels no row"),
-        ({}, {"x": [1, "a"] * 35}, "^A column of the table cannot be read: .* column x "),
+        ({"x": np.inf}, "^The table, row 1, column 'x': holds infinity"),
+        ({"class": None}, "^The table: column 'class' labels no row"),
+        ({"x": [1, "a"] * 35}, "^A column of the table cannot be read: .* column x "),
     ],
 )
-def test_what_is_wrong_with_a_frame_is_said_without_a_temporary_file(change, columns, message):
+def test_what_is_wrong_with_a_frame_is_said_without_a_temporary_file(columns, message):
     with pytest.raises(ValueError, match=message):
-        iclda.compare(frame().assign(**columns), **{"target": "class", **change})
+        iclda.compare(frame().assign(**columns), target="class")
 
 
-def test_further_rows_in_a_frame_are_added_to_the_table():
-    with pytest.raises(TypeError, match=r"path of a file, got DataFrame: .*pandas\.concat"):
-        iclda.compare(frame(), target="class", unlabeled_file=frame())
-    with pytest.raises(ValueError, match="Two columns of the table are named 'class'"):
+def test_names_of_columns_that_occur_twice_are_named():
+    with pytest.raises(ValueError, match=r"Duplicate column names found.* the same name"):
         iclda.compare(pd.concat([frame(), frame()[["class"]]], axis=1), target="class")
 
 

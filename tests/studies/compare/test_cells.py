@@ -91,24 +91,6 @@ def test_nothing_is_learned_from_test_rows():
     assert np.array_equal(encode(before, take).train, encode(after, take).train)
 
 
-def test_gaps_of_test_rows_do_not_decide_which_columns_are_flagged():
-    made = make_table(weight=np.arange(64.0))
-    take = data(made).splits.take(cells_of(COMPARISON, {"t": range(4)}, 1)[1])
-    made.features.loc[take.rows[:8], "weight"] = np.nan
-    made.features.loc[take.test, "weight"] = np.nan
-    assert made.features["weight"].isna().sum() >= 10
-    assert encode(data(made), take).names == ["x1", "x2", "weight"]
-
-
-def test_unlabeled_rows_teach_gaps_scales_and_categories():
-    made = table()
-    take = data(made).splits.take(CELL)
-    encoded = encode(data(made), take)
-    assert_allclose(encoded.train.mean(axis=0), 0, atol=1e-9)
-    assert len(encoded.train) == 18 + 40
-    assert sum(label is None for label in encoded.y) == 40
-
-
 def test_hidden_rows_are_scored_apart():
     cell = CELL
     shown = fit_cell(cell, {"t": data(make_table())}, ["supervised"])[0]
@@ -153,22 +135,6 @@ def test_warnings_are_kept_with_the_names_of_columns():
     (found,) = fit_cell(CELL, {"t": given}, [name])
     assert found.failure is None
     assert "column 'copy' takes (nearly) one value per class" in found.remarks
-
-
-def test_failures_are_tracebacks_that_end_in_their_message():
-    made, name = make_table(n_labeled=8, n_unlabeled=8), f"supervised{UNSHRUNK}"
-    splits = Splits(made.labels, 4, 1, 2, seed=0)
-    given = CellData(made.features, splits, contestants(name), "impute", 0)
-    (found,) = fit_cell(CELL, {"t": given}, [name])
-    assert found.failure.startswith("Traceback (most recent call last):\n")
-    last = found.failure.splitlines()[-1]
-    assert last.startswith("ValueError: The 2 labeled rows do not vary within their classes")
-
-
-def test_results_carry_seed_and_versions():
-    (found,) = fit_cell(CELL, {"t": data(make_table())}, ["supervised"])
-    assert found.seed == 3
-    assert "scikit-learn" in found.versions
 
 
 def test_bins_are_stored_and_come_back_as_they_were():

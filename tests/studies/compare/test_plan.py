@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -76,17 +74,6 @@ def test_shrinkages_are_read_as_they_are_written(text, values):
 def test_what_is_no_shrinkage_is_named(text):
     with pytest.raises(ValueError, match=rf"^shrinkage must be .* got '{text.split(',')[-1]}'"):
         parse_shrinkages(text)
-
-
-def test_what_a_method_takes_is_its_own_matter_and_not_that_of_its_name():
-    renamed = [replace(method, name=f"my {method.name}") for method in METHODS]
-    lined_up = line_up(renamed, [None, "auto"], FEWER)
-    assert [c.name for c in lined_up] == [
-        f"my {name}" for name in names(METHODS, [None, "auto"], FEWER)
-    ]
-    assert [c.name for c in lined_up if not c.method.uses_unlabeled] == ["my supervised"]
-    both = line_up(renamed, [None, "auto"], FEW)
-    assert on_curves({"my moment": "my moment without shrinkage"}, both) == ["my moment"]
 
 
 def test_curves_show_the_best_variants_that_few_labels_do_not_fail():

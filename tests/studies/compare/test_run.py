@@ -24,7 +24,6 @@ from iclda.studies.compare.text import (
     curve_lines,
     curves_csv,
     fit_command,
-    json_summary,
     protocol,
     score_lines,
     scores_csv,
@@ -93,14 +92,6 @@ def test_losses_on_curves_are_those_above_the_lowest_of_the_table(done):
     assert f"less that of {lowest}, the lowest" in paths["report"].read_text()
 
 
-def test_without_unlabeled_rows_a_curve_begins_at_the_supervised_fit(done):
-    findings, _ = done
-    first = [p for p in findings.points if (p.curve, p.size) == ("unlabeled", 0)]
-    assert {p.method for p in first} == {p.method for p in findings.points}
-    same = [p.mean for p in first if p.measure == "error"]
-    assert len(set(same)) == 1
-
-
 def test_the_page_is_self_contained_and_says_the_recommendation(done):
     findings, paths = done
     page = paths["report"].read_text()
@@ -110,20 +101,6 @@ def test_the_page_is_self_contained_and_says_the_recommendation(done):
     assert page.count("<svg") >= 5
     ids = re.findall(r' id="([^"]+)"', page)
     assert len(ids) == len(set(ids))
-
-
-def test_the_summary_for_programs_holds_what_the_page_does(done):
-    findings, paths = done
-    found = json_summary(findings, paths)
-    assert found["recommendation"]["sentence"] == findings.verdict.sentence
-    assert found["recommendation"]["method"] in ("em", "supervised")
-    assert found["failed_fits"] == 0
-    assert {point["curve"] for point in found["curves"]} == {"unlabeled", "labeled"}
-    files = found["comparison"], found["curves_file"], found["report"]
-    assert files == tuple(str(paths[name]) for name in ("comparison", "curves", "report"))
-    assert found["classes"]["base_rate_text"] == findings.verdict.base
-    assert "learned" not in found["classes"]
-    assert found["settings"]["folds"] == 2
 
 
 def test_the_words_name_every_contestant_and_the_next_step(done):
@@ -195,26 +172,6 @@ def test_fits_of_the_curves_that_failed_are_told_with_the_method_and_the_reason(
     assert told in "\n".join(curve_lines(changed, WIDE))
     assert curve_lines(findings, WIDE) == []
     assert answer_lines(changed, WIDE) == answer_lines(findings, WIDE)
-
-
-def test_the_answer_needs_no_curve(done, tmp_path):
-    findings, _ = done
-    plan = comparison(tmp_path)
-    with open_run(plan) as opened:
-        opened.compare(show_nothing)
-        early = read_findings(tmp_path)
-        opened.add_curves(show_nothing)
-    assert {result.experiment for result in early.results} == {"comparison"}
-    assert (early.summary, early.verdict) == (findings.summary, findings.verdict)
-    assert answer_lines(early, Terminal(80)) == answer_lines(findings, Terminal(80))
-    assert curves_csv(read_findings(tmp_path).points) == curves_csv(findings.points)
-
-
-def test_the_convention_of_the_brier_score_is_said(done):
-    findings, paths = done
-    said = "half of the squared differences, summed over all classes"
-    assert said in " ".join(map(str.strip, score_lines(findings.summary, Terminal())))
-    assert said in paths["report"].read_text()
 
 
 def test_the_number_of_processes_changes_no_number(done, tmp_path):

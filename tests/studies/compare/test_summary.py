@@ -52,19 +52,6 @@ def test_differences_are_tested_as_the_paper_s_tables_are(measure):
     assert_allclose((found.low + found.high) / 2, found.difference)
 
 
-def test_splits_overlap_by_test_rows_over_training_rows_of_known_label():
-    assert overlap(5) == 0.25
-    assert_allclose(overlap(10), 10 / 90)
-
-
-def test_a_difference_just_as_large_as_the_detectable_one_would_be_significant():
-    summary = summarize_comparison(results(supervised=SUPERVISED, em=EM, moment=SUPERVISED), TWO, 2)
-    found = summary.difference("em", ERROR)
-    errors = np.ravel(EM) - np.ravel(SUPERVISED)
-    moved = errors - errors.mean() + found.detectable
-    assert_allclose(corrected_t_test(moved, overlap(2))[1], 0.05)
-
-
 def test_several_contestants_are_corrected_after_holm():
     rng = np.random.default_rng(0)
     errors = {name: rng.integers(0, 6, (4, 3)) / 5 for name in ("supervised", "em", "iclda")}
@@ -180,13 +167,6 @@ def test_labels_vary_with_fewer_unlabeled_rows_where_there_are_too_many():
     )
     assert_allclose(capped, [(6, 0.6), (12, 0.6)])
     assert_allclose(whole, [(6, 0.6), (12, 0.6), (16, 0.2)])
-
-
-def test_the_comparison_stands_on_a_curve_where_its_number_of_labels_does():
-    rows = [*COMPARED, *curve(LABELED, [6, 30], supervised=0.4, em=0.6)]
-    points = split_curve_points(rows, ["em"], "supervised", SETTINGS)
-    found = line([p for p in points if p.curve == LABELED], "em", "error")
-    assert_allclose(found, [(6, 0.6), (16, 0.2), (30, 0.6)])
 
 
 def test_failed_fits_and_infinite_losses_are_left_out():

@@ -10,12 +10,11 @@ from html import escape
 from math import inf
 from numbers import Integral
 from pathlib import Path
-from types import NoneType
 from typing import Any
 
 from ..._messages import Hint, ParameterError, say
 from ..._progress import show_nothing
-from ...methods import Method, Shrinkage, find_compared
+from ...methods import Shrinkage, find_compared
 from ...tabular.columns import MISSING
 from ...tabular.encoders import require_for_tables
 from ...tabular.table import read_opened
@@ -144,7 +143,7 @@ def compare(
     table: Any,
     *,
     target: str,
-    methods: Sequence[str] | None = None,
+    methods: str | Sequence[str] | None = None,
     shrinkage: Shrinkage | Sequence[Shrinkage] = None,
     n_labeled: int | None = None,
     unlabeled: str | None = None,
@@ -172,7 +171,7 @@ def compare(
         empty are unlabeled.
     target : str
         Name of the column that holds the classes.
-    methods : sequence of str, default=None
+    methods : str or sequence of str, default=None
         Names of methods; supervised always takes part. None compares all, and logistic
         regression, LDA with shrinkage and self-training of scikit-learn.
     shrinkage : float, "auto" or a sequence of them, default=None
@@ -217,11 +216,8 @@ def compare(
     """
     if missing not in MISSING:
         raise _wrong("missing", missing, " or ".join(MISSING))
-    if not isinstance(unlabeled_file, (str, Path, NoneType)):
-        raise TypeError(
-            f"unlabeled_file must be the path of a file, got {type(unlabeled_file).__name__}: add "
-            "the rows of a frame to the table, pandas.concat([table, frame])."
-        )
+    names = [methods] if isinstance(methods, str) else methods
+    values: Any = shrinkage if isinstance(shrinkage, (list, tuple)) else [shrinkage]
     reading: dict[str, Any] = {
         "unlabeled": unlabeled,
         "drop": [drop] if isinstance(drop, str) else drop,
@@ -229,8 +225,8 @@ def compare(
         "drop_unusable": drop_unusable,
     }
     chosen: dict[str, Any] = {
-        "methods": _find_methods(methods),
-        "shrinkages": None if shrinkage is None else _shrinkages(shrinkage),
+        "methods": None if names is None else find_compared(names),
+        "shrinkages": None if shrinkage is None else parse_shrinkages(shrinkage_text(values)),
         "repeats": _whole("repeats", repeats, 2, 10_000),
         "folds": _whole("folds", folds, 2),
         "n_labeled": _whole("n_labeled", n_labeled, 1),
@@ -282,9 +278,6 @@ def _open(table: Any, folder: Path) -> CsvReader | ParquetReader:
             f"{type(table).__name__}: for arrays make a frame, pandas.DataFrame(X).assign(y=y)."
         )
     table = table.rename(columns=str).reset_index(drop=True)
-    if not table.columns.is_unique:
-        twice = table.columns[table.columns.duplicated()][0]
-        raise ValueError(f"Two columns of the table are named {twice!r}: rename one of them.")
     path = folder / "table.parquet"
     try:
         table.to_parquet(path)
@@ -292,23 +285,6 @@ def _open(table: Any, folder: Path) -> CsvReader | ParquetReader:
         problem = ". ".join(map(str, error.args))
         raise ValueError(
             f"A column of the table cannot be read: {problem}. Make all its values numbers or all "
-            "of them text, or drop the column."
+            "of them text, give no two columns the same name, or drop the column."
         ) from error
     return ParquetReader(_FRAME, path)  # errors do not name a file that nobody knows
-
-
-def _find_methods(names: Sequence[str] | None) -> tuple[Method, ...] | None:
-    if names is None:
-        return None
-    if isinstance(names, (str, bytes)) or not hasattr(names, "__len__") or not len(names):
-        raise _wrong("methods", names, "a list of names")
-    try:
-        return find_compared(list(map(str, names)))
-    except ValueError as error:
-        text = say("{@methods}: {error}", error=error)
-        raise ParameterError(text, parameter="methods", value=names) from None
-
-
-def _shrinkages(given: Shrinkage | Sequence[Shrinkage]) -> tuple[Shrinkage, ...]:
-    values: Any = given if isinstance(given, (list, tuple)) else [given]
-    return parse_shrinkages(shrinkage_text(values))

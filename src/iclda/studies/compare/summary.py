@@ -9,7 +9,6 @@ from math import inf, isfinite
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from ..._advice import CONFIDENCE
 from ..._core.types import Array
@@ -74,7 +73,6 @@ class Difference:
     high: float
     p: float
     p_holm: float
-    detectable: float  # a difference of this size would just have been significant
 
     @property
     def verdict(self) -> str:
@@ -233,10 +231,8 @@ def _differences(
     differences = []
     for (name, values), p, p_holm in zip(paired.items(), p_values, holm(p_values), strict=True):
         low, high = mean_interval(values, 1 - LEVEL, ratio)
-        quantile = float(stats.t.ppf(1 - LEVEL / 2 / len(paired), len(values) - 1))
-        detectable = quantile * corrected_standard_error(values, ratio)
         mean = float(values.mean())
-        differences.append(Difference(name, measure, mean, low, high, p, p_holm, detectable))
+        differences.append(Difference(name, measure, mean, low, high, p, p_holm))
     return differences
 
 

@@ -48,7 +48,6 @@ RULE = say(
 # Kinds of verdicts, besides NOTHING and UNCLEAR; OUTSIDE: a method of scikit-learn is better.
 HELPS, SHARPENS, HURTS, OUTSIDE, UNKNOWN = "helps", "sharpens", "hurts", "outside", "unknown"
 _MOST_ROWS = 20_000  # by whose losses is chosen: more change nothing
-_MOST_TIMES = 100  # the labeled rows there are: to ask for more is no advice
 
 
 @dataclass(frozen=True)
@@ -148,7 +147,6 @@ def decide(
         brier_supervised=_mean(summary, summary.baseline, BRIER),
         n_rows=advice.n_rows,
         standing=_SENTENCES["lowest" if chosen == advice.lowest else "safest"],
-        change=_change(summary, advice),
     )
     if learned == UNCLEAR:
         sentence = Text(sentence, " ", base)
@@ -214,16 +212,6 @@ def _fewer(summary: ComparisonSummary, name: str) -> str:
     if difference is None or difference.high > 0:
         return "fewer rows wrong"
     return f"{share(-difference.high)} to {points(-difference.low)} fewer wrong, 95 % interval"
-
-
-def _change(summary: ComparisonSummary, advice: Recommendation) -> str:
-    """What would make an unclear answer clear."""
-    found = summary.difference(advice.lowest.name, BRIER)
-    times = (found.detectable / found.difference) ** 2 if found and found.difference < 0 else 0.0
-    if not 1 < times <= _MOST_TIMES:
-        return str(_SENTENCES["more"])
-    n_rows = int(float(f"{advice.n_rows * times:.1e}"))  # to two digits
-    return say(_SENTENCES["needed"], best=title_of(advice.lowest), n_rows=n_rows)
 
 
 def _mean(summary: ComparisonSummary, name: str | None, measure: str) -> float:
