@@ -100,13 +100,6 @@ def test_the_splits_are_those_of_the_semi_supervised_folds():
         assert take.hidden.size == 0
 
 
-def test_unlabeled_rows_always_train_and_are_never_tested():
-    for take in takes(SPLITS) + takes(HIDDEN):
-        assert np.isin(np.flatnonzero(~IS_LABELED), take.rows).all()
-        assert IS_LABELED[take.test].all()
-        assert not np.isin(take.test, take.rows).any()
-
-
 def test_more_repeats_begin_with_the_same_ones():
     longer = Splits(Y, 3, 5, seed=4)
     for ours, theirs in zip(SPLITS.tests, longer.tests, strict=False):

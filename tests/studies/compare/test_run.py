@@ -281,7 +281,9 @@ def test_settings_of_another_version_are_named_with_the_way_out(done, tmp_path):
     store.note(kind="comparison", iclda="0.1", remarks=[{"level": "fine"}])
     store.close()
     assert is_comparison(tmp_path)
-    with pytest.raises(StoreError, match=r"another version of iclda \(0\.1\).*another out"):
+    with pytest.raises(
+        StoreError, match=r"another version of iclda \(0\.1\).*run the same comparison again"
+    ):
         read_findings(tmp_path)
 
 

@@ -224,11 +224,11 @@ class Splits:
         """Whether there are more unlabeled rows than curves use."""
         return self.n_unlabeled > MOST_ON_CURVES
 
-    def part(self, number: int) -> OrderedSplit:
+    def part(self, index: int) -> OrderedSplit:
         """A split with its training rows in random order."""
-        test = self.tests[number]
+        test = self.tests[index]
         train = np.setdiff1d(np.arange(len(self.y)), test)
-        seed = int(rng_of(self.seed, "rows", number).integers(2**31))
+        seed = int(rng_of(self.seed, "rows", index).integers(2**31))
         return order_split(self.labels, train, test, self.min_per_class, seed)
 
     def take(self, cell: Cell) -> Take:
@@ -245,19 +245,19 @@ class Splits:
         return Take(rows, is_labeled, part.test, hidden)
 
     def unlabeled_sizes(self) -> list[int]:
-        """Increasing numbers of unlabeled rows on a curve, from none.
+        """Increasing sizes of the unlabeled rows on a curve, from none.
 
-        All of them is not among these: the comparison has that point.
+        The size of all unlabeled rows is left out: the comparison has that point.
         """
         most = min(self.n_unlabeled, MOST_ON_CURVES)
         return [size for size in (0, *_spread(_FIRST_SIZE, most)) if size < self.n_unlabeled]
 
     def labeled_sizes(self) -> list[int]:
-        """Increasing numbers of labeled rows on a curve, from as few as the classes allow.
+        """Increasing sizes of the labeled rows on a curve, from as few as the classes allow.
 
-        Where labels are hidden it extends beyond those kept, as long as half of the training rows
-        stay unlabeled. The number kept is not among these, because the comparison has that point,
-        unless the comparison has more unlabeled rows than curves use.
+        Where labels are hidden, sizes extend beyond the labels kept, as long as half of the
+        training rows stay unlabeled. The size of the labels kept is left out, because the
+        comparison has that point, unless it has more unlabeled rows than curves use.
         """
         least, kept = self.min_per_class * len(self.counts), self.n_used
         most = max(kept, min(_LARGEST_MULTIPLE * kept, self.n_training // 2))

@@ -82,7 +82,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class ComparisonSummary:
-    """All numbers of a comparison."""
+    """Scores of all contestants, and their differences to the baseline."""
 
     baseline: str | None  # the best supervised contestant
     scores: tuple[Score, ...]

@@ -325,15 +325,15 @@ class Comparison:
         """How much ``judged`` may change the likelihood and the classes, over all its splits."""
         name = self.judged.name if self.judged else None
         stored = [r.values.get("bounds") for r in self.compared if r.method == name]
-        found = [GainBounds(**json.loads(text)) for text in stored if text]
-        if not any(each.n_unlabeled for each in found):
+        bounds = [GainBounds(**json.loads(text)) for text in stored if text]
+        if not any(each.n_unlabeled for each in bounds):
             return None
         return GainBounds(
-            worst=min(each.worst for each in found),
-            best=max(each.best for each in found),
-            expected=sum(each.expected for each in found) / len(found),
-            disagreement=max(each.disagreement for each in found),
-            n_unlabeled=max(each.n_unlabeled for each in found),
+            worst=min(each.worst for each in bounds),
+            best=max(each.best for each in bounds),
+            expected=sum(each.expected for each in bounds) / len(bounds),
+            disagreement=max(each.disagreement for each in bounds),
+            n_unlabeled=max(each.n_unlabeled for each in bounds),
         )
 
     @cached_property
