@@ -175,7 +175,7 @@ def redraw(out: Path, *, quiet: bool, json: bool, is_answered: bool = False) -> 
         command = words.in_options(fit_command(findings))
         paths = write_files(out, findings, words.in_options, command)
     if json:
-        words.print_json(words.all_in_options(json_summary(findings, paths)))
+        words.print_json(json_summary(findings, paths, words.in_options))
     elif not quiet:
         if not is_answered:
             _print_answer(findings)

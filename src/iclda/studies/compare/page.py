@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,13 +28,12 @@ if TYPE_CHECKING:
 
 _CURVE_TITLES = {UNLABELED_CURVE: "More unlabeled rows", LABELED_CURVE: "More labeled rows"}
 _MOST_REMARKS = 12
-Word = Callable[[str], str]  # words a message for its reader
 _LINEAR_REACH = 10  # typical differences in loss: beyond them the axis is logarithmic
 _LARGEST_REACH = 1_000  # typical differences in loss: beyond them lines leave the figure
 
 
 def write_files(
-    out: Path, comparison: Comparison, word: Word = str, next_step: str | None = None
+    out: Path, comparison: Comparison, word: text.Word = str, next_step: str | None = None
 ) -> dict[str, Path]:
     """Write comparison.csv, curves.csv and report.html; the paths written.
 
@@ -48,7 +47,7 @@ def write_files(
     return dict(zip(FILES, paths, strict=True))
 
 
-def render(comparison: Comparison, word: Word, next_step: str) -> str:
+def render(comparison: Comparison, word: text.Word, next_step: str) -> str:
     """The page as text. Every name in it is escaped."""
     settings, summary, verdict = comparison.settings, comparison.summary, comparison.verdict
     rival, methods = _rival(comparison), [each.method for each in settings.contestants]

@@ -29,6 +29,7 @@ from .summary import ComparisonSummary, Score, SplitCurvePoint
 from .verdict import Comparison, title_of
 
 SHOWN_SETTINGS = ("target", "folds", "repeats", "labeled", "missing", "shrinkage", "seed")
+Word = Callable[[str], str]  # words a message for its reader; ``str`` is for Python
 _MARKS = {FINE: "+", NOTE: "-", WARNING: "!"}
 _LARGE = 1e5  # numbers from here on are written with an exponent
 
@@ -38,7 +39,7 @@ class Terminal:
     """How a terminal shows text: its width, and what words messages and styles parts of lines."""
 
     width: int = 100
-    word: Callable[[str], str] = str
+    word: Word = str
     style: Callable[[str, str], str] = lambda text, kind: text  # a text, and its kind
 
     def wrap(self, texts: Iterable[str], indent: int = 2) -> list[str]:
@@ -236,8 +237,10 @@ def curves_csv(points: Iterable[SplitCurvePoint]) -> str:
     return attributes_csv([each.name for each in fields(SplitCurvePoint)], points)
 
 
-def json_summary(comparison: Comparison, paths: Mapping[str, Path]) -> dict[str, Any]:
-    """The whole comparison for programs."""
+def json_summary(
+    comparison: Comparison, paths: Mapping[str, Path], word: Word = str
+) -> dict[str, Any]:
+    """The whole comparison for programs; ``word`` words its messages."""
     verdict, summary, settings = comparison.verdict, comparison.summary, comparison.settings
     chosen, own = comparison.contestant(verdict.method), comparison.contestant(verdict.own)
     confusion = comparison.confusion(verdict.method)
@@ -253,7 +256,7 @@ def json_summary(comparison: Comparison, paths: Mapping[str, Path]) -> dict[str,
             "learned": verdict.learned or None,
             "error": estimate_as_json(verdict.estimate),
             "headline": verdict.headline,
-            "sentence": verdict.sentence,
+            "sentence": word(verdict.sentence),
             "also": verdict.also,
             "caution": comparison.caution,
         },
@@ -266,7 +269,7 @@ def json_summary(comparison: Comparison, paths: Mapping[str, Path]) -> dict[str,
         "scores": [asdict(score) for score in summary.scores],
         "differences": [{**asdict(each), "verdict": each.verdict} for each in summary.differences],
         "curves": [asdict(point) for point in comparison.points],
-        "preflight": [vars(remark) for remark in settings.remarks],
+        "preflight": [{**vars(each), "text": word(each.text)} for each in settings.remarks],
         "settings": {name: getattr(settings, name) for name in SHOWN_SETTINGS},
         "failed_fits": sum(result.failure is not None for result in comparison.results),
         "seconds": round(comparison.seconds, 3),
