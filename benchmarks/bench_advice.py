@@ -35,8 +35,7 @@ from sklearn.preprocessing import StandardScaler
 from iclda import AutoLDA
 from iclda.datasets import load_benchmark
 from iclda.methods import BASELINES, FITTED
-from iclda.studies.compare.cell_fits import CellData, fit_cell
-from iclda.studies.compare.choice import recommend
+from iclda.studies.compare.cells import CellData, build_classifier, fit_cell
 from iclda.studies.compare.plan import (
     COMPARISON,
     Contestant,
@@ -45,6 +44,7 @@ from iclda.studies.compare.plan import (
     default_shrinkages,
     line_up,
 )
+from iclda.studies.compare.verdict import recommend
 from iclda.studies.store import cells_of
 
 LABELS = (10, 20, 50)
@@ -237,7 +237,7 @@ def run(table: str, columns: Columns, n_labels: int, seed: int, repeats: int) ->
 
     def error_of(contestant: Contestant) -> float:
         try:
-            model = contestant.classifier(0, size).fit(rows, labels)
+            model = build_classifier(contestant, 0, size).fit(rows, labels)
         except ValueError:  # too few labels for it
             return np.nan
         found = model.predict(scaler.transform(X[fresh]))

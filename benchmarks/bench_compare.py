@@ -98,11 +98,11 @@ def run_phases(folder: Path, options: list[str]) -> dict[str, float]:
     with phases.timed("imports"):
         from iclda import cli
         from iclda._estimators import base as _base
-        from iclda.studies.compare import cell_fits, findings, run
+        from iclda.studies.compare import cells, page, run
         from iclda.studies.store import Store
 
-    phases.around(cell_fits, "encode", "encoding of folds")
-    phases.around(cell_fits, "measure_fit", "measuring of fits")
+    phases.around(cells, "encode", "encoding of folds")
+    phases.around(cells, "measure_fit", "measuring of fits")
     phases.around(
         _base.LinearGaussianClassifier, "fit", lambda model, *_: f"fits: {type(model).__name__}"
     )
@@ -110,7 +110,7 @@ def run_phases(folder: Path, options: list[str]) -> dict[str, float]:
     phases.around(run.ComparisonRun, "compare", "rest of the comparison")
     phases.around(run.ComparisonRun, "add_curves", "rest of the curves")
     phases.around(Store, "add", "storing")
-    phases.around(findings, "write_files", "report")
+    phases.around(page, "write_files", "report")
     files = [f"{folder / 'wine.csv'}", "--out", f"{folder / 'phases'}"]
     with phases.timed("reading, preflight and the rest"):
         arguments = ["compare", *files, *ARGUMENTS, *options, "--jobs", "1", "--quiet"]

@@ -48,15 +48,6 @@ def test_losses_are_brier_scores_and_failed_rows_have_none():
     assert np.isnan(is_wrong[2])
 
 
-def test_no_error_in_20_rows_means_up_to_14_percent():
-    low, high = error_interval(0.0, 20)
-    assert (low, round(high, 3)) == (0.0, 0.139)
-    assert (
-        str(ErrorEstimate(0, low, high, 20))
-        == "up to 14 % of new rows wrong (90 % interval from 20 labeled rows)"
-    )
-
-
 def test_estimates_name_error_interval_and_rows():
     text = str(ErrorEstimate(0.125, 0.042, 0.27, 1_234))
     assert text == (

@@ -29,8 +29,6 @@ ELSEWHERE = {
     "_rows/kernels.py": "tests/rows/test_fused; it needs Triton",
     "plots/_shown_rows.py": "test_decision_boundary, test_discriminant_histogram, test_displays",
     "rows.py": "tests/rows/test_rows, beside the fixtures of rows",
-    "studies/compare/findings.py": "test_run, from a table to files",
-    "studies/compare/lines.py": "test_run, from a table to lines",
     "studies/page.py": "the tests of tables and report of the paper",
     "studies/paper/plan.py": "tests/cli/test_paper and tests/studies/test_engine",
     "tabular/table_files.py": "tests/tabular/test_table and tests/cli/test_bad_tables",

@@ -11,9 +11,9 @@ import matplotlib.pyplot as plt
 from PIL import Image
 from sklearn.datasets import load_wine
 
-from iclda.studies.compare.findings import read_findings
-from iclda.studies.compare.plan import UNLABELED
-from iclda.studies.compare.report import differences, learning_curve
+from iclda.studies.compare.api import read_findings
+from iclda.studies.compare.page import differences, learning_curve
+from iclda.studies.compare.plan import UNLABELED_CURVE
 from iclda.studies.drawing import new_figure, styled
 from iclda.studies.measures import ERROR
 
@@ -48,7 +48,8 @@ def compare() -> None:
     grid[0, 0].set_xlabel(
         "Difference in error   (\N{LEFTWARDS ARROW} better, worse \N{RIGHTWARDS ARROW})"
     )
-    learning_curve(findings.points, UNLABELED, ERROR).plot(ax=grid[0, 1])
+    points = [p for p in findings.points if (p.curve, p.measure) == (UNLABELED_CURVE, ERROR)]
+    learning_curve(points).plot(ax=grid[0, 1])
     grid[0, 1].set_title("With more and more unlabeled rows")
     save(figure, "compare")
 

@@ -29,11 +29,12 @@ _SLOW_IF_WIDE = (
 _WIDE = 400  # columns, from which these take minutes
 CONFIDENCE = 0.9  # of intervals of the error
 LEAST_TESTED = 8  # labeled rows that an estimate of the error needs
-_MARGIN = 0.5  # standard errors within which the safer candidate is taken
-_SURER = 0.02  # lower scores of a candidate that is not more often right tell only how sure it is
-_DRAWS = 200  # bootstrap samples
-_OFTEN = 0.1  # share of them in which chance may have chosen a candidate
-_NOTHING = 0.001  # a share that is not worth a number
+_MARGIN = 0.5  # standard errors above the lowest loss within which the safer candidate is taken
+# A lower score of a candidate that is no more often right may only mean that it is surer.
+_SCORE_MARGIN = 0.02
+_N_SAMPLES = 200  # of the bootstrap
+_CHOSEN_SHARE = 0.1  # of the samples: a candidate chosen that often may be chosen by chance
+_SMALLEST_SHARE = 0.001  # smaller lower ends of an interval are not mentioned
 
 
 def safety_rank(name: str) -> int:
@@ -58,14 +59,14 @@ class ErrorEstimate:
 
     def __str__(self) -> str:
         rows = f"{100 * CONFIDENCE:.0f} % interval from {self.n_rows:,} labeled rows"
-        if self.low < _NOTHING:
+        if self.low < _SMALLEST_SHARE:
             return f"{self.range} of new rows wrong ({rows})"
         return f"about {percent_text(self.error)} of new rows wrong, {self.range} ({rows})"
 
     @property
     def range(self) -> str:
-        """The interval as one says it: up to 14 %, 4.2 % to 21 %."""
-        if self.low < _NOTHING:
+        """The interval in words: up to 14 %, 4.2 % to 21 %."""
+        if self.low < _SMALLEST_SHARE:
             return f"up to {percent_text(self.high)}"
         return f"{percent_text(self.low)} to {percent_text(self.high)}"
 
@@ -87,7 +88,7 @@ def safest_choice(losses: Array, is_wrong: Array) -> int:
     """Index of the safest candidate whose mean loss is hardly above the lowest.
 
     That is within ``_MARGIN`` standard errors of the difference to the lowest, row by row, or
-    within ``_SURER`` if no more rows are wrong.
+    within ``_SCORE_MARGIN`` if no more rows are wrong.
     """
     is_known = np.isfinite(losses).all(axis=1)
     if not is_known.any():
@@ -113,7 +114,7 @@ def _are_close(losses: Array, is_wrong: Array, counts: Array) -> AnyArray:
     variances = np.maximum(squares - excess**2, 0.0) / np.maximum(totals - 1, 1)
     errors = counts @ is_wrong.T / totals
     is_as_right = errors <= np.take_along_axis(errors, best[:, None], axis=1) + 1e-12
-    is_surer = is_as_right & (excess <= _SURER)
+    is_surer = is_as_right & (excess <= _SCORE_MARGIN)
     return np.asarray((excess <= _MARGIN * np.sqrt(variances) + 1e-12) | is_surer)
 
 
@@ -132,18 +133,18 @@ def estimate_error(losses: Array, is_wrong: Array, seed: int = 0) -> ErrorEstima
     is_known = np.isfinite(losses).all(axis=1)
     losses, is_wrong = losses[is_known], is_wrong[is_known]
     rng = np.random.default_rng(seed)
-    counts = rng.multinomial(n_rows, np.full(n_rows, 1 / n_rows), size=_DRAWS).astype(np.float64)
+    counts = rng.multinomial(n_rows, np.full(n_rows, 1 / n_rows), size=_N_SAMPLES).astype(
+        np.float64
+    )
     left_out = counts == 0
     counts, left_out = counts[left_out.any(axis=1)], left_out[left_out.any(axis=1)]
     chosen = _are_close(losses, is_wrong, counts).argmax(axis=1)
     sums = (is_wrong[chosen] * left_out).sum(axis=1)
     error = float(sums.sum() / left_out.sum())
-    is_often = np.bincount(chosen, minlength=len(losses)) >= _OFTEN * len(chosen)
+    is_often = np.bincount(chosen, minlength=len(losses)) >= _CHOSEN_SHARE * len(chosen)
     shares = [error, *is_wrong[is_often].mean(axis=1).tolist()]
-    lows, highs = zip(
-        *(error_interval(share * n_rows, n_rows, CONFIDENCE) for share in shares), strict=True
-    )
-    return ErrorEstimate(error, min(lows), max(highs), n_rows)
+    ends = np.array([error_interval(share * n_rows, n_rows, CONFIDENCE) for share in shares])
+    return ErrorEstimate(error, float(ends.min()), float(ends.max()), n_rows)
 
 
 def estimate_as_json(estimate: ErrorEstimate | None) -> dict[str, Any] | None:

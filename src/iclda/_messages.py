@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 from string import Formatter
 from typing import Any
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
-Words = Callable[[str], str]  # a message to the text that its reader sees; ``str`` for Python
 
 
 @dataclass(frozen=True)
@@ -74,6 +73,15 @@ class Text(str):
     def columns(self) -> tuple[Column, ...]:
         """Columns of X that it is about, in their order."""
         return tuple(part for part in self.parts if isinstance(part, Column))
+
+    def to_json(self) -> list[Any]:
+        """Parts as values that JSON has, with the parameters still to be worded."""
+        return [vars(part) if isinstance(part, Hint) else str(part) for part in self.parts]
+
+    @classmethod
+    def from_json(cls, parts: Sequence[Any]) -> Text:
+        """Inverse of ``to_json``."""
+        return cls(*(Hint(**part) if isinstance(part, dict) else part for part in parts))
 
     def with_names(self, names: Sequence[str]) -> Text:
         """The same message with the names of columns, for X without names."""

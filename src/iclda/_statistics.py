@@ -12,13 +12,13 @@ from scipy import stats
 
 from ._core.types import AnyArray, Array
 
-_NONE = 1e-9  # of a row, where counts are means
+_NO_ROW = 1e-9  # mean counts of rows below this are zero
 NOTHING, UNCLEAR, CLEAR = "nothing", "unclear", "clear"  # whether something was learned
 
 
 @dataclass(frozen=True)
 class BaseRate:
-    """What can be had without looking at any column.
+    """Error and Brier score of predictions that use no column.
 
     ``error`` is that of giving all rows the most frequent class, ``brier`` the score of giving all
     rows the shares of the classes.
@@ -52,8 +52,8 @@ def error_interval(n_wrong: float, n_rows: int, level: float = 0.9) -> tuple[flo
     ``n_wrong`` may be a mean over repeats. 0 of 20 gives 0 to 0.139.
     """
     tail, n_right = (1 - level) / 2, n_rows - n_wrong
-    low = float(stats.beta.ppf(tail, n_wrong, n_right + 1)) if n_wrong > _NONE else 0.0
-    high = float(stats.beta.isf(tail, n_wrong + 1, n_right)) if n_right > _NONE else 1.0
+    low = float(stats.beta.ppf(tail, n_wrong, n_right + 1)) if n_wrong > _NO_ROW else 0.0
+    high = float(stats.beta.isf(tail, n_wrong + 1, n_right)) if n_right > _NO_ROW else 1.0
     return low, high
 
 

@@ -24,7 +24,7 @@ COMMANDS = {
     "reproduce": "--datasets Haberman --methods LDA,ICLDA --repeats 2 --curve-repeats 2 --jobs 2 "
     "--out out",
 }
-PROGRESS = ("tables: ", "curves: ", "comparison: ", "curve of ", "About ", "Tables (", "All of ")
+PROGRESS = ("tables: ", "curves: ", "comparison: ", "curve of ", "Tables (", "All of ")
 KNOWN = (*PROGRESS, "What an earlier run left")
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from iclda.methods import COMPARED, find_method
-from iclda.studies.compare.cell_fits import write_bins
+from iclda.studies.compare.cells import write_bins
 from iclda.studies.compare.plan import COMPARISON, UNSHRUNK, Contestant
 from iclda.studies.measures import bins_of
 from iclda.studies.store import FitResult

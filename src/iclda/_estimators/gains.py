@@ -42,27 +42,26 @@ class GainBounds:
         rows = plural(self.n_unlabeled, "unlabeled row")
         if self.disagreement <= _ROUNDING:
             first = f"Supervised LDA, which does not use the {rows}, would give them the same class"
-            return f"{first}{'es' * (self.n_unlabeled > 1)}. {self.comparison}"
+            return f"{first}{'es' * (self.n_unlabeled > 1)}. {self.comparison()}"
         share = f"{100 * self.disagreement:.1f}"
         return (
             f"Supervised LDA, which does not use the {rows}, would give {share} % of them another "
             f"class: the errors of both on these rows differ by {share} percentage points at most. "
-            f"{self.comparison}"
+            f"{self.comparison()}"
         )
 
-    @property
-    def comparison(self) -> str:
+    def comparison(self, fit: str = "this fit") -> str:
         """Which of both fits describes the training rows better, in a sentence."""
         if max(abs(self.worst), abs(self.best)) <= _ROUNDING:
             return "Both describe the training rows equally well."
         if self.is_safe or self.best <= _ROUNDING:
             better = "better" if self.is_safe else "worse"
             return (
-                "Whatever the true classes of these rows are, this fit describes the training rows "
+                f"Whatever the true classes of these rows are, {fit} describes the training rows "
                 f"{better} than supervised LDA does."
             )
         return (
-            "Whether this fit describes the training rows better than supervised LDA does depends "
+            f"Whether {fit} describes the training rows better than supervised LDA does depends "
             "on the true classes."
         )
 

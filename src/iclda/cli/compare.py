@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,8 +17,9 @@ from ..methods import COMPARED, FITTED, Method
 from . import words
 
 if TYPE_CHECKING:
-    from ..studies.compare.findings import Findings
-    from ..studies.compare.run import ComparisonPlan
+    from ..studies.compare.api import Findings
+    from ..studies.compare.run import ComparisonRun
+    from ..studies.compare.text import Terminal
 
 NO_ANSWER = 1  # exit code of a comparison that had nothing to compare with
 _WIDEST = 100
@@ -75,13 +77,13 @@ def compare(
 ) -> None:
     """Find out whether unlabeled rows help, and with which method."""
     is_quiet = quiet or json
-    with words.explained_errors(words.RESUMABLE):
+    with words.explained_errors(words.RESUMABLE), ExitStack() as stack:
         if not is_quiet:
             # Printed before the imports below, which take a second or two.
             _print([printable(f"Comparing methods on {data.name}, target {target!r}"), ""])
         with spinner("Reading the table", is_quiet):
-            from ..studies.compare.plan import parse_shrinkages
-            from ..studies.compare.run import ComparisonPlan, check_plan, make_out
+            from ..studies.compare.plan import ComparisonPlan, parse_shrinkages
+            from ..studies.compare.run import open_run
             from ..studies.drawing import check_can_report
             from ..tabular.table import ReadOptions, read_opened
             from ..tabular.table_files import open_table
@@ -104,19 +106,14 @@ def compare(
                 seed=seed,
                 jobs=jobs or words.n_cores(),
                 command=words.command_line(),
-                unlabeled=unlabeled,
-                dropped=tuple(drop or ()),
-                kept=tuple(keep or ()),
-                drop_unusable=drop_unusable,
+                reading=options.to_json(),
                 is_fast=fast,
-                words=words.in_options,
             )
-            check_plan(plan)
-            make_out(plan)
-        _run(plan, is_quiet)
+            run = stack.enter_context(open_run(plan))
+        _run(run, is_quiet)
         findings = redraw(plan.out, quiet=quiet, json=json, is_answered=True)
         if findings.verdict.method is None:
-            typer.echo(f"Error: {findings.verdict.sentence}", err=True)
+            typer.echo(f"Error: {words.in_options(findings.verdict.sentence)}", err=True)
             raise typer.Exit(NO_ANSWER)
 
 
@@ -133,67 +130,66 @@ def _find_methods(text: str | None) -> tuple[Method, ...] | None:
         return find_compared(names)
 
 
-def _run(plan: ComparisonPlan, quiet: bool) -> None:
+def _run(run: ComparisonRun, quiet: bool) -> None:
     """Compute what is missing; the answer is printed before the learning curves are computed."""
-    from ..studies.compare.findings import read_findings
-    from ..studies.compare.lines import preflight_lines, protocol_lines
-    from ..studies.compare.run import open_run
+    from ..studies.compare.api import read_findings
+    from ..studies.compare.text import protocol, remark_lines
 
     if not quiet:
-        _print([*preflight_lines(plan.settings.remarks, _width(), _style), ""])
-        _print([*protocol_lines(plan.settings, _width(), words.in_options), ""])
-    with open_run(plan) as run:
-        with spinner("Timing one split", quiet):
-            estimate = run.time_one_split()
-        if estimate and estimate.sentence and not quiet:
-            typer.echo(estimate.sentence, err=True)
-        with show_cells(quiet, "splits") as advance:
-            run.compare(advance)
-        if not quiet:
-            _print_answer(read_findings(plan.out, words.in_options))
-        if plan.is_fast:
-            return
-        if not quiet:
-            note = "  For the report; the answer does not depend on them."
-            _print(["", "Learning curves", note, ""])
-        with show_cells(quiet, "splits") as advance:
-            run.add_curves(advance)
+        terminal = _terminal()
+        _print([*remark_lines(run.settings.remarks, terminal), ""])
+        _print(["How", *terminal.wrap(protocol(run.settings)), ""])
+    with show_cells(quiet, "splits") as advance:
+        run.compare(advance)
+    if not quiet:
+        _print_answer(read_findings(run.plan.out))
+    if run.plan.is_fast:
+        return
+    if not quiet:
+        note = "  For the report; the answer does not depend on them."
+        _print(["", "Learning curves", note, ""])
+    with show_cells(quiet, "splits") as advance:
+        run.add_curves(advance)
 
 
 def redraw(out: Path, *, quiet: bool, json: bool, is_answered: bool = False) -> Findings:
     """Write the files of a comparison from its rows, and print what was not printed yet."""
     with spinner("Writing the report", quiet or json):
-        from ..studies.compare.findings import json_summary, read_findings, write_files
-        from ..studies.compare.lines import curve_lines
+        from ..studies.compare.api import read_findings
+        from ..studies.compare.page import write_files
+        from ..studies.compare.text import curve_lines, fit_command, json_summary
 
-        findings = read_findings(out, words.in_options)
-        paths = write_files(out, findings)
+        findings = read_findings(out)
+        command = words.in_options(fit_command(findings))
+        paths = write_files(out, findings, words.in_options, command)
     if json:
-        words.print_json(json_summary(findings, paths))
+        words.print_json(json_summary(findings, paths, words.in_options))
     elif not quiet:
         if not is_answered:
             _print_answer(findings)
-        failures = curve_lines(findings, _width())
+        failures = curve_lines(findings, _terminal())
         _print(["", *failures, ""] if failures else [""])
         _print([f"Report: {paths['report']}   Numbers: {paths['comparison']}"])
     return findings
 
 
 def _print_answer(findings: Findings) -> None:
-    from ..studies.compare.class_errors import class_lines
-    from ..studies.compare.lines import answer_lines, score_lines
+    from ..studies.compare.text import answer_lines, score_lines
 
-    _print(["", *score_lines(findings.summary, _width(), _style), ""])
-    _print([*answer_lines(findings, _width(), _style), *class_lines(findings, _width())])
+    _print(["", *score_lines(findings.summary, _terminal()), ""])
+    _print(answer_lines(findings, _terminal()))
+
+
+def _terminal() -> Terminal:
+    from ..studies.compare.text import Terminal
+
+    width = min(shutil.get_terminal_size().columns, _WIDEST)
+    return Terminal(width, words.in_options, _style)
 
 
 def _print(lines: Sequence[str]) -> None:
     for line in lines:
         typer.echo(line)
-
-
-def _width() -> int:
-    return min(shutil.get_terminal_size().columns, _WIDEST)
 
 
 def _style(text: str, kind: str) -> str:

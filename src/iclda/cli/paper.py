@@ -110,7 +110,7 @@ def toy(seed: words.Seed = 0, out: _Out = _RESULTS, quiet: words.Quiet = False) 
 def report(folder: _Folder, quiet: words.Quiet = False, json: words.Json = False) -> None:
     """Draw tables, figures and report anew from stored rows."""
     with words.explained_errors(words.RESUMABLE):
-        from ..studies.compare.findings import is_comparison
+        from ..studies.compare.api import is_comparison
 
         if is_comparison(folder):
             redraw(folder, quiet=quiet, json=json)

@@ -31,7 +31,6 @@ from .._statistics import BaseRate
 from ..methods import Method
 from .columns import pipeline, preprocessing, type_named
 from .encoders import require_for_tables
-from .suspicions import one_value_by_class
 from .table import Source, Table, refuse_infinity, require_columns, to_pandas_frame
 from .table_files import (
     WRITTEN_SUFFIXES,
@@ -173,8 +172,7 @@ def _warnings_of(caught: Sequence[Any], table: Table, counts: Counter[str]) -> l
         have = f"Class {names} has" if len(single) == 1 else f"The classes {names} have"
         advice = "which may not be typical: label more rows if you can."
         texts.insert(0, f"{have} one labeled row only, {advice}")
-    of_table = [*table.warnings, *one_value_by_class(table.features, table.labels)]
-    return list(dict.fromkeys([*first, *of_table, *texts]))
+    return list(dict.fromkeys([*first, *table.warnings, *texts]))
 
 
 @dataclass

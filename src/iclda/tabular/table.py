@@ -14,11 +14,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from .._checks import check_ids, check_leaks, numbers_rows
 from .._core.types import AnyArray
 from .._messages import ColumnError, Hint, ParameterError, plural, quoted_list, say
 from .columns import number_in, unusable_columns
 from .encoders import EMPTY_WORDS, check_missing, require_for_tables, texts_of
-from .suspicions import filled_by_class, notes_on_ids
 from .table_files import CsvReader, ParquetReader, TableReader, open_table
 
 _MOST_NAMES = 12  # columns that an error lists
@@ -59,6 +59,11 @@ class ReadOptions:
             if not is_list or not all(isinstance(each, str) for each in value):
                 _refuse(name, value, f"a list of names of columns, got {value!r}")
         check_missing(self.missing)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the options that a stored comparison repeats."""
+        names = ("unlabeled", "drop", "keep", "drop_unusable")
+        return {name: getattr(self, name) for name in names}
 
 
 def _refuse(name: str, value: Any, rule: str) -> NoReturn:
@@ -199,7 +204,10 @@ def read_opened(file: CsvReader | ParquetReader, options: ReadOptions) -> Table:
         raise ValueError(f"{file.path} has no column to learn from besides the target.")
     notes += _notes_on_columns(features)
     named = np.array([None if x is None or may_mean_nothing(x) else x for x in labels])
-    warnings = [*_warnings_on_marks(labels, target), *filled_by_class(features, named)]
+    warnings = [
+        *_warnings_on_marks(labels, target),
+        *(remark.text for remark in check_leaks(features, named)),
+    ]
     return Table(
         features, labels, target, tuple(sources), tuple(notes), tuple(dropped), tuple(warnings)
     )
@@ -324,38 +332,23 @@ def _stack(first: Any, second: Any, paths: Sequence[Path]) -> Any:
 def _without_row_numbers(features: Any) -> tuple[Any, list[str]]:
     """Leave out columns without a name that number the rows: an index written by accident."""
     names = [name for name in features.columns if _NAMELESS.fullmatch(name)]
-    names = [name for name in names if _numbers_rows(features[name])]
+    names = [name for name in names if numbers_rows(features[name])]
     notes = [
         f"Column {name!r} has no name and numbers the rows: it was left out." for name in names
     ]
     return features.drop(columns=names), notes
 
 
-def _numbers_rows(series: Any) -> bool:
-    if series.dtype.kind not in "iu" or len(series) < 3:
-        return False
-    return bool((np.diff(series.to_numpy().astype(np.int64)) == 1).all())
-
-
 def _notes_on_columns(features: Any) -> list[str]:
-    """Judgments on columns from which nothing, or nothing sensible, can be learned."""
-    notes: list[str] = [
-        say(
-            "Column {name!r} numbers the rows, which says nothing about new ones: leave it out by "
-            "{drop} if it is no measurement.",
-            name=name,
-            drop=Hint("drop", [name]),
-        )
-        for name in features.columns
-        if _numbers_rows(features[name])
-    ]
+    """Note columns from which nothing, or nothing sensible, can be learned."""
+    notes = [remark.text for remark in check_ids(features)]
     for name, series in features.items():
         # Classifiers warn of constant numbers. Lists, which have no hash, are refused later.
         if series.dtype.kind == "O" and len({str(value) for value in series}) == 1:
             notes.append(
                 f"Column {name!r} holds one value in all rows: nothing can be learned from it."
             )
-    return notes + notes_on_ids(features)
+    return notes
 
 
 def _labels_of(column: Any, path: Path, options: ReadOptions) -> AnyArray:

@@ -14,26 +14,24 @@ pytest.importorskip("jinja2", reason="reports need iclda[experiments]")
 from iclda._progress import show_nothing
 from iclda.cli.words import in_options
 from iclda.methods import find_method
-from iclda.studies.compare.findings import (
-    curves_csv,
-    failures,
-    is_comparison,
-    json_summary,
-    read_findings,
-    scores_csv,
-    write_files,
-)
-from iclda.studies.compare.lines import (
+from iclda.studies.compare.api import is_comparison, read_findings
+from iclda.studies.compare.page import write_files
+from iclda.studies.compare.plan import ComparisonPlan, choose_n_folds
+from iclda.studies.compare.run import choose_settings, open_run
+from iclda.studies.compare.text import (
+    Terminal,
     answer_lines,
     curve_lines,
+    curves_csv,
     fit_command,
-    protocol_lines,
+    protocol,
     score_lines,
+    scores_csv,
 )
-from iclda.studies.compare.run import ComparisonPlan, check_labels, open_run
 from iclda.studies.store import Store, StoreError
 from iclda.tabular import Source, Table
 
+WIDE = Terminal(300)
 METHODS = (find_method("em"), find_method("supervised"))
 
 
@@ -43,7 +41,8 @@ def comparison(out, table=None, **settings):
 
 
 def run(out, table=None, **settings):
-    with open_run(comparison(out, table, **settings)) as opened:
+    plan = comparison(out, table, **settings)
+    with open_run(plan) as opened:
         opened.compare(show_nothing)
         opened.add_curves(show_nothing)
     return read_findings(out)
@@ -93,14 +92,6 @@ def test_losses_on_curves_are_those_above_the_lowest_of_the_table(done):
     assert f"less that of {lowest}, the lowest" in paths["report"].read_text()
 
 
-def test_without_unlabeled_rows_a_curve_begins_at_the_supervised_fit(done):
-    findings, _ = done
-    first = [p for p in findings.points if (p.curve, p.size) == ("unlabeled", 0)]
-    assert {p.method for p in first} == {p.method for p in findings.points}
-    same = [p.mean for p in first if p.measure == "error"]
-    assert len(set(same)) == 1
-
-
 def test_the_page_is_self_contained_and_says_the_recommendation(done):
     findings, paths = done
     page = paths["report"].read_text()
@@ -112,35 +103,21 @@ def test_the_page_is_self_contained_and_says_the_recommendation(done):
     assert len(ids) == len(set(ids))
 
 
-def test_the_summary_for_programs_holds_what_the_page_does(done):
-    findings, paths = done
-    found = json_summary(findings, paths)
-    assert found["recommendation"]["sentence"] == findings.verdict.sentence
-    assert found["recommendation"]["method"] in ("em", "supervised")
-    assert found["failed_fits"] == 0
-    assert {point["curve"] for point in found["curves"]} == {"unlabeled", "labeled"}
-    files = found["comparison"], found["curves_file"], found["report"]
-    assert files == tuple(str(paths[name]) for name in ("comparison", "curves", "report"))
-    assert found["classes"]["base_rate_text"] == findings.verdict.base
-    assert "learned" not in found["classes"]
-    assert found["settings"]["folds"] == 2
-
-
 def test_the_words_name_every_contestant_and_the_next_step(done):
     findings, _ = done
-    table = score_lines(findings.summary)
+    table = score_lines(findings.summary, Terminal())
     for contestant in findings.settings.contestants:
         assert any(line.startswith(f"  {contestant.name}  ") for line in table)
     assert table[1].split()[0] == "supervised"
     assert "calibration" in table[0]
-    assert "calibration" not in score_lines(findings.summary, width=60)[0]
-    assert max(map(len, score_lines(findings.summary, width=60))) <= 60
+    assert "calibration" not in score_lines(findings.summary, Terminal(60))[0]
+    assert max(map(len, score_lines(findings.summary, Terminal(60)))) <= 60
     left_out = "Too wide for 60 columns, but in the report: calibration"
-    assert left_out in " ".join(map(str.strip, score_lines(findings.summary, width=60)))
+    assert left_out in " ".join(map(str.strip, score_lines(findings.summary, Terminal(60))))
     assert "Too wide" not in " ".join(table)
-    answer = "\n".join(answer_lines(replace(findings, words=in_options), 80))
+    answer = "\n".join(answer_lines(findings, Terminal(80, in_options)))
     assert "Next: iclda fit data/table.csv --target class --method" in answer
-    assert max(map(len, answer.splitlines()[:-1])) <= 80
+    assert max(len(line) for line in answer.splitlines() if "Next: " not in line) <= 80
 
 
 def test_more_repeats_go_on_where_fewer_ended_and_fewer_use_those_only(done):
@@ -177,9 +154,9 @@ def test_a_method_that_always_fails_is_told_and_the_others_are_compared(tmp_path
     methods = (*METHODS, find_method("moment"))
     settings = {"methods": methods, "shrinkages": (None,), "repeats": 2}
     findings, paths = run_and_write(tmp_path, table, **settings)
-    assert failures(findings.compared)["moment"][0] == 4
+    assert findings.failures(["comparison"])["moment"][:2] == (4, 4)
     assert findings.summary.mean("em", "error") is not None
-    assert "moment failed in 4 of 4 splits: ValueError" in "\n".join(answer_lines(findings, 300))
+    assert "moment failed in 4 of 4 splits: ValueError" in "\n".join(answer_lines(findings, WIDE))
     assert "4 fits failed" in paths["report"].read_text()
     assert ",moment" not in paths["curves"].read_text()
 
@@ -192,28 +169,9 @@ def test_fits_of_the_curves_that_failed_are_told_with_the_method_and_the_reason(
     failed = [replace(r, failure="Trace\nValueError: as it was kept.") for r in fits[:2]]
     changed = replace(findings, results=[r for r in findings.results if r not in fits[:2]] + failed)
     told = f"On the learning curves {name} failed in 2 of {len(fits)} fits: ValueError: as it was"
-    assert told in "\n".join(curve_lines(changed, 300))
-    assert curve_lines(findings, 300) == []
-    assert answer_lines(changed, 300) == answer_lines(findings, 300)
-
-
-def test_the_answer_needs_no_curve(done, tmp_path):
-    findings, _ = done
-    with open_run(comparison(tmp_path)) as opened:
-        opened.compare(show_nothing)
-        early = read_findings(tmp_path)
-        opened.add_curves(show_nothing)
-    assert {result.experiment for result in early.results} == {"comparison"}
-    assert (early.summary, early.verdict) == (findings.summary, findings.verdict)
-    assert answer_lines(early, 80) == answer_lines(findings, 80)
-    assert curves_csv(read_findings(tmp_path).points) == curves_csv(findings.points)
-
-
-def test_the_convention_of_the_brier_score_is_said(done):
-    findings, paths = done
-    said = "half of the squared differences, summed over all classes"
-    assert said in " ".join(map(str.strip, score_lines(findings.summary, 100)))
-    assert said in paths["report"].read_text()
+    assert told in "\n".join(curve_lines(changed, WIDE))
+    assert curve_lines(findings, WIDE) == []
+    assert answer_lines(changed, WIDE) == answer_lines(findings, WIDE)
 
 
 def test_the_number_of_processes_changes_no_number(done, tmp_path):
@@ -228,7 +186,7 @@ def test_without_a_supervised_fit_there_is_no_answer_but_a_page(tmp_path):
     findings, paths = run_and_write(tmp_path, table, shrinkages=(None,), repeats=2)
     assert findings.verdict.method is None
     assert "label more rows, or pass shrinkage='auto'" in findings.verdict.sentence
-    assert "supervised failed in 4 of 4 splits" in " ".join(answer_lines(findings, 300))
+    assert "supervised failed in 4 of 4 splits" in " ".join(answer_lines(findings, WIDE))
     assert "No answer" in paths["report"].read_text()
 
 
@@ -248,7 +206,7 @@ def test_hidden_labels_give_a_second_error(tmp_path):
     assert "em,error_hidden," in scores_csv(findings.summary)
     assert findings.verdict.sentence.startswith("With 10 labels, ")
     assert fit_command(findings) == ""
-    words = " ".join(protocol_lines(findings.settings, 100))
+    words = " ".join(protocol(findings.settings))
     assert "10 keep their labels" in words
     assert "(inductive)" in words
     assert "(transductive)" in words
@@ -274,14 +232,15 @@ def test_the_folds_are_as_many_as_the_rarest_class_allows(tmp_path):
 def test_labels_that_allow_no_comparison_are_explained(labels, settings, message, tmp_path):
     table = table_of(pd.DataFrame({"x": np.arange(10.0)}), labels)
     with pytest.raises(ValueError, match=message):
-        check_labels(comparison(tmp_path, table, **settings))
+        choose_n_folds(comparison(tmp_path, table, **settings))
 
 
 def test_the_command_to_fit_repeats_how_the_table_was_read(done):
     findings, _ = done
     sources = [Source(path, "0" * 64, 9) for path in ("my data.csv", "more.csv")]
-    settings = replace(findings.settings, unlabeled="?", dropped=["a b"], sources=sources)
-    command = fit_command(replace(findings, settings=settings, words=in_options))
+    given = {"unlabeled": "?", "reading": {"drop": ["a b"]}, "sources": sources}
+    settings = replace(findings.settings, **given)
+    command = in_options(fit_command(replace(findings, settings=settings)))
     assert command.startswith(
         "iclda fit 'my data.csv' --target class --unlabeled '?' --unlabeled-file more.csv "
         "--drop 'a b' --method "
@@ -293,24 +252,46 @@ def test_where_fits_take_longer_there_are_fewer_by_default(tmp_path):
     wide = pd.DataFrame(np.random.default_rng(0).standard_normal((290, 30)))
     table = table_of(wide.rename(columns=str), labels)
     slow = comparison(tmp_path, table, methods=(find_method("iclda"), *METHODS), repeats=None)
-    known = slow.settings
+    known = choose_settings(slow)
     assert (known.repeats, known.is_slow, known.curve_splits) == (2, True, 4)
-    assert "it starts once" in " ".join(protocol_lines(known, 100))
-    assert replace(slow, methods=METHODS).settings.repeats == 10
+    assert "it starts once" in " ".join(protocol(known))
+    assert choose_settings(replace(slow, methods=METHODS)).repeats == 10
     large = comparison(tmp_path, make_table(n_unlabeled=110_000), repeats=None, folds=None)
-    assert (large.settings.repeats, large.settings.curve_splits) == (5, 10)
-    assert replace(large, repeats=7).settings.repeats == 7
+    assert (choose_settings(large).repeats, choose_settings(large).curve_splits) == (5, 10)
+    assert choose_settings(replace(large, repeats=7)).repeats == 7
 
 
 def test_a_fast_comparison_leaves_out_the_slowest_method_unless_it_is_named(tmp_path):
     named = (*METHODS, find_method("iclda-proportions"))
-    plans = [comparison(tmp_path, methods=m, is_fast=True) for m in (None, named)]
-    (fast, asked), full = (
-        [plan.settings for plan in plans],
-        comparison(tmp_path, methods=None),
+    fast, asked, full = (
+        choose_settings(comparison(tmp_path, methods=methods, is_fast=is_fast))
+        for methods, is_fast in ((None, True), (named, True), (None, False))
     )
-    names = [{each.method.name for each in s.contestants} for s in (fast, asked, full.settings)]
+    names = [
+        {each.method.name for each in settings.contestants} for settings in (fast, asked, full)
+    ]
     assert ["iclda-proportions" in each for each in names] == [False, True, True]
-    said = " ".join(protocol_lines(fast, 1000, in_options))
+    said = " ".join(map(in_options, protocol(fast)))
     assert "Left out, because slow here: iclda-proportions (--methods includes them)." in said
-    assert "Left out" not in " ".join(protocol_lines(asked, 1000, in_options))
+    assert "Left out" not in " ".join(protocol(asked))
+
+
+def test_settings_of_another_version_are_named_with_the_way_out(done, tmp_path):
+    store = Store(tmp_path / "rows.sqlite")
+    store.note(kind="comparison", iclda="0.1", remarks=[{"level": "fine"}])
+    store.close()
+    assert is_comparison(tmp_path)
+    with pytest.raises(
+        StoreError, match=r"another version of iclda \(0\.1\).*run the same comparison again"
+    ):
+        read_findings(tmp_path)
+
+
+def test_remarks_are_stored_with_the_parameters_to_be_worded(tmp_path):
+    table = replace(make_table(n_features=3, age=[np.nan, *range(63)]), warnings=("Plain text.",))
+    findings, paths = run_and_write(tmp_path, table, repeats=2)
+    (gaps,) = [each for each in findings.settings.remarks if each.subject == "Missing"]
+    assert "(missing='refuse' stops instead)" in paths["report"].read_text().replace("&#39;", "'")
+    assert "(--missing refuse stops instead)" in in_options(gaps.text)
+    write_files(tmp_path, findings, in_options, "iclda fit")
+    assert "(--missing refuse stops instead)" in paths["report"].read_text()

@@ -1,5 +1,6 @@
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -7,8 +8,9 @@ from numpy.testing import assert_allclose
 from tables_of_results import changed, contestants, result, results
 
 from iclda._statistics import corrected_t_test, holm
-from iclda.studies.compare.findings import curves_csv
-from iclda.studies.compare.plan import LABELED, UNLABELED, UNSHRUNK
+from iclda.studies.compare.plan import LABELED_CURVE as LABELED
+from iclda.studies.compare.plan import UNLABELED_CURVE as UNLABELED
+from iclda.studies.compare.plan import UNSHRUNK
 from iclda.studies.compare.summary import overlap, split_curve_points, summarize_comparison
 from iclda.studies.measures import BRIER, CALIBRATION, ERROR, HIDDEN, LOSS
 
@@ -48,19 +50,6 @@ def test_differences_are_tested_as_the_paper_s_tables_are(measure):
     assert_allclose(found.p, corrected_t_test(differences, overlap(2))[1])
     assert_allclose(found.p_holm, found.p)
     assert_allclose((found.low + found.high) / 2, found.difference)
-
-
-def test_splits_overlap_by_test_rows_over_training_rows_of_known_label():
-    assert overlap(5) == 0.25
-    assert_allclose(overlap(10), 10 / 90)
-
-
-def test_a_difference_just_as_large_as_the_detectable_one_would_be_significant():
-    summary = summarize_comparison(results(supervised=SUPERVISED, em=EM, moment=SUPERVISED), TWO, 2)
-    found = summary.difference("em", ERROR)
-    errors = np.ravel(EM) - np.ravel(SUPERVISED)
-    moved = errors - errors.mean() + found.detectable
-    assert_allclose(corrected_t_test(moved, overlap(2))[1], 0.05)
 
 
 def test_several_contestants_are_corrected_after_holm():
@@ -127,7 +116,10 @@ def test_the_error_on_hidden_rows_is_there_where_labels_were_hidden():
     assert summarize_comparison(hidden, TWO, 2).mean("em", HIDDEN) == 0.25
 
 
-ALL = {UNLABELED: 100, LABELED: 16}  # rows that the comparison has
+# The comparison has 100 unlabeled and 16 labeled rows, in two folds.
+SETTINGS = SimpleNamespace(
+    n_unlabeled=100, size=SimpleNamespace(n_labeled=16), folds=2, is_capped=False
+)
 ERRORS = {"supervised": [[0.4, 0.2]] * 3, "em": [[0.2, 0.2]] * 3}
 COMPARED = [replace(each, n_unlabeled=100) for each in results(**ERRORS)]
 
@@ -149,7 +141,7 @@ def line(points, method, measure):
 
 def test_a_curve_ends_with_the_same_splits_of_the_comparison():
     rows = [*COMPARED, *curve(UNLABELED, [10, 30], supervised=0.4, em=0.6)]
-    points = split_curve_points(rows, ["supervised", "em"], "supervised", 2, ALL, is_capped=False)
+    points = split_curve_points(rows, ["supervised", "em"], "supervised", SETTINGS)
     found = [p for p in points if p.curve == UNLABELED]
     assert_allclose(line(found, "em", "error"), [(10, 0.6), (30, 0.6), (100, 0.2)])
     assert_allclose(line(found, "supervised", "error"), [(10, 0.4), (30, 0.4), (100, 0.3)])
@@ -158,7 +150,7 @@ def test_a_curve_ends_with_the_same_splits_of_the_comparison():
 
 def test_the_loss_of_a_curve_is_less_that_of_the_reference_in_the_same_split():
     rows = curve(UNLABELED, [10], supervised=0.4, em=0.6)
-    points = split_curve_points(rows, ["supervised", "em"], "supervised", 2, ALL, is_capped=False)
+    points = split_curve_points(rows, ["supervised", "em"], "supervised", SETTINGS)
     assert_allclose(line(points, "em", "loss_difference"), [(10, 2.0)])
     assert_allclose(line(points, "supervised", "loss_difference"), [(10, 0.0)])
     assert "loss" not in {point.measure for point in points}
@@ -167,8 +159,8 @@ def test_the_loss_of_a_curve_is_less_that_of_the_reference_in_the_same_split():
 def test_labels_vary_with_fewer_unlabeled_rows_where_there_are_too_many():
     rows = [*COMPARED, *curve(LABELED, [6, 12], supervised=0.4, em=0.6)]
     both = [
-        split_curve_points(rows, ["em"], "supervised", 2, ALL, is_capped=is_capped)
-        for is_capped in (True, False)
+        split_curve_points(rows, ["em"], "supervised", settings)
+        for settings in (SimpleNamespace(**{**vars(SETTINGS), "is_capped": True}), SETTINGS)
     ]
     capped, whole = (
         line([p for p in points if p.curve == LABELED], "em", "error") for points in both
@@ -177,26 +169,11 @@ def test_labels_vary_with_fewer_unlabeled_rows_where_there_are_too_many():
     assert_allclose(whole, [(6, 0.6), (12, 0.6), (16, 0.2)])
 
 
-def test_the_comparison_stands_on_a_curve_where_its_number_of_labels_does():
-    rows = [*COMPARED, *curve(LABELED, [6, 30], supervised=0.4, em=0.6)]
-    points = split_curve_points(rows, ["em"], "supervised", 2, ALL, is_capped=False)
-    found = line([p for p in points if p.curve == LABELED], "em", "error")
-    assert_allclose(found, [(6, 0.6), (16, 0.2), (30, 0.6)])
-
-
 def test_failed_fits_and_infinite_losses_are_left_out():
     rows = curve(UNLABELED, [10], supervised=0.4, em=0.6)
     rows[0] = replace(rows[0], failure="x", values={})
     rows[1] = changed(rows[1], loss=np.inf)
-    points = split_curve_points(rows, ["supervised", "em"], "supervised", 2, ALL, is_capped=False)
+    points = split_curve_points(rows, ["supervised", "em"], "supervised", SETTINGS)
     counts = {(p.method, p.measure): p.splits for p in points}
     assert counts["supervised", "error"] == 3
     assert counts["em", "loss_difference"] == 2
-
-
-def test_points_are_written_one_a_line():
-    rows = curve(UNLABELED, [10], supervised=0.4)
-    points = split_curve_points(rows, ["supervised"], "supervised", 2, ALL, is_capped=False)
-    lines = curves_csv(points).splitlines()
-    assert lines[0] == "curve,n_labeled,n_unlabeled,method,measure,mean,se,splits"
-    assert lines[1] == "unlabeled,10,10,supervised,error,0.4,0,4"

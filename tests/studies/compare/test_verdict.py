@@ -1,11 +1,18 @@
-import numpy as np
-import pytest
-from tables_of_results import changed, contestants, results, rows_json
+import json
 
-from iclda.methods import BASELINES, FITTED
-from iclda.studies.compare.choice import recommend
-from iclda.studies.compare.plan import UNSHRUNK, Size, line_up
+import numpy as np
+import pandas as pd
+import pytest
+from tables_of_results import changed, contestants, results, rows_json, table_of
+
+from iclda._progress import show_nothing
+from iclda.methods import BASELINES, FITTED, METHODS, find_method
+from iclda.studies.compare.api import read_findings
+from iclda.studies.compare.page import write_files
+from iclda.studies.compare.plan import UNSHRUNK, ComparisonPlan, Size, line_up
+from iclda.studies.compare.run import open_run
 from iclda.studies.compare.summary import summarize_comparison
+from iclda.studies.compare.text import Terminal, answer_lines, json_summary
 from iclda.studies.compare.verdict import (
     HELPS,
     HURTS,
@@ -15,6 +22,8 @@ from iclda.studies.compare.verdict import (
     UNCLEAR,
     UNKNOWN,
     decide,
+    means_of_rows,
+    recommend,
 )
 from iclda.studies.confusion import Confusion
 
@@ -39,26 +48,51 @@ def verdict(brier=None, n_kept=None, **errors):
     return decide(summarize_comparison(rows, lined_up, 5), recommend(rows, lined_up), n_kept)
 
 
-def test_a_method_of_clearly_lower_loss_is_recommended_with_error_interval_and_rows():
-    found = verdict(supervised=HIGH, em=LOW + 0.1, iclda=LOW)
-    assert (found.kind, found.method) == (HELPS, "iclda")
-    assert found.sentence.startswith("Use implicitly constrained LDA: expect ")
-    assert str(found.estimate) in found.sentence
-    assert "90 % interval from 25 labeled rows" in found.sentence
-    assert "clearly better than supervised LDA" in found.sentence
-    assert found.headline == "The unlabeled rows help: use implicitly constrained LDA"
+NOISY = HIGH + 0.02 * (RNG.random(HIGH.shape) - 0.5)
 
 
-def test_no_error_is_given_without_interval_and_rows():
-    found = verdict(supervised=0 * HIGH, em=0 * HIGH)
-    assert "up to 11 % of new rows wrong (90 % interval from 25 labeled rows)" in found.sentence
-    assert "0.0 %" not in found.sentence
-
-
-def test_where_every_other_method_is_clearly_worse_the_unlabeled_rows_do_not_help():
-    found = verdict(supervised=LOW, em=HIGH, iclda=HIGH)
-    assert (found.kind, found.method) == (HURTS, "supervised")
-    assert "every other method is clearly worse" in found.sentence
+@pytest.mark.parametrize(
+    ("kind", "method", "brier", "errors", "words"),
+    [
+        (HELPS, "iclda", {}, {"supervised": HIGH, "em": LOW + 0.1, "iclda": LOW}, "rows help."),
+        (
+            HURTS,
+            "supervised",
+            {},
+            {"supervised": LOW, "em": HIGH, "iclda": HIGH},
+            "every other method is clearly worse",
+        ),
+        (
+            SHARPENS,
+            "em",
+            {"em": 0.05},
+            {"supervised": HIGH, "em": NOISY},
+            "Its probabilities are clearly better than those of supervised LDA",
+        ),
+        (
+            UNCLEAR,
+            "supervised",
+            {"em": 0.35},
+            {"supervised": HIGH, "em": HIGH},
+            "; this is the safest of those that do about as well as the best. More labeled rows",
+        ),
+        (
+            OUTSIDE,
+            "sklearn-logistic",
+            {},
+            {"supervised": HIGH, "em": HIGH, "sklearn-logistic": 0 * LOW},
+            "of its own methods take supervised LDA.",
+        ),
+        (UNKNOWN, None, {}, {"em": LOW, "iclda": HIGH}, "No answer: supervised LDA"),
+    ],
+)
+def test_the_answer_follows_from_clear_differences(kind, method, brier, errors, words):
+    found = verdict(brier, **errors)
+    assert (found.kind, found.method) == (kind, method)
+    assert words in found.sentence
+    if method:
+        assert str(found.estimate) in found.sentence
+        assert "90 % interval from 25 labeled rows" in found.sentence
 
 
 def test_ties_in_error_go_to_the_lower_loss():
@@ -66,35 +100,6 @@ def test_ties_in_error_go_to_the_lower_loss():
     brier = {"supervised without shrinkage": 0.4, "supervised": 0.1, "em": 0.5}
     found = verdict(brier, supervised_unshrunk=LOW, supervised=LOW, em=LOW)
     assert found.method == "supervised"
-
-
-def test_better_probabilities_are_recommended_where_errors_do_not_differ():
-    noisy = HIGH + 0.02 * (RNG.random(HIGH.shape) - 0.5)
-    found = verdict({"em": 0.05}, supervised=HIGH, em=noisy)
-    assert (found.kind, found.method) == (SHARPENS, "em")
-    assert "probabilities are clearly better" in found.sentence
-
-
-def test_a_difference_that_can_be_chance_takes_the_safer_and_says_what_would_change_it():
-    found = verdict({"em": 0.35}, supervised=HIGH, em=HIGH)
-    assert (found.kind, found.method) == (UNCLEAR, "supervised")
-    assert "; this is the safest of those that do about as well as the best. " in found.sentence
-    assert found.headline == "No method is clearly better: use supervised LDA for now"
-    assert "on 25 labeled rows no method is clearly better" in found.sentence.lower()
-    assert "abeled rows would " in found.sentence.split("as the best. ")[1]
-
-
-def test_a_method_of_scikit_learn_that_wins_is_recommended_beside_the_best_of_ours():
-    found = verdict(supervised=HIGH, em=HIGH, **{"sklearn-logistic": 0 * LOW})
-    assert (found.kind, found.method, found.own) == (OUTSIDE, "sklearn-logistic", "supervised")
-    assert found.sentence.startswith("Use scikit-learn's logistic regression: expect ")
-    assert found.sentence.endswith("of its own methods take supervised LDA.")
-
-
-def test_a_fit_without_shrinkage_is_named_as_such():
-    found = verdict(supervised=HIGH, supervised_unshrunk=LOW, em=HIGH)
-    assert "Use supervised LDA without shrinkage" in found.sentence
-    assert found.method == "supervised without shrinkage"
 
 
 def test_who_was_never_worse_in_likelihood_is_said():
@@ -108,20 +113,6 @@ def test_who_was_never_worse_in_likelihood_is_said():
 def test_where_labels_were_hidden_the_advice_is_for_as_many_as_were_kept():
     found = verdict(supervised=HIGH, em=LOW, n_kept=12)
     assert found.sentence.startswith("With 12 labels, use LDA by expectation maximization: expect")
-
-
-def test_without_a_supervised_fit_there_is_no_answer():
-    found = verdict(em=LOW, iclda=HIGH)
-    assert (found.kind, found.method) == (UNKNOWN, None)
-    assert found.sentence.startswith("No answer")
-
-
-def test_supervised_alone_is_recommended_with_its_error():
-    found = verdict(supervised=HIGH)
-    assert (found.kind, found.method) == (UNCLEAR, "supervised")
-    assert "; this one has the best Brier score. " in found.sentence
-    assert "safest" not in found.sentence
-    assert found.estimate.low < HIGH.mean() < found.estimate.high
 
 
 @pytest.mark.parametrize(
@@ -157,14 +148,6 @@ def test_an_error_that_is_not_below_the_base_rate_is_no_matter_of_few_labels():
     assert found.base.endswith("gets 48 % wrong: supervised LDA looks no better than that.")
 
 
-@pytest.mark.parametrize("kind", [HELPS, SHARPENS, HURTS, UNCLEAR, OUTSIDE])
-def test_every_kind_of_answer_has_a_sentence_and_a_headline(kind):
-    from iclda.studies.compare.sentences import SENTENCES
-
-    assert SENTENCES["verdict"][kind]
-    assert "{name}" in SENTENCES["headlines"][kind]
-
-
 def test_the_rule_names_all_candidates_in_the_order_in_which_they_are_preferred():
     lined_up = line_up((*FITTED, *BASELINES), ("auto",), Size(40, 2, 3))
     names = [each.name for each in sorted(lined_up, key=lambda each: each.risk)]
@@ -172,3 +155,104 @@ def test_the_rule_names_all_candidates_in_the_order_in_which_they_are_preferred(
     assert order.replace(" (of em, self-training, pessimistic and supervised)", "") == ", ".join(
         names
     )
+
+
+ERRORS = [[0.2, 0.4], [0.4, 0.4], [0.2, 0.2]]
+
+
+def test_losses_are_means_over_repeats_of_every_row():
+    means = means_of_rows(results(supervised=ERRORS, em=ERRORS), ["em", "supervised"])
+    losses, is_wrong = means["em"]
+    assert losses.shape == is_wrong.shape == (10,)
+    assert is_wrong.mean() == pytest.approx(np.mean(ERRORS))
+    assert losses[:5] == pytest.approx([1, 1 / 3, 0, 0, 0])
+
+
+def test_a_contestant_that_lacks_a_split_has_no_losses_and_is_not_chosen():
+    both = results(supervised=ERRORS, em=ERRORS)
+    lacking = [r for r in both if (r.method, r.repeat, r.part) != ("supervised", 1, 0)]
+    assert set(means_of_rows(lacking, ["supervised", "em"])) == {"em"}
+    assert recommend(lacking, contestants("supervised", "em")).chosen.name == "em"
+    assert recommend([], contestants("supervised", "em")) is None
+
+
+def test_equal_losses_go_to_the_safest_and_shrunk_before_unshrunk():
+    safest = [
+        "average",
+        "self-training",
+        "sklearn-logistic",
+        "em",
+        "iclda",
+        "sklearn-self-training",
+    ]
+    names = [*safest, "em without shrinkage", "supervised without shrinkage"]
+    rows = [changed(r, rows=rows_json(0, [0.1] * 9)) for r in results(em=ERRORS)]
+    rows = [type(r)(**{**vars(r), "method": name}) for r in rows for name in names]
+    for k, expected in enumerate(safest):
+        found = recommend(rows, contestants(*reversed(names[k:])))
+        assert found.chosen.name == expected
+
+
+def test_unshrunk_variants_are_not_eligible_where_labels_are_few():
+    few, many = Size(20, 2, 10), Size(500, 2, 10)
+    methods = (*METHODS, *BASELINES)
+    eligible = {c.name for c in line_up(methods, (None, "auto"), few) if c.is_eligible}
+    assert {"em", *(each.name for each in BASELINES)} <= eligible
+    assert "em without shrinkage" not in eligible
+    assert all(c.is_eligible for c in line_up(methods, (None, "auto"), many))
+    assert all(c.is_eligible for c in line_up(methods, (None,), few))
+
+
+def few_labels():
+    """More columns than labels: free fits give nearly all rows to one class."""
+    rng = np.random.default_rng(0)
+    y = np.arange(300) % 2
+    X = rng.standard_normal((300, 80)) + 0.3 * y[:, None]
+    labels = np.where(y, "yes", "no").astype(object)
+    labels[16:] = None
+    return table_of(pd.DataFrame(X, columns=[f"x{k}" for k in range(80)]), labels)
+
+
+@pytest.fixture(scope="module")
+def findings(tmp_path_factory):
+    out = tmp_path_factory.mktemp("degenerate") / "out"
+    methods = tuple(map(find_method, ("iclda", "iclda-proportions", "supervised")))
+    plan = ComparisonPlan(few_labels(), out, methods, (0.5,), repeats=2, folds=2)
+    with open_run(plan) as opened:
+        opened.compare(show_nothing)
+    return read_findings(out)
+
+
+def test_a_comparison_says_which_fits_degenerated_and_what_keeps_them_from_it(findings):
+    counts = {
+        name: sum(r.values["is_degenerate"] for r in findings.compared if r.method == name)
+        for name in ("iclda", "iclda-proportions", "supervised")
+    }
+    assert counts["iclda"] > 0
+    assert counts["iclda-proportions"] == counts["supervised"] == 0
+    said = " ".join(" ".join(answer_lines(findings, Terminal(400))).split())
+    assert f"share of the labels: iclda in {counts['iclda']} of 4 splits." in said
+    assert "iclda-proportions holds the class proportions of the labels" in said
+
+
+def test_a_comparison_says_what_its_fits_can_lose(findings, tmp_path):
+    said = " ".join(" ".join(answer_lines(findings, Terminal(400))).split())
+    words = "of the 284 another class than supervised LDA, which does not use them."
+    assert words in said
+    paths = write_files(tmp_path, findings)
+    summary = json_summary(findings, paths)
+    assert summary["safety"] == findings.safety
+    assert summary["bounds"]["disagreement"] == findings.bounds.disagreement
+    page = " ".join(paths["report"].read_text().split())
+    assert words in page
+    assert "Whatever the true classes of the 284 unlabeled rows are" in page
+
+
+def test_bounds_hold_in_every_split(findings):
+    (sentence,) = [text for text in findings.safety if "can change" in text]
+    name, bounds = findings.judged.name, findings.bounds
+    stored = [r.values.get("bounds") for r in findings.compared if r.method == name]
+    shares = [json.loads(text)["disagreement"] for text in stored if text]
+    assert len(shares) == 2  # folds of the first repeat
+    assert bounds.disagreement == max(shares)
+    assert f"by {100 * max(shares):.1f} percentage points at most" in sentence

@@ -1,1 +1,6 @@
-"""Which method to use on a table of one's own: look at it, compare, recommend, report."""
+"""Methods compared on people's tables. What a comparison says is in ``sentences.toml``."""
+
+import tomllib
+from importlib.resources import files
+
+SENTENCES = tomllib.loads(files(__package__).joinpath("sentences.toml").read_text("utf-8"))

@@ -4,29 +4,146 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import asdict, fields
+from html import escape
 from math import inf
 from numbers import Integral
 from pathlib import Path
-from types import NoneType
 from typing import Any
 
-from ..._messages import Hint, ParameterError, plural
-from ...methods import Method, Shrinkage
+from ..._messages import Hint, ParameterError, say
+from ..._progress import show_nothing
+from ...methods import Shrinkage
 from ...tabular.encoders import require_for_tables
 from ...tabular.table import ReadOptions, read_opened
 from ...tabular.table_files import CsvReader, ParquetReader, open_table
-from .findings import Findings, read_findings
-from .plan import find_compared, parse_shrinkages
-from .run import ComparisonPlan, check_plan, make_out, open_run
+from ..drawing import check_can_report
+from ..measures import ERROR
+from ..store import STORE, Store, StoreError
+from . import SENTENCES
+from .page import draw_figures, write_files
+from .plan import (
+    COMPARISON,
+    LABELED_CURVE,
+    UNLABELED_CURVE,
+    ComparisonPlan,
+    ComparisonSettings,
+    find_compared,
+    parse_shrinkages,
+    shrinkage_text,
+)
+from .run import open_run
+from .summary import Difference, Score, SplitCurvePoint
+from .text import known_measures, ranked, worse_text
+from .verdict import Comparison
 
 _FRAME = Path("The table")  # as messages and reports call a frame
+
+
+class Findings(Comparison):
+    """A comparison with its numbers as frames, its figures and its report."""
+
+    @property
+    def table(self) -> Any:
+        """Frame of the table on the terminal: a row a method, the supervised first, then by rank.
+
+        Every measure, the interval of the error, and the repeats in which it was worse.
+        """
+        names = ranked(self.summary)
+        columns: dict[str, Any] = {}
+        for measure in known_measures(self.summary):
+            columns[measure] = [self.summary.mean(name, measure) for name in names]
+            if measure == ERROR:
+                errors = [self.summary.score(name, ERROR) for name in names]
+                for end in ("low", "high"):
+                    columns[f"error_{end}"] = [e and getattr(e, end) for e in errors]
+        columns["worse in"] = [worse_text(self.summary, name) for name in names]
+        return require_for_tables("pandas").DataFrame(columns, index=names)
+
+    @property
+    def scores(self) -> Any:
+        """Frame of all scores: a row a method and measure, errors with their interval and rows."""
+        return _frame(self.summary.scores, Score)
+
+    @property
+    def differences(self) -> Any:
+        """Frame of paired differences to supervised LDA."""
+        frame = _frame(self.summary.differences, Difference)
+        return frame.assign(verdict=[each.verdict for each in self.summary.differences])
+
+    @property
+    def curves(self) -> Any:
+        """Frame of the learning curves; without rows if they were not computed."""
+        return _frame(self.points, SplitCurvePoint)
+
+    def figures(self) -> dict[str, Any]:
+        """Figures of the report by name, as matplotlib's."""
+        return draw_figures(self)
+
+    def save(self, folder: str | Path) -> dict[str, Path]:
+        """Write the report and the numbers to a folder; the paths written."""
+        check_can_report()
+        return write_files(Path(folder), self)
+
+    def __str__(self) -> str:
+        return str(self.verdict.sentence)
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: the answer, and the table behind it."""
+        texts = [str(self), str(self.caution)]
+        paragraphs = "".join(f"<p>{escape(text)}</p>" for text in texts if text)
+        table = self.table.to_html(float_format="{:.3f}".format, na_rep="", border=0)
+        return f"<h3>{escape(self.verdict.headline)}</h3>{paragraphs}{table}"
+
+    def __repr__(self) -> str:
+        return f"<Findings: {self.verdict.headline}>"
+
+
+def _frame(records: Sequence[Any], kind: Any) -> Any:
+    pandas = require_for_tables("pandas")
+    names = [each.name for each in fields(kind)]
+    return pandas.DataFrame([asdict(each) for each in records], columns=names)
+
+
+def is_comparison(out: Path) -> bool:
+    """Whether a folder holds the rows of a comparison."""
+    try:
+        with closing(Store(out / STORE, read_only=True)) as store:
+            return bool(store.settings().get("kind") == COMPARISON)
+    except StoreError:
+        return False
+
+
+def read_findings(out: Path) -> Findings:
+    """The comparison that a folder holds; StoreError if another version wrote it.
+
+    Rows that an earlier run made for more repeats or other methods are left out.
+    """
+    with closing(Store(out / STORE, read_only=True)) as store:
+        stored = store.settings()
+        try:
+            settings = ComparisonSettings.from_json(stored)
+        except (KeyError, TypeError, ValueError) as error:
+            version = stored.get("iclda", "unknown")
+            text = say(SENTENCES["errors"]["earlier"], path=store.path, version=version)
+            raise StoreError(text) from error
+        names = {contestant.name for contestant in settings.contestants}
+        wanted = [
+            result
+            for experiment in (COMPARISON, UNLABELED_CURVE, LABELED_CURVE)
+            for result in store.rows(experiment)
+            if result.method in names and result.repeat < settings.n_repeats(experiment)
+        ]
+    seconds = sum(float(v) for name, v in stored.items() if name.startswith("seconds_"))
+    return Findings(settings, wanted, seconds)
 
 
 def compare(
     table: Any,
     *,
     target: str,
-    methods: Sequence[str] | None = None,
+    methods: str | Sequence[str] | None = None,
     shrinkage: Shrinkage | Sequence[Shrinkage] = None,
     n_labeled: int | None = None,
     unlabeled: str | None = None,
@@ -54,7 +171,7 @@ def compare(
         empty are unlabeled.
     target : str
         Name of the column that holds the classes.
-    methods : sequence of str, default=None
+    methods : str or sequence of str, default=None
         Names of methods; supervised always takes part. None compares all, and logistic
         regression, LDA with shrinkage and self-training of scikit-learn.
     shrinkage : float, "auto" or a sequence of them, default=None
@@ -97,61 +214,51 @@ def compare(
         ``findings.scores``, ``findings.differences`` and ``findings.curves`` (pandas frames),
         ``findings.figures()`` and ``findings.save(folder)``. Notebooks show answer and table.
     """
-    if not isinstance(unlabeled_file, (str, Path, NoneType)):
-        raise TypeError(
-            f"unlabeled_file must be the path of a file, got {type(unlabeled_file).__name__}: add "
-            "the rows of a frame to the table, pandas.concat([table, frame])."
-        )
-    repeats, folds = _whole("repeats", repeats, 2, 10_000), _whole("folds", folds, 2)
-    n_labeled = _whole("n_labeled", n_labeled, 1)
-    seed, n_jobs = _whole("seed", seed, 0, 2**32 - 1) or 0, _whole("n_jobs", n_jobs, 1) or 1
-    drop, keep = (
-        [drop] if isinstance(drop, str) else drop,
-        [keep] if isinstance(keep, str) else keep,
-    )
+    names = [methods] if isinstance(methods, str) else methods
+    values: Any = shrinkage if isinstance(shrinkage, (list, tuple)) else [shrinkage]
+    drop = [drop] if isinstance(drop, str) else drop
+    keep = [keep] if isinstance(keep, str) else keep
     options = ReadOptions(target, unlabeled, unlabeled_file, drop, keep, drop_unusable, missing)
+    chosen: dict[str, Any] = {
+        "methods": None if names is None else find_compared(names),
+        "shrinkages": None if shrinkage is None else parse_shrinkages(shrinkage_text(values)),
+        "repeats": _whole("repeats", repeats, 2, 10_000),
+        "folds": _whole("folds", folds, 2),
+        "n_labeled": _whole("n_labeled", n_labeled, 1),
+        "seed": _whole("seed", seed, 0, 2**32 - 1) or 0,
+        "jobs": _whole("n_jobs", n_jobs, 1) or 1,
+    }
     with tempfile.TemporaryDirectory() as folder:
-        read = read_opened(_open(table, Path(folder)), options)
+        file = _open(table, Path(folder))
         plan = ComparisonPlan(
-            read,
+            read_opened(file, options),
             Path(folder) / "comparison" if out is None else Path(out),
-            _find_methods(methods),
-            None if shrinkage is None else _shrinkages(shrinkage),
-            repeats=repeats,
-            folds=folds,
-            n_labeled=n_labeled,
             missing=missing,
-            seed=seed,
-            jobs=n_jobs,
-            unlabeled=unlabeled,
-            dropped=tuple(drop),
-            kept=() if keep is None else tuple(keep),
-            drop_unusable=drop_unusable,
+            reading=options.to_json(),
             is_fast=fast,
+            **chosen,
         )
-        check_plan(plan)
-        make_out(plan)
         with open_run(plan) as run:
-            run.compare(_silent)
+            run.compare(show_nothing)
             if curves and not fast:
-                run.add_curves(_silent)
+                run.add_curves(show_nothing)
         return read_findings(plan.out)
 
 
+def _wrong(name: str, value: Any, rule: str) -> ParameterError:
+    text = say("{given} must be {rule}, got {value!r}.", given=Hint(name), rule=rule, value=value)
+    return ParameterError(text, parameter=name, value=value)
+
+
 def _whole(name: str, value: Any, least: int, most: float = inf) -> int | None:
-    """A whole number of at least, and at most, so much, or None if none is given."""
+    """A whole number from ``least`` to ``most``, or None if none is given."""
     if value is None:
         return None
     is_whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not is_whole or not least <= int(value) <= most:
-        rule = f"of {least} or more" if most == inf else f"from {least} to {most}"
-        text = f" must be a whole number {rule}, got {value!r}."
-        raise ParameterError(Hint(name), text, parameter=name, value=value)
+        limits = f"of {least} or more" if most == inf else f"from {least} to {most}"
+        raise _wrong(name, value, f"a whole number {limits}")
     return int(value)
-
-
-def _silent(name: str, done: int, total: int, failed: int) -> None:
-    pass
 
 
 def _open(table: Any, folder: Path) -> CsvReader | ParquetReader:
@@ -165,41 +272,14 @@ def _open(table: Any, folder: Path) -> CsvReader | ParquetReader:
             f"table must be a pandas DataFrame or the path of a file, got "
             f"{type(table).__name__}: for arrays make a frame, pandas.DataFrame(X).assign(y=y)."
         )
-    names = [name for name in table.columns if not isinstance(name, str)]
-    if names:
-        raise ValueError(
-            f"{plural(len(names), 'column')} of the table {'has' if len(names) == 1 else 'have'} "
-            f"names that are no text, for example {names[0]!r}: rename them, "
-            "table.rename(columns=str)."
-        )
-    if not table.columns.is_unique:
-        twice = table.columns[table.columns.duplicated()][0]
-        raise ValueError(f"Two columns of the table are named {twice!r}: rename one of them.")
+    table = table.rename(columns=str).reset_index(drop=True)
     path = folder / "table.parquet"
     try:
-        table.reset_index(drop=True).to_parquet(path)
+        table.to_parquet(path)
     except Exception as error:  # whatever Arrow cannot store
         problem = ". ".join(map(str, error.args))
         raise ValueError(
             f"A column of the table cannot be read: {problem}. Make all its values numbers or all "
-            "of them text, or drop the column."
+            "of them text, give no two columns the same name, or drop the column."
         ) from error
     return ParquetReader(_FRAME, path)  # errors do not name a file that nobody knows
-
-
-def _find_methods(names: Sequence[str] | None) -> tuple[Method, ...] | None:
-    if names is None:
-        return None
-    if isinstance(names, (str, bytes)) or not hasattr(names, "__len__") or not len(names):
-        text = f" must be a list of names, got {names!r}."
-        raise ParameterError(Hint("methods"), text, parameter="methods", value=names)
-    try:
-        return find_compared(list(map(str, names)))
-    except ValueError as error:
-        text = f": {error}"
-        raise ParameterError(Hint("methods"), text, parameter="methods", value=names) from None
-
-
-def _shrinkages(given: Shrinkage | Sequence[Shrinkage]) -> tuple[Shrinkage, ...]:
-    values = given if isinstance(given, (list, tuple)) else [given]
-    return parse_shrinkages(",".join("0" if each is None else f"{each}" for each in values))

@@ -1,39 +1,45 @@
-"""Plan of a comparison: its contestants, its cells, and the rows that each cell uses."""
+"""Plan of a comparison: settings, contestants, cells, and the rows that each cell uses."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..._advice import safety_rank
+from ..._checks import Remark
 from ..._core.types import AnyArray
 from ..._estimators.labels import Labels, encode_labels
-from ..._messages import Hint
+from ..._messages import Hint, ParameterError, Text, say
 from ...methods import COMPARED, FURTHER, Method, Shrinkage, find_method, parse_shrinkage
 from ...model_selection import SemiSupervisedKFold
 from ...model_selection._masking import OrderedSplit, order_split
+from ...tabular import Source, Table
 from ..engine import rng_of
-from ..store import Cell
-from .baselines import OutsideClassifier
-from .sentences import bad_parameter
+from ..store import COMPARISON_FORMAT, Cell
+from . import SENTENCES
 
 SUPERVISED = "supervised"
-COMPARISON, UNLABELED, LABELED = "comparison", "unlabeled", "labeled"
-EXPERIMENTS = (COMPARISON, UNLABELED, LABELED)
+COMPARISON = "comparison"  # the study, and its first experiment
+UNLABELED_CURVE, LABELED_CURVE = "unlabeled", "labeled"
+REPEATS = 10  # random divisions into folds, unless fits take long
+FOLDS = 10
 MOST_ON_CURVES = 2_000  # unlabeled rows: more take long and change little
 
 UNSHRUNK = " without shrinkage"  # in the names of contestants, beside others
-_FEW = 5  # labeled rows a feature, below which fits without shrinkage overfit
+_LABELS_PER_FEATURE = 5  # with fewer, fits without shrinkage overfit
 _MANY_UNKNOWNS = 200  # of an implicitly constrained fit: from here on every start takes seconds
 # Methods that fail if the labeled rows do not vary within classes.
 _RESTS_ON_LABELS = ("moment", "moment-likelihood", "pessimistic", "supervised", "average")
-_GUARANTEED = 2  # labeled rows of every class, where there are so many
-_MOST_TIMES = 10  # largest size of a curve, in multiples of the labels kept
-_N_SIZES, _FIRST_SIZE = 4, 10
+_GUARANTEED_LABELS = 2  # of every class, where there are so many
+_LARGEST_MULTIPLE = 10  # largest size of a curve, in multiples of the labels kept
+_N_SIZES = 4  # of each half of a curve
+_FIRST_SIZE = 10  # smallest number of unlabeled rows on a curve, besides 0
 
 
 @dataclass(frozen=True)
@@ -57,7 +63,7 @@ class Size:
     @property
     def is_small(self) -> bool:
         """Whether labeled rows are few for the features."""
-        return self.n_labeled < _FEW * self.n_features
+        return self.n_labeled < _LABELS_PER_FEATURE * self.n_features
 
 
 @dataclass(frozen=True)
@@ -82,15 +88,11 @@ class Contestant:
         """Order from the safest: with shrinkage before without."""
         return self.shrinkage is None and not self.method.is_outside, safety_rank(self.method.name)
 
-    def classifier(self, seed: int, size: Size) -> Any:
-        """An unfitted classifier. A slow search starts only once."""
-        if self.method.is_outside:
-            return OutsideClassifier(self.method.name)
-        made = self.method.classifier(shrinkage=self.shrinkage, seed=seed)
-        made.set_params(unlabeled=None)
-        if "n_starts" in self.method.parameters and size.is_slow:
-            made.set_params(n_starts=1)
-        return made
+
+def bad_parameter(error: str, parameter: str, value: Any, **values: Any) -> ParameterError:
+    """The error of this name in ``sentences.toml``, about a parameter and its value."""
+    text = say(SENTENCES["errors"][error], given=Hint(parameter, value), **values)
+    return ParameterError(text, parameter=parameter, value=value)
 
 
 def find_compared(names: Sequence[str]) -> tuple[Method, ...]:
@@ -100,10 +102,7 @@ def find_compared(names: Sequence[str]) -> tuple[Method, ...]:
 
 def parse_shrinkages(text: str) -> tuple[Shrinkage, ...]:
     """Numbers from 0 to below 1, or auto, separated by commas; 0 is no shrinkage."""
-    parts = [part.strip() for part in text.split(",") if part.strip()]
-    if not parts:
-        raise bad_parameter("no_shrinkage", Hint("shrinkage", text), text=text)
-    return tuple(dict.fromkeys(map(parse_shrinkage, parts)))
+    return tuple(dict.fromkeys(parse_shrinkage(part.strip()) for part in text.split(",")))
 
 
 def shrinkage_text(shrinkages: Sequence[Shrinkage]) -> str:
@@ -214,7 +213,7 @@ class Splits:
         fewest = int(self.counts.min())
         in_training = fewest - -(-fewest // self.n_folds)
         wanted = in_training if self.n_labeled is None else self.n_labeled // len(self.counts)
-        return max(1, min(_GUARANTEED, in_training, wanted))
+        return max(1, min(_GUARANTEED_LABELS, in_training, wanted))
 
     @property
     def n_training(self) -> int:
@@ -240,11 +239,11 @@ class Splits:
         """Whether there are more unlabeled rows than curves use."""
         return self.n_unlabeled > MOST_ON_CURVES
 
-    def part(self, number: int) -> OrderedSplit:
+    def part(self, index: int) -> OrderedSplit:
         """A split with its training rows in random order."""
-        test = self.tests[number]
+        test = self.tests[index]
         train = np.setdiff1d(np.arange(len(self.y)), test)
-        seed = int(rng_of(self.seed, "rows", number).integers(2**31))
+        seed = int(rng_of(self.seed, "rows", index).integers(2**31))
         return order_split(self.labels, train, test, self.min_per_class, seed)
 
     def take(self, cell: Cell) -> Take:
@@ -253,30 +252,30 @@ class Splits:
         part = self.part(cell.repeat * self.n_folds + cell.part if is_compared else cell.repeat)
         sizes = {
             COMPARISON: (self.n_labeled, None),
-            UNLABELED: (self.n_labeled, cell.part),
-            LABELED: (cell.part, MOST_ON_CURVES),
+            UNLABELED_CURVE: (self.n_labeled, cell.part),
+            LABELED_CURVE: (cell.part, MOST_ON_CURVES),
         }
         rows, is_labeled = part.take(*sizes[cell.experiment])
         hidden = rows[~is_labeled & self.labels.is_labeled[rows]]
         return Take(rows, is_labeled, part.test, hidden)
 
     def unlabeled_sizes(self) -> list[int]:
-        """Increasing numbers of unlabeled rows on a curve, from none.
+        """Increasing sizes of the unlabeled rows on a curve, from none.
 
-        All of them is not among these: the comparison has that point.
+        The size of all unlabeled rows is left out: the comparison has that point.
         """
         most = min(self.n_unlabeled, MOST_ON_CURVES)
         return [size for size in (0, *_spread(_FIRST_SIZE, most)) if size < self.n_unlabeled]
 
     def labeled_sizes(self) -> list[int]:
-        """Increasing numbers of labeled rows on a curve, from as few as the classes allow.
+        """Increasing sizes of the labeled rows on a curve, from as few as the classes allow.
 
-        Where labels are hidden it extends beyond those kept, as long as half of the training rows
-        stay unlabeled. The number kept is not among these, because the comparison has that point,
-        unless the comparison has more unlabeled rows than curves use.
+        Where labels are hidden, sizes extend beyond the labels kept, as long as half of the
+        training rows stay unlabeled. The size of the labels kept is left out, because the
+        comparison has that point, unless it has more unlabeled rows than curves use.
         """
         least, kept = self.min_per_class * len(self.counts), self.n_used
-        most = max(kept, min(_MOST_TIMES * kept, self.n_training // 2))
+        most = max(kept, min(_LARGEST_MULTIPLE * kept, self.n_training // 2))
         sizes = {*_spread(least, kept), *_spread(kept, kept if self.n_labeled is None else most)}
         return sorted(sizes if self.is_capped else sizes - {kept})
 
@@ -286,3 +285,154 @@ def _spread(least: int, most: int) -> list[int]:
         return [most]
     sizes: Any = np.geomspace(least, most, _N_SIZES).round().astype(int)
     return sorted(set(sizes.tolist()))
+
+
+@dataclass(frozen=True)
+class ComparisonPlan:
+    """What to compare, on which table, into which folder; what is None is chosen by the table."""
+
+    table: Table
+    out: Path
+    methods: tuple[Method, ...] | None = None  # as they were named
+    shrinkages: tuple[Shrinkage, ...] | None = None
+    repeats: int | None = None
+    folds: int | None = None
+    n_labeled: int | None = None
+    missing: str = "impute"
+    seed: int = 0
+    jobs: int = 1
+    command: str = ""
+    reading: Mapping[str, Any] = field(default_factory=dict)  # parameters given to ``read_table``
+    is_fast: bool = False  # few repeats, and no learning curves
+
+    @property
+    def name(self) -> str:
+        """The name of the file."""
+        return Path(self.table.sources[0].path).name
+
+    @cached_property
+    def splits(self) -> Splits:
+        """The folds; ValueError where the labels do not allow them."""
+        n_folds = choose_n_folds(self)
+        n_repeats = self.repeats or REPEATS
+        return Splits(self.table.labels, n_folds, n_repeats, self.n_labeled, self.seed)
+
+
+def choose_n_folds(plan: ComparisonPlan) -> int:
+    """Return the number of folds.
+
+    ValueError unless every class can be trained on and tested, and something is unlabeled.
+    """
+    counts = Counter(plan.table.labels[plan.table.is_labeled].tolist())
+    name = min(plan.table.classes, key=counts.__getitem__)
+    count, n_labels = counts[name], counts.total()
+    if count < 2:
+        raise ValueError(say(SENTENCES["errors"]["one_label"], name=name))
+    if plan.folds is not None and not 2 <= plan.folds <= count:
+        raise bad_parameter("folds", "folds", plan.folds, most=count, name=name)
+    n_folds = plan.folds or min(FOLDS, count)
+    if plan.n_labeled is None:
+        if n_labels == len(plan.table.labels):
+            sentence = SENTENCES["errors"]["all_labeled"]
+            few, mark = Hint("n_labeled", 30), Hint("unlabeled", text="unlabeled", kind="any")
+            raise ValueError(say(sentence, n_labels=n_labels, few=few, unlabeled=mark))
+        return n_folds
+    n_training = n_labels - -(-n_labels // n_folds)
+    limits = {"least": len(plan.table.classes), "most": n_training - 1}
+    if not limits["least"] <= plan.n_labeled <= limits["most"]:
+        limits |= {"n_labels": n_labels, "n_folds": n_folds}
+        raise bad_parameter("n_labeled", "n_labeled", plan.n_labeled, **limits)
+    return n_folds
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparisonSettings:
+    """Settings of a comparison, and facts about its table and its runs that the report shows."""
+
+    # Stored rows depend on these; they are compared in this order.
+    iclda: str  # version
+    data: Mapping[str, str]  # SHA-256 of the table, by its name
+    target: str
+    unlabeled: str  # value that marks unlabeled rows, besides empty cells
+    drop: str
+    seed: int
+    folds: int
+    labeled: int | str  # labels kept, or "all"
+    missing: str
+    shrinkage: str
+    # Stored rows do not depend on these.
+    repeats: int
+    curve_splits: int
+    contestants: Sequence[Contestant]
+    left_out: Sequence[str]  # methods that would take too long
+    classes: Sequence[str]
+    size: Size  # of the training rows of every split
+    n_unlabeled: int  # rows that every split trains on without a label
+    n_labels: int
+    remarks: Sequence[Remark]
+    sources: Sequence[Source]
+    reading: Mapping[str, Any]
+    jobs: int
+    run: Mapping[str, str]  # machine and time
+    versions: Mapping[str, str]
+    commands: Sequence[str]
+
+    @property
+    def n_kept(self) -> int | None:
+        """Labels kept where others were hidden, else None."""
+        return None if self.labeled == "all" else self.size.n_labeled
+
+    @property
+    def is_capped(self) -> bool:
+        """Whether there are more unlabeled rows than curves use."""
+        return self.n_unlabeled > MOST_ON_CURVES
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether a method searches for seconds from each start, and so starts only once."""
+        return self.size.is_slow and any(
+            "n_starts" in each.method.parameters for each in self.contestants
+        )
+
+    def n_repeats(self, experiment: str) -> int:
+        """Repeats of an experiment; those of curves are single splits."""
+        return self.repeats if experiment == COMPARISON else self.curve_splits
+
+    @property
+    def agreed(self) -> dict[str, Any]:
+        """Settings on which stored rows depend."""
+        names = [each.name for each in fields(self)]
+        names = names[: names.index("repeats")]
+        return {
+            "kind": COMPARISON,
+            "format": COMPARISON_FORMAT,
+            **{name: getattr(self, name) for name in names},
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        """All settings as values that JSON has."""
+        return {
+            **vars(self),
+            "size": asdict(self.size),
+            "remarks": [{**vars(r), "text": Text(r.text).to_json()} for r in self.remarks],
+            "contestants": [
+                (c.name, c.method.name, c.shrinkage, c.is_eligible) for c in self.contestants
+            ],
+            "sources": [asdict(source) for source in self.sources],
+        }
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> ComparisonSettings:
+        """Inverse of ``to_json``; KeyError, TypeError or ValueError for those of other versions."""
+        known = {each.name: stored[each.name] for each in fields(cls)}
+        known["size"] = Size(**known["size"])
+        known["remarks"] = [
+            Remark(**{**remark, "text": Text.from_json(remark["text"])})
+            for remark in known["remarks"]
+        ]
+        known["sources"] = [Source(**source) for source in known["sources"]]
+        known["contestants"] = [
+            Contestant(name, find_method(method, COMPARED), *rest)
+            for name, method, *rest in known["contestants"]
+        ]
+        return cls(**known)

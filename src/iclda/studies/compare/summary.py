@@ -9,7 +9,6 @@ from math import inf, isfinite
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from ..._advice import CONFIDENCE
 from ..._core.types import Array
@@ -23,15 +22,22 @@ from ..._statistics import (
 from .. import measures
 from ..measures import BRIER, COMPARED, ERROR, LEVEL, LOSS
 from ..store import FitResult
-from .cell_fits import pooled_bins
-from .plan import COMPARISON, LABELED, SUPERVISED, UNLABELED, Contestant
+from .cells import pooled_bins
+from .plan import (
+    COMPARISON,
+    LABELED_CURVE,
+    SUPERVISED,
+    UNLABELED_CURVE,
+    ComparisonSettings,
+    Contestant,
+)
 
 # Losses first: counts of wrong rows tie too often to decide by.
-DECISIVE = tuple(sorted((n for n, m in COMPARED.items() if m.is_decisive), key=(ERROR).__eq__))
+DECISIVE = tuple(sorted((n for n, m in COMPARED.items() if m.is_decisive), key=ERROR.__eq__))
 LOSS_DIFFERENCE = "loss_difference"  # loss less that of the reference, in the same splits
 CURVE_MEASURES = (ERROR, BRIER, LOSS_DIFFERENCE)
-VARIED = {UNLABELED: "n_unlabeled", LABELED: "n_labeled"}
-_TIE = 1e-12
+VARIED = {UNLABELED_CURVE: "n_unlabeled", LABELED_CURVE: "n_labeled"}
+_TIE = 1e-12  # relative differences below this are none
 Grid = Mapping[str, Array]  # by stored measure, and n_test: (repeats, folds), NaN where missing
 
 
@@ -67,7 +73,6 @@ class Difference:
     high: float
     p: float
     p_holm: float
-    detectable: float  # a difference of this size would just have been significant
 
     @property
     def verdict(self) -> str:
@@ -77,7 +82,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class ComparisonSummary:
-    """All numbers of a comparison."""
+    """Scores of all contestants, and their differences to the baseline."""
 
     baseline: str | None  # the best supervised contestant
     scores: tuple[Score, ...]
@@ -102,12 +107,12 @@ class ComparisonSummary:
 
     def verdict(self, method: str, measure: str) -> str:
         """``better`` or ``worse`` than the baseline, or an empty string."""
-        found = self.difference(method, measure)
-        return found.verdict if found else ""
+        difference = self.difference(method, measure)
+        return difference.verdict if difference else ""
 
 
-def _find(found: Iterable[Any], method: str | None, measure: str) -> Any:
-    return next((each for each in found if (each.method, each.measure) == (method, measure)), None)
+def _find(records: Iterable[Any], method: str | None, measure: str) -> Any:
+    return next((r for r in records if (r.method, r.measure) == (method, measure)), None)
 
 
 def summarize_comparison(
@@ -136,20 +141,24 @@ def summarize_comparison(
         if rank(name)[0] < inf and (method not in best or rank(name) < rank(best[method])):
             best[method] = name
     baseline = best.get(SUPERVISED)
-    scores = [_pooled(_score(each, grids, repeats, baseline), fits[each[0]]) for each in repeats]
-    rivals = [
-        contestant.name
-        for contestant in contestants
-        if contestant.method.uses_unlabeled or contestant.method.is_outside
-    ]
+    scores = []
+    for (name, measure), values in repeats.items():
+        supervised = repeats.get((baseline or "", measure), np.full(n_repeats, np.nan))
+        score = _score(name, measure, values, supervised, grids[name])
+        of_bins = COMPARED[measure].of_bins
+        if of_bins and score.mean is not None:
+            # Of the rows of all repeats together, as figures show it.
+            score = replace(score, mean=of_bins(pooled_bins(fits[name])))
+        if score.mean is not None or measure == ERROR:
+            scores.append(score)
+    rivals = [c.name for c in contestants if c.method.uses_unlabeled or c.method.is_outside]
     differences = [
         difference
         for name, measure in COMPARED.items()
         if measure.is_tested and baseline
         for difference in _differences(name, rivals, grids, baseline)
     ]
-    shown = tuple(score for score in scores if score.mean is not None or score.measure == ERROR)
-    return ComparisonSummary(baseline, shown, tuple(differences), best, repeats)
+    return ComparisonSummary(baseline, tuple(scores), tuple(differences), best, repeats)
 
 
 def overlap(n_folds: int) -> float:
@@ -189,23 +198,17 @@ def _weighted(values: Array, n_test: Array) -> Array:
     return values[is_known] * weights / weights.mean() if weights.size else weights
 
 
-def _score(
-    key: tuple[str, str],
-    grids: Mapping[str, Grid],
-    repeats: Mapping[tuple[str, str], Array],
-    baseline: str | None,
-) -> Score:
-    (name, measure), known = key, _finite(repeats[key])
+def _score(name: str, measure: str, values: Array, supervised: Array, grid: Grid) -> Score:
+    """Score of a contestant by its values in the repeats, beside those of the supervised one."""
+    known = _finite(values)
     if not known.size:
         return Score(name, measure, None, None, None, 0)
-    supervised = repeats.get((baseline or "", measure), np.full(len(repeats[key]), np.nan))
-    excess = (repeats[key] - supervised) / np.maximum(1, np.abs(supervised))
+    excess = (values - supervised) / np.maximum(1, np.abs(supervised))
     excess = _finite(COMPARED[measure].sign * excess)
-    grid, splits = grids[name], known  # a measure of pooled rows exists for repeats only
-    if measure in grid:
-        splits = _weighted(grid[measure], grid["n_test"])
-    se = corrected_standard_error(splits, overlap(grid["n_test"].shape[1]))
     share = float((excess > _TIE).mean()) if excess.size else None
+    # A measure of pooled rows exists for repeats only.
+    splits = _weighted(grid[measure], grid["n_test"]) if measure in grid else known
+    se = corrected_standard_error(splits, overlap(grid["n_test"].shape[1]))
     mean = float(known.mean())
     score = Score(name, measure, mean, se if isfinite(se) else None, share, len(known))
     if measure != ERROR:
@@ -213,14 +216,6 @@ def _score(
     n_rows = int(np.nanmax(grid["n_test"].sum(axis=1)))
     low, high = error_interval(min(max(mean, 0.0), 1.0) * n_rows, n_rows, CONFIDENCE)
     return replace(score, low=low, high=high, n_rows=n_rows)
-
-
-def _pooled(score: Score, results: Sequence[FitResult]) -> Score:
-    """A measure of bins is that of the rows of all repeats together, as figures show it."""
-    of_bins = COMPARED[score.measure].of_bins
-    if of_bins is None or score.mean is None:
-        return score
-    return replace(score, mean=of_bins(pooled_bins(results)))
 
 
 def _differences(
@@ -233,21 +228,19 @@ def _differences(
     }
     paired = {name: values for name, values in paired.items() if len(values) > 1}
     p_values = [corrected_t_test(values, ratio)[1] for values in paired.values()]
-    found = []
+    differences = []
     for (name, values), p, p_holm in zip(paired.items(), p_values, holm(p_values), strict=True):
         low, high = mean_interval(values, 1 - LEVEL, ratio)
-        quantile = float(stats.t.ppf(1 - LEVEL / 2 / len(paired), len(values) - 1))
-        detectable = quantile * corrected_standard_error(values, ratio)
         mean = float(values.mean())
-        found.append(Difference(name, measure, mean, low, high, p, p_holm, detectable))
-    return found
+        differences.append(Difference(name, measure, mean, low, high, p, p_holm))
+    return differences
 
 
 @dataclass(frozen=True)
 class SplitCurvePoint:
     """Mean over the splits of a learning curve."""
 
-    curve: str  # what varies: UNLABELED or LABELED
+    curve: str  # what varies: UNLABELED_CURVE or LABELED_CURVE
     n_labeled: int
     n_unlabeled: int
     method: str
@@ -266,26 +259,24 @@ def split_curve_points(
     results: Sequence[FitResult],
     methods: Sequence[str],
     reference: str | None,
-    n_folds: int,
-    compared: Mapping[str, int],
-    *,
-    is_capped: bool,
+    settings: ComparisonSettings,
 ) -> list[SplitCurvePoint]:
-    """Points of both curves, including that of the comparison, which has ``compared`` rows.
+    """Points of both curves, including that of the comparison.
 
     The curve of labeled rows leaves it out where curves use fewer unlabeled rows than there are.
     """
+    compared = {UNLABELED_CURVE: settings.n_unlabeled, LABELED_CURVE: settings.size.n_labeled}
     points = []
-    for curve in (UNLABELED, LABELED):
+    for curve, n_rows in compared.items():
         n_splits = 1 + max((r.repeat for r in results if r.experiment == curve), default=-1)
-        n_compared = n_splits if curve == UNLABELED or not is_capped else 0
+        n_compared = n_splits if curve == UNLABELED_CURVE or not settings.is_capped else 0
         groups: dict[tuple[str, int], list[FitResult]] = defaultdict(list)
         for r in results:
             if r.failure is None and r.method in methods:
                 if r.experiment == curve:
                     groups[r.method, r.part].append(r)
-                elif r.experiment == COMPARISON and r.repeat * n_folds + r.part < n_compared:
-                    groups[r.method, compared[curve]].append(r)
+                elif r.experiment == COMPARISON and r.repeat * settings.folds + r.part < n_compared:
+                    groups[r.method, n_rows].append(r)
         for method in methods:
             for size in sorted(size for name, size in groups if name == method):
                 theirs = groups.get((reference or "", size), [])
@@ -296,6 +287,7 @@ def split_curve_points(
 def _points(
     curve: str, ours: Sequence[FitResult], theirs: Sequence[FitResult]
 ) -> list[SplitCurvePoint]:
+    """Means of a method's fits of one size; ``theirs`` are those of the reference."""
     losses = {result.cell: result.number(LOSS) for result in theirs}
     reference = np.array([losses.get(result.cell) for result in ours], dtype=float)
     values = {
@@ -303,15 +295,20 @@ def _points(
         for measure in (ERROR, BRIER, LOSS)
     }
     values[LOSS_DIFFERENCE] = values[LOSS] - reference
-    n_labeled, n_unlabeled = (
-        int(np.median([getattr(result, name) for result in ours]))
-        for name in ("n_labeled", "n_unlabeled")
-    )
     points = []
     for measure in CURVE_MEASURES:
-        known, key = _finite(values[measure]), (n_labeled, n_unlabeled, ours[0].method, measure)
+        known = _finite(values[measure])
         if known.size:
             se = corrected_standard_error(known)
-            mean, spread = float(known.mean()), se if isfinite(se) else None
-            points.append(SplitCurvePoint(curve, *key, mean, spread, len(known)))
+            point = SplitCurvePoint(
+                curve=curve,
+                n_labeled=int(np.median([result.n_labeled for result in ours])),
+                n_unlabeled=int(np.median([result.n_unlabeled for result in ours])),
+                method=ours[0].method,
+                measure=measure,
+                mean=float(known.mean()),
+                se=se if isfinite(se) else None,
+                splits=len(known),
+            )
+            points.append(point)
     return points

@@ -1,26 +1,51 @@
-"""The recommendation: one sentence that follows from the numbers by a rule anyone can check."""
+"""The answer of a comparison: what to use, what to expect of it, and what may speak against it."""
 
 from __future__ import annotations
 
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import inf
 
-from ..._advice import LEAST_TESTED, ErrorEstimate, percent_text, safety_rank
+import numpy as np
+
+from ..._advice import (
+    LEAST_TESTED,
+    ErrorEstimate,
+    estimate_error,
+    percent_text,
+    safest_choice,
+    safety_rank,
+)
+from ..._checks import WARNING
+from ..._core.types import Array
 from ..._estimators.average import AVERAGED
+from ..._estimators.gains import GainBounds
 from ..._messages import Text, and_list, plural, say
 from ..._statistics import NOTHING, UNCLEAR
 from ...methods import BASELINES, FITTED
-from ..confusion import Confusion
+from ..confusion import Confusion, mean_confusion
 from ..measures import BRIER, ERROR, LOSS
 from ..page import share
-from .choice import Recommendation
-from .plan import SUPERVISED, Contestant
-from .sentences import SENTENCES
-from .summary import ComparisonSummary
+from ..store import FitResult
+from . import SENTENCES
+from .plan import (
+    COMPARISON,
+    SUPERVISED,
+    ComparisonSettings,
+    Contestant,
+    on_curves,
+)
+from .summary import (
+    ComparisonSummary,
+    SplitCurvePoint,
+    split_curve_points,
+    summarize_comparison,
+)
 
 _SENTENCES = SENTENCES["verdict"]
-_HEADLINES = SENTENCES["headlines"]
-_BASE = SENTENCES["base"]
 RULE = say(
     _SENTENCES["rule"],
     order=", ".join(
@@ -28,9 +53,63 @@ RULE = say(
         for each in sorted((*FITTED, *BASELINES), key=lambda method: safety_rank(method.name))
     ),
 )
-HELPS, SHARPENS, HURTS, UNKNOWN = "helps", "sharpens", "hurts", "unknown"  # or UNCLEAR, NOTHING
-OUTSIDE = "outside"  # a method of scikit-learn is clearly better
-_MOST_ROWS = 100  # times the labeled rows there are: more than that is no advice
+# Kinds of verdicts, besides NOTHING and UNCLEAR; OUTSIDE: a method of scikit-learn is better.
+HELPS, SHARPENS, HURTS, OUTSIDE, UNKNOWN = "helps", "sharpens", "hurts", "outside", "unknown"
+_MOST_ROWS = 20_000  # by whose losses is chosen: more change nothing
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """The contestant to use, that of the lowest loss, and the best of this package's own."""
+
+    chosen: Contestant
+    lowest: Contestant
+    own: Contestant | None
+    estimate: ErrorEstimate | None
+    n_rows: int
+
+
+def recommend(
+    results: Iterable[FitResult], contestants: Sequence[Contestant]
+) -> Recommendation | None:
+    """Apply the rule to all eligible contestants; None if none was fitted in every split."""
+    eligible = sorted((each for each in contestants if each.is_eligible), key=lambda c: c.risk)
+    means = means_of_rows(results, [each.name for each in eligible])
+    complete = [each for each in eligible if each.name in means]
+    if not complete:
+        return None
+    losses, is_wrong = np.stack([means[each.name] for each in complete], axis=1)
+    own = [k for k, each in enumerate(complete) if not each.method.is_outside]
+    return Recommendation(
+        chosen=complete[safest_choice(losses, is_wrong)],
+        lowest=complete[int(losses.mean(axis=1).argmin())],
+        own=complete[own[safest_choice(losses[own], is_wrong[own])]] if own else None,
+        estimate=estimate_error(losses, is_wrong),
+        n_rows=losses.shape[1],
+    )
+
+
+def means_of_rows(results: Iterable[FitResult], names: Sequence[str]) -> dict[str, Array]:
+    """Mean Brier score and share of wrong classes of every tested row, by contestant: (2, rows).
+
+    Contestants that lack a split of those that any of them has are left out.
+    """
+    tested: dict[str, list[list[float]]] = {name: [] for name in names}
+    cells: dict[str, set[tuple[int, int]]] = {name: set() for name in names}
+    for result in results:
+        if result.experiment == COMPARISON and result.method in cells and "rows" in result.values:
+            cells[result.method].add((result.repeat, result.part))
+            tested[result.method] += json.loads(result.values["rows"])
+    all_cells = set().union(*cells.values())
+    means = {}
+    for name, rows in tested.items():
+        if all_cells and cells[name] == all_cells:
+            row, losses, is_wrong = np.array(rows).T
+            row = row.astype(int)
+            index, counts = np.unique(row, return_counts=True)
+            sums = np.stack([np.bincount(row, each)[index] for each in (losses, is_wrong)])
+            means[name] = (sums / counts)[:, :_MOST_ROWS]
+    return means
 
 
 @dataclass(frozen=True)
@@ -58,12 +137,12 @@ def decide(
 
     ``confusion`` is that of the contestant of ``advice``.
     """
+    headlines = SENTENCES["headlines"]
     if advice is None or summary.baseline is None:
-        sentence = say(_SENTENCES["no_baseline"])
-        return Verdict(UNKNOWN, None, _HEADLINES[UNKNOWN], sentence)
+        return Verdict(UNKNOWN, None, headlines[UNKNOWN], say(_SENTENCES["no_baseline"]))
     chosen, own = advice.chosen, advice.own
     learned, base = _learned(summary, advice, confusion)
-    kind = NOTHING if learned == NOTHING else _kind(summary, advice)
+    kind = NOTHING if learned == NOTHING else _kind(summary, chosen)
     sentence = say(
         _SENTENCES[kind] if kind == NOTHING else f"{_SENTENCES['use']} {_SENTENCES[kind]}",
         base=base,
@@ -76,7 +155,6 @@ def decide(
         brier_supervised=_mean(summary, summary.baseline, BRIER),
         n_rows=advice.n_rows,
         standing=_SENTENCES["lowest" if chosen == advice.lowest else "safest"],
-        change=_change(summary, advice),
     )
     if learned == UNCLEAR:
         sentence = Text(sentence, " ", base)
@@ -85,11 +163,16 @@ def decide(
     if n_kept is not None:
         sentence = Text(f"With {n_kept:,} labels, {sentence[0].lower()}{sentence[1:]}")
     majority = confusion.base.majority if confusion else ""
-    headline = _HEADLINES[kind].format(name=title_of(chosen), majority=majority)
-    also = _likelihood(summary)
-    own_name = own.name if own else None
     return Verdict(
-        kind, chosen.name, headline, sentence, also, advice.estimate, own_name, learned, base
+        kind=kind,
+        method=chosen.name,
+        headline=headlines[kind].format(name=title_of(chosen), majority=majority),
+        sentence=sentence,
+        also=_likelihood(summary),
+        estimate=advice.estimate,
+        own=own.name if own else None,
+        learned=learned,
+        base=base,
     )
 
 
@@ -102,28 +185,27 @@ def _learned(
     rate, estimate, name = confusion.base, advice.estimate, advice.chosen.name
     error = confusion.error if estimate is None else estimate.error
     high = confusion.interval[1] if estimate is None else estimate.high
-    found = rate.judge(error, high, _mean(summary, name, BRIER))
+    learned = rate.judge(error, high, _mean(summary, name, BRIER))
     highs = [s.high for s in summary.scores if s.measure == ERROR and s.high is not None]
-    if found == NOTHING and min(highs, default=1.0) < rate.error:
-        found = UNCLEAR
-    words = {"majority": rate.majority, "base": percent_text(rate.error)}
-    key = "no_better" if found == UNCLEAR and error >= rate.error else found
-    return found, say(_BASE[key], name=title_of(advice.chosen), **words)
+    if learned == NOTHING and min(highs, default=1.0) < rate.error:
+        learned = UNCLEAR
+    key = "no_better" if learned == UNCLEAR and error >= rate.error else learned
+    rates = {"majority": rate.majority, "base": percent_text(rate.error)}
+    return learned, say(SENTENCES["base"][key], name=title_of(advice.chosen), **rates)
 
 
-def _kind(summary: ComparisonSummary, advice: Recommendation) -> str:
-    chosen = advice.chosen
+def _kind(summary: ComparisonSummary, chosen: Contestant) -> str:
     verdicts = [summary.verdict(chosen.name, measure) for measure in (ERROR, BRIER)]
+    uses_unlabeled = chosen.method.uses_unlabeled
     if "better" in verdicts and "worse" not in verdicts:
-        if not chosen.method.uses_unlabeled:
+        if not uses_unlabeled:
             return OUTSIDE
         return HELPS if verdicts[0] else SHARPENS
-    rivals = {d.method for d in summary.differences}
     is_worse = [
-        "worse" in {summary.verdict(name, m) for m in (ERROR, BRIER)} for name in sorted(rivals)
+        "worse" in {summary.verdict(name, m) for m in (ERROR, BRIER)}
+        for name in {difference.method for difference in summary.differences}
     ]
-    uses_none = not chosen.method.uses_unlabeled
-    return HURTS if uses_none and is_worse and all(is_worse) else UNCLEAR
+    return HURTS if not uses_unlabeled and is_worse and all(is_worse) else UNCLEAR
 
 
 def _expected(advice: Recommendation) -> str:
@@ -134,21 +216,10 @@ def _expected(advice: Recommendation) -> str:
 
 
 def _fewer(summary: ComparisonSummary, name: str) -> str:
-    found = summary.difference(name, ERROR)
-    if found is None or found.high > 0:
+    difference = summary.difference(name, ERROR)
+    if difference is None or difference.high > 0:
         return "fewer rows wrong"
-    return f"{share(-found.high)} to {points(-found.low)} fewer wrong, 95 % interval"
-
-
-def _change(summary: ComparisonSummary, advice: Recommendation) -> str:
-    """What would make an unclear answer clear."""
-    best = advice.lowest
-    found = summary.difference(best.name, BRIER)
-    times = (found.detectable / found.difference) ** 2 if found and found.difference < 0 else 0.0
-    if not 1 < times <= _MOST_ROWS:
-        return _SENTENCES["more"]
-    needed = int(float(f"{advice.n_rows * times:.1e}"))  # to two digits
-    return str(say(_SENTENCES["needed"], best=title_of(best), n_rows=needed))
+    return f"{share(-difference.high)} to {points(-difference.low)} fewer wrong, 95 % interval"
 
 
 def _mean(summary: ComparisonSummary, name: str | None, measure: str) -> float:
@@ -157,28 +228,26 @@ def _mean(summary: ComparisonSummary, name: str | None, measure: str) -> float:
 
 
 def title_of(contestant: Contestant) -> str:
-    """A contestant as a sentence calls it: its title, or its name on the command line."""
-    if contestant.method.is_outside:
-        return contestant.method.title
-    return f"{contestant.method.title}{contestant.name.removeprefix(contestant.method.name)}"
+    """A contestant as a sentence calls it."""
+    method = contestant.method
+    if method.is_outside:
+        return method.title
+    return f"{method.title}{contestant.name.removeprefix(method.name)}"
 
 
 def _likelihood(summary: ComparisonSummary) -> str:
     """Which methods were never worse than supervised LDA in likelihood."""
-    best = [
-        name
-        for name in dict.fromkeys(d.method for d in summary.differences if d.measure == LOSS)
-        if name in summary.best.values()
-    ]
-    if not best:
+    tested = {each.method for each in summary.differences if each.measure == LOSS}
+    names = [name for name in summary.best.values() if name in tested]
+    scores = [score for name in names if (score := summary.score(name, LOSS))]
+    if not scores:
         return ""
-    scores = [score for name in best if (score := summary.score(name, LOSS))]
     never = [score.method for score in scores if score.share_worse_than_supervised == 0]
     return say(
         _SENTENCES["never_worse" if never else "always_worse"],
         names=and_list(never),
         supervised=supervised_name(summary),
-        repeats=max((score.repeats for score in scores), default=0),
+        repeats=max(score.repeats for score in scores),
     )
 
 
@@ -190,3 +259,146 @@ def supervised_name(summary: ComparisonSummary) -> str:
 def points(value: float) -> str:
     """A difference of shares: 4.5 percentage points."""
     return f"{share(value)} percentage points"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Settings and stored rows of a comparison, with all that follows from them."""
+
+    settings: ComparisonSettings
+    results: Sequence[FitResult]
+    seconds: float  # of all runs
+
+    @cached_property
+    def summary(self) -> ComparisonSummary:
+        """Scores and differences of all contestants."""
+        return summarize_comparison(self.results, self.settings.contestants, self.settings.folds)
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """The recommendation; where labels were hidden, for as many labels as were kept."""
+        advice = recommend(self.results, self.settings.contestants)
+        confusion = self.confusion(advice.chosen.name if advice else None)
+        return decide(self.summary, advice, self.settings.n_kept, confusion)
+
+    @cached_property
+    def points(self) -> list[SplitCurvePoint]:
+        """Learning curves of each method's best variant."""
+        names = on_curves(self.summary.best, self.settings.contestants)
+        return split_curve_points(self.results, names, self.reference, self.settings)
+
+    @cached_property
+    def reference(self) -> str | None:
+        """The contestant on curves with the lowest loss, which the losses there are compared with.
+
+        Supervised LDA would be a poor one: with few labels its loss is so far off, and varies so
+        much, that in differences to it the others look alike.
+        """
+        names = on_curves(self.summary.best, self.settings.contestants)
+        losses = {name: self.summary.mean(name, LOSS) for name in names}
+        known = {name: loss for name, loss in losses.items() if loss is not None}
+        return min(known, key=known.__getitem__, default=None)
+
+    @cached_property
+    def compared(self) -> list[FitResult]:
+        """Results of the comparison, without those of the learning curves."""
+        return [result for result in self.results if result.experiment == COMPARISON]
+
+    def contestant(self, name: str | None) -> Contestant | None:
+        """The contestant of this name."""
+        return next((each for each in self.settings.contestants if each.name == name), None)
+
+    def confusion(self, name: str | None) -> Confusion | None:
+        """Confusion of a contestant, a mean over the repeats; None if nothing was fitted."""
+        fitted = [r for r in self.compared if r.method == name and r.failure is None]
+        n_repeats = len({result.repeat for result in fitted})
+        texts = [result.values["confusion"] for result in fitted]
+        return mean_confusion(texts, self.settings.classes, n_repeats)
+
+    @cached_property
+    def judged(self) -> Contestant | None:
+        """The contestant whose ``bounds`` are given.
+
+        It is the recommended one of this package; if that does not use the unlabeled rows, the
+        best that does.
+        """
+        own = self.contestant(self.verdict.own)
+        if own is not None and own.can_lose:
+            return own
+        others = [each for each in self.settings.contestants if each.can_lose]
+        return min(others, key=lambda each: self.summary.rank(each.name), default=None)
+
+    @cached_property
+    def bounds(self) -> GainBounds | None:
+        """How much ``judged`` may change the likelihood and the classes, over all its splits."""
+        name = self.judged.name if self.judged else None
+        stored = [r.values.get("bounds") for r in self.compared if r.method == name]
+        bounds = [GainBounds(**json.loads(text)) for text in stored if text]
+        if not any(each.n_unlabeled for each in bounds):
+            return None
+        return GainBounds(
+            worst=min(each.worst for each in bounds),
+            best=max(each.best for each in bounds),
+            expected=sum(each.expected for each in bounds) / len(bounds),
+            disagreement=max(each.disagreement for each in bounds),
+            n_unlabeled=max(each.n_unlabeled for each in bounds),
+        )
+
+    @cached_property
+    def safety(self) -> list[str]:
+        """How much the judged method may lose, and which fits degenerated, in sentences."""
+        sentences: list[str] = []
+        texts, bounds = SENTENCES["safety"], self.bounds
+        if self.judged and bounds:
+            sentence = say(
+                texts["bounds" if bounds.disagreement > 0 else "same"],
+                supervised=supervised_name(self.summary),
+                n_unlabeled=bounds.n_unlabeled,
+                name=title_of(self.judged),
+                share=share(bounds.disagreement),
+                comparison=bounds.comparison("it"),
+            )
+            sentences.append(sentence)
+        counts = Counter(r.method for r in self.compared if r.values.get("is_degenerate"))
+        if counts:
+            totals = Counter(result.method for result in self.compared)
+            each = (f"{name} in {n:,} of {totals[name]:,} splits" for name, n in counts.items())
+            shown = ", ".join(each)
+            sentences.append(say(texts["degenerate"], shown=shown, variant="iclda-proportions"))
+        return sentences
+
+    @cached_property
+    def caution(self) -> str:
+        """What the table has against an answer, by subject; empty if nothing."""
+        subjects = [each.subject.lower() for each in self.settings.remarks if each.level == WARNING]
+        if not subjects:
+            return ""
+        warnings = "warning" if len(subjects) == 1 else f"{len(subjects)} warnings"
+        named = and_list(list(dict.fromkeys(subjects)))
+        return say(_SENTENCES["caution"], warnings=warnings, subjects=named)
+
+    @cached_property
+    def balanced(self) -> str:
+        """The balanced error of what is recommended where classes are uneven, else empty."""
+        chosen = self.contestant(self.verdict.method)
+        confusion = self.confusion(self.verdict.method)
+        if chosen is None or confusion is None or not confusion.is_uneven:
+            return ""
+        error = f"{100 * confusion.balanced_error:.1f} %"
+        return say(SENTENCES["classes"]["balanced"], name=title_of(chosen), balanced=error)
+
+    def failures(self, experiments: Sequence[str]) -> dict[str, tuple[int, int, str]]:
+        """By contestant, fits that failed, all fits, and the last line of the first traceback."""
+        results = [result for result in self.results if result.experiment in experiments]
+        totals = Counter(result.method for result in results)
+        failed: dict[str, tuple[int, int, str]] = {}
+        for result in results:
+            if result.failure is not None:
+                count, _, reason = failed.get(result.method, (0, 0, last_line(result.failure)))
+                failed[result.method] = (count + 1, totals[result.method], reason)
+        return failed
+
+
+def last_line(traceback: str) -> str:
+    """The message at the end of a traceback."""
+    return (traceback.strip().splitlines() or [""])[-1]

@@ -1,27 +1,33 @@
+import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_validate
+from sklearn.semi_supervised import SelfTrainingClassifier
 from tables_of_results import contestants, make_table
 
 from iclda import SupervisedLDA
-from iclda._messages import Hint
-from iclda.methods import Method
+from iclda.methods import BASELINES, COMPARED, FITTED, FURTHER, Method, find_method
 from iclda.model_selection import SemiSupervisedKFold
-from iclda.studies.compare.cell_fits import (
+from iclda.studies.compare.cells import (
     CellData,
+    OutsideClassifier,
+    build_classifier,
     encode,
     fit_cell,
     pooled_bins,
     write_bins,
 )
-from iclda.studies.compare.plan import COMPARISON, UNSHRUNK, Size, Splits
+from iclda.studies.compare.plan import COMPARISON, UNSHRUNK, Size, Splits, line_up
 from iclda.studies.measures import bins_of
 from iclda.studies.store import FitResult, cells_of
 from iclda.tabular import pipeline, preprocessing
 
+CELL = cells_of(COMPARISON, {"t": range(4)}, 1)[0]
 NAMES = ("supervised", f"supervised{UNSHRUNK}", f"em{UNSHRUNK}", "self-learning", "moment", "iclda")
 
 
@@ -38,11 +44,6 @@ def data(made, n_labeled=None, names=NAMES):
     return CellData(made.features, splits, contestants(*names), "impute", seed=3)
 
 
-def bracketed(text):
-    """A reader's own words for parameters."""
-    return "".join(f"[{p.parameter}]" if isinstance(p, Hint) else str(p) for p in text.parts)
-
-
 def loss(model, features, labels):
     steps, classifier = model[:-1], model[-1]
     return -np.mean(classifier.log_likelihood(steps.transform(features), labels))
@@ -55,7 +56,7 @@ def test_scores_are_those_of_the_whole_pipeline_in_cross_validation(name):
     cells = cells_of(COMPARISON, {"t": range(4)}, 2)
     found = [fit_cell(cell, {"t": data(made)}, [name])[0] for cell in cells]
     model = pipeline(
-        preprocessing(made.features), contestant.classifier(3, Size(18, 2, 8)), scale=True
+        preprocessing(made.features), build_classifier(contestant, 3, Size(18, 2, 8)), scale=True
     )
     cv = SemiSupervisedKFold(4, n_repeats=2, unlabeled=None, random_state=3)
     scores = cross_validate(
@@ -73,9 +74,8 @@ def test_rows_are_encoded_as_the_pipeline_encodes_them(made):
     steps = pipeline(preprocessing(made.features), SupervisedLDA(), scale=True)[:-1]
     train = steps.fit_transform(made.features.iloc[take.rows])
     assert encoded.names == list(train.columns)
-    for found, rows in ((encoded.test, take.test), (encoded.hidden, take.hidden)):
-        expected = steps.transform(made.features.iloc[rows])
-        assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+    expected = steps.transform(made.features.iloc[take.test])
+    assert_allclose(encoded.test, expected, rtol=1e-12, atol=1e-12)
     assert_allclose(encoded.train, train, rtol=1e-12, atol=1e-12)
 
 
@@ -91,26 +91,8 @@ def test_nothing_is_learned_from_test_rows():
     assert np.array_equal(encode(before, take).train, encode(after, take).train)
 
 
-def test_gaps_of_test_rows_do_not_decide_which_columns_are_flagged():
-    made = make_table(weight=np.arange(64.0))
-    take = data(made).splits.take(cells_of(COMPARISON, {"t": range(4)}, 1)[1])
-    made.features.loc[take.rows[:8], "weight"] = np.nan
-    made.features.loc[take.test, "weight"] = np.nan
-    assert made.features["weight"].isna().sum() >= 10
-    assert encode(data(made), take).names == ["x1", "x2", "weight"]
-
-
-def test_unlabeled_rows_teach_gaps_scales_and_categories():
-    made = table()
-    take = data(made).splits.take(cells_of(COMPARISON, {"t": range(4)}, 1)[0])
-    encoded = encode(data(made), take)
-    assert_allclose(encoded.train.mean(axis=0), 0, atol=1e-9)
-    assert len(encoded.train) == 18 + 40
-    assert sum(label is None for label in encoded.y) == 40
-
-
 def test_hidden_rows_are_scored_apart():
-    cell = cells_of(COMPARISON, {"t": range(4)}, 1)[0]
+    cell = CELL
     shown = fit_cell(cell, {"t": data(make_table())}, ["supervised"])[0]
     hidden = fit_cell(cell, {"t": data(make_table(), n_labeled=6)}, ["supervised"])[0]
     assert "error_hidden" not in shown.values
@@ -129,7 +111,7 @@ def test_a_failed_fit_is_a_result_with_its_traceback_and_the_others_go_on(monkey
         "classifier",
         lambda self, **options: (fail if self.name == "em" else good)(self, **options),
     )
-    found = fit_cell(cells_of(COMPARISON, {"t": range(4)}, 1)[0], {"t": made}, NAMES)
+    found = fit_cell(CELL, {"t": made}, NAMES)
     (failure,) = [each for each in found if each.failure is not None]
     assert failure.method == f"em{UNSHRUNK}"
     assert "no such luck" in failure.failure
@@ -140,54 +122,19 @@ def test_a_failed_fit_is_a_result_with_its_traceback_and_the_others_go_on(monkey
 def test_rows_that_cannot_be_encoded_fail_every_fit_of_their_cell():
     made = data(make_table())
     broken = CellData(made.features.assign(when="1:30 pm"), *list(vars(made).values())[1:])
-    found = fit_cell(cells_of(COMPARISON, {"t": range(4)}, 1)[0], {"t": broken}, NAMES)
+    found = fit_cell(CELL, {"t": broken}, NAMES)
     assert len(found) == len(NAMES)
     assert all("dates or times" in each.failure for each in found)
 
 
-@pytest.mark.parametrize(
-    ("words", "way_out"),
-    [
-        (str, "pass shrinkage, for example 0.1 or 'auto', or drop the column."),
-        (bracketed, "pass [shrinkage], for example 0.1 or 'auto', or [drop]."),
-    ],
-)
-def test_warnings_are_kept_with_the_names_of_columns_in_the_words_asked_for(words, way_out):
+def test_warnings_are_kept_with_the_names_of_columns():
     made = make_table(n_labeled=24, n_unlabeled=0, copy=np.arange(24) % 2 * 1.0)
+    name = f"em{UNSHRUNK}"
     splits = Splits(made.labels, 4, 1, 8, seed=0)
-    found = fit_cell(
-        cells_of(COMPARISON, {"t": range(4)}, 1)[0],
-        {"t": CellData(made.features, splits, contestants(f"em{UNSHRUNK}"), "impute", 0, words)},
-        [f"em{UNSHRUNK}"],
-    )[0]
+    given = CellData(made.features, splits, contestants(name), "impute", 0)
+    (found,) = fit_cell(CELL, {"t": given}, [name])
     assert found.failure is None
     assert "column 'copy' takes (nearly) one value per class" in found.remarks
-    assert way_out in found.remarks
-
-
-@pytest.mark.parametrize(
-    ("words", "way_out"), [(str, "pass shrinkage,"), (bracketed, "pass [shrinkage],")]
-)
-def test_failures_end_in_their_message_in_the_words_asked_for(words, way_out):
-    made = make_table(n_labeled=8, n_unlabeled=8)
-    splits, name = Splits(made.labels, 4, 1, 2, seed=0), f"supervised{UNSHRUNK}"
-    found = fit_cell(
-        cells_of(COMPARISON, {"t": range(4)}, 1)[0],
-        {"t": CellData(made.features, splits, contestants(name), "impute", 0, words)},
-        [name],
-    )[0]
-    assert found.failure.startswith("Traceback (most recent call last):\n")
-    last = found.failure.splitlines()[-1]
-    assert last.startswith("ValueError: The 2 labeled rows do not vary within their classes")
-    assert way_out in last
-
-
-def test_results_carry_seed_and_versions():
-    found = fit_cell(
-        cells_of(COMPARISON, {"t": range(4)}, 1)[0], {"t": data(make_table())}, ["supervised"]
-    )[0]
-    assert found.seed == 3
-    assert "scikit-learn" in found.versions
 
 
 def test_bins_are_stored_and_come_back_as_they_were():
@@ -197,3 +144,59 @@ def test_bins_are_stored_and_come_back_as_they_were():
         pooled_bins([replace(blank, values={"bins": write_bins(bins)})]), bins, atol=1e-8
     )
     assert not pooled_bins([blank]).any()
+
+
+def test_a_search_over_many_unknowns_starts_once():
+    many, slow = Size(500, 2, 10), Size(500, 11, 99)
+    (contestant,) = line_up([replace(find_method("iclda"), name="my iclda")], [None], many)
+    assert build_classifier(contestant, 0, many).n_starts == 32
+    assert build_classifier(contestant, 0, slow).n_starts == 1
+    assert build_classifier(contestant, 7, many).get_params()["random_state"] == 7
+    assert build_classifier(contestant, 0, many).unlabeled is None
+
+
+@pytest.mark.parametrize("method", BASELINES, ids=lambda method: method.name)
+def test_methods_of_scikit_learn_are_fitted_to_labels_with_gaps(method):
+    made = make_table(n_labeled=20)
+    X, y = made.features.to_numpy(), made.labels
+    codes = np.array([-1 if label is None else int(label == "yes") for label in y])
+    lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+    expected = {
+        "sklearn-logistic": LogisticRegression(max_iter=1_000),
+        "sklearn-self-training": SelfTrainingClassifier(lda),
+        "sklearn-lda": lda,
+    }[method.name]
+    used = slice(None) if method.uses_unlabeled else slice(20)
+    expected.fit(X[used], codes[used])
+    fitted = OutsideClassifier(method.name).fit(X, y)
+    assert_allclose(fitted.predict_proba(X), expected.predict_proba(X))
+    assert fitted.predict(X).tolist() == np.array(["no", "yes"])[expected.predict(X)].tolist()
+
+
+def test_shrunk_lda_of_scikit_learn_is_our_shrunk_supervised_fit():
+    made = make_table()
+    X, y = made.features.to_numpy(), made.labels
+    ours = SupervisedLDA(shrinkage="auto", unlabeled=None).fit(X, y).predict_proba(X)
+    assert_allclose(OutsideClassifier("sklearn-lda").fit(X, y).predict_proba(X), ours, atol=1e-8)
+
+
+def test_bounds_are_those_of_the_fit_to_the_training_rows_of_the_first_repeat():
+    given = data(make_table(), names=("supervised", "em"))
+    for cell in cells_of(COMPARISON, {"t": range(4)}, 2):
+        supervised, em = fit_cell(cell, {"t": given}, ["supervised", "em"])
+        assert "bounds" not in supervised.values
+        assert ("bounds" in em.values) == (cell.repeat == 0)
+        if cell.repeat == 0:
+            encoded = encode(given, given.splits.take(cell))
+            model = build_classifier(given.contestants[1], 3, encoded.size)
+            bounds = model.fit(encoded.train, encoded.y).gain_bounds(encoded.train, encoded.y)
+            assert json.loads(em.values["bounds"])["worst"] == pytest.approx(bounds.worst)
+
+
+def test_every_method_is_fitted_and_has_bounds_if_it_has_a_density_and_uses_unlabeled_rows():
+    names = [method.name for method in (*FITTED, *FURTHER)]
+    for result in fit_cell(CELL, {"t": data(make_table(), names=names)}, names):
+        assert result.failure is None, result.failure
+        method = find_method(result.method, COMPARED)
+        assert hasattr(method.classifier(), "gain_bounds") == method.has_density
+        assert ("bounds" in result.values) == (method.has_density and method.uses_unlabeled)

@@ -1,24 +1,27 @@
-"""Fit every contestant to the rows of a cell and measure it on the test rows."""
+"""Fits of every contestant to the rows of a cell, and their measures on the test rows."""
 
 from __future__ import annotations
 
 import json
-import traceback
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
-from typing import Any
+from traceback import format_exception
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.linear_model import LogisticRegression
+from sklearn.semi_supervised import SelfTrainingClassifier
 
 from ..._advice import row_losses
 from ..._core.types import AnyArray, Array
 from ..._estimators.gains import safety_bounds
-from ..._estimators.labels import Labels
+from ..._estimators.labels import Labels, encode_labels
 from ..._estimators.supervised import SupervisedLDA
-from ..._messages import DegenerateFitWarning, NoUnlabeledRowsWarning, Text, Words, message_of
+from ..._messages import DegenerateFitWarning, NoUnlabeledRowsWarning, Text, message_of
 from ...tabular import pipeline, preprocessing
 from ..confusion import count_confusion, write_confusion
 from ..engine import record_fit
@@ -26,7 +29,14 @@ from ..measures import COMPARED, EDGES, Bins, Predictions, bins_of, compute_meas
 from ..store import Cell, FitResult
 from .plan import COMPARISON, Contestant, Size, Splits, Take
 
-_MOST_FEATURES = 200  # for which bounds are computed
+_LDA = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+# By name in ``methods.BASELINES``: the classifier, and whether it takes unlabeled rows.
+_OUTSIDE: dict[str, tuple[Any, bool]] = {
+    "sklearn-self-training": (SelfTrainingClassifier(_LDA), True),
+    "sklearn-lda": (_LDA, False),
+    "sklearn-logistic": (LogisticRegression(max_iter=1_000), False),
+}
+_MOST_FEATURES = 200  # for which bounds are computed, which take matrices of features x features
 
 
 @dataclass(frozen=True)
@@ -38,7 +48,6 @@ class CellData:
     contestants: Sequence[Contestant]
     missing: str
     seed: int
-    words: Words = str  # wording of the warnings and errors that are stored
 
     @cached_property
     def steps(self) -> list[Any]:
@@ -59,7 +68,6 @@ class Encoded:
     train: Array
     y: AnyArray
     test: Array
-    hidden: Array  # training rows whose labels are hidden
     size: Size
 
 
@@ -67,12 +75,11 @@ def fit_cell(cell: Cell, sets: Mapping[str, CellData], names: Sequence[str]) -> 
     """Fit the named contestants to the rows of a cell."""
     data = sets[cell.dataset]
     chosen = [contestant for contestant in data.contestants if contestant.name in names]
-    explain = partial(_traceback, words=data.words)
     try:
         take = data.splits.take(cell)
         encoded = encode(data, take)
     except Exception as error:  # whatever it is, the other cells go on
-        failure = explain(error)
+        failure = "".join(format_exception(error))
         return [FitResult(**vars(cell), method=each.name, failure=failure) for each in chosen]
     n_labeled = encoded.size.n_labeled
     sizes = n_labeled, len(take.rows) - n_labeled, len(take.test)
@@ -80,28 +87,51 @@ def fit_cell(cell: Cell, sets: Mapping[str, CellData], names: Sequence[str]) -> 
     def fit(contestant: Contestant) -> dict[str, Any]:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            model = contestant.classifier(data.seed, encoded.size).fit(encoded.train, encoded.y)
+            model = build_classifier(contestant, data.seed, encoded.size)
+            model.fit(encoded.train, encoded.y)
             values = measure_fit(model, encoded, data.splits.labels, take)
             if cell.experiment == COMPARISON:
-                values["rows"] = write_rows(model, encoded, data.splits.labels, take)
+                values["rows"] = _write_rows(model, encoded, data.splits.labels, take)
                 kinds = [type(one.message) for one in caught]
                 values["is_degenerate"] = int(DegenerateFitWarning in kinds)
                 if cell.repeat == 0 and contestant.can_lose:
                     values["bounds"] = _write_bounds(model, encoded)
-        return {"values": values, "remarks": _remarks(caught, encoded.names, data.words)}
+        return {"values": values, "remarks": _remarks(caught, encoded.names)}
 
-    return [record_fit(cell, c.name, sizes, data.seed, partial(fit, c), explain) for c in chosen]
+    return [record_fit(cell, c.name, sizes, data.seed, partial(fit, c)) for c in chosen]
 
 
-def _write_bounds(model: Any, encoded: Encoded) -> str:
-    """Bounds of the gain of a fit as JSON; empty where there is no supervised fit to compare with.
+def build_classifier(contestant: Contestant, seed: int, size: Size) -> Any:
+    """An unfitted classifier. A slow search starts only once."""
+    method = contestant.method
+    if method.is_outside:
+        return OutsideClassifier(method.name)
+    made = method.classifier(shrinkage=contestant.shrinkage, seed=seed)
+    made.set_params(unlabeled=None)
+    if "n_starts" in method.parameters and size.is_slow:
+        made.set_params(n_starts=1)
+    return made
 
-    They take matrices of features x features.
-    """
-    if encoded.train.shape[1] > _MOST_FEATURES:
-        return ""
-    found = safety_bounds(model, encoded.train, encoded.y)
-    return "" if found is None else json.dumps(asdict(found))
+
+class OutsideClassifier:
+    """A classifier of scikit-learn by its name in ``methods.BASELINES``; None in y is unlabeled."""
+
+    def __init__(self, name: str) -> None:
+        classifier, self._uses_unlabeled = _OUTSIDE[name]
+        self._classifier = clone(classifier)
+
+    def fit(self, X: Array, y: AnyArray) -> Self:
+        labels = encode_labels(y, None)
+        is_used = np.ones(len(y), dtype=bool) if self._uses_unlabeled else labels.is_labeled
+        self.classes_ = labels.classes
+        self._classifier.fit(X[is_used], labels.codes[is_used])
+        return self
+
+    def predict(self, X: Array) -> AnyArray:
+        return self.classes_[self._classifier.predict(X)]
+
+    def predict_proba(self, X: Array) -> Array:
+        return self._classifier.predict_proba(X)
 
 
 def encode(data: CellData, take: Take) -> Encoded:
@@ -119,37 +149,33 @@ def encode(data: CellData, take: Take) -> Encoded:
         train=train,
         y=y,
         test=scaler.transform(encoder.transform(data.features.iloc[take.test])),
-        hidden=train[~take.is_labeled & labels.is_labeled[take.rows]],
         size=Size(int(take.is_labeled.sum()), len(labels.classes), train.shape[1]),
     )
 
 
 def measure_fit(model: Any, encoded: Encoded, labels: Labels, take: Take) -> dict[str, Any]:
     """All stored measures of a fitted classifier, and the bins of its probabilities."""
-    codes, hidden = labels.codes[take.test], labels.classes[labels.codes[take.hidden]]
-    truth, probabilities = labels.classes[codes], model.predict_proba(encoded.test)
+    codes = labels.codes[take.test]
+    truth, hidden_truth = labels.classes[codes], labels.classes[labels.codes[take.hidden]]
+    hidden = encoded.train[np.isin(take.rows, take.hidden)]
+    probabilities = model.predict_proba(encoded.test)
+    has_density = hasattr(model, "log_likelihood")
     predictions = Predictions(
         codes,
         is_wrong=model.predict(encoded.test) != truth,
         probabilities=probabilities,
-        log_likelihood=_log_likelihood(model, encoded.test, truth),
-        is_wrong_hidden=model.predict(encoded.hidden) != hidden if len(hidden) else None,
+        log_likelihood=model.log_likelihood(encoded.test, truth) if has_density else None,
+        is_wrong_hidden=model.predict(hidden) != hidden_truth if len(hidden) else None,
     )
-    bins = write_bins(bins_of(probabilities, codes))
     confusion = count_confusion(codes, probabilities.argmax(axis=1), len(labels.classes))
-    stored = {"bins": bins, "confusion": write_confusion(confusion)}
-    return {**compute_measures(predictions, COMPARED), **stored}
+    return {
+        **compute_measures(predictions, COMPARED),
+        "bins": write_bins(bins_of(probabilities, codes)),
+        "confusion": write_confusion(confusion),
+    }
 
 
-def _log_likelihood(model: Any, rows: Array, truth: AnyArray) -> Array | None:
-    """None for classifiers that have no densities."""
-    if not hasattr(model, "log_likelihood"):
-        return None
-    likelihood: Array = model.log_likelihood(rows, truth)
-    return likelihood
-
-
-def write_rows(model: Any, encoded: Encoded, labels: Labels, take: Take) -> str:
+def _write_rows(model: Any, encoded: Encoded, labels: Labels, take: Take) -> str:
     """Index, Brier score and whether the class is wrong of every test row, as JSON."""
     probabilities = model.predict_proba(encoded.test)
     losses, is_wrong = row_losses(probabilities, labels.codes[take.test])
@@ -157,20 +183,20 @@ def write_rows(model: Any, encoded: Encoded, labels: Labels, take: Take) -> str:
     return json.dumps([[index, loss, int(wrong)] for index, loss, wrong in rows])
 
 
-def _remarks(caught: list[warnings.WarningMessage], names: Sequence[str], words: Words) -> str:
+def _write_bounds(model: Any, encoded: Encoded) -> str:
+    """Bounds of the gain of a fit as JSON; empty without a supervised fit to compare with."""
+    if encoded.train.shape[1] > _MOST_FEATURES:
+        return ""
+    bounds = safety_bounds(model, encoded.train, encoded.y)
+    return "" if bounds is None else json.dumps(asdict(bounds))
+
+
+def _remarks(caught: Sequence[warnings.WarningMessage], names: Sequence[str]) -> str:
     """Messages of warnings, each once, with the names of columns."""
     raised = [one.message for one in caught if isinstance(one.message, UserWarning)]
     texts = [message_of(one) for one in raised if not isinstance(one, NoUnlabeledRowsWarning)]
     named = [text.with_names(names) if isinstance(text, Text) else text for text in texts]
-    return "\n".join(dict.fromkeys(map(words, named)))
-
-
-def _traceback(error: Exception, words: Words) -> str:
-    """The traceback of an error, with its message in these words at the end."""
-    lines, message = traceback.format_exception(error), message_of(error)
-    if isinstance(message, Text):
-        lines[-1] = f"{type(error).__name__}: {words(message)}\n"
-    return "".join(lines)
+    return "\n".join(dict.fromkeys(map(str, named)))
 
 
 def write_bins(bins: Bins) -> str:

@@ -1,0 +1,67 @@
+"""Checks of a table before a comparison: their order, and those that depend on the splits."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from tables_of_results import make_table, table_of
+
+from iclda._checks import FINE, NOTE, WARNING
+from iclda.studies.compare.checks import check_table, encode_sample
+from iclda.studies.compare.plan import Splits
+
+
+def remarks(table, n_labeled=None):
+    sample = encode_sample(table, "impute")
+    size = Splits(table.labels, 3, 2, n_labeled).size(sample.shape[1])
+    return check_table(table, sample, size, is_hidden=n_labeled is not None)
+
+
+def only(table, subject, **options):
+    (remark,) = [each for each in remarks(table, **options) if each.subject == subject]
+    return remark
+
+
+def test_a_table_without_faults_gets_no_warning():
+    found = remarks(make_table(n_labeled=60, n_unlabeled=100))
+    assert {remark.level for remark in found} == {FINE}
+    assert {remark.subject: remark.text for remark in found} == {
+        "Rows": "160: 60 labeled, 100 unlabeled (62 %).",
+        "Classes": "2 in 'class': 30 of 'no', 30 of 'yes'.",
+        "Columns": "2 numbers.",
+        "Missing": "no empty cells.",
+        "Labels": "40 train in each fold, for 2 features.",
+        "Shift": "labeled and unlabeled rows look alike in every column.",
+    }
+
+
+def test_few_labels_of_a_class_are_a_warning_that_names_it():
+    labels = ["a"] * 20 + ["b"] * 3 + [None] * 30
+    table = table_of(pd.DataFrame({"x": np.random.default_rng(0).standard_normal(53)}), labels)
+    remark = only(table, "Classes")
+    assert remark.level == WARNING
+    assert "20 of 'a', 3 of 'b'" in remark.text
+    assert "3 labels say little about class 'b'" in remark.text
+
+
+def test_labels_that_are_few_for_the_columns_are_counted():
+    assert only(make_table(n_features=3), "Labels").level == FINE
+    some = only(make_table(n_features=8), "Labels")
+    assert (some.level, some.text[:38]) == (NOTE, "16 train in each fold, for 8 features:")
+    few = only(make_table(n_features=20), "Labels")
+    assert few.level == WARNING
+    assert "too few for a fit without shrinkage" in few.text
+    assert only(make_table(n_features=3), "Labels", n_labeled=8).text.startswith("8 train")
+
+
+def test_gaps_are_refused_by_choice():
+    with pytest.raises(ValueError, match="Column 'age' is empty in 1 of 64 rows"):
+        encode_sample(make_table(age=[np.nan, *range(63)]), "refuse")
+
+
+def test_what_reading_noticed_is_passed_on():
+    table = replace(make_table(), notes=("Column 'a' is empty.",), warnings=("Column 'b' leaks.",))
+    found = [(remark.level, remark.text) for remark in remarks(table)]
+    assert (NOTE, "Column 'a' is empty.") in found
+    assert (WARNING, "Column 'b' leaks.") in found
