@@ -14,7 +14,7 @@ STEPS = [
     (0, 1, "_estimators", "base", "fit: the steps on the right, from top to bottom", ""),
     (1, 1, "_estimators", "inputs", "checks or opens X, notes its features", "RowSource"),
     (2, 1, "_rows", "backends, memory", "arrays, files, a device, Dask: blocks and sums", "Rows"),
-    (1, 2, "_estimators", "training", "prepare: checks y, weights and priors", "FitInputs"),
+    (1, 2, "_estimators", "prepare", "checks y, weights and priors", "FitInputs"),
     (2, 2, "_estimators", "labels", "classes, codes and unlabeled rows from y", "Labels"),
     (1, 3, "_core", "problem", "labeled rows in summary, moments of all", "Problem"),
     (

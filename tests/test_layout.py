@@ -22,7 +22,7 @@ ELSEWHERE = {
     "_estimators/diagnosis.py": "tests/faults/test_optima and test_numbers",
     "_estimators/labels.py": "tests/faults/test_labels",
     "_estimators/predictions.py": "test_supervised, tests/faults and tests/rows/test_backends",
-    "_estimators/training.py": "tests/faults/test_numbers",
+    "_estimators/prepare.py": "tests/faults/test_numbers",
     "_packages.py": "test_model_files and the tests of missing extras",
     "_paths.py": "test_model_files and tests/cli/test_models",
     "_rows/base.py": "tests/rows/test_backends, through every source",

@@ -3,12 +3,8 @@ import pytest
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from changes import (
-    PAIRS,
     assert_close,
-    assert_follows_affine_map,
-    assert_follows_class_names,
     assert_same_fit,
-    data_of,
 )
 from iclda import SupervisedLDA
 from iclda._core.solvers import supervised
@@ -130,23 +126,6 @@ def test_an_offset_of_all_rows_does_not_change_the_posterior(offset):
         fit.predict_proba(shifted), exact.predict_proba(shifted - offset), atol=1e-10
     )
     assert_close(fit.coef_, exact.coef_, 1e-10)
-
-
-@pytest.mark.parametrize("shrinkage", [None, 0.3, "auto"])
-@pytest.mark.parametrize("pair", PAIRS)
-def test_equal_data_give_equal_fits(sample, pair, shrinkage):
-    estimator = SupervisedLDA(shrinkage=shrinkage)
-    a, b = (data.fit(estimator) for data in PAIRS[pair](data_of(sample)))
-    assert_same_fit(a, b, 1e-10)
-
-
-def test_the_fit_follows_affine_maps_of_the_features(sample):
-    assert_follows_affine_map(SupervisedLDA(), data_of(sample), 1e-10)
-
-
-@pytest.mark.parametrize("shrinkage", [None, 0.3, "auto"])
-def test_the_fit_follows_the_names_of_the_classes(sample, shrinkage):
-    assert_follows_class_names(SupervisedLDA(shrinkage=shrinkage), data_of(sample), 1e-10)
 
 
 METHODS = ["predict", "predict_proba", "predict_log_proba", "decision_function", "transform"]

@@ -113,9 +113,9 @@ def test_3_one_label_a_class_has_a_finite_fit_or_a_clear_error(name):
 @pytest.mark.parametrize(
     ("priors", "message"),
     [
-        ({0: 0.5, 1: 0.3, "x": 0.2}, r"without labeled rows: \['x'\]"),
-        ({0: 0.5, 1: 0.4, -1: 0.1}, "key -1, which marks unlabeled rows"),
-        ([-0.1, 1.1], "numbers of at least 0"),
+        ({0: 0.5, 1: 0.3, "x": 0.2}, r"with labeled rows, \[.*\], got \[0, 1, 'x'\]"),
+        ({0: 0.5, 1: 0.4, -1: 0.1}, r"with labeled rows, \[.*\], got \[0, 1, -1\]"),
+        ([-0.1, 1.1], "must be at least 0"),
         ([0.5, 0.75], "add up to 1.25"),
     ],
     ids=["4 unseen class", "11 marker", "27 negative", "27 sum"],
@@ -153,9 +153,9 @@ def test_7_to_9_classes_may_be_anything_and_keep_their_type(name):
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        (np.where(Y == 1, 0.25, Y), "continuous values"),
+        (np.where(Y == 1, 0.25, Y), "Unknown label type: continuous"),
         (Y[:28], "X has 40 rows, y has 28 labels"),
-        (np.column_stack([Y, Y]), r"got shape \(40, 2\)"),
+        (np.column_stack([Y, Y]), r"1d array, got an array of shape \(40, 2\)"),
     ],
     ids=["continuous", "short", "2-d"],
 )
@@ -346,7 +346,7 @@ def test_31_a_fit_cut_short_is_called_converged_only_without_a_warning(name):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = classifier(name).set_params(max_iter=1).fit(rows, Y)
-    is_told = any(warning.category is ConvergenceWarning for warning in caught)
+    is_told = any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
     assert model.converged_ == (not is_told)
     assert_finite(model, rows)
 

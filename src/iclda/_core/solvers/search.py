@@ -17,7 +17,7 @@ from ..labelsums import LexicographicRule, LinearRule
 from ..moments import moments_of_block
 from ..problem import Problem
 from ..types import Array
-from . import Outcome
+from . import Limits, Outcome
 from .attainable import AT_ONCE, ENOUGH, HeldSet, InMemorySet, StreamedSet, hold_in_memory
 from .continuation import Follower, Objective, Path, State, Work
 from .finish import Limit, finish
@@ -60,11 +60,11 @@ class Solution:
 
 
 def maximize_labeled_likelihood(
-    problem: Problem, *, tol: float, max_iter: int, n_starts: int, seed: int
+    problem: Problem, limits: Limits, *, n_starts: int, seed: int
 ) -> Solution:
     """Best of several local maxima, with its first-order certificate."""
     weight, n_rows = problem.likelihood.weight, problem.unlabeled.n_rows
-    max_iter = problem.rounds(max_iter)
+    max_iter, tol = problem.rounds(limits.max_iter), limits.tol
     n_unknowns, n_held = problem.labeled_point[:-1].size, n_held_rows(problem)
     sample = hold_sample(problem, *problem.unlabeled.sample(n_held, seed))
     is_all = n_held == n_rows

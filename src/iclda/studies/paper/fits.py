@@ -18,7 +18,7 @@ from ..._core.problem import Problem, summarize_labeled
 from ..._core.solvers.alternate import start_scores
 from ..._core.solvers.attainable import hold_all
 from ..._core.types import AnyArray, Array
-from ..._estimators.base import LinearGaussianClassifier
+from ..._estimators.base import Fit, LinearGaussianClassifier
 from ..._estimators.expectation_maximization import ExpectationMaximizationLDA
 from ..._estimators.implicitly_constrained import ImplicitlyConstrainedLDA
 from ..._rows.memory import MemoryRows
@@ -153,7 +153,8 @@ class CellRows:
         frame = frame_of(self.rows)
         labels = GivenLabels(self.codes, self.n_classes)
         labeled = summarize_labeled(MemoryRows(self.X), labels, frame)
-        return Problem(frame, labeled, MemoryRows(self.X_unlabeled))
+        unlabeled = MemoryRows(self.X_unlabeled)
+        return Problem(frame, labeled, unlabeled, unlabeled_moments=unlabeled.moments(frame))
 
 
 class SeededICLDA(ImplicitlyConstrainedLDA):
@@ -170,7 +171,7 @@ class PublishedEMLDA(ExpectationMaximizationLDA):
     second time, and throughout it dropped the factor 1/2 in the exponent of the density.
     """
 
-    def _estimate(self, problem: Problem) -> Gaussians:
+    def _solve(self, problem: Problem) -> Fit:
         means = problem.frame.restore(problem.moments.mean) / problem.frame.scale
         shift = problem.whitening.transform @ means
         log_priors = np.log(problem.labeled.counts / problem.labeled.weight)
@@ -183,7 +184,7 @@ class PublishedEMLDA(ExpectationMaximizationLDA):
                 break
             scores = _without_half(problem.posterior_scores(point), np.log(point[:, 0]))
             scores[:, 0] -= scores[:, 1:] @ shift
-        return problem.model_of(point, problem.rule_of(used, is_soft=True))
+        return Fit(problem.model_of(point, problem.rule_of(used, is_soft=True)))
 
 
 def _without_half(scores: Array, log_priors: Array) -> Array:
@@ -243,7 +244,7 @@ def fit_method(method: str, rows: CellRows) -> Any:
         # Labeled rows do not vary within their classes in some direction (a column of SPECT, now
         # and then): no fit exists, and a trace of shrinkage makes one.
         problem = replace(problem, shrinkage=_TRACE_OF_SHRINKAGE)
-    return classifier._estimate(problem)
+    return classifier._solve(problem).model
 
 
 def run_cell(
