@@ -92,6 +92,14 @@ class Fit:
     detail: str = ""  # what was still to be done where the iteration stopped
     rule: Any = None  # that labels unlabeled rows
 
+    @classmethod
+    def of_solution(
+        cls, model: Any, solution: Any, detail: str, *, rule: Any = None, **attributes: Any
+    ) -> Fit:
+        """The fit of an iteration, with its counts and its outcome."""
+        counts = {"n_iter_": solution.n_iter, "n_passes_": solution.n_passes}
+        return cls(model, {**counts, **attributes}, solution.outcome, detail, rule)
+
 
 def _validated(fit: Method) -> Method:
     """Check the parameters first; scikit-learn's own decorator has no types."""
@@ -241,6 +249,12 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
         if outcome is None or not hasattr(self, "max_iter"):
             return {}
         return {"converged_": outcome is Outcome.CONVERGED, "outcome_": outcome.name.lower()}
+
+    def _no_passes(self) -> dict[str, Any]:
+        """The same, and the counts, for a fit without unlabeled rows."""
+        rounds = {"n_iter_": 1} if hasattr(self, "max_iter") else {}
+        passes = {"n_passes_": 0} if self._uses_unlabeled_rows else {}
+        return {**passes, **rounds, **self._ending(Outcome.CONVERGED)}
 
     def _judge(self, problem: Problem, fit: Fit) -> Outcome | None:
         """What ended a fit; unless it converged, a warning says so, and what helps."""
@@ -477,10 +491,8 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self._check_rows_of(inputs, variances, labeled.weight, shares, is_pooled)
         model, shrinkage, rank = self._fit_labeled(inputs, variances)
         warn_of_single_labels(inputs.labels, is_supervised=True)
-        attributes = {"shrinkage_": shrinkage, "rank_": rank}
+        attributes = {"shrinkage_": shrinkage, "rank_": rank, **self._no_passes()}
         if self._uses_unlabeled_rows:
-            rounds = {"n_iter_": 1} if hasattr(self, "max_iter") else {}
-            attributes |= {"n_passes_": 0, **rounds, **self._ending(Outcome.CONVERGED)}
             attributes |= self._supervised_attributes(model, labeled)
         fit = Fit(model, attributes, rule=model.score_rule())
         return self._lifted(fit, inputs, inputs.variance_left_out(labeled, shrinkage))

@@ -30,12 +30,9 @@ class ExpectationMaximization(LinearGaussianClassifier):
         problem = problem.recast(self._problem_kind)
         end = alternate(problem, self._limits, is_soft=True)
         path = LogLikelihood(np.array(end.path), problem.moments.weight, problem.shrinkage)
-        return Fit(
-            problem.model_of(end.point, end.rule),
-            {"n_iter_": end.n_iter, "n_passes_": end.n_passes, "log_likelihood_path_": path},
-            end.outcome,
-            f"the likelihood still rises after {end.n_iter} rounds",
-        )
+        model = problem.model_of(end.point, end.rule)
+        detail = f"the likelihood still rises after {end.n_iter} rounds"
+        return Fit.of_solution(model, end, detail, log_likelihood_path_=path)
 
     def _supervised_attributes(self, model: Gaussians, labeled: LabeledSummary) -> dict[str, Any]:
         path = np.array([labeled_log_likelihood(model, labeled)])

@@ -143,15 +143,15 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
             seed=self._seed() if seed is None else seed,
         )
         model = problem.model_of(best.point, best.rule)
-        attributes = {
-            "objective_": _objective(model, problem.labeled),
-            "gap_": best.gap,
-            "n_iter_": best.n_iter,
-            "n_passes_": best.n_passes,
-            "n_optima_": best.n_optima,
-        }
-        detail = f"gap {best.gap:.2g} after {best.n_passes} passes over the rows"
-        return Fit(model, attributes, best.outcome, detail, best.rule)
+        return Fit.of_solution(
+            model,
+            best,
+            f"gap {best.gap:.2g} after {best.n_passes} passes over the rows",
+            rule=best.rule,
+            objective_=_objective(model, problem.labeled),
+            gap_=best.gap,
+            n_optima_=best.n_optima,
+        )
 
     def _seed(self) -> int:
         if self.random_state is None:

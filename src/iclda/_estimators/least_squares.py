@@ -12,7 +12,6 @@ from .._core.frame import Frame
 from .._core.labelsums import LinearRule
 from .._core.moments import no_moments
 from .._core.problem import Problem
-from .._core.solvers import Outcome
 from .._core.solvers.alternate import alternate
 from .._core.solvers.pessimistic import minimize_over_labelings
 from .._core.solvers.soft_squares import minimize_soft_squares
@@ -89,8 +88,8 @@ class LeastSquaresClassifier(LinearClassifier):
         problem = Problem(inputs.frame, inputs.labeled, inputs.unlabeled, unlabeled_moments=nothing)
         self._check_problem(inputs, problem)
         point = supervised_squares(problem.labeled, problem.whitening)
-        attributes = self._supervised_attributes(problem, point)
-        return self._with_rule(problem, Fit(point, attributes), self._ending(Outcome.CONVERGED))
+        fit = Fit(point, self._supervised_attributes(problem, point))
+        return self._with_rule(problem, fit, self._no_passes())
 
     def _supervised_attributes(self, problem: Problem, point: Array) -> dict[str, Any]:
         """Attributes of ``_solve`` for a fit without unlabeled rows."""
@@ -280,15 +279,14 @@ class ImplicitlyConstrainedLeastSquares(LeastSquaresClassifier):
     def _solve(self, problem: Problem) -> Fit:
         loss = labeled_loss if self.variant == "labeled" else distance_from_supervised
         best = minimize_over_labelings(problem, loss, self._limits)
-        attributes = {
-            "class_weights_": best.point[:, 0],
-            "objective_": best.objective,
-            "gap_": best.gap,
-            "n_iter_": best.n_iter,
-            "n_passes_": best.n_passes,
-        }
-        detail = f"gap {best.gap:.2g} after {best.n_passes} passes over the rows"
-        return Fit(best.point, attributes, best.outcome, detail)
+        return Fit.of_solution(
+            best.point,
+            best,
+            f"gap {best.gap:.2g} after {best.n_passes} passes over the rows",
+            class_weights_=best.point[:, 0],
+            objective_=best.objective,
+            gap_=best.gap,
+        )
 
     def _supervised_attributes(self, problem: Problem, point: Array) -> dict[str, Any]:
         loss = -labeled_loss(problem).value_and_gradient(point)[0]
@@ -296,8 +294,6 @@ class ImplicitlyConstrainedLeastSquares(LeastSquaresClassifier):
             "class_weights_": problem.labeled.counts / problem.labeled.weight,
             "objective_": loss if self.variant == "labeled" else 0.0,
             "gap_": 0.0,
-            "n_iter_": 1,
-            "n_passes_": 0,
         }
 
 
@@ -373,33 +369,18 @@ class SelfLearningLeastSquares(LeastSquaresClassifier):
     def _solve(self, problem: Problem) -> Fit:
         supervised = supervised_squares(problem.labeled, problem.whitening)
         if self.labels == "soft":
-            soft = minimize_soft_squares(problem, supervised, self._limits)
-            attributes = {
-                "class_weights_": soft.class_weights,
-                "objective_": soft.objective,
-                "n_iter_": soft.n_iter,
-                "n_passes_": 1,
-            }
-            detail = f"labels still change after {soft.n_iter} Newton steps"
-            return Fit(soft.point, attributes, soft.outcome, detail)
-        squares = problem.recast(SquaresProblem)
-        hard = alternate(squares, self._limits, is_soft=False, start=supervised)
-        attributes = {
-            "class_weights_": hard.point[:, 0],
-            "objective_": _loss_of_fit(hard.point),
-            "n_iter_": hard.n_iter,
-            "n_passes_": hard.n_passes,
-        }
-        detail = f"labels still change after {hard.n_iter} rounds"
-        return Fit(hard.point, attributes, hard.outcome, detail)
+            end: Any = minimize_soft_squares(problem, supervised, self._limits)
+            weights, objective = end.class_weights, end.objective
+        else:
+            squares = problem.recast(SquaresProblem)
+            end = alternate(squares, self._limits, is_soft=False, start=supervised)
+            weights, objective = end.point[:, 0], _loss_of_fit(end.point)
+        detail = f"labels still change after {end.n_iter} rounds"
+        return Fit.of_solution(end.point, end, detail, class_weights_=weights, objective_=objective)
 
     def _supervised_attributes(self, problem: Problem, point: Array) -> dict[str, Any]:
-        return {
-            "class_weights_": problem.labeled.counts / problem.labeled.weight,
-            "objective_": _loss_of_fit(point),
-            "n_iter_": 1,
-            "n_passes_": 0,
-        }
+        weights = problem.labeled.counts / problem.labeled.weight
+        return {"class_weights_": weights, "objective_": _loss_of_fit(point)}
 
 
 def _loss_of_fit(point: Array) -> float:

@@ -113,13 +113,9 @@ class PessimisticLDA(LinearGaussianClassifier):
 
     def _solve(self, problem: Problem) -> Fit:
         best = maximize_worst_gain(problem, self._limits)
-        attributes = {"objective_": best.objective, "gap_": best.gap}
-        return Fit(
-            problem.model_of(best.point, best.rule),
-            {**attributes, "n_iter_": best.n_iter, "n_passes_": best.n_passes},
-            best.outcome,
-            f"gap {best.gap:.2g} after {best.n_passes} passes over the rows",
-        )
+        model = problem.model_of(best.point, best.rule)
+        detail = f"gap {best.gap:.2g} after {best.n_passes} passes over the rows"
+        return Fit.of_solution(model, best, detail, objective_=best.objective, gap_=best.gap)
 
     def _supervised_attributes(self, model: Gaussians, labeled: LabeledSummary) -> dict[str, Any]:
         return {"objective_": 0.0, "gap_": 0.0}

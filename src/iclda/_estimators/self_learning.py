@@ -85,9 +85,5 @@ class SelfLearningLDA(LinearGaussianClassifier):
 
     def _solve(self, problem: Problem) -> Fit:
         end = alternate(problem, self._limits, is_soft=False)
-        return Fit(
-            problem.model_of(end.point, end.rule),
-            {"n_iter_": end.n_iter, "n_passes_": end.n_passes},
-            end.outcome,
-            f"labels still change after {end.n_iter} rounds",
-        )
+        detail = f"labels still change after {end.n_iter} rounds"
+        return Fit.of_solution(problem.model_of(end.point, end.rule), end, detail)

@@ -31,6 +31,7 @@ class SoftSquares:
     class_weights: Array
     n_iter: int
     outcome: Outcome
+    n_passes: int = 1  # for the moments; once more all rows are read to be held
 
 
 def minimize_soft_squares(problem: Problem, start: Array, limits: Limits) -> SoftSquares:
