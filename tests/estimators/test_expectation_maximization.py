@@ -6,7 +6,7 @@ from changes import (
     assert_close,
     assert_same_fit,
 )
-from iclda import ExpectationMaximizationLDA, SupervisedLDA
+from iclda import ExpectationMaximizationLDA
 from problems import draw_sample, fit_shares, one_hot, total_covariance
 
 # Likelihoods are known to about 14 digits, hence maxima of it to about 7.
@@ -165,11 +165,6 @@ def test_the_unlabeled_weight_multiplies_the_weights_of_unlabeled_rows(sample, f
     )
     assert_same_fit(a, b, 1e-10)
     assert_close(a.log_likelihood_path_, b.log_likelihood_path_, 1e-12)
-
-
-def test_unlabeled_rows_of_next_to_no_weight_leave_the_supervised_fit(sample):
-    fit = sample.fit(ExpectationMaximizationLDA(unlabeled_weight=1e-9))
-    assert_same_fit(fit, SupervisedLDA().fit(sample.X, sample.y), 1e-5)
 
 
 def test_fixed_priors_are_kept_apart_from_the_class_weights(sample):

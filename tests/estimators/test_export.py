@@ -125,25 +125,6 @@ def test_the_export_has_what_a_fitted_lda_has():
     assert exported.get_feature_names_out().shape == (2,)
 
 
-def test_the_supervised_export_equals_the_fit_of_scikit_learn():
-    sample = draw_sample(7, n_classes=3, n_features=4, n_labeled=60)
-    usual = LinearDiscriminantAnalysis(store_covariance=True).fit(sample.X, sample.y)
-    exported = SupervisedLDA().fit(sample.X, sample.y).to_sklearn()
-    for name in ("means_", "priors_", "covariance_", "xbar_", "explained_variance_ratio_"):
-        assert_allclose(getattr(exported, name), getattr(usual, name), atol=1e-10)
-
-
-def test_changing_the_export_leaves_the_classifier_as_it_was():
-    model, rows = fitted(SelfLearningLDA, 3, priors="rising")
-    before = model.predict_proba(rows)
-    exported = model.to_sklearn()
-    for name, value in vars(exported).items():
-        if isinstance(value, np.ndarray) and name != "priors":
-            value[...] = 0
-    assert_array_equal(model.predict_proba(rows), before)
-    assert_allclose(model.priors_, rising_priors(3))
-
-
 def test_names_of_features_are_kept_and_checked():
     sample = draw_sample(3, n_classes=2, n_features=2)
     frame = pd.DataFrame(sample.rows, columns=["width", "height"])

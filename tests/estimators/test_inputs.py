@@ -309,9 +309,3 @@ def test_transform_gives_the_table_that_is_asked_for(classifier, kind, output):
     plain = fitted.set_output(transform="default").transform(table)
     assert type(plain) is np.ndarray
     assert_array_equal(projected.to_numpy(), plain)
-
-
-def test_the_index_of_a_pandas_frame_is_kept():
-    table = TABLES["pandas, other index"](X)
-    projected = SelfLearningLDA().set_output(transform="pandas").fit(table, Y).transform(table)
-    assert_array_equal(projected.index, table.index)

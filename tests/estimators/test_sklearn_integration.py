@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold, cross_validate
 from sklearn.pipeline import make_pipeline
@@ -52,16 +51,6 @@ def apart(problem):
     """The same as labeled rows, their classes and unlabeled rows of their own."""
     X, y = problem
     return X[:60], y[:60], X[60:]
-
-
-@every_classifier
-def test_a_pipeline_equals_its_steps_by_hand(classifier, marked):
-    X, y = marked
-    pipeline = make_pipeline(StandardScaler(), classifier()).fit(X, y)
-    scaled = StandardScaler().fit_transform(X)
-    by_hand = classifier().fit(scaled, y)
-    assert_array_equal(pipeline.predict_proba(X), by_hand.predict_proba(scaled))
-    assert pipeline.score(X, y) == by_hand.score(scaled, y)
 
 
 @every_classifier
@@ -124,23 +113,6 @@ def test_39_a_grid_search_trains_on_unlabeled_rows_and_never_scores_them(marked)
     assert_array_equal(search.best_estimator_.classes_, [0, 1, 2])
 
 
-def test_a_grid_search_routes_unlabeled_rows_through_a_pipeline(apart):
-    X, y, X_unlabeled = apart
-    with sklearn.config_context(enable_metadata_routing=True):
-        pipeline = make_pipeline(
-            StandardScaler(),
-            ImplicitlyConstrainedLDA().set_fit_request(X_unlabeled=True),
-            transform_input=["X_unlabeled"],
-        )
-        grid = {"implicitlyconstrainedlda__shrinkage": [None, 0.3]}
-        search = GridSearchCV(pipeline, grid, cv=3).fit(X, y, X_unlabeled=X_unlabeled)
-    scaler = StandardScaler().fit(X)
-    best = clone(search.best_estimator_[-1]).fit(
-        scaler.transform(X), y, X_unlabeled=scaler.transform(X_unlabeled)
-    )
-    assert_array_equal(search.best_estimator_[-1].coef_, best.coef_)
-
-
 @every_classifier
 def test_39_cross_validation_gives_every_fold_all_unlabeled_rows(classifier, apart):
     X, y, X_unlabeled = apart
@@ -157,14 +129,6 @@ def test_39_cross_validation_gives_every_fold_all_unlabeled_rows(classifier, apa
         for train, test in KFold(3).split(X)
     ]
     assert_array_equal(result["test_score"], by_hand)
-
-
-def test_the_accuracy_scorer_counts_the_marker_as_a_class(marked):
-    # Documented in docs/quickstart.md: a scorer sees y, and cannot know what marks a row.
-    X, y = marked
-    scores = cross_validate(SupervisedLDA(), X, y, cv=KFold(3), scoring="accuracy")["test_score"]
-    assert (y[100:] == -1).all()
-    assert scores[-1] == 0
 
 
 def test_calibration_takes_labeled_rows_and_routed_unlabeled_ones(apart):
@@ -195,11 +159,3 @@ def test_a_pickled_classifier_predicts_the_same(classifier, marked):
         restored.log_likelihood(X[labeled], y[labeled]),
         original.log_likelihood(X[labeled], y[labeled]),
     )
-
-
-@every_classifier
-def test_feature_names_out_count_the_discriminants(classifier, marked):
-    X, y = marked
-    fitted = classifier().fit(X[:, :1], y)
-    assert list(fitted.get_feature_names_out()) == [f"{classifier.__name__.lower()}0"]
-    assert fitted.transform(X[:, :1]).shape == (150, 1)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import date, time, timedelta
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -226,7 +227,7 @@ def check_weights(weights: Any, n_rows: int, name: str) -> Array | None:
         return None
     if np.ma.is_masked(weights):
         raise ValueError(f"{name} has masked entries: fill them. Weight 0 leaves a row out.")
-    if np.ndim(weights) == 0:
+    if isinstance(weights, Real):
         weights = np.full(n_rows, weights)
     array: Array = check_array(
         weights,

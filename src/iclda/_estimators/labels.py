@@ -100,6 +100,13 @@ def check_classes(values: AnyArray) -> None:
     """ValueError for values of y that are no classes."""
     if values.dtype.kind in "OS" and values.size and not isinstance(values[0], str):
         raise _not_classes(values[0], "y")
+    is_whole = values == np.floor(values.clip(-1e18, 1e18)) if values.dtype.kind == "f" else True
+    if not np.all(is_whole):
+        value = plain(values[np.argmin(is_whole)])
+        raise ValueError(
+            f"Unknown label type: continuous values, for example {value!r}. y must hold classes: "
+            "integers, or text."
+        )
     # Twice: it warns of a regression where more than half of the values differ, which is no sign of
     # one where few rows are labeled.
     if values.size:

@@ -81,24 +81,20 @@ def _repeat_labels(
     problem: Problem, rows: AttainableSet, start: Array, limits: Limits
 ) -> Alternation:
     """Self-learning: hard labels until they repeat. Nothing is kept of them but their sums."""
-
-    def label(point: Array, scores: Array) -> _Round:
-        return _Round(point, scores, rows.hard_point(scores))
-
-    def end(last: _Round, n_iter: int, outcome: Outcome) -> Alternation:
-        rule = problem.rule_of(last.scores, is_soft=False)
-        return Alternation(last.refitted, rule, n_iter, outcome)
-
-    last = label(problem.labeled_point, start)
-    for n_iter in range(1, limits.max_iter + 1):
-        if not _is_admissible(problem, last.refitted):
-            return end(last, n_iter, Outcome.UNBOUNDED)
-        this = label(last.refitted, problem.posterior_scores(last.refitted))
+    scores, point = start, rows.hard_point(start)
+    outcome = Outcome.MAX_ITERATIONS
+    for n_iter in range(1, limits.max_iter + 1):  # noqa: B007
+        if not _is_admissible(problem, point):
+            outcome = Outcome.UNBOUNDED
+            break
+        next_scores = problem.posterior_scores(point)
+        next_point = rows.hard_point(next_scores)
         # The same labels give the same sums to the bit, so that tol = 0 can be met.
-        if np.abs(this.refitted - last.refitted).max() <= limits.tol:
-            return end(last, n_iter, Outcome.CONVERGED)
-        last = this
-    return end(last, limits.max_iter, Outcome.MAX_ITERATIONS)
+        if np.abs(next_point - point).max() <= limits.tol:
+            outcome = Outcome.CONVERGED
+            break
+        scores, point = next_scores, next_point
+    return Alternation(point, problem.rule_of(scores, is_soft=False), n_iter, outcome)
 
 
 @dataclass
