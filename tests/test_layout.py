@@ -19,7 +19,6 @@ ELSEWHERE = {
     "_core/solvers/self_train.py": "tests/estimators/test_self_training",
     "_core/types.py": "names of types",
     "_estimators/base.py": "test_common, test_sklearn_integration, and every classifier",
-    "_estimators/diagnosis.py": "tests/faults/test_optima and test_numbers",
     "_estimators/labels.py": "tests/faults/test_labels",
     "_estimators/predictions.py": "test_supervised, tests/faults and tests/rows/test_backends",
     "_estimators/prepare.py": "tests/faults/test_numbers",

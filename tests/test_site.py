@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import iclda
-from iclda.methods import CLASS_NAMES, CLASSIFIERS
+from iclda.methods import CLASSIFIERS
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -48,16 +48,6 @@ def test_every_method_has_a_page_with_all_parts_and_a_picture(module):
     text = (DOCS / "methods" / f"{module}.md").read_text()
     assert re.findall(r"^## (.*)$", text, re.MULTILINE) == PARTS
     assert f"(../images/{module}.png)" in text
-
-
-@pytest.mark.parametrize("name", [*CLASS_NAMES, "AutoLDA"])
-def test_the_display_of_a_classifier_links_to_its_page(name, monkeypatch):
-    clf = getattr(iclda, name)()
-    assert "/methods/" not in clf._repr_html_()
-    monkeypatch.setenv("ICLDA_DOCS", "https://site.example/iclda/")
-    (page,) = re.findall(r'"https://site\.example/iclda/(methods/\w+)\.html"', clf._repr_html_())
-    assert (DOCS / f"{page}.md").is_file()
-    assert f"iclda.{name}`" in (DOCS / f"{page}.md").read_text()
 
 
 def test_every_public_module_is_in_the_reference():

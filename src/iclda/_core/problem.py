@@ -198,6 +198,13 @@ class Problem:
         nu = mean_variance_in_frame(self.moments.covariance, self.frame, self.n_left_out)
         return self.shrinkage / (1 - self.shrinkage) * nu
 
+    @property
+    def target_variance(self) -> float | None:
+        """s nu in the user's units: the variance that shrinkage gives where no row varies."""
+        if self.ridge is None:
+            return None
+        return float((1 - self.shrinkage) * (self.ridge * self.frame.scale**2)[0])
+
     @cached_property
     def whitening(self) -> Whitening:
         return whiten(self.moments, self.frame, self.ridge)

@@ -247,7 +247,7 @@ class AutoLDA(LinearGaussianClassifier):
     shrinkage_ : float or ndarray of shape (n_classes,)
         Shrinkage used; of every class if the method is supervised.
     rank_ : int
-        Number of directions in which all rows vary.
+        Rank of the covariance of all rows.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)

@@ -64,7 +64,7 @@ class AverageLDA(LinearGaussianClassifier):
     shrinkage_ : float
         Shrinkage of EM; that of the others is their own if it is "auto".
     rank_ : int
-        Number of directions in which all rows vary.
+        Rank of the covariance of all rows.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)

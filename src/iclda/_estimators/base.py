@@ -463,17 +463,12 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         problem = inputs.problem(
             self._problem_kind, self.shrinkage, rests_on_labels=self._rests_on_labels
         )
-        total, space = problem.moments, inputs.space
-        shares, is_shrunk = problem.labeled.counts / total.weight, problem.shrinkage > 0
-        self._check_rows_of(
-            inputs, space.variances(total.covariance), total.weight, shares, is_shrunk
-        )
-        self._diagnosis.warn_of_span(space.variances(total.covariance), problem.rank)
-        self._diagnosis.warn_of_shift(problem, space)
-        variance = None
-        if problem.ridge is not None:
-            variance = float((1 - problem.shrinkage) * (problem.ridge * problem.frame.scale**2)[0])
-        fit = self._lifted(self._solve(problem), inputs, variance)
+        weight, is_shrunk = problem.moments.weight, problem.shrinkage > 0
+        variances = inputs.space.variances(problem.moments.covariance)
+        self._check_columns(inputs, variances, weight, problem.labeled.counts / weight, is_shrunk)
+        self._diagnosis.warn_of_span(variances, problem.rank)
+        self._diagnosis.warn_of_shift(problem, inputs.space)
+        fit = self._lifted(self._solve(problem), inputs, problem.target_variance)
         outcome = self._judge(problem, fit)
         warn_of_single_labels(inputs.labels, is_supervised=False)
         if "proportions" in self.get_params() and self.proportions is None:
@@ -488,7 +483,7 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         variances = inputs.space.variances(labeled.moments.covariance)
         is_pooled = bool(self.shrinkage) and not (self.shrinkage == "auto" and labeled.has_spread)
         shares = labeled.counts / labeled.weight
-        self._check_rows_of(inputs, variances, labeled.weight, shares, is_pooled)
+        self._check_columns(inputs, variances, labeled.weight, shares, is_pooled)
         model, shrinkage, rank = self._fit_labeled(inputs, variances)
         warn_of_single_labels(inputs.labels, is_supervised=True)
         attributes = {"shrinkage_": shrinkage, "rank_": rank, **self._no_passes()}
@@ -510,7 +505,7 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         }
         return replace(fit, model=model, attributes=attributes)
 
-    def _check_rows_of(
+    def _check_columns(
         self, inputs: FitInputs, variances: Array, weight: float, shares: Array, is_shrunk: bool
     ) -> None:
         """ValueError for columns and classes that numbers cannot hold."""
@@ -692,7 +687,7 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         container = _get_output_config("transform", self)["dense"]
         if is_lazy(X) and container != "default":
             raise ValueError(
-                f"set_output asks transform for {container} tables, which are in memory, and rows "
+                f"set_output makes transform return {container} tables, in memory, and rows "
                 "of Dask are transformed where they are: call set_output(transform='default') for "
                 "a lazy Dask array, or pass X.compute()."
             )

@@ -60,7 +60,7 @@ class ExpectationMaximizationLDA(ExpectationMaximization):
     unlabeled_weight : float, default=1.0
         Weight of an unlabeled row relative to a labeled one.
     max_iter : int, default=10000
-        Most rounds.
+        Largest number of rounds.
     tol : float, default=1e-10
         Stop when the log likelihood, per unit of weight, rises by less than this in two rounds in
         a row.
@@ -104,7 +104,7 @@ class ExpectationMaximizationLDA(ExpectationMaximization):
     shrinkage_ : float
         Shrinkage used.
     rank_ : int
-        Number of directions in which all rows vary.
+        Rank of the covariance of all rows.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)

@@ -1,4 +1,4 @@
-"""How much a fit gains or loses on supervised LDA, whatever the unlabeled rows are."""
+"""Bounds of what a fit gains or loses on supervised LDA, over all labels of unlabeled rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from .._messages import plural
 
 _ROUNDING = 1e-9  # per row: smaller changes are none
-_MOST_FEATURES = 1_000  # for which bounds are computed without being asked for
+_MOST_FEATURES = 1_000  # up to which a fit to a table computes bounds
 
 
 @dataclass(frozen=True)

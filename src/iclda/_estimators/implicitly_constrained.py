@@ -26,11 +26,11 @@ _WHOLE = 1e-12  # a row is shared if its largest share is below 1 - _WHOLE
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
-    """Of all fits that some labeling of the unlabeled rows would give, the likeliest one.
+    """LDA whose labeling of the unlabeled rows maximizes the likelihood of the labeled rows.
 
-    The labels of the unlabeled rows may be soft; likeliest means highest likelihood of the labeled
-    rows. ``gap_`` certifies the fit: no change of labels, of any rows, promises to first order more
-    than that. The problem can have several local maxima; the best of many starts is taken.
+    The labels of the unlabeled rows may be soft. ``gap_`` certifies the fit: to first order, no
+    change of labels can raise the objective by more than ``gap_``. The problem can have several
+    local maxima; the best of many starts is taken.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
     objective_ : float
         Labeled log likelihood per labeled row.
     gap_ : float
-        Certificate per labeled row, see above; for many rows maybe a bound that it does not exceed.
+        Certificate per labeled row, see above; for many rows it may be an upper bound.
     n_iter_ : int
         Number of Newton steps to the best maximum.
     n_passes_ : int
@@ -108,7 +108,7 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
     shrinkage_ : float
         Shrinkage used.
     rank_ : int
-        Number of directions in which all rows vary.
+        Rank of the covariance of all rows.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)

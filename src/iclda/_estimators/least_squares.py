@@ -50,7 +50,7 @@ class LeastSquaresClassifier(LinearClassifier):
     intercept_ : ndarray of shape (n_classes,) or (1,)
         Their intercepts.
     rank_ : int
-        Number of directions in which labeled rows vary.
+        Rank of the covariance of the labeled rows.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -197,7 +197,7 @@ class LeastSquaresClassifier(LinearClassifier):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ImplicitlyConstrainedLeastSquares(LeastSquaresClassifier):
-    """Of all least squares fits that some labeling of the unlabeled rows would give, the best one.
+    """The best least squares fit that some labeling of the unlabeled rows gives.
 
     Best is the one of smallest squared loss on the labeled rows (Krijthe and Loog, 2015), or the
     one nearest to the supervised fit, by the squared difference of their predictions on all rows
@@ -212,7 +212,7 @@ class ImplicitlyConstrainedLeastSquares(LeastSquaresClassifier):
     variant : {"labeled", "projected"}, default="labeled"
         Which of the two.
     max_iter : int, default=200
-        Most Newton steps.
+        Largest number of Newton steps.
     tol : float, default=1e-6
         Largest ``gap_`` that counts as converged. Up to some thousands of unlabeled rows the fit is
         more accurate than that at no extra cost.
@@ -244,7 +244,7 @@ class ImplicitlyConstrainedLeastSquares(LeastSquaresClassifier):
         What ended the iteration: "converged", "max_iterations", "many_classes" (too many for so
         many rounds), "stalled" (no step gains any more) or "unbounded".
     rank_ : int
-        Number of directions in which all rows vary.
+        Rank of the covariance of all rows.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -343,7 +343,7 @@ class SelfLearningLeastSquares(LeastSquaresClassifier):
         What ended the iteration: "converged", "max_iterations", "many_classes" (too many for so
         many rounds), "stalled" (no step gains any more) or "unbounded".
     rank_ : int
-        Number of directions in which all rows vary.
+        Rank of the covariance of all rows.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)

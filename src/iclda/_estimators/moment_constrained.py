@@ -62,7 +62,7 @@ class MomentConstrainedLDA(LinearGaussianClassifier):
     n_passes_ : int
         Number of times all unlabeled rows were read.
     rank_ : int
-        Number of directions in which all rows vary.
+        Rank of the covariance of all rows.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)

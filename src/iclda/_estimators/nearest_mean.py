@@ -76,10 +76,10 @@ class NearestMean(LinearGaussianClassifier):
     def _solve(self, problem: Problem) -> Fit:
         return Fit(fit_nearest_mean(problem.frame, problem.labeled, problem.log_priors))
 
-    def _check_rows_of(
+    def _check_columns(
         self, inputs: FitInputs, variances: Array, weight: float, shares: Array, is_shrunk: bool
     ) -> None:
-        super()._check_rows_of(inputs, variances, weight, shares, is_shrunk)
+        super()._check_columns(inputs, variances, weight, shares, is_shrunk)
         reason = f"{type(self).__name__} has one variance for both"
         check_units(inputs, variances, weight, reason)
         self._diagnosis.warn_of_constants(variances)
@@ -119,7 +119,7 @@ class ExpectationMaximizationNearestMean(NearestMean, ExpectationMaximization):
     unlabeled_weight : float, default=1.0
         Weight of an unlabeled row relative to a labeled one.
     max_iter : int, default=10000
-        Most rounds.
+        Largest number of rounds.
     tol : float, default=1e-10
         Stop when the log likelihood, per unit of weight, rises by less than this in two rounds in
         a row.

@@ -13,7 +13,7 @@ from .base import Fit, LinearGaussianClassifier
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PessimisticLDA(LinearGaussianClassifier):
-    """Of all models, the one that gains most on supervised LDA under the least favorable labels.
+    """LDA that gains most on supervised LDA under the least favorable labels.
 
     Maximum contrastive pessimistic likelihood (Loog, 2016): the likelihood of all rows, less that
     of the supervised fit, is maximized for those labels of the unlabeled rows that make the
@@ -41,7 +41,7 @@ class PessimisticLDA(LinearGaussianClassifier):
         shares of the labeled rows. None leaves them free; with fewer labels than features a free
         fit may give nearly all unlabeled rows to one class.
     max_iter : int, default=200
-        Most Newton steps.
+        Largest number of Newton steps.
     tol : float, default=1e-6
         Largest ``gap_`` that counts as converged. Up to some thousands of unlabeled rows the fit is
         more accurate than that at no extra cost.
@@ -82,7 +82,7 @@ class PessimisticLDA(LinearGaussianClassifier):
     shrinkage_ : float
         Shrinkage used.
     rank_ : int
-        Number of directions in which all rows vary.
+        Rank of the covariance of all rows.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)

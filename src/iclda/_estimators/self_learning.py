@@ -63,7 +63,7 @@ class SelfLearningLDA(LinearGaussianClassifier):
     shrinkage_ : float
         Shrinkage used.
     rank_ : int
-        Number of directions in which all rows vary.
+        Rank of the covariance of all rows.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)

@@ -41,7 +41,7 @@ class SelfTrainingLDA(LinearGaussianClassifier):
     max_rows : int, default=20000
         Of more unlabeled rows a random sample of this size is used.
     max_iter : int, default=1000
-        Most rounds.
+        Largest number of rounds.
     n_jobs : int, default=None
         Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config says
         otherwise, -1 is all cores. The fit does not depend on it.
@@ -76,7 +76,7 @@ class SelfTrainingLDA(LinearGaussianClassifier):
     shrinkage_ : float or ndarray of shape (n_classes,)
         Shrinkage used; of every class if it is "auto".
     rank_ : int
-        Number of directions in which all rows vary.
+        Rank of the covariance of all rows.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)

@@ -49,7 +49,7 @@ class SupervisedLDA(LinearGaussianClassifier):
     shrinkage_ : float or ndarray of shape (n_classes,)
         Shrinkage used; with "auto", of every class.
     rank_ : int
-        Number of directions in which labeled rows vary within their classes.
+        Rank of the covariance of the labeled rows within their classes.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
