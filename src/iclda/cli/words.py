@@ -92,11 +92,7 @@ _PHRASES = {
     ("drop", "or column"): " or leave it out by --drop",
     ("drop", "rows or column"): "leave the rows out, or the column by --drop",
     ("missing", "rows"): "Mend the table",
-    ("priors", "lacking"): "pass a --prior for each, or none at all",
-    ("priors", "shares"): "The shares of --prior",
     ("unlabeled", "any"): "--unlabeled VALUE",
-    ("y", "classes"): "the classes",
-    ("y", "every class"): "every class",
 }
 
 
