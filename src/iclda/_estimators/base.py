@@ -62,7 +62,7 @@ from .prepare import (
     prepare,
 )
 
-Method = TypeVar("Method", bound=Callable[..., Any])
+_FitMethod = TypeVar("_FitMethod", bound=Callable[..., Any])
 AT_LEAST_ONE = [Interval(Integral, 1, 2**63 - 1, closed="both")]
 LARGEST_PARAMETER = 1e300  # Python's integers may be too large for a float
 _CONSTRAINTS: dict[str, Any] = {
@@ -101,9 +101,9 @@ class Fit:
         return cls(model, {**counts, **attributes}, solution.outcome, detail, rule)
 
 
-def _validated(fit: Method) -> Method:
+def _validated(fit: _FitMethod) -> _FitMethod:
     """Check the parameters first; scikit-learn's own decorator has no types."""
-    checked: Method = _fit_context(prefer_skip_nested_validation=True)(fit)
+    checked: _FitMethod = _fit_context(prefer_skip_nested_validation=True)(fit)
     return checked
 
 
