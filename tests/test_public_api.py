@@ -19,7 +19,7 @@ NAMES = [*{method.class_name: None for method in (*FITTED, *FURTHER)}, "AutoLDA"
 FUNCTIONS = ["compare", "load_model", "save_model"]
 MESSAGES = [
     *("ColumnError", "DegenerateFitWarning", "NoUnlabeledRowsWarning"),
-    *("NothingLearnedWarning", "ParameterError"),
+    *("NotConvergedWarning", "NothingLearnedWarning", "ParameterError"),
 ]
 OPTIONAL = ["pandas", "polars", "pyarrow", "skops", "torch", "dask", "matplotlib", "onnx"]
 every_classifier = pytest.mark.parametrize("classifier", [getattr(iclda, name) for name in NAMES])

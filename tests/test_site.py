@@ -41,18 +41,6 @@ def test_every_method_has_a_page_with_all_parts_and_a_picture(module):
     assert f"(../images/{module}.png)" in text
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in iclda.__all__ if hasattr(getattr(iclda, name), "fit")]
-)
-def test_the_display_of_a_classifier_links_to_its_page(name, monkeypatch):
-    clf = getattr(iclda, name)()
-    assert "/methods/" not in clf._repr_html_()
-    monkeypatch.setenv("ICLDA_DOCS", "https://site.example/iclda/")
-    (page,) = re.findall(r'"https://site\.example/iclda/(methods/\w+)\.html"', clf._repr_html_())
-    assert (DOCS / f"{page}.md").is_file()
-    assert f"iclda.{name}`" in (DOCS / f"{page}.md").read_text()
-
-
 def test_every_public_module_is_in_the_reference():
     tree = ast.parse((DOCS / "conf.py").read_text())
     (listed,) = (

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from iclda._core.solvers import Limits
 from iclda._core.solvers.search import maximize_labeled_likelihood
 from iclda._core.solvers.supervised import labeled_log_likelihood
 from iclda.datasets import BENCHMARKS, Dataset, find_benchmark, load_benchmark
@@ -122,7 +123,7 @@ def _quality(method: str, training: CellRows) -> dict[str, Any]:
     if method != "ICLDA":
         value = labeled_log_likelihood(fit_method(method, training), problem.labeled)
         return {"objective": value / problem.labeled.weight}
-    found = maximize_labeled_likelihood(problem, tol=1e-6, max_iter=200, n_starts=32, seed=0)
+    found = maximize_labeled_likelihood(problem, Limits(200, 1e-6), n_starts=32, seed=0)
     return {
         "objective": found.objective,
         "gap": found.gap,

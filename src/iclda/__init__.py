@@ -13,6 +13,7 @@ if _TYPE_CHECKING:
     from . import tabular as tabular
     from ._estimators.auto import AutoLDA
     from ._estimators.average import AverageLDA
+    from ._estimators.diagnosis import NotConvergedWarning
     from ._estimators.expectation_maximization import ExpectationMaximizationLDA
     from ._estimators.graph_regularized import SemiSupervisedDiscriminantAnalysis
     from ._estimators.implicitly_constrained import ImplicitlyConstrainedLDA
@@ -50,6 +51,7 @@ _HOME = {
     "ColumnError": "._messages",
     "DegenerateFitWarning": "._messages",
     "NoUnlabeledRowsWarning": "._messages",
+    "NotConvergedWarning": "._estimators.diagnosis",
     "NothingLearnedWarning": "._messages",
     "ParameterError": "._messages",
     "compare": ".studies.compare.api",

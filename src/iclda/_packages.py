@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
@@ -57,18 +56,6 @@ def lazy_names(
         return value
 
     return get, lambda: sorted({*vars(sys.modules[package]), *homes})
-
-
-def site() -> str:
-    """Address of the documentation: ICLDA_DOCS, or that of the project; empty if there is none."""
-    from importlib.metadata import PackageNotFoundError, metadata
-
-    try:
-        urls = metadata("iclda").get_all("Project-URL") or []
-    except PackageNotFoundError:  # not installed, but on the path
-        urls = []
-    named = dict(url.split(", ", 1) for url in urls)
-    return (os.environ.get("ICLDA_DOCS") or named.get("Documentation", "")).rstrip("/")
 
 
 @cache

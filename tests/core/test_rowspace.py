@@ -14,7 +14,7 @@ from iclda import (
     SelfTrainingLDA,
     SupervisedLDA,
 )
-from iclda._estimators import training
+from iclda._estimators import prepare
 from iclda.methods import FITTED, FURTHER
 
 SHRINKAGES = [None, 0.1, 0.7, "auto"]
@@ -42,7 +42,7 @@ def rows(n=30, d=60, n_classes=2):
 
 
 def fitted(classifier, X, y, monkeypatch, *, is_narrowed, **more):
-    monkeypatch.setattr(training, "WIDE", 0 if is_narrowed else 10**9)
+    monkeypatch.setattr(prepare, "WIDE", 0 if is_narrowed else 10**9)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = classifier.fit(X, y, **more)
@@ -149,7 +149,7 @@ def test_shifted_unlabeled_rows_are_named_by_their_column(monkeypatch):
 
 def test_weights_and_numbers_too_large_to_square_are_fitted_in_all_features(monkeypatch):
     X, y, _ = rows()
-    monkeypatch.setattr(training, "WIDE", 0)
+    monkeypatch.setattr(prepare, "WIDE", 0)
     weighted = SupervisedLDA(shrinkage=0.5).fit(X, y, np.full(len(y), 2.0))
     assert weighted._gaussians_.covariance is not None
     large = SupervisedLDA(shrinkage=0.5).fit(X * 1e120, y)
@@ -159,7 +159,7 @@ def test_weights_and_numbers_too_large_to_square_are_fitted_in_all_features(monk
 def test_nan_is_named_as_ever(monkeypatch):
     X, y, _ = rows()
     X[3, 5] = np.nan
-    monkeypatch.setattr(training, "WIDE", 0)
+    monkeypatch.setattr(prepare, "WIDE", 0)
     with pytest.raises(ValueError, match="row 3, column 5"):
         ImplicitlyConstrainedLDA(shrinkage=0.5).fit(X, y)
 
@@ -184,7 +184,7 @@ def test_weights_of_unlabeled_rows_keep_the_fit_in_the_space_of_the_rows(monkeyp
     weights = np.where(np.arange(60) < 20, 1.0, rng.uniform(0.5, 4, 60))
     y[20:] = -1
     narrow = classifier(shrinkage=0.2).fit(X, y, weights)
-    monkeypatch.setattr("iclda._estimators.training.WIDE", 1000)
+    monkeypatch.setattr("iclda._estimators.prepare.WIDE", 1000)
     full = classifier(shrinkage=0.2).fit(X, y, weights)
     assert narrow._gaussians_.covariance is None
     assert full._gaussians_.covariance is not None

@@ -1,12 +1,8 @@
 """The classifier that chooses a method, and says why and how often it will err."""
 
-import warnings
-
 import numpy as np
 import pytest
-from sklearn.datasets import load_breast_cancer, load_wine
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
+from sklearn.datasets import load_wine
 from sklearn.preprocessing import StandardScaler
 
 from iclda import (
@@ -14,7 +10,6 @@ from iclda import (
     NothingLearnedWarning,
     NoUnlabeledRowsWarning,
     ParameterError,
-    SupervisedLDA,
     load_model,
     save_model,
 )
@@ -49,14 +44,6 @@ def test_it_predicts_as_the_classifier_that_it_chose(wine, fitted):
     assert np.array_equal(fitted.predict_proba(X), fitted.estimator_.predict_proba(X))
     assert np.array_equal(fitted.coef_, fitted.estimator_.coef_)
     assert np.array_equal(fitted.to_sklearn().predict(X), fitted.predict(X))
-
-
-def test_its_estimator_is_the_one_that_its_method_gives(wine, fitted):
-    X, y = wine
-    chosen = next(each for each in FITTED if each.name == fitted.method_)
-    alone = chosen.classifier(shrinkage="auto").fit(X, masked(y, 30))
-    assert np.allclose(alone.coef_, fitted.coef_)
-    assert vars(alone).keys() == vars(fitted.estimator_).keys()
 
 
 def test_proportions_are_those_of_the_methods_that_take_them(wine):
@@ -107,18 +94,6 @@ def test_every_method_was_compared_and_the_safest_within_reach_taken(fitted):
     riskier = [method.name for method in candidates if fitted.losses_[method.name] < ours]
     ranks = {method.name: safety_rank(method.name) for method in candidates}
     assert all(ranks[name] > ranks[fitted.method_] for name in riskier)
-
-
-def test_twenty_labels_of_thirty_columns_are_not_fitted_without_shrinkage():
-    X, y = load_breast_cancer(return_X_y=True)
-    labels = masked(y, 20)
-    fitted = make_pipeline(StandardScaler(), AutoLDA()).fit(X, labels)
-    plain = make_pipeline(StandardScaler(), SupervisedLDA())
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        plain.fit(X, labels)
-    assert np.all(fitted[-1].shrinkage_ > 0)
-    assert fitted.score(X[labels < 0], y[labels < 0]) > plain.score(X[labels < 0], y[labels < 0])
 
 
 def test_too_few_labels_have_no_estimate_and_the_safest_method(wine):
@@ -174,14 +149,6 @@ def test_wide_tables_are_compared_too_without_a_covariance(wine):
     assert np.allclose(fitted._variances, np.diag(fitted.covariance_))
 
 
-def test_rows_of_a_wide_table_are_sampled(monkeypatch, wine):
-    X, y = wine
-    monkeypatch.setattr("iclda._estimators.auto._MOST_ENTRIES", 25 * X.shape[1])
-    monkeypatch.setattr("iclda._estimators.auto._FEWEST", 20)
-    fitted = AutoLDA(methods=["supervised", "em"]).fit(X, masked(y, 60))
-    assert fitted.n_tested_ == 25
-
-
 def test_folds_are_those_of_a_fast_comparison(wine):
     X, y = wine
     labels = masked(y, 30)
@@ -235,11 +202,6 @@ def test_unknown_methods_are_refused(wine, methods, message):
     assert caught.value.parameter == "methods"
 
 
-def test_one_name_that_is_no_list_is_refused(wine):
-    with pytest.raises(ValueError, match=r"'methods' .* array-like or None\. Got 'iclda'"):
-        AutoLDA(methods="iclda").fit(*wine)
-
-
 def test_without_unlabeled_rows_it_is_supervised_and_warns(wine):
     X, y = wine
     with pytest.warns(NoUnlabeledRowsWarning, match="AutoLDA got no unlabeled rows"):
@@ -271,16 +233,6 @@ def test_models_keep_the_choice_but_no_rows(wine, fitted, tmp_path):
     assert (again.reason_, again.error_) == (fitted.reason_, fitted.error_)
     assert again.error_interval_ == fitted.error_interval_
     assert getattr(again.estimator_, "_responsibilities_", None) is None
-
-
-def test_grid_search_takes_it(wine):
-    X, y = wine
-    grid = {"shrinkage": ["auto", 0.5]}
-    labels = np.where(y == 2, 1, y)
-    search = GridSearchCV(AutoLDA(methods=["supervised"]), grid, cv=3)
-    with pytest.warns(NoUnlabeledRowsWarning):
-        search.fit(X, labels)
-    assert search.best_params_["shrinkage"] in grid["shrinkage"]
 
 
 def test_labels_that_no_column_knows_are_a_warning_with_the_base_rate():

@@ -1,17 +1,12 @@
 import numpy as np
 import pytest
 import scipy.optimize
-from sklearn.exceptions import ConvergenceWarning
 
 from changes import (
-    PAIRS,
     assert_close,
-    assert_follows_affine_map,
-    assert_follows_class_names,
     assert_same_fit,
-    data_of,
 )
-from iclda import ExpectationMaximizationLDA, SupervisedLDA
+from iclda import ExpectationMaximizationLDA
 from problems import draw_sample, fit_shares, one_hot, total_covariance
 
 # Likelihoods are known to about 14 digits, hence maxima of it to about 7.
@@ -140,13 +135,6 @@ def test_the_path_never_falls_however_classes_lie(separation, freedom):
         assert np.all(np.diff(path) >= -1e-12 * np.abs(path[0]))
 
 
-def test_the_last_entry_is_the_likelihood_of_the_fit(sample):
-    fit = sample.fit(ExpectationMaximizationLDA())
-    total = fit.log_likelihood(sample.X, sample.y).sum()
-    total += fit.score_samples(sample.X_unlabeled).sum()
-    assert fit.log_likelihood_path_[-1] == pytest.approx(total, rel=1e-10)
-
-
 def test_the_fit_is_the_one_by_its_own_posteriors(sample):
     fit = sample.fit(FINISHED)
     shares = np.vstack([one_hot(sample.y, sample.n_classes), fit.predict_proba(sample.X_unlabeled)])
@@ -155,13 +143,6 @@ def test_the_fit_is_the_one_by_its_own_posteriors(sample):
         (fit.class_weights_, fit.means_, fit.covariance_), by_hand, strict=True
     ):
         assert_close(found, expected, 1e-6)
-
-
-def test_the_fit_keeps_mean_and_covariance_of_all_rows(sample):
-    fit = sample.fit(ExpectationMaximizationLDA())
-    assert_close(fit.class_weights_ @ fit.means_, sample.rows.mean(axis=0), 1e-11)
-    total = total_covariance(fit.class_weights_, fit.means_, fit.covariance_)
-    assert_close(total, np.cov(sample.rows.T, bias=True), 1e-11)
 
 
 @pytest.mark.parametrize("shrinkage", [0.2, 0.8])
@@ -186,11 +167,6 @@ def test_the_unlabeled_weight_multiplies_the_weights_of_unlabeled_rows(sample, f
     assert_close(a.log_likelihood_path_, b.log_likelihood_path_, 1e-12)
 
 
-def test_unlabeled_rows_of_next_to_no_weight_leave_the_supervised_fit(sample):
-    fit = sample.fit(ExpectationMaximizationLDA(unlabeled_weight=1e-9))
-    assert_same_fit(fit, SupervisedLDA().fit(sample.X, sample.y), 1e-5)
-
-
 def test_fixed_priors_are_kept_apart_from_the_class_weights(sample):
     priors = np.full(sample.n_classes, 1 / sample.n_classes)
     fit = sample.fit(ExpectationMaximizationLDA(priors=priors))
@@ -200,27 +176,6 @@ def test_fixed_priors_are_kept_apart_from_the_class_weights(sample):
     path = fit.log_likelihood_path_
     assert np.all(np.diff(path) >= -1e-12 * np.abs(path[0]))
     assert path[-1] == pytest.approx(penalized(fit, sample), rel=1e-10)
-
-
-def test_stopping_early_is_told():
-    sample = draw_sample(11, separation=0.3, n_unlabeled=200)
-    with pytest.warns(ConvergenceWarning, match=r"still rises after 2 rounds.*\(now 2\)"):
-        fit = sample.fit(ExpectationMaximizationLDA(max_iter=2))
-    assert not fit.converged_
-
-
-@pytest.mark.parametrize("pair", PAIRS)
-def test_equal_data_give_equal_fits(sample, pair):
-    a, b = (data.fit(FINISHED) for data in PAIRS[pair](data_of(sample)))
-    assert_same_fit(a, b, 1e-6)
-
-
-def test_the_fit_follows_affine_maps_of_the_features(sample):
-    assert_follows_affine_map(FINISHED, data_of(sample), 1e-6)
-
-
-def test_the_fit_follows_the_names_of_the_classes(sample):
-    assert_follows_class_names(FINISHED, data_of(sample), 1e-6)
 
 
 @pytest.mark.parametrize("n_classes", [3, 6])

@@ -11,7 +11,6 @@ import onnxruntime
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
@@ -111,18 +110,6 @@ def test_columns_that_add_nothing_stay_without_effect(n_classes):
     assert_allclose(model.to_sklearn().predict_proba(elsewhere), expected, rtol=0, atol=1e-12)
 
 
-def test_more_features_than_labels_are_exported_as_fitted():
-    rng = np.random.default_rng(2)
-    y = np.arange(12) % 2
-    rows = rng.standard_normal((12, 30)) + 2 * y[:, None]
-    with pytest.warns(UserWarning, match="labeled rows are too few"):
-        model = SupervisedLDA().fit(rows, y)
-    assert model.rank_ < 30
-    expected = model.predict_proba(rows)
-    assert_allclose(model.to_sklearn().predict_proba(rows), expected, rtol=0, atol=1e-12)
-    assert_allclose(run_onnx(model.to_onnx(), rows)[1], expected, rtol=0, atol=1e-12)
-
-
 def test_the_export_has_what_a_fitted_lda_has():
     model, rows = fitted(SupervisedLDA, 3)
     exported = model.to_sklearn()
@@ -136,32 +123,6 @@ def test_the_export_has_what_a_fitted_lda_has():
     assert_allclose(exported.explained_variance_ratio_.sum(), 1)
     assert exported.explained_variance_ratio_[0] >= exported.explained_variance_ratio_[1]
     assert exported.get_feature_names_out().shape == (2,)
-
-
-def test_the_supervised_export_equals_the_fit_of_scikit_learn():
-    sample = draw_sample(7, n_classes=3, n_features=4, n_labeled=60)
-    usual = LinearDiscriminantAnalysis(store_covariance=True).fit(sample.X, sample.y)
-    exported = SupervisedLDA().fit(sample.X, sample.y).to_sklearn()
-    for name in ("means_", "priors_", "covariance_", "xbar_", "explained_variance_ratio_"):
-        assert_allclose(getattr(exported, name), getattr(usual, name), atol=1e-10)
-
-
-def test_changing_the_export_leaves_the_classifier_as_it_was():
-    model, rows = fitted(SelfLearningLDA, 3, priors="rising")
-    before = model.predict_proba(rows)
-    exported = model.to_sklearn()
-    for name, value in vars(exported).items():
-        if isinstance(value, np.ndarray) and name != "priors":
-            value[...] = 0
-    assert_array_equal(model.predict_proba(rows), before)
-    assert_allclose(model.priors_, rising_priors(3))
-
-
-def test_fitting_the_export_again_is_an_ordinary_supervised_fit():
-    model, rows = fitted(SelfLearningLDA, 3, priors="rising", shrinkage=0.2)
-    y = np.arange(len(rows)) % 3
-    again = clone(model.to_sklearn()).fit(rows, y)
-    assert_allclose(again.priors_, rising_priors(3))
 
 
 def test_names_of_features_are_kept_and_checked():
@@ -200,16 +161,6 @@ def test_classes_keep_their_type(classes):
     label, _ = run_onnx(model.to_onnx(), sample.rows)
     assert_array_equal(label, predicted)
     assert label.dtype == (object if classes.dtype.kind in "UO" else classes.dtype)
-
-
-def test_classes_may_be_true_and_false():
-    sample = draw_sample(8, n_classes=2, n_features=2)
-    model = SelfLearningLDA(unlabeled=None).fit(
-        sample.X, sample.y == 1, X_unlabeled=sample.X_unlabeled
-    )
-    predicted = model.predict(sample.rows)
-    assert_array_equal(model.to_sklearn().predict(sample.rows), predicted, strict=True)
-    assert_array_equal(run_onnx(model.to_onnx(), sample.rows)[0], predicted, strict=True)
 
 
 def test_a_pickled_export_predicts_where_this_package_is_not_installed(tmp_path):
@@ -276,14 +227,6 @@ def test_onnx_holds_extreme_units_and_one_row():
     label, probabilities = run_onnx(model.to_onnx(), rows[:1])
     assert label.shape == (1,)
     assert_allclose(probabilities, model.predict_proba(rows[:1]), rtol=0, atol=1e-12)
-
-
-def test_onnx_takes_one_feature_and_refuses_rows_of_another_width():
-    model = SelfLearningLDA().fit([[0.0], [1.0], [5.0], [6.0], [2.0]], [0, 0, 1, 1, -1])
-    label, _ = run_onnx(model.to_onnx(), np.array([[0.5], [5.5]]))
-    assert_array_equal(label, [0, 1])
-    with pytest.raises(Exception, match="invalid dimensions"):
-        run_onnx(model.to_onnx(), np.zeros((3, 2)))
 
 
 def test_the_file_says_what_it_is(tmp_path):

@@ -38,15 +38,6 @@ def test_marked_rows_and_further_rows_give_the_same_bounds(classifier, sample):
     np.testing.assert_allclose(list(vars(one).values()), list(vars(two).values()), rtol=1e-9)
 
 
-def test_weights_count_like_repeated_rows(sample):
-    fitted = sample.fit(ALL["expectation-maximization"]())
-    weights = 1 + np.arange(len(sample.rows)) % 3
-    one = fitted.gain_bounds(sample.rows, sample.labels, weights)
-    two = fitted.gain_bounds(np.repeat(sample.rows, weights, 0), np.repeat(sample.labels, weights))
-    for name in ("worst", "best", "expected", "disagreement"):
-        assert getattr(one, name) == pytest.approx(getattr(two, name), rel=1e-9), name
-
-
 @pytest.mark.parametrize("shrinkage", [None, 0.2, "auto"])
 def test_the_supervised_fit_changes_nothing(sample, shrinkage):
     fitted = SupervisedLDA(shrinkage=shrinkage).fit(sample.rows, sample.labels)

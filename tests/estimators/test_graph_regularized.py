@@ -3,7 +3,7 @@ import pytest
 import scipy.linalg
 from numpy.testing import assert_allclose
 
-from changes import PAIRS, assert_close, assert_follows_class_names, assert_same_fit, data_of
+from changes import assert_close, assert_same_fit
 from iclda import SemiSupervisedDiscriminantAnalysis, SupervisedLDA
 from problems import fit_shares, one_hot
 
@@ -50,17 +50,6 @@ def test_directions_are_those_of_the_generalized_eigenvalue_problem(sample):
 def test_without_the_graph_and_almost_without_the_identity_it_is_lda(sample):
     fit = sample.fit(SemiSupervisedDiscriminantAnalysis(alpha=0, beta=1e-9))
     assert_same_fit(fit, SupervisedLDA().fit(sample.X, sample.y), 1e-6)
-
-
-@pytest.mark.parametrize("pair", PAIRS)
-def test_equal_data_give_equal_fits(sample, pair):
-    form = SemiSupervisedDiscriminantAnalysis()
-    a, b = (data.fit(form) for data in PAIRS[pair](data_of(sample)))
-    assert_same_fit(a, b, 1e-9)
-
-
-def test_the_fit_follows_the_names_of_the_classes(sample):
-    assert_follows_class_names(SemiSupervisedDiscriminantAnalysis(), data_of(sample), 1e-9)
 
 
 @pytest.mark.filterwarnings("ignore:Each of the classes:UserWarning")

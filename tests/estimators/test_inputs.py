@@ -8,11 +8,9 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.dataset
 import pytest
-import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 
 from iclda import SelfLearningLDA
-from iclda._estimators import inputs as _inputs
 from problems import ALL, SEMI_SUPERVISED
 
 every_classifier = pytest.mark.parametrize("classifier", ALL.values(), ids=ALL)
@@ -123,24 +121,6 @@ def test_unlabeled_rows_without_names_are_taken_in_order_with_a_warning(classifi
     with pytest.warns(UserWarning, match="does not have valid feature names"):
         model = classifier().fit(TABLES["pandas"](X), Y, X_unlabeled=-X)
     assert_same_fit(model, classifier().fit(X, Y, X_unlabeled=-X), 1e-8)
-
-
-@pytest.mark.parametrize("weights", [pd.Series(WEIGHTS), pl.Series(WEIGHTS), pa.array(WEIGHTS)])
-def test_weights_may_be_a_column(weights):
-    model = SelfLearningLDA().fit(X, Y, weights)
-    assert_same_fit(model, SelfLearningLDA().fit(X, Y, WEIGHTS), 1e-12)
-
-
-@pytest.mark.parametrize("kind", ["polars", "pyarrow"])
-def test_names_reach_versions_of_scikit_learn_that_do_not_know_the_table(kind, monkeypatch):
-    # Before 1.9 it asks for the interchange protocol, which polars 2 has no longer.
-    monkeypatch.setattr(_inputs, "_get_feature_names", lambda X: None)
-    rows = _inputs._with_names(TABLES[kind](X))
-    assert rows.__dataframe__().column_names() == NAMES
-    assert_array_equal(np.asarray(rows), X)
-    assert_array_equal(np.asarray(rows, dtype=np.float32), X.astype(np.float32))
-    assert (len(rows), rows.shape) == (50, (50, 3))
-    assert _inputs._with_names(X) is X
 
 
 MISSING = {
@@ -295,7 +275,6 @@ STRANGE = {
     "pandas period": (pd.Series(pd.period_range("2020", periods=50, freq="D")), "holds dates"),
     "pandas zone": (pd.Series(pd.to_datetime(DAYS).tz_localize("UTC")), "holds dates"),
     "pandas text": (pd.Series(["a"] * 50, dtype="string[pyarrow]"), "holds text"),
-    "pandas complex": (pd.Series([1j] * 50), "Complex data not supported"),
 }
 
 
@@ -330,18 +309,3 @@ def test_transform_gives_the_table_that_is_asked_for(classifier, kind, output):
     plain = fitted.set_output(transform="default").transform(table)
     assert type(plain) is np.ndarray
     assert_array_equal(projected.to_numpy(), plain)
-
-
-@pytest.mark.parametrize("output", ["pandas", "polars"])
-def test_projecting_while_fitting_gives_that_table_too(output):
-    table = TABLES[output](X)
-    projected = SelfLearningLDA().set_output(transform=output).fit_transform(table, Y)
-    assert type(projected) is type(table)
-    with sklearn.config_context(transform_output=output):
-        assert type(SelfLearningLDA().fit(table, Y).transform(table)) is type(table)
-
-
-def test_the_index_of_a_pandas_frame_is_kept():
-    table = TABLES["pandas, other index"](X)
-    projected = SelfLearningLDA().set_output(transform="pandas").fit(table, Y).transform(table)
-    assert_array_equal(projected.index, table.index)

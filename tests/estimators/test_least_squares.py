@@ -1,10 +1,8 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression, RidgeClassifier
 
-from changes import PAIRS, assert_close, data_of
 from iclda import (
     ImplicitlyConstrainedLeastSquares,
     LeastSquaresClassifier,
@@ -161,14 +159,6 @@ def test_no_other_labels_agree_better_with_their_fit_than_the_soft_ones(sample):
 
 
 @every_form
-@pytest.mark.parametrize("pair", PAIRS)
-def test_equal_data_give_equal_fits(sample, pair, form):
-    a, b = (data.fit(form) for data in PAIRS[pair](data_of(sample)))
-    assert_close(a.coef_, b.coef_, 1e-6)
-    assert_close(a.intercept_, b.intercept_, 1e-6)
-
-
-@every_form
 def test_predictions_do_not_depend_on_the_units_of_the_features(sample, form):
     A = np.array([[2.0, 0.3, 0.0], [0.0, 1e3, 0.5], [1.0, 0.0, 1e-2]])
     before = sample.fit(form).decision_function(sample.rows)
@@ -186,14 +176,6 @@ def test_probabilities_are_clipped_predictions(sample, form):
     assert (fit.classes_[found.argmax(axis=1)] == fit.predict(far)).all()
     with np.errstate(divide="ignore"):
         assert_allclose(fit.predict_log_proba(far), np.log(found))
-
-
-@pytest.mark.parametrize("name", ["labeled", "projected", "self-learning", "soft"])
-def test_without_unlabeled_rows_it_is_the_supervised_fit(sample, name):
-    with pytest.warns(UserWarning, match="the fit equals LeastSquaresClassifier's"):
-        fit = FORMS[name].fit(sample.X, sample.y)
-    assert_allclose(fit.coef_, LeastSquaresClassifier().fit(sample.X, sample.y).coef_)
-    assert fit.converged_
 
 
 @pytest.mark.parametrize("name", FORMS)
@@ -216,14 +198,6 @@ def test_fewer_rows_than_features_have_a_fit(form):
         fit = sample.fit(form)
     assert fit.converged_
     assert_allclose(fit.squared_loss(sample.X, sample.y), 0, atol=1e-9)
-
-
-@constrained
-def test_too_few_steps_are_a_warning_and_the_gap_is_reported(sample, form):
-    with pytest.warns(ConvergenceWarning, match=r"LeastSquares .* gap .* max_iter \(now 1\)"):
-        fit = sample.fit(type(form)(variant=form.variant, max_iter=1))
-    assert not fit.converged_
-    assert fit.gap_ > fit.tol
 
 
 @constrained

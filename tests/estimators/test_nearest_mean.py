@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from changes import PAIRS, assert_close, assert_follows_class_names, assert_same_fit, data_of
+from changes import assert_close
 from iclda import ExpectationMaximizationNearestMean, MomentConstrainedNearestMean, NearestMean
 from problems import draw_sample, fit_shares, log_joint, one_hot
 
@@ -83,13 +83,6 @@ def test_no_means_of_that_mean_make_the_labeled_rows_likelier(sample):
 
 
 @every_form
-@pytest.mark.parametrize("pair", PAIRS)
-def test_equal_data_give_equal_fits(sample, pair, form):
-    a, b = (data.fit(form) for data in PAIRS[pair](data_of(sample)))
-    assert_same_fit(a, b, 1e-4 if "Expectation" in type(form).__name__ else 1e-10)
-
-
-@every_form
 def test_the_fit_follows_rotations_shifts_and_one_change_of_units(sample, form):
     turn = np.linalg.qr(np.random.default_rng(6).standard_normal((3, 3)))[0]
     before = sample.fit(form)
@@ -97,19 +90,6 @@ def test_the_fit_follows_rotations_shifts_and_one_change_of_units(sample, form):
     form.fit(100 * sample.X @ turn + 7, sample.y, X_unlabeled=100 * sample.X_unlabeled @ turn + 7)
     assert_close(form.means_, 100 * means @ turn + 7, 1e-4)
     assert_allclose(form.predict_proba(100 * sample.rows @ turn + 7), proba, atol=1e-4)
-
-
-@every_form
-def test_the_fit_follows_the_names_of_the_classes(sample, form):
-    tol = 1e-4 if "Expectation" in type(form).__name__ else 1e-10
-    assert_follows_class_names(form, data_of(sample), tol)
-
-
-@pytest.mark.parametrize("name", ["em", "shifted", "shifted, variance anew"])
-def test_without_unlabeled_rows_it_is_the_supervised_nearest_mean(sample, name):
-    with pytest.warns(UserWarning, match="got no unlabeled rows: the fit equals NearestMean's"):
-        fit = FORMS[name].fit(sample.X, sample.y)
-    assert_same_fit(fit, NearestMean().fit(sample.X, sample.y), 1e-12)
 
 
 @every_form

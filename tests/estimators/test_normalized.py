@@ -2,12 +2,7 @@ import numpy as np
 import pytest
 
 from changes import (
-    PAIRS,
     assert_close,
-    assert_follows_affine_map,
-    assert_follows_class_names,
-    assert_same_fit,
-    data_of,
 )
 from iclda import NormalizedLDA, SupervisedLDA
 from problems import draw_sample, fit_shares, one_hot
@@ -46,14 +41,3 @@ def test_one_label_a_class_is_enough():
         fit = sample.fit(NormalizedLDA())
     assert_close(fit.means_, sample.X, 1e-12)
     assert fit.rank_ == 8
-
-
-@pytest.mark.parametrize("pair", PAIRS)
-def test_equal_data_give_equal_fits(sample, pair):
-    a, b = (data.fit(NormalizedLDA()) for data in PAIRS[pair](data_of(sample)))
-    assert_same_fit(a, b, 1e-10)
-
-
-def test_the_fit_follows_affine_maps_and_class_names(sample):
-    assert_follows_affine_map(NormalizedLDA(), data_of(sample), 1e-10)
-    assert_follows_class_names(NormalizedLDA(), data_of(sample), 1e-10)

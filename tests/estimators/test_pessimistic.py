@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-from sklearn.exceptions import ConvergenceWarning
 
 from iclda import PessimisticLDA, SupervisedLDA
 from problems import draw_sample
@@ -47,23 +46,6 @@ def test_no_other_classifier_has_a_better_worst_case(sample):
         assert other.gain_bounds(sample.rows, sample.labels).worst <= fitted.objective_ + 1e-9
 
 
-def test_weights_count_like_repeated_rows(sample):
-    weights = 1 + np.arange(len(sample.rows)) % 3
-    one = PessimisticLDA().fit(sample.rows, sample.labels, weights)
-    rows, labels = np.repeat(sample.rows, weights, 0), np.repeat(sample.labels, weights)
-    two = PessimisticLDA().fit(rows, labels)
-    np.testing.assert_allclose(one.means_, two.means_, atol=1e-7)
-    assert one.objective_ == pytest.approx(two.objective_, abs=1e-9)
-
-
-def test_the_fit_does_not_depend_on_the_units_of_the_features(sample):
-    one = PessimisticLDA().fit(sample.rows, sample.labels)
-    A = np.array([[2.0, 0.3, 0.0], [0.0, 1e3, 0.5], [1.0, 0.0, 1e-2]])
-    two = PessimisticLDA().fit(sample.rows @ A + 7, sample.labels)
-    np.testing.assert_allclose(two.means_, one.means_ @ A + 7, rtol=1e-6)
-    assert two.objective_ == pytest.approx(one.objective_, abs=1e-8)
-
-
 def test_too_few_labels_are_an_error_that_names_shrinkage():
     sample = draw_sample(3, n_features=6, n_labeled=5, n_unlabeled=40)
     with pytest.raises(ValueError, match=r"span 3 of 6 dimensions.*shrinkage"):
@@ -90,18 +72,3 @@ def test_shrinkage_is_that_of_the_supervised_fit(sample, shrinkage):
     penalized = worst_change(fitted, sample) - penalty(fitted.covariance_)
     penalized += penalty(supervised.covariance_)
     assert penalized == pytest.approx(fitted.objective_ - fitted.gap_, abs=1e-8)
-
-
-def test_too_few_steps_are_a_warning_and_the_gap_is_reported(sample):
-    with pytest.warns(ConvergenceWarning, match=r"PessimisticLDA .* gap .* max_iter \(now 1\)"):
-        fitted = sample.fit(PessimisticLDA(max_iter=1))
-    assert not fitted.converged_
-    assert fitted.gap_ > fitted.tol
-
-
-def test_without_unlabeled_rows_it_is_the_supervised_fit(sample):
-    with pytest.warns(UserWarning, match="no unlabeled rows"):
-        fitted = PessimisticLDA().fit(sample.X, sample.y)
-    supervised = SupervisedLDA().fit(sample.X, sample.y)
-    np.testing.assert_allclose(fitted.coef_, supervised.coef_)
-    assert (fitted.objective_, fitted.gap_, fitted.converged_) == (0, 0, True)

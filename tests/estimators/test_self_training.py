@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 from sklearn.semi_supervised import SelfTrainingClassifier
 
@@ -40,12 +39,6 @@ def test_a_threshold_that_no_row_reaches_gives_the_supervised_fit(sample):
     fit = SelfTrainingLDA(threshold=1.0).fit(sample.X, sample.y, X_unlabeled=far)
     assert (fit.n_added_, fit.n_iter_) == (0, 1)
     assert_same_fit(fit, SupervisedLDA().fit(sample.X, sample.y), 1e-9)
-
-
-def test_too_few_rounds_are_warned_of(sample):
-    with pytest.warns(ConvergenceWarning, match="still added after 1 rounds. Raise max_iter"):
-        fit = sample.fit(SelfTrainingLDA(max_iter=1))
-    assert not fit.converged_
 
 
 def test_of_many_rows_a_sample_is_used(sample):

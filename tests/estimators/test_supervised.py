@@ -3,12 +3,8 @@ import pytest
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from changes import (
-    PAIRS,
     assert_close,
-    assert_follows_affine_map,
-    assert_follows_class_names,
     assert_same_fit,
-    data_of,
 )
 from iclda import SupervisedLDA
 from iclda._core.solvers import supervised
@@ -130,51 +126,6 @@ def test_an_offset_of_all_rows_does_not_change_the_posterior(offset):
         fit.predict_proba(shifted), exact.predict_proba(shifted - offset), atol=1e-10
     )
     assert_close(fit.coef_, exact.coef_, 1e-10)
-
-
-@pytest.mark.parametrize("shrinkage", [None, 0.3, "auto"])
-@pytest.mark.parametrize("pair", PAIRS)
-def test_equal_data_give_equal_fits(sample, pair, shrinkage):
-    estimator = SupervisedLDA(shrinkage=shrinkage)
-    a, b = (data.fit(estimator) for data in PAIRS[pair](data_of(sample)))
-    assert_same_fit(a, b, 1e-10)
-
-
-def test_the_fit_follows_affine_maps_of_the_features(sample):
-    assert_follows_affine_map(SupervisedLDA(), data_of(sample), 1e-10)
-
-
-@pytest.mark.parametrize("shrinkage", [None, 0.3, "auto"])
-def test_the_fit_follows_the_names_of_the_classes(sample, shrinkage):
-    assert_follows_class_names(SupervisedLDA(shrinkage=shrinkage), data_of(sample), 1e-10)
-
-
-METHODS = ["predict", "predict_proba", "predict_log_proba", "decision_function", "transform"]
-
-
-@pytest.mark.parametrize("method", [*METHODS, "score_samples"])
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("column", [0, 2], ids=["used", "constant"])
-@pytest.mark.filterwarnings("ignore:Rows span 2 of 3 dimensions")
-def test_nan_and_infinity_anywhere_are_told_apart_from_numbers(method, value, column):
-    rng = np.random.default_rng(0)
-    X = np.column_stack([rng.standard_normal((20, 2)), np.ones(20)])  # of no use to the classes
-    model = SupervisedLDA().fit(X, np.arange(20) % 3)
-    many = np.tile(X, (1_000, 1))
-    many[19_000, column] = value
-    found = "NaN" if np.isnan(value) else "infinity"
-    with pytest.raises(ValueError, match=f"contains {found}, first in row 19000, column {column}"):
-        getattr(model, method)(many)
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_rows_far_beyond_all_classes_are_predicted(n_classes):
-    rng = np.random.default_rng(0)
-    y = np.arange(30) % n_classes
-    model = SupervisedLDA().fit(rng.standard_normal((30, 2)) + y[:, None], y)
-    far = np.array([[1e300, 1e300], [-1e300, -1e300], [0.0, 0.0]])
-    assert np.isin(model.predict(far), model.classes_).all()
-    np.testing.assert_allclose(model.predict_proba(far).sum(axis=1), 1)
 
 
 def test_of_300_classes_the_most_probable_is_predicted():

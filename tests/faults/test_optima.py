@@ -122,7 +122,7 @@ def test_30_the_last_row_may_fill_a_block_of_its_own(classifier, n_unlabeled):
 
 def test_31_a_search_cut_short_says_how_far_it_got():
     X, y, _ = draw(distance=1.0)
-    message = r"stopped at max_iter .*Raise max_iter \(now 1\) or tol \(now 1e-06\)"
+    message = r"stopped at max_iter .*Raise max_iter \(now 1\), or raise tol \(now 1e-06\)"
     with pytest.warns(ConvergenceWarning, match=message) as caught:
         model = ImplicitlyConstrainedLDA(max_iter=1).fit(X, y)
     assert len(caught) == 1

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .frame import Frame
 from .gaussian import Gaussians
 from .problem import LabeledSummary
 from .rowspace import RowSpace
@@ -32,10 +31,8 @@ def average(models: Sequence[Gaussians], log_priors: Array | None) -> Gaussians:
     return found
 
 
-def average_in(
-    space: RowSpace, reduced: Frame, models: Sequence[Gaussians], log_priors: Array | None
-) -> Gaussians:
-    """Average of models of few rows of many features, with the variance of directions left out."""
-    found = average([space.reduced(model, reduced) for model in models], log_priors)
+def average_in(space: RowSpace, models: Sequence[Gaussians], log_priors: Array | None) -> Gaussians:
+    """Average models of few rows of many features, with the variance of directions left out."""
+    averaged = average([space.reduced_model(model) for model in models], log_priors)
     variances = [model.complement.variance for model in models if model.complement]
-    return space.model(found, float(np.mean(variances)) if variances else None)
+    return space.model(averaged, float(np.mean(variances)) if variances else None)

@@ -19,13 +19,13 @@ from .gaussian import Gaussians, gaussians
 from .labelsums import ROUNDING, GivenLabels, LabelSums, LinearRule, Rule, within_scatter
 from .likelihood import LabeledLikelihood, PreciseMeans, precise_means, smallest_eigenvalue
 from .moments import Moments
-from .rowspace import RowSpace
 from .types import AnyArray, Array
 from .whitening import Factor, Whitening, factor, whiten
 
 _LOG_2PI = float(np.log(2 * np.pi))
-# Shares of rows in classes that all rounds of a fit compute, above so many classes: some minutes.
-_MANY_CLASSES, _MOST_SHARES, _LEAST_ROUNDS = 1_000, 2e9, 10
+_MANY_CLASSES = 1_000  # above which labels are sparse and the rounds of a fit are limited
+_MOST_SHARES = 2e9  # rows x classes x rounds of a fit with many classes: some minutes
+_LEAST_ROUNDS = 10  # of a fit with many classes
 # Below this eigenvalue I - B D^-1 B' has lost too many digits: the scatter is summed anew.
 _DOWNDATE_IS_SAFE = 1e-6
 _HELD_LABELED = 4096  # labeled rows that are copied at once
@@ -119,16 +119,12 @@ class LabeledSummary:
 def summarize_labeled(rows: Rows, labels: GivenLabels, frame: Frame) -> LabeledSummary:
     """One pass for class means, one for the scatter about them; few rows are held instead."""
     if rows.n_rows <= _HELD_LABELED and labels.labels.shape == (rows.n_rows,):
-        return _summarize_held(rows, labels, frame)
+        held, weights = rows.sample(rows.n_rows, 0)
+        return summarize_rows(frame.apply(held), labels.labels, weights, labels.n_classes)
     sums = rows.label_sums(labels, frame)
     centers = sums.sums / sums.counts[:, None]
     about = rows.label_sums(labels, frame, centers)
     return LabeledSummary(about.counts, *within_scatter(about, centers), rows.n_rows)
-
-
-def _summarize_held(rows: Rows, labels: GivenLabels, frame: Frame) -> LabeledSummary:
-    held, weights = rows.sample(rows.n_rows, 0)
-    return summarize_rows(frame.apply(held), labels.labels, weights, labels.n_classes)
 
 
 def summarize_rows(u: Array, codes: AnyArray, weights: Array, n_classes: int) -> LabeledSummary:
@@ -156,8 +152,8 @@ class Problem:
     unlabeled: Rows
     log_priors: Array | None = None
     shrinkage: float = 0.0
-    unlabeled_moments: Moments | None = None  # where they are known without a read
-    space: RowSpace | None = None  # that rows are coordinates in, of few rows of many features
+    unlabeled_moments: Moments | None = None  # None: read when they are used
+    n_left_out: int = 0  # further features in which no row varies, which only shrinkage sees
     proportions: Array | None = None  # (K, 2): least and largest shares of the unlabeled weight
 
     @property
@@ -172,17 +168,14 @@ class Problem:
 
     @property
     def rank(self) -> int:
-        """Number of directions that the model tells apart, those of the shrinkage included."""
-        n_left_out = self.space.n_left_out if self.space and self.shrinkage else 0
-        return self.whitening.rank + n_left_out
+        """Rank of the covariance of all rows, with the directions that shrinkage adds."""
+        return self.whitening.rank + (self.n_left_out if self.shrinkage else 0)
 
     def recast(self, kind: type[Kind]) -> Kind:
-        """The same rows and labels for other classes; the moments, which took a pass, are kept."""
+        """The same rows and labels under another model of the classes."""
         if isinstance(self, kind):
             return self
-        found = kind(**{each.name: getattr(self, each.name) for each in fields(self)})
-        vars(found)["moments"] = self.moments
-        return found
+        return kind(**{each.name: getattr(self, each.name) for each in fields(self)})
 
     def rounds(self, max_iter: int) -> int:
         """At most ``max_iter`` rounds; of many classes as many as some minutes allow."""
@@ -191,32 +184,9 @@ class Problem:
             return max_iter
         return min(max_iter, max(_LEAST_ROUNDS, int(_MOST_SHARES / n_shares)))
 
-    def feature_points(self, points: Array) -> Array:
-        """Points in frame coordinates of the features."""
-        return points if self.space is None else self.space.points(points, self.frame)
-
-    def feature_variances(self, covariance: Array) -> Array:
-        """Variances of the features, in their frame coordinates."""
-        if self.space is None:
-            return np.diag(covariance)
-        return self.space.diagonal(covariance, self.frame)
-
-    @property
-    def feature_frame(self) -> Frame:
-        return self.frame if self.space is None else self.space.frame
-
-    def feature_model(self, model: Gaussians) -> Gaussians:
-        """The model of all features."""
-        if self.space is None:
-            return model
-        variance = None
-        if self.ridge is not None:
-            variance = float((1 - self.shrinkage) * (self.ridge * self.frame.scale**2)[0])
-        return self.space.model(model, variance)
-
     @cached_property
     def moments(self) -> Moments:
-        """Of all rows: they do not depend on any labels."""
+        """Weight, mean and scatter of all rows, which do not depend on any labels."""
         unlabeled = self.unlabeled_moments
         return self.labeled.moments + (unlabeled or self.unlabeled.moments(self.frame))
 
@@ -225,9 +195,15 @@ class Problem:
         """s / (1 - s) nu I with nu the mean variance of all rows, in frame coordinates."""
         if self.shrinkage == 0:
             return None
-        n_left_out = 0 if self.space is None else self.space.n_left_out
-        nu = mean_variance_in_frame(self.moments.covariance, self.frame, n_left_out)
+        nu = mean_variance_in_frame(self.moments.covariance, self.frame, self.n_left_out)
         return self.shrinkage / (1 - self.shrinkage) * nu
+
+    @property
+    def target_variance(self) -> float | None:
+        """s nu in the user's units: the variance that shrinkage gives where no row varies."""
+        if self.ridge is None:
+            return None
+        return float((1 - self.shrinkage) * (self.ridge * self.frame.scale**2)[0])
 
     @cached_property
     def whitening(self) -> Whitening:
@@ -256,12 +232,12 @@ class Problem:
 
     @cached_property
     def labeled_factor(self) -> Factor | None:
-        """Of the labeled covariance, where that is safely positive."""
+        """Factor of the labeled covariance, where that is safely positive."""
         return factor(self.labeled_covariance, WITHIN_TOLERANCE)
 
     @property
     def labeled_rank(self) -> int:
-        """In how many directions the labeled rows vary within their classes."""
+        """Rank of the covariance of the labeled rows within their classes."""
         if self.labeled_factor is not None:
             return self.whitening.rank
         return within_rank(self.labeled_covariance)
@@ -308,7 +284,7 @@ class Problem:
         return precise_means(point)
 
     def smallest_variance(self, point: Array) -> float:
-        """Of the model at a point in any direction; minus infinity where a class has no weight."""
+        """Smallest variance of the model at a point; minus infinity where a class has no weight."""
         return float(smallest_eigenvalue(point))
 
     def posterior_scores(self, point: Array, precise: PreciseMeans | None = None) -> Array:

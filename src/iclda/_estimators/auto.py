@@ -24,15 +24,14 @@ from .._advice import (
     safety_rank,
 )
 from .._core.types import AnyArray, Array
-from .._messages import Hint, NoUnlabeledRowsWarning, ParameterError, and_list, plural
+from .._messages import Hint, NoUnlabeledRowsWarning, ParameterError, plural, say
 from .._rows.passes import unreported
 from .._statistics import BaseRate
 from ..methods import FITTED, Method, find_method
-from .base import LinearGaussianClassifier, constraints, warn_of_no_unlabeled
-from .diagnosis import warn, warn_if_nothing_learned
-from .labels import draw_folds, plain
-from .proportions import resolve_proportions
-from .training import WIDE, FitInputs
+from .base import LinearGaussianClassifier
+from .diagnosis import warn, warn_if_nothing_learned, warn_of_no_unlabeled
+from .labels import draw_folds, plain, resolve_proportions
+from .prepare import WIDE, FitInputs, prepare
 
 _FOLDS, _REPEATS = 10, 3  # those of `iclda compare --fast`
 _SLOW_FOLDS = 5  # and one repeat, where a search takes seconds
@@ -74,10 +73,10 @@ class Trial:
         return classifier.fit(rows, codes, sample_weight=given)
 
 
-def draw_trial(data: FitInputs, seed: int) -> Trial:
+def draw_trial(inputs: FitInputs, seed: int) -> Trial:
     """All labeled rows and a sample of the unlabeled ones, or samples of both if there are many."""
-    units = data.frame.scale / data.frame.scale.max()
-    labeled, codes, weights = data.labeled_rows()
+    units = inputs.frame.scale / inputs.frame.scale.max()
+    labeled, codes, weights = inputs.labeled_rows()
     counted = np.flatnonzero(weights > 0)
     n_most = max(_FEWEST, _MOST_ENTRIES // labeled.shape[1])
     n_labeled, n_unlabeled = min(_MOST_LABELED, n_most), min(_MOST_UNLABELED, n_most)
@@ -85,8 +84,8 @@ def draw_trial(data: FitInputs, seed: int) -> Trial:
         counted = np.random.default_rng(seed).permutation(counted)
         firsts = np.unique(codes[counted], return_index=True)[1]  # no class is left out
         counted = np.concatenate([counted[firsts], np.delete(counted, firsts)])[:n_labeled]
-    unlabeled, more = data.unlabeled.sample(n_unlabeled, seed)
-    unlabeled = data.frame.apply(unlabeled) * units
+    unlabeled, more = inputs.unlabeled.sample(n_unlabeled, seed)
+    unlabeled = inputs.frame.apply(unlabeled) * units
     return Trial(labeled[counted] * units, codes[counted], weights[counted], unlabeled, more)
 
 
@@ -135,21 +134,25 @@ class Choice:
     n_tested: int
 
 
-def choose_method(data: FitInputs, methods: Sequence[Method], shrinkage: Any, seed: int) -> Choice:
+def choose_method(
+    inputs: FitInputs, methods: Sequence[Method], shrinkage: Any, seed: int
+) -> Choice:
     """Compare methods, the safest first, and choose by the rule of ``_advice``."""
-    trial = draw_trial(data, seed)
+    trial = draw_trial(inputs, seed)
     n_tested = len(trial.tested)
     if not len(trial.unlabeled):
         # All of them would give the supervised fit.
         methods = [each for each in methods if not each.uses_unlabeled] or methods[:1]
     methods = affordable(methods, trial.labeled.shape[1])
     if n_tested < LEAST_TESTED:
-        reason = _reason(methods[0], shrinkage, _too_few(data))
-        return Choice(methods[0], reason, {}, None, n_tested)
-    why = ""
-    priors = None if data.log_priors is None else np.exp(data.log_priors)
+        rows = plural(inputs.n_labeled, "labeled row")
+        why = f"{rows} are too few to compare methods on, and it is the safest"
+        return Choice(methods[0], _reason(methods[0], shrinkage, why), {}, None, n_tested)
+    priors = None if inputs.log_priors is None else np.exp(inputs.log_priors)
     classifiers = [
-        each.classifier(shrinkage=shrinkage, priors=priors, proportions=data.proportions, seed=seed)
+        each.classifier(
+            shrinkage=shrinkage, priors=priors, proportions=inputs.proportions, seed=seed
+        )
         for each in methods
     ]
     for each in classifiers:
@@ -162,14 +165,14 @@ def choose_method(data: FitInputs, methods: Sequence[Method], shrinkage: Any, se
         why = "every fit of the cross-validation failed"
         return Choice(methods[0], _reason(methods[0], shrinkage, why), {}, None, 0)
     chosen = safest_choice(losses, is_wrong)
-    lowest = methods[int(np.nanargmin(means))]
-    if len(methods) > 1:
-        why = f"it did best of {len(methods)} methods on {n_tested:,} labeled rows"
-        if methods[chosen] != lowest:
-            why = (
-                f"on {n_tested:,} labeled rows none of {len(methods)} methods is better by more "
-                "than chance explains, and of those that do about as well it is the safest"
-            )
+    why = f"it did best of {len(methods)} methods on {n_tested:,} labeled rows"
+    if len(methods) == 1:
+        why = ""
+    elif chosen != int(np.nanargmin(means)):
+        why = (
+            f"on {n_tested:,} labeled rows none of {len(methods)} methods is better by more than "
+            "chance explains, and of those that do about as well it is the safest"
+        )
     known = {m.name: float(v) for m, v in zip(methods, means, strict=True) if np.isfinite(v)}
     reason = _reason(methods[chosen], shrinkage, why)
     estimate = estimate_error(losses, is_wrong, seed)
@@ -179,15 +182,6 @@ def choose_method(data: FitInputs, methods: Sequence[Method], shrinkage: Any, se
 def _reason(method: Method, shrinkage: Any, why: str) -> str:
     shrunk = "" if not shrinkage else " with shrinkage, which steadies it where labels are few"
     return f"Chose {method.title}{shrunk}{f': {why}' if why else ''}."
-
-
-def _too_few(data: FitInputs) -> str:
-    counts = Counter(data.codes[data.codes >= 0].tolist())
-    single = [repr(plain(data.labels.classes[code])) for code, n in counts.items() if n == 1]
-    rows = plural(counts.total(), "labeled row")
-    classes = "class" if len(single) == 1 else "each of the classes"
-    lone = f", and only one of {classes} {and_list(sorted(single)[:3])}," if single else ""
-    return f"{rows}{lone} are too few to compare methods on, and it is the safest"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -207,10 +201,12 @@ class AutoLDA(LinearGaussianClassifier):
 
     Parameters
     ----------
-    priors
+    priors : array-like of shape (n_classes,) or dict, default=None
+        Class priors in the order of ``classes_``, or class -> prior. None estimates them.
     shrinkage : float in [0, 1) or "auto", default="auto"
         Shrinkage of every method, as their own parameter; None for none.
-    unlabeled
+    unlabeled : object, default=-1
+        Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
     proportions : array-like, dict or "labeled", default=None
         Shares of the unlabeled rows that the classes get. The methods to choose from are then those
         that have this parameter; a warning says so if ``methods`` names another one that is chosen.
@@ -218,7 +214,9 @@ class AutoLDA(LinearGaussianClassifier):
         Names of the methods to choose from, such as "supervised" and "iclda"; None for all.
     random_state : int, RandomState instance or None, default=None
         Draws folds and starts. None is a fixed seed: the same data give the same fit.
-    n_jobs
+    n_jobs : int, default=None
+        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config says
+        otherwise, -1 is all cores. The fit does not depend on it.
 
     Attributes
     ----------
@@ -240,13 +238,28 @@ class AutoLDA(LinearGaussianClassifier):
         Number of labeled rows behind it.
     losses_ : dict
         Mean Brier score of every method in cross-validation; empty with too few labels.
-    classes_, priors_
+    classes_ : ndarray of shape (n_classes,)
+        Classes, sorted.
+    priors_ : ndarray of shape (n_classes,)
+        Class priors used to predict.
     class_weights_ : ndarray of shape (n_classes,)
         Share of the weight in every class.
-    means_, covariance_, coef_, intercept_
+    means_ : ndarray of shape (n_classes, n_features)
+        Class means.
+    covariance_ : ndarray of shape (n_features, n_features)
+        Covariance within classes.
+    coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
+        Coefficients of the linear scores; for two classes, of the log odds of the second.
+    intercept_ : ndarray of shape (n_classes,) or (1,)
+        Their intercepts.
     shrinkage_ : float or ndarray of shape (n_classes,)
         Shrinkage used; of every class if the method is supervised.
-    rank_, n_features_in_, feature_names_in_
+    rank_ : int
+        Rank of the covariance of all rows.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Their names, when X has string column names.
 
     Examples
     --------
@@ -260,9 +273,7 @@ class AutoLDA(LinearGaussianClassifier):
 
     _needs_positive_priors = True
     _can_narrow = False  # the method that is chosen may
-    _parameter_constraints: ClassVar[dict[str, Any]] = constraints(
-        "random_state", "n_jobs", "proportions", methods=["array-like", None]
-    )
+    _own_constraints: ClassVar[dict[str, Any]] = {"methods": ["array-like", None]}
 
     shrinkage: Any = "auto"
     proportions: Any = None
@@ -270,70 +281,58 @@ class AutoLDA(LinearGaussianClassifier):
     random_state: Any = None
     n_jobs: int | None = None
 
-    def _fit_inputs(self, data: FitInputs, source: tuple[Any, ...] = ()) -> None:
-        methods = self._methods()
-        if self.proportions is not None and not any(
-            "proportions" in each.parameters for each in methods
-        ):
-            names = ", ".join(each.name for each in methods)
-            text = (
-                f" is for iclda, em and pessimistic only, and the method is {names}: leave it out."
+    def _fit_inputs(self, inputs: FitInputs) -> None:
+        methods, seed = self._methods(), self._seed()
+        if self.proportions is not None and not any(_takes_proportions(each) for each in methods):
+            message = say(
+                "{@proportions} is for iclda, em and pessimistic only, and the method is {names}: "
+                "leave it out.",
+                names=", ".join(each.name for each in methods),
             )
-            value = self.proportions
-            raise ParameterError(Hint("proportions"), text, parameter="proportions", value=value)
-        seed = self._seed()
-        found = choose_method(data, methods, self.shrinkage, seed)
-        self.method_, self.reason_ = found.method.name, found.reason
-        self.losses_, self.n_tested_ = found.losses, found.n_tested
-        error = found.estimate
+            raise ParameterError(message, parameter="proportions", value=self.proportions)
+        choice = choose_method(inputs, methods, self.shrinkage, seed)
+        self.method_, self.reason_ = choice.method.name, choice.reason
+        self.losses_, self.n_tested_ = choice.losses, choice.n_tested
+        error = choice.estimate
         self.error_ = None if error is None else error.error
         self.error_interval_ = None if error is None else (error.low, error.high)
-        labeled = data.labels.classes[data.codes[data.codes >= 0]]
+        labeled = inputs.labels.classes[inputs.codes[inputs.codes >= 0]]
         base = BaseRate.of_counts(Counter(map(plain, labeled)))
         self.base_rate_ = base.error
         if error is not None:
-            warn_if_nothing_learned(base, error, found.losses[self.method_])
-        self._adopt(found.method, data, source, seed)
+            warn_if_nothing_learned(base, error, choice.losses[self.method_])
+        self._adopt(choice.method, inputs, seed)
 
-    def _adopt(self, method: Method, data: FitInputs, source: tuple[Any, ...], seed: int) -> None:
+    def _adopt(self, method: Method, inputs: FitInputs, seed: int) -> None:
         """Fit the chosen method, and predict as it does."""
         chosen = method.classifier(
-            shrinkage=self.shrinkage,
-            priors=self.priors,
-            proportions=self.proportions,
-            seed=seed,
+            shrinkage=self.shrinkage, priors=self.priors, proportions=self.proportions, seed=seed
         )
-        self._pass_on(chosen)
-        if self.proportions is not None and "proportions" not in method.parameters:
-            warn(
-                Hint("proportions"),
-                f" was not used: {method.title} was chosen, which does not take it. To use it, "
-                "pass ",
-                Hint("method", "iclda", text="methods=['iclda']"),
-                ", em or pessimistic.",
+        self._copy_shared(chosen)
+        if self.proportions is not None and not _takes_proportions(method):
+            message = say(
+                "{@proportions} was not used: {title} was chosen, which does not take it. To use "
+                "it, pass {methods}, em or pessimistic.",
+                title=method.title,
+                methods=Hint("method", "iclda", text="methods=['iclda']"),
             )
-        given = getattr(chosen, "proportions", None)
-        data = replace(data, proportions=resolve_proportions(given, data.labels.classes))
-        if not method.uses_unlabeled and data.every_unlabeled is not None:
-            data.find_non_finite()  # the others notice NaN when they sum the rows
-        if data.unlabeled.n_rows == 0:
+            warn(message)
+        if not method.uses_unlabeled and inputs.every_unlabeled is not None:
+            inputs.find_non_finite()  # the others notice NaN when they sum the rows
+        if inputs.unlabeled.n_rows == 0:
             warn_of_no_unlabeled(type(self).__name__, self.unlabeled)
+        if self.n_features_in_ >= WIDE:  # in the space of few rows, if it can
+            inputs = prepare(inputs.passed, chosen._settings())
+        else:
+            given = getattr(chosen, "proportions", None)
+            proportions = resolve_proportions(given, inputs.labels.classes)
+            inputs = replace(inputs, proportions=proportions)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NoUnlabeledRowsWarning)
-            if source and self.n_features_in_ >= WIDE:  # in the space of few rows, if it can
-                X, y, sample_weight, X_unlabeled, sample_weight_unlabeled = source
-                chosen.fit(
-                    X,
-                    y,
-                    sample_weight,
-                    X_unlabeled=X_unlabeled,
-                    sample_weight_unlabeled=sample_weight_unlabeled,
-                )
-            else:
-                chosen._fit_inputs(data)
+            chosen._fit_inputs(inputs)
         self.estimator_, self.classes_ = chosen, chosen.classes_
         self.shrinkage_, self.rank_ = chosen.shrinkage_, chosen.rank_
-        self._store(chosen._gaussians_)
+        self._store_model(chosen._gaussians_)
 
     @property
     def error_estimate(self) -> ErrorEstimate | None:
@@ -350,23 +349,27 @@ class AutoLDA(LinearGaussianClassifier):
     def _methods(self) -> list[Method]:
         """Methods to choose from, the safest first; ParameterError for unknown names."""
         if self.methods is None:
-            advised = [method for method in FITTED if method.name in FROM_THE_SAFEST]
+            chosen = [method for method in FITTED if method.name in FROM_THE_SAFEST]
             if self.proportions is not None:
-                advised = [method for method in advised if "proportions" in method.parameters]
-            return sorted(advised, key=lambda method: safety_rank(method.name))
-        if not len(self.methods):
-            text = f" must name a method at least, got {self.methods!r}."
-            raise ParameterError(Hint("methods"), text, parameter="methods", value=self.methods)
-        try:
-            found = {find_method(str(name)): None for name in self.methods}
-        except ValueError as error:
-            text = f": {error}"
-            raise ParameterError(
-                Hint("methods"), text, parameter="methods", value=self.methods
-            ) from None
-        return sorted(found, key=lambda method: safety_rank(method.name))
+                chosen = [method for method in chosen if _takes_proportions(method)]
+        else:
+            try:
+                chosen = [*{find_method(str(name)): None for name in self.methods}]
+            except ValueError as error:
+                raise self._bad_methods(str(error)) from None
+            if not chosen:
+                raise self._bad_methods(f"name a method at least, got {self.methods!r}.")
+        return sorted(chosen, key=lambda method: safety_rank(method.name))
+
+    def _bad_methods(self, text: str) -> ParameterError:
+        message = say("{@methods}: {text}", text=text)
+        return ParameterError(message, parameter="methods", value=self.methods)
 
     def _seed(self) -> int:
         if self.random_state is None or isinstance(self.random_state, Integral):
             return int(self.random_state or 0)
         return int(check_random_state(self.random_state).randint(2**16))
+
+
+def _takes_proportions(method: Method) -> bool:
+    return "proportions" in method.parameters

@@ -1,13 +1,15 @@
-"""What all classifiers share: fit, predict and score, written once."""
+"""Base classes of the classifiers: fit, predict, score.
+
+A classifier is one function, ``_solve(problem) -> Fit``. The base class prepares the problem, calls
+it, and stores the fit.
+"""
 
 from __future__ import annotations
 
-import re
 import reprlib
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from inspect import cleandoc
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -30,23 +32,17 @@ from .._core.gains import gains_over
 from .._core.gaussian import Gaussians
 from .._core.labelsums import LinearRule
 from .._core.problem import LabeledSummary, Problem
-from .._core.rowspace import objective_shift
-from .._core.solvers import Outcome
-from .._core.solvers.supervised import (
-    fit_labeled,
-    shrink_rows,
-    supervised_reference,
-    target_of_labeled,
-)
+from .._core.rowspace import LogLikelihood
+from .._core.solvers import Limits, Outcome
+from .._core.solvers.supervised import fit_labeled, supervised_reference
 from .._core.types import AnyArray, Array
-from .._messages import Hint, NoUnlabeledRowsWarning, Text
-from .._packages import site
+from .._messages import say
 from .._rows.backends import backend_of, in_memory, is_device_array, is_lazy
-from .diagnosis import Diagnosis, advice_to_continue, warn, warn_of_single_labels
+from .diagnosis import Diagnosis, warn_of_no_unlabeled, warn_of_outcome, warn_of_single_labels
 from .export import to_onnx, to_sklearn
-from .gains import GainBounds, bounds_of
-from .inputs import RowReader, check_is_read, check_shape, check_weights, take_rows
-from .labels import are_comparable, check_classes, check_lengths, plain, split_marker
+from .gains import GainBounds
+from .inputs import RowReader, check_is_read, check_weights, take_rows
+from .labels import LABELED, are_comparable, check_classes, check_lengths, plain, split_marker
 from .predictions import (
     linear_scores,
     log_joint,
@@ -56,20 +52,27 @@ from .predictions import (
     posteriors,
     scores,
 )
-from .proportions import LABELED
-from .training import FitInputs, FitSettings, check_shares, check_spread, check_units, prepare
+from .prepare import (
+    FitInputs,
+    FitSettings,
+    Passed,
+    check_shares,
+    check_spread,
+    check_units,
+    prepare,
+)
 
-Fit = TypeVar("Fit", bound=Callable[..., Any])
+_FitMethod = TypeVar("_FitMethod", bound=Callable[..., Any])
 AT_LEAST_ONE = [Interval(Integral, 1, 2**63 - 1, closed="both")]
-LARGEST = 1e300  # numbers, since Python's integers may be too large for a float
+LARGEST_PARAMETER = 1e300  # Python's integers may be too large for a float
 _CONSTRAINTS: dict[str, Any] = {
     "priors": ["array-like", dict, None],
     "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="left"), None],
     "proportions": ["array-like", dict, StrOptions({LABELED}), None],
     "unlabeled": "no_validation",
-    "unlabeled_weight": [Interval(Real, 0, LARGEST, closed="right")],
+    "unlabeled_weight": [Interval(Real, 0, LARGEST_PARAMETER, closed="right")],
     "max_iter": AT_LEAST_ONE,
-    "tol": [Interval(Real, 0, LARGEST, closed="both")],
+    "tol": [Interval(Real, 0, LARGEST_PARAMETER, closed="both")],
     "random_state": ["random_state"],
     "n_jobs": [
         Interval(Integral, 1, None, closed="left"),
@@ -77,112 +80,51 @@ _CONSTRAINTS: dict[str, Any] = {
         None,
     ],
 }
-_ENTRY = re.compile(r"^(\w+) : .*(?:\n    .*)*", re.MULTILINE)
-_NAMES = re.compile(r"^\w+(?:, \w+)*$", re.MULTILINE)
 
 
-def constraints(*names: str, **own: Any) -> dict[str, Any]:
-    """What parameters may be: those of all classifiers, others of these names, and its own."""
-    return {name: _CONSTRAINTS[name] for name in ("priors", "shrinkage", "unlabeled", *names)} | own
+@dataclass(frozen=True)
+class Fit:
+    """What ``_solve`` of a classifier returns."""
+
+    model: Any  # Gaussians; of least squares the coefficients (K, 1 + rank)
+    attributes: Mapping[str, Any] = field(default_factory=dict)  # fitted attributes by their names
+    outcome: Outcome | None = None  # None: the fit has a closed form
+    detail: str = ""  # what was still to be done where the iteration stopped
+    rule: Any = None  # that labels unlabeled rows
+
+    @classmethod
+    def of_solution(
+        cls, model: Any, solution: Any, detail: str, *, rule: Any = None, **attributes: Any
+    ) -> Fit:
+        """The fit of an iteration, with its counts and its outcome."""
+        counts = {"n_iter_": solution.n_iter, "n_passes_": solution.n_passes}
+        return cls(model, {**counts, **attributes}, solution.outcome, detail, rule)
 
 
-def _validated(fit: Fit) -> Fit:
-    """Parameters are checked before; scikit-learn's own decorator has no types."""
-    checked: Fit = _fit_context(prefer_skip_nested_validation=True)(fit)
+def _validated(fit: _FitMethod) -> _FitMethod:
+    """Check the parameters first; scikit-learn's own decorator has no types."""
+    checked: _FitMethod = _fit_context(prefer_skip_nested_validation=True)(fit)
     return checked
-
-
-def warn_of_no_unlabeled(name: str, unlabeled: Any, supervised: str = "SupervisedLDA") -> None:
-    """A semi-supervised classifier has labeled rows only."""
-    warn(
-        NoUnlabeledRowsWarning(
-            f"{name} got no unlabeled rows: the fit equals {supervised}'s. Mark rows by "
-            f"y = {plain(unlabeled)!r}, or pass X_unlabeled.",
-            estimator=name,
-        )
-    )
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
-    """A classifier by linear scores, and what fitting and predicting need of it.
+    """A classifier by linear scores, and what fitting and predicting need of it."""
 
-    A subclass names the entries below in its docstring, where they are filled in.
-
-    Parameters
-    ----------
-    priors : array-like of shape (n_classes,) or dict, default=None
-        Class priors in the order of ``classes_``, or class -> prior. None estimates them.
-    shrinkage : float in [0, 1) or "auto", default=None
-        Share of the mean variance of all rows on the diagonal of the covariance; "auto" between
-        that of Ledoit and Wolf for the labeled rows and that of Chen et al. for all rows.
-    unlabeled : object, default=-1
-        Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
-    proportions : array-like, dict or "labeled", default=None
-        Shares of the unlabeled rows that the classes get, in the order of ``classes_``, or class ->
-        share; a pair instead of a share is the least and the largest one. "labeled" takes the
-        shares of the labeled rows. None leaves them free; with fewer labels than features a free
-        fit may give nearly all unlabeled rows to one class.
-    n_jobs : int, default=None
-        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config says
-        otherwise, -1 is all cores. The fit does not depend on it.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-        Classes, sorted.
-    priors_ : ndarray of shape (n_classes,)
-        Class priors used to predict.
-    means_ : ndarray of shape (n_classes, n_features)
-        Class means.
-    covariance_ : ndarray of shape (n_features, n_features)
-        Covariance within classes.
-    coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
-        Coefficients of the linear scores; for two classes, of the log odds of the second.
-    intercept_ : ndarray of shape (n_classes,) or (1,)
-        Their intercepts.
-    shrinkage_ : float
-        Shrinkage used.
-    rank_ : int
-        Number of directions in which all rows vary.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Their names, when X has string column names.
-    """
-
-    _parameter_constraints: ClassVar[dict[str, Any]] = constraints()
+    _own_constraints: ClassVar[dict[str, Any]] = {}  # of parameters that no other classifier has
     _uses_unlabeled_rows = True
     _needs_positive_priors = False
-    _rests_on_labels = False  # its covariance is that of labeled rows, whatever happens to it then
-    _can_narrow = True  # fits few rows of many features in their own space
+    _can_narrow = True  # whether few rows of many features may be fitted in their own space
+    _supervised_name = "SupervisedLDA"  # the classifier that equals it without unlabeled rows
 
     priors: Any = None
     shrinkage: Any = None
     unlabeled: Any = -1
 
-    def __init_subclass__(cls, **arguments: Any) -> None:
-        super().__init_subclass__(**arguments)
-        shared, own = LinearClassifier.__doc__, cls.__doc__
-        if shared and own:  # there are none in python -OO
-            entries = {entry[1]: entry[0] for entry in _ENTRY.finditer(cleandoc(shared))}
-
-            def filled_in(line: re.Match[str]) -> str:
-                return "\n".join(entries.get(name, name) for name in line[0].split(", "))
-
-            cls.__doc__ = _NAMES.sub(filled_in, cleandoc(own))
-
-    # The HTML display links to the page of the classifier, where the project has a site.
     @property
-    def _doc_link_module(self) -> str:
-        return "iclda" if site() else ""
-
-    @property
-    def _doc_link_template(self) -> str:
-        return site() + "/methods/{page}.html"
-
-    def _doc_link_url_param_generator(self) -> dict[str, str]:
-        return {"page": type(self).__module__.rpartition(".")[2]}
+    def _parameter_constraints(self) -> dict[str, Any]:
+        known = {**_CONSTRAINTS, **self._own_constraints}
+        return {name: known[name] for name in self.get_params(deep=False)}
 
     @_validated
     def fit(
@@ -216,17 +158,17 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
         self : object
             The fitted classifier.
         """
-        name = type(self).__name__
         if y is None:
             raise ValueError(
-                f"{name} requires y to be passed, but the target y is None. Rows without a label "
-                f"carry y = {plain(self.unlabeled)!r}."
+                f"{type(self).__name__} requires y to be passed, but the target y is None. Rows "
+                f"without a label carry y = {plain(self.unlabeled)!r}."
             )
-        source = X, y, sample_weight, X_unlabeled, sample_weight_unlabeled
         earlier = dict(vars(self))
         try:
-            data = self._inputs(*source, reset=True, uses_unlabeled=self._uses_unlabeled_rows)
-            self._fit_inputs(data, source)
+            passed = self._open_passed(
+                X, y, sample_weight, X_unlabeled, sample_weight_unlabeled, reset=True
+            )
+            self._fit_inputs(prepare(passed, self._settings()))
             self._move_fitted(X)
         except BaseException:  # no mixture of two fits: the earlier one stays, or none
             self.__dict__.clear()
@@ -234,14 +176,104 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
             raise
         return self
 
-    def _fit_inputs(self, data: FitInputs, source: tuple[Any, ...] = ()) -> None:
-        """Fit to what ``prepare`` returned; ``source`` are the arguments of ``fit``."""
+    def _open_passed(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        X_unlabeled: Any,
+        sample_weight_unlabeled: Any,
+        *,
+        reset: bool,
+    ) -> Passed:
+        """Arguments of ``fit`` with opened rows; ``reset`` stores the features."""
+        if X_unlabeled is None and sample_weight_unlabeled is not None:
+            raise ValueError(
+                "sample_weight_unlabeled weighs the rows of X_unlabeled, which was not passed; "
+                "sample_weight weighs all rows of X, labeled or not."
+            )
+        # Where all rows enter the moments, these show NaN and infinity.
+        is_weighted = sample_weight is not None or sample_weight_unlabeled is not None
+        is_summed = (self._uses_unlabeled_rows or not reset) and not is_weighted
+        source, further = self._open(X, reset=reset, is_summed_later=is_summed), None
+        if X_unlabeled is not None:
+            further = self._open(X_unlabeled, name="X_unlabeled", is_summed_later=is_summed)
+        return Passed(source, y, sample_weight, further, sample_weight_unlabeled)
+
+    def _settings(self) -> FitSettings:
+        return FitSettings(
+            type(self).__name__,
+            self.priors,
+            self.unlabeled,
+            getattr(self, "unlabeled_weight", 1.0),
+            self._uses_unlabeled_rows,
+            self._needs_positive_priors,
+            self.shrinkage,
+            getattr(self, "proportions", None),
+            self._can_narrow,
+        )
+
+    def _fit_inputs(self, inputs: FitInputs) -> None:
+        self.classes_ = inputs.labels.classes
+        if self._uses_unlabeled_rows and inputs.unlabeled.n_rows > 0:
+            fit = self._fit_all_rows(inputs)
+        else:
+            if self._uses_unlabeled_rows:
+                warn_of_no_unlabeled(type(self).__name__, self.unlabeled, self._supervised_name)
+            fit = self._fit_labeled_rows(inputs)
+        for name, value in fit.attributes.items():
+            setattr(self, name, value)
+        self._store(fit, inputs)
+
+    def _solve(self, problem: Problem) -> Fit:
+        """Fit a prepared problem. Nothing is stored."""
         raise NotImplementedError
 
-    def _pass_on(self, other: LinearClassifier) -> None:
-        """Let another classifier, to be fitted to the same inputs, know what this one does."""
-        known = {"unlabeled": self.unlabeled, "n_jobs": getattr(self, "n_jobs", None)}
-        other.set_params(**{name: known[name] for name in known if hasattr(other, name)})
+    def _fit_all_rows(self, inputs: FitInputs) -> Fit:
+        raise NotImplementedError
+
+    def _fit_labeled_rows(self, inputs: FitInputs) -> Fit:
+        """The supervised fit, of rows that are all labeled or of a supervised classifier."""
+        raise NotImplementedError
+
+    def _store(self, fit: Fit, inputs: FitInputs) -> None:
+        """Set the attributes that follow from the model."""
+        raise NotImplementedError
+
+    @property
+    def _limits(self) -> Limits:
+        return Limits(self.max_iter, getattr(self, "tol", 0.0))
+
+    def _ending(self, outcome: Outcome | None) -> dict[str, Any]:
+        """Attributes that say how an iteration ended."""
+        if outcome is None or not hasattr(self, "max_iter"):
+            return {}
+        return {"converged_": outcome is Outcome.CONVERGED, "outcome_": outcome.name.lower()}
+
+    def _no_passes(self) -> dict[str, Any]:
+        """The same, and the counts, for a fit without unlabeled rows."""
+        rounds = {"n_iter_": 1} if hasattr(self, "max_iter") else {}
+        passes = {"n_passes_": 0} if self._uses_unlabeled_rows else {}
+        return {**passes, **rounds, **self._ending(Outcome.CONVERGED)}
+
+    def _judge(self, problem: Problem, fit: Fit) -> Outcome | None:
+        """What ended a fit; unless it converged, a warning says so, and what helps."""
+        outcome = fit.outcome
+        if outcome is None or outcome is Outcome.CONVERGED:
+            return outcome
+        sentence = fit.detail
+        if hasattr(self, "max_iter"):
+            if problem.rounds(self.max_iter) < self.max_iter and outcome is Outcome.MAX_ITERATIONS:
+                outcome = Outcome.MANY_CLASSES
+            or_tol = f", or raise tol (now {self.tol:g})" if hasattr(self, "tol") else ""
+            sentence = outcome.value.format(detail=fit.detail, or_tol=or_tol, **vars(self._limits))
+        warn_of_outcome(f"{type(self).__name__} {sentence}", outcome)
+        return outcome
+
+    def _copy_shared(self, other: LinearClassifier) -> None:
+        """Copy shared parameters and feature names to another classifier."""
+        shared = {"unlabeled": self.unlabeled, "n_jobs": getattr(self, "n_jobs", None)}
+        other.set_params(**{name: shared[name] for name in shared if hasattr(other, name)})
         other.n_features_in_ = self.n_features_in_
         if self._feature_names is not None:
             other.feature_names_in_ = self.feature_names_in_
@@ -252,7 +284,7 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
 
     @property
     def _frame(self) -> Frame:
-        """Of the coordinates in which rules are."""
+        """The frame in which rules are expressed."""
         raise NotImplementedError
 
     @property
@@ -268,50 +300,13 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
         coef, intercept = rule.ahead_of_first
         return replace(rule, coef=coef, intercept=intercept)
 
-    def _inputs(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        X_unlabeled: Any,
-        sample_weight_unlabeled: Any,
-        *,
-        reset: bool,
-        uses_unlabeled: bool,
-    ) -> FitInputs:
-        """What was passed to ``fit``, checked; ``reset`` notes the features."""
-        # Where all rows enter the moments, these show NaN and infinity.
-        is_weighted = sample_weight is not None or sample_weight_unlabeled is not None
-        is_summed = uses_unlabeled and not is_weighted
-        source = self._open(X, reset=reset, is_summed_later=is_summed)
-        further = None
-        if X_unlabeled is not None:
-            further = self._open(X_unlabeled, name="X_unlabeled", is_summed_later=is_summed)
-        elif sample_weight_unlabeled is not None:
-            raise ValueError(
-                "sample_weight_unlabeled weighs the rows of X_unlabeled, which was not passed; "
-                "sample_weight weighs all rows of X, labeled or not."
-            )
-        settings = FitSettings(
-            type(self).__name__,
-            self.priors,
-            self.unlabeled,
-            getattr(self, "unlabeled_weight", 1.0),
-            uses_unlabeled,
-            self._needs_positive_priors,
-            self.shrinkage,
-            getattr(self, "proportions", None),
-            may_narrow=reset and self._can_narrow,
-        )
-        return prepare(source, y, sample_weight, further, sample_weight_unlabeled, settings)
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.array_api_support = True
         return tags
 
     def _move_fitted(self, X: Any) -> None:
-        """Under dispatch fitted arrays are of the library of X, and where X is, but ``classes_``.
+        """Under dispatch, move fitted arrays but ``classes_`` to the library and device of X.
 
         Without it they are NumPy's, whatever X is. Predictions need neither.
         """
@@ -397,12 +392,12 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
                 f"y marks {is_marker.sum()} rows as unlabeled ({self.unlabeled!r}), and the log "
                 "likelihood needs the class of every row: leave them out, or use score_samples."
             )
-        number = {c: k for k, c in enumerate(self.classes_.tolist())}
-        values, codes = np.unique(present, return_inverse=True)
-        unknown = [c for c in values.tolist() if c not in number]
+        code_of = {label: code for code, label in enumerate(self.classes_.tolist())}
+        values, place = np.unique(present, return_inverse=True)
+        unknown = [label for label in values.tolist() if label not in code_of]
         if unknown:
             raise self._unknown_classes(unknown)
-        return np.array([number[c] for c in values.tolist()], dtype=int)[codes]
+        return np.array([code_of[label] for label in values.tolist()], dtype=int)[place]
 
     def _unknown_classes(self, found: list[Any]) -> ValueError:
         classes = reprlib.repr(self.classes_.tolist())
@@ -429,7 +424,7 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
         y, sample_weight = in_memory(y), in_memory(sample_weight)
         is_in_memory = backend_of(X) is None
         if is_in_memory:
-            X = check_shape(check_is_read(X))
+            X = check_is_read(X)
             check_lengths(X=X, y=y)
         present, is_marker = split_marker(y, self.unlabeled)
         weights = check_weights(sample_weight, len(is_marker), "sample_weight")
@@ -455,20 +450,110 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinearClassifier):
-    """Gaussian classes that share one covariance. Subclasses supply ``_estimate``."""
+    """Gaussian classes that share one covariance. Subclasses supply ``_solve``."""
 
-    def _fit_inputs(self, data: FitInputs, source: tuple[Any, ...] = ()) -> None:
-        self.classes_ = data.labels.classes
-        if self._uses_unlabeled_rows and data.unlabeled.n_rows > 0:
-            model = self._fit_all_rows(data)
-        else:
-            model = self._fit_labeled_rows(data)
-        self._store(model)
-        self._finish(data)
+    _problem_kind: ClassVar[type[Problem]] = Problem
+    _rests_on_labels = False  # whether its covariance comes from labeled rows alone
 
     @property
     def _frame(self) -> Frame:
         return self._gaussians_.frame
+
+    def _fit_all_rows(self, inputs: FitInputs) -> Fit:
+        problem = inputs.problem(
+            self._problem_kind, self.shrinkage, rests_on_labels=self._rests_on_labels
+        )
+        weight, is_shrunk = problem.moments.weight, problem.shrinkage > 0
+        variances = inputs.space.variances(problem.moments.covariance)
+        self._check_columns(inputs, variances, weight, problem.labeled.counts / weight, is_shrunk)
+        self._diagnosis.warn_of_span(variances, problem.rank)
+        self._diagnosis.warn_of_shift(problem, inputs.space)
+        fit = self._lifted(self._solve(problem), inputs, problem.target_variance)
+        outcome = self._judge(problem, fit)
+        warn_of_single_labels(inputs.labels, is_supervised=False)
+        if "proportions" in self.get_params() and self.proportions is None:
+            # The warning advises to pass proportions.
+            weights = fit.model.class_weights
+            self._diagnosis.warn_of_lost_class(problem, weights, inputs.labels.classes)
+        shared = {"shrinkage_": problem.shrinkage, "rank_": problem.rank, **self._ending(outcome)}
+        return replace(fit, attributes={**shared, **fit.attributes})
+
+    def _fit_labeled_rows(self, inputs: FitInputs) -> Fit:
+        labeled = inputs.labeled
+        variances = inputs.space.variances(labeled.moments.covariance)
+        is_pooled = bool(self.shrinkage) and not (self.shrinkage == "auto" and labeled.has_spread)
+        shares = labeled.counts / labeled.weight
+        self._check_columns(inputs, variances, labeled.weight, shares, is_pooled)
+        model, shrinkage, rank = self._fit_labeled(inputs, variances)
+        warn_of_single_labels(inputs.labels, is_supervised=True)
+        attributes = {"shrinkage_": shrinkage, "rank_": rank, **self._no_passes()}
+        if self._uses_unlabeled_rows:
+            attributes |= self._supervised_attributes(model, labeled)
+        fit = Fit(model, attributes, rule=model.score_rule())
+        return self._lifted(fit, inputs, inputs.variance_left_out(labeled, shrinkage))
+
+    def _supervised_attributes(self, model: Gaussians, labeled: LabeledSummary) -> dict[str, Any]:
+        """Attributes of ``_solve`` for a fit without unlabeled rows."""
+        return {}
+
+    def _lifted(self, fit: Fit, inputs: FitInputs, variance: float | None) -> Fit:
+        """The fit in all features; ``variance`` is that of directions in which no row varies."""
+        model = inputs.space.model(fit.model, variance)
+        attributes = {
+            name: value.lifted(model, fit.model) if isinstance(value, LogLikelihood) else value
+            for name, value in fit.attributes.items()
+        }
+        return replace(fit, model=model, attributes=attributes)
+
+    def _check_columns(
+        self, inputs: FitInputs, variances: Array, weight: float, shares: Array, is_shrunk: bool
+    ) -> None:
+        """ValueError for columns and classes that numbers cannot hold."""
+        check_spread(inputs, variances)
+        check_shares(inputs, shares)
+        if is_shrunk:
+            reason = say("{@shrinkage} adds the same variance to both")
+            check_units(inputs, variances, weight, reason)
+
+    def _fit_labeled(
+        self, inputs: FitInputs, variances: Array
+    ) -> tuple[Gaussians, float | Array, int]:
+        """Model of the labeled rows, shrinkage used, and rank."""
+        shrinkage, within = inputs.shrink_labeled(self.shrinkage)
+        model, rank = fit_labeled(inputs.frame, inputs.labeled, inputs.log_priors, within)
+        n_left_out = inputs.space.n_left_out if np.any(shrinkage) else 0
+        if rank == 0 and model.rank > 0:
+            raise ValueError(
+                say(
+                    "The {n} labeled rows do not vary within their classes, which leaves {name} no "
+                    "covariance to estimate: label more rows, or pass {@shrinkage}, for example "
+                    "0.1.",
+                    n=inputs.n_labeled,
+                    name=type(self).__name__,
+                )
+            )
+        if rank < model.rank:
+            self._diagnosis.warn_of_few_labels(
+                rank, model.rank, inputs.n_labeled, is_shrunk=self.shrinkage is not None
+            )
+        else:
+            self._diagnosis.warn_of_span(variances, rank + n_left_out)
+        return model, shrinkage, rank + n_left_out
+
+    def _judge(self, problem: Problem, fit: Fit) -> Outcome | None:
+        is_floored = fit.model.is_floored
+        if fit.outcome is None or not (
+            is_floored or problem.is_unbounded or fit.outcome is Outcome.UNBOUNDED
+        ):
+            return super()._judge(problem, fit)
+        if problem.is_unbounded and not is_floored:
+            self._diagnosis.warn_of_too_few_rows(problem)
+        else:
+            self._warn_of_floor(fit.model)
+        return Outcome.UNBOUNDED
+
+    def _warn_of_floor(self, model: Gaussians) -> None:
+        self._diagnosis.warn_of_floor(model)
 
     def gain_bounds(
         self,
@@ -505,130 +590,29 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
             unlabeled rows that the two classify differently; ``sentence``, all of that in words.
         """
         self._check_ready(X, "gain_bounds")
-        source = X, y, sample_weight, X_unlabeled, sample_weight_unlabeled
-        data = self._inputs(*source, reset=False, uses_unlabeled=True)
-        if not np.array_equal(data.labels.classes, self.classes_):
+        passed = self._open_passed(
+            X, y, sample_weight, X_unlabeled, sample_weight_unlabeled, reset=False
+        )
+        settings = replace(self._settings(), uses_unlabeled=True, may_narrow=False)
+        inputs = prepare(passed, settings)
+        if not np.array_equal(inputs.labels.classes, self.classes_):
             raise ValueError(
-                f"y holds the classes {data.labels.classes.tolist()}, and the fit has "
+                f"y holds the classes {inputs.labels.classes.tolist()}, and the fit has "
                 f"{self.classes_.tolist()}: pass the rows and labels that were passed to fit."
             )
-        data = replace(data, frame=self._gaussians_.frame)
+        inputs = replace(inputs, frame=self._gaussians_.frame)
         used = self.shrinkage_
         # "auto" of the supervised fit is one number a class, or 1 where no class varies.
         shared = used if isinstance(used, float) and used < 1 else None
-        problem = data.problem(shared)
-        shrunk = self._shrink_labeled(data)[1] if shared is None else None
-        gains = gains_over(problem, self._gaussians_, supervised_reference(problem, shrunk))
-        return bounds_of(gains, data.unlabeled.n_rows)
+        problem = inputs.problem(Problem, shared)
+        within = inputs.shrink_labeled(self.shrinkage)[1] if shared is None else None
+        gains = gains_over(problem, self._gaussians_, supervised_reference(problem, within))
+        return GainBounds(**vars(gains), n_unlabeled=inputs.unlabeled.n_rows)
 
-    def _finish(self, data: FitInputs) -> None:
-        """Set what needs the rows and the finished fit."""
+    def _store(self, fit: Fit, inputs: FitInputs) -> None:
+        self._store_model(fit.model)
 
-    def _estimate(self, problem: Problem) -> Gaussians:
-        """Fit a prepared problem, as ``fit`` does after its checks."""
-        raise NotImplementedError
-
-    def _note_supervised(self, model: Gaussians, data: FitInputs) -> None:
-        """Set what ``_estimate`` would have set, after a fit without unlabeled rows."""
-
-    def _judge(self, problem: Problem, model: Gaussians, outcome: Outcome, detail: str) -> bool:
-        """Whether a fit converged; if not, a warning says why."""
-        advice = advice_to_continue(problem, self.max_iter, self.tol)
-        return self._diagnosis.judge(problem, model, outcome, f"{detail}. {advice}")
-
-    def _problem(self, data: FitInputs) -> Problem:
-        return data.problem(self.shrinkage, rests_on_labels=self._rests_on_labels)
-
-    def _check_columns(
-        self, data: FitInputs, variances: Array, weight: float, is_shrunk: bool
-    ) -> None:
-        """ValueError for columns whose units differ too much for one variance in all of them."""
-        if is_shrunk:
-            check_units(data, variances, weight)
-
-    def _fit_all_rows(self, data: FitInputs) -> Gaussians:
-        problem = self._problem(data)
-        variances = problem.feature_variances(problem.moments.covariance)
-        check_spread(data, variances)
-        check_shares(data, problem.labeled.counts / problem.moments.weight)
-        self._check_columns(data, variances, problem.moments.weight, problem.shrinkage > 0)
-        self._diagnosis.warn_of_span(variances, problem.rank)
-        self._diagnosis.warn_of_shift(problem)
-        self.shrinkage_: float | Array = problem.shrinkage
-        self.rank_ = problem.rank
-        model = self._estimate(problem)
-        warn_of_single_labels(data.labels, is_supervised=False)
-        if getattr(self, "proportions", "none") is None:  # the way out
-            classes = data.labels.classes
-            self._diagnosis.warn_of_lost_class(problem, model.class_weights, classes)
-        return self._of_features(model, problem.feature_model(model))
-
-    def _of_features(self, model: Gaussians, lifted: Gaussians) -> Gaussians:
-        """The model of all features, of one in the space of few rows."""
-        if lifted is not model and hasattr(self, "objective_"):
-            self.objective_ += objective_shift(lifted, model)
-        return lifted
-
-    def _fit_labeled_rows(self, data: FitInputs) -> Gaussians:
-        if self._uses_unlabeled_rows and data.unlabeled.n_rows == 0:
-            warn_of_no_unlabeled(type(self).__name__, self.unlabeled)
-        labeled, space = data.labeled, data.space
-        covariance = labeled.moments.covariance
-        variances = np.diag(covariance) if space is None else space.diagonal(covariance, data.frame)
-        check_spread(data, variances)
-        check_shares(data, labeled.counts / labeled.weight)
-        is_pooled = bool(self.shrinkage) and not (self.shrinkage == "auto" and labeled.has_spread)
-        self._check_columns(data, variances, labeled.weight, is_pooled)
-        self.shrinkage_, shrunk = self._shrink_labeled(data)
-        model, rank = fit_labeled(data.frame, labeled, data.log_priors, shrunk)
-        n_left_out = data.n_left_out if np.any(self.shrinkage_) else 0
-        n_rows = int(data.labels.is_labeled.sum())
-        if rank == 0 and model.rank > 0:
-            raise ValueError(
-                Text(
-                    f"The {n_rows} labeled rows do not vary within their classes, which leaves "
-                    f"{type(self).__name__} no covariance to estimate: label more rows, or pass ",
-                    Hint("shrinkage"),
-                    ", for example 0.1.",
-                )
-            )
-        if rank < model.rank:
-            is_shrunk = self.shrinkage is not None
-            self._diagnosis.warn_of_few_labels(rank, model.rank, n_rows, is_shrunk=is_shrunk)
-        else:
-            self._diagnosis.warn_of_span(variances, model.rank + n_left_out)
-        self.rank_ = rank + n_left_out
-        warn_of_single_labels(data.labels, is_supervised=True)
-        self._note_supervised(model, data)
-        return self._of_features(model, self._lifted(model, labeled, data))
-
-    def _lifted(self, model: Gaussians, labeled: LabeledSummary, data: FitInputs) -> Gaussians:
-        """The model of all features, of labeled rows with ``shrinkage_`` in the space of few."""
-        space = data.space
-        if space is None:
-            return model
-        variance = None
-        if np.any(self.shrinkage_) and space.class_shrinkages is not None:
-            variance = 1.0  # in units of the targets of the classes
-        elif np.any(self.shrinkage_):
-            target = target_of_labeled(labeled, data.frame, data.n_left_out) / labeled.weight
-            variance = float(self.shrinkage_ * (target * data.frame.scale**2)[0])
-        return space.model(model, variance)
-
-    def _shrink_labeled(self, data: FitInputs) -> tuple[float | Array, Array | None]:
-        """Shrinkage used, and the shrunk scatter within classes of the labeled rows."""
-        space = data.space
-        if space is not None and space.class_shrinkages is not None:
-            rows, codes, _ = data.labeled_rows()
-            keep = np.sqrt(1 - space.class_shrinkages)[codes][:, None]
-            centered = keep * (rows - data.labeled.means[codes])
-            target = np.diag(data.labeled.weight / data.frame.scale**2)
-            is_shrunk = float(space.class_shrinkages.any())
-            return space.class_shrinkages, centered.T @ centered + is_shrunk * target
-        how = data.labeled, data.labeled_rows, data.frame, data.n_left_out
-        return shrink_rows(self.shrinkage, *how)
-
-    def _store(self, model: Gaussians) -> None:
+    def _store_model(self, model: Gaussians) -> None:
         frame = model.frame
         self._gaussians_ = model
         self.priors_ = np.exp(model.log_priors)
@@ -703,7 +687,7 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         container = _get_output_config("transform", self)["dense"]
         if is_lazy(X) and container != "default":
             raise ValueError(
-                f"set_output asks transform for {container} tables, which are in memory, and rows "
+                f"set_output makes transform return {container} tables, in memory, and rows "
                 "of Dask are transformed where they are: call set_output(transform='default') for "
                 "a lazy Dask array, or pass X.compute()."
             )
@@ -752,7 +736,7 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         check_is_fitted(self)
         y = in_memory(y)
         if backend_of(X) is None:
-            X = check_shape(check_is_read(X))
+            X = check_is_read(X)
             check_lengths(X=X, y=y)
         joint = np.asarray(in_memory(self._in_blocks(X, log_joint(self._gaussians_))))
         check_lengths(X=joint, y=y)

@@ -1,4 +1,4 @@
-"""Warnings about data: rare, and each with the way out."""
+"""Warnings about a fit: what the data do not allow, and why an iteration stopped."""
 
 from __future__ import annotations
 
@@ -14,9 +14,18 @@ from sklearn.exceptions import ConvergenceWarning
 from .._advice import ErrorEstimate, percent_text
 from .._core.gaussian import Gaussians
 from .._core.problem import WITHIN_TOLERANCE, Problem
+from .._core.rowspace import FeatureSpace
 from .._core.solvers import Outcome
 from .._core.types import AnyArray, Array
-from .._messages import Column, DegenerateFitWarning, Hint, NothingLearnedWarning, Text
+from .._messages import (
+    Column,
+    DegenerateFitWarning,
+    Hint,
+    NothingLearnedWarning,
+    NoUnlabeledRowsWarning,
+    Text,
+    say,
+)
 from .._rows.base import column_of
 from .._statistics import NOTHING, BaseRate
 from .labels import Labels, plain
@@ -31,6 +40,14 @@ _UNLIKELY = 1e-3  # probability that so many rows of a class are labeled ones by
 _SHRINKAGE = Hint("shrinkage")
 
 
+class NotConvergedWarning(ConvergenceWarning):
+    """A fit stopped before it converged: ``outcome``, as in ``outcome_`` of the classifier."""
+
+    def __init__(self, message: str, *, outcome: str | None = None) -> None:
+        super().__init__(message)
+        self.outcome = outcome
+
+
 def warn(*parts: str | Hint | Column | Warning, category: type[Warning] = UserWarning) -> None:
     """Warn with a message made of parts, or a warning, at the line that called ``fit``."""
     whole = parts[0] if isinstance(parts[0], Warning) else Text(*parts)  # type: ignore[arg-type]
@@ -38,12 +55,27 @@ def warn(*parts: str | Hint | Column | Warning, category: type[Warning] = UserWa
 
 
 def _frames_to_user() -> int:
+    """The stack level of the first caller outside of this package."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(
         ("iclda.", "sklearn.base")
     ):
         level, frame = level + 1, frame.f_back
     return level
+
+
+def warn_of_no_unlabeled(name: str, unlabeled: object, supervised: str = "SupervisedLDA") -> None:
+    """A semi-supervised classifier has labeled rows only."""
+    message = (
+        f"{name} got no unlabeled rows: the fit equals {supervised}'s. Mark rows by "
+        f"y = {plain(unlabeled)!r}, or pass X_unlabeled."
+    )
+    warn(NoUnlabeledRowsWarning(message, estimator=name))
+
+
+def warn_of_outcome(message: str, outcome: Outcome) -> None:
+    """An iteration stopped before it converged."""
+    warn(NotConvergedWarning(message, outcome=outcome.name.lower()))
 
 
 def warn_of_single_labels(labels: Labels, *, is_supervised: bool) -> None:
@@ -118,7 +150,7 @@ class Diagnosis:
             ". The fit is made in those dimensions and ignores the rest.",
         )
 
-    def warn_of_shift(self, problem: Problem) -> None:
+    def warn_of_shift(self, problem: Problem, space: FeatureSpace) -> None:
         """Unlabeled rows whose mean no class of labeled rows would explain."""
         labeled, total = problem.labeled, problem.moments
         freedom = labeled.weight - problem.n_classes
@@ -126,29 +158,28 @@ class Diagnosis:
             return
         share = labeled.weight / total.weight
         unlabeled_mean = (total.mean - share * labeled.moments.mean) / (1 - share)
-        unlabeled_mean = problem.feature_points(unlabeled_mean[None])[0]
-        spread = problem.feature_variances(labeled.within)
+        unlabeled_mean = space.points(unlabeled_mean[None])[0]
+        spread = space.variances(labeled.within)
         deviation = np.sqrt(np.maximum(spread, 0) / freedom)
         quantile = student.isf(_SHIFT_PROBABILITY / len(deviation), freedom)
         allowed = max(quantile, _LEAST_SHIFT) * deviation
-        means = problem.feature_points(labeled.means)
+        means = space.points(labeled.means)
         low, high = means.min(axis=0), means.max(axis=0)
         outside = np.maximum(low - unlabeled_mean, unlabeled_mean - high)
         # A spread that is only rounding makes any distance look large.
-        variances = problem.feature_variances(total.covariance)
+        variances = space.variances(total.covariance)
         has_spread = deviation**2 > WITHIN_TOLERANCE * variances
         is_far = (outside > allowed) & has_spread
         if is_far.any():
             column = int(np.argmax(np.where(is_far, outside / np.where(is_far, deviation, 1.0), 0)))
-            frame = problem.feature_frame
-            restore = frame.restore
+            restore = space.frame.restore
             warn(
                 "The unlabeled rows seem to come from elsewhere: the mean of ",
                 self._column(column),
                 f" is {restore(unlabeled_mean)[column]:.4g} among them, but "
                 f"{restore(low)[column]:.4g} to {restore(high)[column]:.4g} in the labeled "
                 "classes, whose standard deviation is "
-                f"{deviation[column] * frame.scale[column]:.3g}. Compare with ",
+                f"{deviation[column] * space.frame.scale[column]:.3g}. Compare with ",
                 Hint("method", "supervised", text="SupervisedLDA"),
                 ".",
             )
@@ -195,62 +226,33 @@ class Diagnosis:
             ", for example 0.1.",
         )
 
-    def judge(self, problem: Problem, model: Gaussians, outcome: Outcome, detail: str) -> bool:
-        """Whether a fit converged; if not, one ConvergenceWarning that says why and what to do."""
-        if problem.is_unbounded and not model.is_floored:
-            self._warn_of_too_few_rows(problem)
-            return False
-        if model.is_floored or outcome is Outcome.UNBOUNDED:
-            self._warn_of_floor(problem.feature_model(model))
-            return False
-        if outcome is not Outcome.CONVERGED:
-            warn(f"{self.name} {outcome.value}: {detail}", category=ConvergenceWarning)
-        return outcome is Outcome.CONVERGED
-
-    def _warn_of_floor(self, model: Gaussians) -> None:
-        """A direction that takes one value per class: the likelihood has no maximum."""
+    def warn_of_floor(self, model: Gaussians) -> None:
+        """A direction takes one value per class: the likelihood has no maximum."""
         # The standardized coordinate in which the class means lie furthest apart.
         sharpest = int(np.argmax(np.ptp(model.class_points, axis=0)))
         share = np.abs(model.projection[sharpest])
         share *= np.sqrt(np.maximum(model.variances, 0))
-        columns = np.argsort(-share)
-        column = int(columns[0])
-        only = share[column] > 0.9 * share.sum()
-        warn(
-            f"{self.name}: {'' if only else 'a mix of columns, '}",
-            self._column(column),
-            f"{'' if only else ' first'} takes (nearly) one value per class on all rows, so the "
-            "likelihood has no maximum and the variance there was held at its floor. "
-            "Probabilities will be 0 or 1: pass ",
-            _SHRINKAGE,
-            ", for example 0.1 or 'auto', or ",
-            Hint("drop", text="drop the column", kind="column"),
-            ".",
-            category=ConvergenceWarning,
+        column = int(np.argsort(-share)[0])
+        is_alone = share[column] > 0.9 * share.sum()
+        message = say(
+            "{name}: {column} takes (nearly) one value per class on all rows, so the likelihood "
+            "has no maximum and the variance there was held at its floor. Probabilities will be "
+            "0 or 1: pass {@shrinkage}, for example 0.1 or 'auto', or {drop}.",
+            name=self.name,
+            column=Text("" if is_alone else "a mix of columns, first ", self._column(column)),
+            drop=Hint("drop", text="drop the column", kind="column"),
         )
+        warn_of_outcome(message, Outcome.UNBOUNDED)
 
-    def _warn_of_too_few_rows(self, problem: Problem) -> None:
+    def warn_of_too_few_rows(self, problem: Problem) -> None:
         """Every labeling separates so few rows perfectly: the likelihood has no maximum."""
-        n_rows = problem.labeled.n_rows + problem.unlabeled.n_rows
-        warn(
-            f"{self.name}: {n_rows} rows are too few for {problem.whitening.rank} columns, so that "
-            "every labeling separates them perfectly and the likelihood has no maximum; the fit "
-            "is where the search stopped. Pass ",
-            _SHRINKAGE,
-            ", for example 0.1 or 'auto', or ",
-            Hint("drop", text="drop columns", kind="columns"),
-            ".",
-            category=ConvergenceWarning,
+        message = say(
+            "{name}: {n_rows} rows are too few for {rank} columns, so that every labeling "
+            "separates them perfectly and the likelihood has no maximum; the fit is where the "
+            "search stopped. Pass {@shrinkage}, for example 0.1 or 'auto', or {drop}.",
+            name=self.name,
+            n_rows=problem.labeled.n_rows + problem.unlabeled.n_rows,
+            rank=problem.whitening.rank,
+            drop=Hint("drop", text="drop columns", kind="columns"),
         )
-
-
-def advice_to_continue(problem: Problem, max_iter: int, tol: float | None = None) -> str:
-    """The way out of a fit that stopped before it converged."""
-    rounds = problem.rounds(max_iter)
-    tolerance = "" if tol is None else f" or tol (now {tol:g})"
-    if rounds == max_iter:
-        return f"Raise max_iter (now {max_iter}){tolerance}."
-    return (
-        f"With {problem.n_classes:,} classes and {problem.unlabeled.n_rows:,} unlabeled rows "
-        f"max_iter is at most {rounds}: pass fewer unlabeled rows{tolerance and ', or raise tol'}."
-    )
+        warn_of_outcome(message, Outcome.UNBOUNDED)

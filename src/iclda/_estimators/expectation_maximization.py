@@ -3,21 +3,44 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from .._core.gaussian import Gaussians
-from .._core.problem import Problem
-from .._core.rowspace import likelihood_shift
+from .._core.problem import LabeledSummary, Problem
+from .._core.rowspace import LogLikelihood
 from .._core.solvers.alternate import alternate
 from .._core.solvers.supervised import labeled_log_likelihood
-from .base import LinearGaussianClassifier, constraints
-from .training import FitInputs
+from .base import Fit, LinearGaussianClassifier
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class ExpectationMaximizationLDA(LinearGaussianClassifier):
+class ExpectationMaximization(LinearGaussianClassifier):
+    """EM for Gaussian classes, whatever is supposed of their covariance."""
+
+    _needs_positive_priors = True
+
+    unlabeled_weight: float = 1.0
+    max_iter: int = 10000
+    tol: float = 1e-10
+    n_jobs: int | None = None
+
+    def _solve(self, problem: Problem) -> Fit:
+        problem = problem.recast(self._problem_kind)
+        end = alternate(problem, self._limits, is_soft=True)
+        path = LogLikelihood(np.array(end.path), problem.moments.weight, problem.shrinkage)
+        model = problem.model_of(end.point, end.rule)
+        detail = f"the likelihood still rises after {end.n_iter} rounds"
+        return Fit.of_solution(model, end, detail, log_likelihood_path_=path)
+
+    def _supervised_attributes(self, model: Gaussians, labeled: LabeledSummary) -> dict[str, Any]:
+        path = np.array([labeled_log_likelihood(model, labeled)])
+        return {"log_likelihood_path_": LogLikelihood(path, labeled.weight)}
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ExpectationMaximizationLDA(ExpectationMaximization):
     """Maximize the likelihood of all rows: labeled with their class, unlabeled without.
 
     Every round gives the unlabeled rows their posterior as soft labels and refits on everything;
@@ -27,31 +50,65 @@ class ExpectationMaximizationLDA(LinearGaussianClassifier):
 
     Parameters
     ----------
-    priors, shrinkage, unlabeled, proportions
+    priors : array-like of shape (n_classes,) or dict, default=None
+        Class priors in the order of ``classes_``, or class -> prior. None estimates them.
+    shrinkage : float in [0, 1) or "auto", default=None
+        Share of the mean variance of all rows on the diagonal of the covariance; "auto" between
+        that of Ledoit and Wolf for the labeled rows and that of Chen et al. for all rows.
+    unlabeled : object, default=-1
+        Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
     unlabeled_weight : float, default=1.0
         Weight of an unlabeled row relative to a labeled one.
     max_iter : int, default=10000
-        Most rounds.
+        Largest number of rounds.
     tol : float, default=1e-10
-        Stop when the log likelihood, per unit of weight, is expected to rise by less than this.
-    n_jobs
+        Stop when the log likelihood, per unit of weight, rises by less than this in two rounds in
+        a row.
+    n_jobs : int, default=None
+        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config says
+        otherwise, -1 is all cores. The fit does not depend on it.
+    proportions : array-like, dict or "labeled", default=None
+        Shares of the unlabeled rows that the classes get, in the order of ``classes_``, or class ->
+        share; a pair instead of a share is the least and the largest one. "labeled" takes the
+        shares of the labeled rows. None leaves them free; with fewer labels than features a free
+        fit may give nearly all unlabeled rows to one class.
 
     Attributes
     ----------
-    classes_, priors_
+    classes_ : ndarray of shape (n_classes,)
+        Classes, sorted.
+    priors_ : ndarray of shape (n_classes,)
+        Class priors used to predict.
     class_weights_ : ndarray of shape (n_classes,)
         Share of the weight in every class, labels and posteriors together.
-    means_, covariance_, coef_, intercept_
+    means_ : ndarray of shape (n_classes, n_features)
+        Class means.
+    covariance_ : ndarray of shape (n_features, n_features)
+        Covariance within classes.
+    coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
+        Coefficients of the linear scores; for two classes, of the log odds of the second.
+    intercept_ : ndarray of shape (n_classes,) or (1,)
+        Their intercepts.
     n_iter_ : int
         Number of rounds, each a label for every row and a refit.
     n_passes_ : int
         Number of times all unlabeled rows were read.
     converged_ : bool
         Whether the likelihood stood still.
+    outcome_ : str
+        What ended the iteration: "converged", "max_iterations", "many_classes" (too many for so
+        many rounds), "stalled" (no step gains any more) or "unbounded".
     log_likelihood_path_ : ndarray of shape ``(n_iter_,)``
         Log likelihood after every round: labeled log joint plus unlabeled log marginal, less the
         penalty of ``shrinkage``.
-    shrinkage_, rank_, n_features_in_, feature_names_in_
+    shrinkage_ : float
+        Shrinkage used.
+    rank_ : int
+        Rank of the covariance of all rows.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Their names, when X has string column names.
 
     Examples
     --------
@@ -62,30 +119,4 @@ class ExpectationMaximizationLDA(LinearGaussianClassifier):
     array([0.75, 5.25])
     """
 
-    _needs_positive_priors = True
-    _parameter_constraints: ClassVar[dict[str, Any]] = constraints(
-        "unlabeled_weight", "max_iter", "tol", "n_jobs", "proportions"
-    )
-
     proportions: Any = None
-    unlabeled_weight: float = 1.0
-    max_iter: int = 10000
-    tol: float = 1e-10
-    n_jobs: int | None = None
-
-    def _estimate(self, problem: Problem) -> Gaussians:
-        found = alternate(problem, is_soft=True, tol=self.tol, max_iter=self.max_iter)
-        model = problem.model_of(found.point, found.rule)
-        lifted = problem.feature_model(model)
-        self.log_likelihood_path_ = np.array(found.path)
-        if lifted is not model:
-            sizes = problem.moments.weight, problem.shrinkage
-            self.log_likelihood_path_ += likelihood_shift(lifted, model, *sizes)
-        detail = f"the likelihood still rises after {found.n_iter} rounds"
-        self.n_iter_, self.n_passes_ = found.n_iter, found.n_passes
-        self.converged_ = self._judge(problem, model, found.outcome, detail)
-        return model
-
-    def _note_supervised(self, model: Gaussians, data: FitInputs) -> None:
-        self.n_iter_, self.n_passes_, self.converged_ = 1, 0, True
-        self.log_likelihood_path_ = np.array([labeled_log_likelihood(model, data.labeled)])

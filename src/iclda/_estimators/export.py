@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -12,14 +12,11 @@ from .._core.frame import Frame
 from .._packages import require, versions
 from .diagnosis import warn
 
-if TYPE_CHECKING:
-    from .base import LinearGaussianClassifier
-
 _FAR = 1e3  # spreads from zero beyond which a plain product of row and coefficients loses digits
 _OPSET, _IR_VERSION = 15, 8  # the operators used have not changed since; every runtime knows them
 
 
-def to_sklearn(classifier: LinearGaussianClassifier) -> LinearDiscriminantAnalysis:
+def to_sklearn(classifier: Any) -> LinearDiscriminantAnalysis:
     model = classifier._gaussians_
     frame, n_components = model.frame, classifier._n_features_out
     _warn_of_far_rows(frame)
@@ -57,7 +54,7 @@ def _warn_of_far_rows(frame: Frame) -> None:
         )
 
 
-def to_onnx(classifier: LinearGaussianClassifier, dtype: Any) -> Any:
+def to_onnx(classifier: Any, dtype: Any) -> Any:
     onnx = require("onnx", "to_onnx", "onnx")
     helper, known = onnx.helper, {np.dtype(np.float32): "FLOAT", np.dtype(np.float64): "DOUBLE"}
     try:

@@ -1,16 +1,15 @@
-"""How much a fit gains or loses on supervised LDA, whatever the unlabeled rows are."""
+"""Bounds of what a fit gains or loses on supervised LDA, over all labels of unlabeled rows."""
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
-from .._core.gains import Gains
 from .._messages import plural
 
 _ROUNDING = 1e-9  # per row: smaller changes are none
-_MOST_FEATURES = 1_000  # for which bounds are computed without being asked for
+_MOST_FEATURES = 1_000  # up to which a fit to a table computes bounds
 
 
 @dataclass(frozen=True)
@@ -97,11 +96,6 @@ def _likelihood(worst: float, best: float) -> str:
 
 def _signed(value: float) -> str:
     return "0" if abs(value) <= _ROUNDING else f"{value:+.3g}"
-
-
-def bounds_of(gains: Gains, n_unlabeled: int) -> GainBounds:
-    """What users get of the gains of a fit."""
-    return GainBounds(**asdict(gains), n_unlabeled=n_unlabeled)
 
 
 def safety_bounds(classifier: Any, X: Any, y: Any) -> GainBounds | None:

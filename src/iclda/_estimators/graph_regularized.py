@@ -11,12 +11,12 @@ from scipy.sparse import diags_array
 from sklearn.neighbors import kneighbors_graph
 from sklearn.utils._param_validation import Interval
 
-from .._core.gaussian import Gaussians
+from .._core.problem import Problem
 from .._core.solvers.supervised import fit_labeled
 from .._core.types import Array
-from .base import AT_LEAST_ONE, LARGEST, LinearGaussianClassifier, constraints
+from .base import AT_LEAST_ONE, LARGEST_PARAMETER, Fit, LinearGaussianClassifier
 from .diagnosis import warn_of_single_labels
-from .training import FitInputs, check_shares, check_spread, overflow_is_checked_later
+from .prepare import FitInputs, check_shares, check_spread, overflow_is_checked_later
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -32,7 +32,10 @@ class SemiSupervisedDiscriminantAnalysis(LinearGaussianClassifier):
 
     Parameters
     ----------
-    priors, unlabeled
+    priors : array-like of shape (n_classes,) or dict, default=None
+        Class priors in the order of ``classes_``, or class -> prior. None estimates them.
+    unlabeled : object, default=-1
+        Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
     n_neighbors : int, default=5
         Two rows are joined if one is among the so many nearest of the other. Rows that are equal
         count as one, with the weight of all.
@@ -40,24 +43,36 @@ class SemiSupervisedDiscriminantAnalysis(LinearGaussianClassifier):
         Weight of the graph.
     beta : float, default=0.1
         Weight of the identity, in squared units of the features.
-    n_jobs
+    n_jobs : int, default=None
+        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config says
+        otherwise, -1 is all cores. The fit does not depend on it.
 
     Attributes
     ----------
-    classes_, priors_
+    classes_ : ndarray of shape (n_classes,)
+        Classes, sorted.
+    priors_ : ndarray of shape (n_classes,)
+        Class priors used to predict.
     class_weights_ : ndarray of shape (n_classes,)
         Share of the labeled weight in every class.
-    means_
+    means_ : ndarray of shape (n_classes, n_features)
+        Class means.
     covariance_ : ndarray of shape (n_features, n_features)
         Covariance within the labeled classes, with the terms of ``alpha`` and ``beta``.
-    coef_, intercept_
+    coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
+        Coefficients of the linear scores; for two classes, of the log odds of the second.
+    intercept_ : ndarray of shape (n_classes,) or (1,)
+        Their intercepts.
     shrinkage_ : float
         0: ``beta`` takes its place.
     n_passes_ : int
         Number of times all unlabeled rows were summed; once more they are read to be held.
     rank_ : int
         Number of features.
-    n_features_in_, feature_names_in_
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Their names, when X has string column names.
 
     References
     ----------
@@ -74,15 +89,10 @@ class SemiSupervisedDiscriminantAnalysis(LinearGaussianClassifier):
     """
 
     _can_narrow = False
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        name: rule
-        for name, rule in constraints(
-            "n_jobs",
-            n_neighbors=AT_LEAST_ONE,
-            alpha=[Interval(Real, 0, LARGEST, closed="both")],
-            beta=[Interval(Real, 0, LARGEST, closed="right")],
-        ).items()
-        if name != "shrinkage"
+    _own_constraints: ClassVar[dict[str, Any]] = {
+        "n_neighbors": AT_LEAST_ONE,
+        "alpha": [Interval(Real, 0, LARGEST_PARAMETER, closed="both")],
+        "beta": [Interval(Real, 0, LARGEST_PARAMETER, closed="right")],
     }
 
     shrinkage: None = field(init=False, default=None)
@@ -91,27 +101,25 @@ class SemiSupervisedDiscriminantAnalysis(LinearGaussianClassifier):
     beta: float = 0.1
     n_jobs: int | None = None
 
-    def _fit_all_rows(self, data: FitInputs) -> Gaussians:
-        problem = data.problem(None)
-        spread = problem.feature_variances(problem.moments.covariance)
-        check_spread(data, spread)
-        check_shares(data, problem.labeled.counts / problem.moments.weight)
+    def _fit_all_rows(self, inputs: FitInputs) -> Fit:
+        problem, frame, labeled = inputs.problem(Problem, None), inputs.frame, inputs.labeled
+        spread = np.diag(problem.moments.covariance)
+        check_spread(inputs, spread)
+        check_shares(inputs, labeled.counts / problem.moments.weight)
         self._diagnosis.warn_of_constants(spread)
-        self._diagnosis.warn_of_shift(problem)
-        frame, labeled = data.frame, data.labeled
-        held, weights = data.unlabeled.sample(data.unlabeled.n_rows, 0)
-        first, _, first_weights = data.labeled_rows()
-        u = np.concatenate([first, frame.apply(held)])
-        weights = np.concatenate([first_weights, weights])
+        self._diagnosis.warn_of_shift(problem, inputs.space)
+        held, held_weights = inputs.unlabeled.sample(inputs.unlabeled.n_rows, 0)
+        rows, _, weights = inputs.labeled_rows()
+        rows = np.concatenate([rows, frame.apply(held)])
+        weights = np.concatenate([weights, held_weights])
         with overflow_is_checked_later():
-            within = labeled.within + self.alpha * self._roughness(u, weights, frame.scale)
+            within = labeled.within + self.alpha * self._roughness(rows, weights, frame.scale)
             within = within + np.diag(self.beta / frame.scale**2)
             variances = np.diag(within) / labeled.weight
-        check_spread(data, variances, " with the terms of alpha and beta")
-        model, self.rank_ = fit_labeled(frame, labeled, data.log_priors, within)
-        warn_of_single_labels(data.labels, is_supervised=False)
-        self.shrinkage_, self.n_passes_ = 0.0, 1
-        return model
+        check_spread(inputs, variances, " with the terms of alpha and beta")
+        model, rank = fit_labeled(frame, labeled, inputs.log_priors, within)
+        warn_of_single_labels(inputs.labels, is_supervised=False)
+        return Fit(model, {"shrinkage_": 0.0, "rank_": rank, "n_passes_": 1})
 
     def _roughness(self, u: Array, weights: Array, scale: Array) -> Array:
         """X L X' in the frame: half the sum over joined pairs of their squared differences."""
@@ -126,6 +134,3 @@ class SemiSupervisedDiscriminantAnalysis(LinearGaussianClassifier):
         graph = graph.maximum(graph.T).multiply(weights).multiply(weights[:, None]).tocsr()
         laplacian = diags_array(np.asarray(graph.sum(axis=1)).ravel()) - graph
         return np.asarray(u.T @ (laplacian @ u))
-
-    def _note_supervised(self, model: Gaussians, data: FitInputs) -> None:
-        self.n_passes_ = 0

@@ -11,29 +11,41 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._core.gaussian import Gaussians
-from .._core.problem import Problem
+from .._core.problem import LabeledSummary, Problem
+from .._core.rowspace import LogLikelihood
 from .._core.solvers.search import maximize_labeled_likelihood
 from .._core.solvers.supervised import labeled_log_likelihood
 from .._core.types import AnyArray, Array
-from .base import AT_LEAST_ONE, LinearGaussianClassifier, constraints
+from .base import AT_LEAST_ONE, Fit, LinearGaussianClassifier
 from .predictions import imputed
-from .training import FitInputs
+from .prepare import FitInputs
 
-_MOST_STORED = 10**6
-_WHOLE = 1e-12  # of a row, which a class may lack that does not share it
+_MOST_STORED = 10**6  # responsibilities: unlabeled rows x classes
+_WHOLE = 1e-12  # a row is shared if its largest share is below 1 - _WHOLE
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
-    """Of all fits that some labeling of the unlabeled rows would give, the likeliest one.
+    """LDA whose labeling of the unlabeled rows maximizes the likelihood of the labeled rows.
 
-    The labels of the unlabeled rows may be soft; likeliest means highest likelihood of the labeled
-    rows. ``gap_`` certifies the fit: no change of labels, of any rows, promises to first order more
-    than that. The problem can have several local maxima; the best of many starts is taken.
+    The labels of the unlabeled rows may be soft. ``gap_`` certifies the fit: to first order, no
+    change of labels can raise the objective by more than ``gap_``. The problem can have several
+    local maxima; the best of many starts is taken.
 
     Parameters
     ----------
-    priors, shrinkage, unlabeled, proportions
+    priors : array-like of shape (n_classes,) or dict, default=None
+        Class priors in the order of ``classes_``, or class -> prior. None estimates them.
+    shrinkage : float in [0, 1) or "auto", default=None
+        Share of the mean variance of all rows on the diagonal of the covariance; "auto" between
+        that of Ledoit and Wolf for the labeled rows and that of Chen et al. for all rows.
+    unlabeled : object, default=-1
+        Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
+    proportions : array-like, dict or "labeled", default=None
+        Shares of the unlabeled rows that the classes get, in the order of ``classes_``, or class ->
+        share; a pair instead of a share is the least and the largest one. "labeled" takes the
+        shares of the labeled rows. None leaves them free; with fewer labels than features a free
+        fit may give nearly all unlabeled rows to one class.
     n_starts : int, default=32
         Number of labelings to start from. If a quarter of them lead to one maximum, no more are
         tried. If not, four times as many are drawn, and more are made of the best ones until that
@@ -47,18 +59,30 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
     random_state : int, RandomState instance or None, default=None
         Draws the starts and, of many rows, the sample they are compared on. None is a fixed seed:
         the same data give the same fit.
-    n_jobs
+    n_jobs : int, default=None
+        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config says
+        otherwise, -1 is all cores. The fit does not depend on it.
 
     Attributes
     ----------
-    classes_, priors_
+    classes_ : ndarray of shape (n_classes,)
+        Classes, sorted.
+    priors_ : ndarray of shape (n_classes,)
+        Class priors used to predict.
     class_weights_ : ndarray of shape (n_classes,)
         Share of the weight in every class, labels and imputed labels together.
-    means_, covariance_, coef_, intercept_
+    means_ : ndarray of shape (n_classes, n_features)
+        Class means.
+    covariance_ : ndarray of shape (n_features, n_features)
+        Covariance within classes.
+    coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
+        Coefficients of the linear scores; for two classes, of the log odds of the second.
+    intercept_ : ndarray of shape (n_classes,) or (1,)
+        Their intercepts.
     objective_ : float
         Labeled log likelihood per labeled row.
     gap_ : float
-        Certificate per labeled row, see above; for many rows maybe a bound that it does not exceed.
+        Certificate per labeled row, see above; for many rows it may be an upper bound.
     n_iter_ : int
         Number of Newton steps to the best maximum.
     n_passes_ : int
@@ -67,6 +91,9 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
         Number of distinct local maxima seen.
     converged_ : bool
         Whether ``gap_`` is at most ``tol``.
+    outcome_ : str
+        What ended the iteration: "converged", "max_iterations", "many_classes" (too many for so
+        many rounds), "stalled" (no step gains any more) or "unbounded".
     responsibilities_ : ndarray of shape (n_unlabeled, n_classes)
         Imputed labels of the unlabeled rows: those of X, then those of X_unlabeled. Stored for
         rows in memory, up to a million entries; ``impute`` gives them for any rows. Up to 20,000
@@ -78,7 +105,14 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
         labels separate all classes, at most (n_classes - 1) (n_features + 1) distinct rows; at an
         optimum inside the set of all labelings, most rows. With more rows than those above also
         the ones in a narrow band along each boundary.
-    shrinkage_, rank_, n_features_in_, feature_names_in_
+    shrinkage_ : float
+        Shrinkage used.
+    rank_ : int
+        Rank of the covariance of all rows.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Their names, when X has string column names.
 
     Examples
     --------
@@ -91,9 +125,7 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
     """
 
     _needs_positive_priors = True
-    _parameter_constraints: ClassVar[dict[str, Any]] = constraints(
-        "max_iter", "tol", "random_state", "n_jobs", "proportions", n_starts=AT_LEAST_ONE
-    )
+    _own_constraints: ClassVar[dict[str, Any]] = {"n_starts": AT_LEAST_ONE}
 
     proportions: Any = None
     n_starts: int = 32
@@ -102,41 +134,40 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
     random_state: Any = None
     n_jobs: int | None = None
 
-    def _estimate(self, problem: Problem) -> Gaussians:
-        found = maximize_labeled_likelihood(
+    def _solve(self, problem: Problem, seed: int | None = None) -> Fit:
+        """Fit a prepared problem; ``seed`` draws the starts in place of ``random_state``."""
+        best = maximize_labeled_likelihood(
             problem,
-            tol=self.tol,
-            max_iter=self.max_iter,
+            self._limits,
             n_starts=self.n_starts,
-            seed=self._seed(),
+            seed=self._seed() if seed is None else seed,
         )
-        model = problem.model_of(found.point, found.rule)
-        self.objective_ = labeled_log_likelihood(model, problem.labeled) / problem.labeled.weight
-        self.gap_ = found.gap
-        self.n_iter_, self.n_passes_, self.n_optima_ = found.n_iter, found.n_passes, found.n_optima
-        detail = f"gap {found.gap:.2g} after {found.n_passes} passes over the rows"
-        self.converged_ = self._judge(problem, model, found.outcome, detail)
-        self._imputation_ = found.rule
-        return model
+        model = problem.model_of(best.point, best.rule)
+        return Fit.of_solution(
+            model,
+            best,
+            f"gap {best.gap:.2g} after {best.n_passes} passes over the rows",
+            rule=best.rule,
+            objective_=_objective(model, problem.labeled),
+            gap_=best.gap,
+            n_optima_=best.n_optima,
+        )
 
     def _seed(self) -> int:
         if self.random_state is None:
             return 0
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
-    def _finish(self, data: FitInputs) -> None:
-        self._responsibilities_ = None
-        rows = data.every_unlabeled
-        if rows is not None and rows.n_rows * len(self.classes_) <= _MOST_STORED:
-            self._responsibilities_ = rows.responsibilities(self._imputation_, data.frame)
-        if data.space is not None:
-            self._imputation_ = data.space.rule(self._imputation_, data.frame)
+    def _supervised_attributes(self, model: Gaussians, labeled: LabeledSummary) -> dict[str, Any]:
+        return {"objective_": _objective(model, labeled), "gap_": 0.0, "n_optima_": 1}
 
-    def _note_supervised(self, model: Gaussians, data: FitInputs) -> None:
-        self.objective_ = labeled_log_likelihood(model, data.labeled) / data.labeled.weight
-        self.gap_, self.converged_ = 0.0, True
-        self.n_iter_, self.n_passes_, self.n_optima_ = 1, 0, 1
-        self._imputation_ = model.score_rule()
+    def _store(self, fit: Fit, inputs: FitInputs) -> None:
+        super()._store(fit, inputs)
+        self._responsibilities_ = None
+        rows = inputs.every_unlabeled
+        if rows is not None and rows.n_rows * len(self.classes_) <= _MOST_STORED:
+            self._responsibilities_ = rows.responsibilities(fit.rule, inputs.frame)
+        self._imputation_ = inputs.space.rule(fit.rule)
 
     @property
     def responsibilities_(self) -> Array:
@@ -172,3 +203,8 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
         """
         self._check_ready(X, "impute")
         return self._in_blocks(X, *imputed(self._imputation_, self._gaussians_.frame))
+
+
+def _objective(model: Gaussians, labeled: LabeledSummary) -> LogLikelihood:
+    """Labeled log likelihood per labeled row."""
+    return LogLikelihood(labeled_log_likelihood(model, labeled) / labeled.weight, 1.0)

@@ -1,9 +1,9 @@
-"""What "unlabeled" means: y and the marker in, class codes out."""
+"""Labels, priors and proportions as users give them: class codes and shares out."""
 
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,18 +13,19 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples
 
 from .._core.types import AnyArray, Array
-from .._messages import Hint, ParameterError, Text
+from .._messages import ParameterError, plural, say
 
 UNLABELED = -1  # the code of an unlabeled row
-_PRIORS = Hint("priors")
-_SHARES = Hint("priors")
+LABELED = "labeled"  # proportions of the unlabeled rows: those of the labeled ones
+_MOST_QUOTAS = 2_000  # classes for which proportions can be given
+_SHARE_TOLERANCE = 1e-6  # by which proportions may miss 1: some are float32
 
 
 @dataclass(frozen=True)
 class Labels:
-    """Sorted classes, and for every row the number of its class or ``UNLABELED``.
+    """Sorted classes, and for every row the index of its class or ``UNLABELED``.
 
-    A row of weight 0 has no class, and is no unlabeled row either: ``is_marker`` tells them apart.
+    A row of weight 0 has no class and is no unlabeled row either: ``is_marker`` marks the latter.
     """
 
     classes: AnyArray
@@ -37,7 +38,7 @@ class Labels:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value stands for "not there": None, NaN, NaT or pandas.NA."""
+    """Whether a value is None, NaN, NaT or pandas.NA."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, (float, np.floating)) and bool(value != value)
@@ -59,39 +60,57 @@ def encode_labels(y: Any, unlabeled: Any, is_counted: AnyArray | None = None) ->
     used = present[is_used[~is_marker]]
     check_classes(used)
     classes, codes[is_used] = np.unique(used, return_inverse=True)
-    _require_two_classes(classes, is_used, is_marker, unlabeled)
+    if len(classes) < 2:
+        raise ValueError(_too_few_classes(classes, len(used), is_marker, unlabeled))
     return Labels(classes, codes, is_marker)
+
+
+def _too_few_classes(classes: AnyArray, n_labeled: int, is_marker: AnyArray, unlabeled: Any) -> str:
+    shown = repr(plain(unlabeled))
+    if n_labeled == 0:
+        return (
+            f"y labels no row: all {len(is_marker)} rows carry the marker unlabeled={shown} or "
+            "have weight 0. Label at least one row of each of 2 classes."
+        )
+    way_out = "Label rows of another class; those of weight 0 do not count."
+    if is_marker.any() and not is_missing(unlabeled):
+        way_out = (
+            f"{shown} marks a row as unlabeled: pass unlabeled=None if it is one of your classes."
+        )
+    return (
+        f"y must label rows of at least 2 classes, got 1 class ({plain(classes[0])!r}) in "
+        f"{plural(n_labeled, 'labeled row')}. {way_out}"
+    )
 
 
 def check_lengths(**given: Any) -> None:
     """ValueError unless all that are given, and not None, have as many entries."""
-    counts = {name: _count(values, name) for name, values in given.items() if values is not None}
+    try:
+        counts = {name: _num_samples(each) for name, each in given.items() if each is not None}
+    except TypeError as error:
+        raise ValueError(f"{error}: pass a list or an array with an entry for every row.") from None
     if len(set(counts.values())) > 1:
         nouns = {"X": "rows", "y": "labels"}
-        shown = ", ".join(
-            f"{name} has {n} {nouns.get(name, 'entries')}" for name, n in counts.items()
-        )
-        raise ValueError(f"Found input variables with inconsistent numbers of samples: {shown}.")
-
-
-def _count(values: Any, name: str) -> int:
-    try:
-        return int(_num_samples(values))
-    except TypeError:
-        raise _no_entries(values, name) from None
+        shown = (f"{name} has {n} {nouns.get(name, 'entries')}" for name, n in counts.items())
+        message = "Found input variables with inconsistent numbers of samples: "
+        raise ValueError(f"{message}{', '.join(shown)}.")
 
 
 def check_classes(values: AnyArray) -> None:
     """ValueError for values of y that are no classes."""
-    if not values.size:
-        return
-    if values.dtype.kind == "S" or (values.dtype.kind == "O" and not isinstance(values[0], str)):
+    if values.dtype.kind in "OS" and values.size and not isinstance(values[0], str):
         raise _not_classes(values[0], "y")
-    if values.dtype.kind == "f":
-        _refuse_continuous(values)
+    is_whole = values == np.floor(values.clip(-1e18, 1e18)) if values.dtype.kind == "f" else True
+    if not np.all(is_whole):
+        value = plain(values[np.argmin(is_whole)])
+        raise ValueError(
+            f"Unknown label type: continuous values, for example {value!r}. y must hold classes: "
+            "integers, or text."
+        )
     # Twice: it warns of a regression where more than half of the values differ, which is no sign of
     # one where few rows are labeled.
-    check_classification_targets(np.concatenate([values, values]))
+    if values.size:
+        check_classification_targets(np.concatenate([values, values]))
 
 
 def are_comparable(labels: AnyArray, others: AnyArray) -> bool:
@@ -106,11 +125,8 @@ def split_marker(y: Any, unlabeled: Any, name: str = "y") -> tuple[AnyArray, Any
     """Values of the rows that have one, and which of all rows carry the marker."""
     is_text = isinstance(unlabeled, (str, bytes))
     if hasattr(unlabeled, "__len__") and not is_text and getattr(unlabeled, "shape", None) != ():
-        raise ParameterError(
-            f"unlabeled must be one value, that of y in unlabeled rows, got {unlabeled!r}.",
-            parameter="unlabeled",
-            value=unlabeled,
-        )
+        message = f"unlabeled must be one value, that of y in unlabeled rows, got {unlabeled!r}."
+        raise ParameterError(message, parameter="unlabeled", value=unlabeled)
     values, is_absent = _values_and_missing(y, name)
     if is_missing(unlabeled):
         return _tightened(values[~is_absent], name), is_absent
@@ -127,33 +143,37 @@ def split_marker(y: Any, unlabeled: Any, name: str = "y") -> tuple[AnyArray, Any
 def _values_and_missing(y: Any, name: str) -> tuple[AnyArray, AnyArray]:
     """y as a 1-d array of its own dtype, and where it is missing (values there are arbitrary)."""
     if y is None:
-        raise ValueError("This estimator requires y to be passed, but the target y is None.")
+        raise ValueError(f"This estimator requires {name} to be passed, but the target is None.")
     is_null = _nulls_of_column(y)
-    if is_null is not None:
-        present = _present_of_column(y, is_null)
-        values = np.empty(len(is_null), dtype=present.dtype)
-        values[~is_null] = present
-        is_null[~is_null] = _missing_entries(present)
-        return values, is_null
-    values = _as_array(y)
-    if values.ndim == 0:
-        raise _no_entries(y, name)
-    if values.ndim > 1 and values.shape[1:] != (1,):
-        raise ValueError(
-            f"{name} must be 1-d, one label a row, got shape {values.shape}. Rows belong to one "
-            "class each; mark rows of unknown class as unlabeled instead."
-        )
-    if values.dtype.kind in "cV" and values.size:
-        raise _not_classes(values.flat[0], name)
-    values = column_or_1d(values, warn=True)
-    return values, _missing_entries(values)
+    if is_null is None:
+        values = column_or_1d(_as_array(y), warn=True)
+        return values, _missing_entries(values)
+    present = _present_of_column(y, is_null)
+    values = np.empty(len(is_null), dtype=present.dtype)
+    values[~is_null] = present
+    is_null[~is_null] = _missing_entries(present)
+    return values, is_null
 
 
-def _no_entries(values: Any, name: str) -> ValueError:
-    return ValueError(
-        f"{name} must have an entry for every row, got an object of type {type(values).__name__}: "
-        "pass a list or an array."
-    )
+def _nulls_of_column(y: Any) -> AnyArray | None:
+    """Where a column of pandas, polars or pyarrow is null, or one is masked; None for others."""
+    if np.ma.is_masked(y) and y.ndim == 1:
+        return np.ma.getmaskarray(y).copy()
+    if hasattr(y, "isna") and getattr(y, "ndim", 1) == 1:
+        return np.array(y.isna(), dtype=bool)
+    if hasattr(y, "is_null") and (hasattr(y, "drop_nulls") or hasattr(y, "drop_null")):
+        return np.array(np.asarray(y.is_null()), dtype=bool)
+    return None
+
+
+def _present_of_column(y: Any, is_null: AnyArray) -> AnyArray:
+    """The values of a column that are not null, in the NumPy dtype behind a nullable one."""
+    if hasattr(y, "drop_nulls"):
+        return np.asarray(y.drop_nulls().to_numpy())
+    if hasattr(y, "drop_null"):
+        return np.asarray(y.drop_null())
+    dtype = getattr(y.dtype, "numpy_dtype", None)
+    return np.asarray(y[~is_null], dtype=dtype if isinstance(dtype, np.dtype) else None)
 
 
 def _not_classes(value: Any, name: str) -> ValueError:
@@ -188,37 +208,6 @@ def _missing_entries(values: AnyArray) -> AnyArray:
     return np.zeros(len(values), dtype=bool)
 
 
-def _nulls_of_column(y: Any) -> AnyArray | None:
-    """Where a column of pandas, polars or pyarrow is null, or one is masked; None for others."""
-    if np.ma.is_masked(y) and y.ndim == 1:
-        return np.ma.getmaskarray(y).copy()
-    if hasattr(y, "isna") and getattr(y, "ndim", 1) == 1:
-        return np.array(y.isna(), dtype=bool)
-    if hasattr(y, "is_null") and (hasattr(y, "drop_nulls") or hasattr(y, "drop_null")):
-        return np.array(np.asarray(y.is_null()), dtype=bool)
-    return None
-
-
-def _present_of_column(y: Any, is_null: AnyArray) -> AnyArray:
-    """The values of a column that are not null, in the NumPy dtype behind a nullable one."""
-    if hasattr(y, "drop_nulls"):
-        return np.asarray(y.drop_nulls().to_numpy())
-    if hasattr(y, "drop_null"):
-        return np.asarray(y.drop_null())
-    dtype = getattr(y.dtype, "numpy_dtype", None)
-    return np.asarray(y[~is_null], dtype=dtype if isinstance(dtype, np.dtype) else None)
-
-
-def _refuse_continuous(values: AnyArray) -> None:
-    is_class = (np.abs(values) < 2.0**63) & (values == np.floor(values))
-    if not is_class.all():
-        raise ValueError(
-            f"Unknown label type: y holds continuous values, for example "
-            f"{plain(values[np.argmin(is_class)])!r}, and must hold classes: integers, or text. "
-            "For numbers to predict use a regressor; to make classes of them use numpy.digitize."
-        )
-
-
 def _equals(values: AnyArray, marker: Any) -> AnyArray:
     if isinstance(marker, (str, bytes)) != (values.dtype.kind in "US") and values.dtype.kind != "O":
         return np.zeros(len(values), dtype=bool)
@@ -246,105 +235,88 @@ def _tightened(present: AnyArray, name: str) -> AnyArray:
     return array
 
 
-def _require_two_classes(
-    classes: AnyArray, is_used: AnyArray, is_marker: AnyArray, unlabeled: Any
-) -> None:
-    n_labeled = int(is_used.sum())
-    if n_labeled == 0:
-        raise ValueError(
-            f"y labels no row: all {len(is_marker)} rows carry the marker "
-            f"unlabeled={plain(unlabeled)!r} "
-            "or have weight 0. Label at least one row of each of 2 classes."
-        )
-    if len(classes) > 1:
-        return
-    way_out = "Label rows of another class."
-    if not (is_used | is_marker).all():
-        way_out = "Labeled rows of weight 0 do not count."
-    elif is_marker.any() and not is_missing(unlabeled):
-        way_out = (
-            f"{plain(unlabeled)!r} marks a row as unlabeled: pass unlabeled=None if it is one of "
-            "your classes."
-        )
-    raise ValueError(
-        f"y must label rows of at least 2 classes, got 1 class ({plain(classes[0])!r}) in "
-        f"{n_labeled} labeled {'row' if n_labeled == 1 else 'rows'}. {way_out}"
-    )
-
-
-def resolve_priors(priors: Any, classes: AnyArray, unlabeled: Any) -> Array | None:
+def resolve_priors(priors: Any, classes: AnyArray) -> Array | None:
     """Priors in the order of ``classes``, or None where they are to be estimated."""
     if priors is None:
         return None
-    if isinstance(priors, Mapping):
-        priors = _priors_in_order(priors, classes, unlabeled)
+    ordered = _in_order("priors", priors, classes)
     try:
-        values = np.asarray(priors, dtype=np.float64)
+        values = np.asarray(ordered, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise _bad_priors(priors, _SHARES, f" must be numbers, got {priors!r}.") from None
-    named = ", ".join(repr(c) for c in classes.tolist())
-    if values.shape != (len(classes),):
-        raise _bad_priors(
-            priors,
-            _SHARES,
-            f" must hold {len(classes)} numbers, one for each class in the order {named}; got "
-            f"shape {values.shape}.",
-        )
+        raise _share_error("priors", priors, "must be numbers, got {given!r}") from None
+    known = classes.tolist()
+    if values.shape != (len(known),):
+        rule = "must hold {n} numbers, one for each of the classes {known}, got shape {shape}"
+        raise _share_error("priors", priors, rule, n=len(known), known=known, shape=values.shape)
     if not np.all(values >= 0):
-        raise _bad_priors(
-            priors,
-            _SHARES,
-            f" must be numbers of at least 0, got {values.tolist()} for the classes {named}.",
-        )
+        rule = "must be at least 0, got {values} for the classes {known}"
+        raise _share_error("priors", priors, rule, values=values.tolist(), known=known)
     total = float(values.sum())
     if not np.isclose(total, 1, rtol=0, atol=1e-8):
-        raise _bad_priors(
-            priors,
-            _SHARES,
-            f" must add up to 1, got {', '.join(f'{v:g}' for v in values)}, which add up to "
-            f"{total:.6g}: divide them by that.",
-        )
+        rule = "must add up to 1, got {values}, which add up to {total:.6g}: divide them by that"
+        raise _share_error("priors", priors, rule, values=values.tolist(), total=total)
     return values
 
 
-def _bad_priors(priors: Any, *parts: str | Hint) -> ParameterError:
-    return ParameterError(Text(*parts), parameter="priors", value=priors)
+def resolve_proportions(proportions: Any, classes: AnyArray) -> Array | str | None:
+    """(K, 2): least and largest shares in the order of ``classes``; None if free; or "labeled"."""
+    if proportions is not None and len(classes) > _MOST_QUOTAS:
+        rule = "can be given for at most {most:,} classes, and there are {n:,}: leave them out"
+        raise _share_error("proportions", proportions, rule, most=_MOST_QUOTAS, n=len(classes))
+    if proportions is None or isinstance(proportions, str):
+        return proportions
+    known, ordered = classes.tolist(), _in_order("proportions", proportions, classes)
+    try:
+        pairs = [np.broadcast_to(np.asarray(each, dtype=np.float64), 2) for each in ordered]
+    except (TypeError, ValueError):
+        rule = "must be a number, or a pair of least and largest, for each class, got {given!r}"
+        raise _share_error("proportions", proportions, rule) from None
+    if len(pairs) != len(known):
+        rule = "must hold {n} shares, one for each of the classes {known}, got {found}"
+        raise _share_error(
+            "proportions", proportions, rule, n=len(known), known=known, found=len(pairs)
+        )
+    low, high = np.array(pairs).T
+    if not ((low >= 0) & (low <= high) & (high <= 1) & (high > 0)).all():
+        rule = "must be positive, at most 1, and the least of a pair first, got {given!r}"
+        raise _share_error("proportions", proportions, rule)
+    least, largest = low.sum(), high.sum()
+    if least > 1 + _SHARE_TOLERANCE or largest < 1 - _SHARE_TOLERANCE:
+        rule = (
+            "must add up to 1, got {given!r}: the least add up to {least:.8g}, the largest to "
+            "{largest:.8g}"
+        )
+        raise _share_error("proportions", proportions, rule, least=least, largest=largest)
+    return None if (low == 0).all() and (high == 1).all() else _tightened_shares(low, high)
 
 
-def _priors_in_order(priors: Mapping[Any, Any], classes: AnyArray, unlabeled: Any) -> list[Any]:
-    known = classes.tolist()
-    for key in priors:
-        if is_missing(key) if is_missing(unlabeled) else not is_missing(key) and key == unlabeled:
-            raise _bad_priors(
-                priors,
-                _PRIORS,
-                f" has the key {plain(key)!r}, which marks unlabeled rows and is no class: remove "
-                "it, or pass another ",
-                Hint("unlabeled", text="unlabeled="),
-                ".",
-            )
-    unseen = [plain(key) for key in priors if key not in set(known)]
-    if unseen:
-        raise _bad_priors(
-            priors,
-            _PRIORS,
-            f" names classes without labeled rows: {unseen}. Label rows of them, or leave them "
-            "out: ",
-            "the classes",
-            f" are {known}.",
-        )
-    lacking = [c for c in known if c not in priors]
-    if lacking:
-        raise _bad_priors(
-            priors,
-            _PRIORS,
-            " must name ",
-            "every class",
-            f", but lacks {', '.join(map(repr, lacking))}: ",
-            "add them, or name none at all to estimate all",
-            ".",
-        )
-    return [priors[c] for c in known]
+def _in_order(name: str, given: Any, classes: AnyArray) -> Any:
+    """Shares in the order of the classes, by class or in a sequence."""
+    if isinstance(given, Mapping):
+        known = classes.tolist()
+        if set(given) != set(known):
+            rule = "must name the classes with labeled rows, {known}, got {keys}"
+            keys = [plain(key) for key in given]
+            raise _share_error(name, given, rule, known=known, keys=keys)
+        return [given[label] for label in known]
+    if isinstance(given, Set):
+        raise _share_error(name, given, "must have an order, got the set {given!r}: pass a list")
+    return given
+
+
+def _tightened_shares(low: Array, high: Array) -> Array:
+    """What the shares of the others leave to each class."""
+    others_low, others_high = low.sum() - low, high.sum() - high
+    low, high = np.maximum(low, 1 - others_high), np.minimum(high, 1 - others_low)
+    is_point = high - low <= _SHARE_TOLERANCE
+    middle = (low + high) / 2
+    low, high = np.where(is_point, middle, low), np.where(is_point, middle, high)
+    return np.column_stack([low, high]) / (low.sum() if is_point.all() else 1.0)
+
+
+def _share_error(name: str, given: Any, rule: str, **values: Any) -> ParameterError:
+    message = say(f"{{@{name}}} {rule}.", given=given, **values)
+    return ParameterError(message, parameter=name, value=given)
 
 
 def draw_folds(codes: AnyArray, n_folds: int, rng: np.random.RandomState) -> AnyArray:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import StrOptions
 
 from .._core.frame import Frame
 from .._core.labelsums import LinearRule
 from .._core.moments import no_moments
 from .._core.problem import Problem
-from .._core.solvers import Outcome
 from .._core.solvers.alternate import alternate
 from .._core.solvers.pessimistic import minimize_over_labelings
 from .._core.solvers.soft_squares import minimize_soft_squares
@@ -25,15 +23,9 @@ from .._core.squared_loss import (
 )
 from .._core.types import Array
 from .._rows.backends import in_memory
-from .base import LinearClassifier, constraints, warn_of_no_unlabeled
-from .diagnosis import advice_to_continue, warn
+from .base import Fit, LinearClassifier
 from .predictions import clipped_shares, linear_scores, log_clipped_shares
-from .training import FitInputs, check_shares, check_spread
-
-
-def _constraints(*names: str, **own: Any) -> dict[str, Any]:
-    found = constraints(*names, **own)
-    return {name: rule for name, rule in found.items() if name not in ("priors", "shrinkage")}
+from .prepare import FitInputs, check_shares, check_spread
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -46,18 +38,23 @@ class LeastSquaresClassifier(LinearClassifier):
 
     Parameters
     ----------
-    unlabeled
+    unlabeled : object, default=-1
+        Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
 
     Attributes
     ----------
-    classes_
+    classes_ : ndarray of shape (n_classes,)
+        Classes, sorted.
     coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
         Coefficients of the functions; for two classes, of the second less the first.
     intercept_ : ndarray of shape (n_classes,) or (1,)
         Their intercepts.
     rank_ : int
-        Number of directions in which labeled rows vary.
-    n_features_in_, feature_names_in_
+        Rank of the covariance of the labeled rows.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Their names, when X has string column names.
 
     Examples
     --------
@@ -69,51 +66,49 @@ class LeastSquaresClassifier(LinearClassifier):
 
     _uses_unlabeled_rows = False
     _can_narrow = False
-    _parameter_constraints: ClassVar[dict[str, Any]] = _constraints()
+    _supervised_name = "LeastSquaresClassifier"
 
     priors: None = field(init=False, default=None)
     shrinkage: None = field(init=False, default=None)
 
-    def _fit_inputs(self, data: FitInputs, source: tuple[Any, ...] = ()) -> None:
-        self.classes_ = data.labels.classes
-        if self._uses_unlabeled_rows and data.unlabeled.n_rows > 0:
-            problem = data.problem(None)
-            self._diagnosis.warn_of_shift(problem)
-        else:
-            if self._uses_unlabeled_rows:
-                name = type(self).__name__
-                warn_of_no_unlabeled(name, self.unlabeled, LeastSquaresClassifier.__name__)
-            nothing = no_moments(data.unlabeled.n_features)
-            problem = Problem(data.frame, data.labeled, data.unlabeled, unlabeled_moments=nothing)
+    def _solve(self, problem: Problem) -> Fit:
+        """Fit a prepared problem: the functions (K, 1 + rank) in whitened coordinates."""
+        return Fit(supervised_squares(problem.labeled, problem.whitening))
+
+    def _fit_all_rows(self, inputs: FitInputs) -> Fit:
+        problem = inputs.problem(Problem, None)
+        self._diagnosis.warn_of_shift(problem, inputs.space)
+        self._check_problem(inputs, problem)
+        fit = self._solve(problem)
+        ending = self._ending(self._judge(problem, fit))
+        return self._with_rule(problem, fit, ending)
+
+    def _fit_labeled_rows(self, inputs: FitInputs) -> Fit:
+        nothing = no_moments(inputs.unlabeled.n_features)
+        problem = Problem(inputs.frame, inputs.labeled, inputs.unlabeled, unlabeled_moments=nothing)
+        self._check_problem(inputs, problem)
+        point = supervised_squares(problem.labeled, problem.whitening)
+        fit = Fit(point, self._supervised_attributes(problem, point))
+        return self._with_rule(problem, fit, self._no_passes())
+
+    def _supervised_attributes(self, problem: Problem, point: Array) -> dict[str, Any]:
+        """Attributes of ``_solve`` for a fit without unlabeled rows."""
+        return {}
+
+    def _check_problem(self, inputs: FitInputs, problem: Problem) -> None:
         variances = np.diag(problem.moments.covariance)
-        check_spread(data, variances)
-        check_shares(data, problem.labeled.counts / problem.moments.weight)
+        check_spread(inputs, variances)
+        check_shares(inputs, problem.labeled.counts / problem.moments.weight)
         self._diagnosis.warn_of_span(variances, problem.rank)
-        self.rank_ = problem.rank
-        supervised = supervised_squares(problem.labeled, problem.whitening)
-        point = supervised
-        if problem.unlabeled_moments is None:
-            point = self._solve(problem, supervised)
-        else:
-            self._note_supervised(problem, supervised)
-        self._rule_, self._frame_ = problem.rule_of(point, is_soft=False), data.frame
-        rule = self._discriminant_rule().folded(data.frame)
+
+    def _with_rule(self, problem: Problem, fit: Fit, ending: dict[str, Any]) -> Fit:
+        attributes = {"rank_": problem.rank, **ending, **fit.attributes}
+        return replace(fit, attributes=attributes, rule=problem.rule_of(fit.model, is_soft=False))
+
+    def _store(self, fit: Fit, inputs: FitInputs) -> None:
+        self._rule_, self._frame_ = fit.rule, inputs.frame
+        rule = self._discriminant_rule().folded(inputs.frame)
         self.coef_, self.intercept_ = rule.coef.T.copy(), rule.intercept
-
-    def _solve(self, problem: Problem, supervised: Array) -> Array:
-        """(K, 1 + rank): the fit to all rows, in whitened coordinates."""
-        raise NotImplementedError
-
-    def _note_supervised(self, problem: Problem, supervised: Array) -> None:
-        """Set what ``_solve`` would have set, after a fit without unlabeled rows."""
-
-    def _judge(self, problem: Problem, outcome: Outcome, detail: str) -> bool:
-        """Whether a fit converged; if not, a warning says why."""
-        if outcome is not Outcome.CONVERGED:
-            advice = advice_to_continue(problem, self.max_iter, self.tol)
-            text = f"{type(self).__name__} {outcome.value}: {detail}. {advice}"
-            warn(text, category=ConvergenceWarning)
-        return outcome is Outcome.CONVERGED
 
     @property
     def _frame(self) -> Frame:
@@ -202,7 +197,7 @@ class LeastSquaresClassifier(LinearClassifier):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ImplicitlyConstrainedLeastSquares(LeastSquaresClassifier):
-    """Of all least squares fits that some labeling of the unlabeled rows would give, the best one.
+    """The best least squares fit that some labeling of the unlabeled rows gives.
 
     Best is the one of smallest squared loss on the labeled rows (Krijthe and Loog, 2015), or the
     one nearest to the supervised fit, by the squared difference of their predictions on all rows
@@ -212,19 +207,23 @@ class ImplicitlyConstrainedLeastSquares(LeastSquaresClassifier):
 
     Parameters
     ----------
-    unlabeled
+    unlabeled : object, default=-1
+        Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
     variant : {"labeled", "projected"}, default="labeled"
         Which of the two.
     max_iter : int, default=200
-        Most Newton steps.
+        Largest number of Newton steps.
     tol : float, default=1e-6
         Largest ``gap_`` that counts as converged. Up to some thousands of unlabeled rows the fit is
         more accurate than that at no extra cost.
-    n_jobs
+    n_jobs : int, default=None
+        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config says
+        otherwise, -1 is all cores. The fit does not depend on it.
 
     Attributes
     ----------
-    classes_
+    classes_ : ndarray of shape (n_classes,)
+        Classes, sorted.
     class_weights_ : ndarray of shape (n_classes,)
         Share of the weight in every class, labels and those of the optimal labeling together.
     coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
@@ -241,7 +240,15 @@ class ImplicitlyConstrainedLeastSquares(LeastSquaresClassifier):
         Number of times all unlabeled rows were read.
     converged_ : bool
         Whether ``gap_`` is at most ``tol``.
-    rank_, n_features_in_, feature_names_in_
+    outcome_ : str
+        What ended the iteration: "converged", "max_iterations", "many_classes" (too many for so
+        many rounds), "stalled" (no step gains any more) or "unbounded".
+    rank_ : int
+        Rank of the covariance of all rows.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Their names, when X has string column names.
 
     References
     ----------
@@ -262,30 +269,32 @@ class ImplicitlyConstrainedLeastSquares(LeastSquaresClassifier):
     """
 
     _uses_unlabeled_rows = True
-    _parameter_constraints: ClassVar[dict[str, Any]] = _constraints(
-        "max_iter", "tol", "n_jobs", variant=[StrOptions({"labeled", "projected"})]
-    )
+    _own_constraints: ClassVar[dict[str, Any]] = {"variant": [StrOptions({"labeled", "projected"})]}
 
     variant: str = "labeled"
     max_iter: int = 200
     tol: float = 1e-6
     n_jobs: int | None = None
 
-    def _solve(self, problem: Problem, supervised: Array) -> Array:
+    def _solve(self, problem: Problem) -> Fit:
         loss = labeled_loss if self.variant == "labeled" else distance_from_supervised
-        found = minimize_over_labelings(problem, loss, tol=self.tol, max_iter=self.max_iter)
-        self.class_weights_ = found.point[:, 0]
-        self.objective_, self.gap_ = found.objective, found.gap
-        self.n_iter_, self.n_passes_ = found.n_iter, found.n_passes
-        detail = f"gap {found.gap:.2g} after {found.n_passes} passes over the rows"
-        self.converged_ = self._judge(problem, found.outcome, detail)
-        return found.point
+        best = minimize_over_labelings(problem, loss, self._limits)
+        return Fit.of_solution(
+            best.point,
+            best,
+            f"gap {best.gap:.2g} after {best.n_passes} passes over the rows",
+            class_weights_=best.point[:, 0],
+            objective_=best.objective,
+            gap_=best.gap,
+        )
 
-    def _note_supervised(self, problem: Problem, supervised: Array) -> None:
-        self.class_weights_ = problem.labeled.counts / problem.labeled.weight
-        is_labeled = self.variant == "labeled"
-        self.objective_ = -labeled_loss(problem).value_and_gradient(supervised)[0] * is_labeled
-        self.gap_, self.n_iter_, self.n_passes_, self.converged_ = 0.0, 1, 0, True
+    def _supervised_attributes(self, problem: Problem, point: Array) -> dict[str, Any]:
+        loss = -labeled_loss(problem).value_and_gradient(point)[0]
+        return {
+            "class_weights_": problem.labeled.counts / problem.labeled.weight,
+            "objective_": loss if self.variant == "labeled" else 0.0,
+            "gap_": 0.0,
+        }
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -298,7 +307,8 @@ class SelfLearningLeastSquares(LeastSquaresClassifier):
 
     Parameters
     ----------
-    unlabeled
+    unlabeled : object, default=-1
+        Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
     labels : {"hard", "soft"}, default="hard"
         Hard labels are the class of the largest prediction, soft ones the shares that are nearest
         to the predictions: for two classes, predictions clipped to [0, 1].
@@ -307,11 +317,14 @@ class SelfLearningLeastSquares(LeastSquaresClassifier):
     tol : float, default=0.0
         Largest change of class shares and class means that counts as none; with soft labels 1e-12
         if it is less.
-    n_jobs
+    n_jobs : int, default=None
+        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config says
+        otherwise, -1 is all cores. The fit does not depend on it.
 
     Attributes
     ----------
-    classes_
+    classes_ : ndarray of shape (n_classes,)
+        Classes, sorted.
     class_weights_ : ndarray of shape (n_classes,)
         Share of the weight in every class, labels and own labels together.
     coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
@@ -326,7 +339,15 @@ class SelfLearningLeastSquares(LeastSquaresClassifier):
         Number of times all unlabeled rows were read; soft labels read them once more to hold them.
     converged_ : bool
         Whether the labels stood still.
-    rank_, n_features_in_, feature_names_in_
+    outcome_ : str
+        What ended the iteration: "converged", "max_iterations", "many_classes" (too many for so
+        many rounds), "stalled" (no step gains any more) or "unbounded".
+    rank_ : int
+        Rank of the covariance of all rows.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Their names, when X has string column names.
 
     Examples
     --------
@@ -338,43 +359,28 @@ class SelfLearningLeastSquares(LeastSquaresClassifier):
     """
 
     _uses_unlabeled_rows = True
-    _parameter_constraints: ClassVar[dict[str, Any]] = _constraints(
-        "max_iter", "tol", "n_jobs", labels=[StrOptions({"hard", "soft"})]
-    )
+    _own_constraints: ClassVar[dict[str, Any]] = {"labels": [StrOptions({"hard", "soft"})]}
 
     labels: str = "hard"
     max_iter: int = 1000
     tol: float = 0.0
     n_jobs: int | None = None
 
-    def _solve(self, problem: Problem, supervised: Array) -> Array:
+    def _solve(self, problem: Problem) -> Fit:
+        supervised = supervised_squares(problem.labeled, problem.whitening)
         if self.labels == "soft":
-            return self._solve_softly(problem, supervised)
-        found = alternate(
-            problem.recast(SquaresProblem),
-            is_soft=False,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            start=supervised,
-        )
-        self.class_weights_, self.objective_ = found.point[:, 0], _loss_of_fit(found.point)
-        self.n_iter_, self.n_passes_ = found.n_iter, found.n_passes
-        detail = f"labels still change after {found.n_iter} rounds"
-        self.converged_ = self._judge(problem, found.outcome, detail)
-        return found.point
+            end: Any = minimize_soft_squares(problem, supervised, self._limits)
+            weights, objective = end.class_weights, end.objective
+        else:
+            squares = problem.recast(SquaresProblem)
+            end = alternate(squares, self._limits, is_soft=False, start=supervised)
+            weights, objective = end.point[:, 0], _loss_of_fit(end.point)
+        detail = f"labels still change after {end.n_iter} rounds"
+        return Fit.of_solution(end.point, end, detail, class_weights_=weights, objective_=objective)
 
-    def _solve_softly(self, problem: Problem, supervised: Array) -> Array:
-        found = minimize_soft_squares(problem, supervised, tol=self.tol, max_iter=self.max_iter)
-        self.class_weights_, self.objective_ = found.class_weights, found.objective
-        self.n_iter_, self.n_passes_ = found.n_iter, 1
-        detail = f"labels still change after {found.n_iter} Newton steps"
-        self.converged_ = self._judge(problem, found.outcome, detail)
-        return found.point
-
-    def _note_supervised(self, problem: Problem, supervised: Array) -> None:
-        self.objective_ = _loss_of_fit(supervised)
-        self.class_weights_ = problem.labeled.counts / problem.labeled.weight
-        self.n_iter_, self.n_passes_, self.converged_ = 1, 0, True
+    def _supervised_attributes(self, problem: Problem, point: Array) -> dict[str, Any]:
+        weights = problem.labeled.counts / problem.labeled.weight
+        return {"class_weights_": weights, "objective_": _loss_of_fit(point)}
 
 
 def _loss_of_fit(point: Array) -> float:

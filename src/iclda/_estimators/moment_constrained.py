@@ -7,12 +7,10 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import StrOptions
 
-from .._core.gaussian import Gaussians
 from .._core.problem import Problem
 from .._core.solvers.moment_likelihood import maximize_under_moments
 from .._core.solvers.moment_match import CLOSED_FORMS, match_moments
-from .base import LinearGaussianClassifier, constraints
-from .training import FitInputs
+from .base import Fit, LinearGaussianClassifier
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -25,11 +23,13 @@ class MomentConstrainedLDA(LinearGaussianClassifier):
 
     Parameters
     ----------
-    priors
+    priors : array-like of shape (n_classes,) or dict, default=None
+        Class priors in the order of ``classes_``, or class -> prior. None estimates them.
     shrinkage : float in [0, 1) or "auto", default=None
         Share of the mean variance of all rows on the diagonal of the covariance; "auto" by Ledoit
         and Wolf on the labeled rows, on which the fit rests.
-    unlabeled
+    unlabeled : object, default=-1
+        Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
     variant : {"invariant", "symmetric", "means-shifted", "likelihood"}, default="invariant"
         The map A. With T_l and T the total covariances of the labeled and of all rows: "symmetric"
         is T^(1/2) T_l^(-1/2) in the units of the features, as in the published tables; "invariant"
@@ -37,17 +37,36 @@ class MomentConstrainedLDA(LinearGaussianClassifier):
         for the covariance and shifts the means only, as the paper prints it. "likelihood" is no
         map: it maximizes the likelihood of the labeled rows over all models whose mean and
         covariance are those of all rows (Loog, 2012), by Newton's method.
-    n_jobs
+    n_jobs : int, default=None
+        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config says
+        otherwise, -1 is all cores. The fit does not depend on it.
 
     Attributes
     ----------
-    classes_, priors_
+    classes_ : ndarray of shape (n_classes,)
+        Classes, sorted.
+    priors_ : ndarray of shape (n_classes,)
+        Class priors used to predict.
     class_weights_ : ndarray of shape (n_classes,)
         Share of the labeled weight in every class; with "likelihood" a parameter of the fit.
-    means_, covariance_, coef_, intercept_, shrinkage_
+    means_ : ndarray of shape (n_classes, n_features)
+        Class means.
+    covariance_ : ndarray of shape (n_features, n_features)
+        Covariance within classes.
+    coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
+        Coefficients of the linear scores; for two classes, of the log odds of the second.
+    intercept_ : ndarray of shape (n_classes,) or (1,)
+        Their intercepts.
+    shrinkage_ : float
+        Shrinkage used.
     n_passes_ : int
         Number of times all unlabeled rows were read.
-    rank_, n_features_in_, feature_names_in_
+    rank_ : int
+        Rank of the covariance of all rows.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Their names, when X has string column names.
 
     References
     ----------
@@ -64,9 +83,9 @@ class MomentConstrainedLDA(LinearGaussianClassifier):
     """
 
     _rests_on_labels = True
-    _parameter_constraints: ClassVar[dict[str, Any]] = constraints(
-        "n_jobs", variant=[StrOptions({*CLOSED_FORMS, "likelihood"})]
-    )
+    _own_constraints: ClassVar[dict[str, Any]] = {
+        "variant": [StrOptions({*CLOSED_FORMS, "likelihood"})]
+    }
 
     variant: str = "invariant"
     n_jobs: int | None = None
@@ -75,14 +94,10 @@ class MomentConstrainedLDA(LinearGaussianClassifier):
     def _needs_positive_priors(self) -> bool:  # type: ignore[override]
         return self.variant == "likelihood"
 
-    def _estimate(self, problem: Problem) -> Gaussians:
-        self.n_passes_ = 1
+    def _solve(self, problem: Problem) -> Fit:
+        passes = {"n_passes_": 1}
         if self.variant != "likelihood":
-            return match_moments(problem, self.variant)
+            return Fit(match_moments(problem, self.variant), passes)
         model, outcome = maximize_under_moments(problem)
-        detail = "the likelihood still rises. Pass shrinkage, or another variant."
-        self._diagnosis.judge(problem, model, outcome, detail)
-        return model
-
-    def _note_supervised(self, model: Gaussians, data: FitInputs) -> None:
-        self.n_passes_ = 0
+        detail = "stopped while the likelihood still rises. Pass shrinkage, or another variant."
+        return Fit(model, passes, outcome, detail)

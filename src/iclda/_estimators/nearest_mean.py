@@ -5,26 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import StrOptions
 
 from .._core.gaussian import Gaussians
 from .._core.problem import Problem
 from .._core.solvers import Outcome
-from .._core.solvers.alternate import alternate
-from .._core.solvers.supervised import labeled_log_likelihood
 from .._core.spherical import SphericalProblem, fit_nearest_mean
 from .._core.types import Array
-from .base import LinearGaussianClassifier, constraints, warn_of_no_unlabeled
-from .diagnosis import warn, warn_of_single_labels
-from .training import FitInputs, check_shares, check_spread, check_units
-
-
-def _constraints(*names: str, **own: Any) -> dict[str, Any]:
-    found = constraints(*names, **own)
-    del found["shrinkage"]
-    return found
+from .base import Fit, LinearGaussianClassifier
+from .diagnosis import warn_of_outcome
+from .expectation_maximization import ExpectationMaximization
+from .prepare import FitInputs, check_units
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -37,19 +28,35 @@ class NearestMean(LinearGaussianClassifier):
 
     Parameters
     ----------
-    priors, unlabeled
+    priors : array-like of shape (n_classes,) or dict, default=None
+        Class priors in the order of ``classes_``, or class -> prior. None estimates them.
+    unlabeled : object, default=-1
+        Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
 
     Attributes
     ----------
-    classes_, priors_
+    classes_ : ndarray of shape (n_classes,)
+        Classes, sorted.
+    priors_ : ndarray of shape (n_classes,)
+        Class priors used to predict.
     class_weights_ : ndarray of shape (n_classes,)
         Share of the labeled weight in every class.
-    means_, covariance_, coef_, intercept_
+    means_ : ndarray of shape (n_classes, n_features)
+        Class means.
+    covariance_ : ndarray of shape (n_features, n_features)
+        Covariance within classes.
+    coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
+        Coefficients of the linear scores; for two classes, of the log odds of the second.
+    intercept_ : ndarray of shape (n_classes,) or (1,)
+        Their intercepts.
     shrinkage_ : float
         0: there is nothing to shrink.
     rank_ : int
         Number of features.
-    n_features_in_, feature_names_in_
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Their names, when X has string column names.
 
     Examples
     --------
@@ -61,91 +68,100 @@ class NearestMean(LinearGaussianClassifier):
 
     _uses_unlabeled_rows = False
     _can_narrow = False
-    _parameter_constraints: ClassVar[dict[str, Any]] = _constraints()
+    _supervised_name = "NearestMean"
+    _problem_kind: ClassVar[type[Problem]] = SphericalProblem
 
     shrinkage: None = field(init=False, default=None)
 
-    def _estimate(self, problem: Problem) -> Gaussians:
-        return fit_nearest_mean(problem.frame, problem.labeled, problem.log_priors)
-
-    def _problem(self, data: FitInputs) -> Problem:
-        return data.problem(None).recast(SphericalProblem)
+    def _solve(self, problem: Problem) -> Fit:
+        return Fit(fit_nearest_mean(problem.frame, problem.labeled, problem.log_priors))
 
     def _check_columns(
-        self, data: FitInputs, variances: Array, weight: float, is_shrunk: bool
+        self, inputs: FitInputs, variances: Array, weight: float, shares: Array, is_shrunk: bool
     ) -> None:
+        super()._check_columns(inputs, variances, weight, shares, is_shrunk)
         reason = f"{type(self).__name__} has one variance for both"
-        check_units(data, variances, weight, reason)
+        check_units(inputs, variances, weight, reason)
         self._diagnosis.warn_of_constants(variances)
 
-    def _fit_labeled_rows(self, data: FitInputs) -> Gaussians:
-        name, labeled = type(self).__name__, data.labeled
-        if self._uses_unlabeled_rows:
-            warn_of_no_unlabeled(name, self.unlabeled, NearestMean.__name__)
-        variances = np.diag(labeled.moments.covariance)
-        check_spread(data, variances)
-        check_shares(data, labeled.counts / labeled.weight)
-        self._check_columns(data, variances, labeled.weight, is_shrunk=False)
-        if not labeled.has_spread:
-            n_rows = int(data.labels.is_labeled.sum())
+    def _fit_labeled(
+        self, inputs: FitInputs, variances: Array
+    ) -> tuple[Gaussians, float | Array, int]:
+        if not inputs.labeled.has_spread:
             raise ValueError(
-                f"The {n_rows} labeled rows do not vary within their classes, which leaves {name} "
-                "no variance to estimate: label more rows."
+                f"The {inputs.n_labeled} labeled rows do not vary within their classes, which "
+                f"leaves {type(self).__name__} no variance to estimate: label more rows."
             )
-        self.shrinkage_, self.rank_ = 0.0, len(data.frame.scale)
-        model = fit_nearest_mean(data.frame, labeled, data.log_priors)
-        warn_of_single_labels(data.labels, is_supervised=True)
-        self._note_supervised(model, data)
-        return model
+        model = fit_nearest_mean(inputs.frame, inputs.labeled, inputs.log_priors)
+        return model, 0.0, len(variances)
 
-    def _judge(self, problem: Problem, model: Gaussians, outcome: Outcome, detail: str) -> bool:
-        if model.is_floored or outcome is Outcome.UNBOUNDED:
-            warn(
-                f"{type(self).__name__}: all rows (nearly) coincide with the means of their "
-                "classes, so the likelihood has no maximum and the variance was held at its "
-                "floor. Probabilities will be 0 or 1: use more rows.",
-                category=ConvergenceWarning,
-            )
-            return False
-        return super()._judge(problem, model, outcome, detail)
+    def _warn_of_floor(self, model: Gaussians) -> None:
+        message = (
+            f"{type(self).__name__}: all rows (nearly) coincide with the means of their classes, "
+            "so the likelihood has no maximum and the variance was held at its floor. "
+            "Probabilities will be 0 or 1: use more rows."
+        )
+        warn_of_outcome(message, Outcome.UNBOUNDED)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class ExpectationMaximizationNearestMean(NearestMean):
+class ExpectationMaximizationNearestMean(NearestMean, ExpectationMaximization):
     """Nearest means that maximize the likelihood of all rows, unlabeled ones without their class.
 
     Like ``ExpectationMaximizationLDA``, with the covariance sigma^2 I in the units of the features.
 
     Parameters
     ----------
-    priors, unlabeled
+    priors : array-like of shape (n_classes,) or dict, default=None
+        Class priors in the order of ``classes_``, or class -> prior. None estimates them.
+    unlabeled : object, default=-1
+        Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
     unlabeled_weight : float, default=1.0
         Weight of an unlabeled row relative to a labeled one.
     max_iter : int, default=10000
-        Most rounds.
+        Largest number of rounds.
     tol : float, default=1e-10
-        Stop when the log likelihood, per unit of weight, is expected to rise by less than this.
-    n_jobs
+        Stop when the log likelihood, per unit of weight, rises by less than this in two rounds in
+        a row.
+    n_jobs : int, default=None
+        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config says
+        otherwise, -1 is all cores. The fit does not depend on it.
 
     Attributes
     ----------
-    classes_, priors_
+    classes_ : ndarray of shape (n_classes,)
+        Classes, sorted.
+    priors_ : ndarray of shape (n_classes,)
+        Class priors used to predict.
     class_weights_ : ndarray of shape (n_classes,)
         Share of the weight in every class, labels and posteriors together.
-    means_, covariance_, coef_, intercept_
+    means_ : ndarray of shape (n_classes, n_features)
+        Class means.
+    covariance_ : ndarray of shape (n_features, n_features)
+        Covariance within classes.
+    coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
+        Coefficients of the linear scores; for two classes, of the log odds of the second.
+    intercept_ : ndarray of shape (n_classes,) or (1,)
+        Their intercepts.
     n_iter_ : int
         Number of rounds, each a label for every row and a refit.
     n_passes_ : int
         Number of times all unlabeled rows were read.
     converged_ : bool
         Whether the likelihood stood still.
+    outcome_ : str
+        What ended the iteration: "converged", "max_iterations", "many_classes" (too many for so
+        many rounds), "stalled" (no step gains any more) or "unbounded".
     log_likelihood_path_ : ndarray of shape ``(n_iter_,)``
         Log likelihood after every round: labeled log joint plus unlabeled log marginal.
     shrinkage_ : float
         0: there is nothing to shrink.
     rank_ : int
         Number of features.
-    n_features_in_, feature_names_in_
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Their names, when X has string column names.
 
     Examples
     --------
@@ -157,29 +173,8 @@ class ExpectationMaximizationNearestMean(NearestMean):
     """
 
     _uses_unlabeled_rows = True
-    _needs_positive_priors = True
-    _parameter_constraints: ClassVar[dict[str, Any]] = _constraints(
-        "unlabeled_weight", "max_iter", "tol", "n_jobs"
-    )
 
-    unlabeled_weight: float = 1.0
-    max_iter: int = 10000
-    tol: float = 1e-10
-    n_jobs: int | None = None
-
-    def _estimate(self, problem: Problem) -> Gaussians:
-        problem = problem.recast(SphericalProblem)
-        found = alternate(problem, is_soft=True, tol=self.tol, max_iter=self.max_iter)
-        model = problem.model_of(found.point)
-        self.log_likelihood_path_ = np.array(found.path)
-        detail = f"the likelihood still rises after {found.n_iter} rounds"
-        self.n_iter_, self.n_passes_ = found.n_iter, found.n_passes
-        self.converged_ = self._judge(problem, model, found.outcome, detail)
-        return model
-
-    def _note_supervised(self, model: Gaussians, data: FitInputs) -> None:
-        self.n_iter_, self.n_passes_, self.converged_ = 1, 0, True
-        self.log_likelihood_path_ = np.array([labeled_log_likelihood(model, data.labeled)])
+    _solve = ExpectationMaximization._solve
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -191,25 +186,43 @@ class MomentConstrainedNearestMean(NearestMean):
 
     Parameters
     ----------
-    priors, unlabeled
+    priors : array-like of shape (n_classes,) or dict, default=None
+        Class priors in the order of ``classes_``, or class -> prior. None estimates them.
+    unlabeled : object, default=-1
+        Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
     variant : {"variance-kept", "variance-anew"}, default="variance-anew"
         The variance: of the labeled rows about their own class means, or about the shifted ones,
         which maximizes the likelihood.
-    n_jobs
+    n_jobs : int, default=None
+        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config says
+        otherwise, -1 is all cores. The fit does not depend on it.
 
     Attributes
     ----------
-    classes_, priors_
+    classes_ : ndarray of shape (n_classes,)
+        Classes, sorted.
+    priors_ : ndarray of shape (n_classes,)
+        Class priors used to predict.
     class_weights_ : ndarray of shape (n_classes,)
         Share of the labeled weight in every class.
-    means_, covariance_, coef_, intercept_
+    means_ : ndarray of shape (n_classes, n_features)
+        Class means.
+    covariance_ : ndarray of shape (n_features, n_features)
+        Covariance within classes.
+    coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
+        Coefficients of the linear scores; for two classes, of the log odds of the second.
+    intercept_ : ndarray of shape (n_classes,) or (1,)
+        Their intercepts.
     n_passes_ : int
         Number of times all unlabeled rows were read.
     shrinkage_ : float
         0: there is nothing to shrink.
     rank_ : int
         Number of features.
-    n_features_in_, feature_names_in_
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Their names, when X has string column names.
 
     References
     ----------
@@ -226,17 +239,14 @@ class MomentConstrainedNearestMean(NearestMean):
     """
 
     _uses_unlabeled_rows = True
-    _parameter_constraints: ClassVar[dict[str, Any]] = _constraints(
-        "n_jobs", variant=[StrOptions({"variance-kept", "variance-anew"})]
-    )
+    _own_constraints: ClassVar[dict[str, Any]] = {
+        "variant": [StrOptions({"variance-kept", "variance-anew"})]
+    }
 
     variant: str = "variance-anew"
     n_jobs: int | None = None
 
-    def _estimate(self, problem: Problem) -> Gaussians:
-        self.n_passes_ = 1
-        found = problem.recast(SphericalProblem)
-        return found.match_mean(variance_anew=self.variant == "variance-anew")
-
-    def _note_supervised(self, model: Gaussians, data: FitInputs) -> None:
-        self.n_passes_ = 0
+    def _solve(self, problem: Problem) -> Fit:
+        spherical = problem.recast(SphericalProblem)
+        model = spherical.match_mean(variance_anew=self.variant == "variance-anew")
+        return Fit(model, {"n_passes_": 1})

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
-from .._core.gaussian import Gaussians
 from .._core.problem import Problem
 from .._core.solvers.moment_match import normalize
-from .base import LinearGaussianClassifier, constraints
-from .training import FitInputs
+from .base import Fit, LinearGaussianClassifier
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -22,20 +19,43 @@ class NormalizedLDA(LinearGaussianClassifier):
 
     Parameters
     ----------
-    priors, shrinkage, unlabeled, n_jobs
+    priors : array-like of shape (n_classes,) or dict, default=None
+        Class priors in the order of ``classes_``, or class -> prior. None estimates them.
+    shrinkage : float in [0, 1) or "auto", default=None
+        Share of the mean variance of all rows on the diagonal of the covariance; "auto" between
+        that of Ledoit and Wolf for the labeled rows and that of Chen et al. for all rows.
+    unlabeled : object, default=-1
+        Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
+    n_jobs : int, default=None
+        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config says
+        otherwise, -1 is all cores. The fit does not depend on it.
 
     Attributes
     ----------
-    classes_, priors_
+    classes_ : ndarray of shape (n_classes,)
+        Classes, sorted.
+    priors_ : ndarray of shape (n_classes,)
+        Class priors used to predict.
     class_weights_ : ndarray of shape (n_classes,)
         Share of the labeled weight in every class.
-    means_
+    means_ : ndarray of shape (n_classes, n_features)
+        Class means.
     covariance_ : ndarray of shape (n_features, n_features)
         Covariance of all rows about their mean.
-    coef_, intercept_, shrinkage_
+    coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
+        Coefficients of the linear scores; for two classes, of the log odds of the second.
+    intercept_ : ndarray of shape (n_classes,) or (1,)
+        Their intercepts.
+    shrinkage_ : float
+        Shrinkage used.
     n_passes_ : int
         Number of times all unlabeled rows were read.
-    rank_, n_features_in_, feature_names_in_
+    rank_ : int
+        Rank of the covariance of all rows.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Their names, when X has string column names.
 
     References
     ----------
@@ -52,13 +72,7 @@ class NormalizedLDA(LinearGaussianClassifier):
     (array([0.5, 5.5]), array([9.625]))
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = constraints("n_jobs")
-
     n_jobs: int | None = None
 
-    def _estimate(self, problem: Problem) -> Gaussians:
-        self.n_passes_ = 1
-        return normalize(problem)
-
-    def _note_supervised(self, model: Gaussians, data: FitInputs) -> None:
-        self.n_passes_ = 0
+    def _solve(self, problem: Problem) -> Fit:
+        return Fit(normalize(problem), {"n_passes_": 1})

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from .._core.gaussian import Gaussians
-from .._core.problem import Problem
+from .._core.problem import LabeledSummary, Problem
 from .._core.solvers.pessimistic import maximize_worst_gain
-from .base import LinearGaussianClassifier, constraints
-from .training import FitInputs
+from .base import Fit, LinearGaussianClassifier
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PessimisticLDA(LinearGaussianClassifier):
-    """Of all models, the one that gains most on supervised LDA under the least favorable labels.
+    """LDA that gains most on supervised LDA under the least favorable labels.
 
     Maximum contrastive pessimistic likelihood (Loog, 2016): the likelihood of all rows, less that
     of the supervised fit, is maximized for those labels of the unlabeled rows that make the
@@ -29,24 +28,43 @@ class PessimisticLDA(LinearGaussianClassifier):
 
     Parameters
     ----------
-    priors
+    priors : array-like of shape (n_classes,) or dict, default=None
+        Class priors in the order of ``classes_``, or class -> prior. None estimates them.
     shrinkage : float in [0, 1) or "auto", default=None
         Share of the mean variance of all rows on the diagonal of the covariance; "auto" by Ledoit
         and Wolf on the labeled rows, on which the fit rests.
-    unlabeled, proportions
+    unlabeled : object, default=-1
+        Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
+    proportions : array-like, dict or "labeled", default=None
+        Shares of the unlabeled rows that the classes get, in the order of ``classes_``, or class ->
+        share; a pair instead of a share is the least and the largest one. "labeled" takes the
+        shares of the labeled rows. None leaves them free; with fewer labels than features a free
+        fit may give nearly all unlabeled rows to one class.
     max_iter : int, default=200
-        Most Newton steps.
+        Largest number of Newton steps.
     tol : float, default=1e-6
         Largest ``gap_`` that counts as converged. Up to some thousands of unlabeled rows the fit is
         more accurate than that at no extra cost.
-    n_jobs
+    n_jobs : int, default=None
+        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config says
+        otherwise, -1 is all cores. The fit does not depend on it.
 
     Attributes
     ----------
-    classes_, priors_
+    classes_ : ndarray of shape (n_classes,)
+        Classes, sorted.
+    priors_ : ndarray of shape (n_classes,)
+        Class priors used to predict.
     class_weights_ : ndarray of shape (n_classes,)
         Share of the weight in every class, labels and least favorable labels together.
-    means_, covariance_, coef_, intercept_
+    means_ : ndarray of shape (n_classes, n_features)
+        Class means.
+    covariance_ : ndarray of shape (n_features, n_features)
+        Covariance within classes.
+    coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
+        Coefficients of the linear scores; for two classes, of the log odds of the second.
+    intercept_ : ndarray of shape (n_classes,) or (1,)
+        Their intercepts.
     objective_ : float
         Gain in log likelihood of all rows per row, under the least favorable labels. Whatever the
         labels are it is at least ``objective_ - gap_``, and no model has more than ``objective_``.
@@ -58,7 +76,17 @@ class PessimisticLDA(LinearGaussianClassifier):
         Number of times the search read all unlabeled rows: moments, sample, path and certificate.
     converged_ : bool
         Whether ``gap_`` is at most ``tol``.
-    shrinkage_, rank_, n_features_in_, feature_names_in_
+    outcome_ : str
+        What ended the iteration: "converged", "max_iterations", "many_classes" (too many for so
+        many rounds), "stalled" (no step gains any more) or "unbounded".
+    shrinkage_ : float
+        Shrinkage used.
+    rank_ : int
+        Rank of the covariance of all rows.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Their names, when X has string column names.
 
     References
     ----------
@@ -77,27 +105,17 @@ class PessimisticLDA(LinearGaussianClassifier):
 
     _needs_positive_priors = True
     _rests_on_labels = True
-    _parameter_constraints: ClassVar[dict[str, Any]] = constraints(
-        "max_iter", "tol", "n_jobs", "proportions"
-    )
 
     proportions: Any = None
     max_iter: int = 200
     tol: float = 1e-6
     n_jobs: int | None = None
 
-    def _estimate(self, problem: Problem) -> Gaussians:
-        found = maximize_worst_gain(problem, tol=self.tol, max_iter=self.max_iter)
-        model = problem.model_of(found.point, found.rule)
-        self.objective_, self.gap_ = found.objective, found.gap
-        self.n_iter_, self.n_passes_ = found.n_iter, found.n_passes
-        detail = f"gap {found.gap:.2g} after {found.n_passes} passes over the rows"
-        self.converged_ = self._judge(problem, model, found.outcome, detail)
-        return model
+    def _solve(self, problem: Problem) -> Fit:
+        best = maximize_worst_gain(problem, self._limits)
+        model = problem.model_of(best.point, best.rule)
+        detail = f"gap {best.gap:.2g} after {best.n_passes} passes over the rows"
+        return Fit.of_solution(model, best, detail, objective_=best.objective, gap_=best.gap)
 
-    def _of_features(self, model: Gaussians, lifted: Gaussians) -> Gaussians:
-        return lifted  # the objective is a gain, in all directions
-
-    def _note_supervised(self, model: Gaussians, data: FitInputs) -> None:
-        self.objective_, self.gap_, self.converged_ = 0.0, 0.0, True
-        self.n_iter_, self.n_passes_ = 1, 0
+    def _supervised_attributes(self, model: Gaussians, labeled: LabeledSummary) -> dict[str, Any]:
+        return {"objective_": 0.0, "gap_": 0.0}

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from numbers import Real
 from typing import Any, ClassVar
 
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
 from .._core.gaussian import Gaussians
-from .._core.problem import summarize_rows
-from .._core.solvers import Outcome
+from .._core.problem import LabeledSummary, Problem, summarize_rows
+from .._core.solvers import Limits
 from .._core.solvers.self_train import SelfTraining, self_train
 from .._core.solvers.supervised import fit_labeled, shrink_rows
 from .._core.types import AnyArray, Array
-from .base import AT_LEAST_ONE, LinearGaussianClassifier, constraints
-from .diagnosis import advice_to_continue, warn
-from .training import FitInputs, check_spread
+from .base import AT_LEAST_ONE, Fit, LinearClassifier, LinearGaussianClassifier
+from .inputs import RowSource
+from .prepare import FitInputs, Passed, check_spread, prepare
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -32,21 +29,39 @@ class SelfTrainingLDA(LinearGaussianClassifier):
 
     Parameters
     ----------
-    priors, shrinkage, unlabeled
+    priors : array-like of shape (n_classes,) or dict, default=None
+        Class priors in the order of ``classes_``, or class -> prior. None estimates them.
+    shrinkage : float in [0, 1) or "auto", default=None
+        Share of the mean variance of all rows on the diagonal of the covariance; "auto" between
+        that of Ledoit and Wolf for the labeled rows and that of Chen et al. for all rows.
+    unlabeled : object, default=-1
+        Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
     threshold : float in [0, 1], default=0.75
         Probability from which on a row is added.
     max_rows : int, default=20000
         Of more unlabeled rows a random sample of this size is used.
     max_iter : int, default=1000
-        Most rounds.
-    n_jobs
+        Largest number of rounds.
+    n_jobs : int, default=None
+        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config says
+        otherwise, -1 is all cores. The fit does not depend on it.
 
     Attributes
     ----------
-    classes_, priors_
+    classes_ : ndarray of shape (n_classes,)
+        Classes, sorted.
+    priors_ : ndarray of shape (n_classes,)
+        Class priors used to predict.
     class_weights_ : ndarray of shape (n_classes,)
         Share of the weight in every class, labels and self-given labels together.
-    means_, covariance_, coef_, intercept_
+    means_ : ndarray of shape (n_classes, n_features)
+        Class means.
+    covariance_ : ndarray of shape (n_features, n_features)
+        Covariance within classes.
+    coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
+        Coefficients of the linear scores; for two classes, of the log odds of the second.
+    intercept_ : ndarray of shape (n_classes,) or (1,)
+        Their intercepts.
     n_added_ : int
         Number of unlabeled rows that were added.
     n_iter_ : int
@@ -55,9 +70,17 @@ class SelfTrainingLDA(LinearGaussianClassifier):
         Number of times all unlabeled rows were read.
     converged_ : bool
         Whether no further row could be added.
+    outcome_ : str
+        What ended the iteration: "converged", "max_iterations", "many_classes" (too many for so
+        many rounds), "stalled" (no step gains any more) or "unbounded".
     shrinkage_ : float or ndarray of shape (n_classes,)
         Shrinkage used; of every class if it is "auto".
-    rank_, n_features_in_, feature_names_in_
+    rank_ : int
+        Rank of the covariance of all rows.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Their names, when X has string column names.
 
     Examples
     --------
@@ -68,87 +91,86 @@ class SelfTrainingLDA(LinearGaussianClassifier):
     array([0.75, 5.25])
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = constraints(
-        "max_iter",
-        "n_jobs",
-        threshold=[Interval(Real, 0, 1, closed="both")],
-        max_rows=AT_LEAST_ONE,
-    )
+    _own_constraints: ClassVar[dict[str, Any]] = {
+        "threshold": [Interval(Real, 0, 1, closed="both")],
+        "max_rows": AT_LEAST_ONE,
+    }
 
     threshold: float = 0.75
     max_rows: int = 20_000
     max_iter: int = 1000
     n_jobs: int | None = None
 
-    def _fit_all_rows(self, data: FitInputs) -> Gaussians:
-        problem = data.problem(None)  # for what the rows are like
-        check_spread(data, problem.feature_variances(problem.moments.covariance))
-        self._diagnosis.warn_of_shift(problem)
-        rows, weights = data.unlabeled.sample(self.max_rows, 0)
-        unlabeled = data.frame.apply(rows), weights
-        most = problem.rounds(self.max_iter)
-        train = partial(self_train, threshold=self.threshold, max_iter=most)
-        if data.space is not None and self.shrinkage == "auto":
-            found = self._train_in_own_spaces(data, unlabeled, train)
-        else:
-            found = self._train(data, unlabeled, train)
-        self.n_iter_, self.n_added_, self.n_passes_ = found.n_iter, found.n_added, 1
-        self.converged_ = found.outcome is Outcome.CONVERGED
-        if not self.converged_:
-            warn(
-                f"{type(self).__name__} {found.outcome.value}: rows are still added after "
-                f"{most} rounds. {advice_to_continue(problem, self.max_iter)}",
-                category=ConvergenceWarning,
+    def _fit_all_rows(self, inputs: FitInputs) -> Fit:
+        problem = inputs.problem(Problem, None)  # for what the rows are like
+        check_spread(inputs, inputs.space.variances(problem.moments.covariance))
+        self._diagnosis.warn_of_shift(problem, inputs.space)
+        limits = Limits(problem.rounds(self.max_iter))
+        is_narrow = inputs.space.n_left_out > 0 and self.shrinkage == "auto"
+        train = self._train_in_own_spaces if is_narrow else self._train
+        fit, end = train(inputs, limits)
+        fit = replace(
+            fit, outcome=end.outcome, detail=f"rows are still added after {end.n_iter} rounds"
+        )
+        outcome = LinearClassifier._judge(self, problem, fit)
+        counts = {"n_iter_": end.n_iter, "n_added_": end.n_added, "n_passes_": 1}
+        return replace(fit, attributes={**fit.attributes, **counts, **self._ending(outcome)})
+
+    def _train(self, inputs: FitInputs, limits: Limits) -> tuple[Fit, SelfTraining]:
+        # Errors and warnings are those of the supervised fit, from which it starts.
+        last, variance = self._fit_labeled_rows(inputs), None
+        frame, n_left_out = inputs.frame, inputs.space.n_left_out
+
+        def refit(rows: Array, codes: AnyArray, weights: Array) -> Gaussians:
+            nonlocal last, variance
+            labeled = summarize_rows(rows, codes, weights, len(inputs.labels.classes))
+            used, within = shrink_rows(
+                self.shrinkage, labeled, lambda: (rows, codes, weights), frame, n_left_out
             )
-        return found.model
-
-    def _train(
-        self, data: FitInputs, unlabeled: tuple[Array, Array], train: Callable[..., SelfTraining]
-    ) -> SelfTraining:
-        # Refused and warned of as the supervised fit is, from which it starts.
-        self._fit_labeled_rows(data)
-        summary = data.labeled
-
-        def fit(rows: Array, codes: AnyArray, weights: Array) -> Gaussians:
-            nonlocal summary
-            summary = summarize_rows(rows, codes, weights, len(data.labels.classes))
-            how = summary, lambda: (rows, codes, weights), data.frame, data.n_left_out
-            self.shrinkage_, shrunk = shrink_rows(self.shrinkage, *how)
-            model, rank = fit_labeled(data.frame, summary, data.log_priors, shrunk)
-            self.rank_ = rank + (data.n_left_out if shrunk is not None else 0)
+            model, rank = fit_labeled(frame, labeled, inputs.log_priors, within)
+            rank += n_left_out if within is not None else 0
+            last = Fit(model, {"shrinkage_": used, "rank_": rank})
+            variance = inputs.variance_left_out(labeled, used)
             return model
 
-        found = train(fit, data.labeled_rows(), unlabeled)
-        return replace(found, model=self._lifted(found.model, summary, data))
+        rows, weights = inputs.unlabeled.sample(self.max_rows, 0)
+        unlabeled = frame.apply(rows), weights
+        end = self_train(refit, inputs.labeled_rows(), unlabeled, self.threshold, limits)
+        return self._lifted(last, inputs, variance), end
 
-    def _train_in_own_spaces(
-        self, data: FitInputs, unlabeled: tuple[Array, Array], train: Callable[..., SelfTraining]
-    ) -> SelfTraining:
+    def _train_in_own_spaces(self, inputs: FitInputs, limits: Limits) -> tuple[Fit, SelfTraining]:
         """Every round in a space of its own, of few rows whose classes are shrunk anew."""
-        assert data.space is not None
-        restore = partial(data.space.restore, reduced=data.frame)
-        has_warned = False
+        space, classes = inputs.space, inputs.labels.classes
+        settings = replace(self._settings(), uses_unlabeled=False)
+        last = None
 
-        def fit(rows: Array, codes: AnyArray, weights: Array) -> Gaussians:
-            nonlocal has_warned
-            member = type(self)(priors=self.priors, shrinkage=self.shrinkage)
-            member._uses_unlabeled_rows = False
-            self._pass_on(member)
-            source = rows, data.labels.classes[codes], weights, None, None
-            inputs = member._inputs(*source, reset=True, uses_unlabeled=False)
-            self._pass_on(member)  # names of columns, which the rows have lost
+        def refit(rows: Array, codes: AnyArray, weights: Array) -> Gaussians:
+            nonlocal last
+            source = RowSource(rows, inputs.passed.source.request, None)
             with warnings.catch_warnings():
-                if has_warned:
-                    warnings.simplefilter("ignore")
-                model = member._fit_labeled_rows(inputs)
-            has_warned = True
-            self.shrinkage_, self.rank_ = member.shrinkage_, member.rank_
+                if last is not None:
+                    warnings.simplefilter("ignore")  # once, not once a round
+                last = self._fit_labeled_rows(
+                    prepare(Passed(source, classes[codes], weights), settings)
+                )
+            model: Gaussians = last.model
             return model
 
-        rows, codes, weights = data.labeled_rows()
-        labeled = restore(rows), codes, weights
-        place: Any = lambda model, rows: model.frame.apply(rows)  # noqa: E731
-        return train(fit, labeled, (restore(unlabeled[0]), unlabeled[1]), place=place)
+        def restored(u: Array) -> Array:
+            return space.frame.restore(space.points(u))
 
-    def _note_supervised(self, model: Gaussians, data: FitInputs) -> None:
-        self.n_iter_, self.n_added_, self.n_passes_, self.converged_ = 1, 0, 0, True
+        held, codes, weights = inputs.labeled_rows()
+        rows, more = inputs.unlabeled.sample(self.max_rows, 0)
+        end = self_train(
+            refit,
+            (restored(held), codes, weights),
+            (restored(inputs.frame.apply(rows)), more),
+            self.threshold,
+            limits,
+            place=lambda model, rows: model.frame.apply(rows),
+        )
+        assert last is not None
+        return last, end
+
+    def _supervised_attributes(self, model: Gaussians, labeled: LabeledSummary) -> dict[str, Any]:
+        return {"n_added_": 0}

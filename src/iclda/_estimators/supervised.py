@@ -7,10 +7,9 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from .._core.gaussian import Gaussians
 from .._core.problem import Problem
 from .._core.solvers.supervised import fit_labeled
-from .base import LinearGaussianClassifier, constraints
+from .base import Fit, LinearGaussianClassifier
 
 
 class SupervisedLDA(LinearGaussianClassifier):
@@ -22,24 +21,39 @@ class SupervisedLDA(LinearGaussianClassifier):
 
     Parameters
     ----------
-    priors
+    priors : array-like of shape (n_classes,) or dict, default=None
+        Class priors in the order of ``classes_``, or class -> prior. None estimates them.
     shrinkage : float in [0, 1), "auto" or "pooled", default=None
         Share of the mean variance on the diagonal of the covariance; "auto" by Ledoit and Wolf in
         every class on standardized features, as scikit-learn does; "pooled" by Ledoit and Wolf for
         all classes together, about their means.
-    unlabeled
+    unlabeled : object, default=-1
+        Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
 
     Attributes
     ----------
-    classes_, priors_
+    classes_ : ndarray of shape (n_classes,)
+        Classes, sorted.
+    priors_ : ndarray of shape (n_classes,)
+        Class priors used to predict.
     class_weights_ : ndarray of shape (n_classes,)
         Share of the labeled weight in every class.
-    means_, covariance_, coef_, intercept_
+    means_ : ndarray of shape (n_classes, n_features)
+        Class means.
+    covariance_ : ndarray of shape (n_features, n_features)
+        Covariance within classes.
+    coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
+        Coefficients of the linear scores; for two classes, of the log odds of the second.
+    intercept_ : ndarray of shape (n_classes,) or (1,)
+        Their intercepts.
     shrinkage_ : float or ndarray of shape (n_classes,)
         Shrinkage used; with "auto", of every class.
     rank_ : int
-        Number of directions in which labeled rows vary within their classes.
-    n_features_in_, feature_names_in_
+        Rank of the covariance of the labeled rows within their classes.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Their names, when X has string column names.
 
     Examples
     --------
@@ -50,9 +64,9 @@ class SupervisedLDA(LinearGaussianClassifier):
     """
 
     _uses_unlabeled_rows = False
-    _parameter_constraints: ClassVar[dict[str, Any]] = constraints(
-        shrinkage=[StrOptions({"auto", "pooled"}), Interval(Real, 0, 1, closed="left"), None]
-    )
+    _own_constraints: ClassVar[dict[str, Any]] = {
+        "shrinkage": [StrOptions({"auto", "pooled"}), Interval(Real, 0, 1, closed="left"), None]
+    }
 
-    def _estimate(self, problem: Problem) -> Gaussians:
-        return fit_labeled(problem.frame, problem.labeled, problem.log_priors)[0]
+    def _solve(self, problem: Problem) -> Fit:
+        return Fit(fit_labeled(problem.frame, problem.labeled, problem.log_priors)[0])

@@ -18,8 +18,7 @@ from .._core.types import AnyArray
 from .._estimators.auto import AutoLDA
 from .._estimators.base import LinearGaussianClassifier
 from .._estimators.gains import safety_bounds
-from .._estimators.labels import plain, resolve_priors
-from .._estimators.proportions import resolve_proportions
+from .._estimators.labels import plain, resolve_priors, resolve_proportions
 from .._messages import (
     NothingLearnedWarning,
     NoUnlabeledRowsWarning,
@@ -105,7 +104,7 @@ def fit_table(
     """
     # Wrong priors and proportions are refused before anything is computed.
     classes = np.array(table.classes, dtype=object)
-    resolve_priors(priors, classes, None)
+    resolve_priors(priors, classes)
     resolve_proportions(proportions, classes)
     start = time.perf_counter()
     classifier = AutoLDA(

@@ -3,7 +3,7 @@ import pytest
 
 from iclda._core.labelsums import GivenLabels
 from iclda._core.likelihood import precise_means
-from iclda._core.solvers import Outcome
+from iclda._core.solvers import Limits, Outcome
 from iclda._core.solvers.alternate import alternate, marginal_log_likelihood, start_scores
 from problems import draw_sample, fit_shares, log_joint, one_hot, problem_of
 
@@ -24,7 +24,7 @@ def test_both_loops_start_at_the_supervised_posterior(sample):
 
 def test_self_learning_ends_where_the_fit_repeats_its_own_labels(sample):
     problem = problem_of(sample)
-    found = alternate(problem, is_soft=False, tol=0.0, max_iter=100)
+    found = alternate(problem, Limits(100), is_soft=False)
     assert found.outcome is Outcome.CONVERGED
     codes = problem.unlabeled.responsibilities(found.rule, problem.frame).argmax(axis=1)
     fitted = fit_shares(sample.rows, one_hot(np.r_[sample.y, codes], sample.n_classes))
@@ -33,7 +33,7 @@ def test_self_learning_ends_where_the_fit_repeats_its_own_labels(sample):
 
 @pytest.mark.parametrize(("is_soft", "n_rounds"), [(False, 1), (False, 2), (False, 5), (True, 1)])
 def test_every_round_labels_and_refits_everything(sample, is_soft, n_rounds):
-    found = alternate(problem_of(sample), is_soft=is_soft, tol=0.0, max_iter=n_rounds)
+    found = alternate(problem_of(sample), Limits(n_rounds), is_soft=is_soft)
     fitted = fit_shares(sample.X, one_hot(sample.y, sample.n_classes))
     for _ in range(found.n_iter + (found.outcome is Outcome.MAX_ITERATIONS)):
         joint = log_joint(sample.X_unlabeled, *fitted)
@@ -62,6 +62,6 @@ def test_the_marginal_likelihood_is_that_of_the_rows(sample):
 @pytest.mark.parametrize("is_soft", [False, True])
 def test_running_out_of_rounds_is_told_apart_from_converging(is_soft):
     problem = problem_of(draw_sample(11, separation=0.3, n_unlabeled=200))
-    found = alternate(problem, is_soft=is_soft, tol=0.0, max_iter=1)
+    found = alternate(problem, Limits(1), is_soft=is_soft)
     assert found.outcome is Outcome.MAX_ITERATIONS
     assert found.n_iter == 1

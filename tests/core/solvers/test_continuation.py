@@ -3,13 +3,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from iclda._core.solvers import Outcome, continuation, settings
+from iclda._core.solvers import Limits, Outcome, continuation, settings
 from iclda._core.solvers.attainable import hold_all
 from iclda._core.solvers.continuation import Effort, Follower, Work, _System
 from iclda._core.solvers.search import maximize_labeled_likelihood
 from problems import change_settings, climb, draw_sample, problem_of, soft_maxima
 
-OPTIONS = {"tol": 1e-6, "max_iter": 200, "n_starts": 32, "seed": 0}
+OPTIONS = {"limits": Limits(200, 1e-6), "n_starts": 32, "seed": 0}
 
 
 def draw(n_classes, n_unlabeled, n_features=3, separation=1.0, seed=5):

@@ -7,11 +7,12 @@ from numpy.testing import assert_allclose
 from iclda import ImplicitlyConstrainedLDA
 from iclda._core.frame import frame_of
 from iclda._core.labelsums import LexicographicRule, LinearRule
+from iclda._core.solvers import Limits
 from iclda._core.solvers.search import maximize_labeled_likelihood
 from iclda._rows.memory import MemoryRows
 from problems import Sample, draw_sample, problem_of
 
-OPTIONS = {"tol": 1e-6, "max_iter": 200, "n_starts": 32, "seed": 0}
+OPTIONS = {"limits": Limits(200, 1e-6), "n_starts": 32, "seed": 0}
 
 
 def rounded(sample):

@@ -6,13 +6,13 @@ import scipy.optimize
 
 from iclda._core.contrast import contrast_with
 from iclda._core.gains import gains_over
-from iclda._core.solvers import Outcome, settings
+from iclda._core.solvers import Limits, Outcome, settings
 from iclda._core.solvers.attainable import hold_all
 from iclda._core.solvers.pessimistic import maximize_worst_gain
 from iclda._core.solvers.supervised import supervised_reference
 from problems import draw_sample, one_hot, problem_of, random_shares
 
-OPTIONS = {"tol": 1e-8, "max_iter": 200}
+OPTIONS = {"limits": Limits(200, 1e-8)}
 
 
 def tiny_sample(number):
@@ -123,7 +123,7 @@ def test_more_rows_than_are_held_reach_the_same_objective(monkeypatch, n_classes
     )
     held = maximize_worst_gain(problem_of(sample), **OPTIONS)
     monkeypatch.setattr(settings, "HELD_ROWS", 2000)
-    read = maximize_worst_gain(problem_of(sample), tol=1e-6, max_iter=200)
+    read = maximize_worst_gain(problem_of(sample), Limits(200, 1e-6))
     assert held.outcome is read.outcome is Outcome.CONVERGED
     assert held.objective - held.gap - 1e-12 <= read.objective <= held.objective + 1e-6
     assert held.n_passes <= 2
@@ -131,6 +131,6 @@ def test_more_rows_than_are_held_reach_the_same_objective(monkeypatch, n_classes
 
 
 def test_the_steps_allowed_are_not_exceeded_and_the_gap_is_reported(sample):
-    found = maximize_worst_gain(problem_of(sample), tol=0.0, max_iter=1)
+    found = maximize_worst_gain(problem_of(sample), Limits(1))
     assert found.outcome is Outcome.MAX_ITERATIONS
     assert found.gap > 0

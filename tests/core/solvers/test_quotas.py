@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-from iclda._core.solvers import Outcome, alternate, settings
+from iclda._core.solvers import Limits, Outcome, alternate, settings
 from iclda._core.solvers.pessimistic import maximize_worst_gain
 from iclda._core.solvers.quotas import Quotas, _newton, hard_shift, hold_rows, quotas_of
 from iclda._core.solvers.search import maximize_labeled_likelihood
@@ -20,7 +20,7 @@ from problems import (
     value_of_shares,
 )
 
-OPTIONS = {"tol": 1e-6, "max_iter": 200, "n_starts": 32, "seed": 0}
+OPTIONS = {"limits": Limits(200, 1e-6), "n_starts": 32, "seed": 0}
 
 
 def shares_of(n_classes, width=0.0):
@@ -171,8 +171,8 @@ def solve(kind, problem):
     if kind == "likelihood":
         return maximize_labeled_likelihood(problem, **OPTIONS)
     if kind == "contrast":
-        return maximize_worst_gain(problem, tol=1e-6, max_iter=200)
-    return alternate.alternate(problem, is_soft=True, tol=1e-12, max_iter=1000)
+        return maximize_worst_gain(problem, Limits(200, 1e-6))
+    return alternate.alternate(problem, Limits(1000, 1e-12), is_soft=True)
 
 
 solvers = pytest.mark.parametrize("kind", ["likelihood", "contrast", "marginal"])

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from iclda._core.solvers import Outcome, settings
+from iclda._core.solvers import Limits, Outcome, settings
 from iclda._core.solvers.search import maximize_labeled_likelihood
 from problems import (
     change_settings,
@@ -11,7 +11,7 @@ from problems import (
     problem_of,
 )
 
-OPTIONS = {"tol": 1e-7, "max_iter": 200, "n_starts": 32, "seed": 0}
+OPTIONS = {"limits": Limits(200, 1e-7), "n_starts": 32, "seed": 0}
 
 
 def solve(problem, **options):
@@ -50,10 +50,10 @@ def test_the_certificate_holds_over_all_labelings(sample):
     problem = problem_of(sample)
     found = solve(problem)
     assert found.outcome is Outcome.CONVERGED
-    assert 0 <= found.gap <= OPTIONS["tol"]
+    assert 0 <= found.gap <= OPTIONS["limits"].tol
     rule = found.rule
     shares = problem.unlabeled.responsibilities(rule, problem.frame)
-    assert gap_of_shares(sample, shares) <= OPTIONS["tol"]
+    assert gap_of_shares(sample, shares) <= OPTIONS["limits"].tol
 
 
 @pytest.mark.parametrize("separation", [0.5, 1.5, 4.0])
@@ -63,7 +63,7 @@ def test_more_rows_than_are_held_reach_the_same_objective(monkeypatch, n_classes
     everything_held = solve(problem_of(sample))
     monkeypatch.setattr(settings, "HELD_ROWS", 2000)
     change_settings(monkeypatch, screened_rows=500)
-    read = solve(problem_of(sample), tol=1e-6)
+    read = solve(problem_of(sample), limits=Limits(200, 1e-6))
     assert read.outcome is Outcome.CONVERGED
     assert read.objective == pytest.approx(everything_held.objective, abs=1e-6)
     assert read.gap <= 1e-6

@@ -1,7 +1,7 @@
 """The loop that self-learning (hard labels) and EM (soft labels) share.
 
 Label the unlabeled rows by the current model, refit on everything, repeat. A pass needs linear
-scores and class sums only: the covariance follows from the class sums (design: rank K-1 downdate).
+scores and class sums only: the covariance follows from the class sums (a downdate of rank K - 1).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..labelsums import LinearRule
 from ..likelihood import FLOOR, PreciseMeans
 from ..problem import Problem
 from ..types import Array
-from . import Outcome
+from . import Limits, Outcome
 from .attainable import AttainableSet, StreamedSet, shifted
 from .quotas import QuotaSet, QuotaStreamedSet, hold_rows, read_rows
 
@@ -28,7 +28,7 @@ _SHARPNESS = 1e6  # of quotas that are intervals: their slacks are no labels, an
 _WORKSPACE = 1024  # entries for LAPACK's least squares
 _STRETCH = 2.0  # factor of a step that leads away from a saddle
 _ROUNDING = 64 * float(np.finfo(np.float64).eps)  # of the likelihood, per row and dimension
-_SMALL_STEPS = 2  # rounds in a row that must hardly raise the likelihood
+_SMALL_RISES = 2  # rounds in a row that must hardly raise the likelihood
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Alternation:
 
 
 def alternate(
-    problem: Problem, *, is_soft: bool, tol: float, max_iter: int, start: Array | None = None
+    problem: Problem, limits: Limits, *, is_soft: bool, start: Array | None = None
 ) -> Alternation:
     """Alternate between labels and model until the labels, or the likelihood, converge.
 
@@ -52,7 +52,8 @@ def alternate(
     """
     loop = _maximize_marginal if is_soft else _repeat_labels
     rows, start = _rows_of(problem), start_scores(problem) if start is None else start
-    found = loop(problem, rows, start, tol, problem.rounds(max_iter))
+    limits = Limits(problem.rounds(limits.max_iter), limits.tol)
+    found = loop(problem, rows, start, limits)
     return replace(found, n_passes=1 + (rows.n_passes if isinstance(rows, StreamedSet) else 0))
 
 
@@ -77,68 +78,93 @@ def _rows_of(problem: Problem) -> AttainableSet:
 
 
 def _repeat_labels(
-    problem: Problem, rows: AttainableSet, start: Array, tol: float, max_iter: int
+    problem: Problem, rows: AttainableSet, start: Array, limits: Limits
 ) -> Alternation:
     """Self-learning: hard labels until they repeat. Nothing is kept of them but their sums."""
-
-    def label(point: Array, scores: Array) -> _Round:
-        return _Round(point, scores, rows.hard_point(scores))
-
-    def end(last: _Round, n_iter: int, outcome: Outcome) -> Alternation:
-        rule = problem.rule_of(last.scores, is_soft=False)
-        return Alternation(last.refitted, rule, n_iter, outcome)
-
-    last = label(problem.labeled_point, start)
-    for n_iter in range(1, max_iter + 1):
-        if not _is_admissible(problem, last.refitted):
-            return end(last, n_iter, Outcome.UNBOUNDED)
-        this = label(last.refitted, problem.posterior_scores(last.refitted))
+    scores, point = start, rows.hard_point(start)
+    outcome = Outcome.MAX_ITERATIONS
+    for n_iter in range(1, limits.max_iter + 1):  # noqa: B007
+        if not _is_admissible(problem, point):
+            outcome = Outcome.UNBOUNDED
+            break
+        next_scores = problem.posterior_scores(point)
+        next_point = rows.hard_point(next_scores)
         # The same labels give the same sums to the bit, so that tol = 0 can be met.
-        if np.abs(this.refitted - last.refitted).max() <= tol:
-            return end(last, n_iter, Outcome.CONVERGED)
-        last = this
-    return end(last, max_iter, Outcome.MAX_ITERATIONS)
+        if np.abs(next_point - point).max() <= limits.tol:
+            outcome = Outcome.CONVERGED
+            break
+        scores, point = next_scores, next_point
+    return Alternation(point, problem.rule_of(scores, is_soft=False), n_iter, outcome)
+
+
+@dataclass
+class _State:
+    """Where EM is."""
+
+    # Updated in every round.
+    last: _Round
+    history: _History
+    path: list[float] = field(default_factory=list)  # likelihoods
+    # Used to decide when to stop.
+    n_small_rises: int = 0  # rounds in a row that hardly raised the likelihood
+    is_bounded: bool = True
 
 
 def _maximize_marginal(
-    problem: Problem, rows: AttainableSet, start: Array, tol: float, max_iter: int
+    problem: Problem, rows: AttainableSet, start: Array, limits: Limits
 ) -> Alternation:
     """EM with Anderson's extrapolation wherever that does not lose likelihood."""
+    first = _Round(problem.labeled_point, start, *rows.soft_point(start))
+    state = _State(first, _History(first.point.size))
+    state.is_bounded = _is_admissible(problem, first.refitted)
+    rounding = _ROUNDING * (1 + problem.whitening.rank)
+    small_rise = max(limits.tol, rounding) * problem.moments.weight
+    while (outcome := _why_it_stops(state, limits.max_iter)) is None:
+        this, value = _next_round(problem, rows, state)
+        is_small = bool(state.path) and value - state.path[-1] <= small_rise
+        state.n_small_rises = state.n_small_rises + 1 if is_small else 0
+        state.path.append(value)
+        state.last, state.is_bounded = this, _is_admissible(problem, this.refitted)
+    # The labels of the last round attain the point that they lead to, not the one they come from.
+    scores = state.last.scores
+    if isinstance(rows, QuotaSet | QuotaStreamedSet):
+        scores = shifted(scores, rows.shift(scores))
+    rule = problem.rule_of(scores, is_soft=True)
+    n_iter = max(1, len(state.path))
+    return Alternation(state.last.refitted, rule, n_iter, outcome, path=state.path)
+
+
+def _why_it_stops(state: _State, max_iter: int) -> Outcome | None:
+    """The outcome if EM stops here: the likelihood hardly rose, twice, or there is no next round.
+
+    The rise is the one that was measured, not one that is expected.
+    """
+    if state.n_small_rises == _SMALL_RISES:
+        return Outcome.CONVERGED
+    if not state.is_bounded:
+        return Outcome.UNBOUNDED
+    return Outcome.MAX_ITERATIONS if len(state.path) == max_iter else None
+
+
+def _next_round(problem: Problem, rows: AttainableSet, state: _State) -> tuple[_Round, float]:
+    """A round from the extrapolated point, or from the last one if that loses likelihood."""
 
     def label(point: Array) -> tuple[_Round, float]:
         """A round, and the likelihood of the model that labels in it."""
         precise = problem.precise_means(point)
         scores = problem.posterior_scores(point, precise)
-        found = _Round(point, scores, *rows.soft_point(scores))
-        log_sum = found.log_sum * problem.moments.weight
-        return found, marginal_log_likelihood(problem, point, log_sum, precise)
+        labeled = _Round(point, scores, *rows.soft_point(scores))
+        log_sum = labeled.log_sum * problem.moments.weight
+        return labeled, marginal_log_likelihood(problem, point, log_sum, precise)
 
-    last = _Round(problem.labeled_point, start, *rows.soft_point(start))
-    path: list[float] = []
-    noise = _ROUNDING * (1 + problem.whitening.rank)
-    enough = max(tol, noise) * problem.moments.weight
-    size = problem.labeled_point.size
-    history, n_small, is_bounded = _History(size), 0, _is_admissible(problem, last.refitted)
-    while is_bounded and len(path) < max_iter and n_small < _SMALL_STEPS:
-        guess = history.extrapolate(last) if path else None
-        if guess is not None and not _is_admissible(problem, guess):
-            guess = None
-        this, value = label(last.refitted if guess is None else guess)
-        if guess is not None and value < path[-1]:
-            history = _History(size)
-            this, value = label(last.refitted)
-        n_small = n_small + 1 if path and value - path[-1] <= enough else 0
-        path.append(value)
-        last, is_bounded = this, _is_admissible(problem, this.refitted)
-    outcome = Outcome.MAX_ITERATIONS if is_bounded else Outcome.UNBOUNDED
-    if n_small == _SMALL_STEPS:
-        outcome = Outcome.CONVERGED
-    # One plain step more than the last point, so that the labels attain it.
-    scores = last.scores
-    if isinstance(rows, QuotaSet | QuotaStreamedSet):
-        scores = shifted(scores, rows.shift(scores))
-    rule = problem.rule_of(scores, is_soft=True)
-    return Alternation(last.refitted, rule, max(1, len(path)), outcome, path=path)
+    guess = state.history.extrapolate(state.last) if state.path else None
+    if guess is None or not _is_admissible(problem, guess):
+        return label(state.last.refitted)
+    this, value = label(guess)
+    if value < state.path[-1]:
+        state.history = _History(guess.size)
+        this, value = label(state.last.refitted)
+    return this, value
 
 
 def _is_admissible(problem: Problem, point: Array) -> bool:

@@ -48,7 +48,7 @@ def maximize_under_moments(problem: Problem) -> tuple[Gaussians, Outcome]:
         for scale in _SCALES
     ]
     point, _, is_maximum = max(found, key=lambda each: each[1])
-    outcome = Outcome.CONVERGED if is_maximum else Outcome.MAX_ITERATIONS
+    outcome = Outcome.CONVERGED if is_maximum else Outcome.STALLED
     return problem.model_of(point), outcome
 
 

@@ -16,14 +16,14 @@ from ..contrast import contrast_with
 from ..likelihood import Objective
 from ..problem import Problem
 from ..types import Array
-from . import settings
+from . import Limits, settings
 from .continuation import Effort, Follower, Path, Work
 from .search import HeldSample, Solution, search
 from .supervised import supervised_reference, target_of_labeled
 
 
 def maximize_worst_gain(
-    problem: Problem, *, tol: float, max_iter: int, start: Array | None = None
+    problem: Problem, limits: Limits, *, start: Array | None = None
 ) -> Solution:
     """The model of the highest least gain over the supervised one, with its certificate.
 
@@ -36,14 +36,14 @@ def maximize_worst_gain(
         found = contrast_with(problem, reference)
         return replace(found, constant=found.constant - _gain_left_out(problem))
 
-    return minimize_over_labelings(problem, contrast, tol=tol, max_iter=max_iter, start=start)
+    return minimize_over_labelings(problem, contrast, limits, start=start)
 
 
 def _gain_left_out(problem: Problem) -> float:
     """Gain in directions in which no row varies: shrinkage alone sets both covariances there."""
-    if problem.space is None or problem.ridge is None:
+    if problem.n_left_out == 0 or problem.ridge is None:
         return 0.0
-    n_left_out, keep = problem.space.n_left_out, 1 - problem.shrinkage
+    n_left_out, keep = problem.n_left_out, 1 - problem.shrinkage
     supervised = target_of_labeled(problem.labeled, problem.frame, n_left_out)
     ratio = keep / problem.shrinkage * problem.ridge[0] * problem.labeled.weight / supervised[0]
     return float(n_left_out * (ratio - 1 - np.log(ratio)) / (2 * keep))
@@ -52,9 +52,8 @@ def _gain_left_out(problem: Problem) -> float:
 def minimize_over_labelings(
     problem: Problem,
     objective_of: Callable[[Problem], Objective],
+    limits: Limits,
     *,
-    tol: float,
-    max_iter: int,
     start: Array | None = None,
 ) -> Solution:
     """The smallest value of a convex function of the point, with its certificate.
@@ -62,8 +61,8 @@ def minimize_over_labelings(
     ``objective_of`` gives minus the function, in coordinates of a problem: a sample of the rows has
     its own.
     """
-    rounds, work = problem.rounds(max_iter), Work()
-    if rounds < max_iter:  # steps of many classes may each take hundreds of products
+    rounds, work = problem.rounds(limits.max_iter), Work()
+    if rounds < limits.max_iter:  # steps of many classes may each take hundreds of products
         work = Work(rounds * problem.unlabeled.n_rows * problem.labeled_point.size)
 
     def follow(sample: HeldSample, effort: Effort) -> list[Path]:
@@ -74,6 +73,6 @@ def minimize_over_labelings(
         begin = follower.state(scores, max(settings.FIRST_TAU * spread, effort.tol))
         return [follower.follow(begin, effort)]
 
-    effort = Effort(tol=tol, aim=settings.CONVEX_GAP, max_iter=rounds, work=work)
+    effort = Effort(tol=limits.tol, aim=settings.CONVEX_GAP, max_iter=rounds, work=work)
     found = search(problem, objective_of, follow, effort)
     return replace(found, objective=-found.objective)

@@ -20,7 +20,7 @@ from ..likelihood import Objective
 from ..moments import moments_of_block
 from ..problem import Problem
 from ..types import Array
-from . import Outcome, settings
+from . import Limits, Outcome, settings
 from .attainable import HeldSet, InMemorySet, StreamedSet, hold_in_memory
 from .continuation import Effort, Follower, Path, State, Work
 from .finish import Limit, finish
@@ -43,15 +43,15 @@ class Solution:
 
 
 def maximize_labeled_likelihood(
-    problem: Problem, *, tol: float, max_iter: int, n_starts: int, seed: int
+    problem: Problem, limits: Limits, *, n_starts: int, seed: int
 ) -> Solution:
     """Best of several local maxima, with its first-order certificate."""
-    weight, max_iter = problem.likelihood.weight, problem.rounds(max_iter)
+    weight, max_iter = problem.likelihood.weight, problem.rounds(limits.max_iter)
     is_small = problem.labeled_point[:-1].size <= settings.DENSE_UNKNOWNS
     n_numbers = problem.unlabeled.n_rows * problem.labeled_point.size
     effort = Effort(
-        tol=weight * tol,
-        aim=weight * (settings.LIKELIHOOD_GAP if is_small else tol),
+        tol=weight * limits.tol,
+        aim=weight * (settings.LIKELIHOOD_GAP if is_small else limits.tol),
         max_iter=max_iter,
         work=Work(max_iter * max(settings.LEAST_READ, n_numbers)),
     )

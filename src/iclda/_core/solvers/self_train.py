@@ -9,10 +9,10 @@ import numpy as np
 
 from ..gaussian import Gaussians
 from ..types import AnyArray, Array
-from . import Outcome
+from . import Limits, Outcome
 
-_AT_ONCE = 2**22  # scores that are held: 32 MB
-Fit = Callable[[Array, AnyArray, Array], Gaussians]  # of rows, their codes and weights
+_HELD_SCORES = 2**22  # 32 MB
+Refit = Callable[[Array, AnyArray, Array], Gaussians]  # rows, their codes and weights -> model
 
 
 @dataclass(frozen=True)
@@ -26,11 +26,11 @@ class SelfTraining:
 
 
 def self_train(
-    fit: Fit,
+    fit: Refit,
     labeled: tuple[Array, AnyArray, Array],
     unlabeled: tuple[Array, Array],
     threshold: float,
-    max_iter: int,
+    limits: Limits,
     place: Callable[[Gaussians, Array], Array] = lambda model, rows: rows,
 ) -> SelfTraining:
     """Fit, add the unlabeled rows whose posterior reaches the threshold, and repeat.
@@ -40,7 +40,7 @@ def self_train(
     """
     rows, weights = unlabeled
     codes = np.full(len(rows), -1)
-    for n_iter in range(1, max_iter + 1):
+    for n_iter in range(1, limits.max_iter + 1):
         is_added = codes >= 0
         parts = zip(labeled, (rows[is_added], codes[is_added], weights[is_added]), strict=True)
         model = fit(*(np.concatenate(part) for part in parts))
@@ -49,14 +49,14 @@ def self_train(
         if not is_sure.any():
             return SelfTraining(model, n_iter, n_added, Outcome.CONVERGED)
         codes[is_open[is_sure]] = found[is_sure]
-    return SelfTraining(model, max_iter, n_added, Outcome.MAX_ITERATIONS)
+    return SelfTraining(model, limits.max_iter, n_added, Outcome.MAX_ITERATIONS)
 
 
 def _sure(model: Gaussians, rows: Array, threshold: float) -> tuple[AnyArray, AnyArray]:
     """Most probable class of every row, and whether its posterior reaches the threshold."""
     rule = model.score_rule()
     codes, is_sure = np.empty(len(rows), dtype=np.intp), np.empty(len(rows), dtype=bool)
-    step = max(1, _AT_ONCE // len(rule.intercept))
+    step = max(1, _HELD_SCORES // len(rule.intercept))
     for begin in range(0, len(rows), step):
         some = slice(begin, begin + step)
         scores = rows[some] @ rule.coef + rule.intercept

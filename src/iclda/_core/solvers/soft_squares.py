@@ -14,7 +14,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from ..problem import Problem
 from ..types import AnyArray, Array
-from . import Outcome
+from . import Limits, Outcome
 from .attainable import InMemorySet, hold_all
 
 _ROUNDING = 1e-12  # of a step
@@ -31,30 +31,29 @@ class SoftSquares:
     class_weights: Array
     n_iter: int
     outcome: Outcome
+    n_passes: int = 1  # for the moments; once more all rows are read to be held
 
 
-def minimize_soft_squares(
-    problem: Problem, start: Array, *, tol: float, max_iter: int
-) -> SoftSquares:
+def minimize_soft_squares(problem: Problem, start: Array, limits: Limits) -> SoftSquares:
     """Newton's method from ``start``, until a round of labels and refit moves by ``tol`` at most.
 
     All unlabeled rows are held in memory.
     """
-    rows, max_iter = hold_all(problem), problem.rounds(max_iter)
+    rows, max_iter = hold_all(problem), problem.rounds(limits.max_iter)
     last = _evaluate(rows, start)
-    outcome, n_iter = Outcome.MAX_ITERATIONS, 0
-    while outcome is Outcome.MAX_ITERATIONS:
-        if np.abs(last.gradient).max() <= max(tol, _ROUNDING):
+    n_iter, outcome = 0, None
+    while outcome is None:
+        if np.abs(last.gradient).max() <= max(limits.tol, _ROUNDING):
             outcome = Outcome.CONVERGED
         elif n_iter == max_iter:
-            break
+            outcome = Outcome.MAX_ITERATIONS
         else:
             n_iter += 1
-            found = _descend(rows, last)
-            if found is None:
+            lower = _descend(rows, last)
+            if lower is None:
                 outcome = Outcome.STALLED
             else:
-                last = found
+                last = lower
     weights = (last.point - last.gradient)[:, 0]
     return SoftSquares(last.point, last.value, weights, max(1, n_iter), outcome)
 

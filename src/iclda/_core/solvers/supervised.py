@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..._messages import Hint, Text
+from ..._messages import say
 from ..frame import Frame, mean_variance_in_frame
 from ..gaussian import Gaussians, gaussians
 from ..labelsums import ROUNDING
@@ -81,18 +81,17 @@ def supervised_reference(problem: Problem, shrunk_within: Array | None = None) -
     """
     labeled, frame = problem.labeled, problem.frame
     if shrunk_within is None and problem.shrinkage > 0:
-        n_left_out = 0 if problem.space is None else problem.space.n_left_out
-        shrunk_within = shrink_labeled(labeled, problem.shrinkage, frame, n_left_out)
+        shrunk_within = shrink_labeled(labeled, problem.shrinkage, frame, problem.n_left_out)
     model, rank = fit_labeled(frame, labeled, problem.log_priors, shrunk_within)
     needed = problem.whitening.rank
     if rank < needed:
         raise ValueError(
-            Text(
+            say(
                 "The labeled rows are too few, or too alike within their classes, for these "
-                f"columns (they span {rank} of {needed} dimensions): there is no supervised fit "
-                "to compare with. Label more rows, or pass ",
-                Hint("shrinkage"),
-                ", for example 0.1 or 'auto'.",
+                "columns (they span {rank} of {needed} dimensions): there is no supervised fit to "
+                "compare with. Label more rows, or pass {@shrinkage}, for example 0.1 or 'auto'.",
+                rank=rank,
+                needed=needed,
             )
         )
     return model
@@ -175,23 +174,10 @@ def shrink_rows(
         return shrinkages, within
     used = 1.0 if isinstance(shrinkage, str) else float(shrinkage or 0.0)
     if shrinkage == "pooled" and labeled.has_spread:
-        used = pooled_shrinkage(labeled, *rows(), frame, n_constant)
-    if used == 0:
-        return used, None
-    return used, shrink_labeled(labeled, used, frame, n_constant)
-
-
-def pooled_shrinkage(
-    labeled: LabeledSummary,
-    rows: Array,
-    codes: AnyArray,
-    weights: Array,
-    frame: Frame,
-    n_constant: int = 0,
-) -> float:
-    """Ledoit and Wolf's of rows about the means of their classes."""
-    units = frame.scale / frame.scale.max()
-    return ledoit_wolf((rows - labeled.means[codes]) * units, weights, n_constant)
+        held, codes, weights = rows()
+        units = frame.scale / frame.scale.max()
+        used = ledoit_wolf((held - labeled.means[codes]) * units, weights, n_constant)
+    return used, shrink_labeled(labeled, used, frame, n_constant) if used else None
 
 
 def target_of_labeled(labeled: LabeledSummary, frame: Frame, n_constant: int = 0) -> Array:

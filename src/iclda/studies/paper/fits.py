@@ -17,7 +17,6 @@ from ..._core.likelihood import FLOOR, smallest_eigenvalue
 from ..._core.problem import Problem, summarize_labeled
 from ..._core.solvers.alternate import start_scores
 from ..._core.solvers.attainable import hold_all
-from ..._core.solvers.search import maximize_labeled_likelihood
 from ..._core.types import AnyArray, Array
 from ..._estimators.base import LinearGaussianClassifier
 from ..._rows.memory import MemoryRows
@@ -151,7 +150,8 @@ class CellRows:
         frame = frame_of(self.rows)
         labels = GivenLabels(self.codes, self.n_classes)
         labeled = summarize_labeled(MemoryRows(self.X), labels, frame)
-        return Problem(frame, labeled, MemoryRows(self.X_unlabeled))
+        unlabeled = MemoryRows(self.X_unlabeled)
+        return Problem(frame, labeled, unlabeled, unlabeled_moments=unlabeled.moments(frame))
 
 
 def fit_published_em(problem: Problem, n_rounds: int = _PUBLISHED_EM_ROUNDS) -> Gaussians:
@@ -202,11 +202,9 @@ def fit_method(method: str, rows: CellRows) -> Any:
         return fit_published_em(problem)
     classifier = _make_classifier(method)
     if method == "ICLDA":  # the seed of the study is that of the starts
-        limits = {name: getattr(classifier, name) for name in ("tol", "max_iter", "n_starts")}
-        solution = maximize_labeled_likelihood(problem, seed=rows.seed, **limits)
-        return problem.model_of(solution.point, solution.rule)
+        return classifier._solve(problem, seed=rows.seed).model
     if _fits_problems(classifier):
-        return classifier._estimate(problem)
+        return classifier._solve(problem).model
     fitted = classifier.fit(rows.rows, rows.y)
     return getattr(fitted, "_gaussians_", fitted)
 
