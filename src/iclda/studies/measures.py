@@ -157,7 +157,7 @@ _TABLE = (
     ),
 )
 MEASURES = {measure.name: measure for measure in _TABLE}
-COMPARED = {name: m for name, m in MEASURES.items() if COMPARISON in m.studies}
+COMPARISON_MEASURES = {name: m for name, m in MEASURES.items() if COMPARISON in m.studies}
 
 
 def paper_measures() -> dict[str, Measure]:

@@ -15,7 +15,7 @@ from typing import Any
 from .._messages import Hint, say
 
 STORE = "rows.sqlite"  # in the folder of a study
-FORMAT = 1
+PAPER_FORMAT = 1
 COMPARISON_FORMAT = 2  # in format 1 methods had other names, and self-training another meaning
 _KEY = ("experiment", "dataset", "repeat", "part", "method")
 _FORMER_CHECKSUM = "checksum"  # column and setting that earlier versions wrote
@@ -138,7 +138,7 @@ class Store:
         if kind is not None and stored_kind != kind:
             sentence = "{path} is a store of another study ({stored}): use another {@out}."
             raise StoreError(say(sentence, path=self.path, stored=stored_kind))
-        known = COMPARISON_FORMAT if stored_kind == "comparison" else FORMAT
+        known = COMPARISON_FORMAT if stored_kind == "comparison" else PAPER_FORMAT
         if (stored := settings.get("format", known)) != known:
             sentence = (
                 "{path} has format {stored}, and this version reads {known}: use the version of "

@@ -25,7 +25,7 @@ from ..._messages import DegenerateFitWarning, NoUnlabeledRowsWarning, Text, mes
 from ...tabular import pipeline, preprocessing
 from ..confusion import count_confusion, write_confusion
 from ..engine import record_fit
-from ..measures import COMPARED, EDGES, Bins, Predictions, bins_of, compute_measures
+from ..measures import COMPARISON_MEASURES, EDGES, Bins, Predictions, bins_of, compute_measures
 from ..store import Cell, FitResult
 from .plan import COMPARISON, Contestant, Size, Splits, Take
 
@@ -169,7 +169,7 @@ def measure_fit(model: Any, encoded: Encoded, labels: Labels, take: Take) -> dic
     )
     confusion = count_confusion(codes, probabilities.argmax(axis=1), len(labels.classes))
     return {
-        **compute_measures(predictions, COMPARED),
+        **compute_measures(predictions, COMPARISON_MEASURES),
         "bins": write_bins(bins_of(probabilities, codes)),
         "confusion": write_confusion(confusion),
     }

@@ -14,7 +14,7 @@ from ..._statistics import ReliabilityCurve
 from ...methods import FAINT
 from ...plots import ComparisonDisplay, LearningCurveDisplay, ReliabilityDisplay
 from ..drawing import new_figure, styled, to_inline_svg
-from ..measures import COMPARED, EDGES, ERROR
+from ..measures import COMPARISON_MEASURES, EDGES, ERROR
 from ..page import fill, with_minus, write_texts
 from . import text
 from .cells import pooled_bins
@@ -79,7 +79,7 @@ def render(comparison: Comparison, word: text.Word, next_step: str) -> str:
         "titles": {each.name: each.method.title for each in settings.contestants},
         "failed": comparison.failures([COMPARISON]),
         "methods": dict.fromkeys((method.name, method.sentence) for method in methods),
-        "measures": {name: COMPARED[name] for name in text.known_measures(summary)},
+        "measures": {name: COMPARISON_MEASURES[name] for name in text.known_measures(summary)},
         "figures": figures,
         "curves": _curves(comparison, figures),
         "confusion": comparison.confusion(verdict.method),
@@ -190,8 +190,8 @@ def differences(comparison: Comparison, measure: str) -> ComparisonDisplay | Non
     return ComparisonDisplay(
         differences=paired,
         baseline=summary.baseline or "",
-        score_name=COMPARED[measure].axis,
-        greater_is_better=not COMPARED[measure].lower_is_better,
+        score_name=COMPARISON_MEASURES[measure].axis,
+        greater_is_better=not COMPARISON_MEASURES[measure].lower_is_better,
         intervals=intervals,
     )
 
@@ -219,7 +219,9 @@ def learning_curve(
         means=means,
         standard_errors=errors,
         varied=VARIED[points[0].curve],
-        score_name=f"Loss minus that of {reference}" if is_loss else COMPARED[measure].axis,
+        score_name=f"Loss minus that of {reference}"
+        if is_loss
+        else COMPARISON_MEASURES[measure].axis,
     )
 
 

@@ -20,7 +20,7 @@ from ..._statistics import (
     mean_interval,
 )
 from .. import measures
-from ..measures import BRIER, COMPARED, ERROR, LEVEL, LOSS
+from ..measures import BRIER, COMPARISON_MEASURES, ERROR, LEVEL, LOSS
 from ..store import FitResult
 from .cells import pooled_bins
 from .plan import (
@@ -33,7 +33,9 @@ from .plan import (
 )
 
 # Losses first: counts of wrong rows tie too often to decide by.
-DECISIVE = tuple(sorted((n for n, m in COMPARED.items() if m.is_decisive), key=ERROR.__eq__))
+DECISIVE = tuple(
+    sorted((n for n, m in COMPARISON_MEASURES.items() if m.is_decisive), key=ERROR.__eq__)
+)
 LOSS_DIFFERENCE = "loss_difference"  # loss less that of the reference, in the same splits
 CURVE_MEASURES = (ERROR, BRIER, LOSS_DIFFERENCE)
 VARIED = {UNLABELED_CURVE: "n_unlabeled", LABELED_CURVE: "n_labeled"}
@@ -77,7 +79,7 @@ class Difference:
     @property
     def verdict(self) -> str:
         """``better``, ``worse``, or an empty string for no clear difference."""
-        return measures.verdict(self.difference, self.p_holm, COMPARED[self.measure])
+        return measures.verdict(self.difference, self.p_holm, COMPARISON_MEASURES[self.measure])
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,9 @@ class ComparisonSummary:
     def rank(self, method: str) -> tuple[float, ...]:
         """Means of the decisive measures, infinite where there are none: the lowest is best."""
         means = {measure: self.mean(method, measure) for measure in DECISIVE}
-        return tuple(inf if v is None else COMPARED[m].sign * v for m, v in means.items())
+        return tuple(
+            inf if v is None else COMPARISON_MEASURES[m].sign * v for m, v in means.items()
+        )
 
     def verdict(self, method: str, measure: str) -> str:
         """``better`` or ``worse`` than the baseline, or an empty string."""
@@ -127,12 +131,14 @@ def summarize_comparison(
     n_repeats = 1 + max((r.repeat for group in fits.values() for r in group), default=-1)
     grids = {name: _grid(fits[name], (n_repeats, n_folds)) for name in fits}
     repeats = {
-        (name, m): _repeat_values(fits[name], grids[name], m) for name in fits for m in COMPARED
+        (name, m): _repeat_values(fits[name], grids[name], m)
+        for name in fits
+        for m in COMPARISON_MEASURES
     }
 
     def rank(name: str) -> list[float]:
         """Means of the decisive measures, rounded so that ties stay ties."""
-        known = [COMPARED[m].sign * _finite(repeats[name, m]) for m in DECISIVE]
+        known = [COMPARISON_MEASURES[m].sign * _finite(repeats[name, m]) for m in DECISIVE]
         return [round(float(values.mean()), 12) if values.size else inf for values in known]
 
     best: dict[str, str] = {}
@@ -145,7 +151,7 @@ def summarize_comparison(
     for (name, measure), values in repeats.items():
         supervised = repeats.get((baseline or "", measure), np.full(n_repeats, np.nan))
         score = _score(name, measure, values, supervised, grids[name])
-        of_bins = COMPARED[measure].of_bins
+        of_bins = COMPARISON_MEASURES[measure].of_bins
         if of_bins and score.mean is not None:
             # Of the rows of all repeats together, as figures show it.
             score = replace(score, mean=of_bins(pooled_bins(fits[name])))
@@ -154,7 +160,7 @@ def summarize_comparison(
     rivals = [c.name for c in contestants if c.method.uses_unlabeled or c.method.is_outside]
     differences = [
         difference
-        for name, measure in COMPARED.items()
+        for name, measure in COMPARISON_MEASURES.items()
         if measure.is_tested and baseline
         for difference in _differences(name, rivals, grids, baseline)
     ]
@@ -167,7 +173,7 @@ def overlap(n_folds: int) -> float:
 
 
 def _grid(results: Sequence[FitResult], shape: tuple[int, int]) -> Grid:
-    stored = [name for name, measure in COMPARED.items() if measure.function]
+    stored = [name for name, measure in COMPARISON_MEASURES.items() if measure.function]
     grid = {name: np.full(shape, np.nan) for name in (*stored, "n_test")}
     for result in results:
         place = result.repeat, result.part
@@ -179,7 +185,7 @@ def _grid(results: Sequence[FitResult], shape: tuple[int, int]) -> Grid:
 
 def _repeat_values(results: Sequence[FitResult], grid: Grid, measure: str) -> Array:
     """Value of every repeat, folds weighted by their test rows; NaN for an incomplete one."""
-    n_test, of_bins = grid["n_test"], COMPARED[measure].of_bins
+    n_test, of_bins = grid["n_test"], COMPARISON_MEASURES[measure].of_bins
     if of_bins is None:
         return (n_test * grid[measure]).sum(axis=1) / n_test.sum(axis=1)
     pooled = [pooled_bins(r for r in results if r.repeat == k) for k in range(len(n_test))]
@@ -204,7 +210,7 @@ def _score(name: str, measure: str, values: Array, supervised: Array, grid: Grid
     if not known.size:
         return Score(name, measure, None, None, None, 0)
     excess = (values - supervised) / np.maximum(1, np.abs(supervised))
-    excess = _finite(COMPARED[measure].sign * excess)
+    excess = _finite(COMPARISON_MEASURES[measure].sign * excess)
     share = float((excess > _TIE).mean()) if excess.size else None
     # A measure of pooled rows exists for repeats only.
     splits = _weighted(grid[measure], grid["n_test"]) if measure in grid else known

@@ -14,7 +14,7 @@ from ..._messages import Hint, Text, and_list, plural, printable, say, wrap
 from ..._statistics import CLEAR
 from ..._statistics import NOTHING as NOT_LEARNED
 from ..confusion import class_error_lines
-from ..measures import COMPARED, ERROR
+from ..measures import COMPARISON_MEASURES, ERROR
 from ..page import NOTHING, align, attributes_csv
 from . import SENTENCES
 from .plan import (
@@ -91,13 +91,13 @@ def score_lines(summary: ComparisonSummary, terminal: Terminal) -> list[str]:
     measures = known_measures(summary)
     if not measures:
         return terminal.wrap(["No method has numbers: every fit failed."])
-    removable = [name for name in measures if not COMPARED[name].is_decisive]
+    removable = [name for name in measures if not COMPARISON_MEASURES[name].is_decisive]
     removed = []
-    for name in sorted(removable, key=lambda name: COMPARED[name].is_tested):
+    for name in sorted(removable, key=lambda name: COMPARISON_MEASURES[name].is_tested):
         if max(map(len, _table(summary, measures, Terminal()))) > terminal.width:
             measures.remove(name)
-            removed.append(COMPARED[name].heading)
-    legend = "; ".join(COMPARED[name].legend for name in measures)
+            removed.append(COMPARISON_MEASURES[name].heading)
+    legend = "; ".join(COMPARISON_MEASURES[name].legend for name in measures)
     note = f"Lower is better. {legend}. In brackets: {interval_source(summary)}."
     if removed:
         note += f" Too wide for {terminal.width} columns, but in the report: {', '.join(removed)}."
@@ -107,11 +107,13 @@ def score_lines(summary: ComparisonSummary, terminal: Terminal) -> list[str]:
 def known_measures(summary: ComparisonSummary) -> list[str]:
     """Measures that any contestant has."""
     known = {score.measure for score in summary.scores if score.mean is not None}
-    return [name for name in COMPARED if name in known]
+    return [name for name in COMPARISON_MEASURES if name in known]
 
 
 def _table(summary: ComparisonSummary, measures: Sequence[str], terminal: Terminal) -> list[str]:
-    headings = [COMPARED[name].short or COMPARED[name].heading for name in measures]
+    headings = [
+        COMPARISON_MEASURES[name].short or COMPARISON_MEASURES[name].heading for name in measures
+    ]
     rows = [["", *headings, "worse in"]]
     for name in ranked(summary):
         texts = {m: number_text(summary.mean(name, m), m) for m in measures}
@@ -147,7 +149,11 @@ def number_text(value: float | None, measure: str) -> str:
     """A number with the decimals of its measure; a dash for None."""
     if value is None:
         return NOTHING
-    return f"{value:.0e}" if abs(value) >= _LARGE else f"{value:.{COMPARED[measure].decimals}f}"
+    return (
+        f"{value:.0e}"
+        if abs(value) >= _LARGE
+        else f"{value:.{COMPARISON_MEASURES[measure].decimals}f}"
+    )
 
 
 def worse_text(summary: ComparisonSummary, name: str) -> str:

@@ -19,7 +19,7 @@ from ..._progress import Advance
 from ...datasets import BENCHMARKS, Dataset, find_benchmark, load_benchmark
 from ..engine import run_missing
 from ..page import align
-from ..store import FORMAT, STORE, Store, cells_of
+from ..store import PAPER_FORMAT, STORE, Store, cells_of
 from . import published
 from .fits import TOY_LABELED, TOY_ROWS, CodedSet, curve_sizes, n_labeled_of, run_cell
 
@@ -142,7 +142,12 @@ def read_settings(store: Store) -> StoredSettings:
 def _note_run(store: Store, study: Study, sets: dict[str, Dataset]) -> None:
     """Store the settings of a run; StoreError if the rows were made with others."""
     hashes = {name: data.sha256 for name, data in sets.items()}
-    agreed = {"kind": KIND, "format": FORMAT, "seed": study.seed, "iclda": versions()["iclda"]}
+    agreed = {
+        "kind": KIND,
+        "format": PAPER_FORMAT,
+        "seed": study.seed,
+        "iclda": versions()["iclda"],
+    }
     store.note(**store.merge_settings(**agreed, data=hashes))
     known = read_settings(store)
     shapes = {name: [*data.X.shape, len(np.unique(data.y))] for name, data in sets.items()}
