@@ -133,7 +133,7 @@ REFUSED = {
     "column": (["--drop", "r"], "has no column 'r'"),
     "target": (["--drop", "species"], "Column 'species' is the target"),
     "mark": (["--unlabeled", "?"], "no row has the unlabeled value '?' in column 'species'"),
-    "folder": (["--out", __file__ + "/out", "--quiet"], "is a file, name a folder"),
+    "folder": (["--out", __file__ + "/out", "--quiet"], "cannot be written to (Not a directory)"),
 }
 
 
