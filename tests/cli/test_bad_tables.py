@@ -32,17 +32,17 @@ TABLES = {
     "an unknown prior": (
         flowers(),
         ["--prior", "iris=0.5", "--prior", "tulip=0.5"],
-        "--prior names classes without labeled rows: ['tulip']",
+        "--prior must name the classes with labeled rows, ['iris', 'lily', 'rose'], got",
     ),
     "the marker as a prior": (
         MARKED,
         ["--unlabeled", "?", "--prior", "?=0.5", "--prior", "iris=0.5"],
-        "--prior names classes without labeled rows: ['?']",
+        "with labeled rows, ['iris', 'lily', 'rose'], got ['?', 'iris']",
     ),
     "a prior for one class": (
         flowers(),
         ["--prior", "iris=0.5"],
-        "--prior must name every class, but lacks 'lily', 'rose': ",
+        "with labeled rows, ['iris', 'lily', 'rose'], got ['iris'].",
     ),
     "few labels": (
         flowers(n_labeled=3),
@@ -186,9 +186,7 @@ USAGE = {
     ),
     "method to compare only": (
         (*FIT, "--method", "SDA"),
-        "Method 'SDA' can be named in a comparison (sda) and used in Python "
-        "(iclda.SemiSupervisedDiscriminantAnalysis), but not chosen here. There are: "
-        "auto, iclda (ICLDA)",
+        "The method 'sda' can be compared, but not chosen here. There are: auto, iclda (ICLDA)",
     ),
     "unknown target": (("fit", "data.csv", "--target", "SPECIES"), "Did you mean 'species' for"),
     "prior twice": (
@@ -219,7 +217,7 @@ USAGE = {
     ),
     "proportions of one class": (
         (*FIT, "--proportions", "iris=0.2:0.4"),
-        "--proportions must name the classes ['iris', 'lily', 'rose'], got ['iris']",
+        "--proportions must name the classes with labeled rows, ['iris', 'lily', 'rose']",
     ),
     "proportions without use": (
         (*FIT, "--method", "moment", "--proportions", "labeled"),
