@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from math import inf
 from numbers import Integral, Real
 from typing import Any
 
-import numpy as np
+from sklearn.utils import check_scalar
 
 from ._progress import bars
 from ._rows.base import refuse_repeated
@@ -149,19 +148,12 @@ def from_dask(
 
 
 def _checked_memory(memory: Any) -> int:
-    if not isinstance(memory, (Real, np.number)) or not 0 < float(memory) < inf:
-        raise ValueError(
-            f"memory must be a positive number of bytes, got {memory!r}. 2**30 is a gibibyte."
-        )
-    return max(1, int(float(memory)))
+    check_scalar(memory, "memory", Real, min_val=0, include_boundaries="neither")
+    return max(1, int(memory))
 
 
 def _checked_count(count: Any, name: str, least: int) -> int | None:
-    if count is None:
-        return None
-    if isinstance(count, bool) or not isinstance(count, Integral) or count < least:
-        raise ValueError(f"{name} must be an integer, {least} or more, or None, got {count!r}.")
-    return int(count)
+    return None if count is None else int(check_scalar(count, name, Integral, min_val=least))
 
 
 def _checked_names(names: Any, argument: str = "feature_names") -> list[str]:

@@ -108,9 +108,6 @@ def test_an_array_that_the_user_persisted_is_not_kept_twice(client, persist):
     assert max(n_bytes) < 1.5 * ROWS.nbytes
 
 
-# Dask reads Parquet in a way that pandas 3.1 gives up.
-
-
 def test_a_fit_is_the_same_to_the_bit_on_one_worker_and_on_two(client):
     rows = in_blocks(ROWS)
     one = next(iter(client.nthreads()))
@@ -277,7 +274,7 @@ def test_a_loader_that_the_workers_cannot_import_is_named(client, tmp_path, monk
 def test_a_block_that_kills_its_workers_is_named(client):
     client.run_on_scheduler(lambda dask_scheduler: setattr(dask_scheduler, "allowed_failures", 0))
     blocks = [*loaders(ROWS, 1), lambda: os._exit(1)]
-    with pytest.raises(RuntimeError, match=r"X_unlabeled, block \d .*KilledWorker.*more memory"):
+    with pytest.raises(RuntimeError, match=r"X_unlabeled, block \d .*KilledWorker"):
         fit(from_dask(blocks))
     client.run_on_scheduler(lambda dask_scheduler: setattr(dask_scheduler, "allowed_failures", 3))
     workers_back(client)
@@ -306,10 +303,3 @@ def test_progress_counts_the_rows_of_every_pass(client):
     assert passes == list(range(model.n_passes_ + 1))  # 0: the look at the blocks
     of_last = [(n_done, n_all) for n_pass, n_done, n_all in heard if n_pass == passes[-1]]
     assert of_last == [(5_000 * (i + 1), N_ROWS) for i in range(N_BLOCKS)]
-
-
-def test_a_client_that_is_closed_is_refused_with_the_way_out():
-    with Client(processes=False, dashboard_address=":0") as closed:
-        pass
-    with pytest.raises(RuntimeError, match=r"Dask client is closed.*client=\.\.\."):
-        fit(from_dask(in_blocks(ROWS), client=closed))

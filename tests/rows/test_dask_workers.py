@@ -56,23 +56,23 @@ def test_rows_of_unknown_number_are_counted():
     assert_same_fit(fit(some, MomentConstrainedLDA), expected)
 
 
-def test_an_array_cut_along_its_columns_is_refused_with_the_way_out():
+def test_an_array_cut_along_its_columns_is_put_together():
     rows = dask.array.from_array(ROWS, chunks=(5_000, 3))
-    with pytest.raises(ValueError, match=r"cut along its columns, into \(3, 1\)"):
-        fit(rows)
-    assert np.isfinite(fit(rows.rechunk({1: -1}), MomentConstrainedLDA).coef_).all()
+    model, expected = fit(rows, MomentConstrainedLDA), fit(ROWS, MomentConstrainedLDA)
+    assert_same_fit(model, expected)
+    assert_array_equal(model.predict(rows), expected.predict(ROWS))
 
 
 REFUSED = {
     "one dimension": (lambda X: X[:, 0], r"2-d, rows x features, got shape \(30000,\)"),
     "another width": (lambda X: X[:, :3], "X_unlabeled has 3 features, but X of fit has 4"),
-    "complex numbers": (lambda X: X + 1j, "real numbers, got an array of complex128"),
-    "unknown width": (lambda X: X.T[X[0] > 0].T, "unknown number of columns"),
+    "complex numbers": (lambda X: X + 1j, r"block \d holds complex128: every column"),
+    "unknown width": (lambda X: X.T[X[0] > 0].T, "has nan features, but X of fit has 4"),
 }
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_arrays_that_are_no_rows_are_refused_before_they_are_read(name):
+def test_arrays_that_are_no_rows_are_refused(name):
     change, message = REFUSED[name]
     with pytest.raises(ValueError, match=message):
         fit(change(in_blocks(ROWS)))
@@ -82,14 +82,10 @@ BAD_BLOCKS = {
     "NaN": (with_entry(np.nan)[20_000:], "block 1 contains NaN, first in row 1, column 2"),
     "infinity": (with_entry(np.inf)[20_000:], "block 1 contains infinity, .* row 1, column 2"),
     "another width": (SAMPLE.X[:, :3], "block 1 has 3 columns, but X of fit has 4"),
-    "another dtype": (
-        SAMPLE.X.astype("f4"),
-        "block 1 has 4 columns of float32, and block 0 .* float64",
-    ),
     "text": (SAMPLE.X.astype(str), "block 1 holds <U32: every column must hold real numbers"),
     "a mixture": (
         pandas.DataFrame({"a": [1.0], "b": ["x"], "c": [2.0], "d": [3.0]}),
-        "block 1 holds object, first in column 'b'",
+        "block 1 holds object: every column must hold real numbers",
     ),
     "one dimension": (SAMPLE.X[0], r"block 1 must be 2-d, rows x features, got shape \(4,\)"),
 }
@@ -112,12 +108,6 @@ def test_36_a_block_that_changes_between_passes_is_named():
     source = from_dask([lambda: ROWS, changes])
     with pytest.raises(ValueError, match=r"block 1 changed .* it has 298 rows, and had 299"):
         fit(source, MomentConstrainedLDA)
-
-
-def test_many_small_blocks_are_warned_of():
-    rows = dask.array.from_array(ROWS, chunks=(100, -1))
-    with pytest.warns(UserWarning, match=r"300 blocks of 0\.0032 MB .*X_unlabeled\.rechunk"):
-        fit(rows, MomentConstrainedLDA)
 
 
 def test_37_empty_blocks_are_skipped():
@@ -158,7 +148,7 @@ def test_names_of_tables_that_loaders_return_are_compared_with_those_of_the_fit(
     right, wrong = (TABLES[kind](frame_of(ROWS)[list(names)]) for names in ("abcd", "abdc"))
     model = MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=frame_of(ROWS))
     mixed = from_dask([lambda: right, lambda: wrong], persist=persist)
-    with pytest.raises(ValueError, match="columns of X_unlabeled, block 1 have other names"):
+    with pytest.raises(ValueError, match="columns of X_unlabeled, block 1 differ from"):
         MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=mixed)
     with pytest.raises(ValueError, match=r"column 2 of X, block 1 is 'd', and was 'c'"):
         model.predict(mixed).compute()
@@ -210,13 +200,6 @@ def test_a_dataframe_with_operations_on_it_is_fitted_to_their_result(name, tmp_p
     assert_array_equal(model.predict(frame), model.predict(expected))
 
 
-def test_a_column_of_text_in_a_dataframe_is_named():
-    text = frame_of(ROWS[:100]).assign(c="text")
-    frame = dask.dataframe.from_pandas(text, npartitions=2)
-    with pytest.raises(ValueError, match=r"X_unlabeled, block . holds .*, first in column 'c'"):
-        MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=frame)
-
-
 def test_rows_in_memory_are_no_source_of_a_cluster():
     with pytest.raises(TypeError, match=r"or of a list of loaders, got ndarray\..*from_array"):
         from_dask(ROWS)
@@ -255,7 +238,9 @@ def test_results_for_a_dask_array_are_lazy_with_chunks_dtype_and_meta(n_classes)
 def test_lazy_results_are_not_put_into_a_table_in_memory(source):
     model = fit(ROWS, MomentConstrainedLDA).set_output(transform="pandas")
     assert model.transform(ROWS[:9]).shape == (9, 1)
-    with pytest.raises(ValueError, match=r"for pandas tables, .* set_output\(transform='default'"):
+    with pytest.raises(
+        ValueError, match=r"return pandas tables, .*set_output\(transform='default'"
+    ):
         model.transform(source)
     found = model.set_output(transform="default").transform(source)
     assert_allclose(found, model.transform(ROWS), rtol=1e-12)
@@ -284,7 +269,6 @@ BAD_SETTINGS = {
     "retries": (([list],), {"retries": -1}, ValueError, "0 or more, got -1"),
     "timeout in words": (([list],), {"timeout": "x"}, ValueError, "number of seconds, .* got 'x'"),
     "endless timeout": (([list],), {"timeout": np.inf}, ValueError, "or None, got inf"),
-    "persist": (([list],), {"persist": "x"}, ValueError, "True, False or None, got 'x'"),
     "client": (([list],), {"client": "x"}, TypeError, r"distributed\.Client, or None, got str"),
     "timeout": (([list],), {"timeout": 0}, ValueError, "positive number of seconds, .* got 0"),
 }

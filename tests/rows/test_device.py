@@ -26,7 +26,7 @@ from iclda._rows.base import Request
 from iclda._rows.device import ArrayRows
 from iclda._rows.device_sums import DeviceBlock, is_out_of_memory, place_of, to_host
 from iclda._rows.memory import MemoryRows
-from iclda._rows.passes import PartOfPass, report_as
+from iclda._rows.passes import report_as
 from iclda.rows import progress
 from problems import STREAMED, WHOLE_FAMILY, draw_sample, near_all
 
@@ -369,7 +369,7 @@ def test_every_pass_tells_how_far_it_is():
     told = []
     there = ArrayRows(on("device1", X), block_rows=2000)
     with progress(lambda *numbers: told.append(numbers)):
-        with report_as(PartOfPass(3)):
+        with report_as(3):
             there.moments(FRAME)
         there.label_sums(RULES["two, soft"], FRAME)
     assert told == [(3, 2000, 3000), (3, 3000, 3000), (0, 2000, 3000), (0, 3000, 3000)]

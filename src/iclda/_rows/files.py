@@ -8,9 +8,9 @@ the rows are read for the first time.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator
 from copy import copy
-from glob import glob, has_magic
+from glob import glob
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,8 @@ import numpy as np
 
 from .._core.types import AnyArray, Array
 from . import readers
-from .backends import KIND_BY_KEY, KINDS, SUFFIXES, find_kind, is_path, kind_of
-from .base import Request, changed_error, check_finite, check_names
+from .backends import KIND_BY_KEY, KINDS, SUFFIXES, find_kind, is_path
+from .base import Request, changed_error, check_finite
 from .memory import BLOCKS_PER_SLAB, BlockRows, Slab
 from .passes import AHEAD, read_ahead
 from .readers import Chunk, Reader, shorten
@@ -43,8 +43,6 @@ def open_rows(
     reader.name, reader.use_threads = name, request.n_threads > 1
     names = reader.feature_names
     if expected is not None and names is not None:
-        if kind_of(X) == ("pyarrow", "Table"):  # as for a small one, which is read as an array
-            check_names(names, expected, name, f"Pass {name}.select(feature_names_in_).")
         reader = reader.select(list(expected))
     elif names is not None and request.n_features not in (None, reader.n_features):
         raise ValueError(
@@ -114,38 +112,27 @@ def _files_of(X: Any, name: str) -> list[Path]:
 
 
 def _expand(path: str, name: str) -> list[Path]:
-    """Return the files of a folder or pattern in the order of their names, without hidden ones.
+    """Return the files of a folder or pattern in the order of their names.
 
-    Engines leave other files beside their data: _SUCCESS, _metadata, temporary ones.
+    Hidden files of a folder are left out: engines write _SUCCESS, _metadata and temporary files.
     """
     path = path if os.path.exists(path) else os.path.expanduser(path)
-    if os.path.isfile(path):
-        return [Path(path)]
     if os.path.isdir(path):
-        n_fixed = len(Path(path).parts)
-        every = [file for file in sorted(Path(path).rglob("*")) if file.suffix.lower() in SUFFIXES]
-        names_hidden = False
-        rule = f"no file that ends in {', '.join(SUFFIXES)}"
-    elif has_magic(path):
-        parts = Path(path).parts
-        n_fixed = next(i for i, part in enumerate(parts) if has_magic(part))
-        every = [Path(file) for file in sorted(glob(path, recursive=True))]
-        names_hidden = _is_hidden(parts[n_fixed:])
-        rule = "no file of that pattern (names that begin with _ or . are left out)"
+        files = [
+            file
+            for file in sorted(Path(path).rglob("*.*"))
+            if file.suffix.lower() in SUFFIXES
+            and not any(part[0] in "._" for part in file.relative_to(path).parts)
+        ]
     else:
-        raise FileNotFoundError(f"{name}: there is no file {path}.")
-    files = [
-        file
-        for file in every
-        if file.is_file() and (names_hidden or not _is_hidden(file.parts[n_fixed:]))
-    ]
+        files = (
+            [Path(path)] if os.path.isfile(path) else sorted(map(Path, glob(path, recursive=True)))
+        )
     if not files:
-        raise FileNotFoundError(f"{name}: {path} holds {rule}.")
+        raise FileNotFoundError(
+            f"{name}: there is no file {path}, nor in it one that ends in {', '.join(SUFFIXES)}."
+        )
     return files
-
-
-def _is_hidden(parts: Sequence[str]) -> bool:
-    return any(part.startswith((".", "_")) for part in parts)
 
 
 # Rows.
@@ -162,7 +149,7 @@ def _cut(chunks: Iterable[Chunk], reader: Reader, dtype: Any, n_rows: int) -> It
                 buffer = np.empty((n_rows, reader.n_features), dtype, order=reader.order)
                 start, where = chunk.start + done, chunk.where
             n_taken = min(n_rows - filled, chunk.n_rows - done)
-            chunk.fill(buffer[filled : filled + n_taken], done)
+            chunk.read(buffer[filled : filled + n_taken], done)
             filled, done = filled + n_taken, done + n_taken
             if filled == n_rows:
                 yield Slab(start, buffer, where)
@@ -341,7 +328,7 @@ class FileRows(BlockRows):
             if stop == n_read:
                 continue
             block = np.empty((chunk.n_rows, self.n_features), self._dtype)
-            chunk.fill(block)
+            chunk.read(block, 0)
             _check_slab(Slab(chunk.start, block, chunk.where), reader)
             rows[n_read:stop] = block[index[n_read:stop] - chunk.start]
             n_read = stop
