@@ -154,13 +154,6 @@ def test_names_of_tables_that_loaders_return_are_compared_with_those_of_the_fit(
         model.predict(mixed).compute()
 
 
-def test_names_are_compared_in_every_fit_of_one_source():
-    source = from_dask([lambda: frame_of(ROWS, "abdc")])
-    fit(source, MomentConstrainedLDA)
-    with pytest.raises(ValueError, match="column 2 of X_unlabeled is 'd', and was 'c'"):
-        MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=source)
-
-
 @pytest.mark.parametrize("kind", TABLES)
 @pytest.mark.parametrize("persist", [None, True, False])
 def test_names_of_tables_that_loaders_return_become_those_of_the_features(kind, persist):
@@ -175,12 +168,6 @@ def test_names_of_tables_that_loaders_return_become_those_of_the_features(kind, 
     MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=source)
     with pytest.raises(ValueError, match="column 0 of X_unlabeled is 'a', and was 'x'"):
         MomentConstrainedLDA().fit(frame_of(SAMPLE.X, "xbcd"), SAMPLE.y, X_unlabeled=source)
-
-
-def test_tables_among_arrays_have_no_names():
-    source = from_dask([lambda: frame_of(ROWS[:300]), lambda: ROWS[300:600]])
-    model = MomentConstrainedLDA().fit(source, np.where(np.arange(600) < 99, ROWS[:600, 0] > 0, -1))
-    assert not hasattr(model, "feature_names_in_")
 
 
 # Dask reads Parquet in a way that pandas 3.1 gives up.
@@ -198,11 +185,6 @@ def test_a_dataframe_with_operations_on_it_is_fitted_to_their_result(name, tmp_p
     y = np.where(np.arange(len(expected)) < 99, expected["b"] > expected["b"].median(), -1)
     assert_same_fit(MomentConstrainedLDA().fit(frame, y), MomentConstrainedLDA().fit(expected, y))
     assert_array_equal(model.predict(frame), model.predict(expected))
-
-
-def test_rows_in_memory_are_no_source_of_a_cluster():
-    with pytest.raises(TypeError, match=r"or of a list of loaders, got ndarray\..*from_array"):
-        from_dask(ROWS)
 
 
 def test_a_missing_value_of_a_nullable_column_is_named():

@@ -22,8 +22,9 @@ def write_parquet(rows, folder, **options):
     pq.write_table(table(rows), folder / "rows.parquet", **options)
 
 
-def test_sums_of_a_file_are_bit_for_bit_those_in_memory(folder):
-    memory = MemoryRows(X)
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_sums_of_a_file_are_bit_for_bit_those_in_memory(folder, n_threads):
+    memory = MemoryRows(X, n_threads=n_threads)
     for found, name in zip(sums(folder / "rows.npy"), ("moments", "label_sums"), strict=True):
         options = {} if name == "moments" else {"rule": SOFT, **near_all(SOFT)}
         assert_identical(found, getattr(memory, name)(frame=FRAME, **options))

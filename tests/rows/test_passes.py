@@ -11,7 +11,6 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from iclda import ImplicitlyConstrainedLDA, MomentConstrainedLDA, SupervisedLDA, rows
-from iclda._rows.passes import report_as, report_progress
 from problems import FAMILY
 
 RNG = np.random.default_rng(78)
@@ -115,26 +114,6 @@ def test_a_bar_is_drawn_on_the_error_stream(capsys):
     shown = capsys.readouterr()
     assert shown.out == ""
     assert re.search(r"pass [1-9]+ .*140,000 of 140,000 rows", shown.err)
-
-
-def test_a_bar_that_begins_anew_shows_the_rows_of_its_pass(monkeypatch):
-    from rich.progress import Progress
-
-    shown = []
-
-    def look(self):
-        (task,) = self.tasks
-        shown.append((task.description, task.completed, task.fields["text"]))
-
-    monkeypatch.setattr(Progress, "refresh", look)
-    with rows.bar():
-        report_progress(50, 100)
-        with report_as(1):
-            report_progress(100, None)
-        with report_as(2):
-            report_progress(20, 100)
-    assert ("pass 2", 20, "20 of 100 rows") in shown
-    assert all(rows.startswith(f"{done}") for title, done, rows in shown if title)
 
 
 def test_without_rich_the_bar_names_the_extra(monkeypatch):

@@ -20,13 +20,11 @@ from file_rows import (
     FRAME,
     FRAMED,
     NAMES,
-    RNG,
     SAMPLE,
     WHOLE,
     X,
     fit,
     named,
-    with_bad,
 )
 from iclda import ImplicitlyConstrainedLDA, MomentConstrainedLDA, SupervisedLDA, rows
 from iclda._rows.memory import MemoryRows
@@ -125,15 +123,6 @@ def test_36_a_file_written_to_during_a_fit_is_named(kind, classifier, tmp_path):
         fit(source, classifier)
 
 
-def test_a_file_written_to_before_it_is_fitted_to_again_is_named(tmp_path):
-    np.save(tmp_path / "rows.npy", FEW)
-    source = rows.open(tmp_path / "rows.npy")
-    fit(source)
-    os.utime(tmp_path / "rows.npy", ns=(0, 0))
-    with pytest.raises(ValueError, match=r"X_unlabeled changed between two passes: .*rows\.npy"):
-        fit(source)
-
-
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_36_a_file_that_is_cut_short_while_it_is_read_is_named(order, tmp_path):
     path = tmp_path / "rows.npy"
@@ -221,13 +210,6 @@ AGAIN = {
 def test_36_batches_that_begin_with_other_rows_when_read_again_are_refused_at_once(make):
     with pytest.raises(ValueError, match="X begins with other rows, or none, when its factory"):
         rows.from_batches(make())
-
-
-@pytest.mark.parametrize("frame", [np.asarray, named, table, pl.DataFrame])
-def test_batches_that_begin_with_nan_begin_with_the_same(frame):
-    bad = with_bad(np.nan, row=0)
-    with pytest.raises(ValueError, match=r"contains NaN, first in row 0, column"):
-        fit(rows.from_batches(lambda: [frame(bad.copy())]))
 
 
 def test_37_empty_batches_are_skipped():
@@ -390,24 +372,6 @@ def test_names_of_rows_that_pandas_stores_are_no_feature(tmp_path):
     assert opened(tmp_path / "b.parquet").feature_names == ["x0", "x1"]
     chosen = opened(rows.open(tmp_path / "b.parquet", columns=NAMES))
     assert_array_equal(chosen.sample(1000, 0)[0], FEW[::-1])
-
-
-@pytest.mark.parametrize(("memory", "most"), [(2**28, 2**26), (1, 2**24)])
-def test_buffers_of_many_columns_stay_within_memory(memory, most, tmp_path, monkeypatch):
-    wide = RNG.standard_normal((50, 1500)).astype(np.float32)
-    pq.write_table(table(wide), tmp_path / "rows.parquet")
-    sizes = []
-
-    class Noted(pq.ParquetFile):
-        def __init__(self, *args, buffer_size, **options):
-            sizes.append(buffer_size)
-            super().__init__(*args, buffer_size=buffer_size, **options)
-
-    monkeypatch.setattr(pq, "ParquetFile", Noted)
-    read = opened(rows.open(tmp_path / "rows.parquet", memory=memory))
-    sizes.clear()
-    assert_array_equal(read.sample(50, 0)[0], wide)
-    assert max(sizes) * 1500 <= most
 
 
 def test_a_file_of_more_columns_than_x_which_has_no_names_says_how_to_choose(tmp_path):

@@ -147,20 +147,6 @@ def test_what_cannot_be_opened_is_refused_with_what_can(X, error, message):
         rows.open(X)
 
 
-UNREAD = {
-    "Scanner": (lambda path: pyarrow_dataset.dataset(path).scanner(), "to_table"),
-    "ParquetFile": (pq.ParquetFile, "read"),
-    "RecordBatchReader": (lambda path: pq.read_table(path).to_reader(), "read_all"),
-}
-
-
-@pytest.mark.parametrize("kind", UNREAD)
-def test_readers_of_arrow_are_refused_with_the_way_out(kind, folder):
-    make, method = UNREAD[kind]
-    with pytest.raises(TypeError, match=rf"a pyarrow {kind}, .* pass X_unlabeled\.{method}\(\)"):
-        fit(make(folder / "rows.parquet"))
-
-
 def test_the_home_folder_may_be_left_out_of_a_path(folder, monkeypatch):
     monkeypatch.setenv("HOME", str(folder))
     assert rows.open("~/rows.npy").n_rows == len(X)
