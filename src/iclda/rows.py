@@ -18,7 +18,7 @@ from sklearn.utils import check_scalar
 from ._progress import bars
 from ._rows.base import refuse_repeated
 from ._rows.files import reader_of
-from ._rows.passes import Callback, Passes, check_callback, listen
+from ._rows.passes import Callback, Passes, listen
 from ._rows.readers import DEFAULT_MEMORY, Reader, batch_reader
 
 __all__ = ["Passes", "bar", "from_batches", "from_dask", "open", "progress"]
@@ -144,6 +144,9 @@ def from_dask(
     """
     from ._rows.dask import DaskSource
 
+    check_scalar(retries, "retries", Integral, min_val=0)
+    if timeout is not None:
+        check_scalar(timeout, "timeout", Real, min_val=0, include_boundaries="neither")
     return DaskSource(source, client, persist, retries, timeout)
 
 
@@ -178,7 +181,6 @@ def progress(callback: Callback) -> AbstractContextManager[None]:
         is for rows read before the first one: labeled rows, if they are many, and the blocks of a
         cluster when they are looked at. An exception that it raises ends the fit.
     """
-    check_callback(callback)
     return listen(callback)
 
 

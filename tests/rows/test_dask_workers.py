@@ -8,7 +8,6 @@ import numpy as np
 import pandas
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from threadpoolctl import threadpool_info
 
 for package in ("dask", "polars", "pyarrow"):
     pytest.importorskip(package)
@@ -36,16 +35,8 @@ from problems import draw_sample
 
 
 def test_without_a_client_dask_reads_in_this_process():
-    before = blas_threads()
     model, expected = fit(in_blocks(ROWS)), fit(ROWS)
     assert_allclose(model.objective_, expected.objective_, atol=2e-6)  # twice the gap
-    after = blas_threads()
-    assert {library: after[library] for library in before} == before  # others may be loaded
-
-
-def blas_threads():
-    """Number of threads of every library that is loaded."""
-    return {library["filepath"]: library["num_threads"] for library in threadpool_info()}
 
 
 def test_rows_of_unknown_number_are_counted():
@@ -247,12 +238,10 @@ BAD_SETTINGS = {
     "no source": ((3,), {}, TypeError, "Dask array, a Dask dataframe, .* got int"),
     "a single delayed": ((delayed(np.zeros)((3, 4)),), {}, TypeError, "list of loaders, got Delay"),
     "no loaders": (([],), {}, ValueError, "empty list: pass one loader for every block"),
-    "no callable": (([list, 3],), {}, TypeError, r"source\[1\] must be a function .* got int"),
-    "retries": (([list],), {"retries": -1}, ValueError, "0 or more, got -1"),
-    "timeout in words": (([list],), {"timeout": "x"}, ValueError, "number of seconds, .* got 'x'"),
-    "endless timeout": (([list],), {"timeout": np.inf}, ValueError, "or None, got inf"),
+    "retries": (([list],), {"retries": -1}, ValueError, "retries == -1, must be >= 0"),
+    "timeout in words": (([list],), {"timeout": "x"}, TypeError, "timeout must be an instance"),
     "client": (([list],), {"client": "x"}, TypeError, r"distributed\.Client, or None, got str"),
-    "timeout": (([list],), {"timeout": 0}, ValueError, "positive number of seconds, .* got 0"),
+    "timeout": (([list],), {"timeout": 0}, ValueError, "timeout == 0, must be > 0"),
 }
 
 
@@ -271,9 +260,6 @@ def test_without_dask_the_error_names_the_extra(monkeypatch):
 
 
 def test_the_error_of_a_bad_block_has_the_column_as_a_field():
-    with pytest.raises(ColumnError) as raised:
-        fit(from_dask([lambda: ROWS, lambda: with_entry(np.nan)[20_000:]]), MomentConstrainedLDA)
-    assert raised.value.column == 2
     frame = dask.dataframe.from_pandas(frame_of(with_entry(np.nan)), npartitions=3)
     with pytest.raises(ColumnError) as raised:
         MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=frame)

@@ -12,8 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import accumulate, pairwise
-from math import inf
-from numbers import Real
 from typing import Any, ClassVar
 from uuid import uuid4
 
@@ -64,19 +62,6 @@ class DaskSource:
             self.source = list(self.source)
         if _collection_kind(self.source, "source") == "loaders" and not self.source:
             raise ValueError("source is an empty list: pass one loader for every block of rows.")
-        for i, loader in enumerate(self.source if isinstance(self.source, list) else []):
-            if not callable(loader):  # delayed objects are
-                raise TypeError(
-                    f"source[{i}] must be a function without arguments or a delayed object, which "
-                    f"returns a block of rows, got {type(loader).__name__}."
-                )
-        if not isinstance(self.retries, (int, np.integer)) or self.retries < 0:
-            raise ValueError(f"retries must be an integer, 0 or more, got {self.retries!r}.")
-        timeout = self.timeout
-        if timeout is not None and not (isinstance(timeout, Real) and 0 < float(timeout) < inf):
-            raise ValueError(
-                f"timeout must be a positive number of seconds, or None, got {timeout!r}."
-            )
         if self.client is not None and not hasattr(self.client, "asynchronous"):
             raise TypeError(
                 f"client must be a distributed.Client, or None, got {type(self.client).__name__}: "
@@ -159,7 +144,7 @@ def _array_of(source: Any, request: Request) -> Any:
     if kind == "array":
         return source
     parts = []
-    names = request.names if kind == "loaders" else None
+    names = request.feature_names if kind == "loaders" else None
     for i, block in enumerate(source if kind == "loaders" else source.to_delayed()):
         info = BlockInfo(request.name, i, n_features, names=names)
         task = partial(worker.rows_of, info=info)
@@ -363,16 +348,12 @@ class DaskRows(WeightedRows):
         sums: LabelSums | None = self._sums("label_sums", **arguments)
         return no_label_sums(rule.n_classes, self.n_features) if sums is None else sums
 
-    def responsibilities(self, rule: Rule, frame: Frame) -> Array:
-        parts = self._sums("responsibilities", worker.join_lists, rule=rule, frame=frame)
-        return np.concatenate(parts or [np.zeros((0, rule.n_classes))])
-
-    def _sums(self, method: str, join: Any = sum_in_order, **arguments: Any) -> Any:
-        """Results of a method of the rows of all blocks, put together; None without rows."""
+    def _sums(self, method: str, **arguments: Any) -> Any:
+        """Sum of the results of a method of the rows of all blocks; None without rows."""
         if not self._inputs:
             return None
         settings = {"method": method, "arguments": arguments, "n_threads": self._n_threads}
-        return self._blocks.run(worker.sums_of, join, self._inputs, **settings)
+        return self._blocks.run(worker.sums_of, sum_in_order, self._inputs, **settings)
 
     def _draw(self, n: int, seed: int) -> tuple[AnyArray, AnyArray]:
         if self.n_rows == 0:

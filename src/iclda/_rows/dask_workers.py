@@ -59,7 +59,7 @@ class BlockInfo:
     n_features: int | None
     n_rows: int | None = None  # once it was read
     begin: int = 0  # index of its first row among all
-    names: tuple[str, ...] | None = None  # of the fit, which a table must have
+    names: AnyArray | None = None  # of the fit, which a table must have
 
     @property
     def label(self) -> str:
@@ -200,7 +200,7 @@ def sums_of(
     arguments: dict[str, Any],
     n_threads: int,
 ) -> Any:
-    """Return moments, label sums or responsibilities of one block, by the method of its rows."""
+    """Return moments or label sums of one block, by the method of its rows."""
     rows, names = read_block(block, info)
     rule = arguments.get("rule")
     if isinstance(rule, GivenLabels):
@@ -211,8 +211,6 @@ def sums_of(
     with np.errstate(over="ignore", invalid="ignore"):
         members = MemoryRows(rows, *(chosen or (None, None)), n_threads=n_threads)
         sums = getattr(members, method)(**arguments)
-    if method == "responsibilities":
-        return [sums]
     # NaN and infinity show in the sums: rows are searched for them only then.
     if not all(np.isfinite(value).all() for value in vars(sums).values() if value is not None):
         _check_rows(rows, names, info)

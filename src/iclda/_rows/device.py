@@ -46,7 +46,11 @@ def open_rows(
     """Rows of a device array, whose columns have no names and whose device has its own threads."""
     name = request.name
     if hasattr(X, "detach"):
-        _check_tensor(X, name)
+        if str(X.layout) != "torch.strided":
+            raise TypeError(
+                f"{name} is a sparse tensor ({X.layout}), and rows must be dense: pass "
+                f"{name}.to_dense()."
+            )
         X = X.detach()  # sums need no gradient
     shape = tuple(X.shape)
     if len(shape) != 2:
@@ -59,15 +63,6 @@ def open_rows(
             f"Complex data not supported: {name} has dtype {X.dtype}. Split it into two columns."
         )
     return ArrayRows(X, weights, is_member, name=name, names=request.feature_names)
-
-
-def _check_tensor(X: Any, name: str) -> None:
-    """Raise TypeError for a tensor of torch that does not store all entries."""
-    if str(X.layout) != "torch.strided":
-        raise TypeError(
-            f"{name} is a sparse tensor ({X.layout}), and rows must be dense: pass "
-            f"{name}.to_dense()."
-        )
 
 
 def apply_to_rows(X: Any, function: Callable[[Any], Any], request: Request) -> Any:

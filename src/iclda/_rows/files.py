@@ -78,25 +78,20 @@ def _files_of(X: Any, name: str) -> list[Path]:
     """Return the files of paths, all of one format; TypeError for what nothing here reads."""
     paths = [X] if is_path(X) else X
     if not isinstance(paths, (list, tuple)):
-        others = [
-            kind.words for kind in KINDS if kind.backend == "files" and kind.keys[0][0] != "."
-        ]
+        others = [kind.words for kind in KINDS if kind.reader and kind.keys[0][0] != "."]
         raise TypeError(
-            f"{name} must be a path, a list of paths, {', '.join(others[:-1])} or {others[-1]}, "
-            f"got {type(X).__name__}. If it holds paths, pass list({name}), in the order in which "
-            "they are to be read. Other arrays and tables, and what functions of iclda.rows "
+            f"{name} must be a path, a list of paths, or one of {', '.join(others)}, got "
+            f"{type(X).__name__}. Other arrays and tables, and what functions of iclda.rows "
             "return, are passed to a classifier as they are; for anything else that can be read "
             "again there is iclda.rows.from_batches."
         )
     if len(paths) == 0:
         raise ValueError(f"{name} is an empty list: pass the path of at least one file.")
-    for i, path in enumerate(paths):
-        if not is_path(path):
-            raise TypeError(
-                f"{name} is a list whose entry {i} is of type {type(path).__name__}, and must be a "
-                "list of paths. For a list of arrays or tables pass "
-                "iclda.rows.from_batches(lambda: the_list)."
-            )
+    if not all(map(is_path, paths)):
+        raise TypeError(
+            f"{name} is a list with entries that are no paths. For a list of arrays or tables pass "
+            "iclda.rows.from_batches(lambda: the_list)."
+        )
     files = [file for path in paths for file in _expand(os.fspath(path), name)]
     unknown = [file for file in files if file.suffix.lower() not in SUFFIXES]
     if unknown:
@@ -271,16 +266,14 @@ class FileRows(BlockRows):
             self._n_rows, self._kept = reservoir.n_seen, reservoir.sample()
 
     def _check_length(self, n_read: int, *, is_end: bool) -> None:
-        """Raise ValueError if rows differ in number from labels, weights or an earlier pass."""
+        """Raise ValueError if rows are not as many as was said, or as in an earlier pass."""
+        expected = self._reader.n_rows if self._n_read is None else self._n_read
+        if expected is None or n_read == expected or (n_read < expected and not is_end):
+            return
         name, given = self._reader.name, f"{n_read} rows" if is_end else "more"
-        others = [len(array) for array in (self._is_member, self._weights) if array is not None]
-        lengths = [self._reader.n_rows, *others] if self._n_read is None else [self._n_read]
-        for n_rows in lengths:
-            if n_rows is None or n_read == n_rows or (n_read < n_rows and not is_end):
-                continue
-            if self._n_read is not None:
-                raise changed_error(name, f"it gave {given}, and {n_rows} rows before")
-            raise ValueError(f"{name} was expected to give {n_rows} rows, but gave {given}.")
+        if self._n_read is not None:
+            raise changed_error(name, f"it gave {given}, and {expected} rows before")
+        raise ValueError(f"{name} was expected to give {expected} rows, but gave {given}.")
 
     # Some rows.
 
@@ -334,8 +327,5 @@ class FileRows(BlockRows):
             n_read = stop
         reader.check_unchanged()
         if n_read < len(index) and (must_exist or reader.n_rows is not None):
-            raise ValueError(
-                f"{reader.name} ended before its row {index[n_read]}: a source is read several "
-                "times, and must give as many rows as were expected, the same every time."
-            )
+            raise changed_error(reader.name, f"it ended before its row {index[n_read]}")
         return rows[:n_read]

@@ -115,15 +115,6 @@ _listeners: ContextVar[tuple[Callback, ...]] = ContextVar("_listeners", default=
 _n_pass: ContextVar[int | None] = ContextVar("_n_pass", default=0)
 
 
-def check_callback(callback: Any) -> None:
-    """Raise TypeError for what cannot be called, before anything is read."""
-    if not callable(callback):
-        raise TypeError(
-            "callback must be a function of the number of the pass, rows done, and all rows or "
-            f"None, got {callback!r}."
-        )
-
-
 @contextmanager
 def _bound(variable: ContextVar[Any], value: Any) -> Iterator[None]:
     token = variable.set(value)
@@ -168,7 +159,6 @@ class Passes:
     """
 
     def __init__(self, callback: Callback) -> None:
-        check_callback(callback)
         self.callback = callback
 
     def setup(self, estimator: Any, context: Any) -> None:
