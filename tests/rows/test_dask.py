@@ -65,10 +65,6 @@ def pids_of(cluster):
     return [nanny.process.pid for nanny in cluster.workers.values() if nanny.process]
 
 
-def workers_back(client, n_workers=2):
-    client.wait_for_workers(n_workers, timeout=30)
-
-
 @pytest.mark.parametrize("method", FAMILY.values(), ids=FAMILY)
 def test_a_fit_on_the_cluster_is_the_fit_in_memory(client, method):
     model = fit(in_blocks(ROWS), method)
@@ -134,7 +130,7 @@ def test_48_a_worker_killed_in_the_middle_of_a_fit_changes_nothing(client, monke
 
     monkeypatch.setattr(DaskRows, "label_sums", sums_and_a_death)
     model = fit(rows)
-    workers_back(client)
+    client.wait_for_workers(2, timeout=30)
     assert killed
     assert killed[0] not in pids_of(client.cluster)
     for name in FITTED:
@@ -219,7 +215,7 @@ def test_49_a_worker_that_hangs_ends_in_an_error_within_the_timeout(client):
         assert time.monotonic() - begin < 10
     finally:
         os.kill(pid, signal.SIGCONT)
-    workers_back(client)
+    client.wait_for_workers(2, timeout=30)
     assert_same_fit(fit(source), fit(ROWS))
 
 
@@ -263,7 +259,7 @@ def test_a_block_that_kills_its_workers_is_named(client):
     with pytest.raises(RuntimeError, match=r"X_unlabeled, block \d .*KilledWorker"):
         fit(from_dask(blocks))
     client.run_on_scheduler(lambda dask_scheduler: setattr(dask_scheduler, "allowed_failures", 3))
-    workers_back(client)
+    client.wait_for_workers(2, timeout=30)
 
 
 def test_a_client_that_is_asynchronous_is_refused(client):

@@ -137,9 +137,9 @@ def test_every_row_is_as_likely_to_be_drawn_as_any_other():
     assert np.all(np.abs(thirds - 40) < 5 * 0.6)
 
 
-def count_rows_read(monkeypatch):
-    n_read = []
-    read = ParquetFiles._chunks_of
+def test_a_first_look_at_a_file_reads_little_of_it(tmp_path, monkeypatch):
+    write_parquet(X, tmp_path, row_group_size=5_000)
+    n_read, read = [], ParquetFiles._chunks_of
 
     def counted(self, *arguments):
         for chunk in read(self, *arguments):
@@ -147,12 +147,6 @@ def count_rows_read(monkeypatch):
             yield chunk
 
     monkeypatch.setattr(ParquetFiles, "_chunks_of", counted)
-    return n_read
-
-
-def test_a_first_look_at_a_file_reads_little_of_it(tmp_path, monkeypatch):
-    write_parquet(X, tmp_path, row_group_size=5_000)
-    n_read = count_rows_read(monkeypatch)
     look = opened(tmp_path / "rows.parquet").sample(4096, seed=0)[0]
     assert len(look) == 4096
     assert sum(n_read) < len(X) / 5

@@ -68,15 +68,11 @@ def test_what_is_no_npy_file_is_named(tmp_path):
         fit(path)
 
 
-@pytest.mark.parametrize("suffix", ["npy", "parquet"])
-def test_a_file_that_was_cut_short_is_named(suffix, tmp_path):
-    path = tmp_path / f"rows.{suffix}"
-    if suffix == "npy":
-        np.save(path, FEW)
-    else:
-        pq.write_table(table(FEW), path)
+def test_a_file_that_was_cut_short_is_named(tmp_path):
+    path = tmp_path / "rows.parquet"
+    pq.write_table(table(FEW), path)
     os.truncate(path, path.stat().st_size - 1)
-    with pytest.raises(OSError, match=rf"rows\.{suffix} .*cannot be read \("):
+    with pytest.raises(OSError, match=r"rows\.parquet cannot be read \("):
         fit(path)
 
 

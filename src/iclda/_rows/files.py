@@ -113,16 +113,15 @@ def _expand(path: str, name: str) -> list[Path]:
     """
     path = path if os.path.exists(path) else os.path.expanduser(path)
     if os.path.isdir(path):
-        files = [
+        every: Iterable[Path] = [
             file
-            for file in sorted(Path(path).rglob("*.*"))
+            for file in Path(path).rglob("*")
             if file.suffix.lower() in SUFFIXES
             and not any(part[0] in "._" for part in file.relative_to(path).parts)
         ]
     else:
-        files = (
-            [Path(path)] if os.path.isfile(path) else sorted(map(Path, glob(path, recursive=True)))
-        )
+        every = [Path(path)] if os.path.isfile(path) else map(Path, glob(path, recursive=True))
+    files = sorted(file for file in every if file.is_file())
     if not files:
         raise FileNotFoundError(
             f"{name}: there is no file {path}, nor in it one that ends in {', '.join(SUFFIXES)}."

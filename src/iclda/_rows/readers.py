@@ -505,19 +505,20 @@ class ParquetFiles(Reader):
 
     def chunks(self, n_rows: int, wanted: AnyArray | None = None) -> Iterator[Chunk]:
         for file, groups in groupby(self._groups, key=itemgetter(0)):
-            spans = [span for _, *span in groups]
-            if wanted is not None:  # row groups that hold some of them, each up to the last one
-                n_rows = _PIECE_ROWS
-                cuts = (
-                    (i, start, np.searchsorted(wanted, [start, end])) for i, start, end in spans
-                )
-                spans = [
-                    [i, start, wanted[high - 1] + 1] for i, start, (low, high) in cuts if low < high
-                ]
+            spans = []
+            for _, i, start, end in groups:
+                if wanted is not None:
+                    low, high = np.searchsorted(wanted, [start, end])
+                    if low == high:
+                        continue
+                    end = int(wanted[high - 1]) + 1
+                spans.append((i, start, end))
             if spans:
-                yield from self._chunks_of(file, spans, n_rows)
+                yield from self._chunks_of(file, spans, n_rows if wanted is None else _PIECE_ROWS)
 
-    def _chunks_of(self, file: Path, spans: list[list[int]], n_rows: int) -> Iterator[Chunk]:
+    def _chunks_of(
+        self, file: Path, spans: Sequence[tuple[int, int, int]], n_rows: int
+    ) -> Iterator[Chunk]:
         """Yield rows of some row groups of a file: index, first row, and end of what to read."""
         names, dtype = self.feature_names or [], self.find_dtype()
         with self._open(file) as parquet:
@@ -542,7 +543,7 @@ def dataset_reader(dataset: Any, name: str) -> Reader:
 
     def batches(names: list[str] | None, size: int) -> Iterable[Any]:
         ahead = {"batch_readahead": 1, "fragment_readahead": 1}
-        return dataset.to_batches(columns=names, batch_size=size, **ahead)  # type: ignore[no-any-return]
+        yield from dataset.to_batches(columns=names, batch_size=size, **ahead)
 
     first, kind = dataset.schema.empty_table(), "a pyarrow dataset"
     reader = Batches(batches, name, first, None, kind=kind, count=dataset.count_rows)
@@ -556,7 +557,11 @@ def query_reader(frame: Any, name: str) -> Reader:
 
     def batches(names: list[str] | None, size: int) -> Iterable[Any]:
         chosen = frame if names is None else frame.select(names)
-        return chosen.collect_batches(chunk_size=size, maintain_order=True)  # type: ignore[no-any-return]
+        results = chosen.collect_batches(chunk_size=size, maintain_order=True)
+        try:
+            yield from results
+        finally:  # a query runs to its end unless it is stopped
+            getattr(results, "stop", lambda: None)()
 
     def count() -> int:
         return int(frame.select(polars.len()).collect().item())
