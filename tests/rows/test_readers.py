@@ -195,7 +195,6 @@ def shuffled():
 AGAIN = {
     "a shuffle": shuffled,
     "three arrays": lambda: once(3, np.asarray),
-    "polars frames": lambda: once(2, pl.DataFrame),
 }
 
 
@@ -227,7 +226,6 @@ DIFFERENT = {
     "dimensions": ([FEW, FEW[0]], r"batch 1 .*must be 2-d, rows x features, got shape \(3,\)"),
     "columns": ([table(FEW), table(FEW[:, :2])], r"batch 1 .* lacks the columns \['x2'\]; it has"),
     "dtype of a column": ([table(SINGLE), table(FEW)], ".*'x0' holds float64, but float32"),
-    "an array": ([table(FEW), FEW], r"batch 1 .* lacks the columns \['x0', 'x1', 'x2'\]"),
 }
 
 

@@ -219,6 +219,5 @@ class WeightedRows(Rows):
     def _total_weight(self) -> float:
         if self._weights is None:
             return float(self.n_rows)
-        return float(
-            self._weights[slice(None) if self._is_member is None else self._is_member].sum()
-        )
+        members = slice(None) if self._is_member is None else self._is_member
+        return float(self._weights[members].sum())

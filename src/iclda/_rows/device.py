@@ -223,7 +223,8 @@ class ArrayRows(WeightedRows):
         self._of_blocks(lambda index: self._finite_rows(index).shape)
 
     def _finite_rows(self, index: slice) -> Any:
-        rows, xp = self._floating(index), self.place.xp
+        xp = self.place.xp
+        rows = xp.astype(self._X[index, ...], self.place.dtype)
         if not bool(xp.all(xp.isfinite(rows))):
             indices = range(index.start, index.stop)
             check_finite(to_host(rows), self._name, self._names, index=indices)
@@ -273,10 +274,6 @@ class ArrayRows(WeightedRows):
             stop = min(start + self._block_rows, n_rows)
             yield slice(start, stop)
             report_progress(stop, n_rows)
-
-    def _floating(self, index: slice | AnyArray) -> Any:
-        """Rows of a block in the dtype of the sums."""
-        return self.place.xp.astype(self._taken(self._X, index), self.place.dtype)
 
     def _taken(self, array: Any, index: slice | AnyArray) -> Any:
         """Some rows of an array on the device; copied only if they are not next to each other."""

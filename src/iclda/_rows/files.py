@@ -24,7 +24,7 @@ from .memory import BLOCKS_PER_SLAB, BlockRows, Slab
 from .passes import AHEAD, read_ahead
 from .readers import Chunk, Reader, shorten
 
-_CHUNK_ROWS = 4096  # rows of a chunk when a few rows are read
+_PIECE_ROWS = 1024  # rows read at once where a few are wanted
 _RESERVOIR_SLACK = 1.5  # times the rows to keep are held before the others are dropped
 # Rows kept in the first pass: twice what a search needs, so that another seed gives another
 # sample of them.
@@ -315,7 +315,7 @@ class FileRows(BlockRows):
         if len(index) == 0:
             return rows
         reader.check_unchanged()
-        for chunk in reader.chunks(_CHUNK_ROWS, index):
+        for chunk in reader.chunks(_PIECE_ROWS, index):
             stop = int(np.searchsorted(index, chunk.stop))
             if stop == n_read:
                 continue

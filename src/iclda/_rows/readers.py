@@ -17,7 +17,7 @@ from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from tokenize import TokenError
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 
@@ -28,7 +28,6 @@ DEFAULT_MEMORY = 2**28  # bytes held of the rows at a time
 _COUNTED_ROWS = 2**16  # rows read at once to be counted
 _FIRST_LOOK_RUNS = 64  # places of an array that a first look reads from
 _FIRST_LOOK_GROUPS = 16  # row groups of Parquet files that a first look reads from
-_PIECE_ROWS = 1024  # rows read at once where a few are wanted
 _COMPARED_ROWS = 16  # first rows, which must be the same in two calls of a factory
 _COLUMN_BUFFER = (2**13, 2**17)  # bytes read at once of each column: no row group is held whole
 _BUFFERED_SHARE = 8  # the buffers of all columns take at most memory / _BUFFERED_SHARE
@@ -210,9 +209,9 @@ class ArrayReader(Reader):
                 yield Chunk(begin, n_part, where, read)
             else:
                 low, high = np.searchsorted(wanted, [begin, begin + n_part])
-                for piece in np.unique((wanted[low:high] - begin) // _PIECE_ROWS).tolist():
-                    start = piece * _PIECE_ROWS
-                    n_piece = min(_PIECE_ROWS, n_part - start)
+                for piece in np.unique((wanted[low:high] - begin) // n_rows).tolist():
+                    start = piece * n_rows
+                    n_piece = min(n_rows, n_part - start)
                     yield Chunk(begin + start, n_piece, where, partial(_read_from, read, start))
             begin += n_part
 
@@ -240,19 +239,21 @@ class _NumpyFile:
         return cls(path, n_rows, n_features, array.dtype, array.offset, is_by_rows)
 
     def read(self, target: AnyArray, row: int) -> None:
-        if self.is_by_rows:
-            target[...] = self._entries(target.size, row * self.n_features).reshape(target.shape)
-            return
-        for j, column in enumerate(target.T):
-            column[...] = self._entries(len(column), j * self.n_rows + row)
+        with open(self.path, "rb") as file:
+            if self.is_by_rows:
+                self._fill(target, file, row * self.n_features)
+                return
+            for j, column in enumerate(target.T):
+                self._fill(column, file, j * self.n_rows + row)
 
-    def _entries(self, n: int, first: int) -> AnyArray:
+    def _fill(self, target: AnyArray, file: BinaryIO, entry: int) -> None:
         """Read, not map: a file that was cut short is an error, not the end of the process."""
-        offset = self.offset + first * self.dtype.itemsize
-        entries = np.fromfile(self.path, self.dtype, n, offset=offset)
-        if len(entries) < n:
+        entries = target if target.flags.c_contiguous else np.empty(target.shape, target.dtype)
+        file.seek(self.offset + entry * self.dtype.itemsize)
+        if file.readinto(entries.reshape(-1).view(np.uint8)) < entries.nbytes:  # type: ignore[attr-defined]
             raise OSError(f"{self.path} ends early: it was cut short.")
-        return entries
+        if entries is not target:
+            target[...] = entries
 
 
 class NumpyFiles(ArrayReader):
@@ -514,7 +515,7 @@ class ParquetFiles(Reader):
                     end = int(wanted[high - 1]) + 1
                 spans.append((i, start, end))
             if spans:
-                yield from self._chunks_of(file, spans, n_rows if wanted is None else _PIECE_ROWS)
+                yield from self._chunks_of(file, spans, n_rows)
 
     def _chunks_of(
         self, file: Path, spans: Sequence[tuple[int, int, int]], n_rows: int
