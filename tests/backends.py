@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from iclda import rows
 from iclda._rows.backends import backend_of
@@ -30,6 +31,14 @@ def source(name):
 def opened(X, name="X", weights=None, is_member=None, **settings):
     """Rows of a source, as the estimators open them."""
     return backend_of(X).open_rows(X, Request(name, **settings), weights, is_member)
+
+
+def assert_equal_sums(found, expected, rtol=1e-11):
+    """All fields that are expected, up to rounding."""
+    for name in vars(expected):
+        x, y = getattr(found, name), getattr(expected, name)
+        if y is not None:
+            assert_allclose(x, y, rtol=rtol, atol=rtol * (1 + np.abs(y).max()))
 
 
 def single(X):

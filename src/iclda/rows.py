@@ -10,16 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from math import inf
 from numbers import Integral, Real
 from typing import Any
 
-import numpy as np
+from sklearn.utils import check_scalar
 
 from ._progress import bars
 from ._rows.base import refuse_repeated
 from ._rows.files import reader_of
-from ._rows.passes import Callback, Passes, check_callback, listen
+from ._rows.passes import Callback, Passes, listen
 from ._rows.readers import DEFAULT_MEMORY, Reader, batch_reader
 
 __all__ = ["Passes", "bar", "from_batches", "from_dask", "open", "progress"]
@@ -145,23 +144,19 @@ def from_dask(
     """
     from ._rows.dask import DaskSource
 
+    check_scalar(retries, "retries", Integral, min_val=0)
+    if timeout is not None:
+        check_scalar(timeout, "timeout", Real, min_val=0, include_boundaries="neither")
     return DaskSource(source, client, persist, retries, timeout)
 
 
 def _checked_memory(memory: Any) -> int:
-    if not isinstance(memory, (Real, np.number)) or not 0 < float(memory) < inf:
-        raise ValueError(
-            f"memory must be a positive number of bytes, got {memory!r}. 2**30 is a gibibyte."
-        )
-    return max(1, int(float(memory)))
+    check_scalar(memory, "memory", Real, min_val=0, include_boundaries="neither")
+    return max(1, int(memory))
 
 
 def _checked_count(count: Any, name: str, least: int) -> int | None:
-    if count is None:
-        return None
-    if isinstance(count, bool) or not isinstance(count, Integral) or count < least:
-        raise ValueError(f"{name} must be an integer, {least} or more, or None, got {count!r}.")
-    return int(count)
+    return None if count is None else int(check_scalar(count, name, Integral, min_val=least))
 
 
 def _checked_names(names: Any, argument: str = "feature_names") -> list[str]:
@@ -186,7 +181,6 @@ def progress(callback: Callback) -> AbstractContextManager[None]:
         is for rows read before the first one: labeled rows, if they are many, and the blocks of a
         cluster when they are looked at. An exception that it raises ends the fit.
     """
-    check_callback(callback)
     return listen(callback)
 
 

@@ -8,7 +8,6 @@ import numpy as np
 import pandas
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from threadpoolctl import threadpool_info
 
 for package in ("dask", "polars", "pyarrow"):
     pytest.importorskip(package)
@@ -36,16 +35,8 @@ from problems import draw_sample
 
 
 def test_without_a_client_dask_reads_in_this_process():
-    before = blas_threads()
     model, expected = fit(in_blocks(ROWS)), fit(ROWS)
     assert_allclose(model.objective_, expected.objective_, atol=2e-6)  # twice the gap
-    after = blas_threads()
-    assert {library: after[library] for library in before} == before  # others may be loaded
-
-
-def blas_threads():
-    """Number of threads of every library that is loaded."""
-    return {library["filepath"]: library["num_threads"] for library in threadpool_info()}
 
 
 def test_rows_of_unknown_number_are_counted():
@@ -56,23 +47,23 @@ def test_rows_of_unknown_number_are_counted():
     assert_same_fit(fit(some, MomentConstrainedLDA), expected)
 
 
-def test_an_array_cut_along_its_columns_is_refused_with_the_way_out():
+def test_an_array_cut_along_its_columns_is_put_together():
     rows = dask.array.from_array(ROWS, chunks=(5_000, 3))
-    with pytest.raises(ValueError, match=r"cut along its columns, into \(3, 1\)"):
-        fit(rows)
-    assert np.isfinite(fit(rows.rechunk({1: -1}), MomentConstrainedLDA).coef_).all()
+    model, expected = fit(rows, MomentConstrainedLDA), fit(ROWS, MomentConstrainedLDA)
+    assert_same_fit(model, expected)
+    assert_array_equal(model.predict(rows), expected.predict(ROWS))
 
 
 REFUSED = {
     "one dimension": (lambda X: X[:, 0], r"2-d, rows x features, got shape \(30000,\)"),
     "another width": (lambda X: X[:, :3], "X_unlabeled has 3 features, but X of fit has 4"),
-    "complex numbers": (lambda X: X + 1j, "real numbers, got an array of complex128"),
-    "unknown width": (lambda X: X.T[X[0] > 0].T, "unknown number of columns"),
+    "complex numbers": (lambda X: X + 1j, r"block \d holds complex128: every column"),
+    "unknown width": (lambda X: X.T[X[0] > 0].T, "has nan features, but X of fit has 4"),
 }
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_arrays_that_are_no_rows_are_refused_before_they_are_read(name):
+def test_arrays_that_are_no_rows_are_refused(name):
     change, message = REFUSED[name]
     with pytest.raises(ValueError, match=message):
         fit(change(in_blocks(ROWS)))
@@ -82,14 +73,10 @@ BAD_BLOCKS = {
     "NaN": (with_entry(np.nan)[20_000:], "block 1 contains NaN, first in row 1, column 2"),
     "infinity": (with_entry(np.inf)[20_000:], "block 1 contains infinity, .* row 1, column 2"),
     "another width": (SAMPLE.X[:, :3], "block 1 has 3 columns, but X of fit has 4"),
-    "another dtype": (
-        SAMPLE.X.astype("f4"),
-        "block 1 has 4 columns of float32, and block 0 .* float64",
-    ),
     "text": (SAMPLE.X.astype(str), "block 1 holds <U32: every column must hold real numbers"),
     "a mixture": (
         pandas.DataFrame({"a": [1.0], "b": ["x"], "c": [2.0], "d": [3.0]}),
-        "block 1 holds object, first in column 'b'",
+        "block 1 holds object: every column must hold real numbers",
     ),
     "one dimension": (SAMPLE.X[0], r"block 1 must be 2-d, rows x features, got shape \(4,\)"),
 }
@@ -112,12 +99,6 @@ def test_36_a_block_that_changes_between_passes_is_named():
     source = from_dask([lambda: ROWS, changes])
     with pytest.raises(ValueError, match=r"block 1 changed .* it has 298 rows, and had 299"):
         fit(source, MomentConstrainedLDA)
-
-
-def test_many_small_blocks_are_warned_of():
-    rows = dask.array.from_array(ROWS, chunks=(100, -1))
-    with pytest.warns(UserWarning, match=r"300 blocks of 0\.0032 MB .*X_unlabeled\.rechunk"):
-        fit(rows, MomentConstrainedLDA)
 
 
 def test_37_empty_blocks_are_skipped():
@@ -158,17 +139,10 @@ def test_names_of_tables_that_loaders_return_are_compared_with_those_of_the_fit(
     right, wrong = (TABLES[kind](frame_of(ROWS)[list(names)]) for names in ("abcd", "abdc"))
     model = MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=frame_of(ROWS))
     mixed = from_dask([lambda: right, lambda: wrong], persist=persist)
-    with pytest.raises(ValueError, match="columns of X_unlabeled, block 1 have other names"):
+    with pytest.raises(ValueError, match="columns of X_unlabeled, block 1 differ from"):
         MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=mixed)
     with pytest.raises(ValueError, match=r"column 2 of X, block 1 is 'd', and was 'c'"):
         model.predict(mixed).compute()
-
-
-def test_names_are_compared_in_every_fit_of_one_source():
-    source = from_dask([lambda: frame_of(ROWS, "abdc")])
-    fit(source, MomentConstrainedLDA)
-    with pytest.raises(ValueError, match="column 2 of X_unlabeled is 'd', and was 'c'"):
-        MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=source)
 
 
 @pytest.mark.parametrize("kind", TABLES)
@@ -187,12 +161,6 @@ def test_names_of_tables_that_loaders_return_become_those_of_the_features(kind, 
         MomentConstrainedLDA().fit(frame_of(SAMPLE.X, "xbcd"), SAMPLE.y, X_unlabeled=source)
 
 
-def test_tables_among_arrays_have_no_names():
-    source = from_dask([lambda: frame_of(ROWS[:300]), lambda: ROWS[300:600]])
-    model = MomentConstrainedLDA().fit(source, np.where(np.arange(600) < 99, ROWS[:600, 0] > 0, -1))
-    assert not hasattr(model, "feature_names_in_")
-
-
 # Dask reads Parquet in a way that pandas 3.1 gives up.
 @pytest.mark.filterwarnings("ignore:The inplace keyword")
 @pytest.mark.parametrize("name", OPERATIONS)
@@ -208,18 +176,6 @@ def test_a_dataframe_with_operations_on_it_is_fitted_to_their_result(name, tmp_p
     y = np.where(np.arange(len(expected)) < 99, expected["b"] > expected["b"].median(), -1)
     assert_same_fit(MomentConstrainedLDA().fit(frame, y), MomentConstrainedLDA().fit(expected, y))
     assert_array_equal(model.predict(frame), model.predict(expected))
-
-
-def test_a_column_of_text_in_a_dataframe_is_named():
-    text = frame_of(ROWS[:100]).assign(c="text")
-    frame = dask.dataframe.from_pandas(text, npartitions=2)
-    with pytest.raises(ValueError, match=r"X_unlabeled, block . holds .*, first in column 'c'"):
-        MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=frame)
-
-
-def test_rows_in_memory_are_no_source_of_a_cluster():
-    with pytest.raises(TypeError, match=r"or of a list of loaders, got ndarray\..*from_array"):
-        from_dask(ROWS)
 
 
 def test_a_missing_value_of_a_nullable_column_is_named():
@@ -255,7 +211,9 @@ def test_results_for_a_dask_array_are_lazy_with_chunks_dtype_and_meta(n_classes)
 def test_lazy_results_are_not_put_into_a_table_in_memory(source):
     model = fit(ROWS, MomentConstrainedLDA).set_output(transform="pandas")
     assert model.transform(ROWS[:9]).shape == (9, 1)
-    with pytest.raises(ValueError, match=r"for pandas tables, .* set_output\(transform='default'"):
+    with pytest.raises(
+        ValueError, match=r"return pandas tables, .*set_output\(transform='default'"
+    ):
         model.transform(source)
     found = model.set_output(transform="default").transform(source)
     assert_allclose(found, model.transform(ROWS), rtol=1e-12)
@@ -280,13 +238,9 @@ BAD_SETTINGS = {
     "no source": ((3,), {}, TypeError, "Dask array, a Dask dataframe, .* got int"),
     "a single delayed": ((delayed(np.zeros)((3, 4)),), {}, TypeError, "list of loaders, got Delay"),
     "no loaders": (([],), {}, ValueError, "empty list: pass one loader for every block"),
-    "no callable": (([list, 3],), {}, TypeError, r"source\[1\] must be a function .* got int"),
-    "retries": (([list],), {"retries": -1}, ValueError, "0 or more, got -1"),
-    "timeout in words": (([list],), {"timeout": "x"}, ValueError, "number of seconds, .* got 'x'"),
-    "endless timeout": (([list],), {"timeout": np.inf}, ValueError, "or None, got inf"),
-    "persist": (([list],), {"persist": "x"}, ValueError, "True, False or None, got 'x'"),
+    "retries": (([list],), {"retries": -1}, ValueError, "retries == -1, must be >= 0"),
     "client": (([list],), {"client": "x"}, TypeError, r"distributed\.Client, or None, got str"),
-    "timeout": (([list],), {"timeout": 0}, ValueError, "positive number of seconds, .* got 0"),
+    "timeout": (([list],), {"timeout": 0}, ValueError, "timeout == 0, must be > 0"),
 }
 
 
@@ -305,9 +259,6 @@ def test_without_dask_the_error_names_the_extra(monkeypatch):
 
 
 def test_the_error_of_a_bad_block_has_the_column_as_a_field():
-    with pytest.raises(ColumnError) as raised:
-        fit(from_dask([lambda: ROWS, lambda: with_entry(np.nan)[20_000:]]), MomentConstrainedLDA)
-    assert raised.value.column == 2
     frame = dask.dataframe.from_pandas(frame_of(with_entry(np.nan)), npartitions=3)
     with pytest.raises(ColumnError) as raised:
         MomentConstrainedLDA().fit(frame_of(SAMPLE.X), SAMPLE.y, X_unlabeled=frame)

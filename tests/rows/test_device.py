@@ -11,6 +11,7 @@ from sklearn.utils.fixes import parse_version
 
 strict = pytest.importorskip("array_api_strict")
 
+from backends import assert_equal_sums
 from iclda import (
     AverageLDA,
     ImplicitlyConstrainedLDA,
@@ -26,7 +27,7 @@ from iclda._rows.base import Request
 from iclda._rows.device import ArrayRows
 from iclda._rows.device_sums import DeviceBlock, is_out_of_memory, place_of, to_host
 from iclda._rows.memory import MemoryRows
-from iclda._rows.passes import PartOfPass, report_as
+from iclda._rows.passes import report_as
 from iclda.rows import progress
 from problems import STREAMED, WHOLE_FAMILY, draw_sample, near_all
 
@@ -47,13 +48,6 @@ LARGE = draw_sample(3, n_features=4, n_labeled=40, n_unlabeled=25_000, separatio
 
 def on(device, array):
     return strict.asarray(array, device=strict.Device(device))
-
-
-def assert_equal_sums(found, expected, rtol):
-    for name in vars(expected):
-        x, y = getattr(found, name), getattr(expected, name)
-        if y is not None:
-            assert_allclose(x, y, rtol=rtol, atol=rtol * (1 + np.abs(y).max()))
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -211,36 +205,10 @@ def test_38_a_device_without_room_for_a_small_block_is_an_error_that_says_what_t
         ArrayRows(on("device1", X), name="U").moments(FRAME)
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        MemoryError("no room"),
-        RuntimeError("RESOURCE_EXHAUSTED: Out of memory while trying to allocate"),
-        RuntimeError("CUDA error: out of memory"),
-    ],
-)
-def test_every_library_has_its_own_words_for_no_memory(error):
-    assert is_out_of_memory(error)
-
-
-def test_other_errors_are_not_taken_for_lack_of_memory():
+def test_libraries_word_a_lack_of_memory_differently():
+    for text in ("RESOURCE_EXHAUSTED: Out of memory while trying", "CUDA error: out of memory"):
+        assert is_out_of_memory(RuntimeError(text))
     assert not is_out_of_memory(RuntimeError("shapes cannot be multiplied"))
-
-
-BAD = {"NaN": np.nan, "infinity": np.inf}
-
-
-@pytest.mark.parametrize("found", BAD)
-def test_a_bad_number_is_named_with_row_and_column(found):
-    rows = LARGE.X_unlabeled.copy()
-    rows[12_345, 2] = BAD[found]
-    model = ImplicitlyConstrainedLDA()
-    expected = f"X_unlabeled contains {found}, first in row 12345, column 2"
-    with pytest.raises(ValueError, match=expected):
-        model.fit(LARGE.X, LARGE.y, X_unlabeled=on("device1", rows))
-    model.fit(LARGE.X, LARGE.y, X_unlabeled=LARGE.X_unlabeled[:50])
-    with pytest.raises(ValueError, match=f"X contains {found}, first in row 12345, column 2"):
-        model.predict(on("device1", rows))
 
 
 def test_a_bad_number_in_rows_that_a_fit_ignores_is_named_as_in_memory():
@@ -369,25 +337,19 @@ def test_every_pass_tells_how_far_it_is():
     told = []
     there = ArrayRows(on("device1", X), block_rows=2000)
     with progress(lambda *numbers: told.append(numbers)):
-        with report_as(PartOfPass(3)):
+        with report_as(3):
             there.moments(FRAME)
         there.label_sums(RULES["two, soft"], FRAME)
     assert told == [(3, 2000, 3000), (3, 3000, 3000), (0, 2000, 3000), (0, 3000, 3000)]
 
 
-@pytest.mark.parametrize(
-    ("change", "error", "message"),
-    [
-        (lambda tensor: tensor.to_sparse(), TypeError, r"sparse_coo\).* X_unlabeled.to_dense"),
-        (lambda tensor: tensor.to_sparse_csr(), TypeError, r"sparse_csr\).* X_unlabeled.to_dense"),
-    ],
-)
 @pytest.mark.filterwarnings("ignore:Sparse")
-def test_tensors_whose_numbers_are_not_all_there_are_refused(change, error, message):
+def test_sparse_tensors_are_refused():
     torch = pytest.importorskip("torch")
-    there = change(torch.tensor(LARGE.X_unlabeled))
-    with pytest.raises(error, match=f"X_unlabeled is .*{message}"):
-        SupervisedLDA().fit(LARGE.X, LARGE.y, X_unlabeled=there)
+    tensor = torch.tensor(LARGE.X_unlabeled)
+    for sparse in (tensor.to_sparse(), tensor.to_sparse_csr()):
+        with pytest.raises(TypeError, match=r"X_unlabeled is .*sparse_.*X_unlabeled\.to_dense"):
+            SupervisedLDA().fit(LARGE.X, LARGE.y, X_unlabeled=sparse)
 
 
 def test_rows_of_torch_are_taken_as_they_are():

@@ -145,17 +145,14 @@ def test_a_fit_by_kernels_is_the_fit_in_memory(kernels):
     assert kernels.two_classes.n_calls > 3
 
 
-def broken_with(error, kernels, monkeypatch):
-    def fail(*_, **__):
-        raise error
-
-    monkeypatch.setattr(kernels, "two_classes", Kernel(fail))
-
-
 def test_a_kernel_that_cannot_be_built_is_replaced_with_a_warning(kernels, monkeypatch):
     if kernels is None:
         pytest.skip("the kernels work")
-    broken_with(ValueError("no such instruction\nmore"), kernels, monkeypatch)
+
+    def fail(*_, **__):
+        raise ValueError("no such instruction\nmore")
+
+    monkeypatch.setattr(kernels, "two_classes", Kernel(fail))
     rows, rule = ArrayRows(torch.asarray(X)), RULES["2 classes, soft"]
     with pytest.warns(RuntimeWarning, match=r"could not be used \(ValueError: no such instruction"):
         found = rows.label_sums(rule, FRAME)

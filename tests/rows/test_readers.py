@@ -7,7 +7,6 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-import scipy.sparse
 from numpy.testing import assert_allclose, assert_array_equal
 
 pa = pytest.importorskip("pyarrow")
@@ -21,16 +20,13 @@ from file_rows import (
     FRAME,
     FRAMED,
     NAMES,
-    RNG,
     SAMPLE,
     WHOLE,
     X,
     fit,
     named,
-    with_bad,
 )
 from iclda import ImplicitlyConstrainedLDA, MomentConstrainedLDA, SupervisedLDA, rows
-from iclda._rows import backends as dispatch
 from iclda._rows.memory import MemoryRows
 from iclda._rows.readers import SlicedArray
 
@@ -72,15 +68,11 @@ def test_what_is_no_npy_file_is_named(tmp_path):
         fit(path)
 
 
-@pytest.mark.parametrize("suffix", ["npy", "parquet"])
-def test_a_file_that_was_cut_short_is_named(suffix, tmp_path):
-    path = tmp_path / f"rows.{suffix}"
-    if suffix == "npy":
-        np.save(path, FEW)
-    else:
-        pq.write_table(table(FEW), path)
+def test_a_file_that_was_cut_short_is_named(tmp_path):
+    path = tmp_path / "rows.parquet"
+    pq.write_table(table(FEW), path)
     os.truncate(path, path.stat().st_size - 1)
-    with pytest.raises(OSError, match=rf"rows\.{suffix} .*cannot be read \("):
+    with pytest.raises(OSError, match=r"rows\.parquet cannot be read \("):
         fit(path)
 
 
@@ -127,15 +119,6 @@ def test_36_a_file_written_to_during_a_fit_is_named(kind, classifier, tmp_path):
         fit(source, classifier)
 
 
-def test_a_file_written_to_before_it_is_fitted_to_again_is_named(tmp_path):
-    np.save(tmp_path / "rows.npy", FEW)
-    source = rows.open(tmp_path / "rows.npy")
-    fit(source)
-    os.utime(tmp_path / "rows.npy", ns=(0, 0))
-    with pytest.raises(ValueError, match=r"X_unlabeled changed between two passes: .*rows\.npy"):
-        fit(source)
-
-
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_36_a_file_that_is_cut_short_while_it_is_read_is_named(order, tmp_path):
     path = tmp_path / "rows.npy"
@@ -153,13 +136,13 @@ def test_36_a_map_that_is_cut_short_while_it_is_read_is_named(tmp_path):
     (chunk,) = SlicedArray(np.load(path, mmap_mode="r"), "X").chunks(100)
     os.truncate(path, 10_000)
     with pytest.raises(ValueError, match=r"rows\.npy .*10000 bytes now, 1800128 bytes at first"):
-        chunk.fill(np.empty((100, 3), X.dtype), 100_000)
+        chunk.read(np.empty((100, 3), X.dtype), 100_000)
 
 
 CHANGES = {
-    "fewer rows": ([WHOLE[:-1]], "it gave 29999 rows, and at least 30000 before"),
+    "fewer rows": ([WHOLE[:-1]], "it gave 29999 rows, and 30000 rows before"),
     "more rows": ([WHOLE, WHOLE], "it gave more, and 30000 rows before"),
-    "no rows": ([], "it gave 0 rows, and at least 30000 before"),
+    "no rows": ([], "it gave 0 rows, and 30000 rows before"),
 }
 
 
@@ -211,11 +194,7 @@ def shuffled():
 
 AGAIN = {
     "a shuffle": shuffled,
-    "one array": lambda: once(1, np.asarray),
     "three arrays": lambda: once(3, np.asarray),
-    "frames": lambda: once(2, named),
-    "tables": lambda: once(2, table),
-    "polars frames": lambda: once(2, pl.DataFrame),
 }
 
 
@@ -223,13 +202,6 @@ AGAIN = {
 def test_36_batches_that_begin_with_other_rows_when_read_again_are_refused_at_once(make):
     with pytest.raises(ValueError, match="X begins with other rows, or none, when its factory"):
         rows.from_batches(make())
-
-
-@pytest.mark.parametrize("frame", [np.asarray, named, table, pl.DataFrame])
-def test_batches_that_begin_with_nan_begin_with_the_same(frame):
-    bad = with_bad(np.nan, row=0)
-    with pytest.raises(ValueError, match=r"contains NaN, first in row 0, column"):
-        fit(rows.from_batches(lambda: [frame(bad.copy())]))
 
 
 def test_37_empty_batches_are_skipped():
@@ -254,7 +226,6 @@ DIFFERENT = {
     "dimensions": ([FEW, FEW[0]], r"batch 1 .*must be 2-d, rows x features, got shape \(3,\)"),
     "columns": ([table(FEW), table(FEW[:, :2])], r"batch 1 .* lacks the columns \['x2'\]; it has"),
     "dtype of a column": ([table(SINGLE), table(FEW)], ".*'x0' holds float64, but float32"),
-    "an array": ([table(FEW), FEW], r"batch 1 .* lacks the columns \['x0', 'x1', 'x2'\]"),
 }
 
 
@@ -270,20 +241,6 @@ def test_a_batch_of_fewer_digits_than_the_first_is_taken():
         whole = np.concatenate([FEW[:100], SINGLE[100:].astype(float)])
         found = fit(rows.from_batches(lambda parts=parts: parts)).coef_
         assert_allclose(found, fit(whole).coef_, rtol=1e-9)
-
-
-NO_BATCHES = {
-    "None": (None, "must return an iterable of batches, got NoneType"),
-    "a batch of None": ([None], "batch 0 must be a 2-d array, .* or a table .* got NoneType"),
-    "a later one of None": ([FEW, None], "batch 1 must be a 2-d array, .* got NoneType"),
-    "sparse": ([scipy.sparse.csr_array(FEW)], r"batch 0 must be .*not a sparse one.*csr_array"),
-}
-
-
-@pytest.mark.parametrize(("batches", "message"), NO_BATCHES.values(), ids=NO_BATCHES)
-def test_what_is_no_batch_is_refused(batches, message):
-    with pytest.raises(TypeError, match=message):
-        fit(rows.from_batches(lambda: batches))
 
 
 # Tables.
@@ -333,21 +290,6 @@ def test_names_are_missed_where_x_has_some_and_forgotten_where_it_has_none(tmp_p
     model = SupervisedLDA().fit(FRAMED, SAMPLE.y)
     model.fit(tmp_path / "rows.npy", np.arange(500) % 2)
     assert not hasattr(model, "feature_names_in_")
-
-
-@pytest.mark.parametrize("is_large", [False, True], ids=["small", "large"])
-@pytest.mark.parametrize("names", [["x0", "x2", "x1"], ["x0", "x1", "y"], [*NAMES, "more"]])
-def test_a_table_of_any_size_must_have_the_columns_of_x_in_their_order(
-    names, is_large, monkeypatch
-):
-    other = pa.table({name: FEW[:, i % 3] for i, name in enumerate(names)})
-    model = MomentConstrainedLDA().fit(FRAMED, SAMPLE.y, X_unlabeled=named(FEW))
-    monkeypatch.setattr(dispatch, "_LARGE_BYTES", 0 if is_large else 2**28)
-    assert (dispatch.backend_of(other) is not None) == is_large
-    with pytest.raises(ValueError, match=r"feature names should match|has 4 features, but X"):
-        MomentConstrainedLDA().fit(FRAMED, SAMPLE.y, X_unlabeled=other)
-    same = pa.Table.from_pandas(named(FEW), preserve_index=False)
-    assert_array_equal(model.predict(same), model.predict(named(FEW)))
 
 
 def test_files_of_other_columns_are_named(tmp_path):
@@ -400,8 +342,6 @@ def test_a_damaged_parquet_file_is_named(damage, tmp_path):
     path.write_bytes(data)
     with pytest.raises(OSError, match=r"X_unlabeled: .*rows\.parquet cannot be read"):
         fit(path)
-    with pytest.raises(OSError, match="X_unlabeled: the dataset cannot be read"):
-        fit(pyarrow_dataset.dataset(path))
 
 
 def test_a_table_with_a_column_twice_is_refused(tmp_path):
@@ -423,24 +363,6 @@ def test_names_of_rows_that_pandas_stores_are_no_feature(tmp_path):
     assert opened(tmp_path / "b.parquet").feature_names == ["x0", "x1"]
     chosen = opened(rows.open(tmp_path / "b.parquet", columns=NAMES))
     assert_array_equal(chosen.sample(1000, 0)[0], FEW[::-1])
-
-
-@pytest.mark.parametrize(("memory", "most"), [(2**28, 2**26), (1, 2**24)])
-def test_buffers_of_many_columns_stay_within_memory(memory, most, tmp_path, monkeypatch):
-    wide = RNG.standard_normal((50, 1500)).astype(np.float32)
-    pq.write_table(table(wide), tmp_path / "rows.parquet")
-    sizes = []
-
-    class Noted(pq.ParquetFile):
-        def __init__(self, *args, buffer_size, **options):
-            sizes.append(buffer_size)
-            super().__init__(*args, buffer_size=buffer_size, **options)
-
-    monkeypatch.setattr(pq, "ParquetFile", Noted)
-    read = opened(rows.open(tmp_path / "rows.parquet", memory=memory))
-    sizes.clear()
-    assert_array_equal(read.sample(50, 0)[0], wide)
-    assert max(sizes) * 1500 <= most
 
 
 def test_a_file_of_more_columns_than_x_which_has_no_names_says_how_to_choose(tmp_path):

@@ -15,8 +15,8 @@ pq = pytest.importorskip("pyarrow.parquet")
 pyarrow_dataset = pytest.importorskip("pyarrow.dataset")
 
 from backends import opened, table
-from file_rows import FEW, FRAMED, NAMES, SAMPLE, X, fit, named
-from iclda import MomentConstrainedLDA, SupervisedLDA, rows
+from file_rows import FEW, FRAMED, SAMPLE, fit, named
+from iclda import SupervisedLDA, rows
 from iclda._rows.backends import KINDS
 from problems import SEMI_SUPERVISED
 
@@ -67,20 +67,19 @@ def test_a_query_without_rows_is_as_an_array_without_rows(source, method):
 def test_paths_that_lead_nowhere_are_named(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"X_unlabeled: there is no file .*none\.npy"):
         fit(tmp_path / "none.npy")
-    with pytest.raises(FileNotFoundError, match=r"X_unlabeled: there is no file .*none"):
-        fit(str(tmp_path / "none"))
-    with pytest.raises(FileNotFoundError, match=r"holds no file of that pattern"):
-        fit(str(tmp_path / "*.npy"))
     (tmp_path / "_SUCCESS").touch()
-    with pytest.raises(FileNotFoundError, match=r"holds no file that ends in \.npy"):
-        fit(tmp_path)
+    for path in (tmp_path / "none", tmp_path / "*.npy", tmp_path):
+        with pytest.raises(FileNotFoundError, match=r"there is no file .* ends in \.npy"):
+            fit(str(path))
 
 
 @pytest.mark.parametrize(
-    ("pattern", "n_rows"),
-    [("", 20), ("*.npy", 10), ("**/*.npy", 20), ("_*.npy", 3), ("_more/*.npy", 7)],
+    ("pattern", "n_rows"), [("", 20), ("*.npy", 13), ("**/*.npy", 35), ("_more/*.npy", 7)]
 )
-def test_names_that_begin_with_an_underscore_or_a_dot_are_left_out(pattern, n_rows, tmp_path):
+def test_a_folder_is_read_without_hidden_files_and_a_pattern_as_glob_does(
+    pattern, n_rows, tmp_path
+):
+    (tmp_path / "folder.npy").mkdir()
     files = {"a": 10, "_a": 3, ".a": 4, "sub/a": 10, "sub/_a": 5, "_more/a": 7}
     for file, n in files.items():
         (tmp_path / file).parent.mkdir(exist_ok=True)
@@ -98,30 +97,18 @@ def test_files_of_unknown_or_several_formats_are_refused_with_the_way_out(tmp_pa
         fit(tmp_path)
 
 
-def test_a_dataset_of_another_format_does(tmp_path):
-    pl.DataFrame(FEW, schema=NAMES).write_csv(tmp_path / "rows.csv")
-    source = pyarrow_dataset.dataset(tmp_path / "rows.csv", format="csv")
-    assert_allclose(fit(source).coef_, fit(FEW).coef_, rtol=1e-9)
-
-
 SENSELESS = {
     "n_features": ({"n_features": 4}, "batches have 3 columns, but n_features=4 and"),
-    "no rows": ({"n_rows": 0}, "n_rows=0, but the first batch of X has 500 rows"),
-    "n_rows of text": ({"n_rows": "x"}, "n_rows must be an integer, 0 or more, .* got 'x'"),
-    "memory": ({"memory": 0}, "memory must be a positive number of bytes, got 0"),
-    "memory of text": ({"memory": "1GB"}, r"memory must be .* got '1GB'\. 2\*\*30"),
-    "endless memory": ({"memory": np.inf}, "memory must be a positive number of bytes, got inf"),
+    "n_rows of text": ({"n_rows": "x"}, "n_rows must be an instance of int"),
+    "memory": ({"memory": 0}, "memory == 0, must be > 0"),
     "repeated names": ({"feature_names": ["a", "b", "a"]}, "has 2 columns called 'a'"),
 }
 
 
 @pytest.mark.parametrize(("settings", "message"), SENSELESS.values(), ids=SENSELESS)
-def test_settings_that_make_no_sense_are_refused(settings, message, folder):
-    with pytest.raises(ValueError, match=message):
+def test_settings_that_make_no_sense_are_refused(settings, message):
+    with pytest.raises((TypeError, ValueError), match=message):
         rows.from_batches(lambda: [FEW], **settings)
-    if "memory" in settings:
-        with pytest.raises(ValueError, match=message):
-            rows.open(folder / "rows.npy", **settings)
 
 
 @pytest.mark.parametrize("names", ["x0", b"x0", 3])
@@ -137,11 +124,8 @@ NO_SOURCES = {
     "a table in memory": (named(FEW), TypeError, "got DataFrame.* to a classifier as they are"),
     "a source": (rows.from_batches(lambda: [FEW]), TypeError, "must be a path, .* got Batches"),
     "no paths": ([], ValueError, "empty list: pass the path of at least one file"),
-    "arrays": ([FEW, FEW], TypeError, "entry 0 is of type ndarray, .*from_batches"),
-    "a path and an array": (["a.npy", FEW], TypeError, "entry 1 is of type ndarray"),
+    "arrays": ([FEW, FEW], TypeError, "entries that are no paths.*from_batches"),
     "a scanner": (pyarrow_dataset.dataset(table(FEW)).scanner(), TypeError, "got Scanner"),
-    "a set": ({"a.npy"}, TypeError, r"got set\. If it holds paths, pass list\(X\)"),
-    "a generator": (Path().glob("*.npy"), TypeError, r"If it holds paths, pass list\(X\)"),
 }
 
 
@@ -151,56 +135,8 @@ def test_what_cannot_be_opened_is_refused_with_what_can(X, error, message):
         rows.open(X)
 
 
-@pytest.mark.parametrize("X", [["a.npy", FEW], {"a.npy"}, Path().glob("*.npy")])
-def test_a_fit_refuses_what_should_have_been_a_list_of_paths(X):
-    with pytest.raises(TypeError, match=r"X_unlabeled (is a list whose entry 1|must be a path)"):
-        fit(X)
-
-
-UNREAD = {
-    "Scanner": (lambda path: pyarrow_dataset.dataset(path).scanner(), "to_table"),
-    "ParquetFile": (pq.ParquetFile, "read"),
-    "RecordBatchReader": (lambda path: pq.read_table(path).to_reader(), "read_all"),
-}
-
-
-@pytest.mark.parametrize("kind", UNREAD)
-def test_readers_of_arrow_are_refused_with_the_way_out(kind, folder):
-    make, method = UNREAD[kind]
-    with pytest.raises(TypeError, match=rf"a pyarrow {kind}, .* pass X_unlabeled\.{method}\(\)"):
-        fit(make(folder / "rows.parquet"))
-
-
-def test_the_home_folder_may_be_left_out_of_a_path(folder, monkeypatch):
-    monkeypatch.setenv("HOME", str(folder))
-    assert rows.open("~/rows.npy").n_rows == len(X)
-    assert rows.open(Path("~") / "rows.n*y").n_rows == len(X)
-
-
-LAZY_FAULTS = {
-    "no such column": (lambda good: good.select("nope"), ValueError, "ColumnNotFoundError: .*nope"),
-    "a cast that fails": (
-        lambda good: good.with_columns(x1=pl.lit("text").cast(pl.Float64)),
-        ValueError,
-        "conversion from `str`",
-    ),
-    "no such file": (lambda good: pl.scan_parquet("none.parquet"), FileNotFoundError, "none"),
-}
-
-
-@pytest.mark.parametrize(("change", "error", "message"), LAZY_FAULTS.values(), ids=LAZY_FAULTS)
-def test_errors_of_a_query_name_the_argument_and_leave_out_its_plan(change, error, message):
-    query = change(pl.from_pandas(named(FEW)).lazy())
-    with pytest.raises(error, match=f"^X_unlabeled: the LazyFrame .*{message}") as caught:
-        MomentConstrainedLDA().fit(FRAMED, SAMPLE.y, X_unlabeled=query)
-    assert "\n" not in str(caught.value)
-    with pytest.raises(error, match=r"^X: the LazyFrame"):
-        MomentConstrainedLDA().fit(query, np.arange(500) % 2)
-
-
 def test_a_source_says_what_it_is(folder):
     assert repr(rows.open(folder / "rows.npy")) == "<150000 x 3 rows of .npy files>"
     assert repr(rows.from_batches(lambda: [FEW])) == "<? x 3 rows of batches of arrays>"
     lazy = pl.from_pandas(named(FEW)).lazy()
     assert repr(rows.open(lazy)) == "<? x 3 rows of a polars LazyFrame>"
-    assert repr(rows.open(pa.table(named(FEW)))) == "<500 x 3 rows of a pyarrow table>"

@@ -28,7 +28,7 @@ from .._rows.base import (
     refuse_repeated,
 )
 from .._rows.memory import MemoryRows, concatenate
-from .._rows.passes import PartOfPass, report_as
+from .._rows.passes import report_as
 from .predictions import Numbers, composed
 
 _SMALLEST_WEIGHT, _LARGEST_WEIGHT = 1e-100, 1e100  # products of weights stay finite
@@ -183,7 +183,7 @@ class RowReader:
             found = self._numbers_in_blocks(X, numbers)
             return concatenate(found if function is None else map(function, found), len(X))
         of_block = numbers if function is None else composed(numbers, function)
-        with report_as(PartOfPass(1)):
+        with report_as(1):
             return backend.apply_to_rows(X, of_block, self._request("X"))
 
     def _numbers_in_blocks(self, X: AnyArray, numbers: Numbers) -> Iterator[AnyArray]:

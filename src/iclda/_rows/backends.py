@@ -6,7 +6,7 @@ A backend is a module of this folder with the two functions of ``Backend``.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Protocol, cast
@@ -15,11 +15,10 @@ from .._core.types import AnyArray, Array
 from .base import Request, WeightedRows
 
 _LARGE_BYTES = 2**28
-_INSPECTED_ENTRIES = 64  # of a list: one that holds a path must hold nothing else
 
 
 @dataclass(frozen=True)
-class Kind:
+class RowsKind:
     """A kind of rows: what people call it, how it is recognized, and what reads it."""
 
     words: str
@@ -30,25 +29,15 @@ class Kind:
 
 
 KINDS = (
-    Kind("a .npy file", (".npy",), "files", "NumpyFiles"),
-    Kind("a Parquet file", (".parquet", ".pq"), "files", "ParquetFiles"),
-    Kind("a NumPy memory map", ("numpy.memmap",), "files", "SlicedArray", True),
-    Kind("an h5py dataset", ("h5py.Dataset",), "files", "SlicedArray"),
-    Kind(
-        "a pyarrow dataset",
-        (
-            "pyarrow.Dataset",
-            "pyarrow.FileSystemDataset",
-            "pyarrow.InMemoryDataset",
-            "pyarrow.UnionDataset",
-        ),
-        "files",
-        "dataset_reader",
-    ),
-    Kind("a pyarrow table", ("pyarrow.Table",), "files", "table_reader", True),
-    Kind("a polars LazyFrame", ("polars.LazyFrame",), "files", "query_reader"),
-    Kind("a Dask array or dataframe", ("dask", "dask_expr"), "dask"),
-    Kind(
+    RowsKind("a .npy file", (".npy",), "files", "NumpyFiles"),
+    RowsKind("a Parquet file", (".parquet", ".pq"), "files", "ParquetFiles"),
+    RowsKind("a NumPy memory map", ("numpy.memmap",), "files", "SlicedArray", True),
+    RowsKind("an h5py dataset", ("h5py.Dataset",), "files", "SlicedArray"),
+    RowsKind("a pyarrow dataset", ("pyarrow.Dataset",), "files", "dataset_reader"),
+    RowsKind("a pyarrow table", ("pyarrow.Table",), "files", "table_reader", True),
+    RowsKind("a polars LazyFrame", ("polars.LazyFrame",), "files", "query_reader"),
+    RowsKind("a Dask array or dataframe", ("dask", "dask_expr"), "dask"),
+    RowsKind(
         "an array of torch, CuPy or JAX",
         ("torch", "cupy", "jax", "jaxlib", "array_api_strict"),
         "device",
@@ -125,20 +114,18 @@ def kind_of(X: Any) -> tuple[str, str]:
     return type(X).__module__.partition(".")[0], type(X).__name__
 
 
-def find_kind(X: Any) -> Kind | None:
+def find_kind(X: Any) -> RowsKind | None:
     """Return the kind that lists the type of X, or all types of its package."""
-    package, name = kind_of(X)
-    return KIND_BY_KEY.get(f"{package}.{name}", KIND_BY_KEY.get(package))
+    package, _ = kind_of(X)
+    names = [f"{package}.{each.__name__}" for each in type(X).__mro__]
+    return next((KIND_BY_KEY[key] for key in [*names, package] if key in KIND_BY_KEY), None)
 
 
 def _name_of_backend(X: Any) -> str | None:
     own: str | None = getattr(type(X), "_iclda_backend", None)  # made by iclda.rows
     if own is not None:
         return own
-    # The files backend also refuses what should have been a list of paths.
-    if is_path(X) or isinstance(X, (set, frozenset, Generator, map)):
-        return "files"
-    if isinstance(X, (list, tuple)) and any(map(is_path, X[:_INSPECTED_ENTRIES])):
+    if is_path(X) or (isinstance(X, (list, tuple)) and any(map(is_path, X[:1]))):
         return "files"
     kind = find_kind(X)
     if kind is None or (kind.is_array_if_small and X.nbytes <= _LARGE_BYTES):

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from .._core.frame import Frame
+from .._core.labelsums import Rule
 from .._core.problem import Rows
 from .._core.types import AnyArray, Array
 from .._messages import Column, ColumnError, Hint, Text
@@ -32,11 +34,6 @@ class Request:
     n_features: int | None = None
     feature_names: AnyArray | None = None
     n_threads: int = 1
-
-    @property
-    def names(self) -> tuple[str, ...] | None:
-        """Names of the features as plain strings."""
-        return None if self.feature_names is None else tuple(map(str, self.feature_names))
 
     def check_width(self, n_features: int) -> None:
         if self.n_features not in (None, n_features):
@@ -177,6 +174,10 @@ class WeightedRows(Rows):
     def check_finite(self) -> None:
         """Raise ValueError for NaN or infinity, where rows are at hand and need not be read."""
 
+    def responsibilities(self, rule: Rule, frame: Frame) -> Array:
+        """Not computed where rows are not at hand."""
+        raise NotImplementedError
+
     def sample(self, n: int, seed: int) -> tuple[AnyArray, Array]:
         rows, index = self._draw(n, seed)
         rows = np.asarray(rows, dtype=np.float64)
@@ -218,6 +219,5 @@ class WeightedRows(Rows):
     def _total_weight(self) -> float:
         if self._weights is None:
             return float(self.n_rows)
-        return float(
-            self._weights[slice(None) if self._is_member is None else self._is_member].sum()
-        )
+        members = slice(None) if self._is_member is None else self._is_member
+        return float(self._weights[members].sum())

@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import pickle
 import sys
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import accumulate, pairwise
-from math import inf
-from numbers import Real
 from typing import Any, ClassVar
 from uuid import uuid4
 
@@ -43,7 +40,6 @@ _FAN_IN = 8  # results that one task puts together
 # Rows held in memory of blocks that workers do not keep: twice a sample, of all blocks together.
 _HELD_ROWS = 40_000
 _LEAST_HELD = 256
-_MANY_BLOCKS, _SMALL_BLOCK_BYTES = 256, 4_000_000  # more blocks, smaller on average, are slow
 _LOST = ("cancelled", "error", "lost")  # status of what a worker does not have
 
 Inputs = Mapping[int, Sequence[Any]]  # of tasks, by index of the block
@@ -61,30 +57,11 @@ class DaskSource:
     timeout: float | None = 600.0
     blocks: DaskBlocks | None = None  # once looked at, as long as this lives
 
-    def __repr__(self) -> str:
-        n_blocks = "" if not isinstance(self.source, list) else f"{len(self.source)} "
-        return f"<rows of {n_blocks}{_collection_kind(self.source, 'source')}>"
-
     def __post_init__(self) -> None:
         if isinstance(self.source, tuple):
             self.source = list(self.source)
         if _collection_kind(self.source, "source") == "loaders" and not self.source:
             raise ValueError("source is an empty list: pass one loader for every block of rows.")
-        for i, loader in enumerate(self.source if isinstance(self.source, list) else []):
-            if not callable(loader):  # delayed objects are
-                raise TypeError(
-                    f"source[{i}] must be a function without arguments or a delayed object, which "
-                    f"returns a block of rows, got {type(loader).__name__}."
-                )
-        if not isinstance(self.retries, (int, np.integer)) or self.retries < 0:
-            raise ValueError(f"retries must be an integer, 0 or more, got {self.retries!r}.")
-        timeout = self.timeout
-        if timeout is not None and not (isinstance(timeout, Real) and 0 < float(timeout) < inf):
-            raise ValueError(
-                f"timeout must be a positive number of seconds, or None, got {timeout!r}."
-            )
-        if self.persist not in (None, True, False):
-            raise ValueError(f"persist must be True, False or None, got {self.persist!r}.")
         if self.client is not None and not hasattr(self.client, "asynchronous"):
             raise TypeError(
                 f"client must be a distributed.Client, or None, got {type(self.client).__name__}: "
@@ -139,32 +116,14 @@ def _collection_kind(source: Any, name: str) -> str:
     )
 
 
-def _check_array(array: Any, name: str) -> None:
-    if array.ndim != 2:
-        raise ValueError(f"{name} must be 2-d, rows x features, got shape {array.shape}.")
-    if np.isnan(array.shape[1]):
-        raise ValueError(
-            f"{name} has an unknown number of columns: call {name}.compute_chunk_sizes() first."
-        )
-    if len(array.chunks[1]) > 1:
-        raise ValueError(
-            f"{name} is cut along its columns, into {array.chunks[1]}, and every block must hold "
-            f"whole rows: pass {name}.rechunk({{1: -1}})."
-        )
-    if array.dtype.kind not in "biuf":
-        raise ValueError(
-            f"{name} must hold real numbers, got an array of {array.dtype}: convert it to a dtype "
-            "of numbers, or leave out the columns that hold none."
-        )
-
-
-def _check_collection(source: Any, kind: str, request: Request) -> list[str] | None:
-    """Return the names of an array or dataframe, whose columns must be those of the fit."""
-    if kind == "array":
-        _check_array(source, request.name)
+def _check_collection(source: Any, kind: str, request: Request) -> tuple[Any, list[str] | None]:
+    """Return an array or dataframe in blocks of whole rows, and the names of its columns."""
+    if source.ndim != 2:
+        raise ValueError(f"{request.name} must be 2-d, rows x features, got shape {source.shape}.")
     names = None if kind == "array" else names_of_table(source)
     _check_features(source.shape[1], names, request)
-    return names
+    is_cut = kind == "array" and len(source.chunks[1]) > 1
+    return source.rechunk({1: -1}) if is_cut else source, names
 
 
 def _check_features(n_features: int, names: Sequence[str] | None, request: Request) -> None:
@@ -181,11 +140,11 @@ def _array_of(source: Any, request: Request) -> Any:
     kind, n_features = _collection_kind(source, request.name), request.n_features
     assert n_features is not None
     if kind != "loaders":
-        _check_collection(source, kind, request)
+        source, _ = _check_collection(source, kind, request)
     if kind == "array":
         return source
     parts = []
-    names = request.names if kind == "loaders" else None
+    names = request.feature_names if kind == "loaders" else None
     for i, block in enumerate(source if kind == "loaders" else source.to_delayed()):
         info = BlockInfo(request.name, i, n_features, names=names)
         task = partial(worker.rows_of, info=info)
@@ -206,7 +165,8 @@ def _open_blocks(
     kind, n_bytes, names = _collection_kind(source, request.name), None, None
     n_features = request.n_features
     if kind != "loaders":
-        names, n_features = _check_collection(source, kind, request), source.shape[1]
+        source, names = _check_collection(source, kind, request)
+        n_features = source.shape[1]
     if kind == "array" and not np.isnan(source.shape[0]):
         n_bytes = float(source.nbytes)
     inputs, graph, is_kept = _inputs_of(source, kind, workers)
@@ -293,7 +253,6 @@ class DaskBlocks:
         looks: list[Look] = self.run(worker.look, worker.join_lists, blocks, n_held=n_held)
         self.held = [] if self.is_kept else [one.held for one in looks]
         self.n_bytes = sum(one.n_bytes for one in looks)
-        _warn_of_small_blocks(len(looks), self.n_bytes, self.infos[0].name)
         self._describe(looks)
 
     def _describe(self, looks: Sequence[Look]) -> None:
@@ -305,16 +264,11 @@ class DaskBlocks:
             raise ValueError(f"{info.name} has no rows in any of its {len(looks)} blocks.")
         for i in filled:
             one, first, label = looks[i], looks[filled[0]], self.infos[i].label
-            if (one.n_features, one.dtype) != (first.n_features, first.dtype):
+            is_named = None not in (one.names, first.names)
+            if one.n_features != first.n_features or (is_named and one.names != first.names):
                 raise ValueError(
-                    f"{label} has {one.n_features} columns of {one.dtype}, and block {filled[0]} "
-                    f"has {first.n_features} of {first.dtype}: give all blocks the same columns "
-                    "and dtype."
-                )
-            if one.names != first.names and None not in (one.names, first.names):
-                raise ValueError(
-                    f"The columns of {label} have other names, or another order, than those of "
-                    f"block {filled[0]}: give all blocks the same columns in the same order."
+                    f"The columns of {label} differ from those of block {filled[0]} in number, "
+                    "names or order: give all blocks the same columns in the same order."
                 )
             n_features = first.n_features
         if filled and all(looks[i].names is not None for i in filled):
@@ -364,18 +318,6 @@ def _tree(join: Callable[[Sequence[Any]], Any], keys: Sequence[Any]) -> tuple[Gr
         keys = level
 
 
-def _warn_of_small_blocks(n_blocks: int, n_bytes: float, name: str) -> None:
-    if n_blocks > _MANY_BLOCKS and n_bytes < _SMALL_BLOCK_BYTES * n_blocks:
-        warnings.warn(
-            f"{name} comes in {n_blocks} blocks of {n_bytes / n_blocks / 1e6:.2g} MB on average, "
-            "and every block costs about a millisecond a pass, whatever its size: larger ones, of "
-            f"100 MB or more, are faster ({name}.rechunk of an array, {name}.repartition of a "
-            "dataframe).",
-            UserWarning,
-            stacklevel=2,
-        )
-
-
 # Rows.
 
 
@@ -406,16 +348,12 @@ class DaskRows(WeightedRows):
         sums: LabelSums | None = self._sums("label_sums", **arguments)
         return no_label_sums(rule.n_classes, self.n_features) if sums is None else sums
 
-    def responsibilities(self, rule: Rule, frame: Frame) -> Array:
-        parts = self._sums("responsibilities", worker.join_lists, rule=rule, frame=frame)
-        return np.concatenate(parts or [np.zeros((0, rule.n_classes))])
-
-    def _sums(self, method: str, join: Any = sum_in_order, **arguments: Any) -> Any:
-        """Results of a method of the rows of all blocks, put together; None without rows."""
+    def _sums(self, method: str, **arguments: Any) -> Any:
+        """Sum of the results of a method of the rows of all blocks; None without rows."""
         if not self._inputs:
             return None
         settings = {"method": method, "arguments": arguments, "n_threads": self._n_threads}
-        return self._blocks.run(worker.sums_of, join, self._inputs, **settings)
+        return self._blocks.run(worker.sums_of, sum_in_order, self._inputs, **settings)
 
     def _draw(self, n: int, seed: int) -> tuple[AnyArray, AnyArray]:
         if self.n_rows == 0:

@@ -22,14 +22,11 @@ import numpy as np
 
 from .._core.labelsums import GivenLabels
 from .._core.types import AnyArray
-from .._messages import Text
 from .base import (
-    BadColumnError,
     BadRowsError,
     changed_error,
     check_finite,
     check_names,
-    column_of,
     names_of_table,
 )
 from .memory import MemoryRows, concatenate
@@ -62,7 +59,7 @@ class BlockInfo:
     n_features: int | None
     n_rows: int | None = None  # once it was read
     begin: int = 0  # index of its first row among all
-    names: tuple[str, ...] | None = None  # of the fit, which a table must have
+    names: AnyArray | None = None  # of the fit, which a table must have
 
     @property
     def label(self) -> str:
@@ -151,7 +148,10 @@ def read_block(block: Any, info: BlockInfo) -> tuple[AnyArray, list[str] | None]
         way_out = "Have its loader return the columns in the order of feature_names_in_."
         check_names(names, info.names, info.label, way_out)
     if rows.dtype.kind not in "biuf":
-        raise _text_error(rows, names, info)
+        raise BadRowsError(
+            f"{info.label} holds {rows.dtype}: every column must hold real numbers, of a NumPy "
+            "dtype. Convert the others, or leave them out."
+        )
     if info.n_rows not in (None, len(rows)):
         raise changed_error(info.label, f"it has {len(rows)} rows, and had {info.n_rows}")
     return rows, names
@@ -160,19 +160,6 @@ def read_block(block: Any, info: BlockInfo) -> tuple[AnyArray, list[str] | None]
 def rows_of(block: Any, info: BlockInfo) -> AnyArray:
     """Return the rows of a block."""
     return read_block(block, info)[0]
-
-
-def _text_error(rows: AnyArray, names: list[str] | None, info: BlockInfo) -> BadRowsError:
-    """Return the error for rows that are no real numbers, with the first column that has none."""
-    holds = f"{info.label} holds {rows.dtype}"
-    rule = ": every column must hold real numbers, of a NumPy dtype. Convert it, or leave it out."
-    for j, values in enumerate(rows.T):
-        try:
-            values.astype(np.float64)
-        except (TypeError, ValueError):
-            column = column_of(j, names)
-            return BadColumnError(Text(holds, ", first in ", column, rule), column=column.label)
-    return BadRowsError(holds + rule)
 
 
 def _check_rows(
@@ -213,7 +200,7 @@ def sums_of(
     arguments: dict[str, Any],
     n_threads: int,
 ) -> Any:
-    """Return moments, label sums or responsibilities of one block, by the method of its rows."""
+    """Return moments or label sums of one block, by the method of its rows."""
     rows, names = read_block(block, info)
     rule = arguments.get("rule")
     if isinstance(rule, GivenLabels):
@@ -224,8 +211,6 @@ def sums_of(
     with np.errstate(over="ignore", invalid="ignore"):
         members = MemoryRows(rows, *(chosen or (None, None)), n_threads=n_threads)
         sums = getattr(members, method)(**arguments)
-    if method == "responsibilities":
-        return [sums]
     # NaN and infinity show in the sums: rows are searched for them only then.
     if not all(np.isfinite(value).all() for value in vars(sums).values() if value is not None):
         _check_rows(rows, names, info)
@@ -276,9 +261,8 @@ class Local:
     def run(self, graph: Graph, infos: Infos, total: Any) -> Any:
         """Return the value of the key ``total``, which is made of those of the blocks."""
         (result,) = self.keep(graph, [total])
-        report = _reporter(infos)
-        for key in infos:
-            report(key)
+        n_all = _count_rows(infos)
+        report_progress(n_all, n_all or None)
         return result
 
 
@@ -304,7 +288,7 @@ class Cluster:
     def run(self, graph: Graph, infos: Infos, total: Any) -> Any:
         futures = self.client.get(graph, [*infos, total], sync=False, retries=self._retries)
         done: SimpleQueue[Any] = SimpleQueue()
-        report = _reporter(infos)
+        n_done, n_all = 0, _count_rows(infos)
         try:
             for future in futures:
                 future.add_done_callback(done.put)
@@ -314,7 +298,8 @@ class Cluster:
                     if future.status != "finished":
                         self._fail(future, _first_label([future], infos))
                     if future.key in infos:
-                        report(future.key)
+                        n_done += infos[future.key].n_rows or 0
+                        report_progress(n_done, n_all or None)
             return futures[-1].result(timeout=self._timeout)
         except (Empty, TimeoutError):
             waiting = [future for future in futures if not future.done()]
@@ -339,12 +324,9 @@ class Cluster:
             # A copy: the client keeps the original, and with a traceback through here it would
             # keep these futures, and the workers their blocks, as long as it lives.
             raise copy(error) from error
-        way_out = ""
-        if type(error).__name__ == "KilledWorker":
-            way_out = " Give the workers more memory, or cut the rows into smaller blocks."
         raise RuntimeError(
             f"{where} could not be read, after {self._retries} retries: "
-            f"{type(error).__name__}: {error}{way_out}"
+            f"{type(error).__name__}: {error}"
         ) from error
 
     def _attempt(self, method: Callable[..., Any], *arguments: Any) -> Any:
@@ -369,11 +351,6 @@ def workers_of(client: Any, retries: int, timeout: float | None) -> Workers:
             "fit waits for the workers, which an asynchronous Dask client cannot: pass "
             "iclda.rows.from_dask(..., client=Client(..., asynchronous=False))."
         )
-    if client.status in ("closing", "closed"):
-        raise RuntimeError(
-            "The Dask client is closed, and the rows are to be read by its workers: make a new one "
-            "(distributed.Client), and pass it as iclda.rows.from_dask(..., client=...)."
-        )
     return Cluster(client, retries, timeout)
 
 
@@ -386,16 +363,8 @@ def _current_client() -> Any:
         return get_client()
 
 
-def _reporter(infos: Infos) -> Callable[[Any], None]:
-    """Return what to call with the key of every block that is done."""
-    n_done, n_all = 0, sum(info.n_rows or 0 for info in infos.values())
-
-    def report(key: Any) -> None:
-        nonlocal n_done
-        n_done += infos[key].n_rows or 0
-        report_progress(n_done, n_all or None)
-
-    return report
+def _count_rows(infos: Infos) -> int:
+    return sum(info.n_rows or 0 for info in infos.values())
 
 
 def _first_label(futures: Sequence[Any], infos: Infos) -> str:

@@ -46,7 +46,11 @@ def open_rows(
     """Rows of a device array, whose columns have no names and whose device has its own threads."""
     name = request.name
     if hasattr(X, "detach"):
-        _check_tensor(X, name)
+        if str(X.layout) != "torch.strided":
+            raise TypeError(
+                f"{name} is a sparse tensor ({X.layout}), and rows must be dense: pass "
+                f"{name}.to_dense()."
+            )
         X = X.detach()  # sums need no gradient
     shape = tuple(X.shape)
     if len(shape) != 2:
@@ -59,15 +63,6 @@ def open_rows(
             f"Complex data not supported: {name} has dtype {X.dtype}. Split it into two columns."
         )
     return ArrayRows(X, weights, is_member, name=name, names=request.feature_names)
-
-
-def _check_tensor(X: Any, name: str) -> None:
-    """Raise TypeError for a tensor of torch that does not store all entries."""
-    if str(X.layout) != "torch.strided":
-        raise TypeError(
-            f"{name} is a sparse tensor ({X.layout}), and rows must be dense: pass "
-            f"{name}.to_dense()."
-        )
 
 
 def apply_to_rows(X: Any, function: Callable[[Any], Any], request: Request) -> Any:
@@ -228,7 +223,8 @@ class ArrayRows(WeightedRows):
         self._of_blocks(lambda index: self._finite_rows(index).shape)
 
     def _finite_rows(self, index: slice) -> Any:
-        rows, xp = self._floating(index), self.place.xp
+        xp = self.place.xp
+        rows = xp.astype(self._X[index, ...], self.place.dtype)
         if not bool(xp.all(xp.isfinite(rows))):
             indices = range(index.start, index.stop)
             check_finite(to_host(rows), self._name, self._names, index=indices)
@@ -278,10 +274,6 @@ class ArrayRows(WeightedRows):
             stop = min(start + self._block_rows, n_rows)
             yield slice(start, stop)
             report_progress(stop, n_rows)
-
-    def _floating(self, index: slice | AnyArray) -> Any:
-        """Rows of a block in the dtype of the sums."""
-        return self.place.xp.astype(self._taken(self._X, index), self.place.dtype)
 
     def _taken(self, array: Any, index: slice | AnyArray) -> Any:
         """Some rows of an array on the device; copied only if they are not next to each other."""

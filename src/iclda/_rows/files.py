@@ -8,9 +8,9 @@ the rows are read for the first time.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator
 from copy import copy
-from glob import glob, has_magic
+from glob import glob
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +18,13 @@ import numpy as np
 
 from .._core.types import AnyArray, Array
 from . import readers
-from .backends import KIND_BY_KEY, KINDS, SUFFIXES, find_kind, is_path, kind_of
-from .base import Request, changed_error, check_finite, check_names
+from .backends import KIND_BY_KEY, KINDS, SUFFIXES, find_kind, is_path
+from .base import Request, changed_error, check_finite
 from .memory import BLOCKS_PER_SLAB, BlockRows, Slab
 from .passes import AHEAD, read_ahead
 from .readers import Chunk, Reader, shorten
 
-_CHUNK_ROWS = 4096  # rows of a chunk when a few rows are read
+_PIECE_ROWS = 1024  # rows read at once where a few are wanted
 _RESERVOIR_SLACK = 1.5  # times the rows to keep are held before the others are dropped
 # Rows kept in the first pass: twice what a search needs, so that another seed gives another
 # sample of them.
@@ -43,8 +43,6 @@ def open_rows(
     reader.name, reader.use_threads = name, request.n_threads > 1
     names = reader.feature_names
     if expected is not None and names is not None:
-        if kind_of(X) == ("pyarrow", "Table"):  # as for a small one, which is read as an array
-            check_names(names, expected, name, f"Pass {name}.select(feature_names_in_).")
         reader = reader.select(list(expected))
     elif names is not None and request.n_features not in (None, reader.n_features):
         raise ValueError(
@@ -80,25 +78,20 @@ def _files_of(X: Any, name: str) -> list[Path]:
     """Return the files of paths, all of one format; TypeError for what nothing here reads."""
     paths = [X] if is_path(X) else X
     if not isinstance(paths, (list, tuple)):
-        others = [
-            kind.words for kind in KINDS if kind.backend == "files" and kind.keys[0][0] != "."
-        ]
+        others = [kind.words for kind in KINDS if kind.reader and kind.keys[0][0] != "."]
         raise TypeError(
-            f"{name} must be a path, a list of paths, {', '.join(others[:-1])} or {others[-1]}, "
-            f"got {type(X).__name__}. If it holds paths, pass list({name}), in the order in which "
-            "they are to be read. Other arrays and tables, and what functions of iclda.rows "
+            f"{name} must be a path, a list of paths, or one of {', '.join(others)}, got "
+            f"{type(X).__name__}. Other arrays and tables, and what functions of iclda.rows "
             "return, are passed to a classifier as they are; for anything else that can be read "
             "again there is iclda.rows.from_batches."
         )
     if len(paths) == 0:
         raise ValueError(f"{name} is an empty list: pass the path of at least one file.")
-    for i, path in enumerate(paths):
-        if not is_path(path):
-            raise TypeError(
-                f"{name} is a list whose entry {i} is of type {type(path).__name__}, and must be a "
-                "list of paths. For a list of arrays or tables pass "
-                "iclda.rows.from_batches(lambda: the_list)."
-            )
+    if not all(map(is_path, paths)):
+        raise TypeError(
+            f"{name} is a list with entries that are no paths. For a list of arrays or tables pass "
+            "iclda.rows.from_batches(lambda: the_list)."
+        )
     files = [file for path in paths for file in _expand(os.fspath(path), name)]
     unknown = [file for file in files if file.suffix.lower() not in SUFFIXES]
     if unknown:
@@ -114,38 +107,26 @@ def _files_of(X: Any, name: str) -> list[Path]:
 
 
 def _expand(path: str, name: str) -> list[Path]:
-    """Return the files of a folder or pattern in the order of their names, without hidden ones.
+    """Return the files of a folder or pattern in the order of their names.
 
-    Engines leave other files beside their data: _SUCCESS, _metadata, temporary ones.
+    Hidden files of a folder are left out: engines write _SUCCESS, _metadata and temporary files.
     """
     path = path if os.path.exists(path) else os.path.expanduser(path)
-    if os.path.isfile(path):
-        return [Path(path)]
     if os.path.isdir(path):
-        n_fixed = len(Path(path).parts)
-        every = [file for file in sorted(Path(path).rglob("*")) if file.suffix.lower() in SUFFIXES]
-        names_hidden = False
-        rule = f"no file that ends in {', '.join(SUFFIXES)}"
-    elif has_magic(path):
-        parts = Path(path).parts
-        n_fixed = next(i for i, part in enumerate(parts) if has_magic(part))
-        every = [Path(file) for file in sorted(glob(path, recursive=True))]
-        names_hidden = _is_hidden(parts[n_fixed:])
-        rule = "no file of that pattern (names that begin with _ or . are left out)"
+        every: Iterable[Path] = [
+            file
+            for file in Path(path).rglob("*")
+            if file.suffix.lower() in SUFFIXES
+            and not any(part[0] in "._" for part in file.relative_to(path).parts)
+        ]
     else:
-        raise FileNotFoundError(f"{name}: there is no file {path}.")
-    files = [
-        file
-        for file in every
-        if file.is_file() and (names_hidden or not _is_hidden(file.parts[n_fixed:]))
-    ]
+        every = [Path(path)] if os.path.isfile(path) else map(Path, glob(path, recursive=True))
+    files = sorted(file for file in every if file.is_file())
     if not files:
-        raise FileNotFoundError(f"{name}: {path} holds {rule}.")
+        raise FileNotFoundError(
+            f"{name}: there is no file {path}, nor in it one that ends in {', '.join(SUFFIXES)}."
+        )
     return files
-
-
-def _is_hidden(parts: Sequence[str]) -> bool:
-    return any(part.startswith((".", "_")) for part in parts)
 
 
 # Rows.
@@ -162,7 +143,7 @@ def _cut(chunks: Iterable[Chunk], reader: Reader, dtype: Any, n_rows: int) -> It
                 buffer = np.empty((n_rows, reader.n_features), dtype, order=reader.order)
                 start, where = chunk.start + done, chunk.where
             n_taken = min(n_rows - filled, chunk.n_rows - done)
-            chunk.fill(buffer[filled : filled + n_taken], done)
+            chunk.read(buffer[filled : filled + n_taken], done)
             filled, done = filled + n_taken, done + n_taken
             if filled == n_rows:
                 yield Slab(start, buffer, where)
@@ -284,16 +265,14 @@ class FileRows(BlockRows):
             self._n_rows, self._kept = reservoir.n_seen, reservoir.sample()
 
     def _check_length(self, n_read: int, *, is_end: bool) -> None:
-        """Raise ValueError if rows differ in number from labels, weights or an earlier pass."""
+        """Raise ValueError if rows are not as many as was said, or as in an earlier pass."""
+        expected = self._reader.n_rows if self._n_read is None else self._n_read
+        if expected is None or n_read == expected or (n_read < expected and not is_end):
+            return
         name, given = self._reader.name, f"{n_read} rows" if is_end else "more"
-        others = [len(array) for array in (self._is_member, self._weights) if array is not None]
-        lengths = [self._reader.n_rows, *others] if self._n_read is None else [self._n_read]
-        for n_rows in lengths:
-            if n_rows is None or n_read == n_rows or (n_read < n_rows and not is_end):
-                continue
-            if self._n_read is not None:
-                raise changed_error(name, f"it gave {given}, and {n_rows} rows before")
-            raise ValueError(f"{name} was expected to give {n_rows} rows, but gave {given}.")
+        if self._n_read is not None:
+            raise changed_error(name, f"it gave {given}, and {expected} rows before")
+        raise ValueError(f"{name} was expected to give {expected} rows, but gave {given}.")
 
     # Some rows.
 
@@ -336,19 +315,16 @@ class FileRows(BlockRows):
         if len(index) == 0:
             return rows
         reader.check_unchanged()
-        for chunk in reader.chunks(_CHUNK_ROWS, index):
+        for chunk in reader.chunks(_PIECE_ROWS, index):
             stop = int(np.searchsorted(index, chunk.stop))
             if stop == n_read:
                 continue
             block = np.empty((chunk.n_rows, self.n_features), self._dtype)
-            chunk.fill(block)
+            chunk.read(block, 0)
             _check_slab(Slab(chunk.start, block, chunk.where), reader)
             rows[n_read:stop] = block[index[n_read:stop] - chunk.start]
             n_read = stop
         reader.check_unchanged()
         if n_read < len(index) and (must_exist or reader.n_rows is not None):
-            raise ValueError(
-                f"{reader.name} ended before its row {index[n_read]}: a source is read several "
-                "times, and must give as many rows as were expected, the same every time."
-            )
+            raise changed_error(reader.name, f"it ended before its row {index[n_read]}")
         return rows[:n_read]

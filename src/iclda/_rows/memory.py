@@ -40,7 +40,7 @@ from .._core.moments import (
 from .._core.problem import Rows
 from .._core.types import AnyArray, Array
 from .base import WeightedRows
-from .passes import PartOfPass, Result, in_order, report_as, report_progress
+from .passes import Result, in_order, report_as, report_progress
 
 Block = tuple[AnyArray, "Array | None", "slice | AnyArray"]  # rows, weights, indices of the rows
 Sum = TypeVar("Sum", Moments, SumsFromZero, LabelSums)
@@ -262,7 +262,7 @@ class MemoryRows(BlockRows):
 class ChainedRows:
     """The rows of the first part, then those of the second, and so on; all weights x ``factor``.
 
-    Passes are counted here, and reported as passes over all parts.
+    Passes over all parts are counted here.
     """
 
     def __init__(self, parts: Sequence[Rows], n_features: int, factor: float = 1.0) -> None:
@@ -270,7 +270,6 @@ class ChainedRows:
         self.n_features = n_features
         self._factor = factor
         self._n_passes = 0
-        self._n_read: list[int | None] = [None] * len(self._parts)  # rows of each, once read
 
     @property
     def n_rows(self) -> int:
@@ -298,20 +297,13 @@ class ChainedRows:
     def _pass(self, of_part: Callable[[Rows], Result]) -> list[Result]:
         """One pass over all rows: a result of every part, in their order."""
         self._n_passes += 1
-        results = []
-        for i, rows in enumerate(self._parts):
-            before, after = self._n_read[:i], self._n_read[i + 1 :]
-            n_after = None if None in after else sum(n or 0 for n in after)
-            part = PartOfPass(self._n_passes, sum(n or 0 for n in before), n_after)
-            with report_as(part):
-                results.append(of_part(rows))
-            self._n_read[i] = part.n_done
-        return results
+        with report_as(self._n_passes):
+            return [of_part(part) for part in self._parts]
 
     def sample(self, n: int, seed: int) -> tuple[AnyArray, Array]:
         share = min(1.0, n / max(1, self.n_rows))
         # Between passes samples are not reported; the first one may take long.
-        with report_as(PartOfPass(None)) if self._n_passes else nullcontext():
+        with report_as(None) if self._n_passes else nullcontext():
             drawn = [
                 part.sample(max(1, round(share * part.n_rows)), seed + i)
                 for i, part in enumerate(self._parts)
@@ -324,7 +316,7 @@ class ChainedRows:
         return rows, self._factor * weights
 
     def responsibilities(self, rule: Rule, frame: Frame) -> Array:
-        with report_as(PartOfPass(None)):
+        with report_as(None):
             shares = [part.responsibilities(rule, frame) for part in self._parts]
         return np.concatenate(shares) if shares else np.zeros((0, rule.n_classes))
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import cache
 from queue import Full, Queue
 from threading import Event, Thread
@@ -111,27 +110,9 @@ def _blas_threads() -> Any:
 Callback = Callable[[int, int, "int | None"], None]
 
 
-@dataclass
-class PartOfPass:
-    """One source within a pass. A backend knows its own rows only, and does not count passes."""
-
-    n_pass: int | None  # 0: before the first pass; None: nothing is reported
-    n_before: int = 0  # rows of the sources before it
-    n_after: int | None = 0  # rows of the sources after it; None: not known yet
-    n_done: int = 0  # rows of this one
-
-
 _listeners: ContextVar[tuple[Callback, ...]] = ContextVar("_listeners", default=())
-_part: ContextVar[PartOfPass | None] = ContextVar("_part", default=None)
-
-
-def check_callback(callback: Any) -> None:
-    """Raise TypeError for what cannot be called, before anything is read."""
-    if not callable(callback):
-        raise TypeError(
-            "callback must be a function of the number of the pass, rows done, and all rows or "
-            f"None, got {callback!r}."
-        )
+# Backends do not count passes. 0: before the first pass; None: nothing is reported.
+_n_pass: ContextVar[int | None] = ContextVar("_n_pass", default=0)
 
 
 @contextmanager
@@ -143,11 +124,9 @@ def _bound(variable: ContextVar[Any], value: Any) -> Iterator[None]:
         variable.reset(token)
 
 
-@contextmanager
-def listen(callback: Callback) -> Iterator[None]:
+def listen(callback: Callback) -> AbstractContextManager[None]:
     """Have passes of this thread call ``callback``, beside those of surrounding blocks."""
-    with _bound(_listeners, (*_listeners.get(), callback)):
-        yield
+    return _bound(_listeners, (*_listeners.get(), callback))
 
 
 def unreported() -> AbstractContextManager[None]:
@@ -155,23 +134,18 @@ def unreported() -> AbstractContextManager[None]:
     return _bound(_listeners, ())
 
 
-def report_as(part: PartOfPass) -> AbstractContextManager[None]:
-    """Report what is read here as this part of a pass."""
-    return _bound(_part, part)
+def report_as(n_pass: int | None) -> AbstractContextManager[None]:
+    """Report what is read here as this pass; None: report nothing."""
+    return _bound(_n_pass, n_pass)
 
 
 def report_progress(n_done: int, n_all: int | None) -> None:
     """Call all listeners. To be called every few ten thousand rows, in the thread of fit."""
-    part = _part.get() or PartOfPass(0)
-    part.n_done = n_done
-    if part.n_pass is None:
+    n_pass = _n_pass.get()
+    if n_pass is None:
         return
-    if n_all is not None:
-        n_all = None if part.n_after is None else part.n_before + n_all + part.n_after
-    listeners = _listeners.get()
-    for i, callback in enumerate(listeners):
-        if callback not in listeners[:i]:  # one that listens twice is called once
-            callback(part.n_pass, part.n_before + n_done, n_all)
+    for callback in dict.fromkeys(_listeners.get()):  # one that listens twice is called once
+        callback(n_pass, n_done, n_all)
 
 
 class Passes:
@@ -185,7 +159,6 @@ class Passes:
     """
 
     def __init__(self, callback: Callback) -> None:
-        check_callback(callback)
         self.callback = callback
 
     def setup(self, estimator: Any, context: Any) -> None:

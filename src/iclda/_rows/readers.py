@@ -11,12 +11,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
-from io import RawIOBase
-from itertools import accumulate, pairwise
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from tokenize import TokenError
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 
@@ -27,7 +28,6 @@ DEFAULT_MEMORY = 2**28  # bytes held of the rows at a time
 _COUNTED_ROWS = 2**16  # rows read at once to be counted
 _FIRST_LOOK_RUNS = 64  # places of an array that a first look reads from
 _FIRST_LOOK_GROUPS = 16  # row groups of Parquet files that a first look reads from
-_PIECE_ROWS = 1024  # rows read at once where a few are wanted
 _COMPARED_ROWS = 16  # first rows, which must be the same in two calls of a factory
 _COLUMN_BUFFER = (2**13, 2**17)  # bytes read at once of each column: no row group is held whole
 _BUFFERED_SHARE = 8  # the buffers of all columns take at most memory / _BUFFERED_SHARE
@@ -49,14 +49,10 @@ class Chunk:
     n_rows: int
     where: str  # the file or batch they come from, for messages
     read: Read
-    offset: int = 0  # index of the first row for ``read``
 
     @property
     def stop(self) -> int:
         return self.start + self.n_rows
-
-    def fill(self, target: AnyArray, begin: int = 0) -> None:
-        self.read(target, self.offset + begin)
 
 
 class Reader:
@@ -171,7 +167,7 @@ def shorten(names: Sequence[str]) -> str:
 
 
 @contextmanager
-def _named_errors(errors: Any, where: str, raised: type[Exception] = OSError) -> Iterator[None]:
+def _named_errors(errors: Any, where: str) -> Iterator[None]:
     """Raise errors of other libraries with the place where they occurred, in one line."""
     try:
         yield
@@ -179,12 +175,14 @@ def _named_errors(errors: Any, where: str, raised: type[Exception] = OSError) ->
         raise
     except errors as error:
         reason = str(error).strip().partition("\n")[0]
-        if isinstance(error, OSError):
-            raised = FileNotFoundError if isinstance(error, FileNotFoundError) else OSError
-        raise raised(f"{where} cannot be read ({type(error).__name__}: {reason}).") from error
+        raise OSError(f"{where} cannot be read ({type(error).__name__}: {reason}).") from error
 
 
 # Arrays in which any row can be reached.
+
+
+def _read_from(read: Read, start: int, target: AnyArray, row: int) -> None:
+    read(target, start + row)
 
 
 class ArrayReader(Reader):
@@ -211,9 +209,10 @@ class ArrayReader(Reader):
                 yield Chunk(begin, n_part, where, read)
             else:
                 low, high = np.searchsorted(wanted, [begin, begin + n_part])
-                for piece in np.unique((wanted[low:high] - begin) // _PIECE_ROWS).tolist():
-                    start = piece * _PIECE_ROWS
-                    yield Chunk(begin + start, min(_PIECE_ROWS, n_part - start), where, read, start)
+                for piece in np.unique((wanted[low:high] - begin) // n_rows).tolist():
+                    start = piece * n_rows
+                    n_piece = min(n_rows, n_part - start)
+                    yield Chunk(begin + start, n_piece, where, partial(_read_from, read, start))
             begin += n_part
 
 
@@ -240,25 +239,21 @@ class _NumpyFile:
         return cls(path, n_rows, n_features, array.dtype, array.offset, is_by_rows)
 
     def read(self, target: AnyArray, row: int) -> None:
-        with open(self.path, "rb", buffering=0) as file:
+        with open(self.path, "rb") as file:
             if self.is_by_rows:
                 self._fill(target, file, row * self.n_features)
                 return
             for j, column in enumerate(target.T):
                 self._fill(column, file, j * self.n_rows + row)
 
-    def _fill(self, target: AnyArray, file: RawIOBase, entry: int) -> None:
+    def _fill(self, target: AnyArray, file: BinaryIO, entry: int) -> None:
         """Read, not map: a file that was cut short is an error, not the end of the process."""
-        rows = target if target.flags.c_contiguous else np.empty(target.shape, target.dtype)
-        left = memoryview(rows.reshape(-1).view(np.uint8))  # type: ignore[arg-type]
+        entries = target if target.flags.c_contiguous else np.empty(target.shape, target.dtype)
         file.seek(self.offset + entry * self.dtype.itemsize)
-        while left:
-            n_read = file.readinto(left)
-            if not n_read:
-                raise OSError(f"{self.path} ends early: it was cut short.")
-            left = left[n_read:]
-        if rows is not target:
-            target[...] = rows
+        if file.readinto(entries.reshape(-1).view(np.uint8)) < entries.nbytes:  # type: ignore[attr-defined]
+            raise OSError(f"{self.path} ends early: it was cut short.")
+        if entries is not target:
+            target[...] = entries
 
 
 class NumpyFiles(ArrayReader):
@@ -379,15 +374,13 @@ class Batches(Reader):
             self._dtype, self.n_features = array.dtype, array.shape[1]
         self.kind = kind or f"batches of {'arrays' if columns is None else 'tables'}"
         self.n_rows, self._factory, self._count = n_rows, factory, count
-        self._n_first = len(first)  # rows of the first batch, if it was read
 
     def count(self) -> int:
         return super().count() if self._count is None else int(self._count())
 
     def chunks(self, n_rows: int, wanted: AnyArray | None = None) -> Iterator[Chunk]:
         dtype, begin = self.find_dtype(), 0
-        batches = _new_batches(lambda: self._factory(self.feature_names, n_rows), self.name)
-        for i, batch in enumerate(batches):
+        for i, batch in enumerate(self._factory(self.feature_names, n_rows)):
             if len(batch) == 0:
                 continue
             place = f"{self.name}: batch {i} (from row {begin} on)"
@@ -399,9 +392,6 @@ class Batches(Reader):
             begin += len(batch)
             if wanted is not None and begin > wanted[-1]:
                 return
-        if begin < self._n_first:
-            difference = f"it gave {begin} rows, and at least {self._n_first} before"
-            raise changed_error(self.name, difference)
 
     def _read_array(self, rows: AnyArray, dtype: np.dtype[Any], place: str) -> Read:
         _check_array(rows, place)
@@ -419,24 +409,6 @@ class Batches(Reader):
         return read
 
 
-def _new_batches(make: Callable[[], Iterable[Any]], name: str) -> Iterator[Any]:
-    """Yield the batches of a new iterable, checked for their type."""
-    batches = make()
-    if not isinstance(batches, Iterable):
-        raise TypeError(
-            f"{name}: the factory must return an iterable of batches, got "
-            f"{type(batches).__name__}. A function may yield its batches, or return a list."
-        )
-    for i, batch in enumerate(batches):
-        kind = type(batch)
-        if not hasattr(kind, "__len__") or kind.__module__.startswith("scipy.sparse"):
-            raise TypeError(
-                f"{name}: batch {i} must be a 2-d array, not a sparse one, or a table of pyarrow, "
-                f"polars or pandas, got {kind.__name__}."
-            )
-        yield batch
-
-
 def batch_reader(
     make: Callable[[], Iterable[Any]],
     name: str,
@@ -446,10 +418,7 @@ def batch_reader(
     feature_names: Sequence[str] | None = None,
 ) -> Reader:
     """Return a reader of arrays or of tables, as the first batch that holds rows is."""
-    first, again = (
-        next((batch for batch in _new_batches(make, name) if len(batch) > 0), None)
-        for _ in range(2)
-    )
+    first, again = (next((one for one in make() if len(one) > 0), None) for _ in range(2))
     if first is not None and (again is None or _first_rows(first) != _first_rows(again)):
         raise ValueError(
             f"{name} begins with other rows, or none, when its factory is called again. Every call "
@@ -460,11 +429,6 @@ def batch_reader(
         if n_features is None:
             raise ValueError(f"{name} gave no rows; pass n_features if that is right.")
         first, n_rows = np.zeros((0, n_features)), 0
-    elif n_rows == 0:
-        raise ValueError(
-            f"n_rows=0, but the first batch of {name} has {len(first)} rows: pass how many there "
-            "are in all, or None, and they are counted."
-        )
     reader: Reader = Batches(lambda names, size: make(), name, first, n_rows)
     if feature_names is not None and reader.feature_names is not None:
         reader = reader.select(feature_names)
@@ -494,15 +458,16 @@ class ParquetFiles(Reader):
 
     def __init__(self, files: Sequence[Path], name: str) -> None:
         super().__init__(name, files)
-        self._files = []  # each with the numbers of rows of its row groups
+        self._groups: list[tuple[Path, int, int, int]] = []  # file, index in it, start, stop
+        self.n_rows = 0
         for file in files:
             with self._open(file) as parquet:
                 metadata = parquet.metadata
-            groups = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
-            self._files.append((file, groups))
+            for i in range(metadata.num_row_groups):
+                start, self.n_rows = self.n_rows, self.n_rows + metadata.row_group(i).num_rows
+                self._groups.append((file, i, start, self.n_rows))
             if file == files[0]:
                 schema = metadata.schema.to_arrow_schema()
-        self.n_rows = sum(sum(groups) for _, groups in self._files)
         columns = _columns_of(schema.empty_table(), f"{name}: {files[0]}") or {}
         # Names of rows that pandas wrote are no features unless they are selected.
         index = (schema.pandas_metadata or {}).get("index_columns", [])
@@ -518,13 +483,12 @@ class ParquetFiles(Reader):
                 f"{self.name}: pyarrow reads {path}, and is not installed: "
                 "pip install 'iclda[files]'."
             ) from error
-        least, most = _COLUMN_BUFFER
         fitting = self.memory // (_BUFFERED_SHARE * max(1, self.n_features))
         with (
             _named_errors((OSError, pyarrow.ArrowException), f"{self.name}: {path}"),
             ParquetFile(
                 path,
-                buffer_size=max(least, min(most, fitting)),
+                buffer_size=int(np.clip(fitting, *_COLUMN_BUFFER)),
                 pre_buffer=False,
                 page_checksum_verification=True,
             ) as file,
@@ -533,47 +497,39 @@ class ParquetFiles(Reader):
 
     def spread(self, n: int) -> AnyArray:
         """Return the first rows of some row groups: only these are decoded."""
-        sizes = [size for _, groups in self._files for size in groups]
-        starts = list(accumulate(sizes, initial=0))
-        n_chosen = min(_FIRST_LOOK_GROUPS, len(sizes))
-        chosen = np.unique(np.linspace(0, len(sizes) - 1, n_chosen).astype(int))
+        n_chosen = min(_FIRST_LOOK_GROUPS, len(self._groups))
+        chosen = np.unique(np.linspace(0, len(self._groups) - 1, n_chosen).astype(int))
         share = -(-n // max(1, len(chosen)))
-        firsts = [starts[i] + np.arange(min(share, sizes[i])) for i in chosen]
+        spans = [self._groups[i][2:] for i in chosen]
+        firsts = [np.arange(start, min(start + share, stop)) for start, stop in spans]
         return np.concatenate([np.zeros(0, dtype=np.int64), *firsts])[:n]
 
     def chunks(self, n_rows: int, wanted: AnyArray | None = None) -> Iterator[Chunk]:
-        begin = 0
-        for file, groups in self._files:
-            stops = begin + np.cumsum([0, *groups])
-            # Row groups, and the last row to read of each.
-            last_rows = dict(enumerate(stops[1:] - 1))
-            if wanted is not None:
-                cuts, n_rows = np.searchsorted(wanted, stops), _PIECE_ROWS
-                last_rows = {
-                    i: wanted[high - 1]
-                    for i, (low, high) in enumerate(pairwise(cuts))
-                    if low < high
-                }
-            if last_rows:
-                yield from self._chunks_of(file, stops, last_rows, n_rows)
-            begin = int(stops[-1])
+        for file, groups in groupby(self._groups, key=itemgetter(0)):
+            spans = []
+            for _, i, start, end in groups:
+                if wanted is not None:
+                    low, high = np.searchsorted(wanted, [start, end])
+                    if low == high:
+                        continue
+                    end = int(wanted[high - 1]) + 1
+                spans.append((i, start, end))
+            if spans:
+                yield from self._chunks_of(file, spans, n_rows)
 
     def _chunks_of(
-        self, file: Path, starts: AnyArray, last_rows: Mapping[int, int], n_rows: int
+        self, file: Path, spans: Sequence[tuple[int, int, int]], n_rows: int
     ) -> Iterator[Chunk]:
-        """Yield the rows of some row groups of a file, each up to the last row to read."""
+        """Yield rows of some row groups of a file: index, first row, and end of what to read."""
         names, dtype = self.feature_names or [], self.find_dtype()
-        place = f"{self.name}: {file}"
         with self._open(file) as parquet:
-            for group, last in last_rows.items():
-                start = int(starts[group])
-                for batch in parquet.iter_batches(
-                    n_rows, [group], names, use_threads=self.use_threads
-                ):
-                    read = _read_table(batch, names, dtype, place, start)
+            for i, start, end in spans:
+                batches = parquet.iter_batches(n_rows, [i], names, use_threads=self.use_threads)
+                for batch in batches:
+                    read = _read_table(batch, names, dtype, f"{self.name}: {file}", start)
                     yield Chunk(start, len(batch), str(file), read)
                     start += len(batch)
-                    if start > last:
+                    if start >= end:
                         break
 
 
@@ -585,23 +541,10 @@ def table_reader(table: Any, name: str) -> Reader:
 
 def dataset_reader(dataset: Any, name: str) -> Reader:
     """Return a reader of a pyarrow dataset."""
-    pyarrow, module = import_module("pyarrow"), import_module("pyarrow.dataset")
-    options = None
-    if isinstance(getattr(dataset, "format", None), module.ParquetFileFormat):
-        options = module.ParquetFragmentScanOptions(  # no row group is held whole
-            use_buffered_stream=True, pre_buffer=False, page_checksum_verification=True
-        )
 
-    def batches(names: list[str] | None, size: int) -> Iterator[Any]:
-        scanner = dataset.scanner(
-            columns=names,
-            batch_size=size,
-            batch_readahead=1,
-            fragment_readahead=1,
-            fragment_scan_options=options,
-        )
-        with _named_errors((OSError, pyarrow.ArrowException), f"{name}: the dataset"):
-            yield from scanner.to_batches()
+    def batches(names: list[str] | None, size: int) -> Iterable[Any]:
+        ahead = {"batch_readahead": 1, "fragment_readahead": 1}
+        yield from dataset.to_batches(columns=names, batch_size=size, **ahead)
 
     first, kind = dataset.schema.empty_table(), "a pyarrow dataset"
     reader = Batches(batches, name, first, None, kind=kind, count=dataset.count_rows)
@@ -612,22 +555,17 @@ def dataset_reader(dataset: Any, name: str) -> Reader:
 def query_reader(frame: Any, name: str) -> Reader:
     """Return a reader of a polars LazyFrame, which needs polars 1.34 or later."""
     polars = import_module("polars")
-    errors = OSError, AttributeError, polars.exceptions.PolarsError
 
-    def batches(names: list[str] | None, size: int) -> Iterator[Any]:
+    def batches(names: list[str] | None, size: int) -> Iterable[Any]:
         chosen = frame if names is None else frame.select(names)
-        with _named_errors(errors, f"{name}: the LazyFrame", ValueError):
-            results = chosen.collect_batches(chunk_size=size, maintain_order=True)
-            try:
-                yield from results
-            finally:
-                # A query runs to its end unless it is stopped.
-                getattr(results, "stop", lambda: None)()
+        results = chosen.collect_batches(chunk_size=size, maintain_order=True)
+        try:
+            yield from results
+        finally:  # a query runs to its end unless it is stopped
+            getattr(results, "stop", lambda: None)()
 
     def count() -> int:
-        with _named_errors(errors, f"{name}: the LazyFrame", ValueError):
-            return int(frame.select(polars.len()).collect().item())
+        return int(frame.select(polars.len()).collect().item())
 
-    with _named_errors(errors, f"{name}: the LazyFrame", ValueError):
-        first = polars.DataFrame(schema=frame.collect_schema())
+    first = polars.DataFrame(schema=frame.collect_schema())
     return Batches(batches, name, first, None, kind="a polars LazyFrame", count=count)
