@@ -20,11 +20,12 @@ from sklearn.preprocessing import FunctionTransformer
 
 import iclda
 from iclda import ImplicitlyConstrainedLDA, SupervisedLDA, load_model, save_model
-from iclda.methods import CLASS_NAMES
+from iclda.methods import FITTED, FURTHER
 from iclda.model_files import InconsistentModelWarning, model_details, seal
 from iclda.tabular import pipeline, preprocessing
 
 STORED = Path(__file__).parent / "stored_models"
+CLASS_NAMES = {method.class_name: None for method in (*FITTED, *FURTHER)}
 
 
 def problem(n_classes=2):
