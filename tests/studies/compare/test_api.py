@@ -104,11 +104,6 @@ def test_a_name_is_one_column_and_a_fast_comparison_has_few_repeats_and_no_curve
     assert found.curves.empty
 
 
-def test_what_is_no_table_is_refused():
-    with pytest.raises(TypeError, match="DataFrame or the path of a file, got ndarray"):
-        iclda.compare(np.zeros((3, 2)), target="class")
-
-
 def test_names_of_columns_become_text():
     table = frame().rename(columns={"x1": 0})
     found = iclda.compare(table, **OPTIONS, drop="x2", fast=True)
@@ -139,7 +134,9 @@ def test_what_is_wrong_with_a_frame_is_said_without_a_temporary_file(columns, me
         iclda.compare(frame().assign(**columns), target="class")
 
 
-def test_names_of_columns_that_occur_twice_are_named():
+def test_what_is_no_table_and_names_of_columns_that_occur_twice_are_refused():
+    with pytest.raises(TypeError, match="DataFrame or the path of a file, got ndarray"):
+        iclda.compare(np.zeros((3, 2)), target="class")
     with pytest.raises(ValueError, match=r"Duplicate column names found.* the same name"):
         iclda.compare(pd.concat([frame(), frame()[["class"]]], axis=1), target="class")
 

@@ -1,6 +1,5 @@
 """A comparison from table to files, in one process."""
 
-import csv
 import re
 from dataclasses import replace
 
@@ -56,21 +55,6 @@ def run_and_write(out, table=None, **settings):
 @pytest.fixture(scope="module")
 def done(tmp_path_factory):
     return run_and_write(tmp_path_factory.mktemp("done") / "out")
-
-
-def test_the_scores_are_written_for_other_programs(done):
-    _, paths = done
-    with paths["comparison"].open() as file:
-        lines = list(csv.DictReader(file))
-    assert list(lines[0]) == [
-        *("method", "measure", "mean", "se", "share_worse_than_supervised"),
-        *("low", "high", "n_rows"),
-    ]
-    assert {line["measure"] for line in lines} == {"error", "brier", "calibration", "loss"}
-    assert {"supervised", "em"} <= {line["method"] for line in lines}
-    for line in lines:
-        assert 0 <= float(line["share_worse_than_supervised"]) <= 1
-        assert float(line["se"]) >= 0
 
 
 def test_a_second_run_changes_nothing(done):
@@ -172,22 +156,6 @@ def test_fits_of_the_curves_that_failed_are_told_with_the_method_and_the_reason(
     assert told in "\n".join(curve_lines(changed, WIDE))
     assert curve_lines(findings, WIDE) == []
     assert answer_lines(changed, WIDE) == answer_lines(findings, WIDE)
-
-
-def test_the_number_of_processes_changes_no_number(done, tmp_path):
-    findings, _ = done
-    side_by_side = run(tmp_path, jobs=2)
-    assert side_by_side.summary == findings.summary
-    assert side_by_side.points == findings.points
-
-
-def test_without_a_supervised_fit_there_is_no_answer_but_a_page(tmp_path):
-    table = make_table(n_labeled=4, n_unlabeled=20)
-    findings, paths = run_and_write(tmp_path, table, shrinkages=(None,), repeats=2)
-    assert findings.verdict.method is None
-    assert "label more rows, or pass shrinkage='auto'" in findings.verdict.sentence
-    assert "supervised failed in 4 of 4 splits" in " ".join(answer_lines(findings, WIDE))
-    assert "No answer" in paths["report"].read_text()
 
 
 def test_a_folder_of_other_experiments_is_refused(tmp_path):
