@@ -8,12 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from iclda import (
-    ColumnError,
-    NoUnlabeledRowsWarning,
-    ParameterError,
-    SupervisedLDA,
-)
+from iclda import ColumnError, NoUnlabeledRowsWarning, ParameterError, SupervisedLDA
 from iclda._messages import Column, Hint, Text, message_of, say, wrap
 
 X = np.array([[0.0, 1.0], [1.0, 0.0], [5.0, 4.0], [6.0, 7.0]])

@@ -90,6 +90,8 @@ def test_a_fit_to_many_rows_shows_its_passes_on_a_terminal(tmp_path):
     assert "30,000 of 30,000 rows" in shown
     assert said.startswith("Moment constrained LDA for 'species'")
     assert "pass 1" not in said
+    about = json.loads(call("show", tmp_path / "model.skops", "--json")[1])["about"]
+    assert about["command"] == f"iclda {' '.join(command)}"  # as it was typed
 
 
 def test_where_there_is_no_terminal_passes_are_lines_now_and_then(tmp_path, monkeypatch):
@@ -265,19 +267,7 @@ def test_priors_and_shrinkage_are_used(tmp_path):
     assert "scale" in fitted.named_steps
 
 
-def test_the_command_is_kept_as_it_was_typed(tmp_path):
-    write(tmp_path)
-    command = ["fit", "flowers.csv", "--target", "species", "--quiet"]
-    done = subprocess.run([sys.executable, "-m", "iclda", *command], cwd=tmp_path)
-    assert done.returncode == 0
-    shown = json.loads(call("show", tmp_path / "model.skops", "--json")[1])
-    assert shown["about"]["command"] == "iclda fit flowers.csv --target species --quiet"
-
-
-STOPS = [
-    (signal.SIGINT, 130, "Interrupted."),
-    (signal.SIGTERM, 143, ""),
-]
+STOPS = [(signal.SIGINT, 130, "Interrupted."), (signal.SIGTERM, 143, "")]
 
 
 @pytest.mark.parametrize(("stop", "code", "told"), STOPS)
@@ -330,30 +320,6 @@ def test_new_categories_and_rows_from_another_world_are_counted(model, tmp_path)
     _, said, _ = call("predict", model, write(tmp_path), "--out", tmp_path / "p.csv")
     assert "category" not in said
     assert "Warning" not in said
-
-
-def test_what_the_system_says_of_a_file_comes_with_its_name_and_without_numbers(
-    model, tmp_path, monkeypatch
-):
-    def fail(*_):
-        raise PermissionError(13, "Permission denied", "elsewhere/.p.csv.1")
-
-    monkeypatch.setattr("iclda._paths.os.replace", fail)
-    code, _, error = call("predict", model, write(tmp_path), "--out", tmp_path / "p.csv")
-    expected = (
-        "elsewhere/.p.csv.1: Permission denied: change its permissions, or name another place"
-    )
-    assert (code, error) == (2, f"Error: {expected}.\n")
-
-
-@pytest.mark.parametrize("name", [None, "unfinished"])
-def test_errors_of_writing_name_the_file_that_was_asked_for(tmp_path, name):
-    with (
-        pytest.raises(OSError, match="No space") as error,
-        atomic_write(tmp_path / "p.csv") as path,
-    ):
-        raise OSError(28, "No space left", str(path) if name else None)
-    assert error.value.filename == str(tmp_path / "p.csv")
 
 
 def test_40_what_a_killed_writer_left_is_removed_and_what_another_one_writes_is_not(tmp_path):

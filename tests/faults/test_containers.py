@@ -88,13 +88,6 @@ def test_33_the_fit_does_not_change_with_the_input_afterwards(classifier):
 # Unlabeled rows of their own.
 
 
-@semi_supervised
-def test_unlabeled_rows_may_be_a_list_or_float32_beside_an_array(classifier):
-    expected = classifier().fit(X, Y, X_unlabeled=np.float32(-X).astype(float))
-    for unlabeled in (np.float32(-X), np.float32(-X).tolist()):
-        assert_same_fit(classifier().fit(X, Y, X_unlabeled=unlabeled), expected, 1e-8)
-
-
 @every_classifier
 @pytest.mark.parametrize("n_rows", [0, 5])
 def test_unlabeled_rows_of_another_width_are_refused_with_both_widths(classifier, n_rows):

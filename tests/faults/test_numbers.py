@@ -163,10 +163,9 @@ def test_21_float32_rows_are_summed_in_float64(classifier, offset):
 @every_classifier
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "bool", "int64", "float16"])
 def test_22_narrow_integers_do_not_wrap_around(classifier, dtype):
-    rows = {
-        "bool": X > 0.5,
-        "uint8": np.clip(np.round(40 * X) + 128, 0, 255),
-    }.get(dtype, np.clip(np.round(40 * X), -128, 127))
+    rows = {"bool": X > 0.5, "uint8": np.clip(np.round(40 * X) + 128, 0, 255)}.get(
+        dtype, np.clip(np.round(40 * X), -128, 127)
+    )
     narrow, wide = rows.astype(dtype), rows.astype(np.float64)
     model, exact = classifier().fit(narrow, Y), classifier().fit(wide, Y)
     assert_same_fit(model, exact, 1e-12)

@@ -1,8 +1,5 @@
 """Scorers by themselves, and with splitters in scikit-learn's cross-validation and searches."""
 
-import copy
-import pickle
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -10,15 +7,8 @@ import pytest
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.metrics import accuracy_score, f1_score, get_scorer, log_loss
-from sklearn.model_selection import (
-    GridSearchCV,
-    HalvingGridSearchCV,
-    KFold,
-    cross_val_score,
-    cross_validate,
-)
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score, cross_validate
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -174,12 +164,6 @@ def test_requested_weights_are_routed_to_the_scorer(scoring):
         assert score == by_hand(model, X[test], Y[test], sample_weight=weights[test])
 
 
-@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda s: pickle.loads(pickle.dumps(s))])
-def test_a_copy_of_a_scorer_scores_the_same(duplicate, fitted):
-    scorer = semi_supervised_scorer("balanced_accuracy")
-    assert duplicate(scorer)(fitted, X, Y) == scorer(fitted, X, Y)
-
-
 def test_rows_without_any_label_are_refused(fitted):
     with pytest.raises(ValueError, match="all 4 rows carry the marker -1"):
         semi_supervised_scorer()(fitted, X[:4], np.full(4, -1))
@@ -246,21 +230,6 @@ def test_a_search_through_a_pipeline_takes_any_marker_and_frame(marker, y, frame
     assert_array_equal(
         search.predict(rows) == np.asarray(search.classes_)[TRUE], expected.predict(X) == TRUE
     )
-
-
-def test_a_halving_search_takes_our_folds():
-    search = HalvingGridSearchCV(
-        SelfLearningLDA(), {"shrinkage": [0.0, 0.1, 0.3, 0.6]}, cv=CV, min_resources=75, factor=2,
-        random_state=0,
-    ).fit(X, Y)  # fmt: skip
-    assert search.n_resources_ == [75, 150]
-    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-    # The last round has all rows: the splits are ours, subsampled to all of themselves.
-    last = search.cv_results_["iter"] == 1
-    for scores, parameters in zip(
-        scores_of(search)[last], search.cv_results_["params"][-2:], strict=True
-    ):
-        assert_allclose(np.sort(scores), np.sort(by_hand(SelfLearningLDA(**parameters))))
 
 
 def test_groups_reach_the_splitter_with_and_without_routing():

@@ -206,15 +206,6 @@ def test_classes_are_spread_evenly_where_groups_allow(seed):
         assert np.abs(np.bincount(y[test]) - 0.2 * np.bincount(y)).max() <= 3
 
 
-def test_groups_too_large_for_the_share_are_tested_one_at_a_time():
-    y, groups = np.arange(40) % 2, np.repeat(["a", "b"], 20)
-    cv = SemiSupervisedShuffleSplit(20, random_state=0)
-    tested = [set(groups[test]) for _, test in group_splits(cv, y, groups)]
-    assert {"a"} in tested
-    assert {"b"} in tested
-    assert {"a", "b"} not in tested
-
-
 @pytest.mark.parametrize(
     "groups",
     [

@@ -63,20 +63,16 @@ def test_labels_of_the_unlabeled_points_are_those_of_the_method_that_is_shown():
     assert np.unique(hard["shares"]).tolist() == [0, 1]
 
 
-def test_without_labeled_points_a_message_says_what_to_do():
-    found = fit_scene(read_scene(scene(labeled=[])))
-    assert found["fits"] == {}
-    assert found["message"] == (
-        "There are no labeled points. Choose a class and add points of two classes."
-    )
-
-
-def test_one_class_only_is_named_and_the_others_are_offered():
-    found = fit_scene(read_scene(scene(labeled=[[0, 0, 1], [1, 2, 1]])))
-    assert found["fits"] == {}
-    assert found["message"] == (
-        "All labeled points are of class B. Add points of another class, A, C or D."
-    )
+@pytest.mark.parametrize(
+    ("labeled", "message"),
+    [
+        ([], "There are no labeled points. Choose a class and add points of two classes."),
+        ([[0, 0, 1]], "All labeled points are of class B. Add points of another class, A, C or D."),
+    ],
+)
+def test_without_points_of_two_classes_a_message_says_what_to_do(labeled, message):
+    found = fit_scene(read_scene(scene(labeled=labeled)))
+    assert (found["fits"], found["message"]) == ({}, message)
 
 
 def test_a_method_that_cannot_be_fitted_says_why_and_the_others_are_fitted():

@@ -35,14 +35,13 @@ def test_labels_keep_their_distance_and_their_order():
     assert (placed[2], placed[4]) == (0.1, 0.9)
 
 
-@pytest.mark.parametrize("kind", ["svg", "png", "pdf"])
-def test_files_are_the_same_every_time(tmp_path, points, kind):
+def test_files_are_the_same_every_time(tmp_path, points):
     first, second = (
         {p.suffix: p.read_bytes() for p in save(draw_curves(points, "Pima"), path)}
         for path in (tmp_path / "a", tmp_path / "b")
     )
-    assert first[f".{kind}"] == second[f".{kind}"]
-    assert len(first[f".{kind}"]) > 1000
+    assert set(first) == {".svg", ".png", ".pdf"}
+    assert first == second
 
 
 def test_inline_svg_is_well_formed_and_takes_the_color_of_the_page(points):

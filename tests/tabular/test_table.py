@@ -208,10 +208,7 @@ REFUSED = {
     "too large": (b"x,class\n1,a\n2,b\n1e400,b\n", "row 4, column 'x': holds infinity"),
     "no label": (b"x,class\n1,\n2,\n", "labels no row, all 2 cells are empty"),
     "one class": (b"x,class\n1,a\n2,\n", "at least 2 classes, got 1 class ('a') in 1 labeled"),
-    "measurements": (
-        b"x,class\n1,1.5\n2,2\n",
-        "with fractions or infinity, for example 1.5",
-    ),
+    "measurements": (b"x,class\n1,1.5\n2,2\n", "with fractions or infinity, for example 1.5"),
     "only the target": (b"class\na\nb\n", "no column to learn from besides the target"),
     "many classes": (
         b"x,class\n" + b"".join(b"1,%d\n" % i for i in range(60)),

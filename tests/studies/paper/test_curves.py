@@ -50,11 +50,6 @@ def test_points_do_not_depend_on_the_order_of_the_rows_nor_on_other_experiments(
     assert summarize_curves(shuffled + table_rows()) == summarize_curves(rows)
 
 
-def test_one_repeat_has_no_standard_error_and_no_comparison():
-    points = summarize_curves(curve_rows(repeats=1))
-    assert {(point.se, point.z) for point in points} == {(None, None)}
-
-
 def test_points_of_the_paper_are_compared_in_combined_standard_errors():
     columns = {"EMLDA-as-published": "EMLDA"} | {
         name: name for name in ("LDA", "LDAoracle", "MCLDA", "SLLDA", "ICLDA")
