@@ -141,7 +141,5 @@ def assert_follows_class_names(estimator, data, tol):
     assert_close(after.means_[order], before.means_, tol)
     assert_close(after.covariance_, before.covariance_, tol)
     assert_close(
-        after.predict_proba(data.X_unlabeled)[:, order],
-        before.predict_proba(data.X_unlabeled),
-        tol,
+        after.predict_proba(data.X_unlabeled)[:, order], before.predict_proba(data.X_unlabeled), tol
     )

@@ -95,14 +95,7 @@ class Sample:
 
 
 def draw_sample(
-    seed,
-    *,
-    n_classes=2,
-    n_features=2,
-    n_labeled=12,
-    n_unlabeled=40,
-    separation=2.0,
-    freedom=None,
+    seed, *, n_classes=2, n_features=2, n_labeled=12, n_unlabeled=40, separation=2.0, freedom=None
 ):
     """Classes of equal covariance; every class has a label. ``freedom``: of Student's tails."""
     rng = np.random.default_rng(seed)

@@ -48,15 +48,6 @@ def test_losses_are_brier_scores_and_failed_rows_have_none():
     assert np.isnan(is_wrong[2])
 
 
-def test_estimates_name_error_interval_and_rows():
-    text = str(ErrorEstimate(0.125, 0.042, 0.27, 1_234))
-    assert text == (
-        "about 12 % of new rows wrong, 4.2 % to 27 % (90 % interval from 1,234 labeled rows)"
-    )
-    assert estimate_as_json(ErrorEstimate(0.125, 0.042, 0.27, 40))["n_rows"] == 40
-    assert estimate_as_json(None) is None
-
-
 def test_choosing_the_best_of_many_that_guess_is_expected_to_guess():
     """The lowest of 30 shares of heads is far below one half; what is expected of it is not."""
     draws = [np.random.default_rng(seed).integers(0, 2, (30, 40)) for seed in range(20)]
@@ -75,6 +66,12 @@ def test_the_interval_spans_those_of_all_candidates_between_which_chance_decides
     assert found.high >= error_interval(first.sum(), 40)[1]
     far = np.array([first, np.ones(40)])
     assert estimate_error(far, far).high < 0.5
+
+
+def test_estimates_name_error_interval_and_rows():
+    text = "about 12 % of new rows wrong, 4.2 % to 27 % (90 % interval from 1,234 labeled rows)"
+    assert str(ErrorEstimate(0.125, 0.042, 0.27, 1_234)) == text
+    assert estimate_as_json(ErrorEstimate(0.125, 0.042, 0.27, 40))["n_rows"] == 40
 
 
 def test_too_few_rows_have_no_estimate():

@@ -8,7 +8,6 @@ from iclda._checks import (
     FINE,
     NOTE,
     WARNING,
-    check_constants,
     check_duplicates,
     check_gaps,
     check_ids,
@@ -120,11 +119,6 @@ def test_gaps_are_named_with_their_share():
     assert "empty cells in 1 column: 'age' (25.0 %)" in remark.text
     (remark,) = check_gaps(pd.DataFrame({"x": [1.0, 2.0]}))
     assert (remark.level, remark.text) == (FINE, "no empty cells.")
-
-
-def test_constant_columns_are_named():
-    (remark,) = check_constants(pd.DataFrame({"one": [1, 1], "word": "same", "x": [1, 2]}))
-    assert remark.text == "'one' and 'word' have one value in all rows and will be ignored."
 
 
 def test_unlabeled_rows_from_elsewhere_are_a_warning():

@@ -8,13 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from iclda import (
-    ColumnError,
-    ExpectationMaximizationLDA,
-    NoUnlabeledRowsWarning,
-    ParameterError,
-    SupervisedLDA,
-)
+from iclda import ColumnError, NoUnlabeledRowsWarning, ParameterError, SupervisedLDA
 from iclda._messages import Column, Hint, Text, message_of, say, wrap
 
 X = np.array([[0.0, 1.0], [1.0, 0.0], [5.0, 4.0], [6.0, 7.0]])
@@ -49,10 +43,6 @@ def test_values_are_formatted_and_parameters_are_hints():
     text = say("{n:,} rows of {name!r}: pass {@shrinkage=auto}, or {@drop}.", n=1200, name="a")
     assert text == "1,200 rows of 'a': pass shrinkage='auto', or drop."
     assert text.hints == (Hint("shrinkage", "auto"), Hint("drop"))
-
-
-def test_parameters_of_a_value_are_kept():
-    assert say("{note}", note=Text("See ", Hint("missing"), ".")).hints == (Hint("missing"),)
 
 
 def test_a_value_may_be_named_like_a_parameter():
@@ -91,13 +81,6 @@ def test_errors_of_columns_tell_the_column(table, column):
     with pytest.raises(ColumnError, match=f"contains NaN, first in row 2, column {column!r}") as e:
         SupervisedLDA().fit(table, Y)
     assert e.value.column == column
-
-
-def test_warnings_hold_the_columns_that_they_name():
-    rows = np.column_stack([np.vstack([X, 1.5 * X[::-1] + 1]), np.ones(8)])
-    with pytest.warns(UserWarning, match="column 2 is constant") as caught:
-        ExpectationMaximizationLDA().fit(rows, [*Y, -1, -1, -1, -1])
-    assert [message_of(one.message).columns for one in caught] == [(Column(2),)]
 
 
 @pytest.mark.parametrize("width", range(10, 40))

@@ -4,7 +4,6 @@ import ast
 import io
 import json
 import re
-import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -12,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import skops.io
 from numpy.testing import assert_array_equal
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
@@ -20,11 +18,12 @@ from sklearn.preprocessing import FunctionTransformer
 
 import iclda
 from iclda import ImplicitlyConstrainedLDA, SupervisedLDA, load_model, save_model
-from iclda.methods import CLASS_NAMES
+from iclda.methods import FITTED, FURTHER
 from iclda.model_files import InconsistentModelWarning, model_details, seal
 from iclda.tabular import pipeline, preprocessing
 
 STORED = Path(__file__).parent / "stored_models"
+CLASS_NAMES = {method.class_name: None for method in (*FITTED, *FURTHER)}
 
 
 def problem(n_classes=2):
@@ -43,18 +42,21 @@ def table(n=120):
     return frame, np.where(y == -1, None, np.array(["no", "yes"], dtype=object)[y])
 
 
-@pytest.fixture
-def saved(tmp_path):
-    """A pipeline and its file."""
+@pytest.fixture(scope="module")
+def fitted():
     frame, labels = table()
-    model = pipeline(preprocessing(frame), ImplicitlyConstrainedLDA()).fit(frame, labels)
-    save_model(model, tmp_path / "model.skops")
-    return model, tmp_path / "model.skops"
+    return pipeline(preprocessing(frame), ImplicitlyConstrainedLDA()).fit(frame, labels)
+
+
+@pytest.fixture
+def saved(fitted, tmp_path):
+    """A pipeline and its file."""
+    save_model(fitted, tmp_path / "model.skops")
+    return fitted, tmp_path / "model.skops"
 
 
 @pytest.mark.parametrize("name", CLASS_NAMES)
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("shrinkage", [None, "auto"])
+@pytest.mark.parametrize(("n_classes", "shrinkage"), [(2, None), (3, "auto")])
 def test_a_classifier_comes_back_with_the_same_numbers(tmp_path, name, n_classes, shrinkage):
     X, y = problem(n_classes)
     model = getattr(iclda, name)()
@@ -94,24 +96,11 @@ def test_the_details_tell_what_it_is_without_loading_it(saved):
     assert (details["format"], details["iclda"]) == (1, iclda.__version__)
     assert details["classifier"] == "ImplicitlyConstrainedLDA"
     assert details["classes"] == ["no", "yes"]
-    assert details["columns"] == {
-        "a": "number",
-        "b": "number",
-        "c": "number",
-        "color": "category",
-        "is big": "boolean",
-    }
+    numbers = dict.fromkeys(["a", "b", "c"], "number")
+    assert details["columns"] == {**numbers, "color": "category", "is big": "boolean"}
     assert details["diagnosis"]["converged"] is True
     assert {"python", "numpy", "scikit-learn", "skops"} <= set(details["versions"])
     json.dumps(details)
-
-
-def test_a_model_file_is_a_file_of_skops(saved):
-    model, path = saved
-    untrusted = skops.io.get_untrusted_types(file=path)
-    assert all(name.startswith("iclda.") for name in untrusted)
-    loaded = skops.io.load(path, trusted=untrusted)
-    assert_array_equal(loaded.predict(table()[0]), model.predict(table()[0]))
 
 
 def test_44_every_changed_byte_is_noticed(saved):
@@ -158,50 +147,38 @@ def test_a_file_without_a_format_is_refused(saved, format):
 
 
 def test_another_scikit_learn_is_one_warning(saved):
-    model, path = saved
+    _, path = saved
     repacked(path, lambda details, _: details["versions"].update({"scikit-learn": "1.6.1"}))
     with pytest.warns(InconsistentModelWarning, match=r"with scikit-learn 1\.6\.1") as caught:
-        loaded = load_model(path)
+        load_model(path)
     assert len(caught) == 1
-    assert_array_equal(loaded.predict(table()[0]), model.predict(table()[0]))
 
 
-def replaced(old, new):
-    def change(_, members):
-        assert old in members["schema.json"]
-        members["schema.json"] = members["schema.json"].replace(old, new, 1)
-
-    return change
+def other_type(_, members):
+    schema = members["schema.json"]
+    members["schema.json"] = schema.replace(b'"iclda.tabular.encoders"', b'"evil"', 1)
 
 
-def test_45_a_file_with_other_types_is_refused_and_nothing_of_it_is_imported(saved, tmp_path):
+def test_45_a_file_with_other_types_is_refused_and_nothing_of_it_is_imported(
+    saved, tmp_path, monkeypatch
+):
     _, path = saved
     (tmp_path / "evil.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()")
-    repacked(path, replaced(b'"iclda.tabular.encoders"', b'"evil"'))
-    script = f"import iclda\niclda.load_model({str(path)!r})"
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, cwd=tmp_path
-    )
-    assert "holds types that iclda does not trust: evil." in done.stderr
+    repacked(path, other_type)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ValueError, match=r"holds types that iclda does not trust: evil\."):
+        load_model(path)
     assert not (tmp_path / "ran").exists()
 
 
-def malicious(kind, module, name, **more):
+def malicious(kind, module, name):
     """A schema that would call a function as skops rebuilds objects."""
     text = {"__class__": "str", "__module__": "builtins", "__loader__": "JsonNode"}
     argument = {**text, "content": '"touch ran"'}
     items = {"__class__": "tuple", "__module__": "builtins", "__loader__": "TupleNode"}
     arguments = {**items, "content": [argument]}
-    return {
-        "__class__": name,
-        "__module__": module,
-        "__loader__": kind,
-        "content": arguments,
-        "attrs": arguments,
-        "__reduce__": {"args": arguments},
-        "protocol": 2,
-        **more,
-    }
+    called = {"content": arguments, "attrs": arguments, "__reduce__": {"args": arguments}}
+    return {"__class__": name, "__module__": module, "__loader__": kind, "protocol": 2, **called}
 
 
 ATTACKS = {
@@ -223,14 +200,6 @@ def test_45_a_malicious_file_is_refused_and_nothing_is_run(saved, tmp_path, monk
     with pytest.raises(ValueError, match=r"(does not trust).*Nothing was loaded"):
         load_model(path)
     assert not (tmp_path / "ran").exists()
-
-
-def test_a_schema_hidden_deep_inside_is_found(saved):
-    _, path = saved
-    evil = json.dumps(malicious("FunctionNode", "os", "system")).encode()
-    repacked(path, replaced(b'"content":{', b'"content":{"hidden":' + evil + b","))
-    with pytest.raises(ValueError, match=r"does not trust: os\.system"):
-        load_model(path)
 
 
 ODD = {
@@ -315,6 +284,8 @@ def test_files_that_are_not_there_are_refused(tmp_path):
         load_model(tmp_path)
     with pytest.raises(FileNotFoundError, match=r"The folder .*nowhere of m\.skops does not exist"):
         save_model(SupervisedLDA().fit(*problem()), tmp_path / "nowhere" / "m.skops")
+    with pytest.raises(NotFittedError):
+        save_model(SupervisedLDA(), tmp_path / "m.skops")
 
 
 def test_what_could_not_be_loaded_is_not_saved(tmp_path):
@@ -329,11 +300,6 @@ def test_what_could_not_be_loaded_is_not_saved(tmp_path):
     save_model(model, tmp_path / "m.skops", trusted=names)
     loaded = load_model(tmp_path / "m.skops", trusted=names)
     assert_array_equal(loaded.predict(np.abs(X)), model.predict(np.abs(X)))
-
-
-def test_an_unfitted_model_is_refused(tmp_path):
-    with pytest.raises(NotFittedError):
-        save_model(SupervisedLDA(), tmp_path / "m.skops")
 
 
 def test_43_a_disk_that_fills_up_leaves_the_old_file(saved, monkeypatch):

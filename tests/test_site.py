@@ -3,7 +3,6 @@
 import ast
 import pkgutil
 import re
-import runpy
 import tomllib
 from pathlib import Path
 
@@ -78,22 +77,3 @@ def test_workflows_call_targets_that_exist_and_end():
         assert set(re.findall(r"run: make ([\w-]+)", text)) <= known
         assert all("timeout-minutes" in job for job in workflow["jobs"].values())
         assert workflow["permissions"] == {"contents": "read"}
-
-
-def test_broken_links_and_anchors_of_a_site_are_found(tmp_path):
-    check_links = runpy.run_path(str(DOCS / "check_links.py"))["broken_links"]
-    (tmp_path / "a.html").write_text('<h1 id="top"></h1><a href="b.html#there">b</a>')
-    (tmp_path / "b.html").write_text('<p id="there"></p><a href="a.html#top">a</a>')
-    assert check_links(tmp_path) == []
-    (tmp_path / "b.html").write_text('<a href="a.html#gone">a</a><img src="c.png">')
-    assert check_links(tmp_path) == ["a.html: b.html#there", "b.html: a.html#gone", "b.html: c.png"]
-
-
-def test_the_cheat_sheet_counts_gains_and_losses_against_supervised(tmp_path):
-    table = runpy.run_path(str(DOCS / "cheat_sheet.py"))["table"]
-    errors = {("LDA", "A"): 0.3, ("LDA", "B"): 0.2, ("MCLDA", "A"): 0.25, ("MCLDA", "B"): 0.22}
-    rows = [f"{data},{method},error,{error}" for (method, data), error in errors.items()]
-    (tmp_path / "cells.csv").write_text("\n".join(["dataset,method,measure,mean", *rows]))
-    best, base = table(tmp_path / "cells.csv").splitlines()[2:]
-    assert best.endswith("| 0.235 | 1 of 2 | 5.0 | 2.0 |")
-    assert base.endswith("| 0.250 | baseline |  |  |")

@@ -9,7 +9,6 @@ from scipy import stats
 
 from iclda._statistics import (
     BaseRate,
-    bin_sums,
     corrected_standard_error,
     corrected_t_test,
     error_interval,
@@ -59,15 +58,6 @@ def test_means_leave_out_what_is_not_finite():
     mean, error = finite_means(scores)
     assert_allclose(mean, [0.6, 0.5, 0.4, np.nan])
     assert_allclose(error, [0.1, 0.1, np.nan, np.nan])
-
-
-def test_sums_of_bins_can_be_added():
-    rng = np.random.default_rng(0)
-    predicted, edges = rng.uniform(size=50), np.linspace(0, 1, 5)
-    is_true = rng.uniform(size=50) < predicted
-    parts = [bin_sums(predicted[rows], is_true[rows], edges) for rows in (slice(20), slice(20, 50))]
-    assert_allclose(sum(parts), bin_sums(predicted, is_true, edges))
-    assert sum(parts)[:, 0].sum() == 50
 
 
 @pytest.mark.parametrize(("n_wrong", "n_rows"), [(0, 20), (1, 27), (9, 178), (20, 20), (5, 10)])

@@ -6,17 +6,9 @@ MACHINE = {"processor": "abacus", "cores": 2, "blas": "beads 1.0"}
 
 
 def row(seconds=1.0, unit_seconds=0.1, **changes):
-    fields = {
-        "case": "large",
-        "method": "ICLDA",
-        "n_unlabeled": 1_000_000,
-        "n_features": 50,
-        "n_classes": 2,
-        "n_labeled": 100,
-        "seconds": seconds,
-        "unit_seconds": unit_seconds,
-    }
-    return Row(**{**fields, **changes})
+    sizes = {"n_unlabeled": 1_000_000, "n_features": 50, "n_classes": 2, "n_labeled": 100}
+    measured = {"seconds": seconds, "unit_seconds": unit_seconds}
+    return Row(**{"case": "large", "method": "ICLDA", **sizes, **measured, **changes})
 
 
 def run_of(*rows, **machine):

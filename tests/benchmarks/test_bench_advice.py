@@ -4,17 +4,10 @@ from bench_advice import HELD_OUT, TUNED, run, summarize
 
 
 def result(table, recommended, interval=(0.0, 0.3), **errors):
-    return {
-        "table": table,
-        "labels": 10,
-        "seed": 0,
-        "errors": errors,
-        "recommended": recommended,
-        "interval": list(interval),
-        "expected": 0.1,
-        "auto": "a",
-        "auto_interval": None if recommended == "b" else (0.0, 1.0),
-    }
+    found = {"table": table, "labels": 10, "seed": 0, "errors": errors, "recommended": recommended}
+    auto_interval = None if recommended == "b" else (0.0, 1.0)
+    auto = {"auto": "a", "auto_interval": auto_interval}
+    return {**found, **auto, "interval": list(interval), "expected": 0.1}
 
 
 def test_tables_to_judge_by_are_not_those_tuned_on():

@@ -1,12 +1,10 @@
 from pathlib import Path
 
-import pytest
 from bench_rows import row, run_of
 
-from suite.document import BEGIN, END, measured_part, with_measured_part
-from suite.model import pass_costs
+from suite.document import measured_part
 from suite.rows import Note, read_run, write_run
-from suite.tables import exponent, render, speed_ups
+from suite.tables import render
 
 ROOT = Path(__file__).parents[2]
 
@@ -24,47 +22,7 @@ def test_the_document_shows_the_stored_run_and_no_other():
     assert measured_part(run) in (ROOT / "docs" / "performance.md").read_text()
 
 
-def test_writing_the_measured_part_leaves_the_rest_alone():
-    text = f"before\n{BEGIN}\nold\n{END}\nafter\n"
-    new = with_measured_part(text, run_of(row()))
-    assert new.startswith(f"before\n{BEGIN}\n")
-    assert new.endswith(f"{END}\nafter\n")
-    assert "old" not in new
-    assert "10.00" in new
-    assert with_measured_part(new, run_of(row())) == new
-
-
 def test_a_goal_is_judged_at_its_own_size_only():
     assert "4.5 missed" in render(run_of(row(1.0, 0.1)))
     assert "4.5 met" in render(run_of(row(0.4, 0.1)))
     assert "4.5" not in render(run_of(row(1.0, 0.1, n_unlabeled=3_000)))
-
-
-@pytest.mark.parametrize("power", [1.0, 2.0])
-def test_the_exponent_of_a_power_is_that_power(power):
-    rows = [row(1e-6 * n**power, n_unlabeled=n, seed=s) for n in (10, 100, 1_000) for s in (0, 1)]
-    assert exponent(rows) == pytest.approx(power)
-    assert exponent(rows[:2]) is None
-
-
-def test_speed_ups_pair_threads_of_one_sample():
-    rows = [
-        row(1.0, seed=0),
-        row(0.5, seed=0, n_jobs=2),
-        row(3.0, seed=1),
-        row(9.0, seed=2, n_jobs=2),
-    ]
-    assert speed_ups(rows) == {("ICLDA", 1_000_000, 50): [2.0]}
-
-
-def test_the_prices_of_the_model_explain_the_fits_they_were_read_from():
-    rows = [
-        row(0.15, method="MCLDA"),
-        row(0.15 + 4 * 0.04, method="SLLDA", n_iter=3, n_passes=5),
-        row(0.15 + 12 * 0.06, method="EMLDA", n_iter=10, n_passes=13),
-        row(0.15 + 4 * 0.06 + 0.05, method="ICLDA", n_passes=5),
-    ]
-    prices = pass_costs(rows)
-    assert prices == pytest.approx(
-        {"moments": 1.5, "hard pass": 0.4, "soft pass": 0.6, "rest": 0.5}
-    )

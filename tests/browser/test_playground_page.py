@@ -272,15 +272,6 @@ def luminance(color):
     return float(linear @ [0.2126, 0.7152, 0.0722])
 
 
-def test_a_finger_adds_and_drags_points(open_page):
-    page = open_page(width=390, height=844, has_touch=True, is_mobile=True)
-    requests = Requests(page)
-    page.click("#clear")
-    page.touchscreen.tap(*at(page, 2, 2))
-    sent, _ = requests.settled()
-    np.testing.assert_allclose(sent["labeled"], [[2, 2, 0]], atol=0.05)
-
-
 def test_a_server_that_has_ended_is_a_message(browser):
     page = browser.new_page()
     with running_playground() as address:

@@ -26,53 +26,17 @@ def labeled(**columns):
     return flowers().assign(**columns)
 
 
-MARKED = labeled(species=flowers()["species"].fillna("?"))
 TABLES = {
     "no label": (labeled(species="?"), ["--unlabeled", "?"], "all 90 cells are empty or '?'"),
     "an unknown prior": (
         flowers(),
         ["--prior", "iris=0.5", "--prior", "tulip=0.5"],
-        "--prior must name the classes with labeled rows, ['iris', 'lily', 'rose'], got",
+        "--prior must name the classes with labeled rows, ['iris', 'lily', 'rose'], got ['iris', ",
     ),
-    "the marker as a prior": (
-        MARKED,
-        ["--unlabeled", "?", "--prior", "?=0.5", "--prior", "iris=0.5"],
-        "with labeled rows, ['iris', 'lily', 'rose'], got ['?', 'iris']",
-    ),
-    "a prior for one class": (
-        flowers(),
-        ["--prior", "iris=0.5"],
-        "with labeled rows, ['iris', 'lily', 'rose'], got ['iris'].",
-    ),
-    "few labels": (
-        flowers(n_labeled=3),
-        ["--shrinkage", "0"],
-        "or pass --shrinkage, for example 0.1",
-    ),
-    "gaps": (flowers(), ["--missing", "refuse"], "'p' is empty in 5 of 90 rows"),
-    "a wrong choice": (
-        flowers(),
-        ["--missing", "guess"],
-        "--missing must be impute or refuse, got 'guess'",
-    ),
-    "names": (
-        labeled(odd=[f"flower {i}" for i in range(90)]),
-        [],
-        "for example 'flower 0': nothing can be learned from names, ids or free text; group them "
-        "into categories, write numbers with digits and a decimal point alone and dates as "
-        "2020-03-12, or leave it out by --drop odd.",
-    ),
-    "two features of one name": (
-        labeled(**{"color = red": 1.5}),
-        [],
-        "Two columns would both become a feature named 'color = red': rename one of them, or leave "
-        "it out by --drop.",
-    ),
-    "numbers whose squares overflow": (
-        labeled(far=1e200 * np.arange(1.0, 91)),
-        [],
-        "divide it by 9e+201, or leave it out by --drop far.",
-    ),
+    "few labels": (flowers(n_labeled=3), ["--shrinkage", "0"], "or pass --shrinkage, for example"),
+    "names": (labeled(odd=[f"flower {i}" for i in range(90)]), [], "leave it out by --drop odd."),
+    "two features of one name": (labeled(**{"color = red": 1.5}), [], "or leave it out by --drop."),
+    "overflow": (labeled(far=1e200 * np.arange(1.0, 91)), [], "leave it out by --drop far."),
 }
 
 
@@ -100,15 +64,6 @@ def test_3_one_label_a_class_works_with_a_warning_that_names_the_classes(tmp_pat
     assert "Each of the classes 'iris', 'lily', 'rose' has one labeled row only" in said
 
 
-@pytest.mark.parametrize("name", ["data.csv", "data.parquet"])
-def test_8_labels_of_numbers_with_gaps_and_of_any_mark(tmp_path, name):
-    codes = flowers()["species"].map({"iris": 0.0, "lily": 1.0, "rose": 2.0}).astype(float)
-    for species, options in ((codes, []), (MARKED["species"], ["--unlabeled", "?"])):
-        code, said, _ = fit(tmp_path, labeled(species=species), *options, name=name)
-        assert code == 0
-        assert "60 unlabeled rows" in said
-
-
 def test_32_a_fit_without_a_maximum_names_the_column_and_ends_with_code_3(tmp_path):
     names = np.array(["iris", "rose"], dtype=object)[np.arange(90) % 2]
     frame = labeled(species=np.where(np.arange(90) < 30, names, None), scent=names)
@@ -133,9 +88,7 @@ def folder(tmp_path_factory):
 
 PREDICTED = {
     "text for numbers": ({"q": "large"}, "csv", "row 2, column 'q': must hold numbers: invalid v"),
-    "text for booleans": ({"wild": "maybe"}, "csv", "column 'wild': must hold true or false: inv"),
     "infinity": ({"q": np.inf}, "csv", "row 2, column 'q': holds infinity"),
-    "text in parquet": ({"q": "large"}, "parquet", "column 'q': must hold numbers, as in the data"),
     "dates": ({"q": pd.Timestamp("2020-01-01")}, "parquet", "column 'q': must hold numbers, as in"),
     "lists": ({"color": [[1, 2]] * 90}, "parquet", "column 'color': must hold text"),
 }
@@ -177,18 +130,9 @@ def test_44_damage_in_the_middle_of_a_table_leaves_no_predictions(folder, tmp_pa
 FIT = ("fit", "data.csv", "--target", "species")
 USAGE = {
     "no such table": (("fit", "nowhere.csv", "--target", "y"), "nowhere.csv does not exist: check"),
-    "a folder as a table": (("fit", ".", "--target", "y"), "is a folder: name a file in it"),
-    "no such model": (("predict", "nowhere", "data.csv"), "nowhere does not exist: check its name"),
     "no model to show": (("show", "data.csv"), "data.csv is no model file: `iclda fit` and"),
-    "unknown method": (
-        (*FIT, "--method", "svm"),
-        "Unknown method 'svm'. There are: auto, iclda (ICLDA), em (EMLDA)",
-    ),
-    "method to compare only": (
-        (*FIT, "--method", "SDA"),
-        "The method 'sda' can be compared, but not chosen here. There are: auto, iclda (ICLDA)",
-    ),
-    "unknown target": (("fit", "data.csv", "--target", "SPECIES"), "Did you mean 'species' for"),
+    "unknown method": ((*FIT, "--method", "svm"), "Unknown method 'svm'. There are: auto, iclda"),
+    "method to compare only": ((*FIT, "--method", "SDA"), "'sda' can be compared, but not chosen"),
     "prior twice": (
         (*FIT, "--prior", "iris=0.5", "--prior", "iris=0.2"),
         "--prior names class 'iris' twice",
@@ -199,25 +143,15 @@ USAGE = {
     ),
     "no prior": (
         (*FIT, "--prior", "iris"),
-        "--prior must be CLASS=SHARE, for example yes=0.3, got 'iris'",
+        "--prior must be CLASS=SHARE, for example yes=0.3",
     ),
-    "a prior as an interval": ((*FIT, "--prior", "iris=0.2:0.4"), "--prior must be CLASS=SHARE"),
     "priors do not add up": (
         (*FIT, *(word for name in NAMES for word in ("--prior", f"{name}=0.5"))),
         "--prior must add up to 1",
     ),
-    "no number": (
-        (*FIT, "--shrinkage", "much"),
-        "--shrinkage must be a number from 0 to below 1, or auto, got 'much'",
-    ),
-    "too much shrinkage": ((*FIT, "--shrinkage", "1"), "got '1'"),
-    "no proportions": (
-        (*FIT, "--proportions", "most"),
-        "--proportions must be CLASS=SHARE, for example yes=0.3, got 'most'",
-    ),
     "proportions of one class": (
         (*FIT, "--proportions", "iris=0.2:0.4"),
-        "--proportions must name the classes with labeled rows, ['iris', 'lily', 'rose']",
+        "--proportions must name the classes with labeled rows, ['iris', 'lily', 'rose'], got ['ir",
     ),
     "proportions without use": (
         (*FIT, "--method", "moment", "--proportions", "labeled"),
@@ -226,13 +160,10 @@ USAGE = {
     "no model file": ((*FIT, "--out", "m.csv"), "--out must name a .skops file, got 'm.csv'"),
     "no folder": (
         (*FIT, "--out", "no/m.skops"),
-        "The folder no of m.skops does not exist: make it first",
+        "The folder no of m.skops does not exist",
     ),
     "no such id": (("predict", "m.skops", "data.csv", "--id", "key"), "no column 'key' to copy"),
-    "the id is taken": (
-        ("predict", "m.skops", "class.csv", "--id", "class"),
-        "two columns named 'class'",
-    ),
+    "the id is taken": (("predict", "m.skops", "class.csv", "--id", "class"), "named 'class'"),
     "over the data": (("predict", "m.skops", "data.csv", "--out", "data.csv"), "that is read"),
     "no table to write": (("predict", "m.skops", "data.csv", "--out", "p.txt"), "got '.txt'"),
     "no rows": (("predict", "m.skops", "empty.csv"), "holds no rows"),

@@ -111,29 +111,17 @@ def test_two_files_of_other_kinds_give_the_same_in_a_folder_called_after_the_fir
     assert scores(tmp_path, "flowers-comparison") == scores(folder)
 
 
-def test_hidden_labels_need_a_number(tmp_path):
-    error = refused(tmp_path, flowers(n_labeled=90))
-    assert "All 90 rows are labeled" in error
-    assert "--labeled 30" in error
-    write(tmp_path, flowers(n_labeled=90))
-    code, said, _ = compare(tmp_path, "--labeled", "12")
-    assert code == 0
-    assert "12 keep their labels" in " ".join(said.split())
-    assert "error_hidden" in {line["measure"] for line in scores(tmp_path)}
-
-
 REFUSED = {
     "method": (["--methods", "svm"], "Unknown method 'svm'. There are: iclda (ICLDA), em"),
     "no method": (["--methods", ","], "No method is named. There are: iclda, em"),
-    "shrinkage": (["--shrinkage", "1.5"], "--shrinkage must be a number from 0 to below 1"),
     "folds": (["--folds", "11"], "--folds 11 must lie between 2 and 10, the number of labeled"),
     "labeled": (["--labeled", "2"], "--labeled 2 must lie between 3, one label a class, and 14"),
     "choice": (["--missing", "guess"], "--missing must be impute or refuse, got 'guess'"),
-    "gaps": (["--missing", "refuse"], "Column 'p' is empty in 5 of 90 rows"),
-    "column": (["--drop", "r"], "has no column 'r'"),
     "target": (["--drop", "species"], "Column 'species' is the target"),
-    "mark": (["--unlabeled", "?"], "no row has the unlabeled value '?' in column 'species'"),
-    "folder": (["--out", __file__ + "/out", "--quiet"], "cannot be written to (Not a directory)"),
+    "folder": (
+        ["--out", __file__ + "/out", "--quiet"],
+        "(Not a directory): name another",
+    ),
 }
 
 
@@ -142,9 +130,19 @@ def test_options_that_cannot_be_are_explained(tmp_path, options, message):
     assert message in refused(tmp_path, flowers(), *options)
 
 
-def test_3_one_label_a_class(tmp_path):
-    error = refused(tmp_path, flowers(n_labeled=3))
-    assert "Class 'iris' has 1 labeled row, and a comparison needs 2 of every class" in error
+def test_hidden_labels_need_a_number(tmp_path):
+    error = refused(tmp_path, flowers(n_labeled=90))
+    assert "All 90 rows are labeled" in error
+    assert "--labeled 30" in error
+
+
+def test_without_any_supervised_fit_there_is_a_report_and_exit_code_1(tmp_path):
+    write(tmp_path, flowers(n_labeled=6))
+    code, said, error = compare(tmp_path, "--shrinkage", "0", "--methods", "moment")
+    assert code == 1
+    assert "Error: No answer: supervised LDA, which the others are measured by" in error
+    assert "No method has numbers: every fit failed." in said
+    assert (tmp_path / "out" / "report.html").exists()
 
 
 def test_a_report_of_someone_else_is_not_overwritten(tmp_path):
@@ -213,23 +211,13 @@ run()
 """
 
 
-@pytest.mark.parametrize(
-    ("arguments", "word"),
-    [
-        (["compare", "flowers.csv", "--target", "species"], "Comparing methods on flowers.csv"),
-        (["compare", "--help"], "Usage"),
-    ],
-)
-def test_the_first_line_is_printed_before_anything_heavy_is_imported(tmp_path, arguments, word):
+def test_the_first_line_is_printed_before_anything_heavy_is_imported(tmp_path):
     write(tmp_path)
+    command = [sys.executable, "-c", STOPS_AT_ITS_FIRST_WORD, "compare", "flowers.csv"]
     run = subprocess.run(
-        [sys.executable, "-c", STOPS_AT_ITS_FIRST_WORD, *arguments],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
+        [*command, "--target", "species"], cwd=tmp_path, capture_output=True, text=True
     )
-    assert word in run.stderr
+    assert "Comparing methods on flowers.csv" in run.stderr
     assert "after importing []" in run.stderr
 
 
@@ -260,19 +248,9 @@ def test_47_an_interruption_is_one_line_and_loses_nothing(tmp_path):
     write(tmp_path)
     running = process(tmp_path, *SMALL, "--repeats", "300", "--jobs", "2")
     assert "0 of 600 splits" in running.stderr.readline()
-    time.sleep(2)
+    time.sleep(1)
     os.killpg(running.pid, signal.SIGINT)  # as a terminal does: to the workers, too
     _, message = running.communicate(timeout=60)
     assert running.returncode == 130
     assert message.strip().splitlines()[-1].startswith("Interrupted. What was computed is kept")
     assert "Traceback" not in message
-
-
-def test_without_any_supervised_fit_there_is_a_report_and_exit_code_1(tmp_path):
-    write(tmp_path, flowers(n_labeled=6))
-    code, said, error = compare(tmp_path, "--shrinkage", "0", "--methods", "moment")
-    assert code == 1
-    assert "Error: No answer: supervised LDA, which the others are measured by" in error
-    assert "Lower is better. ." not in said
-    assert "No method has numbers: every fit failed." in said
-    assert (tmp_path / "out" / "report.html").exists()

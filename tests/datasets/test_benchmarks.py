@@ -153,10 +153,7 @@ def test_a_name_or_directory_that_is_none_is_an_error_that_shows_it(
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", ", row 1: must name the feature columns, then 'class', got []."),
         ("a,b\n1,2\n", ", row 1: must name the feature columns, then 'class', got ['a', 'b']."),
-        ("class\nx\n", ", row 1: must name the feature columns, then 'class', got ['class']."),
-        ("a,class\n", ": every row must have a class, and there must be rows."),
         ("a,class\n1,\n", ": every row must have a class, and there must be rows."),
         ("a,b,class\n1,2,x\n\n1,x\n", ", row 4: row 1 names 3 columns, got 2."),
         (

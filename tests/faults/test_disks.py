@@ -161,8 +161,11 @@ def undisturbed(tmp_path_factory):
     return of
 
 
-def runs_full_and_goes_on(here, study, kilobytes, expected):
-    options = [study, *STUDIES[study], "--out", "out", "--quiet"]
+@pytest.mark.slow
+@pytest.mark.parametrize("study", STUDIES)
+@pytest.mark.parametrize("kilobytes", KILOBYTES)
+def test_43_a_study_goes_on_once_there_is_room(here, undisturbed, study, kilobytes):
+    options, expected = [study, *STUDIES[study], "--out", "out", "--quiet"], undisturbed(study)
     with small_disk(here / "out", 1024 * kilobytes):
         code, said, error = call(*options)
         if code == 0:
@@ -180,13 +183,6 @@ def runs_full_and_goes_on(here, study, kilobytes, expected):
         assert call(*options) == (0, "", "")
         assert files_in(here / "out") == expected
         assert stored.items() <= rows_in(here / "out").items()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("study", STUDIES)
-@pytest.mark.parametrize("kilobytes", KILOBYTES)
-def test_43_a_study_goes_on_once_there_is_room(here, undisturbed, study, kilobytes):
-    runs_full_and_goes_on(here, study, kilobytes, undisturbed(study))
 
 
 READ_ONLY = {

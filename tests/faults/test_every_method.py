@@ -149,13 +149,10 @@ def test_19_rows_far_from_all_training_rows_get_probabilities(name, far):
 
 PROBLEMS = {
     "one label a class": (X, np.where(np.arange(40) < 2, TRUE, -1)),
-    "12 features": (WIDE[:, :12], np.where(np.arange(40) < 6, TRUE, -1)),
     "60 features": (WIDE, np.where(np.arange(40) < 6, TRUE, -1)),
     "a column that gives the classes away": (np.column_stack([X, TRUE]), Y),
     "one feature": (X[:, :1], Y),
-    "one unlabeled row": (X[:17], Y[:17]),
     "two rows": (X[:2], [0, 1]),
-    "two rows, one feature": ([[0.0], [1.0]], [0, 1]),
     "two equal rows": ([[1.0, 2.0]] * 2, [0, 1]),
     "three rows": (X[:3], [0, 1, -1]),
     "half way": ([[0.0], [1.0], [0.5]], [0, 1, -1]),
@@ -250,7 +247,9 @@ def test_29_unlabeled_rows_from_elsewhere_are_diagnosed_when_far(name, unlabeled
         warnings.simplefilter("always")
         model = classifier(name).fit(X[:16], Y[:16], X_unlabeled=unlabeled)
     assert_finite(model, np.r_[X, unlabeled])
-    messages = [str(each.message) for each in caught if each.category is not ConvergenceWarning]
+    messages = [
+        str(each.message) for each in caught if not issubclass(each.category, ConvergenceWarning)
+    ]
     if name == "auto" or diagnosis is None:  # auto chose the supervised fit
         assert messages == []
     else:
@@ -275,6 +274,6 @@ def test_31_a_fit_cut_short_is_called_converged_only_without_a_warning(name):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = classifier(name).set_params(max_iter=1).fit(rows, Y)
-    is_told = any(warning.category is ConvergenceWarning for warning in caught)
+    is_told = any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
     assert model.converged_ == (not is_told)
     assert_finite(model, rows)

@@ -8,10 +8,9 @@ import pandas as pd
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.exceptions import DataConversionWarning
 
 from iclda import MomentConstrainedLDA, PessimisticLDA, SelfLearningLDA, SupervisedLDA
-from iclda._estimators.labels import UNLABELED, encode_labels, is_missing, resolve_priors
+from iclda._estimators.labels import UNLABELED, encode_labels, resolve_priors
 from problems import ALL, BY_LABELING, SEMI_SUPERVISED
 
 every_classifier = pytest.mark.parametrize("classifier", ALL.values(), ids=ALL)
@@ -112,8 +111,7 @@ def test_11_the_marker_is_no_key_of_priors(classifier, marker, key, shown):
 
 
 def test_4_priors_by_name_are_taken_in_the_order_of_the_classes():
-    found = resolve_priors({"b": 0.3, "a": 0.7}, np.array(["a", "b"]))
-    assert_array_equal(found, [0.7, 0.3])
+    assert_array_equal(resolve_priors({"b": 0.3, "a": 0.7}, np.array(["a", "b"])), [0.7, 0.3])
 
 
 # 5. and 6. Only one class.
@@ -123,11 +121,10 @@ def test_4_priors_by_name_are_taken_in_the_order_of_the_classes():
 @pytest.mark.parametrize(
     ("y", "marker", "shown"),
     [
-        (np.where(CODES == 0, 7, -1), -1, r"1 class \(7\) in 6 labeled rows\. -1 marks"),
         (np.where(CODES == 0, 1, -1), np.int64(-1), r"1 class \(1\) in 6 labeled rows\. -1 marks"),
         (np.where(CODES == 0, "a", "?"), "?", r"1 class \('a'\) in 6 labeled rows\. '\?' marks"),
     ],
-    ids=["one class", "-1 and 1", "text"],
+    ids=["-1 and 1", "text"],
 )
 def test_5_one_labeled_class_is_refused_and_the_marker_explained(classifier, y, marker, shown):
     with pytest.raises(ValueError, match=shown + ".*pass unlabeled=None if it is one of your"):
@@ -144,12 +141,11 @@ def test_6_minus_one_is_a_class_once_the_marker_is_none(classifier):
 # 7. String classes.
 
 STRINGS = {
-    "list, None": (labels("ham", "spam", None), None),
     "tuple, NaN": (tuple(labels("ham", "spam", np.nan)), np.nan),
     "list, NA": (labels("ham", "spam", pd.NA), pd.NA),
+    "list, NaT for None": (labels("ham", "spam", pd.NaT), None),
     "object, NaN for None": (np.array(labels("ham", "spam", np.nan), dtype=object), None),
     "object, None for NA": (np.array(labels("ham", "spam", None), dtype=object), pd.NA),
-    "list, ?": (labels("ham", "spam", "?"), "?"),
     "U array, ?": (np.array(labels("ham", "spam", "?")), "?"),
     "object, number": (np.array(labels("ham", "spam", -1), dtype=object), -1),
     "NumPy T, ?": (np.array(labels("ham", "spam", "?"), dtype=np.dtypes.StringDType()), "?"),
@@ -159,10 +155,8 @@ STRINGS = {
     ),
     "pandas, None": (pd.Series(labels("ham", "spam", None)), None),
     "pandas string, NA": (pd.Series(labels("ham", "spam", pd.NA), dtype="string"), pd.NA),
-    "pandas string array": (pd.array(labels("ham", "spam", pd.NA), dtype="string"), None),
     "pandas category": (pd.Series(labels("ham", "spam", None), dtype="category"), None),
     "pandas Categorical, ?": (pd.Categorical(labels("ham", "spam", "?")), "?"),
-    "polars, None": (pl.Series(labels("ham", "spam", None)), None),
     "polars, ?": (pl.Series(labels("ham", "spam", "?")), "?"),
     "polars categorical": (pl.Series(labels("ham", "spam", None)).cast(pl.Categorical), None),
 }
@@ -204,11 +198,6 @@ def test_8_a_missing_y_is_refused_unless_it_is_the_marker(classifier, y):
     )
 
 
-@pytest.mark.parametrize("value", [None, np.nan, np.float32("nan"), pd.NA, pd.NaT], ids=repr)
-def test_8_every_missing_value_is_recognized(value):
-    assert is_missing(value)
-
-
 # 9. Dtypes of y.
 
 
@@ -227,7 +216,6 @@ DTYPES = {
     "float64, NaN": (np.where(CODES < 0, np.nan, CODES), np.nan, "float64"),
     "big-endian": (CODES.astype(">i4"), -1, ">i4"),
     "list of int": (CODES.tolist(), -1, "int64"),
-    "Int64 column": (pd.Series(nullable("Int64")), pd.NA, "int64"),
     "Int64 array": (nullable("Int64"), None, "int64"),
     "Int8 column with -1": (pd.Series(CODES, dtype="Int8"), -1, "int8"),
     "boolean array": (nullable("boolean"), None, "bool"),
@@ -259,7 +247,6 @@ def test_9_a_class_of_weight_zero_is_no_class():
     found = encode_labels([0, 1, 2, -1], -1, is_counted=np.array([True, False, True, True]))
     assert_array_equal(found.classes, [0, 2])
     assert_array_equal(found.codes, [0, UNLABELED, 1, UNLABELED])
-    assert_array_equal(found.is_marker, [False, False, False, True])
 
 
 # 10. What is no y.
@@ -271,11 +258,9 @@ NO_CLASSES = {
     "large": (labels(10**30, 10**31, -1), "type int, for example 1000.*integers of at most 64 bit"),
     "days": (labels(date(2020, 1, 1), date(2020, 1, 2), -1), "type date, .* write them as text"),
     "bytes": (np.array(labels(b"a", b"b", b"?")), "type bytes_, for example b'a'"),
-    "complex": (CODES + 1j, "Complex data not supported"),
     "a number": (3, "got <class 'int'>: pass a list"),
     "a set": (set(range(30)), r"1d array, got an array of shape \(\)"),
     "too few": (CODES[:28], "X has 30 rows, y has 28 labels"),
-    "continuous": (np.where(CODES == 1, 0.25, CODES), "Unknown label type: continuous"),
 }
 
 
@@ -293,29 +278,18 @@ def test_10_labels_of_another_kind_than_the_classes_have_no_score(y):
         SupervisedLDA().fit(ROWS, CODES).score(ROWS, y)
 
 
-@pytest.mark.parametrize(
-    ("weights", "message"),
-    [
-        (np.where(CODES < 0, 1.0, 0.0), "all 30 rows carry the marker -1 or have weight 0"),
-        (np.ones(3), r"sample_weight must hold one number for each of the 30 rows, got shape \(3,"),
-    ],
-)
-def test_26_a_score_needs_weights_of_labeled_rows(weights, message):
-    with pytest.raises(ValueError, match=message):
-        SupervisedLDA().fit(ROWS, CODES).score(ROWS, CODES, weights)
-
-
-def test_10_y_of_one_column_is_taken_with_a_warning(expected):
-    with pytest.warns(DataConversionWarning, match="column-vector y"):
-        model = SelfLearningLDA().fit(ROWS, CODES[:, None])
-    assert_array_equal(model.predict(ROWS), expected)
+def test_26_a_score_needs_weights_of_labeled_rows():
+    model, weights = SupervisedLDA().fit(ROWS, CODES), np.where(CODES < 0, 1.0, 0.0)
+    with pytest.raises(ValueError, match="all 30 rows carry the marker -1 or have weight 0"):
+        model.score(ROWS, CODES, weights)
+    with pytest.raises(ValueError, match=r"each of the 30 rows, got shape \(3,"):
+        model.score(ROWS, CODES, np.ones(3))
 
 
 @every_classifier
-@pytest.mark.parametrize("marker", [-1, np.int64(-1)], ids=repr)
-def test_10_without_y_the_error_says_how_rows_go_unlabeled(classifier, marker):
+def test_10_without_y_the_error_says_how_rows_go_unlabeled(classifier):
     with pytest.raises(ValueError, match=r"requires y to be passed.*carry y = -1"):
-        classifier(unlabeled=marker).fit(ROWS, None)
+        classifier().fit(ROWS, None)
 
 
 @pytest.mark.parametrize("marker", [np.array([1, 2]), np.array([-1]), [1, 2], {"a": 1}])

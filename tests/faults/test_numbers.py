@@ -53,14 +53,6 @@ def tolerance(classifier, exact=1e-10):
 # 12. More features than labeled rows.
 
 
-@by_labeling
-def test_12_more_features_than_labels_are_no_trouble_where_all_rows_span_the_space(classifier):
-    rows, y, _ = draw(n_labeled=3, n_unlabeled=60, n_features=12)
-    model = classifier().fit(rows, y)
-    assert model.rank_ == 12
-    assert_finite(model, rows)
-
-
 def test_12_more_features_than_labels_leave_the_supervised_fit_a_rank_and_one_warning():
     rows, y, _ = draw(n_labeled=3, n_unlabeled=0, n_features=12)
     message = "6 labeled rows are too few, .*span 4 of 5 dimensions.*Label more rows"
@@ -91,12 +83,6 @@ def test_12_more_features_than_rows_are_said_once_with_the_rank(classifier):
     assert {w.category for w in caught} <= {UserWarning, NotConvergedWarning}
     assert model.rank_ == 15
     assert_finite(model, rows)
-
-
-# 13. to 15. Columns that say nothing, or the same twice.
-
-
-# 16. and 17. Far from the origin.
 
 
 # 18. and 19. Units.
@@ -159,28 +145,6 @@ def test_20_an_entry_that_is_no_number_is_named_by_row_and_column(classifier, va
         classifier().fit(X, Y).predict(rows)
 
 
-def test_20_an_entry_that_is_no_number_is_named_beyond_the_first_block():
-    rows = np.zeros((20_000, 2), dtype=np.float32)
-    rows[17_003, 1] = np.nan
-    with pytest.raises(ValueError, match="first in row 17003, column 1"):
-        SelfLearningLDA().fit(X[:, :2], Y, X_unlabeled=rows)
-
-
-@pytest.mark.parametrize(
-    "column",
-    [
-        pd.Series([1.0, None] * 20, dtype="Float64"),
-        pd.Series([1, None] * 20, dtype="Int64"),
-        pd.Series([1.0, None] * 20, dtype=object),
-    ],
-    ids=["Float64", "Int64", "object"],
-)
-def test_20_a_missing_entry_of_a_frame_is_named_by_row_and_column(column):
-    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(b=column)
-    with pytest.raises(ValueError, match=r"contains NaN, first in row 1, column 'b'.*Impute"):
-        SelfLearningLDA().fit(frame, Y)
-
-
 # 21. to 23. Dtypes.
 
 
@@ -199,14 +163,20 @@ def test_21_float32_rows_are_summed_in_float64(classifier, offset):
 @every_classifier
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "bool", "int64", "float16"])
 def test_22_narrow_integers_do_not_wrap_around(classifier, dtype):
-    rows = {
-        "bool": X > 0.5,
-        "uint8": np.clip(np.round(40 * X) + 128, 0, 255),
-    }.get(dtype, np.clip(np.round(40 * X), -128, 127))
+    rows = {"bool": X > 0.5, "uint8": np.clip(np.round(40 * X) + 128, 0, 255)}.get(
+        dtype, np.clip(np.round(40 * X), -128, 127)
+    )
     narrow, wide = rows.astype(dtype), rows.astype(np.float64)
     model, exact = classifier().fit(narrow, Y), classifier().fit(wide, Y)
     assert_same_fit(model, exact, 1e-12)
     assert_allclose(model.predict_proba(narrow), exact.predict_proba(wide), rtol=0, atol=1e-12)
+
+
+def test_20_an_entry_that_is_no_number_is_named_beyond_the_first_block():
+    rows = np.zeros((20_000, 3), dtype=np.float32)
+    rows[17_003, 1] = np.nan
+    with pytest.raises(ValueError, match="first in row 17003, column 1"):
+        SelfLearningLDA().fit(X, Y, X_unlabeled=rows)
 
 
 def with_column(values):
@@ -224,14 +194,10 @@ NOT_NUMBERS = {
     "list": ([[1.0, 2.0, "red"]] * 40, "column 2 holds text, for example 'red'.*encode it"),
     "dates": (np.full((40, 3), np.datetime64("2020-01-31")), "column 0 .*2020-01-31.*encode"),
     "text array": (np.where(np.eye(40, 3), "red", "1"), "column 0 holds text, for example 'red'"),
-    "numbers as text": (X.astype(str), "Convert your data to numeric values explicitly"),
     "gap in a list": (
         [[None, 1.0, 2.0], *X[1:].tolist()],
         "contains NaN, first in row 0, column 0",
     ),
-    "ragged": ([*X[:39].tolist(), [1.0]], "inhomogeneous shape"),
-    "one dimension": (X[:, 0], r"(?s)Expected 2D array, got 1D array.*reshape\(-1, 1\)"),
-    "three dimensions": (X[:, :, None].tolist(), "Found array with dim 3"),
 }
 
 
@@ -278,15 +244,6 @@ def test_19_an_integer_beyond_float64_is_named_by_its_column():
         model.predict(rows)
 
 
-@pytest.mark.parametrize("classifier", WHOLE_FAMILY.values(), ids=WHOLE_FAMILY)
-def test_19_a_parameter_beyond_float64_is_refused(classifier):
-    free = {"n_jobs", "unlabeled"}
-    for name, value in classifier().get_params().items():
-        if type(value) in (int, float) and name not in free:
-            with pytest.raises(ValueError, match=f"The '{name}' parameter .* in the range"):
-                classifier().set_params(**{name: 10**400}).fit(X, Y)
-
-
 # 24. Small problems.
 
 
@@ -304,15 +261,6 @@ def test_24_a_row_half_way_between_two_classes_counts_in_one_of_them():
 
 
 # 25. and 26. Weights.
-
-WEIGHTS = np.array([1, 2, 3, 1, 1, 2, 4, 1] * 5)
-
-
-@every_classifier
-def test_25_a_weight_of_further_unlabeled_rows_counts_like_repeating_the_row(classifier):
-    weighted = classifier().fit(X, Y, X_unlabeled=-X, sample_weight_unlabeled=WEIGHTS)
-    repeated = classifier().fit(X, Y, X_unlabeled=np.repeat(-X, WEIGHTS, axis=0))
-    assert_same_fit(weighted, repeated, tolerance(classifier))
 
 
 @semi_supervised
@@ -334,6 +282,7 @@ def test_25_the_unit_of_the_weights_changes_nothing(classifier, unit):
 
 
 BAD_WEIGHTS = {
+    "of no label": ((Y < 0).astype(float), "y labels no row: all 40 rows .* or have weight 0"),
     "zero": (np.zeros(40), r"is zero for all 40 rows: at least one must count"),
     "negative": (np.r_[np.ones(39), -2.5], r"0, which leaves a row out, .*got -2\.5 in row 39"),
     "NaN": (np.r_[1.0, np.nan, np.ones(38)], "contains NaN"),
@@ -347,10 +296,13 @@ BAD_WEIGHTS = {
 @every_classifier
 @pytest.mark.parametrize(("weights", "message"), BAD_WEIGHTS.values(), ids=BAD_WEIGHTS)
 def test_26_weights_that_are_none_are_refused(classifier, weights, message):
-    with pytest.raises(ValueError, match="sample_weight .*" + message):
+    with pytest.raises(ValueError, match=message):
         classifier().fit(X, Y, weights)
-    with pytest.raises(ValueError, match="sample_weight_unlabeled .*" + message):
-        classifier().fit(X, Y, X_unlabeled=X, sample_weight_unlabeled=weights)
+    if not message.startswith("y "):
+        with pytest.raises(ValueError, match="sample_weight_unlabeled .*" + message):
+            classifier().fit(X, Y, X_unlabeled=X, sample_weight_unlabeled=weights)
+    with pytest.raises(ValueError, match="weighs the rows of X_unlabeled, which was not passed"):
+        classifier().fit(X, Y, sample_weight_unlabeled=weights)
 
 
 @every_classifier
@@ -362,18 +314,6 @@ def test_26_a_class_next_to_nothing_beside_all_rows_is_named(classifier, tiny):
     with pytest.raises(ValueError, match=message):
         classifier().fit(X, Y, np.where(Y == 1, tiny, 1.0))
     assert_finite(classifier(shrinkage=0.1).fit(X, Y, np.where(Y == 1, 1e-9, 1.0)), X)
-
-
-@every_classifier
-def test_26_weights_without_their_rows_are_refused(classifier):
-    with pytest.raises(ValueError, match="weighs the rows of X_unlabeled, which was not passed"):
-        classifier().fit(X, Y, sample_weight_unlabeled=np.ones(40))
-
-
-@every_classifier
-def test_26_labels_that_all_weigh_nothing_are_no_labels(classifier):
-    with pytest.raises(ValueError, match=r"y labels no row: all 40 rows .* or have weight 0"):
-        classifier().fit(X, Y, (Y < 0).astype(float))
 
 
 # 27. Priors.
@@ -390,16 +330,10 @@ def test_27_a_class_of_prior_zero_is_never_predicted(classifier, n_classes, neve
     priors = np.where(np.arange(n_classes) == never, 0.0, 1 / (n_classes - 1))
     model = classifier(priors=priors).fit(rows, y)
     assert never not in model.predict(rows)
-    probabilities = model.predict_proba(rows)
-    assert_array_equal(probabilities[:, never], 0)
-    assert_allclose(probabilities.sum(axis=1), 1, rtol=1e-12)
+    assert_array_equal(model.predict_proba(rows)[:, never], 0)
     log_probabilities = model.predict_log_proba(rows)
     assert_array_equal(log_probabilities[:, never], -np.inf)
     assert np.isfinite(np.delete(log_probabilities, never, axis=1)).all()
-    for name in ("means_", "covariance_", "coef_", "class_weights_"):
-        assert np.isfinite(getattr(model, name)).all(), name
-    assert not np.isnan(model.intercept_).any()
-    assert np.isfinite(model.transform(rows)).all()
     assert np.isfinite(model.score_samples(rows)).all()
     joint = model.log_likelihood(rows[:n_classes], np.arange(n_classes))
     assert_array_equal(np.isneginf(joint), np.arange(n_classes) == never)
@@ -428,9 +362,6 @@ def test_27_prior_zero_of_a_labeled_class_has_no_likelihood_to_maximize(classifi
 def test_27_priors_that_are_none_are_refused(classifier, priors, message):
     with pytest.raises(ValueError, match="priors must .*" + message):
         classifier(priors=priors).fit(X, Y)
-
-
-# 28. Perfect separation.
 
 
 # 29. Unlabeled rows from elsewhere.

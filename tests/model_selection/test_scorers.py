@@ -1,8 +1,5 @@
 """Scorers by themselves, and with splitters in scikit-learn's cross-validation and searches."""
 
-import copy
-import pickle
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -10,15 +7,8 @@ import pytest
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.metrics import accuracy_score, f1_score, get_scorer, log_loss
-from sklearn.model_selection import (
-    GridSearchCV,
-    HalvingGridSearchCV,
-    KFold,
-    cross_val_score,
-    cross_validate,
-)
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score, cross_validate
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -103,13 +93,6 @@ def test_two_markers_in_one_pipeline_are_refused():
         semi_supervised_scorer()(pipeline, X, Y)
 
 
-def test_nan_none_and_pandas_na_are_one_marker():
-    pipeline = make_pipeline(SupervisedLDA(unlabeled=np.nan), SelfLearningLDA(unlabeled=None))
-    y = np.where(IS_LABELED, NAMES.astype(object), None)
-    pipeline.fit(X, y)
-    assert semi_supervised_scorer()(pipeline, X, y) == pipeline.score(X, y)
-
-
 def test_any_scorer_can_be_wrapped(fitted):
     def n_rows(estimator, X, y):
         return len(X)
@@ -181,21 +164,6 @@ def test_requested_weights_are_routed_to_the_scorer(scoring):
         assert score == by_hand(model, X[test], Y[test], sample_weight=weights[test])
 
 
-def test_a_scorer_asks_for_what_the_scorer_inside_asks_for():
-    inside, wrapped = get_scorer("accuracy"), semi_supervised_scorer("accuracy")
-    with sklearn.config_context(enable_metadata_routing=True):
-        assert str(wrapped.get_metadata_routing()) == str(inside.get_metadata_routing())
-        inside.set_score_request(sample_weight="weights")
-        wrapped.set_score_request(sample_weight="weights")
-        assert str(wrapped.get_metadata_routing()) == str(inside.get_metadata_routing())
-
-
-@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda s: pickle.loads(pickle.dumps(s))])
-def test_a_copy_of_a_scorer_scores_the_same(duplicate, fitted):
-    scorer = semi_supervised_scorer("balanced_accuracy")
-    assert duplicate(scorer)(fitted, X, Y) == scorer(fitted, X, Y)
-
-
 def test_rows_without_any_label_are_refused(fitted):
     with pytest.raises(ValueError, match="all 4 rows carry the marker -1"):
         semi_supervised_scorer()(fitted, X[:4], np.full(4, -1))
@@ -211,6 +179,20 @@ def test_what_is_no_scorer_is_refused(scoring):
 def test_39_plain_scorers_do_with_our_folds(classifier):
     found = cross_val_score(classifier, X, Y, cv=CV, scoring="accuracy")
     assert_array_equal(found, by_hand(classifier))
+
+
+def test_weights_are_routed_to_classifier_and_scorer_through_a_pipeline_in_a_search():
+    weights = np.arange(150) % 3 + 0.5
+    with sklearn.config_context(enable_metadata_routing=True):
+        scaler = StandardScaler().set_fit_request(sample_weight=False)
+        pipeline = make_pipeline(scaler, SelfLearningLDA().set_fit_request(sample_weight=True))
+        scorer = semi_supervised_scorer().set_score_request(sample_weight=True)
+        search = GridSearchCV(pipeline, {"selflearninglda__tol": [0.0]}, cv=CV, scoring=scorer)
+        search.fit(X, Y, sample_weight=weights)
+    for score, (train, test) in zip(scores_of(search)[0], CV.split(X, Y), strict=True):
+        scaler = StandardScaler().fit(X[train])
+        model = SelfLearningLDA().fit(scaler.transform(X[train]), Y[train], weights[train])
+        assert_allclose(score, model.score(scaler.transform(X[test]), Y[test], weights[test]))
 
 
 @pytest.mark.parametrize("scoring", [None, "accuracy", semi_supervised_scorer()], ids=str)
@@ -235,9 +217,9 @@ def test_a_grid_search_scores_labeled_rows_only_and_refits_on_all(scoring, cv):
     ],
     ids=["text", "None", "pandas text", "pandas Int64", "polars text"],
 )
-@pytest.mark.parametrize("frame", [np.asarray, pd.DataFrame, pl.DataFrame])
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
 def test_a_search_through_a_pipeline_takes_any_marker_and_frame(marker, y, frame):
-    rows = X if frame is np.asarray else frame(dict(zip("abc", X.T, strict=True)))
+    rows = frame(dict(zip("abc", X.T, strict=True)))
     pipeline = make_pipeline(StandardScaler(), SelfLearningLDA(unlabeled=marker))
     grid = {"selflearninglda__shrinkage": [None, 0.3]}
     cv = SemiSupervisedKFold(3, unlabeled=marker, random_state=0)
@@ -248,21 +230,6 @@ def test_a_search_through_a_pipeline_takes_any_marker_and_frame(marker, y, frame
     assert_array_equal(
         search.predict(rows) == np.asarray(search.classes_)[TRUE], expected.predict(X) == TRUE
     )
-
-
-def test_a_halving_search_takes_our_folds():
-    search = HalvingGridSearchCV(
-        SelfLearningLDA(), {"shrinkage": [0.0, 0.1, 0.3, 0.6]}, cv=CV, min_resources=75, factor=2,
-        random_state=0,
-    ).fit(X, Y)  # fmt: skip
-    assert search.n_resources_ == [75, 150]
-    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-    # The last round has all rows: the splits are ours, subsampled to all of themselves.
-    last = search.cv_results_["iter"] == 1
-    for scores, parameters in zip(
-        scores_of(search)[last], search.cv_results_["params"][-2:], strict=True
-    ):
-        assert_allclose(np.sort(scores), np.sort(by_hand(SelfLearningLDA(**parameters))))
 
 
 def test_groups_reach_the_splitter_with_and_without_routing():

@@ -63,33 +63,16 @@ def test_labels_of_the_unlabeled_points_are_those_of_the_method_that_is_shown():
     assert np.unique(hard["shares"]).tolist() == [0, 1]
 
 
-def test_a_drag_takes_fewer_starts_and_ends_at_the_same_maximum():
-    still = fit_scene(read_scene(scene()))["fits"]["iclda"]
-    dragged = fit_scene(read_scene(scene(dragged=True)))["fits"]["iclda"]
-    assert dragged["likelihood"] == pytest.approx(still["likelihood"], abs=1e-6)
-
-
-def test_without_labeled_points_a_message_says_what_to_do():
-    found = fit_scene(read_scene(scene(labeled=[])))
-    assert found["fits"] == {}
-    assert found["message"] == (
-        "There are no labeled points. Choose a class and add points of two classes."
-    )
-
-
-def test_one_class_only_is_named_and_the_others_are_offered():
-    found = fit_scene(read_scene(scene(labeled=[[0, 0, 1], [1, 2, 1]])))
-    assert found["fits"] == {}
-    assert found["message"] == (
-        "All labeled points are of class B. Add points of another class, A, C or D."
-    )
-
-
-def test_classes_may_have_gaps():
-    labeled = [[0, 0, 0], [1, 1.5, 0], [3, 0, 3], [4, 1, 3], [3.5, 2, 3]]
-    found = fit_scene(read_scene(scene(labeled=labeled, unlabeled=[[1, 1], [3, 3]])))
-    assert found["classes"] == [0, 3]
-    assert len(found["fits"]["iclda"]["shares"]) == 2
+@pytest.mark.parametrize(
+    ("labeled", "message"),
+    [
+        ([], "There are no labeled points. Choose a class and add points of two classes."),
+        ([[0, 0, 1]], "All labeled points are of class B. Add points of another class, A, C or D."),
+    ],
+)
+def test_without_points_of_two_classes_a_message_says_what_to_do(labeled, message):
+    found = fit_scene(read_scene(scene(labeled=labeled)))
+    assert (found["fits"], found["message"]) == ({}, message)
 
 
 def test_a_method_that_cannot_be_fitted_says_why_and_the_others_are_fitted():
@@ -118,33 +101,20 @@ def test_without_unlabeled_points_all_methods_are_supervised():
     assert not any("no unlabeled rows" in note for fit in fits.values() for note in fit["notes"])
 
 
-def test_shrinkage_is_that_of_the_classifier():
-    sent = scene("between", shrinkage=0.3)
-    X, y = rows_of(sent)
-    fit = iclda.SupervisedLDA(shrinkage=0.3).fit(X, y)
-    expected = fit.log_likelihood(X[y >= 0], y[y >= 0]).mean()
-    found = fit_scene(read_scene(sent))["fits"]["supervised"]["likelihood"]
-    assert found == pytest.approx(expected, abs=1e-9)
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"labeled": [[float("nan"), 1, 0]]}, r"labeled point 1 must be .*got \[nan, 1, 0\]"),
         ({"unlabeled": [[0, 0], [0, float("inf")]]}, r"unlabeled point 2 .*\[0, inf\]"),
-        ({"unlabeled": [["a", 0]]}, r"unlabeled point 1 .*\['a', 0\]"),
         ({"unlabeled": [[10**400, 0]]}, "unlabeled point 1 must be .* finite coordinates"),
         ({"unlabeled": [[True, 0]]}, r"unlabeled point 1 must be .*\[True, 0\]"),
         ({"labeled": [[0, 0]]}, r"labeled point 1 must be \[x, y, class\] .*got \[0, 0\]"),
         ({"labeled": [[0, 0, 4]]}, r"class from 0 to 3, got \[0, 0, 4\]: move or remove it"),
-        ({"labeled": [[0, 0, None]]}, r"labeled point 1 .*got \[0, 0, None\]"),
-        ({"labeled": [7]}, r"labeled point 1 must be .*got 7"),
         ({"labeled": {"x": 1}}, "labeled and unlabeled must be lists of points"),
         ({"unlabeled": [[0, 0]] * MOST_POINTS}, "at most 5,000 points, got 5,015"),
         ({"methods": ["nonesuch"]}, "Unknown method 'nonesuch'. There are: iclda"),
         ({"methods": "iclda"}, "methods must be a list of names, got str"),
         ({"shrinkage": 1}, "Shrinkage must be a number from 0 to below 1, got 1"),
-        ({"shrinkage": float("nan")}, "Shrinkage must be .* got nan"),
         ({"shrinkage": "auto"}, "Shrinkage must be .* got 'auto'"),
     ],
 )

@@ -42,16 +42,6 @@ def test_unlabeled_rows_are_counted_upwards_and_labeled_ones_downwards(fitted):
     assert_allclose(-stacked.min(), 0.45 * heights(display.unlabeled_).max())
 
 
-def test_ticks_count_rows_on_both_sides(fitted):
-    f = fitted(2, 3)
-    ax = draw(f.model, f.X, f.y).ax_
-    scale = -heights(draw(f.model, f.X, f.y).labeled_[0]).sum() / 12
-    for place, label in zip(ax.get_yticks(), ax.get_yticklabels(), strict=True):
-        count = float(label.get_text())
-        assert_allclose(place, count if place >= 0 else -scale * count, atol=1e-9)
-    assert {text.get_text() for text in ax.texts} == {"labeled", "unlabeled"}
-
-
 def test_labeled_or_unlabeled_rows_alone_are_counted_upwards(fitted):
     f = fitted(2, 3)
     display = draw(f.model, f.X, f.true)
@@ -113,18 +103,6 @@ def test_a_discriminant_that_is_not_there_is_refused(fitted, component):
     f = fitted(3, 3)
     with pytest.raises(ValueError, match=f"2 discriminants of 3 classes, 0 to 1, got {component}"):
         draw(f.model, f.X, f.y, component=component)
-
-
-def test_far_rows_do_not_make_thousands_of_bins(fitted):
-    f = fitted(2, 2)
-    display = draw(f.model, np.vstack([f.X, [[1e6, 1e6]]]))
-    assert len(heights(display.unlabeled_)) <= 50
-
-
-def test_a_classifier_without_discriminants_is_refused(fitted):
-    f = fitted(2, 2)
-    with pytest.raises(ValueError, match=r"LogisticRegression has no transform.*from_predictions"):
-        draw(LogisticRegression().fit(f.X, f.true), f.X)
 
 
 def test_settings_reach_what_they_are_for(fitted):

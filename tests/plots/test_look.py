@@ -2,7 +2,6 @@
 
 import itertools
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -13,21 +12,9 @@ from iclda.plots._look import CLASS_COLORS, UNDECIDED, color_of, method_styles, 
 # How linear red, green and blue reach readers who lack one kind of cone (Machado et al., 2009).
 SIGHT = {
     "all cones": np.eye(3),
-    "no green": [
-        [0.367322, 0.860646, -0.227968],
-        [0.280085, 0.672501, 0.047413],
-        [-0.011820, 0.042940, 0.968881],
-    ],
-    "no red": [
-        [0.152286, 1.052583, -0.204868],
-        [0.114503, 0.786281, 0.099216],
-        [-0.003882, -0.048116, 1.051998],
-    ],
-    "no blue": [
-        [1.255528, -0.076749, -0.178779],
-        [-0.078411, 0.930809, 0.147602],
-        [0.004733, 0.691367, 0.303900],
-    ],
+    "no green": [[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]],
+    "no red": [[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]],
+    "no blue": [[1.256, -0.077, -0.179], [-0.078, 0.931, 0.148], [0.005, 0.691, 0.304]],
 }
 TO_XYZ = np.array(
     [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
@@ -47,11 +34,6 @@ def lab(color, sight="all cones"):
 def test_no_two_classes_look_alike_to_anyone(sight):
     seen = [lab(color, sight) for color in CLASS_COLORS]
     assert min(np.linalg.norm(a - b) for a, b in itertools.combinations(seen, 2)) > 13
-
-
-def test_the_first_three_classes_differ_in_gray():
-    lightness = [lab(color)[0] for color in (*CLASS_COLORS[:3], UNDECIDED)]
-    assert min(abs(a - b) for a, b in itertools.combinations(lightness, 2)) > 8
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 10])
@@ -74,12 +56,6 @@ def test_rows_fade_from_the_color_of_their_class_to_gray(n_classes):
 )
 def test_a_method_has_its_color_however_it_is_written(names):
     assert {style["color"] for style in method_styles(names).values()} == {color_of(names[0])}
-
-
-@pytest.mark.parametrize("style", ["default", "dark_background"])
-def test_the_ink_of_the_supervised_method_follows_the_style(style):
-    with plt.style.context(style):
-        assert method_styles(["LDA"])["LDA"]["color"] == plt.rcParams["text.color"]
 
 
 def test_unknown_methods_differ_from_known_ones_and_from_each_other():

@@ -31,54 +31,14 @@ from iclda.model_files import InconsistentModelWarning, seal
 BUDGET = 150  # seconds for each of the three kinds of cases
 LONGEST = 60  # seconds that one case may take on a busy machine
 EXIT_CODES = {0, 1, 2, 3}  # 130 comes from Ctrl-C only
-NAMES = [
-    "species",
-    "p",
-    "q",
-    "color",
-    "wild",
-    "",
-    " ",
-    "class",
-    "id",
-    "a,b",
-    '"',
-    "\n",
-    "é",
-    "日本",
-]
-NAMES += ["=1+1", "@x", "-1", "<b>x</b>", "x" * 300, "\x00", "\x1b[31m", "nan", "None", "{}", "%s"]
+WORDS = "species p q color wild class id a,b é 日本 =1+1 @x -1 <b>x</b> nan None {} %s"
+NAMES = [*WORDS.split(), "", " ", '"', "\n", "x" * 300, "\x00", "\x1b[31m"]
 NAMES += ["__index_level_0__", "color = red", "(column 1)", "../../x", "prediction", "p " * 40]
-NUMBERS = [
-    "0",
-    "1",
-    "-1",
-    "2",
-    "0.5",
-    "1e400",
-    "-1e-400",
-    "nan",
-    "inf",
-    "1,5",
-    "1.2.3",
-    "0x1F",
-    "?",
-]
-NUMBERS += [
-    "9" * 30,
-    "1e308",
-    "007",
-    "+5",
-    "١٢",
-    "1_000",
-    "--",
-    "",
-    " ",
-    "NA",
-    "true",
-    "2020-01-31",
-]
-NUMBERS += ["1e200", "1e-300", "5e-324", "99999999999999999999", "12:30", "$3", "3%"]
+CELLS = (
+    "0 1 -1 2 0.5 1e400 -1e-400 nan inf 1,5 1.2.3 0x1F ? 1e308 007 +5 ١٢ 1_000 -- NA true "
+    "2020-01-31 1e200 1e-300 5e-324 99999999999999999999 12:30 $3 3%"
+)
+NUMBERS = [*CELLS.split(), "9" * 30, "", " "]
 ODD_BYTES = [b"\x00", b'"', b"\n", b",", b";", b"\r", b"\xff", b"\xef\xbb\xbf", b"=cmd", b"\\"]
 ODD_JSON = [None, 0, -1, 1e308, True, "", "x", [], {}, ["a"], {"__class__": "int"}, 10**30]
 METHODS = ["iclda", "em", "moment", "supervised", "supervised", "self-training", "pessimistic"]

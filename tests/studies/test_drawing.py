@@ -1,7 +1,6 @@
 """Figures: that they are drawn the same every time, and suit a page."""
 
 import itertools
-import sys
 import xml.etree.ElementTree as ET
 
 import numpy as np
@@ -10,11 +9,10 @@ from result_rows import curve_rows
 
 pytest.importorskip("matplotlib", reason="figures need iclda[experiments]")
 
-import matplotlib
 
 from iclda.methods import INK
 from iclda.plots._look import spread
-from iclda.studies.drawing import COLORS, import_for_reports, save, to_inline_svg
+from iclda.studies.drawing import COLORS, save, to_inline_svg
 from iclda.studies.paper.curves import draw_curves, summarize_curves
 from iclda.studies.paper.published import EXTRA_METHODS, METHOD_NAMES
 
@@ -37,14 +35,13 @@ def test_labels_keep_their_distance_and_their_order():
     assert (placed[2], placed[4]) == (0.1, 0.9)
 
 
-@pytest.mark.parametrize("kind", ["svg", "png", "pdf"])
-def test_files_are_the_same_every_time(tmp_path, points, kind):
+def test_files_are_the_same_every_time(tmp_path, points):
     first, second = (
         {p.suffix: p.read_bytes() for p in save(draw_curves(points, "Pima"), path)}
         for path in (tmp_path / "a", tmp_path / "b")
     )
-    assert first[f".{kind}"] == second[f".{kind}"]
-    assert len(first[f".{kind}"]) > 1000
+    assert set(first) == {".svg", ".png", ".pdf"}
+    assert first == second
 
 
 def test_inline_svg_is_well_formed_and_takes_the_color_of_the_page(points):
@@ -55,25 +52,3 @@ def test_inline_svg_is_well_formed_and_takes_the_color_of_the_page(points):
     assert root.get("viewBox")
     assert INK not in svg
     assert "currentColor" in svg
-
-
-def test_inline_svgs_of_one_page_share_no_id(points):
-    ids = []
-    for name in ("one", "two"):
-        root = ET.fromstring(to_inline_svg(draw_curves(points, "Pima"), name))
-        ids.append({element.get("id") for element in root.iter()} - {None})
-        text = ET.tostring(root, encoding="unicode")
-        assert all(f'"{i}"' in text or f"#{i}" in text for i in ids[-1])
-    assert not ids[0] & ids[1]
-
-
-def test_drawing_leaves_matplotlib_as_it_was(points):
-    before = dict(matplotlib.rcParams)
-    draw_curves(points, "Pima")
-    assert dict(matplotlib.rcParams) == before
-
-
-def test_a_missing_package_names_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r"matplotlib is needed .* 'iclda\[experiments\]'"):
-        import_for_reports("matplotlib")

@@ -70,13 +70,6 @@ def test_the_brier_score_of_two_classes_is_the_mean_squared_error_of_one_of_them
     assert_allclose(brier_score(both, codes), np.mean((share - codes) ** 2))
 
 
-def test_bins_hold_every_row():
-    bins = bins_of(DRAWN, CODES)
-    assert bins[:, 0].sum() == 200
-    assert_allclose(bins[:, 1].sum(), DRAWN.max(axis=1).sum())
-    assert bins[:, 2].sum() == (DRAWN.argmax(axis=1) == CODES).sum()
-
-
 def test_probabilities_that_come_true_as_often_as_they_say_are_calibrated():
     stated = np.array([[0.75, 0.25]] * 4)
     assert_allclose(calibration_error(bins_of(stated, np.array([0, 0, 0, 1]))), 0)

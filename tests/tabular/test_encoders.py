@@ -82,11 +82,6 @@ def test_gaps_are_a_category_where_there_are_enough():
     assert encoder.get_feature_names_out().tolist() == ["a = q"]
 
 
-def test_one_category_gives_no_column():
-    encoder = CategoryEncoder().fit(frame(a=["p"] * 20, b=["u", "v"] * 10))
-    assert encoder.get_feature_names_out().tolist() == ["b = v"]
-
-
 def test_numbers_as_categories_are_the_same_with_and_without_gaps():
     encoder = CategoryEncoder().fit(frame(a=pd.Categorical([1, 2, 2] * 10)))
     assert_array_equal(encoder.transform(frame(a=[1.0, 2.0])), [[1], [0]])

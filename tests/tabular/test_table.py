@@ -46,7 +46,6 @@ def test_the_digest_is_that_of_the_bytes(tmp_path):
 SPELLINGS = {
     "semicolons": TEXT.replace(",", ";").encode(),
     "decimal commas": TEXT.replace(",", ";").replace("1.5", "1,5").encode(),
-    "tabs": TEXT.replace(",", "\t").encode(),
     "bars": TEXT.replace(",", "|").encode(),
     "byte order mark": b"\xef\xbb\xbf" + TEXT.encode(),
     "utf-16": TEXT.encode("utf-16"),
@@ -68,23 +67,11 @@ def test_a_table_is_the_same_however_it_is_spelled(tmp_path, spelled):
     assert found.labels.tolist() == expected.labels.tolist()
 
 
-@pytest.mark.parametrize("name", ["data.tsv", "data.TSV.gz", "data.txt", "data.csv.gz"])
-def test_the_suffix_tells_the_kind_of_file(tmp_path, name):
-    text = TEXT.replace(",", "\t").encode()
-    found = read(tmp_path, gzip.compress(text) if name.endswith("gz") else text, name)
-    pd.testing.assert_frame_equal(found.features, read(tmp_path, TEXT).features)
-
-
 def test_cells_may_hold_delimiters_quotes_and_line_breaks(tmp_path):
-    text = 'x,"a, ""quoted""\nname",class\n1,"p\nq",u\n2,"r,s",v\n3,"p\nq",v\n'
+    text = 'x,"a, ""quoted""\nname",class\n1,"p\nq",u\n2,5" pipe,v\n3,"p\nq",v\n'
     table = read(tmp_path, text)
     assert table.features.columns.tolist() == ["x", 'a, "quoted"\nname']
-    assert table.features.iloc[:, 1].tolist() == ["p\nq", "r,s", "p\nq"]
-
-
-def test_a_quote_inside_a_cell_is_text(tmp_path):
-    table = read(tmp_path, 'x,size,class\n1.5,5" pipe,u\n2,6" pipe,v\n3,5" pipe,v\n')
-    assert table.features["size"].tolist() == ['5" pipe', '6" pipe', '5" pipe']
+    assert table.features.iloc[:, 1].tolist() == ["p\nq", '5" pipe', "p\nq"]
 
 
 def test_parquet_gives_what_csv_gives(tmp_path):
@@ -107,9 +94,7 @@ def test_parquet_gives_what_csv_gives(tmp_path):
 
 LABELS = {
     "categories, one of them unused": pa.DictionaryArray.from_arrays([0, 1, None], ["1", "2", "9"]),
-    "int8": pa.array([1, 2, None], pa.int8()),
     "uint64": pa.array([1, 2, None], pa.uint64()),
-    "integral floats": pa.array([1.0, 2.0, None]),
     "floats with nan": pa.array([1.0, 2.0, float("nan")]),
     "text of floats": pa.array(["1.0", "2", ""]),
     "categories": pa.array(["1", "2", None]).dictionary_encode(),
@@ -137,7 +122,7 @@ def test_a_value_of_the_target_can_mark_unlabeled_rows(tmp_path, mark):
     assert table.labels.tolist() == ["1", "2", None, None]
 
 
-@pytest.mark.parametrize("word", ["NA", "nan", "?", "None", "unknown", "NULL", "N/A"])
+@pytest.mark.parametrize("word", ["NA", "nan", "?", "unknown"])
 @pytest.mark.parametrize("others", [("EU", "US"), ("0", "1")])
 def test_words_for_nothing_are_classes_unless_told_and_a_note_says_so(tmp_path, word, others):
     text = f"x,class\n1.5,{others[0]}\n2,{others[1]}\n3,{word}\n4,{word}\n,{word}\nNA,\n"
@@ -200,45 +185,30 @@ def test_empty_columns_are_left_out_with_a_note(tmp_path):
     assert "'(column 4)'" in table.notes[1]
 
 
-def test_text_that_never_varies_is_noted(tmp_path):
-    table = read(tmp_path, "x,c,class\n1.5,p,a\n5,p,b\n")
-    assert table.notes == (
-        "Column 'c' holds one value in all rows: nothing can be learned from it.",
-    )
-
-
 REFUSED = {
     "empty": (b"", "data.csv is empty: row 1 must name the columns"),
-    "only blanks": (b" \n\n", "is empty"),
     "header only": (b"x,class\n", "holds no rows below the names"),
-    "header without line end": (b"x,class", "holds no rows below the names"),
     "open quote": (
         b'x,class\n1,a\n2,"b\n' + b"1,a\n" * 40_000,
         "row 3: a cell has a quote that is never closed",
     ),
-    "open quote at the end": (b'x,class\n1,a\n2,b\n3,"c', "row 4: a cell has a quote"),
     "long name": (b"x" * 200_000 + b",class\n1,a\n", "Row 1 must name the columns"),
     "long row": (b"x,class\n1,a\n2," + b"b" * 3_000_000 + b"\n", "a row is over a megabyte"),
     "nameless": (b",\n1,2\n", "row 1 must name the columns"),
     "name twice": (b"x,x,class\n1,2,a\n", "the column name 'x' occurs 2 times"),
     "no such column": (b"x,clas\n1,a\n", "no column 'class'. Did you mean 'clas' for 'class'?"),
     "short row": (b"x,class\n1,a\n2\n", "row 3: 2 columns are named in row 1, got 1 cells"),
-    "more cells": (b"x,class\n1,a\n2,b,c\n", "row 3: 2 columns are named in row 1, got 3 cells"),
     "latin-1": (b"x,class\n1,\xe9\n2,b\n", "is no UTF-8 text: byte 10 cannot be read"),
     "latin-1 far down": (
         b"x,class\n" + b"1,a\n" * 300_000 + b"1,\xe9\n",
         "row 300002, column 'class': must hold text: invalid UTF8 data. Save the file as UTF-8",
     ),
     "infinity": (b"x,class\n1,a\n-inf,b\n", "row 3, column 'x': holds infinity"),
-    "infinite class": (b"x,class\n1,1\n2,2\n3,inf\n", "or infinity, for example inf"),
     "word for nothing": (b"x,class\n1,NA\n2,NA\n", "If 'NA' means that the class is unknown"),
     "too large": (b"x,class\n1,a\n2,b\n1e400,b\n", "row 4, column 'x': holds infinity"),
     "no label": (b"x,class\n1,\n2,\n", "labels no row, all 2 cells are empty"),
     "one class": (b"x,class\n1,a\n2,\n", "at least 2 classes, got 1 class ('a') in 1 labeled"),
-    "measurements": (
-        b"x,class\n1,1.5\n2,2\n",
-        "with fractions or infinity, for example 1.5",
-    ),
+    "measurements": (b"x,class\n1,1.5\n2,2\n", "with fractions or infinity, for example 1.5"),
     "only the target": (b"class\na\nb\n", "no column to learn from besides the target"),
     "many classes": (
         b"x,class\n" + b"".join(b"1,%d\n" % i for i in range(60)),
@@ -272,20 +242,21 @@ def test_a_parquet_file_with_a_name_twice_is_refused(tmp_path):
         read_table(tmp_path / "data.parquet", target="class")
 
 
-@pytest.mark.parametrize("keep", [10, 100, -10])
-def test_a_parquet_file_that_is_cut_off_is_refused(tmp_path, keep):
-    pd.DataFrame({"x": [1.0, 2.0], "class": ["a", "b"]}).to_parquet(tmp_path / "data.parquet")
-    data = (tmp_path / "data.parquet").read_bytes()
-    (tmp_path / "data.parquet").write_bytes(data[:keep])
-    with pytest.raises(ValueError, match=r"data\.parquet cannot be read"):
-        read_table(tmp_path / "data.parquet", target="class")
+@pytest.mark.parametrize("name", ["data.parquet", "data.csv.gz"])
+@pytest.mark.parametrize("keep", [12, -10])
+def test_a_parquet_or_packed_file_that_is_cut_off_is_refused(tmp_path, name, keep):
+    frame = pd.DataFrame({"x": [1.0, 2.0], "class": ["a", "b"]})
+    frame.to_parquet(tmp_path / name) if name.endswith("parquet") else frame.to_csv(tmp_path / name)
+    (tmp_path / name).write_bytes((tmp_path / name).read_bytes()[:keep])
+    with pytest.raises(ValueError, match=rf"{name} cannot be read"):
+        read_table(tmp_path / name, target="class")
 
 
-def test_a_packed_file_that_is_cut_off_is_refused(tmp_path):
-    packed = gzip.compress(TEXT.encode())
-    for data in (packed[:-9], packed[:12]):
-        with pytest.raises(ValueError, match=r"data\.csv\.gz cannot be read"):
-            read(tmp_path, data, "data.csv.gz")
+@pytest.mark.parametrize("name", ["data.TSV.gz", "data.txt"])
+def test_the_suffix_tells_the_kind_of_file(tmp_path, name):
+    text = TEXT.replace(",", "\t").encode()
+    found = read(tmp_path, gzip.compress(text) if name.endswith("gz") else text, name)
+    pd.testing.assert_frame_equal(found.features, read(tmp_path, TEXT).features)
 
 
 def test_options_that_name_nothing_are_refused(tmp_path):
@@ -322,9 +293,3 @@ def test_a_second_file_needs_the_columns_of_the_first_and_their_kinds(tmp_path):
     write(tmp_path, "size,color\nlarge,red\n", "more.csv")
     with pytest.raises(ValueError, match=r"'size' holds numbers in .* and text in .*'large'"):
         read(tmp_path, TEXT, unlabeled_file=tmp_path / "more.csv")
-
-
-def test_a_target_of_lists_is_refused(tmp_path):
-    pq.write_table(pa.table({"x": [1.0, 2.0], "list": [[1], [2]]}), tmp_path / "d.parquet")
-    with pytest.raises(ValueError, match=r"column 'list' holds list.* cells, and must hold class"):
-        read_table(tmp_path / "d.parquet", target="list")

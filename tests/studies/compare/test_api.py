@@ -42,13 +42,6 @@ def test_scores_differences_and_curves_are_frames(findings):
     assert set(findings.curves["curve"]) == {"unlabeled", "labeled"}
 
 
-def test_figures_are_those_of_the_report(findings):
-    figures = findings.figures()
-    assert {"difference-error", "difference-brier", "reliability"} <= set(figures)
-    assert any(name.startswith("curve-unlabeled-") for name in figures)
-    assert all(hasattr(figure, "savefig") for figure in figures.values())
-
-
 def test_the_report_and_numbers_can_be_saved(findings, tmp_path):
     paths = findings.save(tmp_path / "report")
     page = html.unescape(paths["report"].read_text())
@@ -104,17 +97,6 @@ def test_a_name_is_one_column_and_a_fast_comparison_has_few_repeats_and_no_curve
     assert found.curves.empty
 
 
-def test_what_is_no_table_is_refused():
-    with pytest.raises(TypeError, match="DataFrame or the path of a file, got ndarray"):
-        iclda.compare(np.zeros((3, 2)), target="class")
-
-
-def test_names_of_columns_become_text():
-    table = frame().rename(columns={"x1": 0})
-    found = iclda.compare(table, **OPTIONS, drop="x2", fast=True)
-    assert found.settings.size.n_features == 1
-
-
 def test_columns_are_kept_and_left_out_and_methods_shrunk_as_by_the_command():
     table = frame().assign(name=[f"row {number}" for number in range(70)])
     kept = list(table.columns[:2])
@@ -139,7 +121,9 @@ def test_what_is_wrong_with_a_frame_is_said_without_a_temporary_file(columns, me
         iclda.compare(frame().assign(**columns), target="class")
 
 
-def test_names_of_columns_that_occur_twice_are_named():
+def test_what_is_no_table_and_names_of_columns_that_occur_twice_are_refused():
+    with pytest.raises(TypeError, match="DataFrame or the path of a file, got ndarray"):
+        iclda.compare(np.zeros((3, 2)), target="class")
     with pytest.raises(ValueError, match=r"Duplicate column names found.* the same name"):
         iclda.compare(pd.concat([frame(), frame()[["class"]]], axis=1), target="class")
 

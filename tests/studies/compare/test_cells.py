@@ -173,13 +173,6 @@ def test_methods_of_scikit_learn_are_fitted_to_labels_with_gaps(method):
     assert fitted.predict(X).tolist() == np.array(["no", "yes"])[expected.predict(X)].tolist()
 
 
-def test_shrunk_lda_of_scikit_learn_is_our_shrunk_supervised_fit():
-    made = make_table()
-    X, y = made.features.to_numpy(), made.labels
-    ours = SupervisedLDA(shrinkage="auto", unlabeled=None).fit(X, y).predict_proba(X)
-    assert_allclose(OutsideClassifier("sklearn-lda").fit(X, y).predict_proba(X), ours, atol=1e-8)
-
-
 def test_bounds_are_those_of_the_fit_to_the_training_rows_of_the_first_repeat():
     given = data(make_table(), names=("supervised", "em"))
     for cell in cells_of(COMPARISON, {"t": range(4)}, 2):
@@ -200,3 +193,10 @@ def test_every_method_is_fitted_and_has_bounds_if_it_has_a_density_and_uses_unla
         method = find_method(result.method, COMPARED)
         has_bounds = hasattr(method.classifier(), "gain_bounds")
         assert ("bounds" in result.values) == (has_bounds and method.uses_unlabeled)
+
+
+def test_shrunk_lda_of_scikit_learn_is_our_shrunk_supervised_fit():
+    made = make_table()
+    X, y = made.features.to_numpy(), made.labels
+    ours = SupervisedLDA(shrinkage="auto", unlabeled=None).fit(X, y).predict_proba(X)
+    assert_allclose(OutsideClassifier("sklearn-lda").fit(X, y).predict_proba(X), ours, atol=1e-8)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from iclda.methods import BASELINES, FURTHER, METHODS, find_method
+from iclda.methods import FURTHER, METHODS, find_method
 from iclda.model_selection import SemiSupervisedKFold
 from iclda.studies.compare.plan import (
     COMPARISON,
@@ -42,11 +42,6 @@ def test_names_tell_several_shrinkages_apart():
         "supervised without shrinkage", "supervised", "supervised with shrinkage 0.2",
         "iclda without shrinkage", "iclda", "iclda with shrinkage 0.2",
     ]  # fmt: skip
-
-
-def test_methods_of_scikit_learn_take_part_once():
-    lined_up = names((*METHODS, *BASELINES), [None, "auto"], FEW)
-    assert lined_up[-len(BASELINES) :] == [method.name for method in BASELINES]
 
 
 def test_fits_that_cannot_do_without_shrinkage_do_not_try():
@@ -98,12 +93,6 @@ def test_the_splits_are_those_of_the_semi_supervised_folds():
         assert np.array_equal(take.test, test)
         assert np.array_equal(take.is_labeled, IS_LABELED[train])
         assert take.hidden.size == 0
-
-
-def test_more_repeats_begin_with_the_same_ones():
-    longer = Splits(Y, 3, 5, seed=4)
-    for ours, theirs in zip(SPLITS.tests, longer.tests, strict=False):
-        assert np.array_equal(ours, theirs)
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -1,6 +1,5 @@
 """A comparison from table to files, in one process."""
 
-import csv
 import re
 from dataclasses import replace
 
@@ -21,7 +20,6 @@ from iclda.studies.compare.run import choose_settings, open_run
 from iclda.studies.compare.text import (
     Terminal,
     answer_lines,
-    curve_lines,
     curves_csv,
     fit_command,
     protocol,
@@ -56,21 +54,6 @@ def run_and_write(out, table=None, **settings):
 @pytest.fixture(scope="module")
 def done(tmp_path_factory):
     return run_and_write(tmp_path_factory.mktemp("done") / "out")
-
-
-def test_the_scores_are_written_for_other_programs(done):
-    _, paths = done
-    with paths["comparison"].open() as file:
-        lines = list(csv.DictReader(file))
-    assert list(lines[0]) == [
-        *("method", "measure", "mean", "se", "share_worse_than_supervised"),
-        *("low", "high", "n_rows"),
-    ]
-    assert {line["measure"] for line in lines} == {"error", "brier", "calibration", "loss"}
-    assert {"supervised", "em"} <= {line["method"] for line in lines}
-    for line in lines:
-        assert 0 <= float(line["share_worse_than_supervised"]) <= 1
-        assert float(line["se"]) >= 0
 
 
 def test_a_second_run_changes_nothing(done):
@@ -161,45 +144,6 @@ def test_a_method_that_always_fails_is_told_and_the_others_are_compared(tmp_path
     assert ",moment" not in paths["curves"].read_text()
 
 
-def test_fits_of_the_curves_that_failed_are_told_with_the_method_and_the_reason(done):
-    findings, _ = done
-    curves = [r for r in findings.results if r.experiment != "comparison"]
-    name = curves[0].method
-    fits = [r for r in curves if r.method == name]
-    failed = [replace(r, failure="Trace\nValueError: as it was kept.") for r in fits[:2]]
-    changed = replace(findings, results=[r for r in findings.results if r not in fits[:2]] + failed)
-    told = f"On the learning curves {name} failed in 2 of {len(fits)} fits: ValueError: as it was"
-    assert told in "\n".join(curve_lines(changed, WIDE))
-    assert curve_lines(findings, WIDE) == []
-    assert answer_lines(changed, WIDE) == answer_lines(findings, WIDE)
-
-
-def test_the_number_of_processes_changes_no_number(done, tmp_path):
-    findings, _ = done
-    side_by_side = run(tmp_path, jobs=2)
-    assert side_by_side.summary == findings.summary
-    assert side_by_side.points == findings.points
-
-
-def test_without_a_supervised_fit_there_is_no_answer_but_a_page(tmp_path):
-    table = make_table(n_labeled=4, n_unlabeled=20)
-    findings, paths = run_and_write(tmp_path, table, shrinkages=(None,), repeats=2)
-    assert findings.verdict.method is None
-    assert "label more rows, or pass shrinkage='auto'" in findings.verdict.sentence
-    assert "supervised failed in 4 of 4 splits" in " ".join(answer_lines(findings, WIDE))
-    assert "No answer" in paths["report"].read_text()
-
-
-def test_a_folder_of_other_experiments_is_refused(tmp_path):
-    for settings in ({"seed": 0}, {"seed": 0, "kind": "paper"}):  # without a kind: earlier versions
-        store = Store(tmp_path / "rows.sqlite")
-        store.note(**settings)
-        store.close()
-        with pytest.raises(StoreError, match=r"rows\.sqlite is a store of another study"):
-            run(tmp_path)
-        assert not is_comparison(tmp_path)
-
-
 def test_hidden_labels_give_a_second_error(tmp_path):
     table = make_table(n_labeled=60, n_unlabeled=0)
     findings = run(tmp_path, table, n_labeled=10, repeats=2)
@@ -276,15 +220,22 @@ def test_a_fast_comparison_leaves_out_the_slowest_method_unless_it_is_named(tmp_
     assert "Left out" not in " ".join(protocol(asked))
 
 
-def test_settings_of_another_version_are_named_with_the_way_out(done, tmp_path):
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"seed": 0, "kind": "paper"}, r"rows\.sqlite is a store of another study"),
+        ({"kind": "comparison", "iclda": "0.1"}, r"another version of iclda \(0\.1\)"),
+    ],
+)
+def test_folders_of_other_studies_and_versions_are_refused_with_the_way_out(
+    tmp_path, settings, message
+):
     store = Store(tmp_path / "rows.sqlite")
-    store.note(kind="comparison", iclda="0.1", remarks=[{"level": "fine"}])
+    store.note(**settings, remarks=[{"level": "fine"}])
     store.close()
-    assert is_comparison(tmp_path)
-    with pytest.raises(
-        StoreError, match=r"another version of iclda \(0\.1\).*run the same comparison again"
-    ):
-        read_findings(tmp_path)
+    assert is_comparison(tmp_path) == (settings["kind"] == "comparison")
+    with pytest.raises(StoreError, match=message):
+        read_findings(tmp_path) if settings["kind"] == "comparison" else run(tmp_path)
 
 
 def test_remarks_are_stored_with_the_parameters_to_be_worded(tmp_path):

@@ -1,4 +1,3 @@
-import json
 import re
 from pathlib import Path
 
@@ -55,14 +54,6 @@ def test_a_fast_comparison_has_three_repeats_and_no_curves(compared):
     page = (out / "report.html").read_text()
     assert "Confusion matrix" in page
     assert 'id="curves"' not in page
-
-
-def test_programs_get_the_matrix(compared):
-    _, out, options, folder = compared
-    data = folder / "flowers.csv"
-    found = json.loads(call("compare", data, *options, "--out", out, "--json")[1])["classes"]
-    assert [each["n_rows"] for each in found["by_class"]] == [10, 10, 10]
-    assert sum(found["confusion"]["iris"].values()) == pytest.approx(10)
 
 
 def test_columns_of_noise_teach_nothing_and_uneven_classes_have_a_balanced_error(tmp_path):

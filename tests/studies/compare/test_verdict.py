@@ -55,37 +55,18 @@ NOISY = HIGH + 0.02 * (RNG.random(HIGH.shape) - 0.5)
     ("kind", "method", "brier", "errors", "words"),
     [
         (HELPS, "iclda", {}, {"supervised": HIGH, "em": LOW + 0.1, "iclda": LOW}, "rows help."),
-        (
-            HURTS,
-            "supervised",
-            {},
-            {"supervised": LOW, "em": HIGH, "iclda": HIGH},
-            "every other method is clearly worse",
-        ),
-        (
-            SHARPENS,
-            "em",
-            {"em": 0.05},
-            {"supervised": HIGH, "em": NOISY},
-            "Its probabilities are clearly better than those of supervised LDA",
-        ),
-        (
-            UNCLEAR,
-            "supervised",
-            {"em": 0.35},
-            {"supervised": HIGH, "em": HIGH},
-            "; this is the safest of those that do about as well as the best. More labeled rows",
-        ),
-        (
-            OUTSIDE,
-            "sklearn-logistic",
-            {},
-            {"supervised": HIGH, "em": HIGH, "sklearn-logistic": 0 * LOW},
-            "of its own methods take supervised LDA.",
-        ),
+        (HURTS, "supervised", {}, {"supervised": LOW, "em": HIGH, "iclda": HIGH},
+         "every other method is clearly worse"),
+        (SHARPENS, "em", {"em": 0.05}, {"supervised": HIGH, "em": NOISY},
+         "Its probabilities are clearly better than those of supervised LDA"),
+        (UNCLEAR, "supervised", {"em": 0.35}, {"supervised": HIGH, "em": HIGH},
+         "; this is the safest of those that do about as well as the best. More labeled rows"),
+        (OUTSIDE, "sklearn-logistic", {},
+         {"supervised": HIGH, "em": HIGH, "sklearn-logistic": 0 * LOW},
+         "of its own methods take supervised LDA."),
         (UNKNOWN, None, {}, {"em": LOW, "iclda": HIGH}, "No answer: supervised LDA"),
     ],
-)
+)  # fmt: skip
 def test_the_answer_follows_from_clear_differences(kind, method, brier, errors, words):
     found = verdict(brier, **errors)
     assert (found.kind, found.method) == (kind, method)
@@ -100,14 +81,6 @@ def test_ties_in_error_go_to_the_lower_loss():
     brier = {"supervised without shrinkage": 0.4, "supervised": 0.1, "em": 0.5}
     found = verdict(brier, supervised_unshrunk=LOW, supervised=LOW, em=LOW)
     assert found.method == "supervised"
-
-
-def test_who_was_never_worse_in_likelihood_is_said():
-    found = verdict(supervised=HIGH, em=LOW, iclda=HIGH + 0.1)
-    assert found.also.startswith("In each of 10 repeats em described the test rows at least as ")
-    assert (
-        "Every method described the test rows worse than" in verdict(supervised=LOW, em=HIGH).also
-    )
 
 
 def test_where_labels_were_hidden_the_advice_is_for_as_many_as_were_kept():
@@ -135,17 +108,6 @@ def test_the_answer_says_whether_a_method_beats_the_most_frequent_class(wrong, l
     assert words in found.base
     assert (found.base in found.sentence) == (learned != "clear")
     assert found.headline.startswith("Nothing was learned: no") == (learned == "nothing")
-
-
-def test_an_error_that_is_not_below_the_base_rate_is_no_matter_of_few_labels():
-    rows = results(supervised=np.full((10, 5), 0.6).tolist())
-    rows = [changed(row, brier=0.1, rows=row.values["rows"]) for row in rows]
-    lined_up = contestants("supervised")
-    confusion = Confusion(("a", "b"), np.array([[5.0, 8.0], [7.0, 5.0]]))
-    advice = recommend(rows, lined_up)
-    found = decide(summarize_comparison(rows, lined_up, 5), advice, confusion=confusion)
-    assert found.learned == UNCLEAR
-    assert found.base.endswith("gets 48 % wrong: supervised LDA looks no better than that.")
 
 
 def test_the_rule_names_all_candidates_in_the_order_in_which_they_are_preferred():
@@ -177,14 +139,8 @@ def test_a_contestant_that_lacks_a_split_has_no_losses_and_is_not_chosen():
 
 
 def test_equal_losses_go_to_the_safest_and_shrunk_before_unshrunk():
-    safest = [
-        "average",
-        "self-training",
-        "sklearn-logistic",
-        "em",
-        "iclda",
-        "sklearn-self-training",
-    ]
+    safest = ["average", "self-training", "sklearn-logistic", "em", "iclda"]
+    safest += ["sklearn-self-training"]
     names = [*safest, "em without shrinkage", "supervised without shrinkage"]
     rows = [changed(r, rows=rows_json(0, [0.1] * 9)) for r in results(em=ERRORS)]
     rows = [type(r)(**{**vars(r), "method": name}) for r in rows for name in names]

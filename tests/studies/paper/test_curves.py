@@ -3,13 +3,11 @@
 import csv
 import random
 import statistics
-from dataclasses import replace
 from importlib.util import find_spec
 
 import pytest
-from result_rows import curve_rows, fail, replace_values, table_rows
+from result_rows import curve_rows, fail, table_rows
 
-from iclda.studies.drawing import COLORS
 from iclda.studies.paper.curves import curve_files, draw_curves, summarize_curves
 from iclda.studies.paper.published import METHOD_NAMES, read_points
 
@@ -52,11 +50,6 @@ def test_points_do_not_depend_on_the_order_of_the_rows_nor_on_other_experiments(
     assert summarize_curves(shuffled + table_rows()) == summarize_curves(rows)
 
 
-def test_one_repeat_has_no_standard_error_and_no_comparison():
-    points = summarize_curves(curve_rows(repeats=1))
-    assert {(point.se, point.z) for point in points} == {(None, None)}
-
-
 def test_points_of_the_paper_are_compared_in_combined_standard_errors():
     columns = {"EMLDA-as-published": "EMLDA"} | {
         name: name for name in ("LDA", "LDAoracle", "MCLDA", "SLLDA", "ICLDA")
@@ -91,22 +84,3 @@ def test_curves_show_error_and_loss_with_every_method_named_beside_its_line(poin
     for axes in figure.axes:
         assert set(texts_of(axes)) == set(METHOD_NAMES)
         assert axes.get_xscale() == "log"
-
-
-@needs_matplotlib
-def test_published_means_are_open_circles(points):
-    axes = draw_curves(points, "Pima").axes[0]
-    circles = [line for line in axes.lines if line.get_marker() == "o" and len(line.get_xdata())]
-    assert {line.get_markeredgecolor() for line in circles} == {
-        COLORS[m] for m in ("LDA", "LDAoracle", "MCLDA", "SLLDA", "ICLDA")
-    }
-    assert {line.get_markerfacecolor() for line in circles} == {"none"}
-
-
-@needs_matplotlib
-def test_a_line_far_above_the_others_is_named_with_its_range():
-    rows = curve_rows(methods=("LDAoracle", "MCLDA", "SLLDA", "ICLDA"))
-    rows += [replace(replace_values(row, error=9.0), method="LDA") for row in rows]
-    axes = draw_curves(summarize_curves(rows), "Pima").axes[0]
-    assert "\N{UPWARDS ARROW} LDA lies above: 9 to 9" in texts_of(axes)
-    assert axes.get_ylim()[1] < 1

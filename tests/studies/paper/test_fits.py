@@ -18,13 +18,7 @@ from iclda.studies.paper.fits import (
     n_labeled_of,
     run_cell,
 )
-from iclda.studies.paper.published import (
-    CURVES,
-    EXTRA_METHODS,
-    GAUSSIAN,
-    N_FOLDS,
-    TABLES,
-)
+from iclda.studies.paper.published import CURVES, EXTRA_METHODS, GAUSSIAN, N_FOLDS, TABLES
 from iclda.studies.store import Cell, cells_of
 
 ESTIMATORS = {

@@ -15,10 +15,8 @@ from iclda.studies.paper.published import read_cells
 from iclda.studies.paper.tables import (
     compare_with_baseline,
     count_worse_folds,
-    dataset_table,
     draw_table_overview,
     find_gaps,
-    mark,
     repeat_values_by_method,
     summarize_tables,
 )
@@ -56,13 +54,6 @@ def test_a_cell_is_mean_and_deviation_over_repeats_beside_the_published_one():
     assert cell.z == pytest.approx((cell.mean - published.mean) / standard_error)
 
 
-def test_em_as_published_is_compared_and_em_as_defined_is_not():
-    cells = summarize_tables(table_rows())
-    assert cell_of(cells, "EMLDA-as-published").published_mean == 0.3842
-    assert cell_of(cells, "EMLDA").published_mean is None
-    assert cell_of(cells, "EMLDA").z is None
-
-
 def test_a_failed_fit_costs_its_repeat_and_is_said():
     rows = table_rows(methods=("LDA", "ICLDA"))
     rows[1] = fail(rows[1])
@@ -81,13 +72,6 @@ def test_a_method_that_always_fails_is_empty_and_never_zero():
     assert gap.endswith("0 of 4 repeats are complete, 40 failed fits")
 
 
-def test_a_repeat_under_way_does_not_count_yet():
-    rows = table_rows(methods=("LDA",), repeats=2)[:-1]
-    cell = cell_of(summarize_tables(rows), "LDA")
-    assert (cell.repeats, cell.sd) == (1, None)
-    assert [*find_gaps(rows).values()] == ["WDBC, LDA: 1 of 2 repeats are complete"]
-
-
 def test_a_measure_that_a_method_does_not_have_is_left_out():
     rows = [
         replace_values(row, nll=None) for row in table_rows(methods=("sklearn-LabelSpreading",))
@@ -101,21 +85,6 @@ def test_cells_do_not_depend_on_the_order_of_the_rows_nor_on_other_experiments()
     shuffled = random.Random(1).sample(rows, len(rows))
     others = [dataclasses.replace(row, experiment="curves") for row in rows]
     assert summarize_tables(shuffled + others) == summarize_tables(rows)
-
-
-def test_marks_follow_the_means():
-    marks = mark(summarize_tables(table_rows(repeats=10)), "error")
-    assert "EMLDA" in marks.bold["WDBC"]
-    assert "EMLDA-as-published" not in marks.bold["WDBC"]
-    assert "LDAoracle" not in marks.bold["WDBC"]
-    assert marks.contests["WDBC"].winner == "EMLDA"
-
-
-def test_the_dataset_table_shows_what_the_paper_printed():
-    assert dataset_table({"Mine": [99, 2, 3], "Haberman": [305, 3, 2]})[1:] == [
-        ["Haberman", "305", "3", "2", "10", "4"],
-        ["Mine", "99", "2", "3", "10", "\N{EN DASH}"],
-    ]
 
 
 def test_methods_are_paired_with_lda_split_by_split():
@@ -132,14 +101,6 @@ def test_methods_are_paired_with_lda_split_by_split():
     assert comparison.verdict == "better"
     # 50 test rows, 450 training rows
     assert comparison.t == pytest.approx(-0.01 / sqrt((1 / 20 + 1 / 9) * 20 / 19 * 1e-8))
-
-
-def test_splits_that_one_of_the_two_lacks_are_left_out():
-    rows = table_rows(methods=("LDA", "ICLDA"), repeats=2)
-    rows[0] = table_row("WDBC", 0, 0, "LDA", None, None, failure="Traceback")
-    rows[3] = table_row("WDBC", 0, 1, "ICLDA", float("nan"), 1.0)
-    (comparison,) = compare_with_baseline(rows, "error").values()
-    assert comparison.n_splits == 18
 
 
 def test_holm_spans_the_whole_table():
