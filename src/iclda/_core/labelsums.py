@@ -80,19 +80,18 @@ class LinearRule:
     def shares(self, rows: AnyArray, index: slice | AnyArray) -> tuple[Array, Array]:
         if not self._is_lead_enough:
             return label(self.scores(rows), is_soft=self.is_soft, tie=self.tie)
-        second, log_sums = self.shares_of_second(rows)
+        lead = self.lead_of_first(rows)
+        if self.is_soft:
+            second, log_sums = lead, soft_second_of_two(lead[0], out=lead[0])
+        else:
+            log_sums = np.maximum(lead[0], 0)
+            second = (lead < -self.tie).astype(np.float64)
         return np.concatenate([1 - second, second]), log_sums
 
-    def shares_of_second(self, rows: AnyArray) -> tuple[Array, Array]:
-        """(1, n) shares of the second of two classes; log-sum-exp less the scores of that class.
-
-        One product a row instead of two: how far the first class is ahead.
-        """
+    def lead_of_first(self, rows: AnyArray) -> Array:
+        """(1, n): how far the first of two classes is ahead; one product a row instead of two."""
         coef, intercept = self.ahead_of_first
-        lead = _linear(rows, -coef, -intercept)
-        if self.is_soft:
-            return lead, soft_second_of_two(lead[0], out=lead[0])
-        return (lead < -self.tie).astype(np.float64), np.maximum(lead[0], 0)
+        return _linear(rows, -coef, -intercept)
 
     def completed(self, sums: LabelSums) -> LabelSums:
         if not self._is_lead_enough:
@@ -171,12 +170,6 @@ class AllButFirst:
 
     rule: LinearRule
     total: SumsFromZero  # of all rows
-    may_be_by_lead: bool = True
-
-    @property
-    def is_by_lead(self) -> bool:
-        """Two classes by how far the first is ahead, with which NumPy is faster."""
-        return self.may_be_by_lead and self.n_classes == 2
 
     @property
     def n_classes(self) -> int:
@@ -187,22 +180,23 @@ class AllButFirst:
         return self.n_classes - 1
 
     def shares(self, rows: AnyArray, index: slice | AnyArray) -> tuple[Array, Array | None]:
-        if self.is_by_lead:
-            shares, log_sums = self.rule.shares_of_second(rows)
-        else:
-            scores = np.zeros((self.n_classes, len(rows)))
-            _linear(rows, *self.rule.ahead_of_first, out=scores[1:])
-            shares, log_sums = label(
-                scores, is_soft=self.rule.is_soft, tie=self.rule.tie, out=scores
-            )
-        return shares, log_sums if self.rule.is_soft else None
+        is_soft, tie = self.rule.is_soft, self.rule.tie
+        if self.n_classes == 2:
+            lead = self.rule.lead_of_first(rows)
+            if not is_soft:
+                return (lead < -tie).astype(np.float64), None
+            return lead, soft_second_of_two(lead[0], out=lead[0])
+        scores = np.zeros((self.n_classes, len(rows)))
+        _linear(rows, *self.rule.ahead_of_first, out=scores[1:])
+        shares, log_sums = label(scores, is_soft=is_soft, tie=tie, out=scores)
+        return shares, log_sums if is_soft else None
 
     def completed(self, sums: LabelSums) -> LabelSums:
         rule, total = self.rule, self.total
         counts = np.concatenate([[total.weight - sums.counts.sum()], sums.counts])
         class_sums = np.vstack([total.sums - sums.sums.sum(axis=0), sums.sums])
         if rule.is_soft:
-            common = 1 if self.is_by_lead else 0  # the class whose scores were left out
+            common = 1 if self.n_classes == 2 else 0  # the class whose scores were left out
             left_out = rule.coef[:, common] @ total.sums + rule.intercept[common] * total.weight
         else:
             left_out = (rule.coef.T * class_sums).sum() + rule.intercept @ counts
