@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from iclda._core.contrast import Contrast
 from iclda._core.labelsums import GivenLabels
 from iclda._core.likelihood import (
     FLOOR,
@@ -12,6 +11,7 @@ from iclda._core.likelihood import (
     smallest_eigenvalue,
 )
 from iclda._core.solvers.attainable import hold_all
+from iclda._core.solvers.pessimistic import Contrast
 from problems import (
     draw_sample,
     fit_shares,

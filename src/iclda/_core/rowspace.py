@@ -15,12 +15,11 @@ import numpy as np
 import scipy.linalg
 
 from .frame import Frame
-from .gaussian import Complement, Gaussians
+from .gaussian import LOG_2PI, Complement, Gaussians
 from .labelsums import LexicographicRule, LinearRule
 from .types import AnyArray, Array
 from .whitening import RANK_TOLERANCE
 
-_LOG_2PI = float(np.log(2 * np.pi))
 _EXTREME = 1e100  # beyond, squares may overflow
 
 
@@ -147,7 +146,7 @@ class LogLikelihood:
         if model is reduced:
             return self.value
         n_left_out, log_det = model.rank - reduced.rank, model.log_det - reduced.log_det
-        added = -self.weight * (n_left_out * _LOG_2PI + log_det) / 2
+        added = -self.weight * (n_left_out * LOG_2PI + log_det) / 2
         if self.shrinkage > 0:
             penalty = log_det + n_left_out / self.shrinkage
             added -= self.weight * self.shrinkage / (1 - self.shrinkage) * penalty / 2

@@ -1,27 +1,29 @@
-"""The loop that self-learning (hard labels) and EM (soft labels) share.
+"""Label the unlabeled rows by the current model, refit, repeat: self-learning, EM, self-training.
 
-Label the unlabeled rows by the current model, refit on everything, repeat. A pass needs linear
+Self-learning has hard labels, EM soft ones, and self-training labels for good the rows that the
+model is sure of. The first two share a loop over the attainable set. A pass needs linear
 scores and class sums only: the covariance follows from the class sums (a downdate of rank K - 1).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 import scipy.linalg
 from scipy.linalg import lapack
 
+from ..gaussian import LOG_2PI, Gaussians
 from ..labelsums import LinearRule
 from ..likelihood import FLOOR, PreciseMeans
 from ..problem import Problem
-from ..types import Array
+from ..types import AnyArray, Array
 from . import Limits, Outcome
 from .attainable import AttainableSet, StreamedSet, shifted
 from .quotas import QuotaSet, QuotaStreamedSet, hold_rows, read_rows
 
-_LOG_2PI = math.log(2 * math.pi)
 _MEMORY = 8  # steps of EM that an extrapolation is made from
 _HELD_IN_ROUNDS = 4096  # unlabeled rows held in memory
 _SHARPNESS = 1e6  # of quotas that are intervals: their slacks are no labels, and have no entropy
@@ -29,6 +31,8 @@ _WORKSPACE = 1024  # entries for LAPACK's least squares
 _STRETCH = 2.0  # factor of a step that leads away from a saddle
 _ROUNDING = 64 * float(np.finfo(np.float64).eps)  # of the likelihood, per row and dimension
 _SMALL_RISES = 2  # rounds in a row that must hardly raise the likelihood
+_HELD_SCORES = 2**22  # 32 MB
+Refit = Callable[[Array, AnyArray, Array], Gaussians]  # rows, their codes and weights -> model
 
 
 @dataclass(frozen=True)
@@ -256,5 +260,56 @@ def marginal_log_likelihood(
         + log_sum
         - spread / (2 * keep)
         - weight / keep / 2 * (precise.log_det + rank * math.log(keep) + problem.whitening.log_det)
-        - weight / 2 * rank * _LOG_2PI
+        - weight / 2 * rank * LOG_2PI
     )
+
+
+@dataclass(frozen=True)
+class SelfTraining:
+    """The last model, and what led to it."""
+
+    model: Gaussians
+    n_iter: int
+    n_added: int
+    outcome: Outcome
+
+
+def self_train(
+    fit: Refit,
+    labeled: tuple[Array, AnyArray, Array],
+    unlabeled: tuple[Array, Array],
+    threshold: float,
+    limits: Limits,
+    place: Callable[[Gaussians, Array], Array] = lambda model, rows: rows,
+) -> SelfTraining:
+    """Fit, add the unlabeled rows whose posterior reaches the threshold, and repeat.
+
+    Rows have codes and weights (labeled) or weights (unlabeled); ``place`` gives them in frame
+    coordinates of a model, in which they are by default. A row that was added keeps its label.
+    """
+    rows, weights = unlabeled
+    codes = np.full(len(rows), -1)
+    for n_iter in range(1, limits.max_iter + 1):
+        is_added = codes >= 0
+        parts = zip(labeled, (rows[is_added], codes[is_added], weights[is_added]), strict=True)
+        model = fit(*(np.concatenate(part) for part in parts))
+        n_added, is_open = int(is_added.sum()), np.flatnonzero(~is_added)
+        found, is_sure = _sure(model, place(model, rows[is_open]), threshold)
+        if not is_sure.any():
+            return SelfTraining(model, n_iter, n_added, Outcome.CONVERGED)
+        codes[is_open[is_sure]] = found[is_sure]
+    return SelfTraining(model, limits.max_iter, n_added, Outcome.MAX_ITERATIONS)
+
+
+def _sure(model: Gaussians, rows: Array, threshold: float) -> tuple[AnyArray, AnyArray]:
+    """Most probable class of every row, and whether its posterior reaches the threshold."""
+    rule = model.score_rule()
+    codes, is_sure = np.empty(len(rows), dtype=np.intp), np.empty(len(rows), dtype=bool)
+    step = max(1, _HELD_SCORES // len(rule.intercept))
+    for begin in range(0, len(rows), step):
+        some = slice(begin, begin + step)
+        scores = rows[some] @ rule.coef + rule.intercept
+        scores -= scores.max(axis=1, keepdims=True)
+        codes[some] = scores.argmax(axis=1)
+        is_sure[some] = 1 / np.exp(scores).sum(axis=1) >= threshold
+    return codes, is_sure

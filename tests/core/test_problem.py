@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
+from iclda._core.problem import SphericalProblem, fit_nearest_mean
 from iclda._core.solvers.alternate import marginal_log_likelihood
 from iclda._core.solvers.attainable import hold_all
-from iclda._core.spherical import SphericalProblem, fit_nearest_mean
 from problems import fit_shares, log_joint, one_hot, problem_of, random_shares
 
 
