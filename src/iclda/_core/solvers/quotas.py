@@ -140,13 +140,9 @@ class QuotaLabeling(Labeling):
         across = whole @ chosen[:, held]
         return np.asarray(whole - across @ self._inverse(chosen[:, held].T @ across) @ across.T)
 
-    @cached_property
+    @property
     def local_set(self) -> QuotaSet:
-        free = super().local_set
-        assert isinstance(free, InMemorySet)
-        taken = free.labeled_point[:, 0] - self._rows.labeled_point[:, 0]
-        quotas = self._rows.quotas.less(taken)
-        return QuotaSet(free.z, free.weights, free.labeled_point, quotas)
+        return self._rows
 
 
 @dataclass(eq=False)
