@@ -27,7 +27,6 @@ class Rule(Protocol):
     @property
     def n_summed(self) -> int:
         """Number of classes, counted from the last, whose rows are summed."""
-        ...
 
     def shares(self, rows: AnyArray, index: slice | AnyArray) -> tuple[Array, Array | None]:
         """(K, n) shares and (n,) log-sum-exp of the scores of the rows at ``index``.
@@ -36,11 +35,9 @@ class Rule(Protocol):
         come first: reducing over them is then a sum of long contiguous vectors. A part of the
         scores common to all classes, or log-sum-exp, may be left out for ``completed`` to add.
         """
-        ...
 
     def completed(self, sums: LabelSums) -> LabelSums:
         """Label sums of all rows, with what their shares and scores left out."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ _MOST_SHARES = 2e9  # rows x classes x rounds of a fit with many classes: some m
 _LEAST_ROUNDS = 10  # of a fit with many classes
 # Below this eigenvalue I - B D^-1 B' has lost too many digits: the scatter is summed anew.
 _DOWNDATE_IS_SAFE = 1e-6
-_HELD_LABELED = 4096  # labeled rows that are copied at once
+_LABELED_ROWS_HELD = 4096  # labeled rows that are copied at once
 # Share of the total variance below which a spread within classes is rounding.
 WITHIN_TOLERANCE = 1e-13
 
@@ -47,7 +47,6 @@ class Rows(Protocol):
     @property
     def n_rows(self) -> int:
         """An upper bound until the first pass where rows have to be read to be counted."""
-        ...
 
     @property
     def n_features(self) -> int: ...
@@ -58,11 +57,9 @@ class Rows(Protocol):
 
         None: in memory.
         """
-        ...
 
     def moments(self, frame: Frame) -> Moments:
         """Weight, mean and scatter of all rows."""
-        ...
 
     def label_sums(
         self,
@@ -76,7 +73,6 @@ class Rows(Protocol):
 
         With ``near`` also rows near class boundaries, for a linear rule.
         """
-        ...
 
     def sample(self, n: int, seed: int) -> tuple[AnyArray, Array]:
         """At most ``n`` rows in the user's units, with weights that add up to those of all.
@@ -84,11 +80,9 @@ class Rows(Protocol):
         With n of ``n_rows`` or more: all of them, in their order, with their own weights. NaN and
         infinity in what is read are a ValueError that names row and column.
         """
-        ...
 
     def responsibilities(self, rule: Rule, frame: Frame) -> Array:
         """Shares of every row in each class, in the order of the rows."""
-        ...
 
 
 def within_rank(within: Array) -> int:
@@ -126,7 +120,7 @@ class LabeledSummary:
 
 def summarize_labeled(rows: Rows, labels: GivenLabels, frame: Frame) -> LabeledSummary:
     """One pass for class means, one for the scatter about them; few rows are held instead."""
-    if rows.n_rows <= _HELD_LABELED and labels.labels.shape == (rows.n_rows,):
+    if rows.n_rows <= _LABELED_ROWS_HELD and labels.labels.shape == (rows.n_rows,):
         held, weights = rows.sample(rows.n_rows, 0)
         return summarize_rows(frame.apply(held), labels.labels, weights, labels.n_classes)
     sums = rows.label_sums(labels, frame)

@@ -20,7 +20,7 @@ from .labelsums import LexicographicRule, LinearRule
 from .types import AnyArray, Array
 from .whitening import RANK_TOLERANCE
 
-_EXTREME = 1e100  # beyond, squares may overflow
+_LARGEST_NUMBER = 1e100  # beyond, squares may overflow
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ def row_space(rows: Array, frame: Frame, *, is_shrunk: bool) -> RowSpace | None:
     Shrinkage is toward equal variances in the user's units. Without it, directions left out are
     those orthogonal to the rows in units of their spread, as in ``whiten``.
     """
-    if max(np.abs(rows).max(initial=0.0), 1 / frame.scale.min()) > _EXTREME:
+    if max(np.abs(rows).max(initial=0.0), 1 / frame.scale.min()) > _LARGEST_NUMBER:
         return None
     deviations = np.sqrt(((rows - frame.origin) ** 2).mean(axis=0))
     if is_shrunk:
@@ -182,7 +182,7 @@ def class_row_space(
     """Space of rows whose classes are shrunk toward diagonal targets (d,), in the user's units."""
     if not shrinkages.any():
         space = row_space(rows, frame, is_shrunk=False)
-    elif not (targets > 0).all() or np.abs(rows).max(initial=0.0) > _EXTREME:
+    elif not (targets > 0).all() or np.abs(rows).max(initial=0.0) > _LARGEST_NUMBER:
         return None
     else:
         tolerance = np.finfo(float).eps * max(rows.shape)

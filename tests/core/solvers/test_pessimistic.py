@@ -1,11 +1,9 @@
-from itertools import product
-
 import numpy as np
 import pytest
 import scipy.optimize
 
 from iclda._core.gains import gains_over
-from iclda._core.solvers import Limits, Outcome, settings
+from iclda._core.solvers import Limits, Outcome
 from iclda._core.solvers.attainable import hold_all
 from iclda._core.solvers.pessimistic import contrast_with, maximize_worst_gain
 from iclda._core.solvers.supervised import supervised_reference
@@ -43,26 +41,12 @@ def point_of_shares(held, shares):
 
 
 @pytest.mark.parametrize("number", range(18))
-def test_no_labeling_hard_or_soft_has_a_lower_gain(number):
-    sample = tiny_sample(number)
-    problem = problem_of(sample)
-    found, gain = maximize_worst_gain(problem, **OPTIONS), gain_of(problem)
-    assert found.outcome is Outcome.CONVERGED
-    assert found.gap <= 1e-8
-    n_rows, n_classes = len(sample.X_unlabeled), sample.n_classes
-    for labels in product(range(n_classes), repeat=n_rows):
-        assert gain(one_hot(np.array(labels), n_classes))[0] >= found.objective - 1e-9
-    rng = np.random.default_rng(number)
-    for _ in range(50):
-        shares = random_shares(rng, n_rows, n_classes, sharpness=2)
-        assert gain(shares)[0] >= found.objective - 1e-9
-
-
-@pytest.mark.parametrize("number", range(12))
 def test_the_solution_is_that_of_a_general_convex_solver(number):
     sample = tiny_sample(number)
     problem = problem_of(sample, shrinkage=(0.0, 0.3)[number % 3 == 0])
     found, gain = maximize_worst_gain(problem, **OPTIONS), gain_of(problem)
+    assert found.outcome is Outcome.CONVERGED
+    assert found.gap <= 1e-8
     n_rows, n_classes = len(sample.X_unlabeled), sample.n_classes
     shape, add_up = (n_rows, n_classes), np.kron(np.eye(n_rows), np.ones(n_classes))
 
@@ -93,26 +77,6 @@ def test_the_worst_gain_of_the_model_is_the_objective_and_not_negative(sample, o
     worst = gains_over(problem, model, supervised_reference(problem)).worst
     assert worst == pytest.approx(found.objective - found.gap, abs=1e-9)
     assert worst >= -1e-12
-
-
-@pytest.mark.parametrize("separation", [0.5, 1.5, 4.0])
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_more_rows_than_are_held_reach_the_same_objective(monkeypatch, n_classes, separation):
-    sample = draw_sample(
-        [16, n_classes],
-        n_classes=n_classes,
-        n_features=3,
-        n_labeled=8 * n_classes,
-        n_unlabeled=6000,
-        separation=separation,
-    )
-    held = maximize_worst_gain(problem_of(sample), **OPTIONS)
-    monkeypatch.setattr(settings, "HELD_ROWS", 2000)
-    read = maximize_worst_gain(problem_of(sample), Limits(200, 1e-6))
-    assert held.outcome is read.outcome is Outcome.CONVERGED
-    assert held.objective - held.gap - 1e-12 <= read.objective <= held.objective + 1e-6
-    assert held.n_passes <= 2
-    assert 2 < read.n_passes <= 20
 
 
 def test_the_steps_allowed_are_not_exceeded_and_the_gap_is_reported(sample):

@@ -3,11 +3,7 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.covariance import ledoit_wolf_shrinkage, oas, shrunk_covariance
 
-from iclda import (
-    ExpectationMaximizationLDA,
-    MomentConstrainedLDA,
-    SelfLearningLDA,
-)
+from iclda import ExpectationMaximizationLDA, MomentConstrainedLDA, SelfLearningLDA
 from iclda._core.frame import Frame, frame_of
 from iclda._core.labelsums import GivenLabels
 from iclda._core.problem import summarize_labeled
@@ -42,10 +38,6 @@ def test_weights_count_like_repetitions():
     repeated = np.repeat(rows, times, axis=0)
     expected = ledoit_wolf(repeated, np.ones(len(repeated)))
     assert ledoit_wolf(rows, times.astype(float)) == pytest.approx(expected, rel=1e-12)
-
-
-def test_identical_rows_need_no_shrinkage():
-    assert ledoit_wolf(np.full((4, 2), 3.0), np.ones(4)) == 0
 
 
 @pytest.mark.parametrize(("n_rows", "n_features"), [(30, 3), (8, 8), (5, 20)])
@@ -125,6 +117,7 @@ def test_a_feature_constant_in_a_class_is_not_standardized_by_its_rounding(scale
 @pytest.mark.parametrize("seed", range(8))
 def test_a_covariance_that_is_its_own_target_is_not_shrunk(seed):
     rng = np.random.default_rng(seed)
+    assert ledoit_wolf(np.full((4, 2), 3.0), np.ones(4)) == 0
     assert ledoit_wolf(rng.standard_normal((7, 1)), rng.uniform(0.1, 1, 7)) == 0
     corners = np.array([[1, 1], [1, -1], [-1, 1], [-1, -1]]) @ [[0.6, 0.8], [-0.8, 0.6]]
     assert ledoit_wolf(corners * rng.uniform(), np.full(4, rng.uniform())) == 0
@@ -164,9 +157,3 @@ def test_its_moments_are_those_of_rows_drawn_from_all_models(n_classes):
     assert_allclose(found.class_weights, weights, rtol=1e-12)
     assert_allclose(found.class_weights[:, None] * means, sums, atol=1e-10)
     assert_allclose(squares(found.class_weights, means, covariance), total, atol=1e-10)
-
-
-def test_given_priors_are_kept():
-    models = [model._gaussians_ for model in fits(draw_sample(2))]
-    log_priors = np.log([0.3, 0.7])
-    assert average(models, log_priors).log_priors is log_priors

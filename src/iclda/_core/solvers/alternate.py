@@ -24,12 +24,16 @@ from . import Limits, Outcome
 from .attainable import AttainableSet, StreamedSet, shifted
 from .quotas import QuotaSet, QuotaStreamedSet, hold_rows, read_rows
 
-_MEMORY = 8  # steps of EM that an extrapolation is made from
+_STEPS_REMEMBERED = 8  # steps of EM that an extrapolation is made from
 _HELD_IN_ROUNDS = 4096  # unlabeled rows held in memory
-_SHARPNESS = 1e6  # of quotas that are intervals: their slacks are no labels, and have no entropy
-_WORKSPACE = 1024  # entries for LAPACK's least squares
-_STRETCH = 2.0  # factor of a step that leads away from a saddle
-_ROUNDING = 64 * float(np.finfo(np.float64).eps)  # of the likelihood, per row and dimension
+_SLACK_SHARPNESS = (
+    1e6  # of quotas that are intervals: their slacks are no labels, and have no entropy
+)
+_LAPACK_WORKSPACE = 1024  # entries for LAPACK's least squares
+_SADDLE_STRETCH = 2.0  # factor of a step that leads away from a saddle
+_LIKELIHOOD_ROUNDING = 64 * float(
+    np.finfo(np.float64).eps
+)  # of the likelihood, per row and dimension
 _SMALL_RISES = 2  # rounds in a row that must hardly raise the likelihood
 _HELD_SCORES = 2**22  # 32 MB
 Refit = Callable[[Array, AnyArray, Array], Gaussians]  # rows, their codes and weights -> model
@@ -76,7 +80,7 @@ def _rows_of(problem: Problem) -> AttainableSet:
     is_held = problem.unlabeled.n_rows <= _HELD_IN_ROUNDS
     if is_held or problem.proportions is not None:
         rows, weights = problem.unlabeled.sample(_HELD_IN_ROUNDS, 0)
-        held = hold_rows(problem, rows, weights, _SHARPNESS)
+        held = hold_rows(problem, rows, weights, _SLACK_SHARPNESS)
         return held if is_held else read_rows(problem, held)
     return StreamedSet(problem)
 
@@ -121,7 +125,7 @@ def _maximize_marginal(
     first = _Round(problem.labeled_point, start, *rows.soft_point(start))
     state = _State(first, _History(first.point.size))
     state.is_bounded = _is_admissible(problem, first.refitted)
-    rounding = _ROUNDING * (1 + problem.whitening.rank)
+    rounding = _LIKELIHOOD_ROUNDING * (1 + problem.whitening.rank)
     small_rise = max(limits.tol, rounding) * problem.moments.weight
     while (outcome := _why_it_stops(state, limits.max_iter)) is None:
         this, value = _next_round(problem, rows, state)
@@ -182,8 +186,8 @@ class _History:
     def __init__(self, size: int) -> None:
         self._last: tuple[Array, Array] | None = None  # a step, and where it led
         self._n_known = 0
-        self._ends = np.empty((_MEMORY, size))  # between the ends of steps
-        self._changes = np.empty((_MEMORY, size))  # between steps
+        self._ends = np.empty((_STEPS_REMEMBERED, size))  # between the ends of steps
+        self._changes = np.empty((_STEPS_REMEMBERED, size))  # between steps
 
     def extrapolate(self, last: _Round) -> Array | None:
         """The extrapolated point, admissible or not."""
@@ -191,12 +195,14 @@ class _History:
         flat, end = last.point.ravel(), last.refitted.ravel()
         step = end - flat
         if self._last is not None:
-            place = self._n_known % _MEMORY  # of the oldest, in which the newest is written
+            place = (
+                self._n_known % _STEPS_REMEMBERED
+            )  # of the oldest, in which the newest is written
             np.subtract(end, self._last[1], out=self._ends[place])
             np.subtract(step, self._last[0], out=self._changes[place])
             self._n_known += 1
         self._last = step, end
-        n_kept = min(self._n_known, _MEMORY)
+        n_kept = min(self._n_known, _STEPS_REMEMBERED)
         if n_kept == 0:
             return None
         shares = _least_squares(self._changes[:n_kept].T, step)
@@ -205,7 +211,7 @@ class _History:
         move = step - shares @ self._ends[:n_kept]
         if move @ step < step @ step:
             # Steps lead away from a saddle: extrapolation would return to it.
-            move = _STRETCH * step
+            move = _SADDLE_STRETCH * step
         point = (flat + move).reshape(last.point.shape)
         # Class weights sum to 1 and class sums to 0, but for rounding.
         excess = point.sum(axis=0)
@@ -218,7 +224,7 @@ def _least_squares(matrix: Array, right: Array) -> Array | None:
     padded = np.zeros(max(matrix.shape))
     padded[: len(right)] = right
     pivots = np.zeros((matrix.shape[1], 1), dtype=np.int32)
-    _, solution, _, _, failed = lapack.dgelsy(matrix, padded, pivots, 1e-8, _WORKSPACE)
+    _, solution, _, _, failed = lapack.dgelsy(matrix, padded, pivots, 1e-8, _LAPACK_WORKSPACE)
     return None if failed else np.asarray(solution[: matrix.shape[1]])
 
 

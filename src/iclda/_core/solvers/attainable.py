@@ -19,7 +19,7 @@ from ..problem import Problem
 from ..types import AnyArray, Array
 from . import settings
 
-_GATHERED = 0.6  # share of rows near a boundary below which they are copied
+_GATHERED_SHARE = 0.6  # share of rows near a boundary below which they are copied
 
 
 class Labeling:
@@ -42,7 +42,7 @@ class Labeling:
         """Rows near a boundary, their weights and shares."""
         z, weights, shares = self.parts
         near = near_boundary(shares)
-        if len(near) > _GATHERED * len(z):
+        if len(near) > _GATHERED_SHARE * len(z):
             return self.parts
         return z[near], weights[near], shares[:, near]
 
@@ -118,19 +118,15 @@ class AttainableSet(Protocol):
 
     def label(self, scores: Array) -> Labeling:
         """Label by softmax of the scores."""
-        ...
 
     def soft_point(self, scores: Array) -> tuple[Array, float]:
         """The point labeled by softmax of the scores, and the mean of log-sum-exp over N."""
-        ...
 
     def hard_point(self, scores: Array) -> Array:
         """The point labeled by the largest score."""
-        ...
 
     def support(self, direction: Array) -> float:
         """max over the set of direction'(point - labeled point)."""
-        ...
 
 
 class AllSums(NamedTuple):
@@ -147,27 +143,21 @@ class HeldSet(AttainableSet, Protocol):
     @property
     def weights(self) -> Array:
         """(n,), over N."""
-        ...
 
     def label_among(self, scores: Array, sums: AllSums) -> Labeling:
         """Labeling of all rows, whose sums are known, with these rows as those near boundaries."""
-        ...
 
     def scores_of_rows(self, scores: Array) -> Array:
         """(K, n): the score of every row in each class."""
-        ...
 
     def shares(self, scores: Array) -> Array:
         """Soft shares (K, n), or (1, n) in the second of two classes."""
-        ...
 
     def soft_points(self, scores: Array) -> tuple[Array, Array]:
         """Points of a stack of scores (S, K, 1 + rank), and means of log-sum-exp over N."""
-        ...
 
     def spread(self, gradient: Array) -> float:
         """Root mean square over rows of the range of a gradient over classes."""
-        ...
 
 
 @dataclass(eq=False)

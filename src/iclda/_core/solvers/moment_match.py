@@ -15,7 +15,6 @@ from dataclasses import replace
 import numpy as np
 import scipy.linalg
 import scipy.optimize
-from scipy.linalg import lapack
 
 from ..._messages import say
 from ..gaussian import Gaussians, gaussians
@@ -25,14 +24,14 @@ from ..types import Array
 from ..whitening import factor
 from . import Outcome
 
-_SMALLEST_RATIO = 1e-12
+_SMALLEST_SINGULAR_RATIO = 1e-12
 CLOSED_FORMS = ("invariant", "symmetric", "means-shifted")  # variants
-_FLAT = 1e-9  # gradient, per unit of labeled weight, that is aimed at
+_GRADIENT_TOLERANCE = 1e-9  # gradient, per unit of labeled weight, that is aimed at
 _SMALL_ASCENT = 1e-10  # per unit of labeled weight, that Newton's method predicts at a maximum
 _MOST_STEPS = 500
-_TINY = 1e-12  # step that changes nothing
+_TINY_STEP = 1e-12  # step that changes nothing
 _MOST_UNKNOWNS = 2_500  # some minutes
-_SCALES = (1.0, 0.1)  # of the distances between class means, to start from
+_MEAN_SCALES = (1.0, 0.1)  # of the distances between class means, to start from
 
 
 def match_moments(problem: Problem, variant: str) -> Gaussians:
@@ -108,13 +107,8 @@ def _user_map(problem: Problem, total: Array) -> Array:
 
 def _orthogonal_factor(half: Array) -> Array:
     """Q in half = (half half')^(1/2) Q, by the singular vectors of half."""
-    if half.size == 0:  # no row varies
-        return half
-    # LAPACK directly: checks take much of the time of a small matrix.
-    left, singular, right, failed = lapack.dgesdd(half, full_matrices=0)
-    if failed:
-        raise scipy.linalg.LinAlgError("Singular values did not converge.")
-    if singular.size and singular[-1] < _SMALLEST_RATIO * singular[0]:
+    left, singular, right = np.linalg.svd(half, full_matrices=False)
+    if singular.size and singular[-1] < _SMALLEST_SINGULAR_RATIO * singular[0]:
         raise ValueError(
             f"The directions in which rows vary most and least differ by a factor of "
             f"{singular[0] / max(singular[-1], 1e-300):.1g} in the units of the features, too much "
@@ -143,7 +137,7 @@ def maximize_under_moments(problem: Problem) -> tuple[Gaussians, Outcome]:
     likelihood = replace(problem.likelihood, within=scatter, shrinkage=0.0)
     found = [
         _ascend(likelihood, np.column_stack([weights, scale * weights[:, None] * (shifted @ A.T)]))
-        for scale in _SCALES
+        for scale in _MEAN_SCALES
     ]
     point, _, is_maximum = max(found, key=lambda each: each[1])
     outcome = Outcome.CONVERGED if is_maximum else Outcome.STALLED
@@ -179,7 +173,7 @@ def _ascend(likelihood: LabeledLikelihood, start: Array) -> tuple[Array, float, 
     def watch(free: Array) -> None:
         """Stop before the region is so small that SciPy looks for a step in it for ever."""
         nonlocal last
-        if np.abs(tried - last).max() <= _TINY:
+        if np.abs(tried - last).max() <= _TINY_STEP:
             raise StopIteration
         last = free.copy()
 
@@ -190,7 +184,7 @@ def _ascend(likelihood: LabeledLikelihood, start: Array) -> tuple[Array, float, 
         hess=hessian,
         method="trust-exact",
         callback=watch,
-        options={"gtol": _FLAT, "maxiter": _MOST_STEPS, "initial_trust_radius": 0.1},
+        options={"gtol": _GRADIENT_TOLERANCE, "maxiter": _MOST_STEPS, "initial_trust_radius": 0.1},
     )
     ascent = found.jac @ np.linalg.lstsq(found.hess, found.jac)[0] / 2
     return point_of(found.x), -float(found.fun), bool(0 <= ascent <= _SMALL_ASCENT)

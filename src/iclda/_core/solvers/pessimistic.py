@@ -38,13 +38,11 @@ from .search import HeldSample, Solution, search
 from .supervised import supervised_reference, target_of_labeled
 
 
-def maximize_worst_gain(
-    problem: Problem, limits: Limits, *, start: Array | None = None
-) -> Solution:
+def maximize_worst_gain(problem: Problem, limits: Limits) -> Solution:
     """The model of the highest least gain over the supervised one, with its certificate.
 
     ``objective`` and ``gap`` are per row: no model has a least gain above the objective, and this
-    one has the objective less the gap. ``start`` are scores to start from; by default 0.
+    one has the objective less the gap.
     """
     reference = supervised_reference(problem)
 
@@ -52,7 +50,7 @@ def maximize_worst_gain(
         found = contrast_with(problem, reference)
         return replace(found, constant=found.constant - _gain_left_out(problem))
 
-    return minimize_over_labelings(problem, contrast, limits, start=start)
+    return minimize_over_labelings(problem, contrast, limits)
 
 
 def _gain_left_out(problem: Problem) -> float:
@@ -69,8 +67,6 @@ def minimize_over_labelings(
     problem: Problem,
     objective_of: Callable[[Problem], Objective],
     limits: Limits,
-    *,
-    start: Array | None = None,
 ) -> Solution:
     """The smallest value of a convex function of the point, with its certificate.
 
@@ -82,8 +78,7 @@ def minimize_over_labelings(
         work = Work(rounds * problem.unlabeled.n_rows * problem.labeled_point.size)
 
     def follow(sample: HeldSample, effort: Effort) -> list[Path]:
-        held = sample.held
-        scores = np.zeros(held.labeled_point.shape) if start is None else start
+        held, scores = sample.held, np.zeros(sample.held.labeled_point.shape)
         follower = Follower(objective_of(sample.problem), held)
         spread = held.spread(follower.state(scores, 1.0).gradient)
         begin = follower.state(scores, max(settings.FIRST_TAU * spread, effort.tol))

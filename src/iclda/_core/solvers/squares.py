@@ -27,10 +27,10 @@ from ..whitening import Whitening
 from . import Limits, Outcome
 from .attainable import InMemorySet, hold_all
 
-_DEPENDENT = 1e-12  # eigenvalue of the labeled covariance, over the largest, that is rounding
-_ROUNDING = 1e-12  # of a step
-_ACCURACY = 1e-8  # of Newton's equations, over the gradient
-_SHORTEST = 1e-6  # part of a Newton step
+_DEPENDENT_RATIO = 1e-12  # eigenvalue of the labeled covariance, over the largest, that is rounding
+_STEP_ROUNDING = 1e-12  # of a step
+_CG_TOLERANCE = 1e-8  # of Newton's equations, over the gradient
+_SHORTEST_STEP = 1e-6  # part of a Newton step
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def supervised_squares(labeled: LabeledSummary, whitening: Whitening) -> Array:
     mean, weights = loss.metric[0, 1:], loss.target[:, 0]
     covariance = loss.metric[1:, 1:] - np.outer(mean, mean)
     eigenvalues, vectors = scipy.linalg.eigh(covariance)
-    is_kept = eigenvalues > _DEPENDENT * max(eigenvalues.max(initial=0.0), 1e-300)
+    is_kept = eigenvalues > _DEPENDENT_RATIO * max(eigenvalues.max(initial=0.0), 1e-300)
     vectors = vectors[:, is_kept]
     between = loss.target[:, 1:] - np.outer(weights, mean)
     slopes = (between @ vectors / eigenvalues[is_kept]) @ vectors.T
@@ -121,7 +121,7 @@ def minimize_soft_squares(problem: Problem, start: Array, limits: Limits) -> Sof
     last = _evaluate(rows, start)
     n_iter, outcome = 0, None
     while outcome is None:
-        if np.abs(last.gradient).max() <= max(limits.tol, _ROUNDING):
+        if np.abs(last.gradient).max() <= max(limits.tol, _STEP_ROUNDING):
             outcome = Outcome.CONVERGED
         elif n_iter == max_iter:
             outcome = Outcome.MAX_ITERATIONS
@@ -176,9 +176,9 @@ def _descend(rows: InMemorySet, last: _State) -> _State | None:
         return np.asarray(direction - (moved * rows.weights) @ rows.z).ravel()
 
     hessian = LinearOperator((last.point.size, last.point.size), matvec=product, dtype=float)
-    step = cg(hessian, last.gradient.ravel(), rtol=_ACCURACY)[0].reshape(shape)
+    step = cg(hessian, last.gradient.ravel(), rtol=_CG_TOLERANCE)[0].reshape(shape)
     size = 1.0
-    while size > _SHORTEST:
+    while size > _SHORTEST_STEP:
         found = _evaluate(rows, last.point - size * step)
         is_lower = found.value < last.value
         if is_lower or np.linalg.norm(found.gradient) < np.linalg.norm(last.gradient) / 2:
