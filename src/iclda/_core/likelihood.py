@@ -310,14 +310,15 @@ def precise_means(point: Array) -> PreciseMeans:
         return PreciseMeans(rows, slopes * t, np.log((q - t) / q))
     if n_classes > 1 + rank:  # M itself is the smaller matrix
         means = b / r[..., None]
-        inverse, log_det = _inverse_and_log_det(np.eye(rank) - means.mT @ b)
-        rows = means @ inverse
+        covariance = np.eye(rank) - means.mT @ b
+        log_det = np.linalg.slogdet(covariance)[1]
+        rows = means @ np.linalg.inv(covariance)
     else:  # M^-1 B D^-1 = B (D - B'B)^-1
         core = -(b @ b.mT)
         classes = np.arange(n_classes)
         core[..., classes, classes] += r
-        inverse, log_det = _inverse_and_log_det(core)
-        rows, log_det = inverse @ b, log_det - np.log(r).sum(axis=-1)
+        log_det = np.linalg.slogdet(core)[1] - np.log(r).sum(axis=-1)
+        rows = np.linalg.inv(core) @ b
     return PreciseMeans(rows, np.einsum("...kd,...kd->...k", rows, b), log_det)
 
 
@@ -329,10 +330,6 @@ def change_of_precise_means(point: Array, precise: PreciseMeans, direction: Arra
     change = db - direction[..., :1] * precise.rows + _chain(db, b.T, precise.rows)
     change += _chain(b, db.mT, precise.rows)
     return np.asarray((change + _chain(precise.rows * r[:, None], b.T / r, change)) / r[:, None])
-
-
-def _inverse_and_log_det(matrix: Array) -> tuple[Array, Array]:
-    return np.asarray(np.linalg.inv(matrix)), np.asarray(np.linalg.slogdet(matrix)[1])
 
 
 def smallest_eigenvalue(point: Array) -> Array:

@@ -14,9 +14,7 @@ from .types import Array
 
 # Directions of the correlation matrix below this share of its largest eigenvalue are rounding.
 RANK_TOLERANCE = 1e-12
-_SAFE_EIGENVALUE = (
-    1e-9  # eigenvalues all above this share of the largest possible one: no need to look
-)
+_SAFE_EIGENVALUE = 1e-9  # share of the largest possible one: above it no rank is lost
 
 
 @dataclass(frozen=True)

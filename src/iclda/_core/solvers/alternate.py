@@ -26,14 +26,10 @@ from .quotas import QuotaSet, QuotaStreamedSet, hold_rows, read_rows
 
 _STEPS_REMEMBERED = 8  # steps of EM that an extrapolation is made from
 _HELD_IN_ROUNDS = 4096  # unlabeled rows held in memory
-_SLACK_SHARPNESS = (
-    1e6  # of quotas that are intervals: their slacks are no labels, and have no entropy
-)
+_SLACK_SHARPNESS = 1e6  # of quotas that are intervals: slacks have next to no entropy
 _LAPACK_WORKSPACE = 1024  # entries for LAPACK's least squares
 _SADDLE_STRETCH = 2.0  # factor of a step that leads away from a saddle
-_LIKELIHOOD_ROUNDING = 64 * float(
-    np.finfo(np.float64).eps
-)  # of the likelihood, per row and dimension
+_LIKELIHOOD_ROUNDING = 64 * float(np.finfo(np.float64).eps)  # per row and dimension
 _SMALL_RISES = 2  # rounds in a row that must hardly raise the likelihood
 _HELD_SCORES = 2**22  # 32 MB
 Refit = Callable[[Array, AnyArray, Array], Gaussians]  # rows, their codes and weights -> model
@@ -195,9 +191,7 @@ class _History:
         flat, end = last.point.ravel(), last.refitted.ravel()
         step = end - flat
         if self._last is not None:
-            place = (
-                self._n_known % _STEPS_REMEMBERED
-            )  # of the oldest, in which the newest is written
+            place = self._n_known % _STEPS_REMEMBERED  # the newest replaces the oldest
             np.subtract(end, self._last[1], out=self._ends[place])
             np.subtract(step, self._last[0], out=self._changes[place])
             self._n_known += 1

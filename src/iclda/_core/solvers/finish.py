@@ -130,18 +130,13 @@ def _balance(
             return found
         if change.min() < -1:
             leaving = np.zeros(is_tied.shape, dtype=bool)
-            leaving[:, tied_rows] = _beyond_all(change, shares[:, tied_rows])
+            # The share reduced most, equal ones of equal rows, and small ones below zero.
+            is_small = (change < -1) & (shares[:, tied_rows] < _SMALL_SHARE)
+            leaving[:, tied_rows] = is_small | (change <= _EQUAL_CHANGE_RATIO * change.min())
             return replace(found, leaving=leaving)
         last = largest
         free = free + step * min(1.0, _LONGEST_STEP / max(float(change.max()), 1e-300))
     return None
-
-
-def _beyond_all(change: Array, shares: Array) -> AnyArray:
-    """The share reduced most by a step, equal ones of equal rows, and small ones below zero."""
-    return np.asarray(
-        (change <= _EQUAL_CHANGE_RATIO * change.min()) | ((change < -1) & (shares < _SMALL_SHARE))
-    )
 
 
 def _with_last_class(flat: Array, shape: tuple[int, ...]) -> Array:

@@ -278,9 +278,8 @@ def _newton(
         ridge = damping[some] + 1e-12 * traces + 1e-300
         damped = bends[some] + ridge[:, None, None] * np.eye(len(held))
         steps = -np.linalg.solve(damped, excess[some][..., None])[..., 0]
-        steps *= np.minimum(1, _HARD_SCORE / np.maximum(np.abs(steps).max(axis=1), _HARD_SCORE))[
-            :, None
-        ]
+        longest = np.maximum(np.abs(steps).max(axis=1), _HARD_SCORE)
+        steps *= (_HARD_SCORE / longest)[:, None]
         is_lower = move(some, steps, 1.0)
         raised = np.maximum(10 * damping[some], np.maximum(1e-3 * traces, 1e-12))
         damping[some] = np.where(is_lower, 0.1 * damping[some], raised)
