@@ -6,14 +6,7 @@ import pytest
 
 from iclda._core.gains import gains_over
 from iclda._core.solvers.supervised import supervised_reference
-from problems import draw_sample, log_joint, one_hot, problem_of, random_shares
-
-
-def parameters(model):
-    """Priors, means and covariance in the units of the features."""
-    scale = model.frame.scale
-    covariance = model.covariance * np.outer(scale, scale)
-    return np.exp(model.log_priors), model.frame.restore(model.means), covariance
+from problems import draw_sample, log_joint, one_hot, parameters, problem_of, random_shares
 
 
 def fitted_to(problem, scores):

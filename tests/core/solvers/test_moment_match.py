@@ -50,15 +50,6 @@ def test_both_moment_constraints_hold_exactly(sample, variant, shrinkage):
     np.testing.assert_allclose(total, expected, rtol=1e-10, atol=1e-11)
 
 
-def test_shifted_means_keep_the_mean_constraint_only(sample):
-    model = match_moments(problem_of(sample), "means-shifted")
-    means = model.frame.restore(model.means)
-    np.testing.assert_allclose(model.class_weights @ means, sample.rows.mean(axis=0), atol=1e-12)
-    covariance = model.covariance * np.outer(model.frame.scale, model.frame.scale)
-    total = total_covariance(model.class_weights, means, covariance)
-    assert np.abs(total - np.cov(sample.rows.T, bias=True)).max() > 1e-3
-
-
 def test_labels_too_few_for_a_covariance_are_refused_with_a_way_out(sample):
     few = [np.flatnonzero(sample.y == k)[0] for k in range(sample.n_classes)]
     poor = type(sample)(sample.X[few], sample.y[few], sample.X_unlabeled)

@@ -7,7 +7,15 @@ from iclda._core.solvers import Limits, Outcome
 from iclda._core.solvers.attainable import hold_all
 from iclda._core.solvers.pessimistic import contrast_with, maximize_worst_gain
 from iclda._core.solvers.supervised import supervised_reference
-from problems import draw_sample, fit_shares, log_joint, one_hot, problem_of, random_shares
+from problems import (
+    draw_sample,
+    fit_shares,
+    log_joint,
+    one_hot,
+    parameters,
+    problem_of,
+    random_shares,
+)
 
 OPTIONS = {"limits": Limits(200, 1e-8)}
 
@@ -117,12 +125,7 @@ def test_the_contrast_is_the_gain_of_the_fit_of_the_labels_over_the_supervised_f
     s, rows = problem.shrinkage, sample.rows
     reference = supervised_reference(problem)
     contrast = contrast_with(problem, reference)
-    scale = problem.frame.scale
-    supervised = (
-        np.exp(reference.log_priors),
-        problem.frame.restore(reference.means),
-        reference.covariance * np.outer(scale, scale),
-    )
+    supervised = parameters(reference)
     rng = np.random.default_rng(1)
     nu = np.trace(np.cov(rows.T, bias=True)) / rows.shape[1]
     for _ in range(5):

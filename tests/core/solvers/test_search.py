@@ -9,6 +9,7 @@ from problems import (
     draw_sample,
     gap_of_shares,
     labeled_log_likelihood,
+    parameters,
     problem_of,
 )
 
@@ -22,14 +23,7 @@ def solve(problem, **options):
 def test_the_objective_is_the_likelihood_of_the_model(sample):
     problem = problem_of(sample)
     found = solve(problem)
-    model = problem.model_of(found.point)
-    scale = model.frame.scale
-    value = labeled_log_likelihood(
-        sample,
-        model.class_weights,
-        model.frame.restore(model.means),
-        model.covariance * np.outer(scale, scale),
-    )
+    value = labeled_log_likelihood(sample, *parameters(problem.model_of(found.point)))
     np.testing.assert_allclose(found.objective, value, rtol=1e-10)
 
 
