@@ -24,20 +24,13 @@ class Rule(Protocol):
     @property
     def n_classes(self) -> int: ...
 
-    @property
-    def n_summed(self) -> int:
-        """Number of classes, counted from the last, whose rows are summed."""
-
     def shares(self, rows: AnyArray, index: slice | AnyArray) -> tuple[Array, Array | None]:
         """(K, n) shares and (n,) log-sum-exp of the scores of the rows at ``index``.
 
         Of two classes, (1, n) shares in the second are enough where only that is summed. Classes
         come first: reducing over them is then a sum of long contiguous vectors. A part of the
-        scores common to all classes, or log-sum-exp, may be left out for ``completed`` to add.
+        scores common to all classes, or log-sum-exp, may be left out for ``complete_sums`` to add.
         """
-
-    def completed(self, sums: LabelSums) -> LabelSums:
-        """Label sums of all rows, with what their shares and scores left out."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +45,6 @@ class LinearRule:
     @property
     def n_classes(self) -> int:
         return len(self.intercept)
-
-    @property
-    def n_summed(self) -> int:
-        return self.n_classes
 
     def scores(self, rows: AnyArray) -> Array:
         """(K, n)."""
@@ -134,16 +123,9 @@ class LexicographicRule:
     def n_classes(self) -> int:
         return self.first.n_classes
 
-    @property
-    def n_summed(self) -> int:
-        return self.n_classes
-
     def shares(self, rows: AnyArray, index: slice | AnyArray) -> tuple[Array, None]:
         first, second = self.first.scores(rows), self.second.scores(rows)
         return lexicographic_shares(first, second, self.margin), None
-
-    def completed(self, sums: LabelSums) -> LabelSums:
-        return sums
 
 
 def lexicographic_shares(
@@ -171,10 +153,6 @@ class AllButFirst:
     @property
     def n_classes(self) -> int:
         return self.rule.n_classes
-
-    @property
-    def n_summed(self) -> int:
-        return self.n_classes - 1
 
     def shares(self, rows: AnyArray, index: slice | AnyArray) -> tuple[Array, Array | None]:
         is_soft, tie = self.rule.is_soft, self.rule.tie
@@ -291,10 +269,6 @@ class GivenLabels:
     labels: AnyArray
     n_classes: int
 
-    @property
-    def n_summed(self) -> int:
-        return self.n_classes
-
     def shares(self, rows: AnyArray, index: slice | AnyArray) -> tuple[Array, Array | None]:
         labels = self.labels[index]
         if labels.ndim == 2:
@@ -302,9 +276,6 @@ class GivenLabels:
         shares = np.zeros((self.n_classes, len(labels)))
         shares[labels, np.arange(len(labels))] = 1.0
         return shares, None
-
-    def completed(self, sums: LabelSums) -> LabelSums:
-        return sums
 
 
 @dataclass(frozen=True)
@@ -359,13 +330,19 @@ def no_label_sums(n_classes: int, n_features: int) -> LabelSums:
     return LabelSums(np.zeros(n_classes), np.zeros((n_classes, n_features)), 0.0)
 
 
+def complete_sums(rule: Rule, sums: LabelSums) -> LabelSums:
+    """Label sums of all rows, with what the shares and scores of a linear rule left out."""
+    return rule.completed(sums) if isinstance(rule, LinearRule | AllButFirst) else sums
+
+
 class Tally:
     """Label sums of one block of rows after the other."""
 
     def __init__(self, rule: Rule, n_features: int, centers: Array | None = None) -> None:
         self._rule = rule
-        self._counts = np.zeros(rule.n_summed)
-        self._sums = np.zeros((rule.n_summed, n_features))
+        n_summed = rule.n_classes - 1 if isinstance(rule, AllButFirst) else rule.n_classes
+        self._counts = np.zeros(n_summed)
+        self._sums = np.zeros((n_summed, n_features))
         self._log_sum = 0.0
         self._centers = centers
         self._scatter = None if centers is None else np.zeros((n_features, n_features))
