@@ -174,6 +174,13 @@ def fit_shares(rows, shares, weights=None):
     return counts / counts.sum(), means, covariance / counts.sum()
 
 
+def parameters(model):
+    """Priors, means and covariance of a model in the units of the features."""
+    scale = model.frame.scale
+    covariance = model.full_covariance() * np.outer(scale, scale)
+    return np.exp(model.log_priors), model.frame.restore(model.means), covariance
+
+
 def log_joint(rows, priors, means, covariance):
     """(n, K): log of prior times density."""
     deviations = rows[:, None, :] - means

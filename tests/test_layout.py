@@ -14,9 +14,6 @@ MODULES = sorted(
 # Modules without a test module of the same name, and where they are tested.
 ELSEWHERE = {
     "__main__.py": "tests/cli run it, tests/slow/test_interruptions interrupt it",
-    "_core/problem.py": "what every solver is given: tests/core/solvers",
-    "_core/solvers/soft_squares.py": "tests/estimators/test_least_squares",
-    "_core/solvers/self_train.py": "tests/estimators/test_self_training",
     "_core/types.py": "names of types",
     "_estimators/base.py": "test_common, test_sklearn_integration, and every classifier",
     "_estimators/labels.py": "tests/faults/test_labels",

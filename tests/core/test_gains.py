@@ -5,15 +5,8 @@ import numpy as np
 import pytest
 
 from iclda._core.gains import gains_over
-from iclda._core.solvers.supervised import fit_labeled, supervised_reference
-from problems import draw_sample, log_joint, one_hot, problem_of, random_shares
-
-
-def parameters(model):
-    """Priors, means and covariance in the units of the features."""
-    scale = model.frame.scale
-    covariance = model.covariance * np.outer(scale, scale)
-    return np.exp(model.log_priors), model.frame.restore(model.means), covariance
+from iclda._core.solvers.supervised import supervised_reference
+from problems import draw_sample, log_joint, one_hot, parameters, problem_of, random_shares
 
 
 def fitted_to(problem, scores):
@@ -102,12 +95,3 @@ def test_a_class_of_prior_zero_does_not_spoil_the_bounds():
     found = gains_over(problem, *fixed)
     assert np.isfinite([found.worst, found.best, found.expected]).all()
     assert found.disagreement == 0
-
-
-def test_a_singular_supervised_fit_is_an_error_that_names_shrinkage():
-    sample = draw_sample(3, n_features=6, n_labeled=5, n_unlabeled=40)
-    problem = problem_of(sample)
-    assert fit_labeled(problem.frame, problem.labeled)[1] < 6
-    with pytest.raises(ValueError, match=r"span 3 of 6 dimensions.* shrinkage"):
-        supervised_reference(problem)
-    assert supervised_reference(problem_of(sample, shrinkage=0.1)).rank == 6

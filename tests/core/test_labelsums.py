@@ -102,15 +102,6 @@ def test_soft_shares_are_softmax_and_hard_ones_the_largest_score():
     assert np.array_equal(top, scores.max(axis=0))
 
 
-def test_stacks_of_scores_are_labeled_one_by_one():
-    scores = RNG.standard_normal((5, 4, 9))
-    for is_soft in (False, True):
-        shares, log_sums = label(scores, is_soft=is_soft)
-        for i, one in enumerate(scores):
-            np.testing.assert_array_equal(shares[i], label(one, is_soft=is_soft)[0])
-            np.testing.assert_array_equal(log_sums[i], label(one, is_soft=is_soft)[1])
-
-
 def test_scatter_about_nearby_centers_gives_the_scatter_within_classes():
     means, within = within_scatter(sums_of(CODES), CENTERS)
     u = FRAME.apply(ROWS)

@@ -10,7 +10,6 @@ from numpy.testing import assert_allclose
 from iclda import (
     ExpectationMaximizationLDA,
     ImplicitlyConstrainedLDA,
-    MomentConstrainedLDA,
     SelfTrainingLDA,
     SupervisedLDA,
 )
@@ -102,14 +101,6 @@ def test_three_classes_and_further_rows_too(shrinkage, monkeypatch):
     assert_allclose(ours.responsibilities_, plain.responsibilities_, atol=1e-6)
     assert_allclose(ours.impute(X), plain.impute(X), atol=1e-6)
     assert_allclose(ours.log_likelihood(X[:16], y[:16]), plain.log_likelihood(X[:16], y[:16]))
-
-
-@pytest.mark.parametrize("variant", ["invariant", "symmetric", "means-shifted"])
-def test_every_variant_of_the_moment_constrained_fit_too(variant, monkeypatch):
-    X, y, new = rows()
-    make = lambda: MomentConstrainedLDA(shrinkage=0.3, variant=variant)  # noqa: E731
-    (ours, _), (plain, _) = both(make, X, y, monkeypatch)
-    assert_same(ours, plain, new)
 
 
 @pytest.mark.parametrize("shrinkage", [None, 0.4, "auto"])

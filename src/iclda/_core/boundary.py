@@ -12,9 +12,9 @@ from .labelsums import LinearRule, soften
 from .types import AnyArray, Array
 
 HARD = 1e-12  # a share this near to 1 is a label
-_SHIFTS = 1, 3, 7
+_BIT_SHIFTS = 1, 3, 7
 _MANY_CLASSES = 1_000  # above which rows near boundaries are chosen without regard to pairs
-_FAINT = 1e-3  # a row is near a class with this share, over that of all but the largest class
+_FAINT_SHARE = 1e-3  # a row is near a class with this share, over that of all but the largest class
 
 
 def near_boundary(shares: Array) -> AnyArray:
@@ -31,7 +31,7 @@ def scrambled(index: AnyArray) -> AnyArray:
     changed by higher ones only, so that within each group of 2^k rows the lowest k take all values.
     """
     mixed = np.asarray(index)
-    for shift in _SHIFTS:
+    for shift in _BIT_SHIFTS:
         mixed = mixed ^ (mixed >> shift)
     return mixed
 
@@ -40,7 +40,7 @@ def one_of_each(every: int, start: int, stop: int) -> AnyArray:
     """Indices whose scrambled values a power of two divides; it also divides ``start``."""
     firsts = np.arange(start, stop, every)
     lowest = scrambled(firsts) & (every - 1)
-    for shift in reversed(_SHIFTS):  # undone
+    for shift in reversed(_BIT_SHIFTS):  # undone
         while shift < every.bit_length():
             lowest = lowest ^ (lowest >> shift)
             shift *= 2
@@ -88,7 +88,7 @@ class Near:
 def _near_classes(shares: Any, xp: Any = np) -> tuple[Any, Any]:
     """The largest class of rows with shares (K, n), and which classes (K, n) they are near to."""
     rest = 1 - xp.max(shares, axis=0, keepdims=True)
-    return xp.argmax(shares, axis=0), shares >= _FAINT * rest
+    return xp.argmax(shares, axis=0), shares >= _FAINT_SHARE * rest
 
 
 def multiplicities(shares: Any, every: Any, xp: Any = np) -> Any:

@@ -12,13 +12,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .gaussian import Gaussians
+from .gaussian import LOG_2PI, Gaussians
 from .labelsums import LinearRule
 from .moments import Moments
 from .problem import Problem
 from .types import Array
-
-_LOG_2PI = float(np.log(2 * np.pi))
 
 
 @dataclass(frozen=True)
@@ -72,7 +70,7 @@ def common_terms(model: Gaussians, moments: Moments) -> float:
     """Sum over rows of the part of log prior times density that all classes have in common."""
     shift = model.projection @ (moments.mean - model.center)
     spread = np.einsum("rd,de,re->", model.projection, moments.scatter, model.projection)
-    constant = model.rank * _LOG_2PI + model.log_det + float(shift @ shift)
+    constant = model.rank * LOG_2PI + model.log_det + float(shift @ shift)
     return -(moments.weight * constant + float(spread)) / 2
 
 

@@ -13,7 +13,7 @@ from .likelihood import FLOOR
 from .types import AnyArray, Array
 from .whitening import Whitening, factor
 
-_LOG_2PI = float(np.log(2 * np.pi))
+LOG_2PI = float(np.log(2 * np.pi))
 _LARGEST_DISTANCE = 1e150  # from zero, in standard deviations
 
 
@@ -123,7 +123,7 @@ class Gaussians:
         """(n, K): log of prior times density of every row in every class."""
         s = self.standardize(rows)
         scores = s @ self.class_points.T - (self.class_points**2).sum(axis=1) / 2
-        constant = -(self.rank * _LOG_2PI + self.log_det) / 2
+        constant = -(self.rank * LOG_2PI + self.log_det) / 2
         scores += self.log_priors + constant
         with np.errstate(over="ignore"):  # so far away the density is zero
             distances = (s**2).sum(axis=1)

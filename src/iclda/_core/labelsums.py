@@ -24,23 +24,13 @@ class Rule(Protocol):
     @property
     def n_classes(self) -> int: ...
 
-    @property
-    def n_summed(self) -> int:
-        """Number of classes, counted from the last, whose rows are summed."""
-        ...
-
     def shares(self, rows: AnyArray, index: slice | AnyArray) -> tuple[Array, Array | None]:
         """(K, n) shares and (n,) log-sum-exp of the scores of the rows at ``index``.
 
         Of two classes, (1, n) shares in the second are enough where only that is summed. Classes
         come first: reducing over them is then a sum of long contiguous vectors. A part of the
-        scores common to all classes, or log-sum-exp, may be left out for ``completed`` to add.
+        scores common to all classes, or log-sum-exp, may be left out for ``complete_sums`` to add.
         """
-        ...
-
-    def completed(self, sums: LabelSums) -> LabelSums:
-        """Label sums of all rows, with what their shares and scores left out."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -55,10 +45,6 @@ class LinearRule:
     @property
     def n_classes(self) -> int:
         return len(self.intercept)
-
-    @property
-    def n_summed(self) -> int:
-        return self.n_classes
 
     def scores(self, rows: AnyArray) -> Array:
         """(K, n)."""
@@ -80,19 +66,18 @@ class LinearRule:
     def shares(self, rows: AnyArray, index: slice | AnyArray) -> tuple[Array, Array]:
         if not self._is_lead_enough:
             return label(self.scores(rows), is_soft=self.is_soft, tie=self.tie)
-        second, log_sums = self.shares_of_second(rows)
+        lead = self.lead_of_first(rows)
+        if self.is_soft:
+            second, log_sums = lead, soft_second_of_two(lead[0], out=lead[0])
+        else:
+            log_sums = np.maximum(lead[0], 0)
+            second = (lead < -self.tie).astype(np.float64)
         return np.concatenate([1 - second, second]), log_sums
 
-    def shares_of_second(self, rows: AnyArray) -> tuple[Array, Array]:
-        """(1, n) shares of the second of two classes; log-sum-exp less the scores of that class.
-
-        One product a row instead of two: how far the first class is ahead.
-        """
+    def lead_of_first(self, rows: AnyArray) -> Array:
+        """(1, n): how far the first of two classes is ahead; one product a row instead of two."""
         coef, intercept = self.ahead_of_first
-        lead = _linear(rows, -coef, -intercept)
-        if self.is_soft:
-            return lead, soft_second_of_two(lead[0], out=lead[0])
-        return (lead < -self.tie).astype(np.float64), np.maximum(lead[0], 0)
+        return _linear(rows, -coef, -intercept)
 
     def completed(self, sums: LabelSums) -> LabelSums:
         if not self._is_lead_enough:
@@ -138,16 +123,9 @@ class LexicographicRule:
     def n_classes(self) -> int:
         return self.first.n_classes
 
-    @property
-    def n_summed(self) -> int:
-        return self.n_classes
-
     def shares(self, rows: AnyArray, index: slice | AnyArray) -> tuple[Array, None]:
         first, second = self.first.scores(rows), self.second.scores(rows)
         return lexicographic_shares(first, second, self.margin), None
-
-    def completed(self, sums: LabelSums) -> LabelSums:
-        return sums
 
 
 def lexicographic_shares(
@@ -171,38 +149,29 @@ class AllButFirst:
 
     rule: LinearRule
     total: SumsFromZero  # of all rows
-    may_be_by_lead: bool = True
-
-    @property
-    def is_by_lead(self) -> bool:
-        """Two classes by how far the first is ahead, with which NumPy is faster."""
-        return self.may_be_by_lead and self.n_classes == 2
 
     @property
     def n_classes(self) -> int:
         return self.rule.n_classes
 
-    @property
-    def n_summed(self) -> int:
-        return self.n_classes - 1
-
     def shares(self, rows: AnyArray, index: slice | AnyArray) -> tuple[Array, Array | None]:
-        if self.is_by_lead:
-            shares, log_sums = self.rule.shares_of_second(rows)
-        else:
-            scores = np.zeros((self.n_classes, len(rows)))
-            _linear(rows, *self.rule.ahead_of_first, out=scores[1:])
-            shares, log_sums = label(
-                scores, is_soft=self.rule.is_soft, tie=self.rule.tie, out=scores
-            )
-        return shares, log_sums if self.rule.is_soft else None
+        is_soft, tie = self.rule.is_soft, self.rule.tie
+        if self.n_classes == 2:
+            lead = self.rule.lead_of_first(rows)
+            if not is_soft:
+                return (lead < -tie).astype(np.float64), None
+            return lead, soft_second_of_two(lead[0], out=lead[0])
+        scores = np.zeros((self.n_classes, len(rows)))
+        _linear(rows, *self.rule.ahead_of_first, out=scores[1:])
+        shares, log_sums = label(scores, is_soft=is_soft, tie=tie, out=scores)
+        return shares, log_sums if is_soft else None
 
     def completed(self, sums: LabelSums) -> LabelSums:
         rule, total = self.rule, self.total
         counts = np.concatenate([[total.weight - sums.counts.sum()], sums.counts])
         class_sums = np.vstack([total.sums - sums.sums.sum(axis=0), sums.sums])
         if rule.is_soft:
-            common = 1 if self.is_by_lead else 0  # the class whose scores were left out
+            common = 1 if self.n_classes == 2 else 0  # the class whose scores were left out
             left_out = rule.coef[:, common] @ total.sums + rule.intercept[common] * total.weight
         else:
             left_out = (rule.coef.T * class_sums).sum() + rule.intercept @ counts
@@ -300,10 +269,6 @@ class GivenLabels:
     labels: AnyArray
     n_classes: int
 
-    @property
-    def n_summed(self) -> int:
-        return self.n_classes
-
     def shares(self, rows: AnyArray, index: slice | AnyArray) -> tuple[Array, Array | None]:
         labels = self.labels[index]
         if labels.ndim == 2:
@@ -311,9 +276,6 @@ class GivenLabels:
         shares = np.zeros((self.n_classes, len(labels)))
         shares[labels, np.arange(len(labels))] = 1.0
         return shares, None
-
-    def completed(self, sums: LabelSums) -> LabelSums:
-        return sums
 
 
 @dataclass(frozen=True)
@@ -368,13 +330,19 @@ def no_label_sums(n_classes: int, n_features: int) -> LabelSums:
     return LabelSums(np.zeros(n_classes), np.zeros((n_classes, n_features)), 0.0)
 
 
+def complete_sums(rule: Rule, sums: LabelSums) -> LabelSums:
+    """Label sums of all rows, with what the shares and scores of a linear rule left out."""
+    return rule.completed(sums) if isinstance(rule, LinearRule | AllButFirst) else sums
+
+
 class Tally:
     """Label sums of one block of rows after the other."""
 
     def __init__(self, rule: Rule, n_features: int, centers: Array | None = None) -> None:
         self._rule = rule
-        self._counts = np.zeros(rule.n_summed)
-        self._sums = np.zeros((rule.n_summed, n_features))
+        n_summed = rule.n_classes - 1 if isinstance(rule, AllButFirst) else rule.n_classes
+        self._counts = np.zeros(n_summed)
+        self._sums = np.zeros((n_summed, n_features))
         self._log_sum = 0.0
         self._centers = centers
         self._scatter = None if centers is None else np.zeros((n_features, n_features))

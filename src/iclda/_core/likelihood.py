@@ -19,7 +19,6 @@ from .types import AnyArray, Array
 
 # Smallest eigenvalue allowed to I - B D^-1 B': below it the likelihood counts as unbounded.
 FLOOR = 1e-10
-_CLEAR_EIGENVALUE = 1e-6  # above it, closed forms of an eigenvalue, good to 1e-8, are good enough
 _COMPLEX_STEP = 1e-30  # its square is lost to rounding beside the point
 _POINTS_ONE_BY_ONE = 6  # stacks of two classes up to this length are faster point by point
 
@@ -31,7 +30,7 @@ class Objective:
 
     def is_bounded(self, point: Array) -> bool:
         """Whether the model at a point is far enough from a singular one to go on."""
-        return is_above_floor(point)
+        return bool(smallest_eigenvalue(point) > 2 * FLOOR)
 
     def value_and_gradient(self, point: Array) -> tuple[Any, Array]:
         """Value, minus infinity at the floor, and gradient, up to a shift common to all classes."""
@@ -108,7 +107,7 @@ class _Terms:
         self.precise = precise_means(point)
         # Rows of `scattered` are S v_k, S the scatter of the labeled rows about the mu_k.
         self.scattered = self.precise.rows @ labeled.within + _chain(
-            self.precise.rows, _transposed(self.pulled), self.deviations
+            self.precise.rows, self.pulled.mT, self.deviations
         )
 
     def value(self) -> Array:
@@ -125,7 +124,7 @@ class _Terms:
 
     def _solve(self, rows: Array) -> Array:
         """M^-1 applied to rows: M^-1 = I + B (D - B'B)^-1 B'."""
-        return np.asarray(rows + _chain(rows, _transposed(self.b), self.precise.rows))
+        return np.asarray(rows + _chain(rows, self.b.mT, self.precise.rows))
 
     @cached_property
     def _e_and_g_mu(self) -> tuple[Array, Array]:
@@ -152,12 +151,12 @@ class _Terms:
         dprecise = change_of_precise_means(self.point, self.precise, direction)
         dscattered = dprecise @ labeled.within
         dscattered += _chain(dprecise, self.pulled.T, self.deviations)
-        dscattered += _chain(precise, _transposed(dpulled), self.deviations)
+        dscattered += _chain(precise, dpulled.mT, self.deviations)
         dscattered -= _chain(precise, self.pulled.T, dmu)
 
         def change_of_solved(rows: Array, drows: Array) -> Array:
             seen = _chain(drows, b.T, precise) + _chain(rows, b.T, dprecise)
-            return np.asarray(drows + seen + _chain(rows, _transposed(db), precise))
+            return np.asarray(drows + seen + _chain(rows, db.mT, precise))
 
         de = change_of_solved(self.pulled, dpulled) / keep
         dg_mu = change_of_solved(self.scattered, dscattered) / (2 * keep)
@@ -269,10 +268,6 @@ class _TwoClasses:
         return np.asarray(half + half.T)
 
 
-def _transposed(rows: Array) -> Array:
-    return np.swapaxes(rows, -1, -2)
-
-
 def _chain(rows: Array, columns: Array, other: Array) -> Array:
     """rows @ columns @ other, of K x d, d x K and K x d, by the smaller of K x K and d x d."""
     if rows.shape[-2] <= rows.shape[-1]:
@@ -315,14 +310,15 @@ def precise_means(point: Array) -> PreciseMeans:
         return PreciseMeans(rows, slopes * t, np.log((q - t) / q))
     if n_classes > 1 + rank:  # M itself is the smaller matrix
         means = b / r[..., None]
-        inverse, log_det = _inverse_and_log_det(np.eye(rank) - _transposed(means) @ b)
-        rows = means @ inverse
+        covariance = np.eye(rank) - means.mT @ b
+        log_det = np.linalg.slogdet(covariance)[1]
+        rows = means @ np.linalg.inv(covariance)
     else:  # M^-1 B D^-1 = B (D - B'B)^-1
-        core = -(b @ _transposed(b))
+        core = -(b @ b.mT)
         classes = np.arange(n_classes)
         core[..., classes, classes] += r
-        inverse, log_det = _inverse_and_log_det(core)
-        rows, log_det = inverse @ b, log_det - np.log(r).sum(axis=-1)
+        log_det = np.linalg.slogdet(core)[1] - np.log(r).sum(axis=-1)
+        rows = np.linalg.inv(core) @ b
     return PreciseMeans(rows, np.einsum("...kd,...kd->...k", rows, b), log_det)
 
 
@@ -332,17 +328,8 @@ def change_of_precise_means(point: Array, precise: PreciseMeans, direction: Arra
     # The rows are P b with P = (D - B'B)^-1 = D^-1 (I + B M^-1 mu'): P changes by
     # -P (diag(dr) - db b' - b db') P.
     change = db - direction[..., :1] * precise.rows + _chain(db, b.T, precise.rows)
-    change += _chain(b, _transposed(db), precise.rows)
+    change += _chain(b, db.mT, precise.rows)
     return np.asarray((change + _chain(precise.rows * r[:, None], b.T / r, change)) / r[:, None])
-
-
-def _inverse_and_log_det(matrix: Array) -> tuple[Array, Array]:
-    return np.asarray(np.linalg.inv(matrix)), np.asarray(np.linalg.slogdet(matrix)[1])
-
-
-def is_above_floor(point: Array) -> bool:
-    """Whether the covariance at a point is so far above the floor that a search can go on."""
-    return bool(smallest_eigenvalue(point) > 2 * FLOOR)
 
 
 def smallest_eigenvalue(point: Array) -> Array:
@@ -362,11 +349,5 @@ def smallest_eigenvalue(point: Array) -> Array:
         return np.asarray(1 - squares / (r[..., 0] * r[..., 1]))
     scaled = b / np.sqrt(r)[..., None]
     is_tall = point.shape[-2] > point.shape[-1] > 1
-    gram = _transposed(scaled) @ scaled if is_tall else scaled @ _transposed(scaled)
-    if point.shape[-2] == 3:  # one eigenvalue is zero: trace and norm give the others
-        trace = gram.trace(axis1=-2, axis2=-1)
-        squares = np.einsum("...kj,...kj->...", gram, gram)
-        largest = (trace + np.sqrt(np.maximum(2 * squares - trace**2, 0))) / 2
-        if (largest < 1 - _CLEAR_EIGENVALUE).all():
-            return np.asarray(1 - largest)
+    gram = scaled.mT @ scaled if is_tall else scaled @ scaled.mT
     return np.asarray(1 - np.linalg.eigvalsh(gram)[..., -1])

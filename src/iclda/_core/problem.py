@@ -1,10 +1,19 @@
 """A semi-supervised problem, reduced to what every method needs of it.
 
 ``Rows`` is what a backend supplies: three sums over its rows, and the shares of every row.
+
+Classes of a ``SphericalProblem`` share one variance in all directions of the user's units: nearest
+mean. Coordinates z = (x - m) / sqrt(nu) have the mean variance 1, with nu that of all rows. The fit
+of any labeling is still a point (r, B), with Sigma = sigma^2 I in place of I - B D^-1 B':
+
+    sigma^2 = 1 - sum_k |b_k|^2 / (r_k d)
+
+Formulas for the precise means and the marginal likelihood hold with this covariance.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -15,20 +24,19 @@ from scipy.sparse import csr_array
 
 from .boundary import Near
 from .frame import Frame, mean_variance_in_frame
-from .gaussian import Gaussians, gaussians
+from .gaussian import LOG_2PI, Gaussians, gaussians
 from .labelsums import ROUNDING, GivenLabels, LabelSums, LinearRule, Rule, within_scatter
 from .likelihood import LabeledLikelihood, PreciseMeans, precise_means, smallest_eigenvalue
 from .moments import Moments
 from .types import AnyArray, Array
 from .whitening import Factor, Whitening, factor, whiten
 
-_LOG_2PI = float(np.log(2 * np.pi))
 _MANY_CLASSES = 1_000  # above which labels are sparse and the rounds of a fit are limited
 _MOST_SHARES = 2e9  # rows x classes x rounds of a fit with many classes: some minutes
 _LEAST_ROUNDS = 10  # of a fit with many classes
 # Below this eigenvalue I - B D^-1 B' has lost too many digits: the scatter is summed anew.
 _DOWNDATE_IS_SAFE = 1e-6
-_HELD_LABELED = 4096  # labeled rows that are copied at once
+_LABELED_ROWS_HELD = 4096  # labeled rows that are copied at once
 # Share of the total variance below which a spread within classes is rounding.
 WITHIN_TOLERANCE = 1e-13
 
@@ -39,7 +47,6 @@ class Rows(Protocol):
     @property
     def n_rows(self) -> int:
         """An upper bound until the first pass where rows have to be read to be counted."""
-        ...
 
     @property
     def n_features(self) -> int: ...
@@ -50,11 +57,9 @@ class Rows(Protocol):
 
         None: in memory.
         """
-        ...
 
     def moments(self, frame: Frame) -> Moments:
         """Weight, mean and scatter of all rows."""
-        ...
 
     def label_sums(
         self,
@@ -68,7 +73,6 @@ class Rows(Protocol):
 
         With ``near`` also rows near class boundaries, for a linear rule.
         """
-        ...
 
     def sample(self, n: int, seed: int) -> tuple[AnyArray, Array]:
         """At most ``n`` rows in the user's units, with weights that add up to those of all.
@@ -76,11 +80,9 @@ class Rows(Protocol):
         With n of ``n_rows`` or more: all of them, in their order, with their own weights. NaN and
         infinity in what is read are a ValueError that names row and column.
         """
-        ...
 
     def responsibilities(self, rule: Rule, frame: Frame) -> Array:
         """Shares of every row in each class, in the order of the rows."""
-        ...
 
 
 def within_rank(within: Array) -> int:
@@ -118,7 +120,7 @@ class LabeledSummary:
 
 def summarize_labeled(rows: Rows, labels: GivenLabels, frame: Frame) -> LabeledSummary:
     """One pass for class means, one for the scatter about them; few rows are held instead."""
-    if rows.n_rows <= _HELD_LABELED and labels.labels.shape == (rows.n_rows,):
+    if rows.n_rows <= _LABELED_ROWS_HELD and labels.labels.shape == (rows.n_rows,):
         held, weights = rows.sample(rows.n_rows, 0)
         return summarize_rows(frame.apply(held), labels.labels, weights, labels.n_classes)
     sums = rows.label_sums(labels, frame)
@@ -218,7 +220,7 @@ class Problem:
             within=whitening.transform @ labeled.within @ whitening.transform.T,
             log_priors=self.log_priors,
             shrinkage=self.shrinkage,
-            constant=-(whitening.rank * _LOG_2PI + whitening.log_det) / 2,
+            constant=-(whitening.rank * LOG_2PI + whitening.log_det) / 2,
         )
 
     @cached_property
@@ -248,21 +250,6 @@ class Problem:
         likelihood = self.likelihood
         sums = likelihood.counts[:, None] * likelihood.means
         return np.column_stack([likelihood.counts, sums]) / self.moments.weight
-
-    def write_whitened(self, rows: AnyArray, out: Array) -> None:
-        """Write rows given in the user's units in whitened coordinates."""
-        u = self.frame.apply(rows)
-        u -= self.whitening.mean
-        np.matmul(u, self.whitening.transform.T, out=out)
-
-    def write_whitened_folded(self, rows: AnyArray, out: Array) -> None:
-        """The same with the frame folded into the map, without copies of rows, where it can be."""
-        if not self.frame.is_foldable:
-            return self.write_whitened(rows, out)
-        transform = self.whitening.transform / self.frame.scale
-        np.matmul(rows, transform.T, out=out)
-        out -= transform @ self.frame.origin + self.whitening.transform @ self.whitening.mean
-        return None
 
     def point_of(self, counts: Array, sums: Array) -> Array:
         """Attainable point from the label sums of the unlabeled rows in frame coordinates."""
@@ -323,3 +310,80 @@ class Problem:
             scatter = scatter + weight * np.diag(self.ridge)
         unit: Array = whitening.transform @ scatter @ whitening.transform.T / weight
         return unit
+
+
+@dataclass(frozen=True)
+class SphericalProblem(Problem):
+    """A problem whose classes have the covariance sigma^2 I."""
+
+    @property
+    def is_unbounded(self) -> bool:
+        return False  # however many features there are
+
+    @cached_property
+    def whitening(self) -> Whitening:
+        return _one_scale(self.moments.mean, self.moments.covariance, self.frame)
+
+    @cached_property
+    def labeled_covariance(self) -> Array:
+        """Covariance of the labeled rows within classes, in whitened coordinates."""
+        labeled = self.likelihood
+        variance = float(np.trace(labeled.within)) / (labeled.weight * len(labeled.within))
+        return variance * np.eye(len(labeled.within))
+
+    def precise_means(self, point: Array) -> PreciseMeans:
+        r, b, variance = point[:, 0], point[:, 1:], float(self.smallest_variance(point))
+        along = (b**2).sum(axis=1) / (r * variance)
+        rows = b / (r * variance)[:, None]
+        return PreciseMeans(rows, along, b.shape[1] * float(np.log(variance)))
+
+    def smallest_variance(self, point: Array) -> float:
+        r, b = point[:, 0], point[:, 1:]
+        if not r.min() > 0:
+            return -math.inf
+        return 1 - float(((b**2).sum(axis=1) / r).sum() / b.shape[1])
+
+    def model_of(self, point: Array, rule: Rule | None = None) -> Gaussians:
+        means = point[:, 1:] / point[:, :1]
+        return self._model(point[:, 0], means, self.smallest_variance(point))
+
+    def match_mean(self, *, variance_anew: bool) -> Gaussians:
+        """Labeled means shifted together so that their mean is that of all rows.
+
+        The variance is that of the labeled rows about their own means or, ``variance_anew``, about
+        the shifted ones.
+        """
+        labeled = self.likelihood
+        weights = labeled.counts / labeled.weight
+        mean, variance = weights @ labeled.means, self.labeled_covariance[0, 0]
+        if not variance > WITHIN_TOLERANCE:
+            raise ValueError(
+                f"The {self.labeled.n_rows} labeled rows do not vary within their classes, which "
+                "leaves no variance to estimate: label more rows."
+            )
+        if variance_anew:
+            variance = variance + float(mean @ mean) / len(mean)
+        return self._model(weights, labeled.means - mean, variance)
+
+    def _model(self, weights: Array, means: Array, variance: float) -> Gaussians:
+        covariance = variance * np.eye(self.whitening.rank)
+        return gaussians(self.frame, self.whitening, weights, means, covariance, self.log_priors)
+
+
+def fit_nearest_mean(
+    frame: Frame, labeled: LabeledSummary, log_priors: Array | None = None
+) -> Gaussians:
+    """Priors, means and one variance of the labeled rows."""
+    moments = labeled.moments
+    whitening = _one_scale(moments.mean, labeled.within / labeled.weight, frame)
+    weights, means = labeled.counts / labeled.weight, whitening.points(labeled.means)
+    return gaussians(frame, whitening, weights, means, np.eye(whitening.rank), log_priors)
+
+
+def _one_scale(mean: Array, covariance: Array, frame: Frame) -> Whitening:
+    """Coordinates in units of the mean standard deviation, in the user's units."""
+    spread = np.sqrt(mean_variance_in_frame(covariance, frame))
+    if not spread.min(initial=1.0) > 0:  # rows that do not vary
+        spread = 1 / frame.scale
+    log_det = 2 * float(np.log(spread * frame.scale).sum())
+    return Whitening(mean, np.diag(1 / spread), np.diag(spread), np.eye(len(spread)), log_det)

@@ -15,13 +15,12 @@ import numpy as np
 import scipy.linalg
 
 from .frame import Frame
-from .gaussian import Complement, Gaussians
+from .gaussian import LOG_2PI, Complement, Gaussians
 from .labelsums import LexicographicRule, LinearRule
 from .types import AnyArray, Array
 from .whitening import RANK_TOLERANCE
 
-_LOG_2PI = float(np.log(2 * np.pi))
-_EXTREME = 1e100  # beyond, squares may overflow
+_LARGEST_NUMBER = 1e100  # beyond, squares may overflow
 
 
 @dataclass(frozen=True)
@@ -147,7 +146,7 @@ class LogLikelihood:
         if model is reduced:
             return self.value
         n_left_out, log_det = model.rank - reduced.rank, model.log_det - reduced.log_det
-        added = -self.weight * (n_left_out * _LOG_2PI + log_det) / 2
+        added = -self.weight * (n_left_out * LOG_2PI + log_det) / 2
         if self.shrinkage > 0:
             penalty = log_det + n_left_out / self.shrinkage
             added -= self.weight * self.shrinkage / (1 - self.shrinkage) * penalty / 2
@@ -166,7 +165,7 @@ def row_space(rows: Array, frame: Frame, *, is_shrunk: bool) -> RowSpace | None:
     Shrinkage is toward equal variances in the user's units. Without it, directions left out are
     those orthogonal to the rows in units of their spread, as in ``whiten``.
     """
-    if max(np.abs(rows).max(initial=0.0), 1 / frame.scale.min()) > _EXTREME:
+    if max(np.abs(rows).max(initial=0.0), 1 / frame.scale.min()) > _LARGEST_NUMBER:
         return None
     deviations = np.sqrt(((rows - frame.origin) ** 2).mean(axis=0))
     if is_shrunk:
@@ -183,7 +182,7 @@ def class_row_space(
     """Space of rows whose classes are shrunk toward diagonal targets (d,), in the user's units."""
     if not shrinkages.any():
         space = row_space(rows, frame, is_shrunk=False)
-    elif not (targets > 0).all() or np.abs(rows).max(initial=0.0) > _EXTREME:
+    elif not (targets > 0).all() or np.abs(rows).max(initial=0.0) > _LARGEST_NUMBER:
         return None
     else:
         tolerance = np.finfo(float).eps * max(rows.shape)

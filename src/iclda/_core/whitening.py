@@ -14,7 +14,7 @@ from .types import Array
 
 # Directions of the correlation matrix below this share of its largest eigenvalue are rounding.
 RANK_TOLERANCE = 1e-12
-_SAFE = 1e-9  # eigenvalues all above this share of the largest possible one: no need to look
+_SAFE_EIGENVALUE = 1e-9  # share of the largest possible one: above it no rank is lost
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def safe_whitening(mean: Array, covariance: Array, frame: Frame) -> Whitening | 
     inverse_spread = 1 / spread
     correlation = covariance * inverse_spread[:, None]
     correlation *= inverse_spread
-    found = factor(correlation, len(correlation) * _SAFE)
+    found = factor(correlation, len(correlation) * _SAFE_EIGENVALUE)
     if found is None:
         return None
     return Whitening(

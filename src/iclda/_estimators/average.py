@@ -6,10 +6,10 @@ import warnings
 from dataclasses import dataclass
 from typing import Any
 
-from .._core.average import average, average_in
 from .._core.gaussian import Gaussians
 from .._core.problem import LabeledSummary
 from .._core.rowspace import RowSpace
+from .._core.solvers.supervised import average, average_in
 from .._messages import DegenerateFitWarning
 from ..methods import find_method
 from .base import Fit, LinearGaussianClassifier

@@ -14,11 +14,11 @@ from .._core.moments import no_moments
 from .._core.problem import Problem
 from .._core.solvers.alternate import alternate
 from .._core.solvers.pessimistic import minimize_over_labelings
-from .._core.solvers.soft_squares import minimize_soft_squares
-from .._core.squared_loss import (
+from .._core.solvers.squares import (
     SquaresProblem,
     distance_from_supervised,
     labeled_loss,
+    minimize_soft_squares,
     supervised_squares,
 )
 from .._core.types import Array

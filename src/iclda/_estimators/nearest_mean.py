@@ -8,9 +8,8 @@ from typing import Any, ClassVar
 from sklearn.utils._param_validation import StrOptions
 
 from .._core.gaussian import Gaussians
-from .._core.problem import Problem
+from .._core.problem import Problem, SphericalProblem, fit_nearest_mean
 from .._core.solvers import Outcome
-from .._core.spherical import SphericalProblem, fit_nearest_mean
 from .._core.types import Array
 from .base import Fit, LinearGaussianClassifier
 from .diagnosis import warn_of_outcome

@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval
 from .._core.gaussian import Gaussians
 from .._core.problem import LabeledSummary, Problem, summarize_rows
 from .._core.solvers import Limits
-from .._core.solvers.self_train import SelfTraining, self_train
+from .._core.solvers.alternate import SelfTraining, self_train
 from .._core.solvers.supervised import fit_labeled, shrink_rows
 from .._core.types import AnyArray, Array
 from .base import AT_LEAST_ONE, Fit, LinearClassifier, LinearGaussianClassifier

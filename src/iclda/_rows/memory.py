@@ -23,6 +23,7 @@ from .._core.labelsums import (
     LinearRule,
     Rule,
     Tally,
+    complete_sums,
     fold,
     no_label_sums,
     scaled,
@@ -204,7 +205,9 @@ class BlockRows(WeightedRows):
         total = self._add_up(of_slab)
         if total is None:
             return no_label_sums(rule.n_classes, self.n_features)
-        return unfolded(used_rule.completed(total), frame) if sums_raw else rule.completed(total)
+        if sums_raw:
+            return unfolded(complete_sums(used_rule, total), frame)
+        return complete_sums(rule, total)
 
     def responsibilities(self, rule: Rule, frame: Frame) -> Array:
         rule, is_folded = fold(rule, frame)

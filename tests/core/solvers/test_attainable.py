@@ -110,13 +110,3 @@ def test_the_gap_is_never_negative_and_zero_at_the_furthest_point(problem, held,
     assert gap(held, point, direction) > 0
     furthest = held.soft_point(1e9 * direction)[0]
     assert gap(held, furthest, direction) == pytest.approx(0, abs=1e-11)
-
-
-def test_the_gap_bounds_what_any_labeling_gains_to_first_order(sample, problem, held):
-    point = held.soft_point(scores_of(problem))[0]
-    gradient = problem.likelihood.value_and_gradient(point)[1]
-    promised = gap(held, point, gradient)
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        shares = random_shares(rng, len(sample.X_unlabeled), sample.n_classes, sharpness=5)
-        assert (gradient * (labeled_by(problem, shares) - point)).sum() <= promised + 1e-12

@@ -5,11 +5,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from iclda import ImplicitlyConstrainedLDA
-from iclda._core.frame import frame_of
-from iclda._core.labelsums import LexicographicRule, LinearRule
+from iclda._core.labelsums import LinearRule
 from iclda._core.solvers import Limits
 from iclda._core.solvers.search import maximize_labeled_likelihood
-from iclda._rows.memory import MemoryRows
 from problems import Sample, draw_sample, problem_of
 
 OPTIONS = {"limits": Limits(200, 1e-6), "n_starts": 32, "seed": 0}
@@ -47,20 +45,6 @@ def test_the_labels_of_the_rule_attain_the_point_and_leave_nothing_to_gain(sampl
 
 
 @every_problem
-def test_no_score_of_a_finished_fit_is_large(sample):
-    """Scores multiply the rounding of rows: see the module."""
-    rule = maximize_labeled_likelihood(problem_of(sample), **OPTIONS).rule
-    soft = rule if isinstance(rule, LinearRule) else rule.second
-    rows = frame_of(sample.rows).apply(sample.X_unlabeled)
-    scores = soft.scores(rows)
-    if isinstance(rule, LexicographicRule):
-        first = rule.first.scores(rows)
-        is_tied = first >= first.max(axis=0) - rule.margin
-        scores = np.where(is_tied, scores, 0.0)[:, is_tied.sum(axis=0) > 1]
-    assert np.ptp(scores, axis=0).max(initial=0) < 1e3
-
-
-@every_problem
 def test_rounding_of_the_rows_moves_no_label(sample):
     """Another processor, another backend: as if the rows were not quite the same."""
     fit = sample.fit(ImplicitlyConstrainedLDA())
@@ -94,16 +78,6 @@ def test_labels_are_hard_but_for_few_rows_or_whole_classes_tie(sample):
     if all(apart):
         distinct = np.unique(sample.X_unlabeled[fit.shared_rows_], axis=0)
         assert len(distinct) <= (sample.n_classes - 1) * (sample.X.shape[1] + 1)
-
-
-def test_a_labeling_is_the_same_from_blocks_of_any_size():
-    sample = draw_sample(3, n_classes=3, n_features=3, n_labeled=18, n_unlabeled=400)
-    problem = problem_of(sample)
-    rule = maximize_labeled_likelihood(problem, **OPTIONS).rule
-    whole = MemoryRows(sample.X_unlabeled).responsibilities(rule, problem.frame)
-    for block_rows in (1, 7, 64):
-        rows = MemoryRows(sample.X_unlabeled, block_rows=block_rows)
-        assert_allclose(rows.responsibilities(rule, problem.frame), whole, rtol=1e-9)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 3, 5])

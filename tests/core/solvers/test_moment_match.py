@@ -2,8 +2,10 @@ import numpy as np
 import pytest
 from scipy.linalg import eigh, sqrtm
 
-from iclda._core.solvers.moment_match import CLOSED_FORMS, match_moments
-from problems import fit_shares, one_hot, problem_of, total_covariance
+from iclda._core.solvers import Outcome
+from iclda._core.solvers.moment_match import CLOSED_FORMS, match_moments, maximize_under_moments
+from iclda._core.solvers.supervised import labeled_log_likelihood
+from problems import draw_sample, fit_shares, one_hot, problem_of, total_covariance
 
 
 def maps_of(sample):
@@ -48,17 +50,33 @@ def test_both_moment_constraints_hold_exactly(sample, variant, shrinkage):
     np.testing.assert_allclose(total, expected, rtol=1e-10, atol=1e-11)
 
 
-def test_shifted_means_keep_the_mean_constraint_only(sample):
-    model = match_moments(problem_of(sample), "means-shifted")
-    means = model.frame.restore(model.means)
-    np.testing.assert_allclose(model.class_weights @ means, sample.rows.mean(axis=0), atol=1e-12)
-    covariance = model.covariance * np.outer(model.frame.scale, model.frame.scale)
-    total = total_covariance(model.class_weights, means, covariance)
-    assert np.abs(total - np.cov(sample.rows.T, bias=True)).max() > 1e-3
-
-
 def test_labels_too_few_for_a_covariance_are_refused_with_a_way_out(sample):
     few = [np.flatnonzero(sample.y == k)[0] for k in range(sample.n_classes)]
     poor = type(sample)(sample.X[few], sample.y[few], sample.X_unlabeled)
     with pytest.raises(ValueError, match=r"span 0 of 3 dimensions.*pass shrinkage"):
         match_moments(problem_of(poor), "invariant")
+
+
+@pytest.mark.parametrize("number", range(24))
+def test_a_maximum_is_found_from_wherever_the_closed_form_lies(number):
+    """Few labels, classes near and far: Newton's method tries steps far outside the set."""
+    n_classes, n_features = 2 + number % 3, 1 + number // 3 % 4
+    sample = draw_sample(
+        [2012, number],
+        n_classes=n_classes,
+        n_features=n_features,
+        n_labeled=2 * n_classes + n_features,
+        n_unlabeled=60,
+        separation=(0.3, 1.0, 5.0)[number % 3],
+        freedom=(None, 2)[number // 12],
+    )
+    problem = problem_of(sample, shrinkage=(0.0, 0.2)[number % 2])
+    model, outcome = maximize_under_moments(problem)
+    assert outcome is Outcome.CONVERGED
+    if problem.shrinkage == 0:
+        values = [
+            labeled_log_likelihood(each, problem.labeled)
+            for each in (model, match_moments(problem, "invariant"))
+        ]
+        assert values[0] >= values[1] - 1e-9
+    assert np.isfinite(model.covariance).all()

@@ -1,16 +1,21 @@
-from itertools import product
-
 import numpy as np
 import pytest
 import scipy.optimize
 
-from iclda._core.contrast import contrast_with
 from iclda._core.gains import gains_over
-from iclda._core.solvers import Limits, Outcome, settings
+from iclda._core.solvers import Limits, Outcome
 from iclda._core.solvers.attainable import hold_all
-from iclda._core.solvers.pessimistic import maximize_worst_gain
+from iclda._core.solvers.pessimistic import contrast_with, maximize_worst_gain
 from iclda._core.solvers.supervised import supervised_reference
-from problems import draw_sample, one_hot, problem_of, random_shares
+from problems import (
+    draw_sample,
+    fit_shares,
+    log_joint,
+    one_hot,
+    parameters,
+    problem_of,
+    random_shares,
+)
 
 OPTIONS = {"limits": Limits(200, 1e-8)}
 
@@ -28,43 +33,28 @@ def tiny_sample(number):
     )
 
 
-def gain_of(problem, held, contrast):
+def gain_of(problem):
     """The gain h as a function of (n, K) shares of the unlabeled rows, and its gradient."""
+    held, contrast = hold_all(problem), contrast_with(problem, supervised_reference(problem))
 
     def evaluate(shares):
-        point = held.labeled_point + (shares.T * held.weights) @ held.z
-        value, gradient = contrast.value_and_gradient(point)
+        value, gradient = contrast.value_and_gradient(point_of_shares(held, shares))
         return -value, -(held.weights * (gradient @ held.z.T)).T
 
     return evaluate
 
 
-def prepared(problem):
-    held = hold_all(problem)
-    return gain_of(problem, held, contrast_with(problem, supervised_reference(problem)))
+def point_of_shares(held, shares):
+    return held.labeled_point + (shares.T * held.weights) @ held.z
 
 
 @pytest.mark.parametrize("number", range(18))
-def test_no_labeling_hard_or_soft_has_a_lower_gain(number):
-    sample = tiny_sample(number)
-    problem = problem_of(sample)
-    found, gain = maximize_worst_gain(problem, **OPTIONS), prepared(problem)
-    assert found.outcome is Outcome.CONVERGED
-    assert found.gap <= 1e-8
-    n_rows, n_classes = len(sample.X_unlabeled), sample.n_classes
-    for labels in product(range(n_classes), repeat=n_rows):
-        assert gain(one_hot(np.array(labels), n_classes))[0] >= found.objective - 1e-9
-    rng = np.random.default_rng(number)
-    for _ in range(50):
-        shares = random_shares(rng, n_rows, n_classes, sharpness=2)
-        assert gain(shares)[0] >= found.objective - 1e-9
-
-
-@pytest.mark.parametrize("number", range(12))
 def test_the_solution_is_that_of_a_general_convex_solver(number):
     sample = tiny_sample(number)
     problem = problem_of(sample, shrinkage=(0.0, 0.3)[number % 3 == 0])
-    found, gain = maximize_worst_gain(problem, **OPTIONS), prepared(problem)
+    found, gain = maximize_worst_gain(problem, **OPTIONS), gain_of(problem)
+    assert found.outcome is Outcome.CONVERGED
+    assert found.gap <= 1e-8
     n_rows, n_classes = len(sample.X_unlabeled), sample.n_classes
     shape, add_up = (n_rows, n_classes), np.kron(np.eye(n_rows), np.ones(n_classes))
 
@@ -97,40 +87,89 @@ def test_the_worst_gain_of_the_model_is_the_objective_and_not_negative(sample, o
     assert worst >= -1e-12
 
 
-@pytest.mark.parametrize("options", [{}, {"shrinkage": 0.3}], ids=["plain", "shrunk"])
-def test_all_starts_end_in_the_same_model(sample, options):
-    problem = problem_of(sample, **options)
-    rng = np.random.default_rng(0)
-    models = [
-        problem.model_of(maximize_worst_gain(problem, start=start, **OPTIONS).point)
-        for start in (None, *(3 * rng.standard_normal((3, *problem.labeled_point.shape))))
-    ]
-    for model in models[1:]:
-        np.testing.assert_allclose(model.means, models[0].means, atol=1e-6)
-        np.testing.assert_allclose(model.covariance, models[0].covariance, atol=1e-6)
-
-
-@pytest.mark.parametrize("separation", [0.5, 1.5, 4.0])
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_more_rows_than_are_held_reach_the_same_objective(monkeypatch, n_classes, separation):
-    sample = draw_sample(
-        [16, n_classes],
-        n_classes=n_classes,
-        n_features=3,
-        n_labeled=8 * n_classes,
-        n_unlabeled=6000,
-        separation=separation,
-    )
-    held = maximize_worst_gain(problem_of(sample), **OPTIONS)
-    monkeypatch.setattr(settings, "HELD_ROWS", 2000)
-    read = maximize_worst_gain(problem_of(sample), Limits(200, 1e-6))
-    assert held.outcome is read.outcome is Outcome.CONVERGED
-    assert held.objective - held.gap - 1e-12 <= read.objective <= held.objective + 1e-6
-    assert held.n_passes <= 2
-    assert 2 < read.n_passes <= 20
-
-
 def test_the_steps_allowed_are_not_exceeded_and_the_gap_is_reported(sample):
     found = maximize_worst_gain(problem_of(sample), Limits(1))
     assert found.outcome is Outcome.MAX_ITERATIONS
     assert found.gap > 0
+
+
+SETTINGS = {"plain": {}, "shrunk": {"shrinkage": 0.3}, "priors": {"fixed": True}}
+every_option = pytest.mark.parametrize("options", SETTINGS.values(), ids=SETTINGS)
+
+
+def problem_with(sample, options):
+    if "fixed" in options:
+        shares = np.arange(1.0, 1 + sample.n_classes)
+        options = {"log_priors": np.log(shares / shares.sum())}
+    return problem_of(sample, **options)
+
+
+def random_points(problem, sample, n):
+    rng, held = np.random.default_rng(0), hold_all(problem)
+    size = len(sample.X_unlabeled), sample.n_classes
+    return [point_of_shares(held, random_shares(rng, *size, sharpness=3)) for _ in range(n)]
+
+
+def penalized(rows, shares, model, shrinkage, nu):
+    """Log likelihood per row less the penalty of shrinkage, by the printed formulas."""
+    priors, means, covariance = model
+    strength = shrinkage / (1 - shrinkage)
+    value = (shares * log_joint(rows, priors, means, covariance)).sum() / len(rows)
+    trace = np.trace(np.linalg.inv(covariance))
+    return value - strength / 2 * (np.linalg.slogdet(covariance)[1] + nu * trace)
+
+
+@every_option
+def test_the_contrast_is_the_gain_of_the_fit_of_the_labels_over_the_supervised_fit(sample, options):
+    problem = problem_with(sample, options)
+    s, rows = problem.shrinkage, sample.rows
+    reference = supervised_reference(problem)
+    contrast = contrast_with(problem, reference)
+    supervised = parameters(reference)
+    rng = np.random.default_rng(1)
+    nu = np.trace(np.cov(rows.T, bias=True)) / rows.shape[1]
+    for _ in range(5):
+        shares = random_shares(rng, len(sample.X_unlabeled), sample.n_classes, sharpness=2)
+        everything = np.vstack([one_hot(sample.y, sample.n_classes), shares])
+        priors, means, covariance = fit_shares(rows, everything)
+        if problem.log_priors is not None:
+            priors = np.exp(problem.log_priors)
+        shrunk = (1 - s) * covariance + s * nu * np.eye(len(covariance))
+        gain = penalized(rows, everything, (priors, means, shrunk), s, nu)
+        gain -= penalized(rows, everything, supervised, s, nu)
+        point = point_of_shares(hold_all(problem), shares)
+        assert -contrast.value_and_gradient(point)[0] == pytest.approx(gain, rel=1e-9)
+
+
+@every_option
+def test_derivatives_are_those_of_finite_differences(sample, options):
+    problem = problem_with(sample, options)
+    contrast = contrast_with(problem, supervised_reference(problem))
+    rng, size = np.random.default_rng(2), 1e-6
+    for point in random_points(problem, sample, 3):
+        way = rng.standard_normal(point.shape)
+        way -= way.mean(axis=0)
+        ahead, behind = (contrast.value_and_gradient(point + sign * size * way) for sign in (1, -1))
+        gradient = contrast.value_and_gradient(point)[1]
+        slope = (ahead[0] - behind[0]) / (2 * size)
+        assert np.vdot(gradient, way) == pytest.approx(slope, rel=1e-6, abs=1e-6)
+        change = (ahead[1] - behind[1]) / (2 * size)
+        found = contrast.hessian_product(point)(way)
+        scale = np.abs(change).max()
+        np.testing.assert_allclose(found - found[-1], change - change[-1], atol=1e-5 * scale)
+
+
+@every_option
+def test_the_contrast_is_concave(sample, options):
+    problem = problem_with(sample, options)
+    contrast = contrast_with(problem, supervised_reference(problem))
+    for point in random_points(problem, sample, 6):
+        assert np.linalg.eigvalsh(contrast.hessian(point)).max() < 1e-9
+
+
+def test_the_contrast_is_minus_infinity_where_the_covariance_is_singular(sample):
+    problem = problem_of(sample)
+    contrast = contrast_with(problem, supervised_reference(problem))
+    singular = problem.labeled_point.copy()
+    singular[0, 0] = 0
+    assert contrast.value_and_gradient(singular)[0] == -np.inf

@@ -5,7 +5,7 @@ import pytest
 
 from iclda._core.solvers.settings import SETTINGS
 
-DOCUMENT = Path(__file__).parents[3] / "docs" / "architecture.md"
+DOCUMENT = Path(__file__).parents[3] / "docs" / "search.md"
 
 
 def test_settings_are_few_and_cannot_be_changed():

@@ -1,17 +1,21 @@
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from sklearn.covariance import ledoit_wolf_shrinkage, oas, shrunk_covariance
 
+from iclda import ExpectationMaximizationLDA, MomentConstrainedLDA, SelfLearningLDA
 from iclda._core.frame import Frame, frame_of
 from iclda._core.labelsums import GivenLabels
 from iclda._core.problem import summarize_labeled
 from iclda._core.solvers.supervised import (
+    average,
     ledoit_wolf,
     oracle_approximating,
     shrink_each_class,
     shrink_labeled,
 )
 from iclda._rows.memory import MemoryRows
+from problems import draw_sample
 
 RNG = np.random.default_rng(12)
 
@@ -34,10 +38,6 @@ def test_weights_count_like_repetitions():
     repeated = np.repeat(rows, times, axis=0)
     expected = ledoit_wolf(repeated, np.ones(len(repeated)))
     assert ledoit_wolf(rows, times.astype(float)) == pytest.approx(expected, rel=1e-12)
-
-
-def test_identical_rows_need_no_shrinkage():
-    assert ledoit_wolf(np.full((4, 2), 3.0), np.ones(4)) == 0
 
 
 @pytest.mark.parametrize(("n_rows", "n_features"), [(30, 3), (8, 8), (5, 20)])
@@ -117,6 +117,43 @@ def test_a_feature_constant_in_a_class_is_not_standardized_by_its_rounding(scale
 @pytest.mark.parametrize("seed", range(8))
 def test_a_covariance_that_is_its_own_target_is_not_shrunk(seed):
     rng = np.random.default_rng(seed)
+    assert ledoit_wolf(np.full((4, 2), 3.0), np.ones(4)) == 0
     assert ledoit_wolf(rng.standard_normal((7, 1)), rng.uniform(0.1, 1, 7)) == 0
     corners = np.array([[1, 1], [1, -1], [-1, 1], [-1, -1]]) @ [[0.6, 0.8], [-0.8, 0.6]]
     assert ledoit_wolf(corners * rng.uniform(), np.full(4, rng.uniform())) == 0
+
+
+# Their fits to the same rows have the same frame.
+CLASSIFIERS = [SelfLearningLDA, ExpectationMaximizationLDA, MomentConstrainedLDA]
+
+
+def fits(sample, classifiers=CLASSIFIERS):
+    return [sample.fit(classifier()) for classifier in classifiers]
+
+
+def test_the_average_of_one_model_is_that_model():
+    sample = draw_sample(0, n_classes=3)
+    (fitted,) = fits(sample, [ExpectationMaximizationLDA])
+    one = fitted._gaussians_
+    for found in (average([one], None), average([one] * 3, None)):
+        assert_allclose(found.class_weights, one.class_weights, rtol=1e-12)
+        assert_allclose(found.log_joint(sample.rows), one.log_joint(sample.rows), rtol=1e-8)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_its_moments_are_those_of_rows_drawn_from_all_models(n_classes):
+    models = fits(draw_sample(1, n_classes=n_classes))
+    found = average([model._gaussians_ for model in models], None)
+    frame = found.frame
+    covariance = found.covariance * frame.scale[:, None] * frame.scale
+
+    def squares(weights, means, covariance):
+        return covariance + (weights[:, None] * means).T @ means
+
+    weights = np.mean([model.class_weights_ for model in models], axis=0)
+    sums = np.mean([model.class_weights_[:, None] * model.means_ for model in models], axis=0)
+    total = np.mean([squares(m.class_weights_, m.means_, m.covariance_) for m in models], axis=0)
+    means = frame.restore(found.means)
+    assert_allclose(found.class_weights, weights, rtol=1e-12)
+    assert_allclose(found.class_weights[:, None] * means, sums, atol=1e-10)
+    assert_allclose(squares(found.class_weights, means, covariance), total, atol=1e-10)

@@ -1,34 +1,38 @@
-"""The loop that self-learning (hard labels) and EM (soft labels) share.
+"""Label the unlabeled rows by the current model, refit, repeat: self-learning, EM, self-training.
 
-Label the unlabeled rows by the current model, refit on everything, repeat. A pass needs linear
+Self-learning has hard labels, EM soft ones, and self-training labels for good the rows that the
+model is sure of. The first two share a loop over the attainable set. A pass needs linear
 scores and class sums only: the covariance follows from the class sums (a downdate of rank K - 1).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 import scipy.linalg
 from scipy.linalg import lapack
 
+from ..gaussian import LOG_2PI, Gaussians
 from ..labelsums import LinearRule
 from ..likelihood import FLOOR, PreciseMeans
 from ..problem import Problem
-from ..types import Array
+from ..types import AnyArray, Array
 from . import Limits, Outcome
 from .attainable import AttainableSet, StreamedSet, shifted
 from .quotas import QuotaSet, QuotaStreamedSet, hold_rows, read_rows
 
-_LOG_2PI = math.log(2 * math.pi)
-_MEMORY = 8  # steps of EM that an extrapolation is made from
+_STEPS_REMEMBERED = 8  # steps of EM that an extrapolation is made from
 _HELD_IN_ROUNDS = 4096  # unlabeled rows held in memory
-_SHARPNESS = 1e6  # of quotas that are intervals: their slacks are no labels, and have no entropy
-_WORKSPACE = 1024  # entries for LAPACK's least squares
-_STRETCH = 2.0  # factor of a step that leads away from a saddle
-_ROUNDING = 64 * float(np.finfo(np.float64).eps)  # of the likelihood, per row and dimension
+_SLACK_SHARPNESS = 1e6  # of quotas that are intervals: slacks have next to no entropy
+_LAPACK_WORKSPACE = 1024  # entries for LAPACK's least squares
+_SADDLE_STRETCH = 2.0  # factor of a step that leads away from a saddle
+_LIKELIHOOD_ROUNDING = 64 * float(np.finfo(np.float64).eps)  # per row and dimension
 _SMALL_RISES = 2  # rounds in a row that must hardly raise the likelihood
+_HELD_SCORES = 2**22  # 32 MB
+Refit = Callable[[Array, AnyArray, Array], Gaussians]  # rows, their codes and weights -> model
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,7 @@ def _rows_of(problem: Problem) -> AttainableSet:
     is_held = problem.unlabeled.n_rows <= _HELD_IN_ROUNDS
     if is_held or problem.proportions is not None:
         rows, weights = problem.unlabeled.sample(_HELD_IN_ROUNDS, 0)
-        held = hold_rows(problem, rows, weights, _SHARPNESS)
+        held = hold_rows(problem, rows, weights, _SLACK_SHARPNESS)
         return held if is_held else read_rows(problem, held)
     return StreamedSet(problem)
 
@@ -117,7 +121,7 @@ def _maximize_marginal(
     first = _Round(problem.labeled_point, start, *rows.soft_point(start))
     state = _State(first, _History(first.point.size))
     state.is_bounded = _is_admissible(problem, first.refitted)
-    rounding = _ROUNDING * (1 + problem.whitening.rank)
+    rounding = _LIKELIHOOD_ROUNDING * (1 + problem.whitening.rank)
     small_rise = max(limits.tol, rounding) * problem.moments.weight
     while (outcome := _why_it_stops(state, limits.max_iter)) is None:
         this, value = _next_round(problem, rows, state)
@@ -178,8 +182,8 @@ class _History:
     def __init__(self, size: int) -> None:
         self._last: tuple[Array, Array] | None = None  # a step, and where it led
         self._n_known = 0
-        self._ends = np.empty((_MEMORY, size))  # between the ends of steps
-        self._changes = np.empty((_MEMORY, size))  # between steps
+        self._ends = np.empty((_STEPS_REMEMBERED, size))  # between the ends of steps
+        self._changes = np.empty((_STEPS_REMEMBERED, size))  # between steps
 
     def extrapolate(self, last: _Round) -> Array | None:
         """The extrapolated point, admissible or not."""
@@ -187,12 +191,12 @@ class _History:
         flat, end = last.point.ravel(), last.refitted.ravel()
         step = end - flat
         if self._last is not None:
-            place = self._n_known % _MEMORY  # of the oldest, in which the newest is written
+            place = self._n_known % _STEPS_REMEMBERED  # the newest replaces the oldest
             np.subtract(end, self._last[1], out=self._ends[place])
             np.subtract(step, self._last[0], out=self._changes[place])
             self._n_known += 1
         self._last = step, end
-        n_kept = min(self._n_known, _MEMORY)
+        n_kept = min(self._n_known, _STEPS_REMEMBERED)
         if n_kept == 0:
             return None
         shares = _least_squares(self._changes[:n_kept].T, step)
@@ -201,7 +205,7 @@ class _History:
         move = step - shares @ self._ends[:n_kept]
         if move @ step < step @ step:
             # Steps lead away from a saddle: extrapolation would return to it.
-            move = _STRETCH * step
+            move = _SADDLE_STRETCH * step
         point = (flat + move).reshape(last.point.shape)
         # Class weights sum to 1 and class sums to 0, but for rounding.
         excess = point.sum(axis=0)
@@ -214,7 +218,7 @@ def _least_squares(matrix: Array, right: Array) -> Array | None:
     padded = np.zeros(max(matrix.shape))
     padded[: len(right)] = right
     pivots = np.zeros((matrix.shape[1], 1), dtype=np.int32)
-    _, solution, _, _, failed = lapack.dgelsy(matrix, padded, pivots, 1e-8, _WORKSPACE)
+    _, solution, _, _, failed = lapack.dgelsy(matrix, padded, pivots, 1e-8, _LAPACK_WORKSPACE)
     return None if failed else np.asarray(solution[: matrix.shape[1]])
 
 
@@ -256,5 +260,56 @@ def marginal_log_likelihood(
         + log_sum
         - spread / (2 * keep)
         - weight / keep / 2 * (precise.log_det + rank * math.log(keep) + problem.whitening.log_det)
-        - weight / 2 * rank * _LOG_2PI
+        - weight / 2 * rank * LOG_2PI
     )
+
+
+@dataclass(frozen=True)
+class SelfTraining:
+    """The last model, and what led to it."""
+
+    model: Gaussians
+    n_iter: int
+    n_added: int
+    outcome: Outcome
+
+
+def self_train(
+    fit: Refit,
+    labeled: tuple[Array, AnyArray, Array],
+    unlabeled: tuple[Array, Array],
+    threshold: float,
+    limits: Limits,
+    place: Callable[[Gaussians, Array], Array] = lambda model, rows: rows,
+) -> SelfTraining:
+    """Fit, add the unlabeled rows whose posterior reaches the threshold, and repeat.
+
+    Rows have codes and weights (labeled) or weights (unlabeled); ``place`` gives them in frame
+    coordinates of a model, in which they are by default. A row that was added keeps its label.
+    """
+    rows, weights = unlabeled
+    codes = np.full(len(rows), -1)
+    for n_iter in range(1, limits.max_iter + 1):
+        is_added = codes >= 0
+        parts = zip(labeled, (rows[is_added], codes[is_added], weights[is_added]), strict=True)
+        model = fit(*(np.concatenate(part) for part in parts))
+        n_added, is_open = int(is_added.sum()), np.flatnonzero(~is_added)
+        found, is_sure = _sure(model, place(model, rows[is_open]), threshold)
+        if not is_sure.any():
+            return SelfTraining(model, n_iter, n_added, Outcome.CONVERGED)
+        codes[is_open[is_sure]] = found[is_sure]
+    return SelfTraining(model, limits.max_iter, n_added, Outcome.MAX_ITERATIONS)
+
+
+def _sure(model: Gaussians, rows: Array, threshold: float) -> tuple[AnyArray, AnyArray]:
+    """Most probable class of every row, and whether its posterior reaches the threshold."""
+    rule = model.score_rule()
+    codes, is_sure = np.empty(len(rows), dtype=np.intp), np.empty(len(rows), dtype=bool)
+    step = max(1, _HELD_SCORES // len(rule.intercept))
+    for begin in range(0, len(rows), step):
+        some = slice(begin, begin + step)
+        scores = rows[some] @ rule.coef + rule.intercept
+        scores -= scores.max(axis=1, keepdims=True)
+        codes[some] = scores.argmax(axis=1)
+        is_sure[some] = 1 / np.exp(scores).sum(axis=1) >= threshold
+    return codes, is_sure

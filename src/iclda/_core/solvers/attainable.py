@@ -7,7 +7,6 @@ the set furthest in a direction labels every row by its largest score: one pass 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, Protocol
@@ -20,7 +19,7 @@ from ..problem import Problem
 from ..types import AnyArray, Array
 from . import settings
 
-_GATHERED = 0.6  # share of rows near a boundary below which they are copied
+_GATHERED_SHARE = 0.6  # share of rows near a boundary below which they are copied
 
 
 class Labeling:
@@ -43,7 +42,7 @@ class Labeling:
         """Rows near a boundary, their weights and shares."""
         z, weights, shares = self.parts
         near = near_boundary(shares)
-        if len(near) > _GATHERED * len(z):
+        if len(near) > _GATHERED_SHARE * len(z):
             return self.parts
         return z[near], weights[near], shares[:, near]
 
@@ -119,19 +118,15 @@ class AttainableSet(Protocol):
 
     def label(self, scores: Array) -> Labeling:
         """Label by softmax of the scores."""
-        ...
 
     def soft_point(self, scores: Array) -> tuple[Array, float]:
         """The point labeled by softmax of the scores, and the mean of log-sum-exp over N."""
-        ...
 
     def hard_point(self, scores: Array) -> Array:
         """The point labeled by the largest score."""
-        ...
 
     def support(self, direction: Array) -> float:
         """max over the set of direction'(point - labeled point)."""
-        ...
 
 
 class AllSums(NamedTuple):
@@ -148,27 +143,21 @@ class HeldSet(AttainableSet, Protocol):
     @property
     def weights(self) -> Array:
         """(n,), over N."""
-        ...
 
     def label_among(self, scores: Array, sums: AllSums) -> Labeling:
         """Labeling of all rows, whose sums are known, with these rows as those near boundaries."""
-        ...
 
     def scores_of_rows(self, scores: Array) -> Array:
         """(K, n): the score of every row in each class."""
-        ...
 
     def shares(self, scores: Array) -> Array:
         """Soft shares (K, n), or (1, n) in the second of two classes."""
-        ...
 
     def soft_points(self, scores: Array) -> tuple[Array, Array]:
         """Points of a stack of scores (S, K, 1 + rank), and means of log-sum-exp over N."""
-        ...
 
     def spread(self, gradient: Array) -> float:
         """Root mean square over rows of the range of a gradient over classes."""
-        ...
 
 
 @dataclass(eq=False)
@@ -260,41 +249,28 @@ class InMemorySet:
         return float(ahead + direction[1] @ self._unlabeled_total)
 
 
-def hold(problem: Problem, rows: AnyArray, weights: Array) -> HeldSet:
-    """Hold rows given in the user's units where the unlabeled rows are, or in memory."""
-    place = _place(problem, len(rows))
-    if place is None:
-        return hold_in_memory(problem, rows, weights)
-    return place(problem, problem.frame.apply(rows), weights)
+def hold(problem: Problem, rows: AnyArray, weights: Array, *, is_in_frame: bool = False) -> HeldSet:
+    """Hold rows, in the user's units or in frame coordinates, where the unlabeled rows are.
+
+    Few rows, and rows with quotas, are held in memory.
+    """
+    is_worth = len(rows) * problem.whitening.rank >= settings.NUMBERS_WORTH_MOVING
+    holder = problem.unlabeled.holder
+    if holder is None or not is_worth or problem.proportions is not None:
+        return hold_in_memory(problem, rows, weights, is_in_frame=is_in_frame)
+    placed: HeldSet = holder(problem, rows if is_in_frame else problem.frame.apply(rows), weights)
+    return placed
 
 
-def _hold_framed(problem: Problem, u: Array, weights: Array) -> HeldSet:
-    """Hold rows given in frame coordinates."""
-    place = _place(problem, len(u))
-    if place is not None:
-        return place(problem, u, weights)
-    z = np.ones((len(u), 1 + problem.whitening.rank))
-    z[:, 1:] = problem.whitening.points(u)
-    return InMemorySet(z, weights / problem.moments.weight, problem.labeled_point)
-
-
-def _place(problem: Problem, n_rows: int) -> Callable[[Problem, Array, Array], HeldSet] | None:
-    is_worth = (
-        n_rows * problem.whitening.rank >= settings.NUMBERS_WORTH_MOVING
-        and problem.proportions is None
-    )
-    return problem.unlabeled.holder if is_worth else None
-
-
-def hold_in_memory(problem: Problem, rows: AnyArray, weights: Array) -> InMemorySet:
-    augmented = np.empty((len(rows), 1 + problem.whitening.rank))
-    augmented[:, 0] = 1
-    is_few = len(rows) <= settings.ROWS_WHITENED_AT_ONCE
-    write_whitened = problem.write_whitened if is_few else problem.write_whitened_folded
+def hold_in_memory(
+    problem: Problem, rows: AnyArray, weights: Array, *, is_in_frame: bool = False
+) -> InMemorySet:
+    z = np.ones((len(rows), 1 + problem.whitening.rank))
     for start in range(0, len(rows), settings.ROWS_WHITENED_AT_ONCE):
         part = slice(start, start + settings.ROWS_WHITENED_AT_ONCE)
-        write_whitened(rows[part], out=augmented[part, 1:])
-    return InMemorySet(augmented, weights / problem.moments.weight, problem.labeled_point)
+        u = rows[part] if is_in_frame else problem.frame.apply(rows[part])
+        z[part, 1:] = problem.whitening.points(u)
+    return InMemorySet(z, weights / problem.moments.weight, problem.labeled_point)
 
 
 def hold_all(problem: Problem) -> InMemorySet:
@@ -332,7 +308,7 @@ class StreamedSet:
         point, weight = self.problem.point_of(sums.counts, sums.sums), self.problem.moments.weight
         assert sums.near is not None
         found = AllSums(point, sums.log_sum / weight, bool(near.every.max() > 1))
-        held = _hold_framed(self.problem, sums.near[:, 1:], sums.near[:, 0])
+        held = hold(self.problem, sums.near[:, 1:], sums.near[:, 0], is_in_frame=True)
         return held.label_among(scores, found)
 
     def soft_point(self, scores: Array) -> tuple[Array, float]:

@@ -34,16 +34,16 @@ Product = Callable[[Array], Array]
 
 # A level ends when the predicted ascent is below a share of tau x entropy; if the gap is not below
 # that of the level before, the share is reduced.
-_MOST_CENTERED = 1e-8
+_SMALLEST_CENTERED = 1e-8
 _MOST_PRODUCTS = 200  # in one solve
 _MOST_STEPS = 15  # at one level
 _MOST_FIRST_STEPS = 40  # at the first level
-_SLOWEST = 0.7  # factor of tau above which a level is not repeated with a larger one
-_SUFFICIENT = 0.05  # share of the slope that a step must gain
+_SLOWEST_TAU_FACTOR = 0.7  # factor of tau above which a level is not repeated with a larger one
+_SUFFICIENT_GAIN = 0.05  # share of the slope that a step must gain
 _READ_OF_A_PAIR = 2e4  # numbers that might be read while the block of two classes is formed
 _SUSPICIOUS_SIZE = 0.2  # share of a step below which a saddle is suspected
 _SHORTEST_SIZE = 1e-6  # share of a step below which none is tried
-_ROUNDING = 1e-13  # of the merit
+_MERIT_ROUNDING = 1e-13  # of the merit
 _NEARLY_REACHED = 1.001  # over the smallest tau of a path, at which it ends
 
 
@@ -238,12 +238,12 @@ class Follower:
                 best = Path(state, found, n_iter, True)
             is_last = best.gap <= aim or state.tau <= smallest
             is_last = is_last or n_iter >= max_iter or work.left <= 0
-            if not is_last and end is _End.UNFINISHED and levels and slowest < _SLOWEST:
+            if not is_last and end is _End.UNFINISHED and levels and slowest < _SLOWEST_TAU_FACTOR:
                 # Labels harden faster than boundaries move: again from the level before.
                 slowest = float(np.sqrt(slowest))
                 state = levels[-1].next_level(slowest * levels[-1].tau)
                 continue
-            if not is_last and not has_fallen and share > _MOST_CENTERED:
+            if not is_last and not has_fallen and share > _SMALLEST_CENTERED:
                 share *= 1e-3  # where classes tie the ascent is of the order of the squared gap
                 continue
             if end is _End.CENTERED or not levels or found <= aim:
@@ -256,7 +256,7 @@ class Follower:
         return Path(best.state, best.gap, n_iter, True, tuple(levels))
 
     def _noise(self, state: State) -> float:
-        return _ROUNDING * (abs(state.merit) + self.objective.weight)
+        return _MERIT_ROUNDING * (abs(state.merit) + self.objective.weight)
 
     def _center(self, state: State, most: int, share: float, work: Work) -> tuple[State, int, _End]:
         """Newton's method at one level: the state, the number of steps, and how it ended."""
@@ -273,7 +273,7 @@ class Follower:
                 trial = self.state(state.scores + size * direction, state.tau, state.anchor)
                 work.left -= trial.labeling.n_sought
                 gained = trial.merit - state.merit + noise
-                if gained >= _SUFFICIENT * size * slope:
+                if gained >= _SUFFICIENT_GAIN * size * slope:
                     break
                 size *= 0.3
                 if size < _SHORTEST_SIZE:

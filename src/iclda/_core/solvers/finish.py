@@ -23,17 +23,17 @@ from ..types import AnyArray, Array
 from .attainable import AllSums, InMemorySet, Labeling, gap
 from .continuation import State
 
-_LARGEST_LEAD = 18.0  # of a score, at the end of a path, of classes that may tie
+_LARGEST_TIED_LEAD = 18.0  # of a score, at the end of a path, of classes that may tie
 _MOST_CHANGES = 100  # of the rows that tie
 _MOST_STEPS = 30
 _LONGEST_STEP = 3.0  # by how many times itself a share may grow in one step
-_EXACT = 1e-14  # change of shares that counts as zero
-_STILL = 1e-6  # change of shares below which a step that does not shrink is rounding
-_ALIKE = 1 - 1e-6  # of two changes: that of equal rows
-_SMALL = 0.01  # a share that leaves with others
-_DEPENDENT = 1e-9  # singular value, over the largest, below which directions are dependent
-_NARROW = 1e-6  # largest margin, over the root mean square of c_k' z~
-_CLEAR = 100.0  # margin over the leads that are rounding
+_ZERO_CHANGE = 1e-14  # change of shares that counts as zero
+_ROUNDED_CHANGE = 1e-6  # change of shares below which a step that does not shrink is rounding
+_EQUAL_CHANGE_RATIO = 1 - 1e-6  # of two changes: that of equal rows
+_SMALL_SHARE = 0.01  # a share that leaves with others
+_DEPENDENT_RATIO = 1e-9  # singular value, over the largest, below which directions are dependent
+_WIDEST_MARGIN = 1e-6  # largest margin, over the root mean square of c_k' z~
+_MARGIN_OVER_ROUNDING = 100.0  # margin over the leads that are rounding
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def finish(likelihood: Objective, held: InMemorySet, end: State) -> Limit | None
     """The limit of a path that ends in a state, or None where the rows that tie are not clear."""
     second = end.scores
     scores = second @ held.z.T
-    is_tied = scores >= scores.max(axis=0) - _LARGEST_LEAD
+    is_tied = scores >= scores.max(axis=0) - _LARGEST_TIED_LEAD
     for _ in range(_MOST_CHANGES):
         found = _balance(likelihood, held, is_tied, second)
         if found is None:
@@ -72,12 +72,12 @@ def finish(likelihood: Objective, held: InMemorySet, end: State) -> Limit | None
         leads -= np.where(is_tied, leads, -np.inf).max(axis=0)
         rounding = -float(np.min(leads, where=is_tied, initial=0.0))
         nearest = -float(np.max(leads, where=~is_tied, initial=-np.inf))
-        narrow = _NARROW * float(np.sqrt(held.weights @ (leads**2).mean(axis=0)))
+        narrow = _WIDEST_MARGIN * float(np.sqrt(held.weights @ (leads**2).mean(axis=0)))
         margin = min(nearest / 2, narrow) if nearest < np.inf else np.inf
-        if margin > _CLEAR * rounding:
+        if margin > _MARGIN_OVER_ROUNDING * rounding:
             left = gap(held, found.point, found.gradient)
             return Limit(found.point, found.value, left, found.first, second, margin)
-        is_tied |= leads >= -_CLEAR * rounding
+        is_tied |= leads >= -_MARGIN_OVER_ROUNDING * rounding
     return None
 
 
@@ -126,20 +126,17 @@ def _balance(
         change -= (shares[:, tied_rows] * change).sum(axis=0)  # of a share, over that share
         change[~is_sharing] = 0.0
         largest = float(np.abs(shares[:, tied_rows] * change).max())
-        if largest <= _EXACT or last / 2 <= largest <= _STILL:
+        if largest <= _ZERO_CHANGE or last / 2 <= largest <= _ROUNDED_CHANGE:
             return found
         if change.min() < -1:
             leaving = np.zeros(is_tied.shape, dtype=bool)
-            leaving[:, tied_rows] = _beyond_all(change, shares[:, tied_rows])
+            # The share reduced most, equal ones of equal rows, and small ones below zero.
+            is_small = (change < -1) & (shares[:, tied_rows] < _SMALL_SHARE)
+            leaving[:, tied_rows] = is_small | (change <= _EQUAL_CHANGE_RATIO * change.min())
             return replace(found, leaving=leaving)
         last = largest
         free = free + step * min(1.0, _LONGEST_STEP / max(float(change.max()), 1e-300))
     return None
-
-
-def _beyond_all(change: Array, shares: Array) -> AnyArray:
-    """The share reduced most by a step, equal ones of equal rows, and small ones below zero."""
-    return np.asarray((change <= _ALIKE * change.min()) | ((change < -1) & (shares < _SMALL)))
 
 
 def _with_last_class(flat: Array, shape: tuple[int, ...]) -> Array:
@@ -164,14 +161,14 @@ def _directions(z: Array, is_tied: AnyArray) -> Array:
             for sharing, rows in groups
         ]
         _, lengths, directions = scipy.linalg.svd(np.vstack(parts), full_matrices=False)
-        return np.asarray(directions[lengths > _DEPENDENT * lengths[0]].T)
+        return np.asarray(directions[lengths > _DEPENDENT_RATIO * lengths[0]].T)
     # Many rows: their scatter, whose eigenvalues are squares.
     scatter = np.zeros((size, size))
     for sharing, rows in groups:
         contrasts = _contrasts(sharing)
         scatter += np.kron(contrasts.T @ contrasts, rows.T @ rows)
     squares, vectors = scipy.linalg.eigh(scatter)
-    return np.asarray(vectors[:, squares > _DEPENDENT**1.5 * squares[-1]])
+    return np.asarray(vectors[:, squares > _DEPENDENT_RATIO**1.5 * squares[-1]])
 
 
 def _groups(rows: Array, is_tied: AnyArray) -> list[tuple[AnyArray, Array]]:

@@ -1,19 +1,35 @@
 """Minimize a convex function over all labelings of the unlabeled rows: the pessimistic fit.
 
 One path leads to the only minimum of a convex function, and the gap bounds how far any point is
-above it. The gain h over the supervised fit is convex (``contrast``); the model at its minimum is
-the one whose least gain is largest. Squared losses are convex too (``squared_loss``).
+above it. Squared losses are convex (``squares``), and so is the gain over the supervised fit, whose
+minimum is the model of the largest least gain.
+
+For labels q of the unlabeled rows that give the point p, the fit to all rows has the highest
+likelihood of all models, and gains
+
+    h(p) = sum_k r_k log r_k - log|M| / (2 (1 - s)) - (supervised scores)' p + constant
+
+on the supervised model, per row: the likelihood of any one model is linear in p, in these
+coordinates. h is a maximum of linear functions, hence convex; its minimum over the attainable set
+is the largest gain that a model has whatever the labels are. With shrinkage s both likelihoods are
+less the penalty N0/2 (log|Sigma| + nu tr Sigma^-1), N0 = N s / (1 - s). Derivation: docs/safety.md.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..contrast import contrast_with
-from ..likelihood import Objective
+from ..gaussian import Gaussians
+from ..likelihood import (
+    FLOOR,
+    Objective,
+    change_of_precise_means,
+    precise_means,
+    smallest_eigenvalue,
+)
 from ..problem import Problem
 from ..types import Array
 from . import Limits, settings
@@ -22,13 +38,11 @@ from .search import HeldSample, Solution, search
 from .supervised import supervised_reference, target_of_labeled
 
 
-def maximize_worst_gain(
-    problem: Problem, limits: Limits, *, start: Array | None = None
-) -> Solution:
+def maximize_worst_gain(problem: Problem, limits: Limits) -> Solution:
     """The model of the highest least gain over the supervised one, with its certificate.
 
     ``objective`` and ``gap`` are per row: no model has a least gain above the objective, and this
-    one has the objective less the gap. ``start`` are scores to start from; by default 0.
+    one has the objective less the gap.
     """
     reference = supervised_reference(problem)
 
@@ -36,7 +50,7 @@ def maximize_worst_gain(
         found = contrast_with(problem, reference)
         return replace(found, constant=found.constant - _gain_left_out(problem))
 
-    return minimize_over_labelings(problem, contrast, limits, start=start)
+    return minimize_over_labelings(problem, contrast, limits)
 
 
 def _gain_left_out(problem: Problem) -> float:
@@ -53,8 +67,6 @@ def minimize_over_labelings(
     problem: Problem,
     objective_of: Callable[[Problem], Objective],
     limits: Limits,
-    *,
-    start: Array | None = None,
 ) -> Solution:
     """The smallest value of a convex function of the point, with its certificate.
 
@@ -66,8 +78,7 @@ def minimize_over_labelings(
         work = Work(rounds * problem.unlabeled.n_rows * problem.labeled_point.size)
 
     def follow(sample: HeldSample, effort: Effort) -> list[Path]:
-        held = sample.held
-        scores = np.zeros(held.labeled_point.shape) if start is None else start
+        held, scores = sample.held, np.zeros(sample.held.labeled_point.shape)
         follower = Follower(objective_of(sample.problem), held)
         spread = held.spread(follower.state(scores, 1.0).gradient)
         begin = follower.state(scores, max(settings.FIRST_TAU * spread, effort.tol))
@@ -76,3 +87,57 @@ def minimize_over_labelings(
     effort = Effort(tol=limits.tol, aim=settings.CONVEX_GAP, max_iter=rounds, work=work)
     found = search(problem, objective_of, follow, effort)
     return replace(found, objective=-found.objective)
+
+
+@dataclass(frozen=True)
+class Contrast(Objective):
+    """-h per row, which is concave, with its derivatives."""
+
+    scores: Array  # (K, 1 + rank): linear scores of the supervised model
+    constant: float
+    log_priors: Array | None  # (K,) when fixed by the user
+    shrinkage: float
+    weight: float = 1.0  # the unit of gaps: the contrast is per row
+
+    def value_and_gradient(self, point: Array) -> tuple[float, Array]:
+        """-h, minus infinity at the floor, and its gradient.
+
+        The gradient is the lead of the supervised scores over those of the model at the point.
+        """
+        if not smallest_eigenvalue(point) > FLOOR:
+            return -np.inf, np.zeros_like(point)
+        precise, r, keep = precise_means(point), point[:, 0], 1 - self.shrinkage
+        log_priors = np.log(r) if self.log_priors is None else self.log_priors
+        value = precise.log_det / (2 * keep) - r @ log_priors
+        gradient = self.scores.copy()
+        gradient[:, 0] -= log_priors - precise.along / (2 * keep * r)
+        gradient[:, 1:] -= precise.rows / keep
+        return float(value + np.vdot(self.scores, point) + self.constant), gradient
+
+    def hessian_product(self, point: Array) -> Callable[[Array], Array]:
+        precise, r, b, keep = precise_means(point), point[:, 0], point[:, 1:], 1 - self.shrinkage
+
+        def change(direction: Array) -> Array:
+            dr, drows = direction[..., 0], change_of_precise_means(point, precise, direction)
+            dalong = (drows * b + precise.rows * direction[..., 1:]).sum(axis=-1)
+            found = np.empty(direction.shape)
+            found[..., 1:] = -drows / keep
+            found[..., 0] = (dalong - precise.along / r * dr) / (2 * keep * r)
+            if self.log_priors is None:
+                found[..., 0] -= dr / r
+            return found
+
+        return change
+
+
+def contrast_with(problem: Problem, reference: Gaussians) -> Contrast:
+    """The contrast of a problem with its supervised model."""
+    whitening, keep, rank = problem.whitening, 1 - problem.shrinkage, problem.whitening.rank
+    scores = problem.scores_of(reference.score_rule())
+    # A row z in whitened coordinates is half @ z + shift, standardized by the reference.
+    half = reference.projection @ whitening.inverse
+    shift = reference.projection @ (whitening.mean - reference.center)
+    spread = float(np.vdot(half, half) + shift @ shift)
+    log_det = reference.log_det - whitening.log_det
+    constant = (rank + rank * np.log(keep) - log_det) / (2 * keep) - spread / 2
+    return Contrast(scores, float(constant), problem.log_priors, problem.shrinkage)

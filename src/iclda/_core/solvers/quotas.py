@@ -29,23 +29,23 @@ from .attainable import (
     shifted,
 )
 
-_EXACT = 1e-13  # of the weight of the rows: a quota that is filled
-_AS_FAR = 1e-10  # as rounding allows, where further steps change nothing
-_FAR = 40.0  # of a score, beyond which labels are hard
+_FILLED_ERROR = 1e-13  # of the weight of the rows: a quota that is filled
+_ROUNDED_ERROR = 1e-10  # as rounding allows, where further steps change nothing
+_HARD_SCORE = 40.0  # of a score, beyond which labels are hard
 _MOST_STEPS = 200
 _WARM_STEPS = 15  # from the last shift: where these do not do, harder and harder labels cost less
-_ROUNDING = 1e-15  # of the convex function
-_MOST_IDLE = 6  # steps in a row that lower it by no more than rounding
-_SOFT = 10.0  # range of scores from which shifts are found at once
-_FALL = 0.3  # factor of tau on the way to harder labels
-_ROUGHLY = 1e-6  # of the weight of the rows: how well quotas are filled on that way
-READS = 30  # of the scores of three and more classes, about, until shifts are found
-_AT_ONCE = 4e5  # numbers: to read fewer hardly takes less time
-_SHARPENING = 10.0  # factor of the sharpness of slacks from step to step
-_COLDEST = 1e-11  # tau over the range of the scores at which labels count as hard
+_DUAL_ROUNDING = 1e-15  # of the convex function
+_IDLE_STEPS = 6  # steps in a row that lower it by no more than rounding
+_SOFT_RANGE = 10.0  # range of scores from which shifts are found at once
+_TAU_FACTOR = 0.3  # factor of tau on the way to harder labels
+_ROUGH_ERROR = 1e-6  # of the weight of the rows: how well quotas are filled on that way
+READS_PER_SHIFT = 30  # of the scores of three and more classes, about, until shifts are found
+_NUMBERS_READ_AT_ONCE = 4e5  # numbers: to read fewer hardly takes less time
+_SHARPNESS_FACTOR = 10.0  # factor of the sharpness of slacks from step to step
+_HARD_TAU = 1e-11  # tau over the range of the scores at which labels count as hard
 _MOST_PASSES = 5  # after which quotas count as filled
-_CLOSE = 5.0  # change of a shift at which rows that are not near boundaries keep their labels
-_NEARLY = 1e-3  # of the weight of the rows: what rows that stand for others can correct
+_CLOSE_SHIFT = 5.0  # change of a shift at which rows that are not near boundaries keep their labels
+_CORRECTABLE_SHARE = 1e-3  # of the weight of the rows: what rows that stand for others can correct
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class QuotaLabeling(Labeling):
         super().__init__(AllSums(free.point, log_sum, free.is_thinned), *free.parts)
         self.shift, self._rows = shift, rows
         if len(shift) > 2:
-            self.n_sought = READS * max(_AT_ONCE, self.parts[-1].size)
+            self.n_sought = READS_PER_SHIFT * max(_NUMBERS_READ_AT_ONCE, self.parts[-1].size)
 
     @cached_property
     def _offsets(self) -> tuple[Array, Array]:
@@ -140,13 +140,9 @@ class QuotaLabeling(Labeling):
         across = whole @ chosen[:, held]
         return np.asarray(whole - across @ self._inverse(chosen[:, held].T @ across) @ across.T)
 
-    @cached_property
+    @property
     def local_set(self) -> QuotaSet:
-        free = super().local_set
-        assert isinstance(free, InMemorySet)
-        taken = free.labeled_point[:, 0] - self._rows.labeled_point[:, 0]
-        quotas = self._rows.quotas.less(taken)
-        return QuotaSet(free.z, free.weights, free.labeled_point, quotas)
+        return self._rows
 
 
 @dataclass(eq=False)
@@ -205,26 +201,26 @@ def balance(scores: Array, weights: Array, quotas: Quotas, start: Array | None =
         if is_filled.all():
             return found
     # Soft labels first: shifts of harder ones are sought on the line through the last two.
-    tau = max(1.0, float(np.ptp(scores, axis=1).max(initial=0)) / _SOFT)
+    tau = max(1.0, float(np.ptp(scores, axis=1).max(initial=0)) / _SOFT_RANGE)
     soft, shifts = replace(quotas, sharpness=1.0), np.zeros(scores.shape[:2])
     last_tau, last = np.inf, shifts
     while tau > 1:
-        found = tau * _newton(scores / tau, weights, soft, shifts / tau, exact=_ROUGHLY)[0]
+        found = tau * _newton(scores / tau, weights, soft, shifts / tau, exact=_ROUGH_ERROR)[0]
         slope = (found - last) / (tau - last_tau)
-        last_tau, last, tau = tau, found, max(1.0, _FALL * tau)
+        last_tau, last, tau = tau, found, max(1.0, _TAU_FACTOR * tau)
         shifts = found + (tau - last_tau) * slope
     while True:
         shifts = _newton(scores, weights, soft, shifts)[0]
         if soft.sharpness >= quotas.sharpness:
             return shifts
-        soft = replace(soft, sharpness=min(quotas.sharpness, soft.sharpness * _SHARPENING))
+        soft = replace(soft, sharpness=min(quotas.sharpness, soft.sharpness * _SHARPNESS_FACTOR))
 
 
 def _balance_two(leads: Array, weights: Array, quotas: Quotas, shift: Array) -> Array:
     """(S,): shifts of the first of two classes, by Newton's method within a bracket."""
     total, shifts = float(weights.sum()), np.zeros((len(leads), 2))
-    low, high = -leads.max(axis=-1) - _FAR, -leads.min(axis=-1) + _FAR
-    low, high = np.minimum(low, -_FAR), np.maximum(high, _FAR)
+    low, high = -leads.max(axis=-1) - _HARD_SCORE, -leads.min(axis=-1) + _HARD_SCORE
+    low, high = np.minimum(low, -_HARD_SCORE), np.maximum(high, _HARD_SCORE)
     shift, second = np.clip(shift, low, high), np.empty(leads.shape)
     for _ in range(_MOST_STEPS):
         np.add(leads, shift[:, None], out=second)
@@ -232,7 +228,7 @@ def _balance_two(leads: Array, weights: Array, quotas: Quotas, shift: Array) -> 
         shifts[:, 0] = shift
         # The weight that the second class has too much.
         excess = second @ weights - (total - quotas.filled(shifts)[..., 0])
-        if np.abs(excess).max() <= _EXACT * total:
+        if np.abs(excess).max() <= _FILLED_ERROR * total:
             break
         slope = (second * (1 - second)) @ weights + quotas.bends(shifts)[:, 0]
         low, high = np.where(excess > 0, shift, low), np.where(excess > 0, high, shift)
@@ -251,7 +247,7 @@ def _newton(
     quotas: Quotas,
     shifts: Array,
     n_steps: int = _MOST_STEPS,
-    exact: float = _EXACT,
+    exact: float = _FILLED_ERROR,
 ) -> tuple[Array, AnyArray]:
     """Damped Newton's method on the convex function: shifts (S, K), and whether they fill."""
     held = np.flatnonzero(quotas.is_held)
@@ -262,9 +258,9 @@ def _newton(
     def move(some: AnyArray, steps: Array, slack: float) -> AnyArray:
         """Move stacks whose function does not rise by more than ``slack``; return which."""
         moved = shifts[some]
-        moved[:, held] += np.clip(steps, -_FAR, _FAR)
+        moved[:, held] += np.clip(steps, -_HARD_SCORE, _HARD_SCORE)
         trial = _dual(scores[some], weights, quotas, moved)
-        fall, noise = values[some] - trial[0], _ROUNDING * np.abs(values[some])
+        fall, noise = values[some] - trial[0], _DUAL_ROUNDING * np.abs(values[some])
         is_lower = fall >= -slack * noise
         n_idle[some] = np.where(fall > 8 * noise, 0, n_idle[some] + is_lower)
         taken = some[is_lower]
@@ -274,7 +270,7 @@ def _newton(
         return is_lower
 
     for _ in range(n_steps):
-        is_open &= (np.abs(excess).max(axis=1) > enough) & (n_idle < _MOST_IDLE)
+        is_open &= (np.abs(excess).max(axis=1) > enough) & (n_idle < _IDLE_STEPS)
         some = np.flatnonzero(is_open)
         if not len(some):
             break
@@ -282,7 +278,8 @@ def _newton(
         ridge = damping[some] + 1e-12 * traces + 1e-300
         damped = bends[some] + ridge[:, None, None] * np.eye(len(held))
         steps = -np.linalg.solve(damped, excess[some][..., None])[..., 0]
-        steps *= np.minimum(1, _FAR / np.maximum(np.abs(steps).max(axis=1), _FAR))[:, None]
+        longest = np.maximum(np.abs(steps).max(axis=1), _HARD_SCORE)
+        steps *= (_HARD_SCORE / longest)[:, None]
         is_lower = move(some, steps, 1.0)
         raised = np.maximum(10 * damping[some], np.maximum(1e-3 * traces, 1e-12))
         damping[some] = np.where(is_lower, 0.1 * damping[some], raised)
@@ -293,7 +290,7 @@ def _newton(
             wanted = quotas.filled(shifts[some])[..., held]
             counts = np.maximum(excess[some] + wanted, 1e-300)
             move(some, np.log(np.maximum(wanted, 1e-300) / counts), 0.0)
-    allowed = np.where(n_idle < _MOST_IDLE, enough, _AS_FAR * quotas.weight)
+    allowed = np.where(n_idle < _IDLE_STEPS, enough, _ROUNDED_ERROR * quotas.weight)
     return shifts, np.abs(excess).max(axis=1) <= allowed
 
 
@@ -325,7 +322,7 @@ def hard_shift(scores: Array, weights: Array, quotas: Quotas) -> Array:
             place = int(np.searchsorted(np.cumsum(weights[order]), wanted))
             shift[0] = -leads[order[min(place, len(order) - 1)]]
         return shift
-    tau = _COLDEST * float(np.ptp(scores, axis=0).max(initial=0))
+    tau = _HARD_TAU * float(np.ptp(scores, axis=0).max(initial=0))
     return shift if tau == 0 else tau * balance(scores[None] / tau, weights, quotas)[0]
 
 
@@ -367,8 +364,8 @@ class QuotaStreamedSet(StreamedSet):
             found.log_sum += others - float(shift @ taken)
             found.is_thinned = free.is_thinned
             moved = float(np.abs(found.point - free.point)[:, 0].max())
-            is_little = not free.is_thinned or moved <= _NEARLY * quotas.weight
-            if is_little and float(np.ptp(found.shift - shift)) <= _CLOSE:
+            is_little = not free.is_thinned or moved <= _CORRECTABLE_SHARE * quotas.weight
+            if is_little and float(np.ptp(found.shift - shift)) <= _CLOSE_SHIFT:
                 break
         return found
 

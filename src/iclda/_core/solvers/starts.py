@@ -19,15 +19,15 @@ from ..types import AnyArray, Array
 from . import settings
 from .alternate import start_scores
 from .attainable import HeldSet
-from .quotas import READS
+from .quotas import READS_PER_SHIFT
 
-_ONE_CLASS = 8.0  # score of an all-one-class start: shares of 3e-4 elsewhere
-_FIRST_SIZE = 0.5  # of a step
-_SMALLEST_SIZE = 1e-4  # of a step
-_REFUSED = 0.25  # factor of the size of a step after a loss
-_STOPS = np.array([0.25, 0.5, 0.75])[:, None]  # on the way between two points
-_ROUNDING = 1e-12  # of the merit
-_GAIN = 1e-7  # per unit of labeled weight: a gain that counts
+_ONE_CLASS_SCORE = 8.0  # score of an all-one-class start: shares of 3e-4 elsewhere
+_FIRST_STEP = 0.5  # of a step
+_SMALLEST_STEP = 1e-4  # of a step
+_REFUSED_FACTOR = 0.25  # factor of the size of a step after a loss
+_LINE_FRACTIONS = np.array([0.25, 0.5, 0.75])[:, None]  # on the way between two points
+_MERIT_ROUNDING = 1e-12  # of the merit
+_SMALLEST_GAIN = 1e-7  # per unit of labeled weight: a gain that counts
 _STEPS_OF_A_START = 40  # about, for the number of starts that work allows
 _MORE_STARTS = 4  # times as many starts if a few of them do not agree
 _LEAST_STARTS = 4  # starts, whatever the work
@@ -65,7 +65,7 @@ def find_candidates(
     chosen, annealing = settings.SETTINGS, _Annealing(problem.likelihood, held)
     n_read = len(held.weights) * problem.labeled_point.size
     if problem.proportions is not None and problem.n_classes > 2:
-        n_read = READS * max(n_read, _LEAST_READ)
+        n_read = READS_PER_SHIFT * max(n_read, _LEAST_READ)
     most_steps = chosen.most_work / n_read
     most = max(_LEAST_STARTS, int(most_steps / _STEPS_OF_A_START))
     starts = _Starts(problem, min(n_starts, most), seed)
@@ -88,7 +88,7 @@ def find_candidates(
             more, tau = annealing.run(changed, lower, to_the_end=True)
         best = found.values.max()
         found = annealing.distinct(found.joined(more), tau)
-        has_gained = found.values.max() > best + _GAIN * problem.likelihood.weight
+        has_gained = found.values.max() > best + _SMALLEST_GAIN * problem.likelihood.weight
         n_idle = 0 if has_gained or turn == 0 else n_idle + 1
         turn += 1
     found = found.take(np.argsort(-found.values, kind="stable"))
@@ -158,7 +158,7 @@ class _Annealing:
         entropies = log_sums - np.einsum("skd,skd->s", scores, points - self._held.labeled_point)
         gradients = gradients - gradients[:, -1:]
         return _Members(
-            scores, points, gradients, entropies, values, np.full(len(values), _FIRST_SIZE)
+            scores, points, gradients, entropies, values, np.full(len(values), _FIRST_STEP)
         )
 
     def _step(self, members: _Members, tau: float) -> _Members:
@@ -166,17 +166,17 @@ class _Annealing:
         ahead = members.gradients / tau - members.scores
         trial = self._evaluate(members.scores + members.sizes[:, None, None] * ahead)
         merits = members.merits(tau)
-        is_taken = trial.merits(tau) >= merits - _ROUNDING * np.abs(merits)
+        is_taken = trial.merits(tau) >= merits - _MERIT_ROUNDING * np.abs(merits)
         # The next step is Barzilai and Borwein's: by how the residual changed on this one.
         change, moved = trial.scores - members.scores, trial.points - members.points
         bent = change - (trial.gradients - members.gradients) / tau
         along, across = (np.einsum("skd,skd->s", a, moved) for a in (change, bent))
         with np.errstate(over="ignore"):  # minus infinity becomes the smallest size
             fitted = np.where(across > along, along / np.maximum(across, 1e-300), 1.0)
-        trial.sizes[:] = np.maximum(fitted, _SMALLEST_SIZE)
+        trial.sizes[:] = np.maximum(fitted, _SMALLEST_STEP)
         if not is_taken.all():
             refused = ~is_taken
-            members.sizes[refused] *= _REFUSED
+            members.sizes[refused] *= _REFUSED_FACTOR
             for mine, other in zip(trial, members, strict=True):
                 mine[refused] = other[refused]
         return trial
@@ -196,9 +196,9 @@ class _Annealing:
         one, two = np.nonzero(is_near)
         if len(one):
             way = members.points[one] - members.points[two]
-            stops = members.points[two] + _STOPS[..., None, None] * way
+            stops = members.points[two] + _LINE_FRACTIONS[..., None, None] * way
             rise = members.entropies[one] - members.entropies[two]
-            entropies = members.entropies[two] + _STOPS * rise
+            entropies = members.entropies[two] + _LINE_FRACTIONS * rise
             least = (self._likelihood.value(stops) + tau * entropies).min(axis=0)
             is_met = distances[one, two] <= settings.SETTINGS.alike**2
             is_near[one, two] = is_met | (least >= merits[two])
@@ -239,7 +239,7 @@ class _Starts:
         n_alone = max(0, min(n_classes, n - 2))  # all of them would be classes^2 x width numbers
         fixed = np.zeros((2 + n_alone, n_classes, width))
         fixed[0] = np.maximum(start_scores(self.problem), -1e6)
-        fixed[2 + np.arange(n_alone), np.arange(n_alone), 0] = _ONE_CLASS
+        fixed[2 + np.arange(n_alone), np.arange(n_alone), 0] = _ONE_CLASS_SCORE
         n_random = max(0, n - len(fixed))
         random = self._hyperplanes(np.random.default_rng([self.seed, 0]), n_random)
         return np.concatenate([fixed, random])[:n]

@@ -1,21 +1,21 @@
-"""Maximum likelihood from labeled rows alone, and covariances shrunk in the user's units."""
+"""Maximum likelihood from labeled rows alone, shrunk covariances, and the average of models."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from ..._messages import say
 from ..frame import Frame, mean_variance_in_frame
-from ..gaussian import Gaussians, gaussians
+from ..gaussian import LOG_2PI, Gaussians, gaussians
 from ..labelsums import ROUNDING
 from ..problem import WITHIN_TOLERANCE, LabeledSummary, Problem, within_rank
+from ..rowspace import RowSpace
 from ..types import AnyArray, Array
 from ..whitening import safe_whitening, whiten
 
-_LOG_2PI = float(np.log(2 * np.pi))
 _ROUNDING = 1e-12  # of a distance between covariances, over the square of their size
 _SMALL_BETWEEN = 1e3  # between over within classes, of every feature: far from any floor
 
@@ -102,7 +102,7 @@ def labeled_log_likelihood(model: Gaussians, labeled: LabeledSummary) -> float:
     shift = (labeled.means - model.center) @ model.projection.T - model.class_points
     spread = np.trace(model.projection @ labeled.within @ model.projection.T)
     spread += labeled.counts @ (shift**2).sum(axis=1)
-    constant = labeled.weight * (model.rank * _LOG_2PI + model.log_det)
+    constant = labeled.weight * (model.rank * LOG_2PI + model.log_det)
     return float(labeled.counts @ model.log_priors - (spread + constant) / 2)
 
 
@@ -219,3 +219,28 @@ def diagonal_targets(rows: Array, codes: AnyArray, weights: Array) -> tuple[Arra
         mean_variance = float(w @ (standardized**2).mean(axis=1)) / w.sum()
         targets += w.sum() * shrinkages[k] * mean_variance * deviations**2
     return shrinkages, targets
+
+
+def average(models: Sequence[Gaussians], log_priors: Array | None) -> Gaussians:
+    """The model of equally many rows drawn from each of the models, which share a frame.
+
+    Its class weights, class sums and sums of squares are the means of theirs. Where they place a
+    class differently its covariance is wider: it holds the spread of the means about their mean.
+    """
+    weights = np.array([model.class_weights for model in models])
+    means = np.array([model.means for model in models])
+    counts = weights.sum(axis=0)
+    center = np.einsum("mk,mkd->kd", weights, means) / counts[:, None]
+    shifts = (np.sqrt(weights)[:, :, None] * (means - center)).reshape(-1, means.shape[2])
+    within = shifts.T @ shifts
+    for model in models:
+        within += model.full_covariance()
+    found, _ = fit_labeled(models[0].frame, LabeledSummary(counts, center, within), log_priors)
+    return found
+
+
+def average_in(space: RowSpace, models: Sequence[Gaussians], log_priors: Array | None) -> Gaussians:
+    """Average models of few rows of many features, with the variance of directions left out."""
+    averaged = average([space.reduced_model(model) for model in models], log_priors)
+    variances = [model.complement.variance for model in models if model.complement]
+    return space.model(averaged, float(np.mean(variances)) if variances else None)

@@ -3,8 +3,7 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from iclda._core.solvers.attainable import hold_all
-from iclda._core.squared_loss import (
-    SquaresProblem,
+from iclda._core.solvers.squares import (
     distance_from_supervised,
     labeled_loss,
     supervised_squares,
@@ -61,11 +60,3 @@ def test_derivatives_are_those_of_differences(labeled, make):
     assert bend == pytest.approx(np.vdot(direction, change), rel=1e-6)
     assert bend <= 1e-12
     assert loss.is_bounded(point)
-
-
-def test_rows_are_labeled_by_their_predictions(labeled):
-    problem, _, point, _ = labeled
-    recast = problem.recast(SquaresProblem)
-    assert recast.moments is problem.moments
-    assert recast.posterior_scores(point) is point
-    assert recast.smallest_variance(point) > 0
