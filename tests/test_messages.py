@@ -30,7 +30,6 @@ GAP = np.where(X == 4.0, np.nan, X)
         (Hint("n_labeled", 30), "n_labeled=30"),
         (Hint("drop", ["a b"]), "drop=['a b']"),
         (Hint("out", Path("results")), "out='results'"),
-        (Hint("drop", "a", text="drop the column 'a'", kind="column"), "drop the column 'a'"),
     ],
 )
 def test_hints_speak_of_parameters(hint, shown):

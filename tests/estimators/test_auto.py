@@ -63,7 +63,7 @@ def test_proportions_that_the_chosen_method_does_not_take_are_warned_of(wine):
     X, y = wine
     labels = masked(y, 6)  # too few to compare: the safest is taken
     fitted = AutoLDA(methods=["supervised", "em"], proportions="labeled")
-    with pytest.warns(UserWarning, match=r"proportions was not used: supervised.*\['iclda'\]"):
+    with pytest.warns(UserWarning, match=r"proportions was not used: supervised.*; iclda"):
         fitted.fit(X, labels)
     assert fitted.method_ == "supervised"
 

@@ -24,7 +24,7 @@ from .._advice import (
     safety_rank,
 )
 from .._core.types import AnyArray, Array
-from .._messages import Hint, NoUnlabeledRowsWarning, ParameterError, plural, say
+from .._messages import NoUnlabeledRowsWarning, ParameterError, plural, say
 from .._rows.passes import unreported
 from .._statistics import BaseRate
 from ..methods import FITTED, Method, find_method
@@ -311,10 +311,9 @@ class AutoLDA(LinearGaussianClassifier):
         self._copy_shared(chosen)
         if self.proportions is not None and not _takes_proportions(method):
             message = say(
-                "{@proportions} was not used: {title} was chosen, which does not take it. To use "
-                "it, pass {methods}, em or pessimistic.",
+                "{@proportions} was not used: {title} was chosen, which does not take it; iclda, "
+                "em and pessimistic do.",
                 title=method.title,
-                methods=Hint("method", "iclda", text="methods=['iclda']"),
             )
             warn(message)
         if not method.uses_unlabeled and inputs.every_unlabeled is not None:

@@ -49,8 +49,8 @@ def _warn_of_far_rows(frame: Frame) -> None:
         warn(
             f"The features lie up to {offset:.0e} times their spread from zero, and "
             "LinearDiscriminantAnalysis does not center rows: its probabilities agree with these "
-            f"to about {lost:.0e} only. Center the features before fit "
-            "(sklearn.preprocessing.StandardScaler), or use to_onnx, which does."
+            f"to about {lost:.0e} only. Center the features before fit, or use to_onnx, which "
+            "does."
         )
 
 

@@ -29,7 +29,7 @@ from .._core.solvers.supervised import (
     target_of_labeled,
 )
 from .._core.types import AnyArray, Array
-from .._messages import ColumnError, Hint, ParameterError, Text, say
+from .._messages import ColumnError, ParameterError, Text, say
 from .._rows.backends import in_memory, is_device_array
 from .._rows.base import column_of
 from .._rows.memory import ChainedRows
@@ -48,7 +48,6 @@ _MATRICES = 8  # of features x features and of classes x features that a fit hol
 _LARGEST_RATIO = 1e100  # of standard deviations that shrinkage brings together
 _SMALLEST_SHARE = 1e-12  # of a class in the weight of all rows
 _LARGEST_AUTO = 0.99  # a shrinkage of 1 would leave nothing to learn
-_SCALER = Hint("drop", text=" (sklearn.preprocessing.StandardScaler)", kind="or column")
 
 
 @dataclass(frozen=True)
@@ -335,14 +334,12 @@ def check_spread(inputs: FitInputs, variances: Array, terms: str = "") -> None:
         raise ColumnError(
             say(
                 "The standard deviation of {column}{terms} is {spread}, and must lie between "
-                "{least:g} and {largest:g} for its variance to be a number: rescale the "
-                "column{scaler}.",
+                "{least:g} and {largest:g} for its variance to be a number: rescale the column.",
                 column=column,
                 terms=terms,
                 spread=f"{spread[index]:.3g}" if is_finite else "too large to square",
                 least=SMALLEST_SPREAD,
                 largest=LARGEST_SPREAD,
-                scaler=_SCALER,
             ),
             column=column.label,
         )
@@ -365,14 +362,13 @@ def check_units(inputs: FitInputs, variances: Array, weight: float, reason: str 
             say(
                 "The standard deviation of {column} is {small:.3g}, that of {other} {large:.3g}, "
                 "and {reason}, so they must not differ by a factor of more than {ratio:g}: rescale "
-                "the columns{scaler}.",
+                "the columns.",
                 column=column,
                 small=spread[small],
                 other=other,
                 large=spread[large],
                 reason=reason,
                 ratio=_LARGEST_RATIO,
-                scaler=_SCALER,
             ),
             column=column.label,
         )

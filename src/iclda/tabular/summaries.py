@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 
 from .._advice import LEAST_TESTED, percent_text
 from .._estimators.base import LinearGaussianClassifier
-from .._estimators.proportions import LABELED
+from .._estimators.labels import LABELED
 from .._messages import plural, quoted_list
 from .._statistics import CLEAR, NOTHING, UNCLEAR, BaseRate
 from ..methods import FITTED
