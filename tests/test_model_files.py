@@ -20,9 +20,11 @@ from sklearn.preprocessing import FunctionTransformer
 
 import iclda
 from iclda import ImplicitlyConstrainedLDA, SupervisedLDA, load_model, save_model
-from iclda.methods import CLASS_NAMES
+from iclda.methods import FITTED, FURTHER
 from iclda.model_files import InconsistentModelWarning, model_details, seal
 from iclda.tabular import pipeline, preprocessing
+
+CLASS_NAMES = tuple(dict.fromkeys(method.class_name for method in (*FITTED, *FURTHER)))
 
 STORED = Path(__file__).parent / "stored_models"
 

@@ -38,9 +38,14 @@ from .._core.solvers.supervised import fit_labeled, supervised_reference
 from .._core.types import AnyArray, Array
 from .._messages import say
 from .._rows.backends import backend_of, in_memory, is_device_array, is_lazy
-from .diagnosis import Diagnosis, warn_of_no_unlabeled, warn_of_outcome, warn_of_single_labels
+from .diagnosis import (
+    Diagnosis,
+    GainBounds,
+    warn_of_no_unlabeled,
+    warn_of_outcome,
+    warn_of_single_labels,
+)
 from .export import to_onnx, to_sklearn
-from .gains import GainBounds
 from .inputs import RowReader, check_is_read, check_weights, take_rows
 from .labels import LABELED, are_comparable, check_classes, check_lengths, plain, split_marker
 from .predictions import (

@@ -1,10 +1,11 @@
-"""Warnings about a fit: what the data do not allow, and why an iteration stopped."""
+"""What can be said about a fit: warnings, and bounds of its gain on supervised LDA."""
 
 from __future__ import annotations
 
 import sys
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.stats import hypergeom
@@ -23,6 +24,7 @@ from .._messages import (
     NothingLearnedWarning,
     NoUnlabeledRowsWarning,
     Text,
+    plural,
     say,
 )
 from .._rows.base import column_of
@@ -33,6 +35,8 @@ _SHIFT_PROBABILITY = 1e-6
 _LEAST_SHIFT = 5.0  # standard deviations within classes
 _FEW_LABELS = 2  # for every direction: more of them keep a fit from degenerating
 _LOST = 0.1  # share of the unlabeled rows of a class, over that of the labeled ones
+_NO_CHANGE = 1e-9  # of the log likelihood per row: smaller changes are rounding
+_MOST_FEATURES = 1_000  # for which a fit to a table computes bounds
 _UNLIKELY = 1e-3  # probability that so many rows of a class are labeled ones by chance
 
 
@@ -259,3 +263,92 @@ class Diagnosis:
             rank=problem.whitening.rank,
         )
         warn_of_outcome(message, Outcome.UNBOUNDED)
+
+
+@dataclass(frozen=True)
+class GainBounds:
+    """Changes from the supervised fit to this one, over all labelings of the unlabeled rows.
+
+    ``worst``, ``best`` and ``expected`` are changes of the log likelihood of all rows, labeled and
+    unlabeled, per unit of weight: the smallest and the largest that any labeling gives, and the one
+    under the fit's own posteriors. ``disagreement`` is the share of the unlabeled rows to which
+    both classifiers give different classes: the error on them differs by no more than that.
+    """
+
+    worst: float
+    best: float
+    expected: float
+    disagreement: float
+    n_unlabeled: int
+
+    @property
+    def is_safe(self) -> bool:
+        """Whether no labeling of the unlabeled rows lowers the log likelihood."""
+        return self.worst >= -_NO_CHANGE
+
+    @property
+    def sentence(self) -> str:
+        """The bounds for a reader who knows neither the method nor the formulas."""
+        if not self.n_unlabeled:
+            return "There are no unlabeled rows, so that the fit is the supervised one."
+        rows = plural(self.n_unlabeled, "unlabeled row")
+        if self.disagreement <= _NO_CHANGE:
+            change = "would classify them alike"
+        else:
+            share = f"{100 * self.disagreement:.1f}"
+            change = (
+                f"would give {share} % of them another class: the errors of both on these rows "
+                f"differ by {share} percentage points at most"
+            )
+        return f"Supervised LDA, which does not use the {rows}, {change}. {self.comparison()}"
+
+    def comparison(self, fit: str = "this fit") -> str:
+        """Which of both fits describes the training rows better, in a sentence."""
+        if max(abs(self.worst), abs(self.best)) <= _NO_CHANGE:
+            return "Both describe the training rows equally well."
+        if self.is_safe or self.best <= _NO_CHANGE:
+            better = "better" if self.is_safe else "worse"
+            return (
+                f"Whatever the true classes of these rows are, {fit} describes the training rows "
+                f"{better} than supervised LDA does."
+            )
+        return (
+            f"Whether {fit} describes the training rows better than supervised LDA does depends "
+            "on the true classes."
+        )
+
+    @property
+    def details(self) -> str:
+        """The numbers behind ``sentence``, for a reader who knows what a likelihood is."""
+        if not self.n_unlabeled:
+            return self.sentence
+        worst, best, expected = (
+            "0" if abs(each) <= _NO_CHANGE else f"{each:+.3g}"
+            for each in (self.worst, self.best, self.expected)
+        )
+        return (
+            "From supervised LDA to this fit the log likelihood of the training rows, per row, "
+            f"changes by {worst} to {best}, whatever the true classes of the "
+            f"{plural(self.n_unlabeled, 'unlabeled row')} ({expected} if the fit's own "
+            "probabilities are right), and the error on these by at most "
+            f"{100 * self.disagreement:.1f} percentage points."
+        )
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+def safety_bounds(classifier: Any, X: Any, y: Any) -> GainBounds | None:
+    """The bounds of a fit; None where they say nothing or cannot be had."""
+    find_bounds = getattr(classifier, "gain_bounds", None)
+    if find_bounds is None or not getattr(classifier, "_uses_unlabeled_rows", False):
+        return None
+    if classifier.n_features_in_ > _MOST_FEATURES:  # takes matrices of features x features
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the fit has given them
+            found: GainBounds = find_bounds(X, y)
+    except ValueError:  # the rows were fitted: there is no supervised fit to compare with
+        return None
+    return found if found.n_unlabeled else None
