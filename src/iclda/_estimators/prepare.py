@@ -207,9 +207,8 @@ def prepare(passed: Passed, settings: FitSettings) -> FitInputs:
         sources = [_along(space, each) for each in sources]
     if not settings.uses_unlabeled:  # NaN and infinity are errors, as in scikit-learn
         for each in sources:
-            is_there = each.is_member is None or each.is_member.any()
-            if is_there and each.backend is not None:  # in memory they were looked at
-                each.check_finite()
+            if each.backend is not None and (each.is_member is None or each.is_member.any()):
+                each.check_finite()  # rows in memory were looked at
     n_features = sources[0].request.n_features or 0
     _check_memory(n_features, len(labels.classes), settings.name)
     unlabeled = ChainedRows([each.rows for each in sources], n_features, settings.unlabeled_weight)
@@ -265,22 +264,22 @@ def _labeled_source(source: RowSource, labels: Labels) -> tuple[RowSource, AnyAr
 def _check_memory(n_features: int, n_classes: int, name: str) -> None:
     """ValueError for a problem whose matrices the memory of this machine cannot hold."""
     needed = _MATRICES * 8.0 * (n_features**2 + n_features * n_classes)
-    if needed > 2**30 and needed > (there_is := _most_memory()):
+    if needed > 2**30 and needed > (available := _most_memory()):
         raise ValueError(
             f"{name} needs about {needed / 2**30:.3g} GiB for {n_features:,} features and "
-            f"{n_classes:,} classes, and there are {there_is / 2**30:.3g} GiB: leave features out, "
-            "or project the rows first (sklearn.decomposition.PCA)."
+            f"{n_classes:,} classes, and there are {available / 2**30:.3g} GiB: leave features "
+            "out, or project the rows first (sklearn.decomposition.PCA)."
         )
 
 
 def _most_memory() -> float:
     """Bytes that this process can have at most, as far as the system says."""
-    limits = [np.inf]
-    if hasattr(os, "sysconf"):
-        limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-        import resource  # where there is sysconf
+    if not hasattr(os, "sysconf"):
+        return np.inf
+    import resource  # where there is sysconf
 
-        limits += [limit for limit in resource.getrlimit(resource.RLIMIT_AS)[:1] if limit > 0]
+    limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    limits += [limit for limit in resource.getrlimit(resource.RLIMIT_AS)[:1] if limit > 0]
     group = Path("/sys/fs/cgroup/memory.max")  # of a container
     if group.exists() and (text := group.read_text().strip()).isdigit():
         limits.append(int(text))
