@@ -174,13 +174,6 @@ def test_a_sample_of_many_labeled_rows_leaves_no_class_out(monkeypatch):
     assert fitted.error_ is not None
 
 
-def test_methods_limits_the_choice(wine):
-    X, y = wine
-    fitted = AutoLDA(methods=["iclda"]).fit(X, masked(y, 30))
-    assert (fitted.method_, list(fitted.losses_)) == ("iclda", ["iclda"])
-    assert fitted.error_ is not None
-
-
 def test_unknown_methods_are_refused(wine):
     X, y = wine
     with pytest.raises(ParameterError, match="at least one method, got \\[\\]"):

@@ -1,10 +1,7 @@
 import numpy as np
 import pytest
 
-from changes import (
-    assert_close,
-    assert_same_fit,
-)
+from changes import assert_close, assert_same_fit
 from iclda import ImplicitlyConstrainedLDA, MomentConstrainedLDA, NormalizedLDA, SupervisedLDA
 from problems import draw_sample, fit_shares, labeled_log_likelihood, one_hot, total_covariance
 
