@@ -5,30 +5,18 @@ import pytest
 
 from iclda import (
     ExpectationMaximizationLDA,
-    ExpectationMaximizationNearestMean,
-    ImplicitlyConstrainedLDA,
-    ImplicitlyConstrainedLeastSquares,
     NotConvergedWarning,
     PessimisticLDA,
     SelfLearningLDA,
-    SelfLearningLeastSquares,
-    SelfTrainingLDA,
     SupervisedLDA,
 )
 from iclda._core import problem
 from iclda._estimators.diagnosis import GainBounds, safety_bounds
+from iclda.methods import FITTED, FURTHER
 from problems import ALL, SEMI_SUPERVISED, draw_sample
 
-ITERATIVE = [
-    ExpectationMaximizationLDA,
-    ExpectationMaximizationNearestMean,
-    ImplicitlyConstrainedLDA,
-    ImplicitlyConstrainedLeastSquares,
-    PessimisticLDA,
-    SelfLearningLDA,
-    SelfLearningLeastSquares,
-    SelfTrainingLDA,
-]
+CLASSES = {method.class_name: method for method in (*FITTED, *FURTHER)}
+ITERATIVE = [each.load_class() for each in CLASSES.values() if "max_iter" in each.parameters]
 SAMPLE = draw_sample(11, separation=0.3, n_unlabeled=200)
 
 

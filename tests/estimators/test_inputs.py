@@ -218,7 +218,7 @@ def test_34_a_table_that_is_not_read_yet_is_read_by_the_fit(table):
 
 @pytest.mark.parametrize("table", UNREAD.values(), ids=UNREAD)
 def test_classes_that_are_not_read_yet_are_refused_with_the_way_to_read_them(table):
-    with pytest.raises(TypeError, match=r"y is a .*, which is not read yet: pass y\."):
+    with pytest.raises(TypeError, match=r"y is a .*, which is not read yet: pass what it reads"):
         SelfLearningLDA().fit(X, table())
 
 

@@ -31,7 +31,7 @@ from ..methods import FITTED, Method, find_method
 from .base import LinearGaussianClassifier
 from .diagnosis import warn_if_nothing_learned, warn_of_no_unlabeled
 from .labels import draw_folds, plain
-from .prepare import WIDE, FitInputs, prepare
+from .prepare import WIDE, FitInputs, find_non_finite, prepare
 
 _FOLDS, _REPEATS = 10, 3  # those of `iclda compare --fast`
 _SLOW_FOLDS = 5  # and one repeat, where a search takes seconds
@@ -294,7 +294,7 @@ class AutoLDA(LinearGaussianClassifier):
         )
         self._copy_shared(chosen)
         if not method.uses_unlabeled and inputs.every_unlabeled is not None:
-            inputs.find_non_finite()  # the others notice NaN when they sum the rows
+            find_non_finite(inputs.sources)  # the others notice NaN when they sum the rows
         if inputs.unlabeled.n_rows == 0:
             warn_of_no_unlabeled(type(self).__name__, self.unlabeled)
         if self.n_features_in_ >= WIDE:  # in the space of few rows, if it can

@@ -38,6 +38,7 @@ from .._core.solvers.supervised import fit_labeled, supervised_reference
 from .._core.types import AnyArray, Array
 from .._messages import say
 from .._rows.backends import backend_of, in_memory, is_device_array, is_lazy
+from . import predictions
 from .diagnosis import (
     Diagnosis,
     GainBounds,
@@ -48,17 +49,6 @@ from .diagnosis import (
 from .export import to_onnx, to_sklearn
 from .inputs import RowReader, check_is_read, check_weights, take_rows
 from .labels import LABELED, check_classes, check_lengths, plain, split_marker
-from .predictions import (
-    Numbers,
-    linear_scores,
-    log_joint,
-    log_posteriors,
-    logsumexp,
-    most_probable,
-    one_or_all,
-    posteriors,
-    scores,
-)
 from .prepare import (
     FitInputs,
     FitSettings,
@@ -81,11 +71,7 @@ _CONSTRAINTS: dict[str, Any] = {
     "max_iter": AT_LEAST_ONE,
     "tol": [Interval(Real, 0, LARGEST_PARAMETER, closed="both")],
     "random_state": ["random_state"],
-    "n_jobs": [
-        Interval(Integral, 1, None, closed="left"),
-        Interval(Integral, None, -1, closed="right"),
-        None,
-    ],
+    "n_jobs": [Integral, None],
 }
 
 
@@ -123,8 +109,8 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
     _needs_positive_priors = False
     _can_narrow = True  # whether few rows of many features may be fitted in their own space
     _supervised_name = "SupervisedLDA"  # the classifier that equals it without unlabeled rows
-    _posteriors = staticmethod(posteriors)  # probabilities (n, K) from scores
-    _log_posteriors = staticmethod(log_posteriors)
+    _posteriors = staticmethod(predictions.posteriors)  # probabilities (n, K) from scores
+    _log_posteriors = staticmethod(predictions.log_posteriors)
 
     priors: Any = None
     shrinkage: Any = None
@@ -337,7 +323,7 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
     def _from_scores(self, X: Any, method: str, function: Callable[[Any], Any]) -> Any:
         """Results of a function of (n, K) scores, or of the second of two classes' lead (n, 1)."""
         self._check_ready(X, method)
-        by_rule = linear_scores(self._discriminant_rule(), self._frame)
+        by_rule = predictions.linear_scores(self._discriminant_rule(), self._frame)
         return self._in_blocks(X, by_rule, function)
 
     def predict(self, X: Any) -> AnyArray:
@@ -353,7 +339,9 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
         y : ndarray of shape (n_samples,)
             Classes, in the dtype of ``classes_``.
         """
-        return self._from_scores(X, "predict", lambda scores: most_probable(self.classes_, scores))
+        return self._from_scores(
+            X, "predict", lambda scores: predictions.most_probable(self.classes_, scores)
+        )
 
     def predict_proba(self, X: Any) -> Array:
         """Posterior probabilities.
@@ -385,7 +373,9 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
         """
         return self._from_scores(X, "predict_log_proba", self._log_posteriors)
 
-    def _numbers_and_codes(self, X: Any, y: Any, numbers: Numbers) -> tuple[Array, AnyArray]:
+    def _numbers_and_codes(
+        self, X: Any, y: Any, numbers: predictions.Numbers
+    ) -> tuple[Array, AnyArray]:
         """Numbers of all rows, in memory, and the codes of their classes."""
         y = in_memory(y)
         values = np.array(in_memory(self._in_blocks(X, numbers)))
@@ -473,7 +463,7 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self._diagnosis.warn_of_shift(problem, inputs.space)
         fit = self._lifted(self._solve(problem), inputs, problem.target_variance)
         outcome = self._judge(problem, fit)
-        warn_of_single_labels(inputs.labels, is_supervised=False)
+        warn_of_single_labels(inputs.labels)
         if "proportions" in self.get_params() and self.proportions is None:
             # The warning advises to pass proportions.
             weights = fit.model.class_weights
@@ -488,7 +478,7 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         shares = labeled.counts / labeled.weight
         self._check_columns(inputs, variances, labeled.weight, shares, is_pooled)
         model, shrinkage, rank = self._fit_labeled(inputs, variances)
-        warn_of_single_labels(inputs.labels, is_supervised=True)
+        warn_of_single_labels(inputs.labels)
         attributes = {"shrinkage_": shrinkage, "rank_": rank, **self._no_passes()}
         if self._uses_unlabeled_rows:
             attributes |= self._supervised_attributes(model, labeled)
@@ -665,9 +655,9 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         """
         self._check_ready(X, "decision_function")
         if len(self.classes_) == 2 or not self._frame.is_foldable:
-            return self._from_scores(X, "decision_function", one_or_all)
+            return self._from_scores(X, "decision_function", predictions.one_or_all)
         coef, intercept = self._gaussians_.linear_scores
-        return self._in_blocks(X, scores(LinearRule(coef.T, intercept, is_soft=True)))
+        return self._in_blocks(X, predictions.scores(LinearRule(coef.T, intercept, is_soft=True)))
 
     def transform(self, X: Any) -> Array:
         """Project on the directions that separate the classes best.
@@ -693,7 +683,7 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         model = self._gaussians_
         coef = model.discriminants(self._n_features_out)
         rule = LinearRule(coef, -model.center @ coef, is_soft=True)
-        return self._in_blocks(X, linear_scores(rule, model.frame))
+        return self._in_blocks(X, predictions.linear_scores(rule, model.frame))
 
     @property
     def _n_features_out(self) -> int:
@@ -713,7 +703,7 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
             Log of the sum over classes of prior times density.
         """
         self._check_ready(X, "score_samples")
-        return self._in_blocks(X, log_joint(self._gaussians_), logsumexp)
+        return self._in_blocks(X, predictions.log_joint(self._gaussians_), predictions.logsumexp)
 
     def log_likelihood(self, X: Any, y: Any) -> Array:
         """Log of prior times density of its own class, for every row.
@@ -733,7 +723,7 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
             One number a row.
         """
         check_is_fitted(self)
-        joint, codes = self._numbers_and_codes(X, y, log_joint(self._gaussians_))
+        joint, codes = self._numbers_and_codes(X, y, predictions.log_joint(self._gaussians_))
         return joint[np.arange(len(joint)), codes]
 
     def to_sklearn(self) -> LinearDiscriminantAnalysis:

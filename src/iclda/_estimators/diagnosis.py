@@ -77,15 +77,13 @@ def warn_of_outcome(message: str, outcome: Outcome) -> None:
     warn(NotConvergedWarning(message, outcome=outcome.name.lower()))
 
 
-def warn_of_single_labels(labels: Labels, *, is_supervised: bool) -> None:
+def warn_of_single_labels(labels: Labels) -> None:
     """One label a class leaves no spread within classes to learn from the labels."""
-    guess = "set by shrinkage alone" if is_supervised else "guessed from all rows"
-    n_labeled = int(labels.is_labeled.sum())
-    if n_labeled == len(labels.classes):
-        named = ", ".join(repr(c) for c in labels.classes.tolist())
+    if labels.is_labeled.sum() == len(labels.classes):
+        named = ", ".join(map(repr, labels.classes.tolist()))
         warn(
-            f"Each of the classes {named} has one labeled row only: the spread within classes "
-            f"is {guess}. Label more rows if you can."
+            f"Each of the classes {named} has one labeled row only, which says nothing about the "
+            "spread within classes. Label more rows if you can."
         )
 
 

@@ -31,7 +31,6 @@ from .._rows.passes import PartOfPass, report_as
 from .predictions import Numbers, composed
 
 _SMALLEST_WEIGHT, _LARGEST_WEIGHT = 1e-100, 1e100  # products of weights stay finite
-_WAYS_TO_READ = ("collect", "read_all", "to_table", "read")  # of tables that are not read yet
 
 
 @dataclass(frozen=True)
@@ -204,13 +203,11 @@ def check_is_read(X: Any, name: str = "X") -> Any:
     if (package, kind) == ("pyarrow", "RecordBatch"):
         # scikit-learn finds the names of a table, not those of a batch.
         return sys.modules["pyarrow"].Table.from_batches([X])
-    if package in ("polars", "pyarrow"):
-        for method in _WAYS_TO_READ:
-            if hasattr(X, method):
-                raise TypeError(
-                    f"{name} is a {package} {kind}, which is not read yet: pass {name}.{method}(), "
-                    "with the columns of the features only."
-                )
+    if package in ("polars", "pyarrow") and not hasattr(X, "__len__"):
+        raise TypeError(
+            f"{name} is a {package} {kind}, which is not read yet: pass what it reads, for example "
+            f"{name}.{'collect' if package == 'polars' else 'read_all'}()."
+        )
     return X
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -106,11 +107,6 @@ class FitInputs:
             return None
         return ChainedRows([each.every_row for each in self.sources], len(self.frame.scale))
 
-    def find_non_finite(self) -> None:
-        """ValueError that names row and column of NaN or infinity, if there is one."""
-        for each in self.sources:
-            each.check_finite()
-
     @cached_property
     def labeled(self) -> LabeledSummary:
         labels = GivenLabels(self.codes, len(self.labels.classes))
@@ -145,7 +141,7 @@ class FitInputs:
             )
             moments = problem.moments
         if not np.isfinite(moments.scatter).all():
-            self.find_non_finite()
+            find_non_finite(self.sources)
         if shrinkage != "auto":
             return problem
         return replace(problem, shrinkage=self._automatic(moments, rests_on_labels))
@@ -187,6 +183,12 @@ class FitInputs:
         return float(shrinkage * (target * self.frame.scale**2)[0])
 
 
+def find_non_finite(sources: Iterable[RowSource]) -> None:
+    """ValueError that names row and column of NaN or infinity, if there is one."""
+    for each in sources:
+        each.check_finite()
+
+
 def prepare(passed: Passed, settings: FitSettings) -> FitInputs:
     """Check labels, weights and priors that were passed to ``fit`` with the opened rows."""
     source, further = passed.source, passed.further
@@ -217,8 +219,7 @@ def prepare(passed: Passed, settings: FitSettings) -> FitInputs:
     if settings.uses_unlabeled:
         pilot.append(unlabeled.sample(_PILOT_ROWS, 0)[0])
     if not all(np.isfinite(rows).all() for rows in pilot):
-        for each in sources:
-            each.check_finite()
+        find_non_finite(sources)
     frame = frame_of(np.concatenate(pilot))
     return FitInputs(
         passed=passed,
