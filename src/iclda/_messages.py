@@ -60,16 +60,6 @@ class Text(str):
         )
         return text
 
-    @property
-    def hints(self) -> tuple[Hint, ...]:
-        """Parameters that it mentions, in their order."""
-        return tuple(part for part in self.parts if isinstance(part, Hint))
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        """Columns of X that it is about, in their order."""
-        return tuple(part for part in self.parts if isinstance(part, Column))
-
     def to_json(self) -> list[Any]:
         """Parts as values that JSON has, with the parameters still to be worded."""
         return [vars(part) if isinstance(part, Hint) else str(part) for part in self.parts]
