@@ -334,6 +334,7 @@ def test_25_the_unit_of_the_weights_changes_nothing(classifier, unit):
 
 
 BAD_WEIGHTS = {
+    "zero": (np.zeros(40), r"is zero for all 40 rows: at least one must count"),
     "negative": (np.r_[np.ones(39), -2.5], r"0, which leaves a row out, .*got -2\.5 in row 39"),
     "NaN": (np.r_[1.0, np.nan, np.ones(38)], "contains NaN"),
     "infinite": (np.r_[np.inf, np.ones(39)], "contains infinity"),

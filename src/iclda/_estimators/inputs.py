@@ -243,6 +243,8 @@ def check_weights(weights: Any, n_rows: int, name: str) -> Array | None:
             f"{name} must be 0, which leaves a row out, or between {_SMALLEST_WEIGHT:g} and "
             f"{_LARGEST_WEIGHT:g}, got {array[row]} in row {row}. Only ratios of weights matter."
         )
+    if n_rows > 0 and not array.any():
+        raise ValueError(f"{name} is zero for all {n_rows} rows: at least one must count.")
     return array
 
 
