@@ -93,6 +93,8 @@ def check_classes(values: AnyArray) -> None:
     """ValueError for values of y that are no classes."""
     if values.dtype.kind in "OS" and values.size and not isinstance(values[0], str):
         raise _not_classes(values[0], "y")
+    if values.dtype.kind == "f" and np.isinf(values).any():
+        raise ValueError("Unknown label type: y contains infinity, and must hold classes.")
     # Twice: it warns of a regression where more than half of the values differ, which is no sign of
     # one where few rows are labeled.
     if values.size:
