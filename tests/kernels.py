@@ -27,12 +27,12 @@ NUMERICAL = [
     "estimators/test_expectation_maximization.py",
     "estimators/test_implicitly_constrained.py",
     "estimators/test_moment_constrained.py",
+    "estimators/test_self_training.py",
     "faults/test_accuracy.py",
     "faults/test_every_method.py",
     "faults/test_numbers.py",
     "faults/test_optima.py",
     "test_reference.py",
-    "estimators/test_self_learning.py",
     "estimators/test_supervised.py",
 ]
 # The same numbers once more: from other sources, of other classifiers, of random problems.

@@ -22,6 +22,8 @@ from iclda.methods import FITTED, FURTHER
 from iclda.model_files import InconsistentModelWarning, model_details, seal
 from iclda.tabular import pipeline, preprocessing
 
+CLASS_NAMES = tuple(dict.fromkeys(method.class_name for method in (*FITTED, *FURTHER)))
+
 STORED = Path(__file__).parent / "stored_models"
 CLASS_NAMES = {method.class_name: None for method in (*FITTED, *FURTHER)}
 

@@ -17,18 +17,14 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
 class Hint:
     """A parameter that a message mentions, as a rule to keep or as a way out.
 
-    In Python it reads ``name``, ``name=value``, or ``text`` where that is given. Other readers word
-    it by parameter, value and kind: the command line by its options (``iclda.cli.words``).
+    In Python it reads ``name`` or ``name=value``; the command line words it as an option
+    (``iclda.cli.words``).
     """
 
     parameter: str
     value: Any = None
-    text: str | None = None
-    kind: str = ""  # the phrase in which the parameter occurs, if there are several
 
     def __str__(self) -> str:
-        if self.text is not None:
-            return self.text
         if self.value is None:
             return self.parameter
         value = str(self.value) if isinstance(self.value, PurePath) else self.value
@@ -64,16 +60,6 @@ class Text(str):
         )
         return text
 
-    @property
-    def hints(self) -> tuple[Hint, ...]:
-        """Parameters that it mentions, in their order."""
-        return tuple(part for part in self.parts if isinstance(part, Hint))
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        """Columns of X that it is about, in their order."""
-        return tuple(part for part in self.parts if isinstance(part, Column))
-
     def to_json(self) -> list[Any]:
         """Parts as values that JSON has, with the parameters still to be worded."""
         return [vars(part) if isinstance(part, Hint) else str(part) for part in self.parts]
@@ -81,7 +67,15 @@ class Text(str):
     @classmethod
     def from_json(cls, parts: Sequence[Any]) -> Text:
         """Inverse of ``to_json``."""
-        return cls(*(Hint(**part) if isinstance(part, dict) else part for part in parts))
+        # Files of earlier versions store a phrase of its own with some parameters, as ``text``.
+        return cls(
+            *(
+                part
+                if isinstance(part, str)
+                else part.get("text") or Hint(part["parameter"], part["value"])
+                for part in parts
+            )
+        )
 
     def with_names(self, names: Sequence[str]) -> Text:
         """The same message with the names of columns, for X without names."""

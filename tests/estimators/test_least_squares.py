@@ -52,6 +52,8 @@ def test_the_supervised_fit_is_that_of_scikit_learn(sample):
     truth = np.arange(len(sample.X_unlabeled)) % sample.n_classes
     loss = ((expected - one_hot(truth, sample.n_classes)) ** 2).sum(axis=1) / 2
     assert_allclose(fit.squared_loss(sample.X_unlabeled, truth), loss, atol=1e-9)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        fit.squared_loss(sample.X_unlabeled, truth[:-1])
 
 
 @constrained

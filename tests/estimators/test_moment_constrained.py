@@ -1,12 +1,9 @@
 import numpy as np
 import pytest
 
-from changes import (
-    assert_close,
-    assert_same_fit,
-)
-from iclda import ImplicitlyConstrainedLDA, MomentConstrainedLDA, SupervisedLDA
-from problems import draw_sample, labeled_log_likelihood, total_covariance
+from changes import assert_close, assert_same_fit
+from iclda import ImplicitlyConstrainedLDA, MomentConstrainedLDA, NormalizedLDA, SupervisedLDA
+from problems import draw_sample, fit_shares, labeled_log_likelihood, one_hot, total_covariance
 
 VARIANTS = ["invariant", "symmetric", "means-shifted", "likelihood"]
 
@@ -123,3 +120,38 @@ def test_the_likelihood_variant_refuses_a_prior_of_0_and_the_maps_do_not(sample)
     with pytest.raises(ValueError, match="maximizes their likelihood, which would be 0"):
         sample.fit(MomentConstrainedLDA(variant="likelihood", priors=priors))
     assert_close(sample.fit(MomentConstrainedLDA(priors=priors)).priors_, priors, 0)
+
+
+def test_normalized_means_are_of_the_labeled_rows_and_the_covariance_of_all(sample):
+    fit = sample.fit(NormalizedLDA())
+    weights, means, _ = fit_shares(sample.X, one_hot(sample.y, sample.n_classes))
+    assert_close(fit.class_weights_, weights, 1e-12)
+    assert_close(fit.means_, means, 1e-12)
+    assert_close(fit.covariance_, np.cov(sample.rows.T, bias=True), 1e-12)
+
+
+def test_normalized_lda_of_every_label_and_equal_classes_predicts_what_lda_predicts():
+    sample = draw_sample(5, n_features=3, n_labeled=40)
+    rows, y = sample.X[:40], np.arange(40) % 2
+    # The same rows again, unlabeled: all moments are those of the labeled rows.
+    fit = NormalizedLDA().fit(rows, y, X_unlabeled=rows)
+    lda = SupervisedLDA().fit(rows, y)
+    direction = fit.coef_[0] / np.linalg.norm(fit.coef_[0])
+    assert_close(direction, lda.coef_[0] / np.linalg.norm(lda.coef_[0]), 1e-9)
+    assert (fit.predict(sample.X_unlabeled) == lda.predict(sample.X_unlabeled)).all()
+
+
+@pytest.mark.parametrize("shrinkage", [0.1, 0.9])
+def test_normalized_shrinkage_is_that_of_the_covariance_of_all_rows(sample, shrinkage):
+    fit = sample.fit(NormalizedLDA(shrinkage=shrinkage))
+    total = np.cov(sample.rows.T, bias=True)
+    expected = (1 - shrinkage) * total + shrinkage * np.trace(total) / 3 * np.eye(3)
+    assert_close(fit.covariance_, expected, 1e-12)
+
+
+def test_one_label_a_class_is_enough_for_normalized_lda():
+    sample = draw_sample(4, n_features=8, n_labeled=2)
+    with pytest.warns(UserWarning, match="one labeled row only"):
+        fit = sample.fit(NormalizedLDA())
+    assert_close(fit.means_, sample.X, 1e-12)
+    assert fit.rank_ == 8

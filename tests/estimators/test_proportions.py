@@ -162,7 +162,7 @@ def test_a_class_that_is_rare_among_the_labels_too_is_no_degenerate_fit(classifi
         ([1.0, 0.0], r"positive.*got \[1.0, 0.0\]"),
         ([(0.4, 0.2), 0.7], r"least of a pair first, got \[\(0.4, 0.2\), 0.7\]"),
         ([(0.1, 0.2), (0.3, 0.4)], r"the least add up to 0.4, the largest to 0.6"),
-        ([0.2, 0.3, 0.5], r"must hold 2 shares.*classes \[0, 1\], got 3"),
+        ([0.2, 0.3, 0.5], r"must hold 2 numbers.*classes \[0, 1\], got 3"),
         ({0: 1.0}, r"must name the classes .*\[0, 1\], got \[0\]"),
         ({0.4, 0.6}, r"must have an order, got the set \{"),
         ([np.nan, 0.6], r"positive.*got \[nan, 0.6\]"),

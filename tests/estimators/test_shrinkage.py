@@ -50,14 +50,6 @@ def test_fits_that_rest_on_labeled_rows_take_that_of_labeled_rows(classifier):
     assert fit.shrinkage_ == pytest.approx(ledoit_wolf(sample.X)[1], rel=1e-9)
 
 
-def test_more_unlabeled_rows_mean_less_shrinkage():
-    few, many = (
-        sample_of(n).fit(ExpectationMaximizationLDA(shrinkage="auto")).shrinkage_
-        for n in (20, 2_000)
-    )
-    assert many < few / 2
-
-
 def test_it_is_the_same_from_batches_and_with_weights_for_repeated_rows():
     sample = sample_of()
     plain = sample.fit(NormalizedLDA(shrinkage="auto"))

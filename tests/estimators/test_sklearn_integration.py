@@ -1,7 +1,5 @@
 """The classifiers inside scikit-learn's own machinery."""
 
-import pickle
-
 import numpy as np
 import pytest
 import sklearn
@@ -54,47 +52,25 @@ def apart(problem):
 
 
 @every_classifier
-def test_routed_unlabeled_rows_pass_the_steps_before(classifier, apart):
+def test_routed_unlabeled_rows_and_weights_reach_the_last_step(classifier, apart):
     X, y, X_unlabeled = apart
+    weights = {
+        "sample_weight": np.arange(60) % 3 + 1.0,
+        "sample_weight_unlabeled": np.arange(90) % 2 + 0.5,
+    }
     with sklearn.config_context(enable_metadata_routing=True):
-        pipeline = make_pipeline(
-            StandardScaler(),
-            classifier().set_fit_request(X_unlabeled=True),
-            transform_input=["X_unlabeled"],
-        ).fit(X, y, X_unlabeled=X_unlabeled)
-    scaler = StandardScaler().fit(X)
-    by_hand = classifier().fit(scaler.transform(X), y, X_unlabeled=scaler.transform(X_unlabeled))
-    assert_array_equal(pipeline[-1].coef_, by_hand.coef_)
-    assert_array_equal(pipeline.predict_proba(X), by_hand.predict_proba(scaler.transform(X)))
-
-
-def test_routed_weights_reach_the_classifier(apart):
-    X, y, X_unlabeled = apart
-    weights, weights_unlabeled = np.arange(60) % 3 + 1.0, np.arange(90) % 2 + 0.5
-    with sklearn.config_context(enable_metadata_routing=True):
-        classifier = ImplicitlyConstrainedLDA().set_fit_request(
-            sample_weight=True, X_unlabeled=True, sample_weight_unlabeled=True
-        )
+        requests = dict.fromkeys(("X_unlabeled", *weights), True)
         pipeline = make_pipeline(
             StandardScaler().set_fit_request(sample_weight=False),
-            classifier,
+            classifier().set_fit_request(**requests),
             transform_input=["X_unlabeled"],
-        ).fit(
-            X,
-            y,
-            sample_weight=weights,
-            X_unlabeled=X_unlabeled,
-            sample_weight_unlabeled=weights_unlabeled,
-        )
+        ).fit(X, y, X_unlabeled=X_unlabeled, **weights)
     scaler = StandardScaler().fit(X)
-    by_hand = ImplicitlyConstrainedLDA().fit(
-        scaler.transform(X),
-        y,
-        weights,
-        X_unlabeled=scaler.transform(X_unlabeled),
-        sample_weight_unlabeled=weights_unlabeled,
+    by_hand = classifier().fit(
+        scaler.transform(X), y, X_unlabeled=scaler.transform(X_unlabeled), **weights
     )
     assert_array_equal(pipeline[-1].coef_, by_hand.coef_)
+    assert_array_equal(pipeline.predict_proba(X), by_hand.predict_proba(scaler.transform(X)))
 
 
 def test_39_a_grid_search_trains_on_unlabeled_rows_and_never_scores_them(marked):
@@ -145,17 +121,3 @@ def test_calibration_takes_labeled_rows_and_routed_unlabeled_ones(apart):
     ):
         by_hand = ImplicitlyConstrainedLDA().fit(X[train], y[train], X_unlabeled=X_unlabeled)
         assert_array_equal(fitted.estimator.coef_, by_hand.coef_)
-
-
-@every_classifier
-def test_a_pickled_classifier_predicts_the_same(classifier, marked):
-    X, y = marked
-    original = classifier().fit(X, y)
-    restored = pickle.loads(pickle.dumps(original))
-    for method in ("predict", "predict_proba", "decision_function", "transform", "score_samples"):
-        assert_array_equal(getattr(restored, method)(X), getattr(original, method)(X))
-    labeled = y != -1
-    assert_array_equal(
-        restored.log_likelihood(X[labeled], y[labeled]),
-        original.log_likelihood(X[labeled], y[labeled]),
-    )

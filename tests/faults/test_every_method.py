@@ -255,7 +255,7 @@ def test_29_unlabeled_rows_from_elsewhere_are_diagnosed_when_far(name, unlabeled
     else:
         (message,) = messages
         assert diagnosis in message
-        assert "Compare with SupervisedLDA" in message
+        assert "Compare with supervised LDA" in message
 
 
 @every_classifier

@@ -186,13 +186,13 @@ def with_column(values):
 NOT_NUMBERS = {
     "text": (with_column("red"), "column 'b' holds text, for example 'red'.*encode it"),
     "category": (with_column(pd.Categorical(["red"] * 40)), "column 'b' holds text.*'red'"),
-    "date": (with_column(pd.Timestamp("2020-01-31")), "column 'b' holds dates.*2020-01-31.*encode"),
-    "zoned": (with_column(pd.Timestamp("2020-01-31", tz="UTC")), "column 'b' .*2020-01-31.*encode"),
-    "day": (with_column([datetime.date(2020, 1, 31)] * 40), "column 'b' .*2020-01-31.*encode"),
-    "duration": (with_column(pd.Timedelta("1D")), "column 'b' holds dates or durations"),
+    "date": (with_column(pd.Timestamp("2020-01-31")), "column 'b' .*2020-01-31.* into numbers"),
+    "zoned": (with_column(pd.Timestamp("2020-01-31", tz="UTC")), "column 'b' .*2020-01-31"),
+    "day": (with_column([datetime.date(2020, 1, 31)] * 40), "column 'b' .*2020, 1, 31.*real"),
+    "duration": (with_column(pd.Timedelta("1D")), "column 'b' holds .*real number"),
     "polars": (pl.DataFrame({"a": X[:, 0], "b": ["x"] * 40}), "column 'b' holds text.*'x'"),
     "list": ([[1.0, 2.0, "red"]] * 40, "column 2 holds text, for example 'red'.*encode it"),
-    "dates": (np.full((40, 3), np.datetime64("2020-01-31")), "column 0 .*2020-01-31.*encode"),
+    "dates": (np.full((40, 3), np.datetime64("2020-01-31")), "column 0 .*2020-01-31.*real number"),
     "text array": (np.where(np.eye(40, 3), "red", "1"), "column 0 holds text, for example 'red'"),
     "gap in a list": (
         [[None, 1.0, 2.0], *X[1:].tolist()],
@@ -205,7 +205,7 @@ NOT_NUMBERS = {
 def test_23_what_holds_no_real_numbers_is_named(rows, message):
     model = SelfLearningLDA().fit(X, Y)
     for call in (lambda: model.fit(rows, Y), lambda: model.score(rows, TRUE)):
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises((ValueError, TypeError), match=message):
             call()
 
 
@@ -352,8 +352,8 @@ def test_27_prior_zero_of_a_labeled_class_has_no_likelihood_to_maximize(classifi
     [
         ([-0.1, 1.1], r"at least 0, got \[-0\.1, 1\.1\] for the classes \[0, 1\]"),
         ([np.nan, 1.0], r"at least 0, got \[nan, 1\.0\] for the classes \[0, 1\]"),
-        ([0.5, 0.5, 0.0], r"hold 2 numbers, one for each of the classes \[0, 1\], .* \(3,\)"),
-        ([[0.5, 0.5]], r"hold 2 numbers, one for each .*got shape \(1, 2\)"),
+        ([0.5, 0.5, 0.0], r"hold 2 numbers, one for each of the classes \[0, 1\], got 3"),
+        ([[0.5, 0.5]], r"be a number for each class, got \[\[0\.5, 0\.5\]\]"),
         ([0.5, 0.75], r"got \[0\.5, 0\.75\], which add up to 1\.25: divide them"),
         ({0: 0.5, 1: 0.75}, r"got \[0\.5, 0\.75\], which add up to 1\.25: divide them"),
     ],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -24,14 +24,14 @@ from .._advice import (
     safety_rank,
 )
 from .._core.types import AnyArray, Array
-from .._messages import Hint, NoUnlabeledRowsWarning, ParameterError, plural, say
+from .._messages import NoUnlabeledRowsWarning, ParameterError, plural, say
 from .._rows.passes import unreported
 from .._statistics import BaseRate
 from ..methods import FITTED, Method, find_method
 from .base import LinearGaussianClassifier
-from .diagnosis import warn, warn_if_nothing_learned, warn_of_no_unlabeled
-from .labels import draw_folds, plain, resolve_proportions
-from .prepare import WIDE, FitInputs, prepare
+from .diagnosis import warn_if_nothing_learned, warn_of_no_unlabeled
+from .labels import draw_folds, plain
+from .prepare import WIDE, FitInputs, find_non_finite, prepare
 
 _FOLDS, _REPEATS = 10, 3  # those of `iclda compare --fast`
 _SLOW_FOLDS = 5  # and one repeat, where a search takes seconds
@@ -128,10 +128,10 @@ class Choice:
     """The method to fit, why, and the error to expect of it."""
 
     method: Method
-    reason: str
-    losses: dict[str, float]
-    estimate: ErrorEstimate | None
+    why: str
     n_tested: int
+    losses: dict[str, float] = field(default_factory=dict)
+    estimate: ErrorEstimate | None = None
 
 
 def choose_method(
@@ -146,15 +146,11 @@ def choose_method(
     methods = affordable(methods, trial.labeled.shape[1])
     if n_tested < LEAST_TESTED:
         rows = plural(inputs.n_labeled, "labeled row")
-        why = f"{rows} are too few to compare methods on, and it is the safest"
-        return Choice(methods[0], _reason(methods[0], shrinkage, why), {}, None, n_tested)
+        why = f": {rows} are too few to compare methods on, and it is the safest"
+        return Choice(methods[0], why, n_tested)
     priors = None if inputs.log_priors is None else np.exp(inputs.log_priors)
-    classifiers = [
-        each.classifier(
-            shrinkage=shrinkage, priors=priors, proportions=inputs.proportions, seed=seed
-        )
-        for each in methods
-    ]
+    given = {"shrinkage": shrinkage, "priors": priors, "proportions": inputs.proportions}
+    classifiers = [each.classifier(**given, seed=seed) for each in methods]
     for each in classifiers:
         if "n_starts" in each.get_params():
             each.set_params(n_starts=1 if trial.is_slow else _STARTS)
@@ -162,26 +158,19 @@ def choose_method(
         losses, is_wrong = cross_validate(trial, classifiers, seed)
     means = losses.mean(axis=1)
     if not np.isfinite(means).any():
-        why = "every fit of the cross-validation failed"
-        return Choice(methods[0], _reason(methods[0], shrinkage, why), {}, None, 0)
+        return Choice(methods[0], ": every fit of the cross-validation failed", 0)
     chosen = safest_choice(losses, is_wrong)
-    why = f"it did best of {len(methods)} methods on {n_tested:,} labeled rows"
     if len(methods) == 1:
         why = ""
-    elif chosen != int(np.nanargmin(means)):
+    elif chosen == int(np.nanargmin(means)):
+        why = f": it did best of {len(methods)} methods on {n_tested:,} labeled rows"
+    else:
         why = (
-            f"on {n_tested:,} labeled rows none of {len(methods)} methods is better by more than "
+            f": on {n_tested:,} labeled rows none of {len(methods)} methods is better by more than "
             "chance explains, and of those that do about as well it is the safest"
         )
     known = {m.name: float(v) for m, v in zip(methods, means, strict=True) if np.isfinite(v)}
-    reason = _reason(methods[chosen], shrinkage, why)
-    estimate = estimate_error(losses, is_wrong, seed)
-    return Choice(methods[chosen], reason, known, estimate, n_tested)
-
-
-def _reason(method: Method, shrinkage: Any, why: str) -> str:
-    shrunk = "" if not shrinkage else " with shrinkage, which steadies it where labels are few"
-    return f"Chose {method.title}{shrunk}{f': {why}' if why else ''}."
+    return Choice(methods[chosen], why, n_tested, known, estimate_error(losses, is_wrong, seed))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -209,7 +198,7 @@ class AutoLDA(LinearGaussianClassifier):
         Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
     proportions : array-like, dict or "labeled", default=None
         Shares of the unlabeled rows that the classes get. The methods to choose from are then those
-        that have this parameter; a warning says so if ``methods`` names another one that is chosen.
+        that have this parameter.
     methods : sequence of str, default=None
         Names of the methods to choose from, such as "supervised" and "iclda"; None for all.
     random_state : int, RandomState instance or None, default=None
@@ -283,15 +272,10 @@ class AutoLDA(LinearGaussianClassifier):
 
     def _fit_inputs(self, inputs: FitInputs) -> None:
         methods, seed = self._methods(), self._seed()
-        if self.proportions is not None and not any(_takes_proportions(each) for each in methods):
-            message = say(
-                "{@proportions} is for iclda, em and pessimistic only, and the method is {names}: "
-                "leave it out.",
-                names=", ".join(each.name for each in methods),
-            )
-            raise ParameterError(message, parameter="proportions", value=self.proportions)
         choice = choose_method(inputs, methods, self.shrinkage, seed)
-        self.method_, self.reason_ = choice.method.name, choice.reason
+        shrunk = " with shrinkage, which steadies it where labels are few" if self.shrinkage else ""
+        self.method_ = choice.method.name
+        self.reason_ = f"Chose {choice.method.title}{shrunk}{choice.why}."
         self.losses_, self.n_tested_ = choice.losses, choice.n_tested
         error = choice.estimate
         self.error_ = None if error is None else error.error
@@ -309,24 +293,12 @@ class AutoLDA(LinearGaussianClassifier):
             shrinkage=self.shrinkage, priors=self.priors, proportions=self.proportions, seed=seed
         )
         self._copy_shared(chosen)
-        if self.proportions is not None and not _takes_proportions(method):
-            message = say(
-                "{@proportions} was not used: {title} was chosen, which does not take it. To use "
-                "it, pass {methods}, em or pessimistic.",
-                title=method.title,
-                methods=Hint("method", "iclda", text="methods=['iclda']"),
-            )
-            warn(message)
         if not method.uses_unlabeled and inputs.every_unlabeled is not None:
-            inputs.find_non_finite()  # the others notice NaN when they sum the rows
+            find_non_finite(inputs.sources)  # the others notice NaN when they sum the rows
         if inputs.unlabeled.n_rows == 0:
             warn_of_no_unlabeled(type(self).__name__, self.unlabeled)
         if self.n_features_in_ >= WIDE:  # in the space of few rows, if it can
             inputs = prepare(inputs.passed, chosen._settings())
-        else:
-            given = getattr(chosen, "proportions", None)
-            proportions = resolve_proportions(given, inputs.labels.classes)
-            inputs = replace(inputs, proportions=proportions)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NoUnlabeledRowsWarning)
             chosen._fit_inputs(inputs)
@@ -347,29 +319,27 @@ class AutoLDA(LinearGaussianClassifier):
         self.estimator_._move_fitted(X)
 
     def _methods(self) -> list[Method]:
-        """Methods to choose from, the safest first; ParameterError for unknown names."""
+        """Methods to choose from, the safest first; ParameterError if there are none."""
         if self.methods is None:
             chosen = [method for method in FITTED if method.name in FROM_THE_SAFEST]
-            if self.proportions is not None:
-                chosen = [method for method in chosen if _takes_proportions(method)]
         else:
-            try:
-                chosen = [*{find_method(str(name)): None for name in self.methods}]
-            except ValueError as error:
-                raise self._bad_methods(str(error)) from None
+            chosen = [*{find_method(str(name)): None for name in self.methods}]
+        if not chosen:
+            message = say("{@methods} must name at least one method, got {given}.", given=chosen)
+            raise ParameterError(message, parameter="methods", value=self.methods)
+        if self.proportions is not None:
+            names = ", ".join(each.name for each in chosen)
+            chosen = [each for each in chosen if "proportions" in each.parameters]
             if not chosen:
-                raise self._bad_methods(f"name a method at least, got {self.methods!r}.")
+                message = say(
+                    "{@proportions} is for iclda, em and pessimistic only, and the method is "
+                    "{names}: leave it out.",
+                    names=names,
+                )
+                raise ParameterError(message, parameter="proportions", value=self.proportions)
         return sorted(chosen, key=lambda method: safety_rank(method.name))
-
-    def _bad_methods(self, text: str) -> ParameterError:
-        message = say("{@methods}: {text}", text=text)
-        return ParameterError(message, parameter="methods", value=self.methods)
 
     def _seed(self) -> int:
         if self.random_state is None or isinstance(self.random_state, Integral):
             return int(self.random_state or 0)
         return int(check_random_state(self.random_state).randint(2**16))
-
-
-def _takes_proportions(method: Method) -> bool:
-    return "proportions" in method.parameters

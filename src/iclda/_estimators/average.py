@@ -100,7 +100,7 @@ class AverageLDA(LinearGaussianClassifier):
                 self._copy_shared(member)
                 member._fit_inputs(inputs)
         for warning in {str(each.message): each for each in caught}.values():
-            warn(warning.message, category=warning.category)  # once, not once a fit
+            warn(warning.message, warning.category)  # once, not once a fit
         models, space = [member._gaussians_ for member in members], inputs.space
         if isinstance(space, RowSpace):
             model = average_in(space, models, inputs.log_priors)

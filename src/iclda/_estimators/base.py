@@ -38,20 +38,17 @@ from .._core.solvers.supervised import fit_labeled, supervised_reference
 from .._core.types import AnyArray, Array
 from .._messages import say
 from .._rows.backends import backend_of, in_memory, is_device_array, is_lazy
-from .diagnosis import Diagnosis, warn_of_no_unlabeled, warn_of_outcome, warn_of_single_labels
-from .export import to_onnx, to_sklearn
-from .gains import GainBounds
-from .inputs import RowReader, check_is_read, check_weights, take_rows
-from .labels import LABELED, are_comparable, check_classes, check_lengths, plain, split_marker
-from .predictions import (
-    linear_scores,
-    log_joint,
-    log_posteriors,
-    logsumexp,
-    most_probable,
-    posteriors,
-    scores,
+from . import predictions
+from .diagnosis import (
+    Diagnosis,
+    GainBounds,
+    warn_of_no_unlabeled,
+    warn_of_outcome,
+    warn_of_single_labels,
 )
+from .export import to_onnx, to_sklearn
+from .inputs import RowReader, check_is_read, check_weights, take_rows
+from .labels import LABELED, check_classes, check_lengths, plain, split_marker
 from .prepare import (
     FitInputs,
     FitSettings,
@@ -74,11 +71,7 @@ _CONSTRAINTS: dict[str, Any] = {
     "max_iter": AT_LEAST_ONE,
     "tol": [Interval(Real, 0, LARGEST_PARAMETER, closed="both")],
     "random_state": ["random_state"],
-    "n_jobs": [
-        Interval(Integral, 1, None, closed="left"),
-        Interval(Integral, None, -1, closed="right"),
-        None,
-    ],
+    "n_jobs": [Integral, None],
 }
 
 
@@ -116,6 +109,8 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
     _needs_positive_priors = False
     _can_narrow = True  # whether few rows of many features may be fitted in their own space
     _supervised_name = "SupervisedLDA"  # the classifier that equals it without unlabeled rows
+    _posteriors = staticmethod(predictions.posteriors)  # probabilities (n, K) from scores
+    _log_posteriors = staticmethod(predictions.log_posteriors)
 
     priors: Any = None
     shrinkage: Any = None
@@ -177,28 +172,21 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
         return self
 
     def _open_passed(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        X_unlabeled: Any,
-        sample_weight_unlabeled: Any,
-        *,
-        reset: bool,
+        self, X: Any, y: Any, weights: Any, X_unlabeled: Any, weights_unlabeled: Any, *, reset: bool
     ) -> Passed:
         """Arguments of ``fit`` with opened rows; ``reset`` stores the features."""
-        if X_unlabeled is None and sample_weight_unlabeled is not None:
+        if X_unlabeled is None and weights_unlabeled is not None:
             raise ValueError(
                 "sample_weight_unlabeled weighs the rows of X_unlabeled, which was not passed; "
                 "sample_weight weighs all rows of X, labeled or not."
             )
         # Where all rows enter the moments, these show NaN and infinity.
-        is_weighted = sample_weight is not None or sample_weight_unlabeled is not None
+        is_weighted = weights is not None or weights_unlabeled is not None
         is_summed = (self._uses_unlabeled_rows or not reset) and not is_weighted
         source, further = self._open(X, reset=reset, is_summed_later=is_summed), None
         if X_unlabeled is not None:
             further = self._open(X_unlabeled, name="X_unlabeled", is_summed_later=is_summed)
-        return Passed(source, y, sample_weight, further, sample_weight_unlabeled)
+        return Passed(source, y, weights, further, weights_unlabeled)
 
     def _settings(self) -> FitSettings:
         return FitSettings(
@@ -332,9 +320,10 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
                 return
             check_same_namespace(X, self, attribute="coef_", method=method)
 
-    def _from_scores(self, X: Any, function: Callable[[Any], Any]) -> Any:
+    def _from_scores(self, X: Any, method: str, function: Callable[[Any], Any]) -> Any:
         """Results of a function of (n, K) scores, or of the second of two classes' lead (n, 1)."""
-        by_rule = linear_scores(self._discriminant_rule(), self._frame)
+        self._check_ready(X, method)
+        by_rule = predictions.linear_scores(self._discriminant_rule(), self._frame)
         return self._in_blocks(X, by_rule, function)
 
     def predict(self, X: Any) -> AnyArray:
@@ -350,8 +339,9 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
         y : ndarray of shape (n_samples,)
             Classes, in the dtype of ``classes_``.
         """
-        self._check_ready(X, "predict")
-        return self._from_scores(X, most_probable(self.classes_))
+        return self._from_scores(
+            X, "predict", lambda scores: predictions.most_probable(self.classes_, scores)
+        )
 
     def predict_proba(self, X: Any) -> Array:
         """Posterior probabilities.
@@ -366,8 +356,7 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
         probabilities : ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``.
         """
-        self._check_ready(X, "predict_proba")
-        return self._from_scores(X, posteriors)
+        return self._from_scores(X, "predict_proba", self._posteriors)
 
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithms of the posterior probabilities.
@@ -382,22 +371,27 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
         log_probabilities : ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``.
         """
-        self._check_ready(X, "predict_log_proba")
-        return self._from_scores(X, log_posteriors)
+        return self._from_scores(X, "predict_log_proba", self._log_posteriors)
 
-    def _codes_of(self, y: Any) -> AnyArray:
+    def _numbers_and_codes(
+        self, X: Any, y: Any, numbers: predictions.Numbers
+    ) -> tuple[Array, AnyArray]:
+        """Numbers of all rows, in memory, and the codes of their classes."""
+        y = in_memory(y)
+        values = np.array(in_memory(self._in_blocks(X, numbers)))
+        check_lengths(X=values, y=y)
         present, is_marker = split_marker(y, self.unlabeled)
         if is_marker.any():
             raise ValueError(
-                f"y marks {is_marker.sum()} rows as unlabeled ({self.unlabeled!r}), and the log "
-                "likelihood needs the class of every row: leave them out, or use score_samples."
+                f"y marks {is_marker.sum()} rows as unlabeled ({self.unlabeled!r}), and the class "
+                "of every row is needed: leave them out."
             )
         code_of = {label: code for code, label in enumerate(self.classes_.tolist())}
-        values, place = np.unique(present, return_inverse=True)
-        unknown = [label for label in values.tolist() if label not in code_of]
+        labels, place = np.unique(present, return_inverse=True)
+        unknown = [label for label in labels.tolist() if label not in code_of]
         if unknown:
             raise self._unknown_classes(unknown)
-        return np.array([code_of[label] for label in values.tolist()], dtype=int)[place]
+        return values, np.array([code_of[label] for label in labels.tolist()], dtype=int)[place]
 
     def _unknown_classes(self, found: list[Any]) -> ValueError:
         classes = reprlib.repr(self.classes_.tolist())
@@ -421,31 +415,30 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
             Between 0 and 1.
         """
         check_is_fitted(self)
-        y, sample_weight = in_memory(y), in_memory(sample_weight)
-        is_in_memory = backend_of(X) is None
+        y, is_in_memory = in_memory(y), backend_of(X) is None
         if is_in_memory:
             X = check_is_read(X)
             check_lengths(X=X, y=y)
         present, is_marker = split_marker(y, self.unlabeled)
-        weights = check_weights(sample_weight, len(is_marker), "sample_weight")
+        weights = check_weights(in_memory(sample_weight), len(is_marker), "sample_weight")
         is_scored = ~is_marker if weights is None else ~is_marker & (weights > 0)
-        kept, present = np.flatnonzero(is_scored), present[is_scored[~is_marker]]
+        present = present[is_scored[~is_marker]]
         if not present.size:
             raise ValueError(
                 f"score needs labeled rows, and all {len(is_marker)} rows carry the marker "
                 f"{self.unlabeled!r} or have weight 0."
             )
         check_classes(present)
-        if not are_comparable(present, self.classes_):
+        if (present.dtype.kind in "biuf") != (self.classes_.dtype.kind in "biuf"):
             raise self._unknown_classes(present[:1].tolist())
         if is_in_memory:
-            predicted = self.predict(take_rows(X, kept))
+            predicted = self.predict(take_rows(X, np.flatnonzero(is_scored)))
         else:
             predicted = np.asarray(in_memory(self.predict(X)))
             check_lengths(X=predicted, y=is_marker)
-            predicted = predicted[kept]
-        is_right = present == predicted
-        return float(np.average(is_right, weights=None if weights is None else weights[kept]))
+            predicted = predicted[is_scored]
+        scored_weights = None if weights is None else weights[is_scored]
+        return float(np.average(present == predicted, weights=scored_weights))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -470,7 +463,7 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self._diagnosis.warn_of_shift(problem, inputs.space)
         fit = self._lifted(self._solve(problem), inputs, problem.target_variance)
         outcome = self._judge(problem, fit)
-        warn_of_single_labels(inputs.labels, is_supervised=False)
+        warn_of_single_labels(inputs.labels)
         if "proportions" in self.get_params() and self.proportions is None:
             # The warning advises to pass proportions.
             weights = fit.model.class_weights
@@ -485,7 +478,7 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         shares = labeled.counts / labeled.weight
         self._check_columns(inputs, variances, labeled.weight, shares, is_pooled)
         model, shrinkage, rank = self._fit_labeled(inputs, variances)
-        warn_of_single_labels(inputs.labels, is_supervised=True)
+        warn_of_single_labels(inputs.labels)
         attributes = {"shrinkage_": shrinkage, "rank_": rank, **self._no_passes()}
         if self._uses_unlabeled_rows:
             attributes |= self._supervised_attributes(model, labeled)
@@ -661,14 +654,10 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
             about the overall mean, which keeps the digits.
         """
         self._check_ready(X, "decision_function")
-        frame = self._gaussians_.frame
-        rule = self._discriminant_rule()
-        if len(self.classes_) == 2:
-            return self._in_blocks(X, linear_scores(rule, frame), lambda lead: lead[:, 0])
-        if not frame.is_foldable:
-            return self._in_blocks(X, linear_scores(rule, frame))
+        if len(self.classes_) == 2 or not self._frame.is_foldable:
+            return self._from_scores(X, "decision_function", predictions.one_or_all)
         coef, intercept = self._gaussians_.linear_scores
-        return self._in_blocks(X, scores(LinearRule(coef.T, intercept, is_soft=True)))
+        return self._in_blocks(X, predictions.scores(LinearRule(coef.T, intercept, is_soft=True)))
 
     def transform(self, X: Any) -> Array:
         """Project on the directions that separate the classes best.
@@ -694,7 +683,7 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         model = self._gaussians_
         coef = model.discriminants(self._n_features_out)
         rule = LinearRule(coef, -model.center @ coef, is_soft=True)
-        return self._in_blocks(X, linear_scores(rule, model.frame))
+        return self._in_blocks(X, predictions.linear_scores(rule, model.frame))
 
     @property
     def _n_features_out(self) -> int:
@@ -714,7 +703,7 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
             Log of the sum over classes of prior times density.
         """
         self._check_ready(X, "score_samples")
-        return self._in_blocks(X, log_joint(self._gaussians_), logsumexp)
+        return self._in_blocks(X, predictions.log_joint(self._gaussians_), predictions.logsumexp)
 
     def log_likelihood(self, X: Any, y: Any) -> Array:
         """Log of prior times density of its own class, for every row.
@@ -734,13 +723,8 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
             One number a row.
         """
         check_is_fitted(self)
-        y = in_memory(y)
-        if backend_of(X) is None:
-            X = check_is_read(X)
-            check_lengths(X=X, y=y)
-        joint = np.asarray(in_memory(self._in_blocks(X, log_joint(self._gaussians_))))
-        check_lengths(X=joint, y=y)
-        return joint[np.arange(len(joint)), self._codes_of(y)]
+        joint, codes = self._numbers_and_codes(X, y, predictions.log_joint(self._gaussians_))
+        return joint[np.arange(len(joint)), codes]
 
     def to_sklearn(self) -> LinearDiscriminantAnalysis:
         """The same classifier as scikit-learn's own, which predicts without this package.
@@ -750,6 +734,7 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         classifier : sklearn.discriminant_analysis.LinearDiscriminantAnalysis
             Fitted, with equal classes, probabilities and ``transform``. Of more than two classes,
             ``decision_function`` differs by a constant of the row: it is about the overall mean.
+            It does not center rows: features 1e8 times their spread from zero lose 8 digits.
         """
         check_is_fitted(self)
         return to_sklearn(self)

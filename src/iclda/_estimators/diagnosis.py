@@ -1,10 +1,11 @@
-"""Warnings about a fit: what the data do not allow, and why an iteration stopped."""
+"""What can be said about a fit: warnings, and bounds of its gain on supervised LDA."""
 
 from __future__ import annotations
 
 import sys
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.stats import hypergeom
@@ -20,10 +21,10 @@ from .._core.types import AnyArray, Array
 from .._messages import (
     Column,
     DegenerateFitWarning,
-    Hint,
     NothingLearnedWarning,
     NoUnlabeledRowsWarning,
     Text,
+    plural,
     say,
 )
 from .._rows.base import column_of
@@ -34,10 +35,9 @@ _SHIFT_PROBABILITY = 1e-6
 _LEAST_SHIFT = 5.0  # standard deviations within classes
 _FEW_LABELS = 2  # for every direction: more of them keep a fit from degenerating
 _LOST = 0.1  # share of the unlabeled rows of a class, over that of the labeled ones
+_NO_CHANGE = 1e-9  # of the log likelihood per row: smaller changes are rounding
+_MOST_FEATURES = 1_000  # for which a fit to a table computes bounds
 _UNLIKELY = 1e-3  # probability that so many rows of a class are labeled ones by chance
-
-
-_SHRINKAGE = Hint("shrinkage")
 
 
 class NotConvergedWarning(ConvergenceWarning):
@@ -48,10 +48,9 @@ class NotConvergedWarning(ConvergenceWarning):
         self.outcome = outcome
 
 
-def warn(*parts: str | Hint | Column | Warning, category: type[Warning] = UserWarning) -> None:
-    """Warn with a message made of parts, or a warning, at the line that called ``fit``."""
-    whole = parts[0] if isinstance(parts[0], Warning) else Text(*parts)  # type: ignore[arg-type]
-    warnings.warn(whole, category, stacklevel=_frames_to_user())
+def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
+    """Warn at the line that called ``fit``."""
+    warnings.warn(message, category, stacklevel=_frames_to_user())
 
 
 def _frames_to_user() -> int:
@@ -78,15 +77,13 @@ def warn_of_outcome(message: str, outcome: Outcome) -> None:
     warn(NotConvergedWarning(message, outcome=outcome.name.lower()))
 
 
-def warn_of_single_labels(labels: Labels, *, is_supervised: bool) -> None:
+def warn_of_single_labels(labels: Labels) -> None:
     """One label a class leaves no spread within classes to learn from the labels."""
-    guess = "set by shrinkage alone" if is_supervised else "guessed from all rows"
-    n_labeled = int(labels.is_labeled.sum())
-    if n_labeled == len(labels.classes):
-        named = ", ".join(repr(c) for c in labels.classes.tolist())
+    if labels.is_labeled.sum() == len(labels.classes):
+        named = ", ".join(map(repr, labels.classes.tolist()))
         warn(
-            f"Each of the classes {named} has one labeled row only: the spread within classes "
-            f"is {guess}. Label more rows if you can."
+            f"Each of the classes {named} has one labeled row only, which says nothing about the "
+            "spread within classes. Label more rows if you can."
         )
 
 
@@ -112,25 +109,25 @@ class Diagnosis:
     def _column(self, column: int) -> Column:
         return column_of(int(column), self.feature_names)
 
-    def _are_constant(self, columns: AnyArray) -> list[str | Column]:
-        """Which columns are constant, in words; nothing if there are none."""
-        words: list[str | Column] = []
-        for column in columns[:5]:
-            words += [", " if words else "", self._column(column)]
-        if columns.size:
-            more = f" and {columns.size - 5} more" if columns.size > 5 else ""
-            words.append(f"{more} {'are' if columns.size > 1 else 'is'} constant")
-        return words
+    def _are_constant(self, columns: AnyArray) -> Text:
+        """Which columns are constant, in words; empty if there are none."""
+        if not columns.size:
+            return Text("")
+        shown = [part for column in columns[:5] for part in (", ", self._column(column))][1:]
+        more = f" and {columns.size - 5} more" if columns.size > 5 else ""
+        return Text(*shown, f"{more} {'are' if columns.size > 1 else 'is'} constant")
 
     def warn_of_constants(self, variances: Array) -> None:
         """Constant features of a fit that has one variance in all directions."""
         constant = np.flatnonzero(variances == 0)
         if constant.size:
-            warn(
-                f"{self.name}: ",
-                *self._are_constant(constant),
-                ", and the variance within classes counts them like other columns. Drop them.",
+            message = say(
+                "{name}: {columns}, and the variance within classes counts them like other "
+                "columns. Drop them.",
+                name=self.name,
+                columns=self._are_constant(constant),
             )
+            warn(message)
 
     def warn_of_span(self, variances: Array, rank: int) -> None:
         """Features of these variances that vary in fewer directions than there are of them."""
@@ -138,17 +135,21 @@ class Diagnosis:
         if rank == n_features:
             return
         constant = np.flatnonzero(variances == 0)
-        reasons = self._are_constant(constant)
-        if rank < n_features - constant.size:
-            reasons.append(
-                f"{'; the other' if constant.size else 'the'} {n_features - constant.size} columns "
-                f"are worth {rank} only (some can be computed from others, or rows are too few)"
+        n_others, others = n_features - constant.size, ""
+        if rank < n_others:
+            others = (
+                f"{'; the other' if constant.size else 'the'} {n_others} columns are worth {rank} "
+                "only (some can be computed from others, or rows are too few)"
             )
-        warn(
-            f"Rows span {rank} of {n_features} dimensions: ",
-            *reasons,
-            ". The fit is made in those dimensions and ignores the rest.",
+        message = say(
+            "Rows span {rank} of {n_features} dimensions: {constant}{others}. The fit is made in "
+            "those dimensions and ignores the rest.",
+            rank=rank,
+            n_features=n_features,
+            constant=self._are_constant(constant),
+            others=others,
         )
+        warn(message)
 
     def warn_of_shift(self, problem: Problem, space: FeatureSpace) -> None:
         """Unlabeled rows whose mean no class of labeled rows would explain."""
@@ -173,16 +174,17 @@ class Diagnosis:
         if is_far.any():
             column = int(np.argmax(np.where(is_far, outside / np.where(is_far, deviation, 1.0), 0)))
             restore = space.frame.restore
-            warn(
-                "The unlabeled rows seem to come from elsewhere: the mean of ",
-                self._column(column),
-                f" is {restore(unlabeled_mean)[column]:.4g} among them, but "
-                f"{restore(low)[column]:.4g} to {restore(high)[column]:.4g} in the labeled "
-                "classes, whose standard deviation is "
-                f"{deviation[column] * space.frame.scale[column]:.3g}. Compare with ",
-                Hint("method", "supervised", text="SupervisedLDA"),
-                ".",
+            message = say(
+                "The unlabeled rows seem to come from elsewhere: the mean of {column} is "
+                "{mean:.4g} among them, but {low:.4g} to {high:.4g} in the labeled classes, whose "
+                "standard deviation is {deviation:.3g}. Compare with supervised LDA.",
+                column=self._column(column),
+                mean=restore(unlabeled_mean)[column],
+                low=restore(low)[column],
+                high=restore(high)[column],
+                deviation=deviation[column] * space.frame.scale[column],
             )
+            warn(message)
 
     def warn_of_lost_class(self, problem: Problem, class_weights: Array, classes: AnyArray) -> None:
         """A class that gets hardly any unlabeled row although it has a fair share of the labels."""
@@ -203,28 +205,33 @@ class Diagnosis:
             return
         lost = int(np.argmin(np.where(is_lost, unlabeled / known, np.inf)))
         label, share = plain(classes[lost]), max(0.0, float(unlabeled[lost]))
-        message = Text(
-            f"{self.name} has degenerated: it gives {100 * share:.2g} % of the unlabeled rows to "
-            f"class {label!r}, which has {n_known[lost]:.0f} of the {labeled.n_rows} labeled rows. "
-            "Pass ",
-            Hint("proportions", "labeled"),
-            ", or the shares of the classes if they are known; or compare with ",
-            Hint("method", "supervised", text="SupervisedLDA"),
-            ".",
+        message = say(
+            "{name} has degenerated: it gives {percent:.2g} % of the unlabeled rows to class "
+            "{label!r}, which has {n:.0f} of the {n_rows} labeled rows. Pass "
+            "{@proportions=labeled}, or the shares of the classes if they are known; or compare "
+            "with supervised LDA.",
+            name=self.name,
+            percent=100 * share,
+            label=label,
+            n=n_known[lost],
+            n_rows=labeled.n_rows,
         )
         warn(DegenerateFitWarning(message, label=label, share=share))
 
     def warn_of_few_labels(self, rank: int, needed: int, n_rows: int, *, is_shrunk: bool) -> None:
         """Labeled rows that do not vary within classes in every direction they vary in."""
-        warn(
-            f"The {n_rows} labeled rows are too few, or too alike within their classes, for these "
-            f"columns (they span {rank} of {needed} dimensions): {self.name} separates them "
-            "perfectly, whatever they are, and its probabilities will be 0 or 1. Label more rows, "
-            "or pass "
-            f"{'another ' if is_shrunk else ''}",
-            _SHRINKAGE,
-            ", for example 0.1.",
+        message = say(
+            "The {n_rows} labeled rows are too few, or too alike within their classes, for these "
+            "columns (they span {rank} of {needed} dimensions): {name} separates them perfectly, "
+            "whatever they are, and its probabilities will be 0 or 1. Label more rows, or pass "
+            "{another}{@shrinkage}, for example 0.1.",
+            n_rows=n_rows,
+            rank=rank,
+            needed=needed,
+            name=self.name,
+            another="another " if is_shrunk else "",
         )
+        warn(message)
 
     def warn_of_floor(self, model: Gaussians) -> None:
         """A direction takes one value per class: the likelihood has no maximum."""
@@ -237,10 +244,9 @@ class Diagnosis:
         message = say(
             "{name}: {column} takes (nearly) one value per class on all rows, so the likelihood "
             "has no maximum and the variance there was held at its floor. Probabilities will be "
-            "0 or 1: pass {@shrinkage}, for example 0.1 or 'auto', or {drop}.",
+            "0 or 1: pass {@shrinkage}, for example 0.1 or 'auto', or drop the column.",
             name=self.name,
             column=Text("" if is_alone else "a mix of columns, first ", self._column(column)),
-            drop=Hint("drop", text="drop the column", kind="column"),
         )
         warn_of_outcome(message, Outcome.UNBOUNDED)
 
@@ -249,10 +255,98 @@ class Diagnosis:
         message = say(
             "{name}: {n_rows} rows are too few for {rank} columns, so that every labeling "
             "separates them perfectly and the likelihood has no maximum; the fit is where the "
-            "search stopped. Pass {@shrinkage}, for example 0.1 or 'auto', or {drop}.",
+            "search stopped. Pass {@shrinkage}, for example 0.1 or 'auto', or drop columns.",
             name=self.name,
             n_rows=problem.labeled.n_rows + problem.unlabeled.n_rows,
             rank=problem.whitening.rank,
-            drop=Hint("drop", text="drop columns", kind="columns"),
         )
         warn_of_outcome(message, Outcome.UNBOUNDED)
+
+
+@dataclass(frozen=True)
+class GainBounds:
+    """Changes from the supervised fit to this one, over all labelings of the unlabeled rows.
+
+    ``worst``, ``best`` and ``expected`` are changes of the log likelihood of all rows, labeled and
+    unlabeled, per unit of weight: the smallest and the largest that any labeling gives, and the one
+    under the fit's own posteriors. ``disagreement`` is the share of the unlabeled rows to which
+    both classifiers give different classes: the error on them differs by no more than that.
+    """
+
+    worst: float
+    best: float
+    expected: float
+    disagreement: float
+    n_unlabeled: int
+
+    @property
+    def is_safe(self) -> bool:
+        """Whether no labeling of the unlabeled rows lowers the log likelihood."""
+        return self.worst >= -_NO_CHANGE
+
+    @property
+    def sentence(self) -> str:
+        """The bounds for a reader who knows neither the method nor the formulas."""
+        if not self.n_unlabeled:
+            return "There are no unlabeled rows, so that the fit is the supervised one."
+        rows = plural(self.n_unlabeled, "unlabeled row")
+        if self.disagreement <= _NO_CHANGE:
+            change = "would classify them alike"
+        else:
+            share = f"{100 * self.disagreement:.1f}"
+            change = (
+                f"would give {share} % of them another class: the errors of both on these rows "
+                f"differ by {share} percentage points at most"
+            )
+        return f"Supervised LDA, which does not use the {rows}, {change}. {self.comparison()}"
+
+    def comparison(self, fit: str = "this fit") -> str:
+        """Which of both fits describes the training rows better, in a sentence."""
+        if max(abs(self.worst), abs(self.best)) <= _NO_CHANGE:
+            return "Both describe the training rows equally well."
+        if self.is_safe or self.best <= _NO_CHANGE:
+            better = "better" if self.is_safe else "worse"
+            return (
+                f"Whatever the true classes of these rows are, {fit} describes the training rows "
+                f"{better} than supervised LDA does."
+            )
+        return (
+            f"Whether {fit} describes the training rows better than supervised LDA does depends "
+            "on the true classes."
+        )
+
+    @property
+    def details(self) -> str:
+        """The numbers behind ``sentence``, for a reader who knows what a likelihood is."""
+        if not self.n_unlabeled:
+            return self.sentence
+        worst, best, expected = (
+            "0" if abs(each) <= _NO_CHANGE else f"{each:+.3g}"
+            for each in (self.worst, self.best, self.expected)
+        )
+        return (
+            "From supervised LDA to this fit the log likelihood of the training rows, per row, "
+            f"changes by {worst} to {best}, whatever the true classes of the "
+            f"{plural(self.n_unlabeled, 'unlabeled row')} ({expected} if the fit's own "
+            "probabilities are right), and the error on these by at most "
+            f"{100 * self.disagreement:.1f} percentage points."
+        )
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+def safety_bounds(classifier: Any, X: Any, y: Any) -> GainBounds | None:
+    """The bounds of a fit; None where they say nothing or cannot be had."""
+    find_bounds = getattr(classifier, "gain_bounds", None)
+    if find_bounds is None or not getattr(classifier, "_uses_unlabeled_rows", False):
+        return None
+    if classifier.n_features_in_ > _MOST_FEATURES:  # takes matrices of features x features
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the fit has given them
+            found: GainBounds = find_bounds(X, y)
+    except ValueError:  # the rows were fitted: there is no supervised fit to compare with
+        return None
+    return found if found.n_unlabeled else None

@@ -8,18 +8,14 @@ from typing import Any
 import numpy as np
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from .._core.frame import Frame
 from .._packages import require, versions
-from .diagnosis import warn
 
-_FAR = 1e3  # spreads from zero beyond which a plain product of row and coefficients loses digits
 _OPSET, _IR_VERSION = 15, 8  # the operators used have not changed since; every runtime knows them
 
 
 def to_sklearn(classifier: Any) -> LinearDiscriminantAnalysis:
     model = classifier._gaussians_
     frame, n_components = model.frame, classifier._n_features_out
-    _warn_of_far_rows(frame)
     exported = LinearDiscriminantAnalysis(
         solver="svd",  # the one whose transform is about the overall mean, like ours
         priors=None if classifier.priors is None else classifier.priors_.copy(),
@@ -40,18 +36,6 @@ def to_sklearn(classifier: Any) -> LinearDiscriminantAnalysis:
     if hasattr(classifier, "feature_names_in_"):
         exported.feature_names_in_ = classifier.feature_names_in_.copy()
     return exported
-
-
-def _warn_of_far_rows(frame: Frame) -> None:
-    offset = float(np.max(np.abs(frame.origin / frame.scale), initial=0.0))
-    if offset > _FAR:
-        lost = 10 * offset * np.finfo(np.float64).eps  # ten: coefficients per spread, as a rule
-        warn(
-            f"The features lie up to {offset:.0e} times their spread from zero, and "
-            "LinearDiscriminantAnalysis does not center rows: its probabilities agree with these "
-            f"to about {lost:.0e} only. Center the features before fit "
-            "(sklearn.preprocessing.StandardScaler), or use to_onnx, which does."
-        )
 
 
 def to_onnx(classifier: Any, dtype: Any) -> Any:
@@ -75,8 +59,9 @@ def to_onnx(classifier: Any, dtype: Any) -> Any:
         "scale": frame.scale,
         "coef": np.ascontiguousarray(rule.coef),
         "intercept": rule.intercept,
-        **({"zero": np.zeros(1)} if is_binary else {}),
     }
+    if is_binary:
+        constants["zero"] = np.zeros(1)
     graph = helper.make_graph(
         _nodes(onnx, element, is_binary=is_binary),
         type(classifier).__name__,

@@ -118,7 +118,7 @@ class SemiSupervisedDiscriminantAnalysis(LinearGaussianClassifier):
             variances = np.diag(within) / labeled.weight
         check_spread(inputs, variances, " with the terms of alpha and beta")
         model, rank = fit_labeled(frame, labeled, inputs.log_priors, within)
-        warn_of_single_labels(inputs.labels, is_supervised=False)
+        warn_of_single_labels(inputs.labels)
         return Fit(model, {"shrinkage_": 0.0, "rank_": rank, "n_passes_": 1})
 
     def _roughness(self, u: Array, weights: Array, scale: Array) -> Array:

@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
-from datetime import date, time, timedelta
 from numbers import Real
 from typing import Any
 
@@ -32,8 +31,6 @@ from .._rows.passes import report_as
 from .predictions import Numbers, composed
 
 _SMALLEST_WEIGHT, _LARGEST_WEIGHT = 1e-100, 1e100  # products of weights stay finite
-_DATES = (date, time, timedelta, np.datetime64, np.timedelta64)
-_WAYS_TO_READ = ("collect", "read_all", "to_table", "read")  # of tables that are not read yet
 
 
 @dataclass(frozen=True)
@@ -206,13 +203,11 @@ def check_is_read(X: Any, name: str = "X") -> Any:
     if (package, kind) == ("pyarrow", "RecordBatch"):
         # scikit-learn finds the names of a table, not those of a batch.
         return sys.modules["pyarrow"].Table.from_batches([X])
-    if package in ("polars", "pyarrow"):
-        for method in _WAYS_TO_READ:
-            if hasattr(X, method):
-                raise TypeError(
-                    f"{name} is a {package} {kind}, which is not read yet: pass {name}.{method}(), "
-                    "with the columns of the features only."
-                )
+    if package in ("polars", "pyarrow") and not hasattr(X, "__len__"):
+        raise TypeError(
+            f"{name} is a {package} {kind}, which is not read yet: pass what it reads, for example "
+            f"{name}.{'collect' if package == 'polars' else 'read_all'}()."
+        )
     return X
 
 
@@ -267,16 +262,14 @@ def _refuse_non_numeric(X: Any, name: str) -> None:
 
 
 def _refuse_column(values: AnyArray, found: str) -> None:
-    if values.ndim > 1 or values.dtype.kind in "mMV":  # lists of equal length, dates, records
-        values, first = np.empty(1, dtype=object), values[0]
-        values[0] = first if first.dtype.kind in "mM" else first.tolist()
-    for value in values.tolist() if values.dtype.kind in "OUS" else ():
+    """Raise an error that shows the first value that is no real number."""
+    is_listed = values.ndim == 1 and values.dtype.kind in "OUS"
+    is_numeric = values.ndim == 1 and values.dtype.kind not in "mMV"  # dates and records
+    for value in values.tolist() if is_listed else () if is_numeric else values[:1]:
         if value is None or type(value).__name__ == "NAType":
             continue
-        is_text = isinstance(value, (str, bytes))
-        is_date = isinstance(value, _DATES) or type(value).__name__ == "Period"
         try:
-            if not is_date:
+            if is_listed:
                 float(value)
                 continue
         except OverflowError:
@@ -284,11 +277,10 @@ def _refuse_column(values: AnyArray, found: str) -> None:
             raise ValueError(message) from None
         except (TypeError, ValueError):
             pass
-        if is_text or is_date:
-            kind, shown = ("text", repr(value)) if is_text else ("dates or durations", value)
+        if isinstance(value, (str, bytes)):
             raise ValueError(
-                f"{found} {kind}, for example {shown}, which could not be converted to numbers: "
-                "encode it (for text sklearn.preprocessing.OneHotEncoder), or drop the column."
+                f"{found} text, for example {value!r}, which could not be converted to numbers: "
+                "encode it (sklearn.preprocessing.OneHotEncoder), or drop the column."
             )
         raise TypeError(
             f"{found} {value!r}, and every argument must be a string or a real number: turn the "

@@ -61,26 +61,19 @@ def encode_labels(y: Any, unlabeled: Any, is_counted: AnyArray | None = None) ->
     check_classes(used)
     classes, codes[is_used] = np.unique(used, return_inverse=True)
     if len(classes) < 2:
-        raise ValueError(_too_few_classes(classes, len(used), is_marker, unlabeled))
+        marker = plain(unlabeled)
+        if len(used) == 0:
+            raise ValueError(
+                f"y labels no row: all {len(is_marker)} rows carry the marker unlabeled={marker!r} "
+                "or have weight 0. Label at least one row of each of 2 classes."
+            )
+        raise ValueError(
+            f"y must label rows of at least 2 classes, got 1 class ({plain(classes[0])!r}) in "
+            f"{plural(len(used), 'labeled row')}. Label rows of another class; those of weight 0 "
+            f"do not count. {marker!r} marks a row as unlabeled: pass unlabeled=None if it is one "
+            "of your classes."
+        )
     return Labels(classes, codes, is_marker)
-
-
-def _too_few_classes(classes: AnyArray, n_labeled: int, is_marker: AnyArray, unlabeled: Any) -> str:
-    shown = repr(plain(unlabeled))
-    if n_labeled == 0:
-        return (
-            f"y labels no row: all {len(is_marker)} rows carry the marker unlabeled={shown} or "
-            "have weight 0. Label at least one row of each of 2 classes."
-        )
-    way_out = "Label rows of another class; those of weight 0 do not count."
-    if is_marker.any() and not is_missing(unlabeled):
-        way_out = (
-            f"{shown} marks a row as unlabeled: pass unlabeled=None if it is one of your classes."
-        )
-    return (
-        f"y must label rows of at least 2 classes, got 1 class ({plain(classes[0])!r}) in "
-        f"{plural(n_labeled, 'labeled row')}. {way_out}"
-    )
 
 
 def check_lengths(**given: Any) -> None:
@@ -100,25 +93,12 @@ def check_classes(values: AnyArray) -> None:
     """ValueError for values of y that are no classes."""
     if values.dtype.kind in "OS" and values.size and not isinstance(values[0], str):
         raise _not_classes(values[0], "y")
-    is_whole = values == np.floor(values.clip(-1e18, 1e18)) if values.dtype.kind == "f" else True
-    if not np.all(is_whole):
-        value = plain(values[np.argmin(is_whole)])
-        raise ValueError(
-            f"Unknown label type: continuous values, for example {value!r}. y must hold classes: "
-            "integers, or text."
-        )
+    if values.dtype.kind == "f" and np.isinf(values).any():
+        raise ValueError("Unknown label type: y contains infinity, and must hold classes.")
     # Twice: it warns of a regression where more than half of the values differ, which is no sign of
     # one where few rows are labeled.
     if values.size:
         check_classification_targets(np.concatenate([values, values]))
-
-
-def are_comparable(labels: AnyArray, others: AnyArray) -> bool:
-    """Whether both are text, both numbers or both dates, of those that ``check_classes`` passes."""
-    kinds = (
-        "number" if each.dtype.kind in "biuf" else each.dtype.kind for each in (labels, others)
-    )
-    return len({kind.replace("O", "U") for kind in kinds}) == 1
 
 
 def split_marker(y: Any, unlabeled: Any, name: str = "y") -> tuple[AnyArray, AnyArray]:
@@ -142,8 +122,6 @@ def split_marker(y: Any, unlabeled: Any, name: str = "y") -> tuple[AnyArray, Any
 
 def _values_and_missing(y: Any, name: str) -> tuple[AnyArray, AnyArray]:
     """y as a 1-d array of its own dtype, and where it is missing (values there are arbitrary)."""
-    if y is None:
-        raise ValueError(f"This estimator requires {name} to be passed, but the target is None.")
     is_null = _nulls_of_column(y)
     if is_null is None:
         values = column_or_1d(_as_array(y), warn=True)
@@ -239,18 +217,10 @@ def resolve_priors(priors: Any, classes: AnyArray) -> Array | None:
     """Priors in the order of ``classes``, or None where they are to be estimated."""
     if priors is None:
         return None
-    ordered = _in_order("priors", priors, classes)
-    try:
-        values = np.asarray(ordered, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise _share_error("priors", priors, "must be numbers, got {given!r}") from None
-    known = classes.tolist()
-    if values.shape != (len(known),):
-        rule = "must hold {n} numbers, one for each of the classes {known}, got shape {shape}"
-        raise _share_error("priors", priors, rule, n=len(known), known=known, shape=values.shape)
+    values = _in_order("priors", priors, classes, shape=())
     if not np.all(values >= 0):
         rule = "must be at least 0, got {values} for the classes {known}"
-        raise _share_error("priors", priors, rule, values=values.tolist(), known=known)
+        raise _share_error("priors", priors, rule, values=values.tolist(), known=classes.tolist())
     total = float(values.sum())
     if not np.isclose(total, 1, rtol=0, atol=1e-8):
         rule = "must add up to 1, got {values}, which add up to {total:.6g}: divide them by that"
@@ -265,18 +235,7 @@ def resolve_proportions(proportions: Any, classes: AnyArray) -> Array | str | No
         raise _share_error("proportions", proportions, rule, most=_MOST_QUOTAS, n=len(classes))
     if proportions is None or isinstance(proportions, str):
         return proportions
-    known, ordered = classes.tolist(), _in_order("proportions", proportions, classes)
-    try:
-        pairs = [np.broadcast_to(np.asarray(each, dtype=np.float64), 2) for each in ordered]
-    except (TypeError, ValueError):
-        rule = "must be a number, or a pair of least and largest, for each class, got {given!r}"
-        raise _share_error("proportions", proportions, rule) from None
-    if len(pairs) != len(known):
-        rule = "must hold {n} shares, one for each of the classes {known}, got {found}"
-        raise _share_error(
-            "proportions", proportions, rule, n=len(known), known=known, found=len(pairs)
-        )
-    low, high = np.array(pairs).T
+    low, high = _in_order("proportions", proportions, classes, shape=(2,)).T
     if not ((low >= 0) & (low <= high) & (high <= 1) & (high > 0)).all():
         rule = "must be positive, at most 1, and the least of a pair first, got {given!r}"
         raise _share_error("proportions", proportions, rule)
@@ -290,18 +249,26 @@ def resolve_proportions(proportions: Any, classes: AnyArray) -> Array | str | No
     return None if (low == 0).all() and (high == 1).all() else _tightened_shares(low, high)
 
 
-def _in_order(name: str, given: Any, classes: AnyArray) -> Any:
-    """Shares in the order of the classes, by class or in a sequence."""
+def _in_order(name: str, given: Any, classes: AnyArray, shape: tuple[int, ...]) -> Array:
+    """Numbers, or pairs of them, of every class in the order of the classes."""
+    known, ordered = classes.tolist(), given
     if isinstance(given, Mapping):
-        known = classes.tolist()
         if set(given) != set(known):
             rule = "must name the classes with labeled rows, {known}, got {keys}"
-            keys = [plain(key) for key in given]
-            raise _share_error(name, given, rule, known=known, keys=keys)
-        return [given[label] for label in known]
+            raise _share_error(name, given, rule, known=known, keys=[*map(plain, given)])
+        ordered = [given[label] for label in known]
     if isinstance(given, Set):
         raise _share_error(name, given, "must have an order, got the set {given!r}: pass a list")
-    return given
+    try:
+        values = [np.broadcast_to(np.asarray(each, dtype=np.float64), shape) for each in ordered]
+    except (TypeError, ValueError, OverflowError):
+        pair = ", or a pair of least and largest," if shape else ""
+        rule = f"must be a number{pair} for each class, got {{given!r}}"
+        raise _share_error(name, given, rule) from None
+    if len(values) != len(known):
+        rule = "must hold {n} numbers, one for each of the classes {known}, got {n_given}"
+        raise _share_error(name, given, rule, n=len(known), known=known, n_given=len(values))
+    return np.array(values)
 
 
 def _tightened_shares(low: Array, high: Array) -> Array:

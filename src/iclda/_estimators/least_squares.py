@@ -22,9 +22,8 @@ from .._core.solvers.squares import (
     supervised_squares,
 )
 from .._core.types import Array
-from .._rows.backends import in_memory
 from .base import Fit, LinearClassifier
-from .predictions import clipped_shares, linear_scores, log_clipped_shares
+from .predictions import clipped_shares, linear_scores, log_clipped_shares, one_or_all
 from .prepare import FitInputs, check_shares, check_spread
 
 
@@ -34,7 +33,8 @@ class LeastSquaresClassifier(LinearClassifier):
 
     Every class has a function, which predicts 1 for its own rows and 0 for others; a row goes to
     the class of the largest one. Unlabeled rows are ignored. If there are fewer labeled rows than
-    features, of all fits the one of smallest slopes on standardized rows is taken.
+    features, of all fits the one of smallest slopes on standardized rows is taken. Probabilities
+    are the predictions, clipped at 0 and scaled to add up to 1.
 
     Parameters
     ----------
@@ -67,6 +67,8 @@ class LeastSquaresClassifier(LinearClassifier):
     _uses_unlabeled_rows = False
     _can_narrow = False
     _supervised_name = "LeastSquaresClassifier"
+    _posteriors = staticmethod(clipped_shares)
+    _log_posteriors = staticmethod(log_clipped_shares)
 
     priors: None = field(init=False, default=None)
     shrinkage: None = field(init=False, default=None)
@@ -132,45 +134,7 @@ class LeastSquaresClassifier(LinearClassifier):
             ``X @ coef_.T + intercept_``: near 1 in the own class, near 0 in others; for two classes
             from -1, the first, to 1, the second.
         """
-        self._check_ready(X, "decision_function")
-        scores = linear_scores(self._discriminant_rule(), self._frame)
-        if len(self.classes_) == 2:
-            return self._in_blocks(X, scores, lambda lead: lead[:, 0])
-        return self._in_blocks(X, scores)
-
-    def predict_proba(self, X: Any) -> Array:
-        """Predictions as probabilities: clipped at 0, and scaled to add up to 1.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``.
-        """
-        self._check_ready(X, "predict_proba")
-        probabilities: Array = self._from_scores(X, clipped_shares)
-        return probabilities
-
-    def predict_log_proba(self, X: Any) -> Array:
-        """Logarithms of the probabilities, of which none is below the smallest normal number.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        log_probabilities : ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``.
-        """
-        self._check_ready(X, "predict_log_proba")
-        log_probabilities: Array = self._from_scores(X, log_clipped_shares)
-        return log_probabilities
+        return self._from_scores(X, "decision_function", one_or_all)
 
     def squared_loss(self, X: Any, y: Any) -> Array:
         """Squared loss of every row.
@@ -189,10 +153,10 @@ class LeastSquaresClassifier(LinearClassifier):
             classes that is the squared difference for either.
         """
         self._check_ready(X, "squared_loss")
-        codes = self._codes_of(in_memory(y))
-        found = np.array(in_memory(self._in_blocks(X, linear_scores(self._rule_, self._frame))))
-        found[np.arange(len(codes)), codes] -= 1
-        return np.asarray((found**2).sum(axis=1) / 2)
+        numbers = linear_scores(self._rule_, self._frame)
+        differences, codes = self._numbers_and_codes(X, y, numbers)
+        differences[np.arange(len(codes)), codes] -= 1
+        return np.asarray((differences**2).sum(axis=1) / 2)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -18,7 +18,7 @@ from .._core.gaussian import Gaussians
 from .._core.labelsums import LexicographicRule, LinearRule, lexicographic_shares
 from .._core.types import AnyArray
 
-_MOST_IN_TURN = 255  # classes, whose numbers fit into a byte
+_MOST_IN_TURN = 255  # classes, whose codes fit into a byte
 
 OfBlock = Callable[[Any], Any]  # (n, d) rows -> n results, nothing across rows
 
@@ -161,31 +161,32 @@ def logsumexp(scores: Any) -> Any:
         return xp.log(xp.sum(xp.exp(scores - top), axis=1)) + top[:, 0]
 
 
-def most_probable(classes: AnyArray) -> OfBlock:
+def one_or_all(scores: Any) -> Any:
+    """(n, K), or (n,) of the second of two classes' lead."""
+    return scores[:, 0] if scores.shape[1] == 1 else scores
+
+
+def most_probable(classes: AnyArray, scores: Any) -> Any:
     """(n,): the class with the highest score; names of classes come back as NumPy arrays.
 
     Scores are as in ``log_posteriors``.
     """
+    if isinstance(scores, np.ndarray):
+        return classes[_first_largest(scores.T)]
+    xp = array_namespace(scores)
+    if scores.shape[1] > 1:
+        codes = xp.argmax(scores, axis=1)
+    else:
+        codes = xp.astype(scores[:, 0] > 0, xp.int64)
+    if classes.dtype.kind not in "biuf":
+        from .._rows.device_sums import to_host
 
-    def of_scores(scores: Any) -> Any:
-        if isinstance(scores, np.ndarray):
-            return classes[_first_largest(scores.T)]
-        xp = array_namespace(scores)
-        if scores.shape[1] > 1:
-            codes = xp.argmax(scores, axis=1)
-        else:
-            codes = xp.astype(scores[:, 0] > 0, xp.int64)
-        if classes.dtype.kind not in "biuf":
-            from .._rows.device_sums import to_host
-
-            return classes[to_host(codes)]
-        return xp.take(xp.asarray(classes, device=device(scores)), codes, axis=0)
-
-    return of_scores
+        return classes[to_host(codes)]
+    return xp.take(xp.asarray(classes, device=device(scores)), codes, axis=0)
 
 
 def _first_largest(scores: AnyArray) -> AnyArray:
-    """(n,): number of the largest of (K, n) scores, the first of them if there are several."""
+    """(n,): index of the largest of (K, n) scores, the first of them if there are several."""
     if len(scores) == 1:
         return np.asarray(scores[0] > 0).astype(np.intp)
     if len(scores) > _MOST_IN_TURN:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -29,7 +30,7 @@ from .._core.solvers.supervised import (
     target_of_labeled,
 )
 from .._core.types import AnyArray, Array
-from .._messages import ColumnError, Hint, ParameterError, Text, say
+from .._messages import ColumnError, ParameterError, Text, say
 from .._rows.backends import in_memory, is_device_array
 from .._rows.base import column_of
 from .._rows.memory import ChainedRows
@@ -48,7 +49,6 @@ _MATRICES = 8  # of features x features and of classes x features that a fit hol
 _LARGEST_RATIO = 1e100  # of standard deviations that shrinkage brings together
 _SMALLEST_SHARE = 1e-12  # of a class in the weight of all rows
 _LARGEST_AUTO = 0.99  # a shrinkage of 1 would leave nothing to learn
-_SCALER = Hint("drop", text=" (sklearn.preprocessing.StandardScaler)", kind="or column")
 
 
 @dataclass(frozen=True)
@@ -107,11 +107,6 @@ class FitInputs:
             return None
         return ChainedRows([each.every_row for each in self.sources], len(self.frame.scale))
 
-    def find_non_finite(self) -> None:
-        """ValueError that names row and column of NaN or infinity, if there is one."""
-        for each in self.sources:
-            each.check_finite()
-
     @cached_property
     def labeled(self) -> LabeledSummary:
         labels = GivenLabels(self.codes, len(self.labels.classes))
@@ -146,7 +141,7 @@ class FitInputs:
             )
             moments = problem.moments
         if not np.isfinite(moments.scatter).all():
-            self.find_non_finite()
+            find_non_finite(self.sources)
         if shrinkage != "auto":
             return problem
         return replace(problem, shrinkage=self._automatic(moments, rests_on_labels))
@@ -188,6 +183,12 @@ class FitInputs:
         return float(shrinkage * (target * self.frame.scale**2)[0])
 
 
+def find_non_finite(sources: Iterable[RowSource]) -> None:
+    """ValueError that names row and column of NaN or infinity, if there is one."""
+    for each in sources:
+        each.check_finite()
+
+
 def prepare(passed: Passed, settings: FitSettings) -> FitInputs:
     """Check labels, weights and priors that were passed to ``fit`` with the opened rows."""
     source, further = passed.source, passed.further
@@ -208,9 +209,8 @@ def prepare(passed: Passed, settings: FitSettings) -> FitInputs:
         sources = [_along(space, each) for each in sources]
     if not settings.uses_unlabeled:  # NaN and infinity are errors, as in scikit-learn
         for each in sources:
-            is_there = each.is_member is None or each.is_member.any()
-            if is_there and each.backend is not None:  # in memory they were looked at
-                each.check_finite()
+            if each.backend is not None and (each.is_member is None or each.is_member.any()):
+                each.check_finite()  # rows in memory were looked at
     n_features = sources[0].request.n_features or 0
     _check_memory(n_features, len(labels.classes), settings.name)
     unlabeled = ChainedRows([each.rows for each in sources], n_features, settings.unlabeled_weight)
@@ -219,8 +219,7 @@ def prepare(passed: Passed, settings: FitSettings) -> FitInputs:
     if settings.uses_unlabeled:
         pilot.append(unlabeled.sample(_PILOT_ROWS, 0)[0])
     if not all(np.isfinite(rows).all() for rows in pilot):
-        for each in sources:
-            each.check_finite()
+        find_non_finite(sources)
     frame = frame_of(np.concatenate(pilot))
     return FitInputs(
         passed=passed,
@@ -266,22 +265,22 @@ def _labeled_source(source: RowSource, labels: Labels) -> tuple[RowSource, AnyAr
 def _check_memory(n_features: int, n_classes: int, name: str) -> None:
     """ValueError for a problem whose matrices the memory of this machine cannot hold."""
     needed = _MATRICES * 8.0 * (n_features**2 + n_features * n_classes)
-    if needed > 2**30 and needed > (there_is := _most_memory()):
+    if needed > 2**30 and needed > (available := _most_memory()):
         raise ValueError(
             f"{name} needs about {needed / 2**30:.3g} GiB for {n_features:,} features and "
-            f"{n_classes:,} classes, and there are {there_is / 2**30:.3g} GiB: leave features out, "
-            "or project the rows first (sklearn.decomposition.PCA)."
+            f"{n_classes:,} classes, and there are {available / 2**30:.3g} GiB: leave features "
+            "out, or project the rows first (sklearn.decomposition.PCA)."
         )
 
 
 def _most_memory() -> float:
     """Bytes that this process can have at most, as far as the system says."""
-    limits = [np.inf]
-    if hasattr(os, "sysconf"):
-        limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-        import resource  # where there is sysconf
+    if not hasattr(os, "sysconf"):
+        return np.inf
+    import resource  # where there is sysconf
 
-        limits += [limit for limit in resource.getrlimit(resource.RLIMIT_AS)[:1] if limit > 0]
+    limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    limits += [limit for limit in resource.getrlimit(resource.RLIMIT_AS)[:1] if limit > 0]
     group = Path("/sys/fs/cgroup/memory.max")  # of a container
     if group.exists() and (text := group.read_text().strip()).isdigit():
         limits.append(int(text))
@@ -335,14 +334,12 @@ def check_spread(inputs: FitInputs, variances: Array, terms: str = "") -> None:
         raise ColumnError(
             say(
                 "The standard deviation of {column}{terms} is {spread}, and must lie between "
-                "{least:g} and {largest:g} for its variance to be a number: rescale the "
-                "column{scaler}.",
+                "{least:g} and {largest:g} for its variance to be a number: rescale the column.",
                 column=column,
                 terms=terms,
                 spread=f"{spread[index]:.3g}" if is_finite else "too large to square",
                 least=SMALLEST_SPREAD,
                 largest=LARGEST_SPREAD,
-                scaler=_SCALER,
             ),
             column=column.label,
         )
@@ -365,14 +362,13 @@ def check_units(inputs: FitInputs, variances: Array, weight: float, reason: str 
             say(
                 "The standard deviation of {column} is {small:.3g}, that of {other} {large:.3g}, "
                 "and {reason}, so they must not differ by a factor of more than {ratio:g}: rescale "
-                "the columns{scaler}.",
+                "the columns.",
                 column=column,
                 small=spread[small],
                 other=other,
                 large=spread[large],
                 reason=reason,
                 ratio=_LARGEST_RATIO,
-                scaler=_SCALER,
             ),
             column=column.label,
         )

@@ -13,12 +13,10 @@ from .._core.frame import Frame
 from .._core.labelsums import Rule
 from .._core.problem import Rows
 from .._core.types import AnyArray, Array
-from .._messages import Column, ColumnError, Hint, Text
+from .._messages import Column, ColumnError, Text
 
 _CHECKED_ROWS = 8192  # at a time, so that the mask of what is finite stays small
-_IMPUTE = Hint(
-    "missing", text="Impute missing values (sklearn.impute) or drop these rows", kind="rows"
-)
+_IMPUTE = "Impute missing values or drop these rows"
 _REPLACE = "Replace infinity or values too large for its dtype, or drop these rows"
 
 

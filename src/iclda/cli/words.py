@@ -58,8 +58,6 @@ def in_options(message: str) -> str:
 
 def option(hint: Hint) -> str:
     """Word a parameter as the option of its name, with the values to pass."""
-    if hint.kind and hint.text is not None and hint.text != hint.parameter:
-        return hint.text  # a phrase that reads well with and without options
     name = f"--{_NAMES.get(hint.parameter, hint.parameter).replace('_', '-')}"
     if hint.value is None or hint.value is True:  # a flag
         return name

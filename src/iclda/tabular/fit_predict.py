@@ -17,7 +17,7 @@ from .._advice import LEAST_TESTED, estimate_as_json
 from .._core.types import AnyArray
 from .._estimators.auto import AutoLDA
 from .._estimators.base import LinearGaussianClassifier
-from .._estimators.gains import safety_bounds
+from .._estimators.diagnosis import safety_bounds
 from .._estimators.labels import plain, resolve_priors, resolve_proportions
 from .._messages import (
     NothingLearnedWarning,

@@ -112,8 +112,7 @@ def _orthogonal_factor(half: Array) -> Array:
         raise ValueError(
             f"The directions in which rows vary most and least differ by a factor of "
             f"{singular[0] / max(singular[-1], 1e-300):.1g} in the units of the features, too much "
-            "for a map formed in these units: rescale the features "
-            "(sklearn.preprocessing.StandardScaler), or use variant='invariant'."
+            "for a map formed in these units: rescale the features, or use variant='invariant'."
         )
     return np.asarray(left @ right)
 

@@ -18,7 +18,7 @@ from sklearn.semi_supervised import SelfTrainingClassifier
 
 from ..._advice import row_losses
 from ..._core.types import AnyArray, Array
-from ..._estimators.gains import safety_bounds
+from ..._estimators.diagnosis import safety_bounds
 from ..._estimators.labels import Labels, encode_labels
 from ..._estimators.supervised import SupervisedLDA
 from ..._messages import DegenerateFitWarning, NoUnlabeledRowsWarning, Text, message_of

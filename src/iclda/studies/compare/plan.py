@@ -334,8 +334,7 @@ def choose_n_folds(plan: ComparisonPlan) -> int:
     if plan.n_labeled is None:
         if n_labels == len(plan.table.labels):
             sentence = SENTENCES["errors"]["all_labeled"]
-            few, mark = Hint("n_labeled", 30), Hint("unlabeled", text="unlabeled", kind="any")
-            raise ValueError(say(sentence, n_labels=n_labels, few=few, unlabeled=mark))
+            raise ValueError(say(sentence, n_labels=n_labels, few=Hint("n_labeled", 30)))
         return n_folds
     n_training = n_labels - -(-n_labels // n_folds)
     limits = {"least": len(plan.table.classes), "most": n_training - 1}

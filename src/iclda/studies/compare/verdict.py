@@ -22,7 +22,7 @@ from ..._advice import (
 from ..._checks import WARNING
 from ..._core.types import Array
 from ..._estimators.average import AVERAGED
-from ..._estimators.gains import GainBounds
+from ..._estimators.diagnosis import GainBounds
 from ..._messages import Text, and_list, plural, say
 from ..._statistics import NOTHING, UNCLEAR
 from ...methods import BASELINES, FITTED
