@@ -121,7 +121,6 @@ def test_4_priors_by_name_are_taken_in_the_order_of_the_classes():
 @pytest.mark.parametrize(
     ("y", "marker", "shown"),
     [
-        (np.where(CODES == 0, 7, -1), -1, r"1 class \(7\) in 6 labeled rows\..* -1 marks"),
         (
             np.where(CODES == 0, 1, -1),
             np.int64(-1),
