@@ -204,6 +204,19 @@ def test_45_a_malicious_file_is_refused_and_nothing_is_run(saved, tmp_path, monk
     assert not (tmp_path / "ran").exists()
 
 
+def test_45_a_schema_hidden_deep_inside_is_found(saved):
+    _, path = saved
+    evil = json.dumps(malicious("FunctionNode", "os", "system")).encode()
+
+    def hide(_, members):
+        hidden = b'"content":{"hidden":' + evil + b","
+        members["schema.json"] = members["schema.json"].replace(b'"content":{', hidden, 1)
+
+    repacked(path, hide)
+    with pytest.raises(ValueError, match=r"does not trust: os\.system"):
+        load_model(path)
+
+
 ODD = {
     "nothing but a format": lambda details: [details.pop(k) for k in set(details) - {"format"}],
     "nulls": lambda details: details.update({k: None for k in details if k != "format"}),

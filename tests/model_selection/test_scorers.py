@@ -1,5 +1,8 @@
 """Scorers by themselves, and with splitters in scikit-learn's cross-validation and searches."""
 
+import copy
+import pickle
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -285,3 +288,16 @@ def test_weights_without_routing_reach_the_classifier(scoring, is_several):
     search.fit(X, Y, sample_weight=weights)
     best = SelfLearningLDA().fit(X, Y, weights)
     assert_array_equal(search.best_estimator_.coef_, best.coef_)
+
+
+def test_nan_none_and_pandas_na_are_one_marker():
+    pipeline = make_pipeline(SupervisedLDA(unlabeled=np.nan), SelfLearningLDA(unlabeled=None))
+    y = np.where(IS_LABELED, NAMES.astype(object), None)
+    pipeline.fit(X, y)
+    assert semi_supervised_scorer()(pipeline, X, y) == pipeline.score(X, y)
+
+
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda s: pickle.loads(pickle.dumps(s))])
+def test_a_copy_of_a_scorer_scores_the_same(duplicate, fitted):
+    scorer = semi_supervised_scorer("balanced_accuracy")
+    assert duplicate(scorer)(fitted, X, Y) == scorer(fitted, X, Y)

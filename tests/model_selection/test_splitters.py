@@ -1,5 +1,7 @@
 """Splits of rows and of groups: properties that hold for any labels, and errors."""
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -276,3 +278,21 @@ def test_a_wrong_test_size_is_shown(test_size):
 def test_wrong_counts_are_shown(splitter, name, value):
     with pytest.raises(ValueError, match=f"{name} must be a whole number .*got {value!r}"):
         splitter(**{name: value})
+
+
+@either_splitter
+def test_a_splitter_shows_its_parameters_and_survives_a_pickle(splitter):
+    cv = splitter(4, unlabeled="?", random_state=3)
+    assert repr(cv).startswith(f"{splitter.__name__}(")
+    assert "unlabeled='?'" in repr(cv)
+    assert vars(pickle.loads(pickle.dumps(cv))) == vars(cv)
+
+
+@a_search
+@given(data=grouped(), seed=seeds)
+def test_every_labeled_row_of_every_group_is_tested_exactly_once_a_repeat(data, seed):
+    y, groups = data
+    found = group_splits(SemiSupervisedKFold(3, n_repeats=2, random_state=seed), y, groups)
+    for folds in (found[:3], found[3:]):
+        tested = np.concatenate([test for _, test in folds])
+        assert_array_equal(np.sort(tested), np.flatnonzero(y != -1))

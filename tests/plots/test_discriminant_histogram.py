@@ -114,3 +114,9 @@ def test_settings_reach_what_they_are_for(fitted):
     assert display.unlabeled_.get_alpha() == 0.2
     assert display.curves_[1].get_linewidth() == 5
     assert display.ax_.get_legend() is None
+
+
+def test_a_classifier_without_discriminants_is_refused(fitted):
+    f = fitted(2, 2)
+    with pytest.raises(ValueError, match=r"LogisticRegression has no transform.*from_predictions"):
+        draw(LogisticRegression().fit(f.X, f.true), f.X)
