@@ -201,7 +201,7 @@ def test_a_comparison_says_what_its_fits_can_lose(findings, tmp_path):
     assert summary["bounds"]["disagreement"] == findings.bounds.disagreement
     page = " ".join(paths["report"].read_text().split())
     assert words in page
-    assert "Whatever the true classes of the 284 unlabeled rows are" in page
+    assert "whatever the true classes of the 284 unlabeled rows" in page
 
 
 def test_bounds_hold_in_every_split(findings):
