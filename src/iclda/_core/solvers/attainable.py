@@ -7,6 +7,7 @@ the set furthest in a direction labels every row by its largest score: one pass 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, Protocol
@@ -249,28 +250,41 @@ class InMemorySet:
         return float(ahead + direction[1] @ self._unlabeled_total)
 
 
-def hold(problem: Problem, rows: AnyArray, weights: Array, *, is_in_frame: bool = False) -> HeldSet:
-    """Hold rows, in the user's units or in frame coordinates, where the unlabeled rows are.
-
-    Few rows, and rows with quotas, are held in memory.
-    """
-    is_worth = len(rows) * problem.whitening.rank >= settings.NUMBERS_WORTH_MOVING
-    holder = problem.unlabeled.holder
-    if holder is None or not is_worth or problem.proportions is not None:
-        return hold_in_memory(problem, rows, weights, is_in_frame=is_in_frame)
-    placed: HeldSet = holder(problem, rows if is_in_frame else problem.frame.apply(rows), weights)
-    return placed
+def hold(problem: Problem, rows: AnyArray, weights: Array) -> HeldSet:
+    """Hold rows given in the user's units where the unlabeled rows are, or in memory."""
+    place = _place(problem, len(rows))
+    if place is None:
+        return hold_in_memory(problem, rows, weights)
+    return place(problem, problem.frame.apply(rows), weights)
 
 
-def hold_in_memory(
-    problem: Problem, rows: AnyArray, weights: Array, *, is_in_frame: bool = False
-) -> InMemorySet:
-    z = np.ones((len(rows), 1 + problem.whitening.rank))
+def _hold_framed(problem: Problem, u: Array, weights: Array) -> HeldSet:
+    """Hold rows given in frame coordinates."""
+    place = _place(problem, len(u))
+    if place is not None:
+        return place(problem, u, weights)
+    z = np.ones((len(u), 1 + problem.whitening.rank))
+    z[:, 1:] = problem.whitening.points(u)
+    return InMemorySet(z, weights / problem.moments.weight, problem.labeled_point)
+
+
+def _place(problem: Problem, n_rows: int) -> Callable[[Problem, Array, Array], HeldSet] | None:
+    is_worth = (
+        n_rows * problem.whitening.rank >= settings.NUMBERS_WORTH_MOVING
+        and problem.proportions is None
+    )
+    return problem.unlabeled.holder if is_worth else None
+
+
+def hold_in_memory(problem: Problem, rows: AnyArray, weights: Array) -> InMemorySet:
+    augmented = np.empty((len(rows), 1 + problem.whitening.rank))
+    augmented[:, 0] = 1
+    is_few = len(rows) <= settings.ROWS_WHITENED_AT_ONCE
+    write_whitened = problem.write_whitened if is_few else problem.write_whitened_folded
     for start in range(0, len(rows), settings.ROWS_WHITENED_AT_ONCE):
         part = slice(start, start + settings.ROWS_WHITENED_AT_ONCE)
-        u = rows[part] if is_in_frame else problem.frame.apply(rows[part])
-        z[part, 1:] = problem.whitening.points(u)
-    return InMemorySet(z, weights / problem.moments.weight, problem.labeled_point)
+        write_whitened(rows[part], out=augmented[part, 1:])
+    return InMemorySet(augmented, weights / problem.moments.weight, problem.labeled_point)
 
 
 def hold_all(problem: Problem) -> InMemorySet:
@@ -308,7 +322,7 @@ class StreamedSet:
         point, weight = self.problem.point_of(sums.counts, sums.sums), self.problem.moments.weight
         assert sums.near is not None
         found = AllSums(point, sums.log_sum / weight, bool(near.every.max() > 1))
-        held = hold(self.problem, sums.near[:, 1:], sums.near[:, 0], is_in_frame=True)
+        held = _hold_framed(self.problem, sums.near[:, 1:], sums.near[:, 0])
         return held.label_among(scores, found)
 
     def soft_point(self, scores: Array) -> tuple[Array, float]:
