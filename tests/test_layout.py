@@ -19,6 +19,8 @@ ELSEWHERE = {
     "_estimators/labels.py": "tests/faults/test_labels",
     "_estimators/predictions.py": "test_supervised, tests/faults and tests/rows/test_backends",
     "_estimators/prepare.py": "tests/faults/test_numbers",
+    "_estimators/normalized.py": "tests/estimators/test_moment_constrained",
+    "_estimators/self_learning.py": "tests/estimators/test_self_training",
     "_packages.py": "test_model_files and the tests of missing extras",
     "_paths.py": "test_model_files and tests/cli/test_models",
     "_rows/base.py": "tests/rows/test_backends, through every source",

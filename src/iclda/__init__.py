@@ -22,14 +22,16 @@ if _TYPE_CHECKING:
         LeastSquaresClassifier,
         SelfLearningLeastSquares,
     )
-    from ._estimators.moment_constrained import MomentConstrainedLDA, NormalizedLDA
+    from ._estimators.moment_constrained import MomentConstrainedLDA
     from ._estimators.nearest_mean import (
         ExpectationMaximizationNearestMean,
         MomentConstrainedNearestMean,
         NearestMean,
     )
+    from ._estimators.normalized import NormalizedLDA
     from ._estimators.pessimistic import PessimisticLDA
-    from ._estimators.self_training import SelfLearningLDA, SelfTrainingLDA
+    from ._estimators.self_learning import SelfLearningLDA
+    from ._estimators.self_training import SelfTrainingLDA
     from ._estimators.supervised import SupervisedLDA
     from ._messages import (
         ColumnError,

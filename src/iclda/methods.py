@@ -115,7 +115,7 @@ METHODS = (
         "self-learning LDA",
         "It labels the unlabeled rows, learns from them, and repeats that until nothing changes.",
         line=("#009e73",),
-        path="self_training.SelfLearningLDA",
+        path="self_learning.SelfLearningLDA",
     ),
     Method(
         "moment",
@@ -181,7 +181,7 @@ FURTHER = (
         "normalized LDA",
         "Its class means are those of the labeled rows, its covariance is that of all rows.",
         line=("#4b3f9e",),
-        path="moment_constrained.NormalizedLDA",
+        path="normalized.NormalizedLDA",
     ),
     Method(
         "nearest-mean",

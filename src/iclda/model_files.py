@@ -52,13 +52,8 @@ _DETAILS_TYPES: dict[str, Any] = {  # of the entries that ``_describe`` makes
 }
 # Modules in files of earlier versions, and where their types are now.
 _MOVED = {
-    **{
-        f"iclda._{method.module}": f"iclda._estimators.{method.module}"
-        for method in (*FITTED, *FURTHER)
-    },
-    "iclda._self_learning": "iclda._estimators.self_training",
-    "iclda._estimators.self_learning": "iclda._estimators.self_training",
-    "iclda._estimators.normalized": "iclda._estimators.moment_constrained",
+    f"iclda._{method.module}": f"iclda._estimators.{method.module}"
+    for method in (*FITTED, *FURTHER)
 }
 
 OWN_TYPES = frozenset(

@@ -1,0 +1,89 @@
+"""Self-learning for linear discriminant analysis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .._core.problem import Problem
+from .._core.solvers.alternate import alternate
+from .base import Fit, LinearGaussianClassifier
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class SelfLearningLDA(LinearGaussianClassifier):
+    """Label all unlabeled rows by the current fit, refit on everything, repeat.
+
+    It stops when no label changes. Labels may change back: none is frozen.
+
+    Parameters
+    ----------
+    priors : array-like of shape (n_classes,) or dict, default=None
+        Class priors in the order of ``classes_``, or class -> prior. None estimates them.
+    shrinkage : float in [0, 1) or "auto", default=None
+        Share of the mean variance of all rows on the diagonal of the covariance; "auto" between
+        that of Ledoit and Wolf for the labeled rows and that of Chen et al. for all rows.
+    unlabeled : object, default=-1
+        Marker of unlabeled rows in y. None or NaN: a missing y is unlabeled.
+    unlabeled_weight : float, default=1.0
+        Weight of an unlabeled row relative to a labeled one.
+    max_iter : int, default=1000
+        Most rounds: times that the rows are labeled by a fit to all rows.
+    tol : float, default=0.0
+        Largest change of class shares and class sums (in standard deviations) that counts as
+        standing still. 0: no label changes any more.
+    n_jobs : int, default=None
+        Threads that read the unlabeled rows: None is 1 unless a joblib.parallel_config says
+        otherwise, -1 is all cores. The fit does not depend on it.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Classes, sorted.
+    priors_ : ndarray of shape (n_classes,)
+        Class priors used to predict.
+    class_weights_ : ndarray of shape (n_classes,)
+        Share of the weight in every class, labels and self-given labels together.
+    means_ : ndarray of shape (n_classes, n_features)
+        Class means.
+    covariance_ : ndarray of shape (n_features, n_features)
+        Covariance within classes.
+    coef_ : ndarray of shape (n_classes, n_features) or (1, n_features)
+        Coefficients of the linear scores; for two classes, of the log odds of the second.
+    intercept_ : ndarray of shape (n_classes,) or (1,)
+        Their intercepts.
+    n_iter_ : int
+        Number of rounds; before the first one the supervised fit labels the rows.
+    n_passes_ : int
+        Number of times all unlabeled rows were read.
+    converged_ : bool
+        Whether the labels stood still.
+    outcome_ : str
+        What ended the iteration: "converged", "max_iterations", "many_classes" (too many for so
+        many rounds), "stalled" (no step gains any more) or "unbounded".
+    shrinkage_ : float
+        Shrinkage used.
+    rank_ : int
+        Rank of the covariance of all rows.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Their names, when X has string column names.
+
+    Examples
+    --------
+    >>> from iclda import SelfLearningLDA
+    >>> X = [[0.0], [1.0], [5.0], [6.0], [0.5], [1.5], [4.5], [5.5]]
+    >>> y = [0, 0, 1, 1, -1, -1, -1, -1]
+    >>> SelfLearningLDA().fit(X, y).means_.ravel().round(2)
+    array([0.75, 5.25])
+    """
+
+    unlabeled_weight: float = 1.0
+    max_iter: int = 1000
+    tol: float = 0.0
+    n_jobs: int | None = None
+
+    def _solve(self, problem: Problem) -> Fit:
+        end = alternate(problem, self._limits, is_soft=False)
+        detail = f"labels still change after {end.n_iter} rounds"
+        return Fit.of_solution(problem.model_of(end.point, end.rule), end, detail)
