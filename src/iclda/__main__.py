@@ -1,4 +1,4 @@
-"""The command ``iclda`` or ``python -m iclda``; it handles signals from its first moment on."""
+"""The command ``iclda`` or ``python -m iclda``, with handlers of signals set before imports."""
 
 import os
 import signal

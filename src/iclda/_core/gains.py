@@ -80,7 +80,10 @@ def _sum_of_scores(rule: LinearRule, counts: Array, sums: Array) -> float:
 
 
 def _disagreement(problem: Problem, model: Gaussians, reference: Gaussians) -> float:
-    """The best pair of classes by the sum of both scores is the best class of each."""
+    """Share of rows that two rules classify differently.
+
+    One pass: the pair of classes with the largest sum of scores is the best class of each rule.
+    """
     one, two = model.score_rule(), reference.score_rule()
     n_classes = one.n_classes
     coef = (one.coef[:, :, None] + two.coef[:, None, :]).reshape(len(one.coef), -1)

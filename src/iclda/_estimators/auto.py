@@ -1,4 +1,4 @@
-"""Linear discriminant analysis by the method that suits the labels there are."""
+"""A classifier that chooses its method by cross-validation on the labeled rows."""
 
 from __future__ import annotations
 

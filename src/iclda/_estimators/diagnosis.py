@@ -1,4 +1,4 @@
-"""What can be said about a fit: warnings, and bounds of its gain on supervised LDA."""
+"""Warnings about a fit, and bounds of its gain on supervised LDA."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ class Diagnosis:
             warn(message)
 
     def warn_of_span(self, variances: Array, rank: int) -> None:
-        """Features of these variances that vary in fewer directions than there are of them."""
+        """Warn of constant features, and of features that are functions of others."""
         n_features = len(variances)
         if rank == n_features:
             return
@@ -219,7 +219,7 @@ class Diagnosis:
         warn(DegenerateFitWarning(message, label=label, share=share))
 
     def warn_of_few_labels(self, rank: int, needed: int, n_rows: int, *, is_shrunk: bool) -> None:
-        """Labeled rows that do not vary within classes in every direction they vary in."""
+        """Warn if the labeled rows lack variation within classes in some direction."""
         message = say(
             "The {n_rows} labeled rows are too few, or too alike within their classes, for these "
             "columns (they span {rank} of {needed} dimensions): {name} separates them perfectly, "

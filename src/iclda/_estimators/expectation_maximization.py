@@ -17,7 +17,7 @@ from .base import Fit, LinearGaussianClassifier
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ExpectationMaximization(LinearGaussianClassifier):
-    """EM for Gaussian classes, whatever is supposed of their covariance."""
+    """EM for Gaussian classes; subclasses choose the form of the covariance."""
 
     _needs_positive_priors = True
 

@@ -1,4 +1,4 @@
-"""Moment-constrained and normalized linear discriminant analysis."""
+"""Moment-constrained linear discriminant analysis."""
 
 from __future__ import annotations
 

@@ -120,7 +120,8 @@ def clipped_shares(scores: Any) -> Any:
     xp = array_namespace(scores)
     if scores.shape[1] == 1:
         scores = xp.concat([1 - scores, 1 + scores], axis=1) / 2
-    # Predictions add up to 1, so the largest is not below 1 / K; of huge ones rounding is.
+    # Predictions add up to 1, so that the largest is at least 1 / K, except for rounding of
+    # huge predictions.
     scores = scores + xp.clip(1 / scores.shape[1] - xp.max(scores, axis=1, keepdims=True), min=0.0)
     shares = xp.clip(scores, min=0.0)  # array-api-compat 1.9 takes integers for those of x
     shares /= xp.sum(shares, axis=1, keepdims=True)

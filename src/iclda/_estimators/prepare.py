@@ -346,7 +346,7 @@ def check_spread(inputs: FitInputs, variances: Array, terms: str = "") -> None:
 
 
 def check_units(inputs: FitInputs, variances: Array, weight: float, reason: str | Text) -> None:
-    """ValueError for a column next to nothing beside another, where one variance is in all.
+    """Raise a ValueError if one column is negligible beside another and both share a variance.
 
     The mean variance in units of the smaller column would overflow.
     """

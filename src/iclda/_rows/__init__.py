@@ -1,1 +1,1 @@
-"""Where rows live. Every backend supplies the sums of ``_core.problem.Rows`` and nothing else."""
+"""Backends: sums over rows in memory, in files, on a device or on a cluster."""

@@ -226,7 +226,7 @@ class FileRows(BlockRows):
 
     @property
     def n_rows(self) -> int:
-        """A billion before the first pass, if the number is not known."""
+        """Number of rows; an upper bound of a billion before the first pass if it is unknown."""
         return _UNKNOWN_ROWS if self._n_rows is None else self._n_rows
 
     def count(self) -> int:

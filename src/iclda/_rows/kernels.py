@@ -143,7 +143,7 @@ def two_classes(
 
 @triton.jit
 def _rule(COEF, INTERCEPT, cols, is_col, CLASSES: tl.constexpr, PADDED: tl.constexpr):
-    """(WIDTH, PADDED) coefficients and (PADDED,) intercepts: classes beyond the last lose."""
+    """(WIDTH, PADDED) coefficients and (PADDED,) intercepts: padding classes never win."""
     classes = tl.arange(0, PADDED)
     is_class = classes < CLASSES
     is_entry = is_col[:, None] & is_class[None, :]

@@ -162,7 +162,7 @@ class Passes:
         self.callback = callback
 
     def setup(self, estimator: Any, context: Any) -> None:
-        """Nothing: what is kept here would have to be sent to other processes."""
+        """Do nothing: state kept here would have to be sent to other processes."""
 
     def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
         """Listen, in the process and thread of this task."""

@@ -56,7 +56,7 @@ def alternate(
     """
     loop = _maximize_marginal if is_soft else _repeat_labels
     rows, start = _rows_of(problem), start_scores(problem) if start is None else start
-    limits = Limits(problem.rounds(limits.max_iter), limits.tol)
+    limits = replace(limits, max_iter=problem.rounds(limits.max_iter))
     found = loop(problem, rows, start, limits)
     return replace(found, n_passes=1 + (rows.n_passes if isinstance(rows, StreamedSet) else 0))
 
@@ -103,7 +103,7 @@ def _repeat_labels(
 
 @dataclass
 class _State:
-    """Where EM is."""
+    """State of the iteration: the current point and what stopping depends on."""
 
     # Updated in every round.
     last: _Round

@@ -239,7 +239,7 @@ class Follower:
             is_last = best.gap <= aim or state.tau <= smallest
             is_last = is_last or n_iter >= max_iter or work.left <= 0
             if not is_last and end is _End.UNFINISHED and levels and slowest < _SLOWEST_TAU_FACTOR:
-                # Labels harden faster than boundaries move: again from the level before.
+                # Labels hardened faster than boundaries moved: the level is repeated.
                 slowest = float(np.sqrt(slowest))
                 state = levels[-1].next_level(slowest * levels[-1].tau)
                 continue

@@ -213,7 +213,7 @@ def _distances(points: Array) -> Array:
 
 
 def _first_of_each(is_same: AnyArray) -> AnyArray:
-    """Indices of those that are the same as none before them that is taken."""
+    """Return the indices of points without those that repeat an earlier one."""
     is_left = np.ones(len(is_same), dtype=bool)
     for i in range(len(is_same)):
         if is_left[i]:
