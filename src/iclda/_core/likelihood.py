@@ -298,8 +298,13 @@ class PreciseMeans(NamedTuple):
     log_det: Any  # log |M|
 
 
-def precise_means(point: Array) -> PreciseMeans:
-    """Precise means of a point above the floor, or of a stack of them."""
+def precise_means(point: Array, *, is_for_newton: bool = False) -> PreciseMeans:
+    """Precise means of a point above the floor, or of a stack of them.
+
+    The two halves of an inverse round differently. Newton steps are self-adjoint only if they
+    agree: ``is_for_newton`` averages them, without which paths take more steps and end at larger
+    gaps.
+    """
     r, b = point[..., 0], point[..., 1:]
     n_classes, rank = b.shape[-2:]
     if r.shape == (2,):  # in closed form
@@ -318,7 +323,8 @@ def precise_means(point: Array) -> PreciseMeans:
         classes = np.arange(n_classes)
         core[..., classes, classes] += r
         log_det = np.linalg.slogdet(core)[1] - np.log(r).sum(axis=-1)
-        rows = np.linalg.inv(core) @ b
+        inverse = np.linalg.inv(core)
+        rows = ((inverse + inverse.mT) / 2 if is_for_newton else inverse) @ b
     return PreciseMeans(rows, np.einsum("...kd,...kd->...k", rows, b), log_det)
 
 

@@ -106,7 +106,7 @@ class Contrast(Objective):
         """
         if not smallest_eigenvalue(point) > FLOOR:
             return -np.inf, np.zeros_like(point)
-        precise, r, keep = precise_means(point), point[:, 0], 1 - self.shrinkage
+        precise, r, keep = precise_means(point, is_for_newton=True), point[:, 0], 1 - self.shrinkage
         log_priors = np.log(r) if self.log_priors is None else self.log_priors
         value = precise.log_det / (2 * keep) - r @ log_priors
         gradient = self.scores.copy()
@@ -115,7 +115,8 @@ class Contrast(Objective):
         return float(value + np.vdot(self.scores, point) + self.constant), gradient
 
     def hessian_product(self, point: Array) -> Callable[[Array], Array]:
-        precise, r, b, keep = precise_means(point), point[:, 0], point[:, 1:], 1 - self.shrinkage
+        precise, keep = precise_means(point, is_for_newton=True), 1 - self.shrinkage
+        r, b = point[:, 0], point[:, 1:]
 
         def change(direction: Array) -> Array:
             dr, drows = direction[..., 0], change_of_precise_means(point, precise, direction)
