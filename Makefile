@@ -41,7 +41,7 @@ $(FOR_TESTS): pyproject.toml
 $(FOR_DOCS): pyproject.toml
 	@echo 'Installing what the site needs into $(VENV): once, about a minute.'
 	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
-	@$(INSTALL) --editable '.[docs]' pytest
+	@$(INSTALL) --editable '.[docs]' pytest pytest-timeout
 	@touch $@
 
 $(FOR_RELEASE): pyproject.toml
