@@ -32,7 +32,7 @@ $(FOR_EXPERIMENTS): pyproject.toml
 
 $(FOR_TESTS): pyproject.toml
 	@echo 'Installing what the tests need into $(VENV): once, one to three minutes.'
-	@echo 'All checks then take about eight minutes on two cores.'
+	@echo 'All checks then take about five minutes on two cores.'
 	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
 	@$(INSTALL) --editable '.[dev]'
 	@$(PIP) '$(TORCH)' 2>/dev/null || echo 'no $(TORCH) at hand: its tests are skipped'
