@@ -1,3 +1,5 @@
+from itertools import product
+
 import numpy as np
 import pytest
 import scipy.optimize
@@ -46,6 +48,20 @@ def gain_of(problem):
 
 def point_of_shares(held, shares):
     return held.labeled_point + (shares.T * held.weights) @ held.z
+
+
+@pytest.mark.parametrize("number", range(18))
+def test_no_labeling_hard_or_soft_has_a_lower_gain(number):
+    sample = tiny_sample(number)
+    problem = problem_of(sample)
+    found, gain = maximize_worst_gain(problem, **OPTIONS), gain_of(problem)
+    n_rows, n_classes = len(sample.X_unlabeled), sample.n_classes
+    for labels in product(range(n_classes), repeat=n_rows):
+        assert gain(one_hot(np.array(labels), n_classes))[0] >= found.objective - 1e-9
+    rng = np.random.default_rng(number)
+    for _ in range(50):
+        shares = random_shares(rng, n_rows, n_classes, sharpness=2)
+        assert gain(shares)[0] >= found.objective - 1e-9
 
 
 @pytest.mark.parametrize("number", range(18))
