@@ -14,6 +14,7 @@ MODULES = sorted(
 # Modules without a test module of the same name, and where they are tested.
 ELSEWHERE = {
     "__main__.py": "tests/cli run it, tests/slow/test_interruptions interrupt it",
+    "_core/solvers/stopping.py": "tests/estimators/test_diagnosis",
     "_core/types.py": "names of types",
     "_estimators/base.py": "test_common, test_sklearn_integration, and every classifier",
     "_estimators/labels.py": "tests/faults/test_labels",

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 
 from iclda import SupervisedLDA
 from iclda._core.frame import frame_of
-from iclda._core.whitening import whiten
+from iclda._core.moments import whiten
 from iclda._rows.memory import MemoryRows
 from problems import problem_of, random_shares, small_sample
 

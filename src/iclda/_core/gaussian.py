@@ -10,8 +10,8 @@ import scipy.linalg
 from .frame import Frame
 from .labelsums import LinearRule
 from .likelihood import FLOOR
+from .moments import Whitening, factor
 from .types import AnyArray, Array
-from .whitening import Whitening, factor
 
 LOG_2PI = float(np.log(2 * np.pi))
 _LARGEST_DISTANCE = 1e150  # from zero, in standard deviations

@@ -27,9 +27,8 @@ from .frame import Frame, mean_variance_in_frame
 from .gaussian import LOG_2PI, Gaussians, gaussians
 from .labelsums import ROUNDING, GivenLabels, LabelSums, LinearRule, Rule, within_scatter
 from .likelihood import LabeledLikelihood, PreciseMeans, precise_means, smallest_eigenvalue
-from .moments import Moments
+from .moments import Factor, Moments, Whitening, factor, whiten
 from .types import AnyArray, Array
-from .whitening import Factor, Whitening, factor, whiten
 
 _MANY_CLASSES = 1_000  # above which labels are sparse and the rounds of a fit are limited
 _MOST_SHARES = 2e9  # rows x classes x rounds of a fit with many classes: some minutes

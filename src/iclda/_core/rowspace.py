@@ -17,8 +17,8 @@ import scipy.linalg
 from .frame import Frame
 from .gaussian import LOG_2PI, Complement, Gaussians
 from .labelsums import LexicographicRule, LinearRule
+from .moments import RANK_TOLERANCE
 from .types import AnyArray, Array
-from .whitening import RANK_TOLERANCE
 
 _LARGEST_NUMBER = 1e100  # beyond, squares may overflow
 

@@ -28,13 +28,12 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
 from .._core.frame import Frame
-from .._core.gains import gains_over
 from .._core.gaussian import Gaussians
 from .._core.labelsums import LinearRule
 from .._core.problem import LabeledSummary, Problem
 from .._core.rowspace import LogLikelihood
-from .._core.solvers import Limits, Outcome
-from .._core.solvers.supervised import fit_labeled, supervised_reference
+from .._core.solvers.stopping import Limits, Outcome
+from .._core.solvers.supervised import fit_labeled, gains_over, supervised_reference
 from .._core.types import AnyArray, Array
 from .._messages import say
 from .._rows.backends import backend_of, in_memory, is_device_array, is_lazy
@@ -253,8 +252,7 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
         if hasattr(self, "max_iter"):
             if problem.rounds(self.max_iter) < self.max_iter and outcome is Outcome.MAX_ITERATIONS:
                 outcome = Outcome.MANY_CLASSES
-            or_tol = f", or raise tol (now {self.tol:g})" if hasattr(self, "tol") else ""
-            sentence = outcome.value.format(detail=fit.detail, or_tol=or_tol, **vars(self._limits))
+            sentence = outcome.describe(fit.detail, self.max_iter, getattr(self, "tol", None))
         warn_of_outcome(f"{type(self).__name__} {sentence}", outcome)
         return outcome
 

@@ -16,7 +16,7 @@ from .._advice import ErrorEstimate, percent_text
 from .._core.gaussian import Gaussians
 from .._core.problem import WITHIN_TOLERANCE, Problem
 from .._core.rowspace import FeatureSpace
-from .._core.solvers import Outcome
+from .._core.solvers.stopping import Outcome
 from .._core.types import AnyArray, Array
 from .._messages import (
     Column,
@@ -41,7 +41,12 @@ _UNLIKELY = 1e-3  # probability that so many rows of a class are labeled ones by
 
 
 class NotConvergedWarning(ConvergenceWarning):
-    """A fit stopped before it converged: ``outcome``, as in ``outcome_`` of the classifier."""
+    """A fit stopped before it converged. ``outcome`` is ``outcome_`` of the classifier.
+
+    "max_iterations": after ``max_iter`` rounds; "many_classes": after fewer, because so many
+    classes take too long; "stalled": no step reduces the gap any more; "unbounded": the likelihood
+    has no maximum.
+    """
 
     def __init__(self, message: str, *, outcome: str | None = None) -> None:
         super().__init__(message)

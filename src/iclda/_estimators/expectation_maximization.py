@@ -96,8 +96,7 @@ class ExpectationMaximizationLDA(ExpectationMaximization):
     converged_ : bool
         Whether the likelihood stood still.
     outcome_ : str
-        What ended the iteration: "converged", "max_iterations", "many_classes" (too many for so
-        many rounds), "stalled" (no step gains any more) or "unbounded".
+        How the iteration ended: "converged", or a reason listed in ``NotConvergedWarning``.
     log_likelihood_path_ : ndarray of shape ``(n_iter_,)``
         Log likelihood after every round: labeled log joint plus unlabeled log marginal, less the
         penalty of ``shrinkage``.

@@ -92,8 +92,7 @@ class ImplicitlyConstrainedLDA(LinearGaussianClassifier):
     converged_ : bool
         Whether ``gap_`` is at most ``tol``.
     outcome_ : str
-        What ended the iteration: "converged", "max_iterations", "many_classes" (too many for so
-        many rounds), "stalled" (no step gains any more) or "unbounded".
+        How the iteration ended: "converged", or a reason listed in ``NotConvergedWarning``.
     responsibilities_ : ndarray of shape (n_unlabeled, n_classes)
         Imputed labels of the unlabeled rows: those of X, then those of X_unlabeled. Stored for
         rows in memory, up to a million entries; ``impute`` gives them for any rows. Up to 20,000

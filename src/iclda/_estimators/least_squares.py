@@ -205,8 +205,7 @@ class ImplicitlyConstrainedLeastSquares(LeastSquaresClassifier):
     converged_ : bool
         Whether ``gap_`` is at most ``tol``.
     outcome_ : str
-        What ended the iteration: "converged", "max_iterations", "many_classes" (too many for so
-        many rounds), "stalled" (no step gains any more) or "unbounded".
+        How the iteration ended: "converged", or a reason listed in ``NotConvergedWarning``.
     rank_ : int
         Rank of the covariance of all rows.
     n_features_in_ : int
@@ -304,8 +303,7 @@ class SelfLearningLeastSquares(LeastSquaresClassifier):
     converged_ : bool
         Whether the labels stood still.
     outcome_ : str
-        What ended the iteration: "converged", "max_iterations", "many_classes" (too many for so
-        many rounds), "stalled" (no step gains any more) or "unbounded".
+        How the iteration ended: "converged", or a reason listed in ``NotConvergedWarning``.
     rank_ : int
         Rank of the covariance of all rows.
     n_features_in_ : int

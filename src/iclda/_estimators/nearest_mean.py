@@ -9,7 +9,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from .._core.gaussian import Gaussians
 from .._core.problem import Problem, SphericalProblem, fit_nearest_mean
-from .._core.solvers import Outcome
+from .._core.solvers.stopping import Outcome
 from .._core.types import Array
 from .base import Fit, LinearGaussianClassifier
 from .diagnosis import warn_of_outcome
@@ -149,8 +149,7 @@ class ExpectationMaximizationNearestMean(NearestMean, ExpectationMaximization):
     converged_ : bool
         Whether the likelihood stood still.
     outcome_ : str
-        What ended the iteration: "converged", "max_iterations", "many_classes" (too many for so
-        many rounds), "stalled" (no step gains any more) or "unbounded".
+        How the iteration ended: "converged", or a reason listed in ``NotConvergedWarning``.
     log_likelihood_path_ : ndarray of shape ``(n_iter_,)``
         Log likelihood after every round: labeled log joint plus unlabeled log marginal.
     shrinkage_ : float

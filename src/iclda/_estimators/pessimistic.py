@@ -77,8 +77,7 @@ class PessimisticLDA(LinearGaussianClassifier):
     converged_ : bool
         Whether ``gap_`` is at most ``tol``.
     outcome_ : str
-        What ended the iteration: "converged", "max_iterations", "many_classes" (too many for so
-        many rounds), "stalled" (no step gains any more) or "unbounded".
+        How the iteration ended: "converged", or a reason listed in ``NotConvergedWarning``.
     shrinkage_ : float
         Shrinkage used.
     rank_ : int

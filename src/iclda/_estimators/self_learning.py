@@ -58,8 +58,7 @@ class SelfLearningLDA(LinearGaussianClassifier):
     converged_ : bool
         Whether the labels stood still.
     outcome_ : str
-        What ended the iteration: "converged", "max_iterations", "many_classes" (too many for so
-        many rounds), "stalled" (no step gains any more) or "unbounded".
+        How the iteration ended: "converged", or a reason listed in ``NotConvergedWarning``.
     shrinkage_ : float
         Shrinkage used.
     rank_ : int

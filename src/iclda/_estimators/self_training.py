@@ -11,8 +11,8 @@ from sklearn.utils._param_validation import Interval
 
 from .._core.gaussian import Gaussians
 from .._core.problem import LabeledSummary, Problem, summarize_rows
-from .._core.solvers import Limits
 from .._core.solvers.alternate import SelfTraining, self_train
+from .._core.solvers.stopping import Limits
 from .._core.solvers.supervised import fit_labeled, shrink_rows
 from .._core.types import AnyArray, Array
 from .base import AT_LEAST_ONE, Fit, LinearClassifier, LinearGaussianClassifier
@@ -71,8 +71,7 @@ class SelfTrainingLDA(LinearGaussianClassifier):
     converged_ : bool
         Whether no further row could be added.
     outcome_ : str
-        What ended the iteration: "converged", "max_iterations", "many_classes" (too many for so
-        many rounds), "stalled" (no step gains any more) or "unbounded".
+        How the iteration ended: "converged", or a reason listed in ``NotConvergedWarning``.
     shrinkage_ : float or ndarray of shape (n_classes,)
         Shrinkage used; of every class if it is "auto".
     rank_ : int

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-from iclda._core.gains import gains_over
-from iclda._core.solvers import Limits, Outcome
 from iclda._core.solvers.attainable import hold_all
 from iclda._core.solvers.pessimistic import contrast_with, maximize_worst_gain
-from iclda._core.solvers.supervised import supervised_reference
+from iclda._core.solvers.stopping import Limits, Outcome
+from iclda._core.solvers.supervised import gains_over, supervised_reference
 from problems import (
     draw_sample,
     fit_shares,

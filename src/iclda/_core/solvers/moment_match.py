@@ -19,10 +19,10 @@ import scipy.optimize
 from ..._messages import say
 from ..gaussian import Gaussians, gaussians
 from ..likelihood import FLOOR, LabeledLikelihood, smallest_eigenvalue
+from ..moments import factor
 from ..problem import WITHIN_TOLERANCE, Problem
 from ..types import Array
-from ..whitening import factor
-from . import Outcome
+from .stopping import Outcome
 
 _SMALLEST_SINGULAR_RATIO = 1e-12
 CLOSED_FORMS = ("invariant", "symmetric", "means-shifted")  # variants

@@ -20,12 +20,12 @@ from ..likelihood import Objective
 from ..moments import moments_of_block
 from ..problem import Problem
 from ..types import Array
-from . import Limits, Outcome, settings
+from . import settings
 from .attainable import HeldSet, InMemorySet, StreamedSet, hold_in_memory
-from .continuation import Effort, Follower, Path, State, Work
-from .finish import Limit, finish
+from .continuation import Effort, Follower, Limit, Path, State, Work, find_limit
 from .quotas import hold_rows, read_rows
 from .starts import Candidates, find_candidates
+from .stopping import Limits, Outcome
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ def _limit(sample: HeldSample, objective: Objective, path: Path, tol: float) -> 
         return None
     if not isinstance(held, InMemorySet):
         held = hold_in_memory(problem, sample.rows, sample.weights)
-    limit = finish(objective, held, end)
+    limit = find_limit(objective, held, end)
     noise = settings.ROUNDING_OF_LIMIT * (abs(end.value) + objective.weight)
     noise += settings.ROUNDING_OF_LIMIT / 100 * float(np.abs(end.gradient).max())
     if limit is None or limit.value < end.value - noise or limit.gap > path.gap + noise:

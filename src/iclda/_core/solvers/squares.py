@@ -21,11 +21,11 @@ import scipy.linalg
 from scipy.sparse.linalg import LinearOperator, cg
 
 from ..likelihood import Objective, PreciseMeans
+from ..moments import Whitening
 from ..problem import LabeledSummary, Problem
 from ..types import AnyArray, Array
-from ..whitening import Whitening
-from . import Limits, Outcome
 from .attainable import InMemorySet, hold_all
+from .stopping import Limits, Outcome
 
 _DEPENDENT_RATIO = 1e-12  # eigenvalue of the labeled covariance, over the largest, that is rounding
 _STEP_ROUNDING = 1e-12  # of a step
