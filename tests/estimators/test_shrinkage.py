@@ -66,7 +66,7 @@ def test_it_is_the_same_from_batches_and_with_weights_for_repeated_rows():
     assert weighted.shrinkage_ == pytest.approx(repeated.shrinkage_, rel=1e-10)
 
 
-@pytest.mark.parametrize("factor", [1e-100, 1e100])
+@pytest.mark.parametrize("factor", [1e-40, 1e40])
 def test_it_has_no_units(factor):
     sample = sample_of()
     plain = sample.fit(NormalizedLDA(shrinkage="auto"))

@@ -121,7 +121,7 @@ def test_the_gradient_of_the_likelihood_is_that_of_60_digits(number, scale):
         assert_allclose(slopes[row, 0] - slopes[row, -1], float(slope), rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("scale", [1e-140, 1e-6, 1.0, 1e6, 1e140])
+@pytest.mark.parametrize("scale", [1e-40, 1e-6, 1.0, 1e6, 1e40])
 @pytest.mark.parametrize("d", [1, 2, 10, 50])
 def test_whitening_leaves_the_residual_of_a_stable_solve(scale, d):
     rng = np.random.default_rng(d)

@@ -96,7 +96,7 @@ def test_19_a_column_whose_variance_is_no_number_is_named_with_its_deviation(
     classifier, scale, shown
 ):
     rows = X * [1.0, scale, 1.0]
-    message = rf"deviation of column 1 is .*{shown}.* between 1e-15\d and 1e\+15\d.*rescale"
+    message = rf"deviation of column 1 is .*{shown}.* between 1e-50 and 1e\+50.*rescale"
     with pytest.raises(ValueError, match=message):
         classifier().fit(rows, Y)
 
@@ -110,19 +110,10 @@ def test_19_one_enormous_entry_among_many_rows_is_found(classifier):
         classifier().fit(rows, y)
 
 
-@every_classifier
-def test_18_shrinkage_of_columns_that_it_cannot_bring_together_names_the_smaller(classifier):
-    model = classifier(shrinkage=0.1)
-    assert_finite(model.fit(X * [1e-40, 1.0, 1e40], Y), X * [1e-40, 1.0, 1e40])
-    message = r"deviation of column 0 is \S*e-70, that of column 2 \S*e\+(69|70), .*rescale"
-    with pytest.raises(ValueError, match=message):
-        model.fit(X * [1e-70, 1.0, 1e70], Y)
-
-
 def test_19_a_row_so_far_away_that_its_density_is_none_says_so():
-    model = SupervisedLDA().fit(X * 1e-100, Y)
-    assert_array_equal(model.score_samples(np.full((1, 3), 1e100)), -np.inf)
-    assert_allclose(model.predict_proba(np.full((1, 3), 1e100)).sum(), 1)
+    model = SupervisedLDA().fit(X * 1e-40, Y)
+    assert_array_equal(model.score_samples(np.full((1, 3), 1e120)), -np.inf)
+    assert_allclose(model.predict_proba(np.full((1, 3), 1e120)).sum(), 1)
 
 
 # 20. NaN and infinity.

@@ -25,7 +25,7 @@ from odd_problems import KINDS, OddProblem
 DOCUMENTED = re.compile(
     r"Rows span \d+ of \d+ dimensions|has one labeled row only|got no unlabeled rows"
     r"|labeled rows are too few, or too alike|seem to come from elsewhere|has degenerated"
-    r"|the variance within classes counts them like other columns|Nothing was learned"
+    r"|Nothing was learned"
 )
 # Every error says what to do.
 WAY_OUT = re.compile(r"pass |rescale|label more rows|weights of similar size|Label ")
@@ -135,7 +135,7 @@ def test_many_odd_problems_have_a_finite_fit_or_one_clear_error(name, problem):
 @given(
     names,
     odd_problems(most_columns=3, most_classes=3, kinds=("normal",)),
-    st.sampled_from([2.0**-300, 0.125, 2.0**80]),
+    st.sampled_from([2.0**-80, 0.125, 2.0**80]),
 )
 def test_the_unit_of_all_columns_changes_no_fit(name, problem, unit):
     make = partial(CLASSIFIERS_BY_NAME[name], shrinkage=problem.shrinkage)

@@ -16,8 +16,8 @@ from .types import AnyArray, Array
 # Folding the origin into the intercept costs about as many digits as |origin| / scale has.
 _FOLDABLE_OFFSET = 1e3
 _FOLDABLE_SCALE = 1e100
-# A column whose standard deviation lies outside has no variance that float64 can hold.
-SMALLEST_SPREAD, LARGEST_SPREAD = 1e-153, 1e153
+# Standard deviations of columns: variances, their ratios and these times weights stay finite.
+SMALLEST_SPREAD, LARGEST_SPREAD = 1e-50, 1e50
 
 
 @dataclass(frozen=True)

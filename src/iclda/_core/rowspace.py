@@ -36,6 +36,10 @@ class FeatureSpace:
         """Number of directions in which no row varies, and that rows have no coordinates for."""
         return 0
 
+    def features(self, rows: AnyArray) -> AnyArray:
+        """Rows of this space in the user's units."""
+        return rows
+
     def points(self, u: Array) -> Array:
         """Points in frame coordinates of the features."""
         return u
@@ -68,6 +72,9 @@ class RowSpace(FeatureSpace):
 
     def coordinates(self, rows: AnyArray) -> Array:
         return np.asarray(((rows - self.origin) / self.units) @ self.basis)
+
+    def features(self, rows: AnyArray) -> Array:
+        return np.asarray(self.origin + self.units * (rows @ self.basis.T))
 
     @property
     def _reduced(self) -> Frame:

@@ -99,8 +99,8 @@ class AverageLDA(LinearGaussianClassifier):
             for member in members:
                 self._copy_shared(member)
                 member._fit_inputs(inputs)
-        for warning in {str(each.message): each for each in caught}.values():
-            warn(warning.message, warning.category)  # once, not once a fit
+        # Once, not once a fit.
+        warn(*{str(each.message): each.message for each in caught}.values())
         models, space = [member._gaussians_ for member in members], inputs.space
         if isinstance(space, RowSpace):
             model = average_in(space, models, inputs.log_priors)

@@ -39,24 +39,20 @@ from .._messages import say
 from .._rows.backends import backend_of, in_memory, is_device_array, is_lazy
 from . import predictions
 from .diagnosis import (
-    Diagnosis,
     GainBounds,
+    NotConvergedWarning,
+    check_lost_class,
+    check_single_labels,
+    check_span,
+    check_unlabeled_mean,
+    unbounded_warning,
+    warn,
     warn_of_no_unlabeled,
-    warn_of_outcome,
-    warn_of_single_labels,
 )
 from .export import to_onnx, to_sklearn
 from .inputs import RowReader, check_is_read, check_weights, take_rows
 from .labels import LABELED, check_classes, check_lengths, plain, split_marker
-from .prepare import (
-    FitInputs,
-    FitSettings,
-    Passed,
-    check_shares,
-    check_spread,
-    check_units,
-    prepare,
-)
+from .prepare import FitInputs, FitSettings, Passed, check_shares, check_spread, prepare
 
 _FitMethod = TypeVar("_FitMethod", bound=Callable[..., Any])
 AT_LEAST_ONE = [Interval(Integral, 1, 2**63 - 1, closed="both")]
@@ -208,6 +204,9 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
             if self._uses_unlabeled_rows:
                 warn_of_no_unlabeled(type(self).__name__, self.unlabeled, self._supervised_name)
             fit = self._fit_labeled_rows(inputs)
+        if fit.outcome is not None and hasattr(self, "max_iter"):
+            self.converged_ = fit.outcome is Outcome.CONVERGED
+            self.outcome_ = fit.outcome.name.lower()
         for name, value in fit.attributes.items():
             setattr(self, name, value)
         self._store(fit, inputs)
@@ -227,21 +226,13 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
         """Set the attributes that follow from the model."""
         raise NotImplementedError
 
+    def _no_passes(self) -> dict[str, Any]:
+        """Counts of a fit without unlabeled rows."""
+        return {"n_passes_": 0, **({"n_iter_": 1} if hasattr(self, "max_iter") else {})}
+
     @property
     def _limits(self) -> Limits:
         return Limits(self.max_iter, getattr(self, "tol", 0.0))
-
-    def _ending(self, outcome: Outcome | None) -> dict[str, Any]:
-        """Attributes that say how an iteration ended."""
-        if outcome is None or not hasattr(self, "max_iter"):
-            return {}
-        return {"converged_": outcome is Outcome.CONVERGED, "outcome_": outcome.name.lower()}
-
-    def _no_passes(self) -> dict[str, Any]:
-        """The same, and the counts, for a fit without unlabeled rows."""
-        rounds = {"n_iter_": 1} if hasattr(self, "max_iter") else {}
-        passes = {"n_passes_": 0} if self._uses_unlabeled_rows else {}
-        return {**passes, **rounds, **self._ending(Outcome.CONVERGED)}
 
     def _judge(self, problem: Problem, fit: Fit) -> Outcome | None:
         """What ended a fit; unless it converged, a warning says so, and what helps."""
@@ -253,7 +244,8 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
             if problem.rounds(self.max_iter) < self.max_iter and outcome is Outcome.MAX_ITERATIONS:
                 outcome = Outcome.MANY_CLASSES
             sentence = outcome.describe(fit.detail, self.max_iter, getattr(self, "tol", None))
-        warn_of_outcome(f"{type(self).__name__} {sentence}", outcome)
+        message = f"{type(self).__name__} {sentence}"
+        warn(NotConvergedWarning(message, outcome=outcome.name.lower()))
         return outcome
 
     def _copy_shared(self, other: LinearClassifier) -> None:
@@ -263,10 +255,6 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
         other.n_features_in_ = self.n_features_in_
         if self._feature_names is not None:
             other.feature_names_in_ = self.feature_names_in_
-
-    @property
-    def _diagnosis(self) -> Diagnosis:
-        return Diagnosis(type(self).__name__, self._feature_names)
 
     @property
     def _frame(self) -> Frame:
@@ -454,33 +442,33 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         problem = inputs.problem(
             self._problem_kind, self.shrinkage, rests_on_labels=self._rests_on_labels
         )
-        weight, is_shrunk = problem.moments.weight, problem.shrinkage > 0
+        weight, names = problem.moments.weight, self._feature_names
         variances = inputs.space.variances(problem.moments.covariance)
-        self._check_columns(inputs, variances, weight, problem.labeled.counts / weight, is_shrunk)
-        self._diagnosis.warn_of_span(variances, problem.rank)
-        self._diagnosis.warn_of_shift(problem, inputs.space)
+        check_spread(inputs, variances)
+        check_shares(inputs, problem.labeled.counts / weight)
+        warn(*check_span(variances, problem.rank, names))
+        warn(*check_unlabeled_mean(problem, inputs.space, names))
         fit = self._lifted(self._solve(problem), inputs, problem.target_variance)
         outcome = self._judge(problem, fit)
-        warn_of_single_labels(inputs.labels)
+        warn(*check_single_labels(inputs.labels))
         if "proportions" in self.get_params() and self.proportions is None:
             # The warning advises to pass proportions.
-            weights = fit.model.class_weights
-            self._diagnosis.warn_of_lost_class(problem, weights, inputs.labels.classes)
-        shared = {"shrinkage_": problem.shrinkage, "rank_": problem.rank, **self._ending(outcome)}
-        return replace(fit, attributes={**shared, **fit.attributes})
+            weights, classes = fit.model.class_weights, inputs.labels.classes
+            warn(*check_lost_class(type(self).__name__, problem, weights, classes))
+        shared = {"shrinkage_": problem.shrinkage, "rank_": problem.rank}
+        return replace(fit, attributes={**shared, **fit.attributes}, outcome=outcome)
 
     def _fit_labeled_rows(self, inputs: FitInputs) -> Fit:
         labeled = inputs.labeled
         variances = inputs.space.variances(labeled.moments.covariance)
-        is_pooled = bool(self.shrinkage) and not (self.shrinkage == "auto" and labeled.has_spread)
-        shares = labeled.counts / labeled.weight
-        self._check_columns(inputs, variances, labeled.weight, shares, is_pooled)
+        check_spread(inputs, variances)
+        check_shares(inputs, labeled.counts / labeled.weight)
         model, shrinkage, rank = self._fit_labeled(inputs, variances)
-        warn_of_single_labels(inputs.labels)
-        attributes = {"shrinkage_": shrinkage, "rank_": rank, **self._no_passes()}
+        warn(*check_single_labels(inputs.labels))
+        attributes: dict[str, Any] = {"shrinkage_": shrinkage, "rank_": rank}
         if self._uses_unlabeled_rows:
-            attributes |= self._supervised_attributes(model, labeled)
-        fit = Fit(model, attributes, rule=model.score_rule())
+            attributes |= {**self._no_passes(), **self._supervised_attributes(model, labeled)}
+        fit = Fit(model, attributes, Outcome.CONVERGED, rule=model.score_rule())
         return self._lifted(fit, inputs, inputs.variance_left_out(labeled, shrinkage))
 
     def _supervised_attributes(self, model: Gaussians, labeled: LabeledSummary) -> dict[str, Any]:
@@ -495,16 +483,6 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
             for name, value in fit.attributes.items()
         }
         return replace(fit, model=model, attributes=attributes)
-
-    def _check_columns(
-        self, inputs: FitInputs, variances: Array, weight: float, shares: Array, is_shrunk: bool
-    ) -> None:
-        """ValueError for columns and classes that numbers cannot hold."""
-        check_spread(inputs, variances)
-        check_shares(inputs, shares)
-        if is_shrunk:
-            reason = say("{@shrinkage} adds the same variance to both")
-            check_units(inputs, variances, weight, reason)
 
     def _fit_labeled(
         self, inputs: FitInputs, variances: Array
@@ -524,11 +502,20 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
                 )
             )
         if rank < model.rank:
-            self._diagnosis.warn_of_few_labels(
-                rank, model.rank, inputs.n_labeled, is_shrunk=self.shrinkage is not None
+            message = say(
+                "The {n} labeled rows are too few, or too alike within their classes, for these "
+                "columns (they span {rank} of {needed} dimensions): {name} separates them "
+                "perfectly, whatever they are, and its probabilities will be 0 or 1. Label more "
+                "rows, or pass {another}{@shrinkage}, for example 0.1.",
+                n=inputs.n_labeled,
+                rank=rank,
+                needed=model.rank,
+                name=type(self).__name__,
+                another="" if self.shrinkage is None else "another ",
             )
+            warn(UserWarning(message))
         else:
-            self._diagnosis.warn_of_span(variances, rank + n_left_out)
+            warn(*check_span(variances, rank + n_left_out, self._feature_names))
         return model, shrinkage, rank + n_left_out
 
     def _judge(self, problem: Problem, fit: Fit) -> Outcome | None:
@@ -537,14 +524,9 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
             is_floored or problem.is_unbounded or fit.outcome is Outcome.UNBOUNDED
         ):
             return super()._judge(problem, fit)
-        if problem.is_unbounded and not is_floored:
-            self._diagnosis.warn_of_too_few_rows(problem)
-        else:
-            self._warn_of_floor(fit.model)
+        name = type(self).__name__
+        warn(unbounded_warning(name, problem, fit.model, self._feature_names))
         return Outcome.UNBOUNDED
-
-    def _warn_of_floor(self, model: Gaussians) -> None:
-        self._diagnosis.warn_of_floor(model)
 
     def gain_bounds(
         self,

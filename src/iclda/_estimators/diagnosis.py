@@ -1,9 +1,13 @@
-"""Warnings about a fit, and bounds of its gain on supervised LDA."""
+"""Warnings about a fit, and bounds of its gain on supervised LDA.
+
+Every check yields the warnings that it finds, and ``warn`` shows them.
+"""
 
 from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,12 +18,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._advice import ErrorEstimate, percent_text
 from .._core.gaussian import Gaussians
-from .._core.problem import WITHIN_TOLERANCE, Problem
+from .._core.problem import WITHIN_TOLERANCE, Problem, SphericalProblem
 from .._core.rowspace import FeatureSpace
 from .._core.solvers.stopping import Outcome
 from .._core.types import AnyArray, Array
 from .._messages import (
-    Column,
     DegenerateFitWarning,
     NothingLearnedWarning,
     NoUnlabeledRowsWarning,
@@ -34,6 +37,7 @@ from .labels import Labels, plain
 _SHIFT_PROBABILITY = 1e-6
 _LEAST_SHIFT = 5.0  # standard deviations within classes
 _FEW_LABELS = 2  # for every direction: more of them keep a fit from degenerating
+_MOST_NAMES = 5  # constant columns that are named
 _LOST = 0.1  # share of the unlabeled rows of a class, over that of the labeled ones
 _NO_CHANGE = 1e-9  # of the log likelihood per row: smaller changes are rounding
 _MOST_FEATURES = 1_000  # for which a fit to a table computes bounds
@@ -53,9 +57,10 @@ class NotConvergedWarning(ConvergenceWarning):
         self.outcome = outcome
 
 
-def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
+def warn(*found: Warning | str) -> None:
     """Warn at the line that called ``fit``."""
-    warnings.warn(message, category, stacklevel=_frames_to_user())
+    for warning in found:
+        warnings.warn(warning, stacklevel=_frames_to_user())
 
 
 def _frames_to_user() -> int:
@@ -77,21 +82,6 @@ def warn_of_no_unlabeled(name: str, unlabeled: object, supervised: str = "Superv
     warn(NoUnlabeledRowsWarning(message, estimator=name))
 
 
-def warn_of_outcome(message: str, outcome: Outcome) -> None:
-    """An iteration stopped before it converged."""
-    warn(NotConvergedWarning(message, outcome=outcome.name.lower()))
-
-
-def warn_of_single_labels(labels: Labels) -> None:
-    """One label a class leaves no spread within classes to learn from the labels."""
-    if labels.is_labeled.sum() == len(labels.classes):
-        named = ", ".join(map(repr, labels.classes.tolist()))
-        warn(
-            f"Each of the classes {named} has one labeled row only, which says nothing about the "
-            "spread within classes. Label more rows if you can."
-        )
-
-
 def warn_if_nothing_learned(base: BaseRate, estimate: ErrorEstimate, brier: float) -> None:
     """A method whose error and Brier score are no better than those of the base rate."""
     if base.judge(estimate.error, estimate.high, brier) != NOTHING:
@@ -104,168 +94,145 @@ def warn_if_nothing_learned(base: BaseRate, estimate: ErrorEstimate, brier: floa
     warn(NothingLearnedWarning(message, majority=base.majority, base_rate=base.error))
 
 
-@dataclass(frozen=True)
-class Diagnosis:
-    """Warnings about a fit of a classifier of this name."""
-
-    name: str
-    feature_names: AnyArray | None
-
-    def _column(self, column: int) -> Column:
-        return column_of(int(column), self.feature_names)
-
-    def _are_constant(self, columns: AnyArray) -> Text:
-        """Which columns are constant, in words; empty if there are none."""
-        if not columns.size:
-            return Text("")
-        shown = [part for column in columns[:5] for part in (", ", self._column(column))][1:]
-        more = f" and {columns.size - 5} more" if columns.size > 5 else ""
-        return Text(*shown, f"{more} {'are' if columns.size > 1 else 'is'} constant")
-
-    def warn_of_constants(self, variances: Array) -> None:
-        """Constant features of a fit that has one variance in all directions."""
-        constant = np.flatnonzero(variances == 0)
-        if constant.size:
-            message = say(
-                "{name}: {columns}, and the variance within classes counts them like other "
-                "columns. Drop them.",
-                name=self.name,
-                columns=self._are_constant(constant),
-            )
-            warn(message)
-
-    def warn_of_span(self, variances: Array, rank: int) -> None:
-        """Warn of constant features, and of features that are functions of others."""
-        n_features = len(variances)
-        if rank == n_features:
-            return
-        constant = np.flatnonzero(variances == 0)
-        n_others, others = n_features - constant.size, ""
-        if rank < n_others:
-            others = (
-                f"{'; the other' if constant.size else 'the'} {n_others} columns are worth {rank} "
-                "only (some can be computed from others, or rows are too few)"
-            )
-        message = say(
-            "Rows span {rank} of {n_features} dimensions: {constant}{others}. The fit is made in "
-            "those dimensions and ignores the rest.",
-            rank=rank,
-            n_features=n_features,
-            constant=self._are_constant(constant),
-            others=others,
+def check_single_labels(labels: Labels) -> Iterator[Warning]:
+    """One label a class leaves no spread within classes to learn from the labels."""
+    if labels.is_labeled.sum() == len(labels.classes):
+        named = ", ".join(map(repr, labels.classes.tolist()))
+        yield UserWarning(
+            f"Each of the classes {named} has one labeled row only, which says nothing about the "
+            "spread within classes. Label more rows if you can."
         )
-        warn(message)
 
-    def warn_of_shift(self, problem: Problem, space: FeatureSpace) -> None:
-        """Unlabeled rows whose mean no class of labeled rows would explain."""
-        labeled, total = problem.labeled, problem.moments
-        freedom = labeled.weight - problem.n_classes
-        if freedom <= 0 or total.weight <= labeled.weight:
-            return
-        share = labeled.weight / total.weight
-        unlabeled_mean = (total.mean - share * labeled.moments.mean) / (1 - share)
-        unlabeled_mean = space.points(unlabeled_mean[None])[0]
-        spread = space.variances(labeled.within)
-        deviation = np.sqrt(np.maximum(spread, 0) / freedom)
-        quantile = student.isf(_SHIFT_PROBABILITY / len(deviation), freedom)
-        allowed = max(quantile, _LEAST_SHIFT) * deviation
-        means = space.points(labeled.means)
-        low, high = means.min(axis=0), means.max(axis=0)
-        outside = np.maximum(low - unlabeled_mean, unlabeled_mean - high)
-        # A spread that is only rounding makes any distance look large.
-        variances = space.variances(total.covariance)
-        has_spread = deviation**2 > WITHIN_TOLERANCE * variances
-        is_far = (outside > allowed) & has_spread
-        if is_far.any():
-            column = int(np.argmax(np.where(is_far, outside / np.where(is_far, deviation, 1.0), 0)))
-            restore = space.frame.restore
-            message = say(
-                "The unlabeled rows seem to come from elsewhere: the mean of {column} is "
-                "{mean:.4g} among them, but {low:.4g} to {high:.4g} in the labeled classes, whose "
-                "standard deviation is {deviation:.3g}. Compare with supervised LDA.",
-                column=self._column(column),
-                mean=restore(unlabeled_mean)[column],
-                low=restore(low)[column],
-                high=restore(high)[column],
-                deviation=deviation[column] * space.frame.scale[column],
-            )
-            warn(message)
 
-    def warn_of_lost_class(self, problem: Problem, class_weights: Array, classes: AnyArray) -> None:
-        """A class that gets hardly any unlabeled row although it has a fair share of the labels."""
-        labeled, total = problem.labeled, problem.moments.weight
-        if labeled.n_rows > _FEW_LABELS * problem.rank:
-            return
-        known = labeled.counts / labeled.weight
-        unlabeled = (class_weights * total - labeled.counts) / (total - labeled.weight)
-        n_unlabeled = problem.unlabeled.n_rows
-        n_known, n_found = np.rint(known * labeled.n_rows), np.rint(unlabeled * n_unlabeled)
-        n_rows = labeled.n_rows + n_unlabeled
-        chance = hypergeom.sf(n_known - 1, n_rows, n_known + n_found, labeled.n_rows)
-        fair = (
-            known if problem.log_priors is None else np.minimum(known, np.exp(problem.log_priors))
+def check_span(
+    variances: Array, rank: int, feature_names: AnyArray | None = None
+) -> Iterator[Warning]:
+    """Constant columns, and columns that are functions of others, are left out of a fit."""
+    n_features, constant = len(variances), np.flatnonzero(variances == 0)
+    if rank == n_features:
+        return
+    shown = [column_of(int(column), feature_names) for column in constant[:_MOST_NAMES]]
+    named = [part for column in shown for part in (", ", column)][1:]
+    if len(constant) > _MOST_NAMES:
+        named.append(f" and {len(constant) - _MOST_NAMES} more")
+    if named:
+        named.append(" are constant" if len(constant) > 1 else " is constant")
+    n_others, others = n_features - len(constant), ""
+    if rank < n_others:
+        others = (
+            f"{'; the other' if named else 'the'} {n_others} columns are worth {rank} only (some "
+            "can be computed from others, or rows are too few)"
         )
-        is_lost = (unlabeled < _LOST * fair) & (fair >= 0.5 / len(fair)) & (chance < _UNLIKELY)
-        if not is_lost.any():
-            return
-        lost = int(np.argmin(np.where(is_lost, unlabeled / known, np.inf)))
-        label, share = plain(classes[lost]), max(0.0, float(unlabeled[lost]))
-        message = say(
-            "{name} has degenerated: it gives {percent:.2g} % of the unlabeled rows to class "
-            "{label!r}, which has {n:.0f} of the {n_rows} labeled rows. Pass "
-            "{@proportions=labeled}, or the shares of the classes if they are known; or compare "
-            "with supervised LDA.",
-            name=self.name,
-            percent=100 * share,
-            label=label,
-            n=n_known[lost],
-            n_rows=labeled.n_rows,
-        )
-        warn(DegenerateFitWarning(message, label=label, share=share))
+    message = say(
+        "Rows span {rank} of {n_features} dimensions: {constant}{others}. The fit is made in those "
+        "dimensions and ignores the rest.",
+        rank=rank,
+        n_features=n_features,
+        constant=Text(*named),
+        others=others,
+    )
+    yield UserWarning(message)
 
-    def warn_of_few_labels(self, rank: int, needed: int, n_rows: int, *, is_shrunk: bool) -> None:
-        """Warn if the labeled rows lack variation within classes in some direction."""
-        message = say(
-            "The {n_rows} labeled rows are too few, or too alike within their classes, for these "
-            "columns (they span {rank} of {needed} dimensions): {name} separates them perfectly, "
-            "whatever they are, and its probabilities will be 0 or 1. Label more rows, or pass "
-            "{another}{@shrinkage}, for example 0.1.",
-            n_rows=n_rows,
-            rank=rank,
-            needed=needed,
-            name=self.name,
-            another="another " if is_shrunk else "",
-        )
-        warn(message)
 
-    def warn_of_floor(self, model: Gaussians) -> None:
-        """A direction takes one value per class: the likelihood has no maximum."""
-        # The standardized coordinate in which the class means lie furthest apart.
-        sharpest = int(np.argmax(np.ptp(model.class_points, axis=0)))
-        share = np.abs(model.projection[sharpest])
-        share *= np.sqrt(np.maximum(model.variances, 0))
-        column = int(np.argsort(-share)[0])
-        is_alone = share[column] > 0.9 * share.sum()
-        message = say(
-            "{name}: {column} takes (nearly) one value per class on all rows, so the likelihood "
-            "has no maximum and the variance there was held at its floor. Probabilities will be "
-            "0 or 1: pass {@shrinkage}, for example 0.1 or 'auto', or drop the column.",
-            name=self.name,
-            column=Text("" if is_alone else "a mix of columns, first ", self._column(column)),
-        )
-        warn_of_outcome(message, Outcome.UNBOUNDED)
+def check_unlabeled_mean(
+    problem: Problem, space: FeatureSpace, feature_names: AnyArray | None = None
+) -> Iterator[Warning]:
+    """The mean of the unlabeled rows is one that no class of labeled rows would explain."""
+    labeled, total = problem.labeled, problem.moments
+    freedom = labeled.weight - problem.n_classes
+    if freedom <= 0 or total.weight <= labeled.weight:
+        return
+    share = labeled.weight / total.weight
+    mean = (total.mean - share * labeled.moments.mean) / (1 - share)
+    mean = space.points(mean[None])[0]
+    deviation = np.sqrt(np.maximum(space.variances(labeled.within), 0) / freedom)
+    quantile = student.isf(_SHIFT_PROBABILITY / len(deviation), freedom)
+    means = space.points(labeled.means)
+    low, high = means.min(axis=0), means.max(axis=0)
+    outside = np.maximum(low - mean, mean - high)
+    # A spread that is only rounding makes any distance look large.
+    has_spread = deviation**2 > WITHIN_TOLERANCE * space.variances(total.covariance)
+    is_far = (outside > max(quantile, _LEAST_SHIFT) * deviation) & has_spread
+    if not is_far.any():
+        return
+    column = int(np.argmax(np.where(is_far, outside / np.where(is_far, deviation, 1.0), 0)))
+    restore = space.frame.restore
+    message = say(
+        "The unlabeled rows seem to come from elsewhere: the mean of {column} is {mean:.4g} among "
+        "them, but {low:.4g} to {high:.4g} in the labeled classes, whose standard deviation is "
+        "{deviation:.3g}. Compare with supervised LDA.",
+        column=column_of(column, feature_names),
+        mean=restore(mean)[column],
+        low=restore(low)[column],
+        high=restore(high)[column],
+        deviation=deviation[column] * space.frame.scale[column],
+    )
+    yield UserWarning(message)
 
-    def warn_of_too_few_rows(self, problem: Problem) -> None:
-        """Every labeling separates so few rows perfectly: the likelihood has no maximum."""
-        message = say(
-            "{name}: {n_rows} rows are too few for {rank} columns, so that every labeling "
-            "separates them perfectly and the likelihood has no maximum; the fit is where the "
-            "search stopped. Pass {@shrinkage}, for example 0.1 or 'auto', or drop columns.",
-            name=self.name,
-            n_rows=problem.labeled.n_rows + problem.unlabeled.n_rows,
+
+def check_lost_class(
+    name: str, problem: Problem, class_weights: Array, classes: AnyArray
+) -> Iterator[Warning]:
+    """A class gets hardly any unlabeled row although it has a fair share of the labels."""
+    labeled, total = problem.labeled, problem.moments.weight
+    if labeled.n_rows > _FEW_LABELS * problem.rank:
+        return
+    known = labeled.counts / labeled.weight
+    unlabeled = (class_weights * total - labeled.counts) / (total - labeled.weight)
+    n_unlabeled = problem.unlabeled.n_rows
+    n_known, n_given = np.rint(known * labeled.n_rows), np.rint(unlabeled * n_unlabeled)
+    n_rows = labeled.n_rows + n_unlabeled
+    chance = hypergeom.sf(n_known - 1, n_rows, n_known + n_given, labeled.n_rows)
+    fair = known if problem.log_priors is None else np.minimum(known, np.exp(problem.log_priors))
+    is_lost = (unlabeled < _LOST * fair) & (fair >= 0.5 / len(fair)) & (chance < _UNLIKELY)
+    if not is_lost.any():
+        return
+    lost = int(np.argmin(np.where(is_lost, unlabeled / known, np.inf)))
+    label, share = plain(classes[lost]), max(0.0, float(unlabeled[lost]))
+    message = say(
+        "{name} has degenerated: it gives {percent:.2g} % of the unlabeled rows to class "
+        "{label!r}, which has {n:.0f} of the {n_rows} labeled rows. Pass {@proportions=labeled}, "
+        "or the shares of the classes if they are known; or compare with supervised LDA.",
+        name=name,
+        percent=100 * share,
+        label=label,
+        n=n_known[lost],
+        n_rows=labeled.n_rows,
+    )
+    yield DegenerateFitWarning(message, label=label, share=share)
+
+
+def unbounded_warning(
+    name: str, problem: Problem, model: Gaussians, feature_names: AnyArray | None
+) -> NotConvergedWarning:
+    """Every row of a class has the same value in some direction: there is no maximum."""
+    if isinstance(problem, SphericalProblem):
+        reason = Text("all rows (nearly) coincide with the means of their classes")
+        way_out = Text("use more rows")
+    elif problem.is_unbounded and not model.is_floored:
+        reason = say(
+            "{n} rows are too few for {rank} columns, so that every labeling separates them",
+            n=problem.labeled.n_rows + problem.unlabeled.n_rows,
             rank=problem.whitening.rank,
         )
-        warn_of_outcome(message, Outcome.UNBOUNDED)
+        way_out = say("pass {@shrinkage}, for example 0.1 or 'auto', or drop columns")
+    else:
+        # The standardized coordinate in which the class means lie furthest apart.
+        sharpest = int(np.argmax(np.ptp(model.class_points, axis=0)))
+        share = np.abs(model.projection[sharpest]) * np.sqrt(np.maximum(model.variances, 0))
+        column = int(np.argsort(-share)[0])
+        mix = "" if share[column] > 0.9 * share.sum() else "a mix of columns, first "
+        column_name = column_of(column, feature_names)
+        reason = Text(mix, column_name, " takes (nearly) one value per class on all rows")
+        way_out = say("pass {@shrinkage}, for example 0.1 or 'auto', or drop the column")
+    message = say(
+        "{name}: {reason}, so the likelihood has no maximum. Probabilities will be 0 or 1: "
+        "{way_out}.",
+        name=name,
+        reason=reason,
+        way_out=way_out,
+    )
+    return NotConvergedWarning(message, outcome=Outcome.UNBOUNDED.name.lower())
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from .._core.problem import Problem
 from .._core.solvers.supervised import fit_labeled
 from .._core.types import Array
 from .base import AT_LEAST_ONE, LARGEST_PARAMETER, Fit, LinearGaussianClassifier
-from .diagnosis import warn_of_single_labels
+from .diagnosis import check_single_labels, check_unlabeled_mean, warn
 from .prepare import FitInputs, check_shares, check_spread, overflow_is_checked_later
 
 
@@ -106,8 +106,7 @@ class SemiSupervisedDiscriminantAnalysis(LinearGaussianClassifier):
         spread = np.diag(problem.moments.covariance)
         check_spread(inputs, spread)
         check_shares(inputs, labeled.counts / problem.moments.weight)
-        self._diagnosis.warn_of_constants(spread)
-        self._diagnosis.warn_of_shift(problem, inputs.space)
+        warn(*check_unlabeled_mean(problem, inputs.space, self._feature_names))
         held, held_weights = inputs.unlabeled.sample(inputs.unlabeled.n_rows, 0)
         rows, _, weights = inputs.labeled_rows()
         rows = np.concatenate([rows, frame.apply(held)])
@@ -118,7 +117,7 @@ class SemiSupervisedDiscriminantAnalysis(LinearGaussianClassifier):
             variances = np.diag(within) / labeled.weight
         check_spread(inputs, variances, " with the terms of alpha and beta")
         model, rank = fit_labeled(frame, labeled, inputs.log_priors, within)
-        warn_of_single_labels(inputs.labels)
+        warn(*check_single_labels(inputs.labels))
         return Fit(model, {"shrinkage_": 0.0, "rank_": rank, "n_passes_": 1})
 
     def _roughness(self, u: Array, weights: Array, scale: Array) -> Array:

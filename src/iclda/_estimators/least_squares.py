@@ -21,8 +21,10 @@ from .._core.solvers.squares import (
     minimize_soft_squares,
     supervised_squares,
 )
+from .._core.solvers.stopping import Outcome
 from .._core.types import Array
 from .base import Fit, LinearClassifier
+from .diagnosis import check_span, check_unlabeled_mean, warn
 from .predictions import clipped_shares, linear_scores, log_clipped_shares, one_or_all
 from .prepare import FitInputs, check_shares, check_spread
 
@@ -79,19 +81,20 @@ class LeastSquaresClassifier(LinearClassifier):
 
     def _fit_all_rows(self, inputs: FitInputs) -> Fit:
         problem = inputs.problem(Problem, None)
-        self._diagnosis.warn_of_shift(problem, inputs.space)
+        warn(*check_unlabeled_mean(problem, inputs.space, self._feature_names))
         self._check_problem(inputs, problem)
         fit = self._solve(problem)
-        ending = self._ending(self._judge(problem, fit))
-        return self._with_rule(problem, fit, ending)
+        return self._with_rule(problem, replace(fit, outcome=self._judge(problem, fit)))
 
     def _fit_labeled_rows(self, inputs: FitInputs) -> Fit:
         nothing = no_moments(inputs.unlabeled.n_features)
         problem = Problem(inputs.frame, inputs.labeled, inputs.unlabeled, unlabeled_moments=nothing)
         self._check_problem(inputs, problem)
         point = supervised_squares(problem.labeled, problem.whitening)
-        fit = Fit(point, self._supervised_attributes(problem, point))
-        return self._with_rule(problem, fit, self._no_passes())
+        attributes = self._supervised_attributes(problem, point)
+        if self._uses_unlabeled_rows:
+            attributes |= self._no_passes()
+        return self._with_rule(problem, Fit(point, attributes, Outcome.CONVERGED))
 
     def _supervised_attributes(self, problem: Problem, point: Array) -> dict[str, Any]:
         """Attributes of ``_solve`` for a fit without unlabeled rows."""
@@ -101,10 +104,10 @@ class LeastSquaresClassifier(LinearClassifier):
         variances = np.diag(problem.moments.covariance)
         check_spread(inputs, variances)
         check_shares(inputs, problem.labeled.counts / problem.moments.weight)
-        self._diagnosis.warn_of_span(variances, problem.rank)
+        warn(*check_span(variances, problem.rank, self._feature_names))
 
-    def _with_rule(self, problem: Problem, fit: Fit, ending: dict[str, Any]) -> Fit:
-        attributes = {"rank_": problem.rank, **ending, **fit.attributes}
+    def _with_rule(self, problem: Problem, fit: Fit) -> Fit:
+        attributes = {"rank_": problem.rank, **fit.attributes}
         return replace(fit, attributes=attributes, rule=problem.rule_of(fit.model, is_soft=False))
 
     def _store(self, fit: Fit, inputs: FitInputs) -> None:

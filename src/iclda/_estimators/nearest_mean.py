@@ -9,12 +9,10 @@ from sklearn.utils._param_validation import StrOptions
 
 from .._core.gaussian import Gaussians
 from .._core.problem import Problem, SphericalProblem, fit_nearest_mean
-from .._core.solvers.stopping import Outcome
 from .._core.types import Array
 from .base import Fit, LinearGaussianClassifier
-from .diagnosis import warn_of_outcome
 from .expectation_maximization import ExpectationMaximization
-from .prepare import FitInputs, check_units
+from .prepare import FitInputs
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -75,14 +73,6 @@ class NearestMean(LinearGaussianClassifier):
     def _solve(self, problem: Problem) -> Fit:
         return Fit(fit_nearest_mean(problem.frame, problem.labeled, problem.log_priors))
 
-    def _check_columns(
-        self, inputs: FitInputs, variances: Array, weight: float, shares: Array, is_shrunk: bool
-    ) -> None:
-        super()._check_columns(inputs, variances, weight, shares, is_shrunk)
-        reason = f"{type(self).__name__} has one variance for both"
-        check_units(inputs, variances, weight, reason)
-        self._diagnosis.warn_of_constants(variances)
-
     def _fit_labeled(
         self, inputs: FitInputs, variances: Array
     ) -> tuple[Gaussians, float | Array, int]:
@@ -93,14 +83,6 @@ class NearestMean(LinearGaussianClassifier):
             )
         model = fit_nearest_mean(inputs.frame, inputs.labeled, inputs.log_priors)
         return model, 0.0, len(variances)
-
-    def _warn_of_floor(self, model: Gaussians) -> None:
-        message = (
-            f"{type(self).__name__}: all rows (nearly) coincide with the means of their classes, "
-            "so the likelihood has no maximum and the variance was held at its floor. "
-            "Probabilities will be 0 or 1: use more rows."
-        )
-        warn_of_outcome(message, Outcome.UNBOUNDED)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

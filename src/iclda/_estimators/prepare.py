@@ -30,7 +30,7 @@ from .._core.solvers.supervised import (
     target_of_labeled,
 )
 from .._core.types import AnyArray, Array
-from .._messages import ColumnError, ParameterError, Text, say
+from .._messages import ColumnError, ParameterError, say
 from .._rows.backends import in_memory, is_device_array
 from .._rows.base import column_of
 from .._rows.memory import ChainedRows
@@ -46,7 +46,6 @@ from .labels import (
 _PILOT_ROWS = 4096  # labeled rows, and unlabeled ones, that the frame is chosen from
 WIDE = 256  # features, from which fewer rows than features are fitted in their own space
 _MATRICES = 8  # of features x features and of classes x features that a fit holds at least
-_LARGEST_RATIO = 1e100  # of standard deviations that shrinkage brings together
 _SMALLEST_SHARE = 1e-12  # of a class in the weight of all rows
 _LARGEST_AUTO = 0.99  # a shrinkage of 1 would leave nothing to learn
 
@@ -323,7 +322,7 @@ def _along(space: RowSpace, source: RowSource) -> RowSource:
 
 
 def check_spread(inputs: FitInputs, variances: Array, terms: str = "") -> None:
-    """ValueError for a column whose variance, with further terms, no float64 can hold."""
+    """Raise a ValueError if squares of a column, with further terms, might overflow or vanish."""
     with overflow_is_checked_later():  # an overflow may have left NaN, or a negative variance
         spread = np.sqrt(variances) * inputs.space.frame.scale
     is_fine = (spread == 0) | ((spread >= SMALLEST_SPREAD) & (spread <= LARGEST_SPREAD))
@@ -334,41 +333,12 @@ def check_spread(inputs: FitInputs, variances: Array, terms: str = "") -> None:
         raise ColumnError(
             say(
                 "The standard deviation of {column}{terms} is {spread}, and must lie between "
-                "{least:g} and {largest:g} for its variance to be a number: rescale the column.",
+                "{least:g} and {largest:g}: rescale the column.",
                 column=column,
                 terms=terms,
                 spread=f"{spread[index]:.3g}" if is_finite else "too large to square",
                 least=SMALLEST_SPREAD,
                 largest=LARGEST_SPREAD,
-            ),
-            column=column.label,
-        )
-
-
-def check_units(inputs: FitInputs, variances: Array, weight: float, reason: str | Text) -> None:
-    """Raise a ValueError if one column is negligible beside another and both share a variance.
-
-    The mean variance in units of the smaller column would overflow.
-    """
-    scale = inputs.space.frame.scale
-    spread = np.sqrt(variances) * scale
-    # A constant has no unit of its own: what is added, times the weight, must be a number in that
-    # of its frame.
-    units = np.where(spread > 0, spread, scale * np.sqrt(_LARGEST_RATIO / max(weight, 1)) / 100)
-    small, large = int(units.argmin()), int(spread.argmax())
-    if spread[large] / units[small] > _LARGEST_RATIO:
-        column, other = (column_of(j, inputs.feature_names) for j in (small, large))
-        raise ColumnError(
-            say(
-                "The standard deviation of {column} is {small:.3g}, that of {other} {large:.3g}, "
-                "and {reason}, so they must not differ by a factor of more than {ratio:g}: rescale "
-                "the columns.",
-                column=column,
-                small=spread[small],
-                other=other,
-                large=spread[large],
-                reason=reason,
-                ratio=_LARGEST_RATIO,
             ),
             column=column.label,
         )

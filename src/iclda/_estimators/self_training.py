@@ -7,15 +7,16 @@ from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar
 
+import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from .._core.gaussian import Gaussians
-from .._core.problem import LabeledSummary, Problem, summarize_rows
-from .._core.solvers.alternate import SelfTraining, self_train
+from .._core.problem import LabeledSummary, Problem
+from .._core.solvers.alternate import self_train
 from .._core.solvers.stopping import Limits
-from .._core.solvers.supervised import fit_labeled, shrink_rows
-from .._core.types import AnyArray, Array
+from .._core.types import AnyArray
 from .base import AT_LEAST_ONE, Fit, LinearClassifier, LinearGaussianClassifier
+from .diagnosis import check_unlabeled_mean, warn
 from .inputs import RowSource
 from .prepare import FitInputs, Passed, check_spread, prepare
 
@@ -103,73 +104,50 @@ class SelfTrainingLDA(LinearGaussianClassifier):
     def _fit_all_rows(self, inputs: FitInputs) -> Fit:
         problem = inputs.problem(Problem, None)  # for what the rows are like
         check_spread(inputs, inputs.space.variances(problem.moments.covariance))
-        self._diagnosis.warn_of_shift(problem, inputs.space)
-        limits = Limits(problem.rounds(self.max_iter))
-        is_narrow = inputs.space.n_left_out > 0 and self.shrinkage == "auto"
-        train = self._train_in_own_spaces if is_narrow else self._train
-        fit, end = train(inputs, limits)
-        fit = replace(
-            fit, outcome=end.outcome, detail=f"rows are still added after {end.n_iter} rounds"
-        )
-        outcome = LinearClassifier._judge(self, problem, fit)
-        counts = {"n_iter_": end.n_iter, "n_added_": end.n_added, "n_passes_": 1}
-        return replace(fit, attributes={**fit.attributes, **counts, **self._ending(outcome)})
+        warn(*check_unlabeled_mean(problem, inputs.space, self._feature_names))
+        space, is_labeled = inputs.space, inputs.codes >= 0
+        held, codes = inputs.labeled_source.held(is_labeled), inputs.codes[is_labeled]
+        weights = np.ones(len(held.X)) if held.weights is None else held.weights
+        rows, rows_weights = inputs.unlabeled.sample(self.max_rows, 0)
+        last: Any = None
 
-    def _train(self, inputs: FitInputs, limits: Limits) -> tuple[Fit, SelfTraining]:
-        # Errors and warnings are those of the supervised fit, from which it starts.
-        last, variance = self._fit_labeled_rows(inputs), None
-        frame, n_left_out = inputs.frame, inputs.space.n_left_out
-
-        def refit(rows: Array, codes: AnyArray, weights: Array) -> Gaussians:
-            nonlocal last, variance
-            labeled = summarize_rows(rows, codes, weights, len(inputs.labels.classes))
-            used, within = shrink_rows(
-                self.shrinkage, labeled, lambda: (rows, codes, weights), frame, n_left_out
-            )
-            model, rank = fit_labeled(frame, labeled, inputs.log_priors, within)
-            rank += n_left_out if within is not None else 0
-            last = Fit(model, {"shrinkage_": used, "rank_": rank})
-            variance = inputs.variance_left_out(labeled, used)
-            return model
-
-        rows, weights = inputs.unlabeled.sample(self.max_rows, 0)
-        unlabeled = frame.apply(rows), weights
-        end = self_train(refit, inputs.labeled_rows(), unlabeled, self.threshold, limits)
-        return self._lifted(last, inputs, variance), end
-
-    def _train_in_own_spaces(self, inputs: FitInputs, limits: Limits) -> tuple[Fit, SelfTraining]:
-        """Every round in a space of its own, of few rows whose classes are shrunk anew."""
-        space, classes = inputs.space, inputs.labels.classes
-        settings = replace(self._settings(), uses_unlabeled=False)
-        last = None
-
-        def refit(rows: Array, codes: AnyArray, weights: Array) -> Gaussians:
+        def refit(added: AnyArray) -> Gaussians:
             nonlocal last
-            source = RowSource(rows, inputs.passed.source.request, None)
+            is_added = added >= 0
+            source = replace(
+                held,
+                X=np.concatenate([held.X, rows[is_added]]),
+                weights=np.concatenate([weights, rows_weights[is_added]]),
+            )
+            refitted = replace(
+                inputs, labeled_source=source, codes=np.concatenate([codes, added[is_added]])
+            )
+            if (
+                space.n_left_out > 0 and self.shrinkage == "auto"
+            ):  # classes have spaces of their own
+                refitted = self._in_own_space(refitted)
             with warnings.catch_warnings():
                 if last is not None:
                     warnings.simplefilter("ignore")  # once, not once a round
-                last = self._fit_labeled_rows(
-                    prepare(Passed(source, classes[codes], weights), settings)
-                )
+                last = self._fit_labeled_rows(refitted)
             model: Gaussians = last.model
             return model
 
-        def restored(u: Array) -> Array:
-            return space.frame.restore(space.points(u))
+        limits = Limits(problem.rounds(self.max_iter))
+        end = self_train(refit, space.features(rows), self.threshold, limits)
+        detail = f"rows are still added after {end.n_iter} rounds"
+        counts = {"n_iter_": end.n_iter, "n_added_": end.n_added, "n_passes_": 1}
+        fit = Fit(last.model, {**last.attributes, **counts}, end.outcome, detail)
+        return replace(fit, outcome=LinearClassifier._judge(self, problem, fit))
 
-        held, codes, weights = inputs.labeled_rows()
-        rows, more = inputs.unlabeled.sample(self.max_rows, 0)
-        end = self_train(
-            refit,
-            (restored(held), codes, weights),
-            (restored(inputs.frame.apply(rows)), more),
-            self.threshold,
-            limits,
-            place=lambda model, rows: model.frame.apply(rows),
+    def _in_own_space(self, inputs: FitInputs) -> FitInputs:
+        source, request = inputs.labeled_source, inputs.passed.source.request
+        passed = Passed(
+            RowSource(inputs.space.features(source.X), request, None),
+            inputs.labels.classes[inputs.codes],
+            source.weights,
         )
-        assert last is not None
-        return last, end
+        return prepare(passed, replace(self._settings(), uses_unlabeled=False))
 
     def _supervised_attributes(self, model: Gaussians, labeled: LabeledSummary) -> dict[str, Any]:
         return {"n_added_": 0}

@@ -32,7 +32,6 @@ _SADDLE_STRETCH = 2.0  # factor of a step that leads away from a saddle
 _LIKELIHOOD_ROUNDING = 64 * float(np.finfo(np.float64).eps)  # per row and dimension
 _SMALL_RISES = 2  # rounds in a row that must hardly raise the likelihood
 _HELD_SCORES = 2**22  # 32 MB
-Refit = Callable[[Array, AnyArray, Array], Gaussians]  # rows, their codes and weights -> model
 
 
 @dataclass(frozen=True)
@@ -266,39 +265,30 @@ def marginal_log_likelihood(
 
 @dataclass(frozen=True)
 class SelfTraining:
-    """The last model, and what led to it."""
+    """How self-training ended."""
 
-    model: Gaussians
     n_iter: int
     n_added: int
     outcome: Outcome
 
 
 def self_train(
-    fit: Refit,
-    labeled: tuple[Array, AnyArray, Array],
-    unlabeled: tuple[Array, Array],
-    threshold: float,
-    limits: Limits,
-    place: Callable[[Gaussians, Array], Array] = lambda model, rows: rows,
+    fit: Callable[[AnyArray], Gaussians], rows: AnyArray, threshold: float, limits: Limits
 ) -> SelfTraining:
     """Fit, add the unlabeled rows whose posterior reaches the threshold, and repeat.
 
-    Rows have codes and weights (labeled) or weights (unlabeled); ``place`` gives them in frame
-    coordinates of a model, in which they are by default. A row that was added keeps its label.
+    ``fit`` takes the codes of the unlabeled rows, -1 for those that are not added, and returns a
+    model for ``rows``, which are in the user's units. A row that was added keeps its label.
     """
-    rows, weights = unlabeled
     codes = np.full(len(rows), -1)
     for n_iter in range(1, limits.max_iter + 1):
-        is_added = codes >= 0
-        parts = zip(labeled, (rows[is_added], codes[is_added], weights[is_added]), strict=True)
-        model = fit(*(np.concatenate(part) for part in parts))
-        n_added, is_open = int(is_added.sum()), np.flatnonzero(~is_added)
-        found, is_sure = _sure(model, place(model, rows[is_open]), threshold)
+        model = fit(codes)
+        n_added, is_open = int((codes >= 0).sum()), np.flatnonzero(codes < 0)
+        best, is_sure = _sure(model, rows[is_open], threshold)
         if not is_sure.any():
-            return SelfTraining(model, n_iter, n_added, Outcome.CONVERGED)
-        codes[is_open[is_sure]] = found[is_sure]
-    return SelfTraining(model, limits.max_iter, n_added, Outcome.MAX_ITERATIONS)
+            return SelfTraining(n_iter, n_added, Outcome.CONVERGED)
+        codes[is_open[is_sure]] = best[is_sure]
+    return SelfTraining(limits.max_iter, n_added, Outcome.MAX_ITERATIONS)
 
 
 def _sure(model: Gaussians, rows: Array, threshold: float) -> tuple[AnyArray, AnyArray]:
@@ -308,7 +298,7 @@ def _sure(model: Gaussians, rows: Array, threshold: float) -> tuple[AnyArray, An
     step = max(1, _HELD_SCORES // len(rule.intercept))
     for begin in range(0, len(rows), step):
         some = slice(begin, begin + step)
-        scores = rows[some] @ rule.coef + rule.intercept
+        scores = model.frame.apply(rows[some]) @ rule.coef + rule.intercept
         scores -= scores.max(axis=1, keepdims=True)
         codes[some] = scores.argmax(axis=1)
         is_sure[some] = 1 / np.exp(scores).sum(axis=1) >= threshold
