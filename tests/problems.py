@@ -9,63 +9,23 @@ from itertools import product
 import numpy as np
 import scipy.optimize
 
-from iclda import (
-    AverageLDA,
-    ExpectationMaximizationLDA,
-    ExpectationMaximizationNearestMean,
-    ImplicitlyConstrainedLDA,
-    ImplicitlyConstrainedLeastSquares,
-    LeastSquaresClassifier,
-    MomentConstrainedLDA,
-    MomentConstrainedNearestMean,
-    NearestMean,
-    NormalizedLDA,
-    PessimisticLDA,
-    SelfLearningLDA,
-    SelfLearningLeastSquares,
-    SelfTrainingLDA,
-    SemiSupervisedDiscriminantAnalysis,
-    SupervisedLDA,
-)
 from iclda._core.boundary import Near
 from iclda._core.frame import frame_of
 from iclda._core.labelsums import GivenLabels, LinearRule
 from iclda._core.problem import Problem, summarize_labeled
 from iclda._core.solvers import settings
 from iclda._rows.memory import MemoryRows
+from iclda.methods import FITTED, FURTHER
 
-SEMI_SUPERVISED = {
-    "self-learning": SelfLearningLDA,
-    "expectation-maximization": ExpectationMaximizationLDA,
-    "self-training": SelfTrainingLDA,
-    "moment-constrained": MomentConstrainedLDA,
-    "implicitly-constrained": ImplicitlyConstrainedLDA,
-    "pessimistic": PessimisticLDA,
-    "normalized": NormalizedLDA,
-    "average": AverageLDA,
-}
+METHOD_OF = {method.name: method for method in (*FITTED, *FURTHER) if not method.options}
+WHOLE_FAMILY = {name: method.load_class() for name, method in METHOD_OF.items()}
+# Linear discriminant analysis with shrinkage; without unlabeled rows all equal supervised LDA.
+ALL = {name: WHOLE_FAMILY[name] for name in METHOD_OF if "shrinkage" in METHOD_OF[name].parameters}
+FAMILY = {name: WHOLE_FAMILY[name] for name in METHOD_OF if METHOD_OF[name].uses_unlabeled}
+SEMI_SUPERVISED = {name: ALL[name] for name in ALL if name in FAMILY}
 # Fits that some labeling of the unlabeled rows gives, and that need no supervised fit.
-BY_LABELING = {
-    name: SEMI_SUPERVISED[name]
-    for name in ("self-learning", "expectation-maximization", "implicitly-constrained")
-}
-ALL = {"supervised": SupervisedLDA, **SEMI_SUPERVISED}
-# Without shrinkage, and other than supervised LDA if there are no unlabeled rows.
-OTHERS = {
-    "em-nearest-mean": ExpectationMaximizationNearestMean,
-    "moment-nearest-mean": MomentConstrainedNearestMean,
-    "implicit-least-squares": ImplicitlyConstrainedLeastSquares,
-    "self-learning-least-squares": SelfLearningLeastSquares,
-    "graph": SemiSupervisedDiscriminantAnalysis,
-}
-FAMILY = {**SEMI_SUPERVISED, **OTHERS}
-STREAMED = {name: FAMILY[name] for name in FAMILY if name != "graph"}  # hold no more than a sample
-WHOLE_FAMILY = {
-    **ALL,
-    "nearest-mean": NearestMean,
-    "least-squares": LeastSquaresClassifier,
-    **OTHERS,
-}
+BY_LABELING = {name: ALL[name] for name in ("self-learning", "em", "iclda")}
+STREAMED = {name: FAMILY[name] for name in FAMILY if name != "sda"}  # hold no more than a sample
 
 
 @dataclass(frozen=True)

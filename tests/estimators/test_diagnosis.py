@@ -110,14 +110,14 @@ def test_without_unlabeled_rows_nothing_changes(sample):
 
 
 def test_other_classes_than_those_of_the_fit_are_refused(sample):
-    fitted = sample.fit(ALL["moment-constrained"]())
+    fitted = sample.fit(ALL["moment"]())
     with pytest.raises(ValueError, match=r"y holds the classes \['a', 'b'\], and the fit has \[0"):
         fitted.gain_bounds(sample.X, np.where(sample.y > 0, "a", "b"))
 
 
 def test_too_few_labels_for_a_supervised_fit_are_an_error_that_names_shrinkage():
     sample = draw_sample(3, n_features=6, n_labeled=5, n_unlabeled=40)
-    fitted = sample.fit(ALL["expectation-maximization"]())
+    fitted = sample.fit(ALL["em"]())
     with pytest.raises(ValueError, match=r"span 3 of 6 dimensions.* shrinkage"):
         bounds_of(fitted, sample)
 
@@ -163,7 +163,7 @@ def test_safety_in_words_is_left_out_where_nothing_can_be_said(sample):
     assert safety_bounds(supervised, sample.rows, sample.labels) is None
     assert safety_bounds(object(), sample.rows, sample.labels) is None
     few = draw_sample(3, n_features=6, n_labeled=5, n_unlabeled=40)
-    fitted = few.fit(ALL["expectation-maximization"]())
+    fitted = few.fit(ALL["em"]())
     assert safety_bounds(fitted, few.rows, few.labels) is None
 
 

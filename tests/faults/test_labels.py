@@ -262,7 +262,7 @@ NO_CLASSES = {
     "large": (labels(10**30, 10**31, -1), "type int, for example 1000.*integers of at most 64 bit"),
     "days": (labels(date(2020, 1, 1), date(2020, 1, 2), -1), "type date, .* write them as text"),
     "bytes": (np.array(labels(b"a", b"b", b"?")), "type bytes_, for example b'a'"),
-    "a number": (3, "got <class 'int'>: pass a list"),
+    "a number": (3, "got <class .int.>: pass a list|an array of shape"),
     "a set": (set(range(30)), r"1d array, got an array of shape \(\)"),
     "too few": (CODES[:28], "X has 30 rows, y has 28 labels"),
 }
@@ -278,7 +278,7 @@ def test_10_what_is_no_class_is_shown(y, message):
 
 @pytest.mark.parametrize("y", [labels("a", "b", "c"), np.array(CODES, dtype="M8[D]")])
 def test_10_labels_of_another_kind_than_the_classes_have_no_score(y):
-    with pytest.raises(ValueError, match=r"y holds \[.*\], and the classes are \[0, 1\]"):
+    with pytest.raises(ValueError, match=r"y holds .*, and the classes are \[0, 1\]"):
         SupervisedLDA().fit(ROWS, CODES).score(ROWS, y)
 
 

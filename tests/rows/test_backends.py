@@ -91,7 +91,7 @@ def assert_same_fit(model, expected, tol):
 
 # A source supplies sums and samples. The first of these reads all there are; every classifier is
 # fitted from one source of each backend.
-ALL_SUMS = ["implicitly-constrained", "pessimistic"]
+ALL_SUMS = ["iclda", "pessimistic"]
 PAIRS = [(name, kind) for name in SOURCES for kind in ALL_SUMS]
 ONE_OF_EACH = ["dask array", "parquet files", "batches of tables", "array-api-strict"]
 
@@ -135,9 +135,7 @@ METHODS = [
 @every_source
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_results_for_a_source_are_those_in_memory(make, n_classes, tmp_path):
-    model = FAMILY["implicitly-constrained"]().fit(
-        SAMPLE.X, SAMPLE.y % n_classes, X_unlabeled=SAMPLE.X_unlabeled
-    )
+    model = FAMILY["iclda"]().fit(SAMPLE.X, SAMPLE.y % n_classes, X_unlabeled=SAMPLE.X_unlabeled)
     rows = make(SAMPLE.rows, tmp_path)
     for method in METHODS:
         found = np.asarray(in_memory(getattr(model, method)(rows)))

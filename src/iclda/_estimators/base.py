@@ -24,7 +24,6 @@ from sklearn.base import (
 )
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
 from .._core.frame import Frame
@@ -36,7 +35,7 @@ from .._core.solvers.stopping import Limits, Outcome
 from .._core.solvers.supervised import fit_labeled, gains_over, supervised_reference
 from .._core.types import AnyArray, Array
 from .._messages import say
-from .._rows.backends import backend_of, in_memory, is_device_array, is_lazy
+from .._rows.backends import backend_of, in_memory, is_device_array
 from . import predictions
 from .diagnosis import (
     GainBounds,
@@ -50,7 +49,7 @@ from .diagnosis import (
     warn_of_no_unlabeled,
 )
 from .export import to_onnx, to_sklearn
-from .inputs import RowReader, check_is_read, check_weights, take_rows
+from .inputs import RowReader, check_weights
 from .labels import LABELED, check_classes, check_lengths, plain, split_marker
 from .prepare import FitInputs, FitSettings, Passed, check_shares, check_spread, prepare
 
@@ -373,15 +372,14 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
                 "of every row is needed: leave them out."
             )
         code_of = {label: code for code, label in enumerate(self.classes_.tolist())}
-        labels, place = np.unique(present, return_inverse=True)
-        unknown = [label for label in labels.tolist() if label not in code_of]
-        if unknown:
-            raise self._unknown_classes(unknown)
-        return values, np.array([code_of[label] for label in labels.tolist()], dtype=int)[place]
+        codes = [code_of.get(label, -1) for label in present.tolist()]
+        if -1 in codes:
+            raise self._unknown_class(present[codes.index(-1)])
+        return values, np.array(codes, dtype=int)
 
-    def _unknown_classes(self, found: list[Any]) -> ValueError:
+    def _unknown_class(self, label: Any) -> ValueError:
         classes = reprlib.repr(self.classes_.tolist())
-        return ValueError(f"y holds {reprlib.repr(found)}, and the classes are {classes}.")
+        return ValueError(f"y holds {plain(label)!r}, and the classes are {classes}.")
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of rows classified correctly; unlabeled rows are left out.
@@ -401,11 +399,7 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
             Between 0 and 1.
         """
         check_is_fitted(self)
-        y, is_in_memory = in_memory(y), backend_of(X) is None
-        if is_in_memory:
-            X = check_is_read(X)
-            check_lengths(X=X, y=y)
-        present, is_marker = split_marker(y, self.unlabeled)
+        present, is_marker = split_marker(in_memory(y), self.unlabeled)
         weights = check_weights(in_memory(sample_weight), len(is_marker), "sample_weight")
         is_scored = ~is_marker if weights is None else ~is_marker & (weights > 0)
         present = present[is_scored[~is_marker]]
@@ -416,15 +410,11 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
             )
         check_classes(present)
         if (present.dtype.kind in "biuf") != (self.classes_.dtype.kind in "biuf"):
-            raise self._unknown_classes(present[:1].tolist())
-        if is_in_memory:
-            predicted = self.predict(take_rows(X, np.flatnonzero(is_scored)))
-        else:
-            predicted = np.asarray(in_memory(self.predict(X)))
-            check_lengths(X=predicted, y=is_marker)
-            predicted = predicted[is_scored]
+            raise self._unknown_class(present[0])
+        predicted = np.asarray(in_memory(self.predict(X)))
+        check_lengths(X=predicted, y=is_marker)
         scored_weights = None if weights is None else weights[is_scored]
-        return float(np.average(present == predicted, weights=scored_weights))
+        return float(np.average(present == predicted[is_scored], weights=scored_weights))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -653,13 +643,6 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
             Coordinates with unit variance within classes, about the overall mean.
         """
         self._check_ready(X, "transform")
-        container = _get_output_config("transform", self)["dense"]
-        if is_lazy(X) and container != "default":
-            raise ValueError(
-                f"set_output makes transform return {container} tables, in memory, and rows "
-                "of Dask are transformed where they are: call set_output(transform='default') for "
-                "a lazy Dask array, or pass X.compute()."
-            )
         model = self._gaussians_
         coef = model.discriminants(self._n_features_out)
         rule = LinearRule(coef, -model.center @ coef, is_soft=True)

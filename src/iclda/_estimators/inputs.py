@@ -28,6 +28,7 @@ from .._rows.base import (
 )
 from .._rows.memory import MemoryRows, concatenate
 from .._rows.passes import report_as
+from .labels import is_missing
 from .predictions import Numbers, composed
 
 _SMALLEST_WEIGHT, _LARGEST_WEIGHT = 1e-100, 1e100  # products of weights stay finite
@@ -225,12 +226,7 @@ def check_weights(weights: Any, n_rows: int, name: str) -> Array | None:
     if isinstance(weights, Real):
         weights = np.full(n_rows, weights)
     array: Array = check_array(
-        weights,
-        dtype=np.float64,
-        ensure_2d=False,
-        allow_nd=True,
-        ensure_min_samples=0,
-        input_name=name,
+        weights, dtype=np.float64, ensure_2d=False, ensure_min_samples=0, input_name=name
     )
     if array.shape != (n_rows,):
         raise ValueError(
@@ -266,11 +262,8 @@ def _refuse_column(values: AnyArray, found: str) -> None:
     is_listed = values.ndim == 1 and values.dtype.kind in "OUS"
     is_numeric = values.ndim == 1 and values.dtype.kind not in "mMV"  # dates and records
     for value in values.tolist() if is_listed else () if is_numeric else values[:1]:
-        if value is None or type(value).__name__ == "NAType":
-            continue
         try:
-            if is_listed:
-                float(value)
+            if is_missing(value) or (is_listed and isinstance(float(value), float)):
                 continue
         except OverflowError:
             message = f"{found} a number too large for float64: rescale the column."
