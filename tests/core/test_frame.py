@@ -35,12 +35,6 @@ def test_entries_of_any_size_stay_finite(size):
     assert np.ptp(u) > 0.5
 
 
-def test_integers_and_single_precision_come_out_in_double_precision():
-    frame = frame_of(np.arange(6).reshape(3, 2))
-    for dtype in (np.int32, np.float32):
-        assert frame.apply(np.arange(6, dtype=dtype).reshape(3, 2)).dtype == np.float64
-
-
 @pytest.mark.parametrize(
     ("origin", "scale", "is_foldable"),
     [(0.0, 1.0, True), (1e2, 1.0, True), (1e9, 1.0, False), (1e9, 1e9, True), (0.0, 1e200, False)],

@@ -8,8 +8,6 @@ from iclda._core.labelsums import (
     GivenLabels,
     LinearRule,
     label,
-    no_label_sums,
-    scaled,
     within_scatter,
 )
 from iclda._rows.memory import MemoryRows
@@ -20,21 +18,12 @@ ROWS = np.array([1.0, -2.0, 4.0]) + RNG.standard_normal((30, 3))
 WEIGHTS = RNG.uniform(0, 2, len(ROWS))
 CODES = RNG.integers(4, size=len(ROWS))
 SHARES = random_shares(RNG, len(ROWS), 4)
-OTHER_SHARES = random_shares(RNG, len(ROWS), 4)
 FRAME = frame_of(ROWS)
 CENTERS = RNG.standard_normal((4, 3))
 
 
 def sums_of(labels, weights=WEIGHTS, centers=CENTERS):
     return MemoryRows(ROWS, weights).label_sums(GivenLabels(labels, 4), FRAME, centers)
-
-
-def assert_equal_sums(a, b, rtol=1e-12):
-    np.testing.assert_allclose(a.counts, b.counts, rtol=rtol)
-    np.testing.assert_allclose(a.sums, b.sums, rtol=rtol, atol=rtol)
-    np.testing.assert_allclose(a.log_sum, b.log_sum, rtol=rtol, atol=rtol)
-    if a.scatter is not None or b.scatter is not None:
-        np.testing.assert_allclose(a.scatter, b.scatter, rtol=rtol, atol=rtol)
 
 
 def test_label_sums_are_weighted_sums_of_the_rows():
@@ -45,23 +34,6 @@ def test_label_sums_are_weighted_sums_of_the_rows():
     deviations = u[:, None, :] - CENTERS
     scatter = np.einsum("nk,nkd,nke->de", shares, deviations, deviations)
     np.testing.assert_allclose(sums.scatter, scatter, rtol=1e-12)
-
-
-def test_one_hot_labels_are_hard_labels():
-    assert_equal_sums(sums_of(one_hot(CODES, 4)), sums_of(CODES))
-
-
-@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
-def test_soft_labels_mix_linearly(share):
-    mixed = sums_of(share * SHARES + (1 - share) * OTHER_SHARES)
-    parts = scaled(sums_of(SHARES), share) + scaled(sums_of(OTHER_SHARES), 1 - share)
-    assert_equal_sums(mixed, parts)
-
-
-def test_no_label_sums_add_nothing():
-    some = sums_of(SHARES)
-    assert_equal_sums(some + no_label_sums(4, 3), some)
-    assert_equal_sums(no_label_sums(4, 3) + some, some)
 
 
 @pytest.mark.parametrize("is_soft", [False, True])

@@ -50,20 +50,6 @@ def test_the_sum_over_blocks_is_that_of_all_rows(seed):
     np.testing.assert_allclose(total.covariance, expected, rtol=1e-12)
 
 
-def test_no_rows_add_nothing():
-    some = moments_of_block(*blocks_of(1)[0])
-    for total in (some + no_moments(2), no_moments(2) + some):
-        assert_equal_moments(total, some, rtol=0)
-    assert (no_moments(2) + no_moments(2)).weight == 0
-
-
-def test_rows_of_weight_zero_are_no_rows():
-    rows, weights = blocks_of(4)[0]
-    padded = moments_of_block(np.vstack([rows, [[1e9, -1e9]]]), np.r_[weights, 0.0])
-    assert_equal_moments(padded, moments_of_block(rows, weights))
-    assert moments_of_block(rows, np.zeros(len(rows))).weight == 0
-
-
 def read_nist(name):
     """Groups, values, and the certified sums of squares between and within groups."""
     lines = (NIST / f"{name}.dat").read_text().splitlines()
@@ -174,14 +160,6 @@ def test_a_ridge_is_added_to_the_covariance():
     )
     expected = np.linalg.slogdet(covariance)[1] + 2 * np.log(frame.scale).sum()
     np.testing.assert_allclose(whitening.log_det, expected, rtol=1e-12)
-
-
-def test_class_sums_are_sums_of_whitened_rows():
-    frame, whitening = whitened(FULL)
-    u, shares = frame.apply(FULL), RNG.dirichlet(np.ones(3), size=len(FULL))
-    found = whitening.class_sums(shares.sum(axis=0), shares.T @ u)
-    z = np.column_stack([np.ones(len(u)), whitening.points(u)])
-    np.testing.assert_allclose(found, shares.T @ z, atol=1e-10)
 
 
 def matrix_of(eigenvalues, seed=0):

@@ -91,18 +91,6 @@ def test_every_method_gives_the_fit_of_all_features(method, shrinkage, monkeypat
         assert ours.objective_ == pytest.approx(plain.objective_, rel=1e-6)
 
 
-@pytest.mark.parametrize("shrinkage", [0.2, "auto"])
-def test_three_classes_and_further_rows_too(shrinkage, monkeypatch):
-    X, y, new = rows(n_classes=3)
-    make = lambda: ImplicitlyConstrainedLDA(shrinkage=shrinkage)  # noqa: E731
-    (ours, _), (plain, _) = both(make, X[:20], y[:20], monkeypatch, X_unlabeled=X[20:])
-    assert_same(ours, plain, new)
-    assert ours.objective_ == pytest.approx(plain.objective_, rel=1e-8)
-    assert_allclose(ours.responsibilities_, plain.responsibilities_, atol=1e-6)
-    assert_allclose(ours.impute(X), plain.impute(X), atol=1e-6)
-    assert_allclose(ours.log_likelihood(X[:16], y[:16]), plain.log_likelihood(X[:16], y[:16]))
-
-
 @pytest.mark.parametrize("shrinkage", [None, 0.4, "auto"])
 def test_fits_without_unlabeled_rows_too(shrinkage, monkeypatch):
     X, y, new = rows()
@@ -143,14 +131,6 @@ def test_weighted_rows_are_fitted_in_all_features(monkeypatch):
     monkeypatch.setattr(prepare, "WIDE", 0)
     weighted = SupervisedLDA(shrinkage=0.5).fit(X, y, np.full(len(y), 2.0))
     assert weighted._gaussians_.covariance is not None
-
-
-def test_nan_is_named_as_ever(monkeypatch):
-    X, y, _ = rows()
-    X[3, 5] = np.nan
-    monkeypatch.setattr(prepare, "WIDE", 0)
-    with pytest.raises(ValueError, match="row 3, column 5"):
-        ImplicitlyConstrainedLDA(shrinkage=0.5).fit(X, y)
 
 
 @pytest.mark.filterwarnings("ignore::iclda.DegenerateFitWarning")

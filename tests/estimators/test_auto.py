@@ -74,12 +74,6 @@ def test_the_reason_names_the_method_and_the_rows_behind_it(fitted):
     assert fitted.n_tested_ == 30
 
 
-def test_the_error_has_an_interval_around_it(fitted):
-    low, high = fitted.error_interval_
-    assert 0 <= low <= fitted.error_ <= high <= 1
-    assert high > 0.09  # 30 rows cannot say less
-
-
 def test_every_method_was_compared_and_the_safest_within_reach_taken(fitted):
     candidates = [method for method in FITTED if method.name in FROM_THE_SAFEST]
     assert set(fitted.losses_) == {method.name for method in candidates}
@@ -179,13 +173,6 @@ def test_without_unlabeled_rows_it_is_supervised_and_warns(wine):
         fitted = AutoLDA().fit(X, y)
     assert fitted.method_ == "supervised"
     assert fitted.error_interval_[1] < 0.1
-
-
-def test_the_same_data_give_the_same_fit_and_seeds_other_folds(wine):
-    X, y = wine
-    labels = masked(y, 30)
-    first, second, other = (AutoLDA(random_state=seed).fit(X, labels) for seed in (None, None, 5))
-    assert first.losses_ == second.losses_ != other.losses_
 
 
 def test_nan_among_unlabeled_rows_is_refused_whatever_is_chosen(wine):

@@ -22,11 +22,6 @@ def test_its_class_weights_are_the_mean_of_the_four(shrinkage):
     assert fitted.n_passes_ == sum(getattr(member, "n_passes_", 0) for member in members)
 
 
-def test_given_priors_are_those_that_predict():
-    sample = draw_sample(1)
-    assert_allclose(sample.fit(AverageLDA(priors=[0.2, 0.8])).priors_, [0.2, 0.8])
-
-
 def test_a_warning_of_several_fits_comes_once():
     sample = draw_sample(2)
     rows, labels = np.column_stack([sample.rows, np.ones(len(sample.rows))]), sample.labels

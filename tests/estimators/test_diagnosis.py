@@ -82,14 +82,6 @@ def test_the_change_under_any_labels_lies_within_the_bounds(classifier, sample, 
     assert found.worst - 1e-9 <= found.expected <= found.best + 1e-9
 
 
-@every_method
-def test_marked_rows_and_further_rows_give_the_same_bounds(classifier, sample):
-    fitted = sample.fit(classifier())
-    one = fitted.gain_bounds(sample.rows, sample.labels)
-    two = bounds_of(fitted, sample)
-    np.testing.assert_allclose(list(vars(one).values()), list(vars(two).values()), rtol=1e-9)
-
-
 @pytest.mark.parametrize("shrinkage", [None, 0.2, "auto"])
 def test_the_supervised_fit_changes_nothing(sample, shrinkage):
     fitted = SupervisedLDA(shrinkage=shrinkage).fit(sample.rows, sample.labels)

@@ -24,7 +24,6 @@ NAMES = ["width", "height", "depth"]
 TRUE = np.arange(50) % 2
 X = np.random.default_rng(8).standard_normal((50, 3)) + 2.0 * TRUE[:, None] * [1.0, -1.0, 0.0]
 Y = np.where(np.arange(50) < 16, TRUE, -1)
-WEIGHTS = 1.0 + np.arange(50) % 3
 
 
 def assert_same_fit(model, other, tol):
@@ -185,22 +184,6 @@ def test_classes_of_a_column_with_nulls_keep_their_type(column, names, kind):
     assert_same_fit(model, SelfLearningLDA().fit(X, Y), 1e-12)
 
 
-CATEGORIES = {
-    "pandas": lambda values: pd.Series(values, dtype=pd.CategoricalDtype(["yes", "no", "never"])),
-    "polars": lambda values: pl.Series(values, dtype=pl.Categorical),
-    "polars enumeration": lambda values: pl.Series(values, dtype=pl.Enum(["yes", "no", "never"])),
-    "pyarrow": lambda values: pa.array(values).dictionary_encode(),
-}
-
-
-@pytest.mark.parametrize("column", CATEGORIES.values(), ids=CATEGORIES)
-def test_classes_may_be_a_column_of_categories(column):
-    y = column([None if code < 0 else ["no", "yes"][code] for code in Y])
-    model = SelfLearningLDA(unlabeled=None).fit(X, y)
-    assert model.classes_.tolist() == ["no", "yes"]
-    assert_same_fit(model, SelfLearningLDA().fit(X, Y), 1e-12)
-
-
 UNREAD = {
     "polars LazyFrame": lambda: TABLES["polars"](X).lazy(),
     "pyarrow Dataset": lambda: pyarrow.dataset.dataset(TABLES["pyarrow"](X)),
@@ -231,18 +214,6 @@ def test_36_what_can_be_read_only_once_is_refused_with_the_way_out():
         SelfLearningLDA().fit(TABLES["pandas"](X), Y, X_unlabeled=reader())
     with pytest.raises(TypeError, match="X is a pyarrow RecordBatchReader"):
         model.predict(reader())
-
-
-REPEATED = {
-    "pandas": lambda: pd.DataFrame(X, columns=["width", "depth", "width"]),
-    "pyarrow": lambda: pa.table(list(X.T), names=["width", "depth", "width"]),
-}
-
-
-@pytest.mark.parametrize("table", REPEATED.values(), ids=REPEATED)
-def test_two_columns_of_one_name_are_refused(table):
-    with pytest.raises(ValueError, match=r"X has 2 columns called 'width'.*rename or drop"):
-        SelfLearningLDA().fit(table(), Y)
 
 
 DAYS = [date(2020, 1, 1) + timedelta(day) for day in range(50)]

@@ -194,15 +194,6 @@ def test_fewer_labels_than_features_have_a_fit(name):
 
 
 @constrained
-def test_fewer_rows_than_features_have_a_fit(form):
-    sample = draw_sample(3, n_features=20, n_labeled=5, n_unlabeled=10)
-    with pytest.warns(UserWarning, match="Rows span 14 of 20 dimensions"):
-        fit = sample.fit(form)
-    assert fit.converged_
-    assert_allclose(fit.squared_loss(sample.X, sample.y), 0, atol=1e-9)
-
-
-@constrained
 def test_many_rows_are_read_a_few_times_and_the_gap_is_closed(form):
     sample = draw_sample(9, n_classes=3, n_features=4, n_labeled=15, n_unlabeled=60_000)
     fit = sample.fit(form)

@@ -61,15 +61,6 @@ def test_the_symmetric_variants_depend_on_units_and_the_invariant_one_does_not(s
         assert difference > 1e-3
 
 
-def test_fixed_priors_are_kept_apart_from_the_class_weights(sample):
-    priors = np.full(sample.n_classes, 1 / sample.n_classes)
-    fit = sample.fit(MomentConstrainedLDA(priors=priors))
-    free = sample.fit(MomentConstrainedLDA())
-    assert_close(fit.priors_, priors, 1e-14)
-    for name in ("class_weights_", "means_", "covariance_"):
-        assert_close(getattr(fit, name), getattr(free, name), 1e-14)
-
-
 @pytest.mark.parametrize("shrinkage", [0.1, 0.9, "auto"])
 def test_shrinkage_lets_few_labels_match_moments(shrinkage):
     sample = draw_sample(3, n_features=8, n_labeled=5)

@@ -29,13 +29,6 @@ def test_the_supervised_fit_is_the_mean_variance_within_classes(sample):
     assert_close(fit.covariance_, variance * np.eye(3), 1e-12)
 
 
-def test_with_equal_priors_rows_go_to_the_nearest_mean(sample):
-    priors = np.full(sample.n_classes, 1 / sample.n_classes)
-    fit = NearestMean(priors=priors).fit(sample.X, sample.y)
-    distances = ((sample.X_unlabeled[:, None] - fit.means_) ** 2).sum(axis=2)
-    assert (fit.predict(sample.X_unlabeled) == distances.argmin(axis=1)).all()
-
-
 def test_em_ends_where_posteriors_give_the_same_fit_again(sample):
     fit = sample.fit(ExpectationMaximizationNearestMean())
     assert fit.converged_

@@ -50,12 +50,6 @@ def test_an_interval_ends_at_the_end_that_is_nearer_to_the_free_fit(classifier):
 
 
 @each_classifier
-def test_intervals_that_allow_everything_are_the_free_fit(classifier):
-    fitted = SAMPLE.fit(classifier(proportions=[(0, 1), (0, 1)]))
-    assert np.array_equal(fitted.coef_, SAMPLE.fit(classifier()).coef_)
-
-
-@each_classifier
 def test_proportions_count_weights(classifier):
     weights = 1.0 + np.arange(len(SAMPLE.rows)) % 3
     fitted = classifier(proportions=[0.3, 0.7]).fit(SAMPLE.rows, SAMPLE.labels, weights)
@@ -73,11 +67,6 @@ def test_labeled_proportions_count_the_weights_of_labels():
     counts = np.bincount(SAMPLE.y) * [3, 1]
     expected = counts / counts.sum()
     assert unlabeled_shares(fitted, SAMPLE, weights) == pytest.approx(expected, abs=1e-8)
-
-
-def test_imputed_labels_fill_the_quotas():
-    fitted = SAMPLE.fit(ImplicitlyConstrainedLDA(proportions=[0.3, 0.7]))
-    assert fitted.responsibilities_.mean(axis=0) == pytest.approx([0.3, 0.7], abs=1e-8)
 
 
 MANY = draw_sample(43, n_features=3, n_labeled=20, n_unlabeled=1500, separation=1.0)

@@ -7,12 +7,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from changes import assert_same_fit
 from iclda import SelfLearningLDA
-from problems import ALL, SEMI_SUPERVISED, WHOLE_FAMILY
+from problems import ALL, WHOLE_FAMILY
 
 every_classifier = pytest.mark.parametrize("classifier", ALL.values(), ids=ALL)
-semi_supervised = pytest.mark.parametrize(
-    "classifier", SEMI_SUPERVISED.values(), ids=SEMI_SUPERVISED
-)
 
 
 TRUE = np.arange(50) % 2

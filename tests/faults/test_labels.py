@@ -10,7 +10,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from iclda import MomentConstrainedLDA, PessimisticLDA, SelfLearningLDA, SupervisedLDA
-from iclda._estimators.labels import UNLABELED, encode_labels, resolve_priors
 from problems import ALL, BY_LABELING, SEMI_SUPERVISED
 
 every_classifier = pytest.mark.parametrize("classifier", ALL.values(), ids=ALL)
@@ -108,10 +107,6 @@ def test_11_the_marker_is_no_key_of_priors(classifier, marker, key, shown):
     message = rf"name the classes with labeled rows, \[.*\], got \[0, 1, {shown}\]"
     with pytest.raises(ValueError, match=message):
         classifier(unlabeled=marker, priors={0: 0.5, 1: 0.4, key: 0.1}).fit(ROWS, y)
-
-
-def test_4_priors_by_name_are_taken_in_the_order_of_the_classes():
-    assert_array_equal(resolve_priors({"b": 0.3, "a": 0.7}, np.array(["a", "b"])), [0.7, 0.3])
 
 
 # 5. and 6. Only one class.
@@ -245,12 +240,6 @@ def test_9_categories_without_rows_are_no_classes(expected):
     model = SelfLearningLDA(unlabeled=None).fit(ROWS, y)
     assert model.classes_.tolist() == ["b", "c"]
     assert_array_equal(model.predict(ROWS) == "c", expected == 1)
-
-
-def test_9_a_class_of_weight_zero_is_no_class():
-    found = encode_labels([0, 1, 2, -1], -1, is_counted=np.array([True, False, True, True]))
-    assert_array_equal(found.classes, [0, 2])
-    assert_array_equal(found.codes, [0, UNLABELED, 1, UNLABELED])
 
 
 # 10. What is no y.

@@ -88,16 +88,6 @@ def test_30_the_order_of_rows_changes_no_fit_even_with_ties(classifier):
         assert_allclose(model.priors_, expected.priors_, rtol=0, atol=1e-6)
 
 
-@by_labeling
-@pytest.mark.parametrize("n_unlabeled", [8193, 8192])
-def test_30_the_last_row_may_fill_a_block_of_its_own(classifier, n_unlabeled):
-    X, y, _ = draw(n_unlabeled=n_unlabeled, n_features=2)
-    model = classifier().fit(X, y)
-    backwards = classifier().fit(X[::-1], y[::-1])
-    assert_allclose(backwards.coef_, model.coef_, rtol=1e-4)
-    assert model.converged_
-
-
 # 31. No convergence.
 
 

@@ -31,7 +31,7 @@ from ..methods import FITTED, Method, find_method
 from .base import LinearGaussianClassifier
 from .diagnosis import warn_if_nothing_learned, warn_of_no_unlabeled
 from .labels import draw_folds, plain
-from .prepare import WIDE, FitInputs, find_non_finite, prepare
+from .prepare import WIDE, FitInputs, find_non_finite
 
 _FOLDS, _REPEATS = 10, 3  # those of `iclda compare --fast`
 _SLOW_FOLDS = 5  # and one repeat, where a search takes seconds
@@ -298,7 +298,7 @@ class AutoLDA(LinearGaussianClassifier):
         if inputs.unlabeled.n_rows == 0:
             warn_of_no_unlabeled(type(self).__name__, self.unlabeled)
         if self.n_features_in_ >= WIDE:  # in the space of few rows, if it can
-            inputs = prepare(inputs.passed, chosen._settings())
+            inputs = chosen._prepared(inputs.passed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NoUnlabeledRowsWarning)
             chosen._fit_inputs(inputs)

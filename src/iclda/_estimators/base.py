@@ -51,7 +51,7 @@ from .diagnosis import (
 from .export import to_onnx, to_sklearn
 from .inputs import RowReader, check_weights
 from .labels import LABELED, check_classes, check_lengths, plain, split_marker
-from .prepare import FitInputs, FitSettings, Passed, check_shares, check_spread, prepare
+from .prepare import FitInputs, Passed, check_shares, check_spread, prepare
 
 _FitMethod = TypeVar("_FitMethod", bound=Callable[..., Any])
 AT_LEAST_ONE = [Interval(Integral, 1, 2**63 - 1, closed="both")]
@@ -157,7 +157,7 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
             passed = self._open_passed(
                 X, y, sample_weight, X_unlabeled, sample_weight_unlabeled, reset=True
             )
-            self._fit_inputs(prepare(passed, self._settings()))
+            self._fit_inputs(self._prepared(passed))
             self._move_fitted(X)
         except BaseException:  # no mixture of two fits: the earlier one stays, or none
             self.__dict__.clear()
@@ -182,17 +182,9 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
             further = self._open(X_unlabeled, name="X_unlabeled", is_summed_later=is_summed)
         return Passed(source, y, weights, further, weights_unlabeled)
 
-    def _settings(self) -> FitSettings:
-        return FitSettings(
-            type(self).__name__,
-            self.priors,
-            self.unlabeled,
-            getattr(self, "unlabeled_weight", 1.0),
-            self._uses_unlabeled_rows,
-            self._needs_positive_priors,
-            self.shrinkage,
-            getattr(self, "proportions", None),
-            self._can_narrow,
+    def _prepared(self, passed: Passed) -> FitInputs:
+        return prepare(
+            passed, self, uses_unlabeled=self._uses_unlabeled_rows, can_narrow=self._can_narrow
         )
 
     def _fit_inputs(self, inputs: FitInputs) -> None:
@@ -556,8 +548,7 @@ class LinearGaussianClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         passed = self._open_passed(
             X, y, sample_weight, X_unlabeled, sample_weight_unlabeled, reset=False
         )
-        settings = replace(self._settings(), uses_unlabeled=True, may_narrow=False)
-        inputs = prepare(passed, settings)
+        inputs = prepare(passed, self, uses_unlabeled=True, can_narrow=False)
         if not np.array_equal(inputs.labels.classes, self.classes_):
             raise ValueError(
                 f"y holds the classes {inputs.labels.classes.tolist()}, and the fit has "

@@ -62,21 +62,6 @@ class Passed:
 
 
 @dataclass(frozen=True)
-class FitSettings:
-    """Parameters of a classifier that ``prepare`` uses."""
-
-    name: str  # of its class, for messages
-    priors: Any
-    unlabeled: Any
-    unlabeled_weight: float
-    uses_unlabeled: bool
-    needs_positive_priors: bool
-    shrinkage: Any = None
-    proportions: Any = None
-    may_narrow: bool = False  # whether few rows of many features may be fitted in their own space
-
-
-@dataclass(frozen=True)
 class FitInputs:
     """Rows, labels and weights of one call of ``fit``, checked."""
 
@@ -188,14 +173,20 @@ def find_non_finite(sources: Iterable[RowSource]) -> None:
         each.check_finite()
 
 
-def prepare(passed: Passed, settings: FitSettings) -> FitInputs:
-    """Check labels, weights and priors that were passed to ``fit`` with the opened rows."""
+def prepare(
+    passed: Passed, classifier: Any, *, uses_unlabeled: bool, can_narrow: bool
+) -> FitInputs:
+    """Check labels, weights and priors that were passed to ``fit`` with the opened rows.
+
+    The parameters are those of ``classifier``. ``can_narrow``: whether few rows of many features
+    may be fitted in their own space.
+    """
     source, further = passed.source, passed.further
     y, n_rows = check_is_read(in_memory(passed.y), "y"), source.n_rows
     check_lengths(X=range(n_rows), y=y)
     weights = check_weights(in_memory(passed.sample_weight), n_rows, "sample_weight")
-    labels = encode_labels(y, settings.unlabeled, None if weights is None else weights > 0)
-    log_priors = _log_priors(settings, labels.classes)
+    labels = encode_labels(y, classifier.unlabeled, None if weights is None else weights > 0)
+    log_priors = _log_priors(classifier, labels.classes)
     sources = [replace(source, weights=weights, is_member=labels.is_marker)]
     if further is not None:
         # Without weights rows need not be counted, which may take a pass.
@@ -203,19 +194,24 @@ def prepare(passed: Passed, settings: FitSettings) -> FitInputs:
         n_further = 0 if given is None else further.n_rows
         given = check_weights(given, n_further, "sample_weight_unlabeled")
         sources.append(replace(further, weights=given))
-    space = _find_space(sources, labels, settings) if settings.may_narrow else None
+    space = None
+    if can_narrow:
+        space = _find_space(
+            sources, labels, shrinkage=classifier.shrinkage, uses_unlabeled=uses_unlabeled
+        )
     if space is not None:
         sources = [_along(space, each) for each in sources]
-    if not settings.uses_unlabeled:  # NaN and infinity are errors, as in scikit-learn
+    if not uses_unlabeled:  # NaN and infinity are errors, as in scikit-learn
         for each in sources:
             if each.backend is not None and (each.is_member is None or each.is_member.any()):
                 each.check_finite()  # rows in memory were looked at
     n_features = sources[0].request.n_features or 0
-    _check_memory(n_features, len(labels.classes), settings.name)
-    unlabeled = ChainedRows([each.rows for each in sources], n_features, settings.unlabeled_weight)
+    _check_memory(n_features, len(labels.classes), type(classifier).__name__)
+    factor = getattr(classifier, "unlabeled_weight", 1.0)
+    unlabeled = ChainedRows([each.rows for each in sources], n_features, factor)
     labeled, codes = _labeled_source(sources[0], labels)
     pilot = [labeled.every_row.sample(_PILOT_ROWS, 0)[0]]
-    if settings.uses_unlabeled:
+    if uses_unlabeled:
         pilot.append(unlabeled.sample(_PILOT_ROWS, 0)[0])
     if not all(np.isfinite(rows).all() for rows in pilot):
         find_non_finite(sources)
@@ -230,15 +226,15 @@ def prepare(passed: Passed, settings: FitSettings) -> FitInputs:
         log_priors=log_priors,
         frame=frame,
         space=FeatureSpace(frame) if space is None else replace(space, reduced=frame),
-        proportions=resolve_proportions(settings.proportions, labels.classes),
+        proportions=resolve_proportions(getattr(classifier, "proportions", None), labels.classes),
     )
 
 
-def _log_priors(settings: FitSettings, classes: AnyArray) -> Array | None:
-    priors = resolve_priors(settings.priors, classes)
+def _log_priors(classifier: Any, classes: AnyArray) -> Array | None:
+    priors = resolve_priors(classifier.priors, classes)
     if priors is None:
         return None
-    if settings.needs_positive_priors and not np.all(priors > 0):
+    if classifier._needs_positive_priors and not np.all(priors > 0):
         raise ParameterError(
             say(
                 "{@priors} gives 0 to {never}, which has labeled rows: the fit maximizes their "
@@ -286,7 +282,9 @@ def _most_memory() -> float:
     return min(limits)
 
 
-def _find_space(sources: list[RowSource], labels: Labels, settings: FitSettings) -> RowSpace | None:
+def _find_space(
+    sources: list[RowSource], labels: Labels, *, shrinkage: Any, uses_unlabeled: bool
+) -> RowSpace | None:
     """The space of few rows of many features, in memory; None for all others.
 
     All rows count and labeled ones have weight 1.
@@ -304,15 +302,15 @@ def _find_space(sources: list[RowSource], labels: Labels, settings: FitSettings)
     if not np.isfinite(rows).all():
         return None  # to be named where rows are summed
     # The supervised fit, and any fit without unlabeled rows.
-    if not settings.uses_unlabeled or len(is_labeled) == len(rows):
+    if not uses_unlabeled or len(is_labeled) == len(rows):
         rows, codes = rows[is_labeled], labels.codes[is_labeled]
         # Classes of one row each have no spread: all labeled rows set the scale then.
-        if settings.shrinkage == "auto" and len(rows) > len(labels.classes):
+        if shrinkage == "auto" and len(rows) > len(labels.classes):
             frame = frame_of(rows)
             shrinkages, targets = diagonal_targets(frame.apply(rows), codes, np.ones(len(rows)))
             targets *= frame.scale**2 / len(rows)
             return class_row_space(rows, frame, shrinkages, targets)
-    return row_space(rows, frame_of(rows), is_shrunk=bool(settings.shrinkage))
+    return row_space(rows, frame_of(rows), is_shrunk=bool(shrinkage))
 
 
 def _along(space: RowSpace, source: RowSource) -> RowSource:

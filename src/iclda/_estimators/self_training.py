@@ -147,7 +147,7 @@ class SelfTrainingLDA(LinearGaussianClassifier):
             inputs.labels.classes[inputs.codes],
             source.weights,
         )
-        return prepare(passed, replace(self._settings(), uses_unlabeled=False))
+        return prepare(passed, self, uses_unlabeled=False, can_narrow=True)
 
     def _supervised_attributes(self, model: Gaussians, labeled: LabeledSummary) -> dict[str, Any]:
         return {"n_added_": 0}

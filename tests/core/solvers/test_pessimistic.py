@@ -174,14 +174,6 @@ def test_derivatives_are_those_of_finite_differences(sample, options):
         np.testing.assert_allclose(found - found[-1], change - change[-1], atol=1e-5 * scale)
 
 
-@every_option
-def test_the_contrast_is_concave(sample, options):
-    problem = problem_with(sample, options)
-    contrast = contrast_with(problem, supervised_reference(problem))
-    for point in random_points(problem, sample, 6):
-        assert np.linalg.eigvalsh(contrast.hessian(point)).max() < 1e-9
-
-
 def test_the_contrast_is_minus_infinity_where_the_covariance_is_singular(sample):
     problem = problem_of(sample)
     contrast = contrast_with(problem, supervised_reference(problem))

@@ -9,7 +9,7 @@ import scipy.optimize
 
 from iclda._core.solvers import alternate, settings
 from iclda._core.solvers.pessimistic import maximize_worst_gain
-from iclda._core.solvers.quotas import Quotas, _newton, hard_shift, hold_rows, quotas_of
+from iclda._core.solvers.quotas import Quotas, _newton, hold_rows
 from iclda._core.solvers.search import maximize_labeled_likelihood
 from iclda._core.solvers.stopping import Limits, Outcome
 from problems import (
@@ -99,13 +99,6 @@ def test_the_support_is_that_of_a_linear_program(sample, seed, width):
         bounds=(0, 1),
     )
     assert held.support(direction) == pytest.approx(-solved.fun, abs=1e-9)
-
-
-def test_a_direction_of_zero_needs_no_shift():
-    sample = draw_sample(3, n_classes=3)
-    quotas = quotas_of(problem_with_quotas(sample, shares_of(3)))
-    rows = np.full(5, quotas.weight / 5)
-    assert not hard_shift(np.zeros((3, 5)), rows, quotas).any()
 
 
 @pytest.mark.parametrize("number", range(12))

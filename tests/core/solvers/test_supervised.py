@@ -238,13 +238,6 @@ def test_disagreement_is_the_share_of_weight_with_two_different_classes(n_classe
     assert found.disagreement == pytest.approx(expected, abs=1e-12)
 
 
-def test_the_supervised_fit_gains_nothing_on_itself(sample):
-    problem = problem_of(sample)
-    model = supervised_reference(problem)
-    found = gains_over(problem, model, model)
-    assert (found.worst, found.best, found.expected, found.disagreement) == (0, 0, 0, 0)
-
-
 def test_a_class_of_prior_zero_does_not_spoil_the_bounds():
     with np.errstate(divide="ignore"):
         log_priors = np.log([0.0, 1.0])
