@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from changes import assert_close
+from changes import assert_close, assert_same_fit
 from iclda import SupervisedLDA
 from iclda._core.solvers import supervised
 from problems import draw_sample, fit_shares, log_joint, one_hot, total_covariance

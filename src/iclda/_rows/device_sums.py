@@ -28,7 +28,7 @@ from .._core.labelsums import (
     lexicographic_shares,
 )
 from .._core.problem import Problem
-from .._core.solvers.attainable import AllSums, Labeling
+from .._core.solvers.attainable import AllSums, Labeling, Shift
 from .._core.types import AnyArray, Array
 
 Real = type[np.floating[Any]]
@@ -316,7 +316,7 @@ class DeviceSet:
     def device_weights(self) -> Any:
         return self.place.put(self.weights)
 
-    def label(self, scores: Array) -> DeviceLabeling:
+    def label(self, scores: Array, start: Shift | None = None) -> DeviceLabeling:
         shares, log_sums = self._soft_shares(scores)
         point, log_sum = self._sums(shares, log_sums)
         return DeviceLabeling(AllSums(point, float(log_sum)), self, shares)

@@ -20,7 +20,7 @@ from ..labelsums import LinearRule
 from ..likelihood import FLOOR, PreciseMeans
 from ..problem import Problem
 from ..types import AnyArray, Array
-from .attainable import AttainableSet, StreamedSet, shifted
+from .attainable import AttainableSet, Shift, StreamedSet, shifted
 from .quotas import QuotaSet, QuotaStreamedSet, hold_rows, read_rows
 from .stopping import Limits, Outcome
 
@@ -68,6 +68,7 @@ class _Round:
     scores: Array
     refitted: Array
     log_sum: float = 0.0  # of the posterior scores, over N
+    shift: Shift | None = None  # of the scores, with quotas
 
 
 def _rows_of(problem: Problem) -> AttainableSet:
@@ -117,7 +118,7 @@ def _maximize_marginal(
     problem: Problem, rows: AttainableSet, start: Array, limits: Limits
 ) -> Alternation:
     """EM with Anderson's extrapolation wherever that does not lose likelihood."""
-    first = _Round(problem.labeled_point, start, *rows.soft_point(start))
+    first = _label(rows, problem.labeled_point, start)
     state = _State(first, _History(first.point.size))
     state.is_bounded = _is_admissible(problem, first.refitted)
     rounding = _LIKELIHOOD_ROUNDING * (1 + problem.whitening.rank)
@@ -130,8 +131,8 @@ def _maximize_marginal(
         state.last, state.is_bounded = this, _is_admissible(problem, this.refitted)
     # The labels of the last round attain the point that they lead to, not the one they come from.
     scores = state.last.scores
-    if isinstance(rows, QuotaSet | QuotaStreamedSet):
-        scores = shifted(scores, rows.shift(scores))
+    if state.last.shift is not None:
+        scores = shifted(scores, state.last.shift.values)
     rule = problem.rule_of(scores, is_soft=True)
     n_iter = max(1, len(state.path))
     return Alternation(state.last.refitted, rule, n_iter, outcome, path=state.path)
@@ -149,6 +150,14 @@ def _why_it_stops(state: _State, max_iter: int) -> Outcome | None:
     return Outcome.MAX_ITERATIONS if len(state.path) == max_iter else None
 
 
+def _label(rows: AttainableSet, point: Array, scores: Array, start: Shift | None = None) -> _Round:
+    """Label rows by the scores of the model at a point; ``start``: shift of an earlier round."""
+    if isinstance(rows, QuotaSet | QuotaStreamedSet):
+        found = rows.label(scores, start)
+        return _Round(point, scores, found.point, found.log_sum, found.shift)
+    return _Round(point, scores, *rows.soft_point(scores))
+
+
 def _next_round(problem: Problem, rows: AttainableSet, state: _State) -> tuple[_Round, float]:
     """A round from the extrapolated point, or from the last one if that loses likelihood."""
 
@@ -156,7 +165,7 @@ def _next_round(problem: Problem, rows: AttainableSet, state: _State) -> tuple[_
         """A round, and the likelihood of the model that labels in it."""
         precise = problem.precise_means(point)
         scores = problem.posterior_scores(point, precise)
-        labeled = _Round(point, scores, *rows.soft_point(scores))
+        labeled = _label(rows, point, scores, state.last.shift)
         log_sum = labeled.log_sum * problem.moments.weight
         return labeled, marginal_log_likelihood(problem, point, log_sum, precise)
 

@@ -23,6 +23,13 @@ from . import settings
 _GATHERED_SHARE = 0.6  # share of rows near a boundary below which they are copied
 
 
+class Shift(NamedTuple):
+    """Shifts of the offsets of scores that fill quotas, and a start for those of similar scores."""
+
+    values: Array  # (K,)
+    score_range: float  # largest range, over classes, of the scores of a row
+
+
 class Labeling:
     """Rows labeled softly by scores: the point they attain, and its derivative by the scores.
 
@@ -30,7 +37,7 @@ class Labeling:
     z~ = (1, z). Only rows near a boundary count.
     """
 
-    shift: Array | None = None  # (K,) added to the offsets of the scores
+    shift: Shift | None = None  # added to the offsets of the scores, with quotas
     n_sought: float = 0.0  # numbers that were read to find the shift
 
     def __init__(self, sums: AllSums, z: Array, weights: Array, shares: Array) -> None:
@@ -117,8 +124,8 @@ class AttainableSet(Protocol):
     @property
     def labeled_point(self) -> Array: ...
 
-    def label(self, scores: Array) -> Labeling:
-        """Label by softmax of the scores."""
+    def label(self, scores: Array, start: Shift | None = None) -> Labeling:
+        """Label by softmax of the scores; with quotas ``start`` is the shift of similar scores."""
 
     def soft_point(self, scores: Array) -> tuple[Array, float]:
         """The point labeled by softmax of the scores, and the mean of log-sum-exp over N."""
@@ -177,7 +184,7 @@ class InMemorySet:
     def _total(self) -> Array:
         return np.asarray(self.labeled_point.sum(axis=0) + self._unlabeled_total)
 
-    def label(self, scores: Array) -> Labeling:
+    def label(self, scores: Array, start: Shift | None = None) -> Labeling:
         if len(scores) > 2:
             shares, log_sums = label(scores @ self.z.T, is_soft=True)
             point = self.labeled_point + (shares * self.weights) @ self.z
@@ -314,7 +321,7 @@ class StreamedSet:
     def labeled_point(self) -> Array:
         return self.problem.labeled_point
 
-    def label(self, scores: Array) -> Labeling:
+    def label(self, scores: Array, start: Shift | None = None) -> Labeling:
         assert self.held is not None
         n_all = self.problem.unlabeled.n_rows
         near = choose_near(self.held.scores_of_rows(scores), n_all, self._least, self._most)

@@ -89,7 +89,7 @@ class State:
     def label_scores(self) -> Array:
         """Scores whose softmax are the labels."""
         shift = self.labeling.shift
-        return self.scores if shift is None else shifted(self.scores, shift)
+        return self.scores if shift is None else shifted(self.scores, shift.values)
 
     @property
     def merit(self) -> float:
@@ -226,10 +226,14 @@ class Follower:
     objective: Objective
     rows: AttainableSet
 
-    def state(self, scores: Array, tau: float, anchor: Array | None = None) -> State:
+    def state(
+        self, scores: Array, tau: float, anchor: Array | None = None, near: State | None = None
+    ) -> State:
+        """The state at scores; ``near`` is one at similar scores on the same rows."""
         scores = scores - scores[-1]
         anchor = np.zeros_like(scores) if anchor is None else anchor - anchor[-1]
-        found = self.rows.label(scores)
+        start = None if near is None else near.labeling.shift
+        found = self.rows.label(scores, start)
         value, gradient = self.objective.value_and_gradient(found.point)
         entropy = found.log_sum - float(np.vdot(scores, found.point - self.rows.labeled_point))
         return State(scores, anchor, tau, found, float(value), gradient - gradient[-1], entropy)
@@ -292,7 +296,8 @@ class Follower:
             is_centered = slope <= max(share * state.tau * max(state.entropy, 0.0), noise)
             size = 1.0
             while True:
-                trial = self.state(state.scores + size * direction, state.tau, state.anchor)
+                moved = state.scores + size * direction
+                trial = self.state(moved, state.tau, state.anchor, near=state)
                 work.left -= trial.labeling.n_sought
                 gained = trial.merit - state.merit + noise
                 if gained >= _SUFFICIENT_GAIN * size * slope:

@@ -23,6 +23,7 @@ from .attainable import (
     HeldSet,
     InMemorySet,
     Labeling,
+    Shift,
     StreamedSet,
     hold,
     hold_in_memory,
@@ -102,12 +103,12 @@ class Quotas:
 class QuotaLabeling(Labeling):
     """Rows labeled by scores that are shifted to fill quotas."""
 
-    shift: Array
+    shift: Shift
 
-    def __init__(self, free: Labeling, rows: QuotaSet, shift: Array, log_sum: float) -> None:
+    def __init__(self, free: Labeling, rows: QuotaSet, shift: Shift, log_sum: float) -> None:
         super().__init__(AllSums(free.point, log_sum, free.is_thinned), *free.parts)
         self.shift, self._rows = shift, rows
-        if len(shift) > 2:
+        if len(self.point) > 2:
             self.n_sought = READS_PER_SHIFT * max(_NUMBERS_READ_AT_ONCE, self.parts[-1].size)
 
     @cached_property
@@ -122,7 +123,7 @@ class QuotaLabeling(Labeling):
     def _inverse(self, inner: Array) -> Array:
         """Inverse of the change of weights by shifts, which is singular if labels are hard."""
         quotas = self._rows.quotas
-        bends = quotas.bends(self.shift)[quotas.is_held]
+        bends = quotas.bends(self.shift.values)[quotas.is_held]
         return np.asarray(np.linalg.pinv(inner + np.diag(bends), rcond=1e-13, hermitian=True))
 
     def product(self, direction: Array) -> Array:
@@ -147,34 +148,27 @@ class QuotaLabeling(Labeling):
 
 @dataclass(eq=False)
 class QuotaSet(InMemorySet):
-    """Rows held in memory, of which every class gets its quota.
-
-    Shifts are sought from the last one, ``last_shift``, which belongs to scores of the range
-    ``last_range``: with a smaller tau all scores grow alike.
-    """
+    """Rows held in memory, of which every class gets its quota."""
 
     quotas: Quotas
 
-    def __post_init__(self) -> None:
-        self.last_shift = np.zeros(len(self.quotas.low))
-        self.last_range = 1.0
-
-    def shift(self, scores: Array) -> Array:
+    def find_shift(self, scores: Array, start: Shift | None = None) -> Shift:
+        """Find the shift that fills the quotas; with a smaller tau all scores grow alike."""
         stack = self.scores_of_rows(scores[None])
-        size = float(np.ptp(stack, axis=1).max(initial=0))
-        start = self.last_shift * size / self.last_range
-        self.last_shift = balance(stack, self.weights, self.quotas, start[None])[0]
-        self.last_range = size or 1.0
-        return self.last_shift
+        score_range = float(np.ptp(stack, axis=1).max(initial=0)) or 1.0
+        begin = None
+        if start is not None:
+            begin = start.values[None] * score_range / start.score_range
+        return Shift(balance(stack, self.weights, self.quotas, begin)[0], score_range)
 
-    def label(self, scores: Array) -> QuotaLabeling:
-        shift = self.shift(scores)
-        free = super().label(shifted(scores, shift))
-        log_sum = free.log_sum + float(self.quotas.cost(shift))
+    def label(self, scores: Array, start: Shift | None = None) -> QuotaLabeling:
+        shift = self.find_shift(scores, start)
+        free = super().label(shifted(scores, shift.values))
+        log_sum = free.log_sum + float(self.quotas.cost(shift.values))
         return QuotaLabeling(free, self, shift, log_sum)
 
     def shares(self, scores: Array) -> Array:
-        return super().shares(shifted(scores, self.shift(scores)))
+        return super().shares(shifted(scores, self.find_shift(scores).values))
 
     def soft_points(self, scores: Array) -> tuple[Array, Array]:
         shifts = balance(self.scores_of_rows(scores), self.weights, self.quotas)
@@ -340,32 +334,29 @@ class QuotaStreamedSet(StreamedSet):
         self._sample = self._guide = self.held
         self._quotas = self.held.quotas
 
-    def shift(self, scores: Array) -> Array:
-        """Shift that fills the quotas on the rows of the last pass."""
-        return self._guide.shift(scores)
-
-    def label(self, scores: Array) -> QuotaLabeling:
+    def label(self, scores: Array, start: Shift | None = None) -> QuotaLabeling:
         quotas = self._quotas
         for _ in range(_MOST_PASSES):
-            shift = self.shift(scores)
-            free = super().label(shifted(scores, shift))
+            start = shift = self._guide.find_shift(scores, start)
+            free = super().label(shifted(scores, shift.values))
             local = free.local_set
             assert isinstance(local, InMemorySet)
             taken = local.labeled_point[:, 0] - self.labeled_point[:, 0]
             near = QuotaSet(local.z, local.weights, local.labeled_point, quotas.less(taken))
             if not near.quotas.can_be_filled(float(near.weights.sum())):
-                found = QuotaLabeling(free, near, shift, free.log_sum + float(quotas.cost(shift)))
-                excess = free.point[:, 0] - self.labeled_point[:, 0] - quotas.filled(shift)
+                cost, filled = quotas.cost(shift.values), quotas.filled(shift.values)
+                found = QuotaLabeling(free, near, shift, free.log_sum + float(cost))
+                excess = free.point[:, 0] - self.labeled_point[:, 0] - filled
                 biased = self._sample.quotas.less(excess)
                 self._guide = self._sample = replace(self._sample, quotas=biased)
                 continue
-            self._guide, found = near, near.label(scores)
-            others = free.log_sum - local.soft_point(shifted(scores, shift))[1]
-            found.log_sum += others - float(shift @ taken)
+            self._guide, found = near, near.label(scores, shift)
+            others = free.log_sum - local.soft_point(shifted(scores, shift.values))[1]
+            found.log_sum += others - float(shift.values @ taken)
             found.is_thinned = free.is_thinned
             moved = float(np.abs(found.point - free.point)[:, 0].max())
             is_little = not free.is_thinned or moved <= _CORRECTABLE_SHARE * quotas.weight
-            if is_little and float(np.ptp(found.shift - shift)) <= _CLOSE_SHIFT:
+            if is_little and float(np.ptp(found.shift.values - shift.values)) <= _CLOSE_SHIFT:
                 break
         return found
 

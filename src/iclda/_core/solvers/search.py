@@ -307,7 +307,7 @@ def _follow_on_all_rows(
         if is_far or not was_right:
             reader.return_more(most_rows)
         if is_far:
-            state = follower.state(state.scores, state.tau, state.anchor)
+            state = follower.state(state.scores, state.tau, state.anchor, near=state)
     return best or Path(state, follower.gap(state), n_iter, True, (state,))
 
 
@@ -322,7 +322,7 @@ def _follow_near_boundaries(
         if not was_right:
             deepest = 1.0
     local, tol = Follower(objective, labeling.local_set), settings.AIMED_SHARE * effort.tol
-    begin = local.state(state.scores, state.tau, state.anchor)
+    begin = local.state(state.scores, state.tau, state.anchor, near=state)
     return local.follow(begin, replace(effort, tol=tol, aim=tol), least=deepest * state.tau)
 
 
@@ -339,7 +339,7 @@ def _step(follower: Follower, state: State, path: Path) -> tuple[bool, State]:
     shortened until the merit rises.
     """
     objective, end, first = follower.objective, path.levels[-1], path.levels[0]
-    trial = follower.state(end.scores, end.tau, end.anchor)
+    trial = follower.state(end.scores, end.tau, end.anchor, near=end)
     loss, left = state.value - trial.value, _local_gap(objective, trial)
     if loss <= 0 or loss < left < _local_gap(objective, state):
         return True, trial
@@ -347,7 +347,7 @@ def _step(follower: Follower, state: State, path: Path) -> tuple[bool, State]:
         return False, state
     for size in settings.SHORTER_STEPS[end is first :]:
         scores = state.scores + size * (first.scores - state.scores)
-        trial = follower.state(scores, first.tau, first.anchor)
+        trial = follower.state(scores, first.tau, first.anchor, near=trial)
         if trial.merit >= state.merit:
             break
     if trial.merit - state.merit <= settings.SMALL_GAIN * left:  # the level has been reached
