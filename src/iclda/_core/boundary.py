@@ -18,7 +18,7 @@ _FAINT_SHARE = 1e-3  # a row is near a class with this share, over that of all b
 
 
 def near_boundary(shares: Array) -> AnyArray:
-    """Indices of rows with shares (K, n), or (1, n) in the second of two, that are not hard."""
+    """Return the indices of rows whose labels are soft; shares are (K, n), or (1, n) for K = 2."""
     if len(shares) == 1:
         return np.flatnonzero(shares[0] * (1 - shares[0]) > HARD)
     return np.flatnonzero(shares.max(axis=0) < 1 - HARD)
@@ -37,7 +37,7 @@ def scrambled(index: AnyArray) -> AnyArray:
 
 
 def one_of_each(every: int, start: int, stop: int) -> AnyArray:
-    """Indices whose scrambled values a power of two divides; it also divides ``start``."""
+    """Return the indices whose scrambled values are multiples of ``every``, a power of two."""
     firsts = np.arange(start, stop, every)
     lowest = scrambled(firsts) & (every - 1)
     for shift in reversed(_BIT_SHIFTS):  # undone
@@ -69,7 +69,7 @@ class Near:
         return LinearRule(coef, intercept, is_soft=True)
 
     def rows(self, shares: Array, index: AnyArray) -> tuple[AnyArray, AnyArray]:
-        """Indices into rows with these shares of those to return, and their multiplicities."""
+        """Return the indices of the rows to return, and how many rows each of them stands for."""
         mixed = scrambled(index + self.begin)
         if self.smallest > 1:
             some = np.flatnonzero(mixed & (self.smallest - 1) == 0)
@@ -86,13 +86,13 @@ class Near:
 
 
 def _near_classes(shares: Any, xp: Any = np) -> tuple[Any, Any]:
-    """The largest class of rows with shares (K, n), and which classes (K, n) they are near to."""
+    """Return the largest class of every row, and a mask (K, n) of the classes it is near to."""
     rest = 1 - xp.max(shares, axis=0, keepdims=True)
     return xp.argmax(shares, axis=0), shares >= _FAINT_SHARE * rest
 
 
 def multiplicities(shares: Any, every: Any, xp: Any = np) -> Any:
-    """Number of rows that each row near a boundary stands for; ``every`` as in ``Near``."""
+    """Return how many rows each row near a boundary stands for; ``every`` as in ``Near``."""
     best, is_near = _near_classes(shares, xp)
     return xp.min(xp.where(is_near, xp.take(every, best, axis=1), xp.max(every)), axis=0)
 

@@ -42,12 +42,12 @@ class Frame:
         return u
 
     def restore(self, u: Array) -> Array:
-        """Back to the user's units."""
+        """Return rows in the user's units."""
         return u * self.scale + self.origin
 
 
 def frame_of(sample: AnyArray) -> Frame:
-    """Frame of a sample of rows: its mean, and the largest deviation from it as a power of two."""
+    """Return the frame of a sample: its mean, and the largest deviation as a power of two."""
     sample = np.asarray(sample, dtype=np.float64)
     low, high = sample.min(axis=0), sample.max(axis=0)
     # Halving first keeps the mean of entries near the largest float finite; a column that is
@@ -61,7 +61,7 @@ def frame_of(sample: AnyArray) -> Frame:
 
 
 def mean_variance_in_frame(covariance: Array, frame: Frame, n_constant: int = 0) -> Array:
-    """(d,): the mean variance of the features in the user's units, seen from each feature's.
+    """Return the mean variance of the features, in the squared frame units of each feature (d,).
 
     ``n_constant`` further features do not vary.
     """

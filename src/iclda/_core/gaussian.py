@@ -19,7 +19,7 @@ _LARGEST_DISTANCE = 1e150  # from zero, in standard deviations
 
 @dataclass(frozen=True)
 class Complement:
-    """Directions in which no row of the fit varied, all of one variance, by shrinkage.
+    """Directions in which no row of the fit varied; shrinkage gives all of them one variance.
 
     They are those orthogonal to the basis, for rows (x - origin) / units in the user's units.
     """
@@ -65,7 +65,7 @@ class Gaussians:
         return len(self.projection) + (self.complement.size if self.complement else 0)
 
     def full_covariance(self) -> Array:
-        """(d, d) in frame coordinates."""
+        """Return the covariance (d, d) in frame coordinates."""
         if self.covariance is not None:
             return self.covariance
         assert self.half is not None

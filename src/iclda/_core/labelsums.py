@@ -19,7 +19,7 @@ ROUNDING = 16 * float(np.finfo(np.float64).eps)  # of a score, over the size of 
 
 
 class Rule(Protocol):
-    """Gives every row its share in each class."""
+    """A labeling rule: the share of every row in each class."""
 
     @property
     def n_classes(self) -> int: ...
@@ -47,7 +47,7 @@ class LinearRule:
         return len(self.intercept)
 
     def scores(self, rows: AnyArray) -> Array:
-        """(K, n)."""
+        """Return the scores (K, n) of rows."""
         return _linear(rows, self.coef, self.intercept)
 
     @property
@@ -199,7 +199,7 @@ def _linear(rows: AnyArray, coef: Array, intercept: Array, out: Array | None = N
 
 
 def fold(rule: Rule, frame: Frame) -> tuple[Rule, bool]:
-    """The rule for rows in the user's units, and whether it is one: if that costs no digits."""
+    """Express a rule in the user's units if that loses no digits; also return whether it was."""
     if not isinstance(rule, LinearRule):
         return rule, False
     if not frame.is_foldable:
@@ -304,7 +304,7 @@ class LabelSums:
 
 
 def _joined(one: Array | None, other: Array | None, join: Callable[..., Any]) -> Array | None:
-    """Both joined where both are there, else the one that is."""
+    """Join two arrays, either of which may be None."""
     if one is None or other is None:
         return other if one is None else one
     return np.asarray(join(one, other))
@@ -331,12 +331,12 @@ def no_label_sums(n_classes: int, n_features: int) -> LabelSums:
 
 
 def complete_sums(rule: Rule, sums: LabelSums) -> LabelSums:
-    """Label sums of all rows, with what the shares and scores of a linear rule left out."""
+    """Complete the sums of all rows by the terms that shares and scores of a linear rule leave out."""
     return rule.completed(sums) if isinstance(rule, LinearRule | AllButFirst) else sums
 
 
 class Tally:
-    """Label sums of one block of rows after the other."""
+    """Label sums accumulated over blocks of rows."""
 
     def __init__(self, rule: Rule, n_features: int, centers: Array | None = None) -> None:
         self._rule = rule
@@ -350,7 +350,7 @@ class Tally:
     def add(
         self, rows: AnyArray, used: Array, weights: Array | None, index: slice | AnyArray
     ) -> Array:
-        """Label rows, and add them up as ``used``, in other coordinates; the rule's shares."""
+        """Label ``rows``, add ``used`` (the same rows in other coordinates), return the shares."""
         shares, log_sums = self._rule.shares(rows, index)
         summed = shares[-len(self._counts) :]
         if weights is not None:

@@ -211,7 +211,7 @@ class _TwoClasses:
         return value, gradient
 
     def _numbers(self, point: Array) -> tuple[tuple[Any, ...], Array]:
-        """r, t, x, y and w; and the rows b, m_1, m_2 and W b, of a stack only W b."""
+        """Return r, t, x, y, w, and the rows b, m_1, m_2 and W b (for a stack only W b)."""
         b = point[..., 0, 1:]
         if point.ndim == 2:
             turns = np.empty((4, len(b)))

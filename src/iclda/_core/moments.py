@@ -42,7 +42,7 @@ class Moments:
         return Moments(weight, mean, self.scatter + other.scatter + between)
 
     def scaled(self, factor: float) -> Moments:
-        """With all weights multiplied."""
+        """Return the moments with all weights multiplied by a factor."""
         return Moments(self.weight * factor, self.mean, self.scatter * factor)
 
     @property
@@ -204,7 +204,7 @@ def safe_whitening(mean: Array, covariance: Array, frame: Frame) -> Whitening | 
 
 
 def _log_volume(vectors: Array, spread: Array, frame: Frame) -> float:
-    """Logarithm of the squared volume that features in the user's units give to the basis."""
+    """Return the log of the squared volume of the basis in the user's units."""
     is_varying = spread > 0
     log_spread = np.log(spread[is_varying]) + np.log(frame.scale[is_varying])
     if vectors.shape[1] == is_varying.sum():

@@ -52,7 +52,7 @@ class Rows(Protocol):
 
     @property
     def holder(self) -> Callable[[Problem, Array, Array], Any] | None:
-        """Holds some rows, in frame coordinates, where all rows are: a ``solvers.HeldSet``.
+        """Function that holds rows, in frame coordinates, where all rows are: a ``HeldSet``.
 
         None: in memory.
         """
@@ -118,7 +118,7 @@ class LabeledSummary:
 
 
 def summarize_labeled(rows: Rows, labels: GivenLabels, frame: Frame) -> LabeledSummary:
-    """One pass for class means, one for the scatter about them; few rows are held instead."""
+    """Summarize labeled rows in two passes, or in memory if they are few."""
     if rows.n_rows <= _LABELED_ROWS_HELD and labels.labels.shape == (rows.n_rows,):
         held, weights = rows.sample(rows.n_rows, 0)
         return summarize_rows(frame.apply(held), labels.labels, weights, labels.n_classes)
@@ -179,7 +179,7 @@ class Problem:
         return kind(**{each.name: getattr(self, each.name) for each in fields(self)})
 
     def rounds(self, max_iter: int) -> int:
-        """At most ``max_iter`` rounds; of many classes as many as some minutes allow."""
+        """Return ``max_iter``, or fewer rounds for very many classes: a fit takes minutes."""
         n_shares = self.n_classes * max(1, self.unlabeled.n_rows)
         if self.n_classes <= _MANY_CLASSES:
             return max_iter
@@ -224,7 +224,7 @@ class Problem:
 
     @cached_property
     def labeled_covariance(self) -> Array:
-        """Within classes of the labeled rows, whitened; with shrinkage less its factor 1 - s."""
+        """Whitened covariance within the labeled classes; with shrinkage, divided by 1 - s."""
         covariance = self.likelihood.within / self.likelihood.weight
         if self.ridge is None:
             return covariance
@@ -245,7 +245,7 @@ class Problem:
 
     @cached_property
     def labeled_point(self) -> Array:
-        """What the labeled rows add to every attainable point: (K, 1 + rank)."""
+        """Share of the labeled rows in every attainable point, (K, 1 + rank)."""
         likelihood = self.likelihood
         sums = likelihood.counts[:, None] * likelihood.means
         return np.column_stack([likelihood.counts, sums]) / self.moments.weight
@@ -257,7 +257,7 @@ class Problem:
         np.matmul(u, self.whitening.transform.T, out=out)
 
     def write_whitened_folded(self, rows: AnyArray, out: Array) -> None:
-        """The same with the frame folded into the map, without copies of rows, where it can be."""
+        """Like ``write_whitened``, without a copy of the rows where the frame can be folded."""
         if not self.frame.is_foldable:
             return self.write_whitened(rows, out)
         transform = self.whitening.transform / self.frame.scale
@@ -362,7 +362,7 @@ class SphericalProblem(Problem):
         return self._model(point[:, 0], means, self.smallest_variance(point))
 
     def match_mean(self, *, variance_anew: bool) -> Gaussians:
-        """Labeled means shifted together so that their mean is that of all rows.
+        """Shift the labeled means together so that their mean is that of all rows.
 
         The variance is that of the labeled rows about their own means or, ``variance_anew``, about
         the shifted ones.

@@ -59,7 +59,7 @@ class FeatureSpace:
 
 @dataclass(frozen=True)
 class RowSpace(FeatureSpace):
-    """Coordinates c = ((x - origin) / units) basis of rows x, and the way back."""
+    """The space of few rows x of many features: coordinates c = ((x - origin) / units) basis."""
 
     origin: Array  # (d,) in the user's units, as are the units
     units: Array  # (d,)
@@ -82,11 +82,11 @@ class RowSpace(FeatureSpace):
         return self.reduced
 
     def _lift(self) -> Array:
-        """(d, m): from frame coordinates along the basis to those of the features, but a shift."""
+        """Return the linear map (d, m) from this space to the features, in frame coordinates."""
         return (self.units / self.frame.scale)[:, None] * self.basis * self._reduced.scale
 
     def _into(self) -> tuple[Array, Array]:
-        """(d, m) and (m,): from frame coordinates of the features to those along the basis."""
+        """Return the map, (d, m) and (m,), from the features to this space, in frame coordinates."""
         into = (self.frame.scale / self.units)[:, None] * self.basis / self._reduced.scale
         start = ((self.frame.origin - self.origin) / self.units) @ self.basis
         return into, (start - self._reduced.origin) / self._reduced.scale
@@ -128,7 +128,7 @@ class RowSpace(FeatureSpace):
         )
 
     def reduced_model(self, model: Gaussians) -> Gaussians:
-        """A model of the features, in coordinates along the basis; no more than its moments."""
+        """Express the means and covariance of a model of the features in this space."""
         assert model.half is not None
         into, shift = self._into()
         half, means = into.T @ model.half, model.means @ into + shift
@@ -198,7 +198,7 @@ def class_row_space(
 
 
 def _spanned(rows: Array, frame: Frame, units: Array, tolerance: float) -> RowSpace | None:
-    """The frame of the rows has their mean for its origin, exactly where a feature is constant."""
+    """Return the space that rows span; singular values below the tolerance are rounding."""
     centered = (rows - frame.origin) / units
     _, lengths, axes = scipy.linalg.svd(centered, full_matrices=False)
     axes = axes[lengths > tolerance * max(lengths[0], 1e-300)]

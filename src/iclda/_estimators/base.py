@@ -71,7 +71,7 @@ _CONSTRAINTS: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Fit:
-    """What ``_solve`` of a classifier returns."""
+    """Result of ``_solve`` of a classifier."""
 
     model: Any  # Gaussians; of least squares the coefficients (K, 1 + rank)
     attributes: Mapping[str, Any] = field(default_factory=dict)  # fitted attributes by their names
@@ -96,7 +96,7 @@ def _validated(fit: _FitMethod) -> _FitMethod:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
-    """A classifier by linear scores, and what fitting and predicting need of it."""
+    """Base class of classifiers with linear scores."""
 
     _own_constraints: ClassVar[dict[str, Any]] = {}  # of parameters that no other classifier has
     _uses_unlabeled_rows = True
@@ -168,7 +168,7 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
     def _open_passed(
         self, X: Any, y: Any, weights: Any, X_unlabeled: Any, weights_unlabeled: Any, *, reset: bool
     ) -> Passed:
-        """Arguments of ``fit`` with opened rows; ``reset`` stores the features."""
+        """Open the rows that were passed to ``fit``; ``reset`` stores the features."""
         if X_unlabeled is None and weights_unlabeled is not None:
             raise ValueError(
                 "sample_weight_unlabeled weighs the rows of X_unlabeled, which was not passed; "
@@ -226,7 +226,7 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
         return Limits(self.max_iter, getattr(self, "tol", 0.0))
 
     def _judge(self, problem: Problem, fit: Fit) -> Outcome | None:
-        """What ended a fit; unless it converged, a warning says so, and what helps."""
+        """Return the outcome of a fit, and warn unless it converged."""
         outcome = fit.outcome
         if outcome is None or outcome is Outcome.CONVERGED:
             return outcome
@@ -298,7 +298,7 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
             check_same_namespace(X, self, attribute="coef_", method=method)
 
     def _from_scores(self, X: Any, method: str, function: Callable[[Any], Any]) -> Any:
-        """Results of a function of (n, K) scores, or of the second of two classes' lead (n, 1)."""
+        """Apply a function to scores (n, K), or to the lead (n, 1) of the second of two classes."""
         self._check_ready(X, method)
         by_rule = predictions.linear_scores(self._discriminant_rule(), self._frame)
         return self._in_blocks(X, by_rule, function)
@@ -353,7 +353,7 @@ class LinearClassifier(RowReader, ClassifierMixin, BaseEstimator):
     def _numbers_and_codes(
         self, X: Any, y: Any, numbers: predictions.Numbers
     ) -> tuple[Array, AnyArray]:
-        """Numbers of all rows, in memory, and the codes of their classes."""
+        """Return numbers of all rows, in memory, and the codes of their classes."""
         y = in_memory(y)
         values = np.array(in_memory(self._in_blocks(X, numbers)))
         check_lengths(X=values, y=y)

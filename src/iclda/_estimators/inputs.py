@@ -105,7 +105,7 @@ class RowReader:
     def _open(
         self, X: Any, *, name: str = "X", reset: bool = False, is_summed_later: bool = False
     ) -> RowSource:
-        """X checked as far as is possible without reading it."""
+        """Open X, and check it as far as is possible without reading it."""
         backend, opened = backend_of(X), None
         if backend is None:
             X = self._check_rows(X, name=name, reset=reset, is_summed_later=is_summed_later)
@@ -122,7 +122,7 @@ class RowReader:
     def _check_rows(
         self, X: Any, *, name: str = "X", reset: bool = False, is_summed_later: bool = False
     ) -> AnyArray:
-        """X as a 2-d array of real, finite numbers; nothing that is one already is copied.
+        """Return X as a 2-d array of real, finite numbers, without a copy where it is one already.
 
         Rows that are summed later are not read for NaN and infinity now: their sums show them.
         """
@@ -185,7 +185,7 @@ class RowReader:
             return backend.apply_to_rows(X, of_block, self._request("X"))
 
     def _numbers_in_blocks(self, X: AnyArray, numbers: Numbers) -> Iterator[AnyArray]:
-        """Where numbers are not finite, X is searched for NaN and infinity."""
+        """Compute numbers by blocks; if some are not finite, look for NaN and infinity in X."""
         is_checked = not numbers.use_all_features
         for rows, _, _ in MemoryRows(X).blocks():
             with nullcontext() if is_checked else np.errstate(invalid="ignore", over="ignore"):
@@ -199,7 +199,7 @@ class RowReader:
 
 
 def check_is_read(X: Any, name: str = "X") -> Any:
-    """X itself, a batch of pyarrow as a table; TypeError for a table that is not read yet."""
+    """Return X, a pyarrow batch as a table; raise a TypeError for a table that is not read yet."""
     package, kind = kind_of(X)
     if (package, kind) == ("pyarrow", "RecordBatch"):
         # scikit-learn finds the names of a table, not those of a batch.

@@ -77,7 +77,7 @@ def encode_labels(y: Any, unlabeled: Any, is_counted: AnyArray | None = None) ->
 
 
 def check_lengths(**given: Any) -> None:
-    """ValueError unless all that are given, and not None, have as many entries."""
+    """Raise a ValueError unless all arguments that are not None have the same length."""
     try:
         counts = {name: _num_samples(each) for name, each in given.items() if each is not None}
     except TypeError as error:
@@ -90,7 +90,7 @@ def check_lengths(**given: Any) -> None:
 
 
 def check_classes(values: AnyArray) -> None:
-    """ValueError for values of y that are no classes."""
+    """Raise a ValueError if values of y are no classes."""
     if values.dtype.kind in "OS" and values.size and not isinstance(values[0], str):
         raise _not_classes(values[0], "y")
     if values.dtype.kind == "f" and np.isinf(values).any():
@@ -102,7 +102,7 @@ def check_classes(values: AnyArray) -> None:
 
 
 def split_marker(y: Any, unlabeled: Any, name: str = "y") -> tuple[AnyArray, AnyArray]:
-    """Values of the rows that have one, and which of all rows carry the marker."""
+    """Return the values of labeled rows, and a mask of the rows that carry the marker."""
     is_text = isinstance(unlabeled, (str, bytes))
     if hasattr(unlabeled, "__len__") and not is_text and getattr(unlabeled, "shape", None) != ():
         message = f"unlabeled must be one value, that of y in unlabeled rows, got {unlabeled!r}."
@@ -134,7 +134,7 @@ def _values_and_missing(y: Any, name: str) -> tuple[AnyArray, AnyArray]:
 
 
 def _nulls_of_column(y: Any) -> AnyArray | None:
-    """Where a column of pandas, polars or pyarrow is null, or one is masked; None for others."""
+    """Mask of the nulls of a pandas, polars, pyarrow or masked column; None for other types."""
     if np.ma.is_masked(y) and y.ndim == 1:
         return np.ma.getmaskarray(y).copy()
     if hasattr(y, "isna") and getattr(y, "ndim", 1) == 1:
@@ -193,7 +193,7 @@ def _equals(values: AnyArray, marker: Any) -> AnyArray:
 
 
 def _tightened(present: AnyArray, name: str) -> AnyArray:
-    """Objects that are all numbers or all booleans in the dtype of those; strings stay objects."""
+    """Convert objects that are all numbers or all booleans to their dtype; strings stay objects."""
     if present.dtype.kind != "O" or present.size == 0:
         return present
     is_string = [isinstance(value, str) for value in present]
@@ -272,7 +272,7 @@ def _in_order(name: str, given: Any, classes: AnyArray, shape: tuple[int, ...]) 
 
 
 def _tightened_shares(low: Array, high: Array) -> Array:
-    """What the shares of the others leave to each class."""
+    """Tighten the intervals of shares by what the other classes leave to each class."""
     others_low, others_high = low.sum() - low, high.sum() - high
     low, high = np.maximum(low, 1 - others_high), np.minimum(high, 1 - others_low)
     is_point = high - low <= _SHARE_TOLERANCE

@@ -52,7 +52,7 @@ _LARGEST_AUTO = 0.99  # a shrinkage of 1 would leave nothing to learn
 
 @dataclass(frozen=True)
 class Passed:
-    """What was passed to ``fit``: opened rows, labels and weights as they were given."""
+    """Arguments of ``fit``: opened rows, labels and weights as they were given."""
 
     source: RowSource
     y: Any
@@ -131,7 +131,7 @@ class FitInputs:
         return replace(problem, shrinkage=self._automatic(moments, rests_on_labels))
 
     def _automatic(self, moments: Moments, rests_on_labels: bool) -> float:
-        """Between the shrinkage of a covariance of the labeled rows and of one of all rows.
+        """Return the geometric mean of the shrinkages for the labeled rows and for all rows.
 
         A covariance within classes is known better than from the labeled rows, and not as well as
         if all rows were labeled. Shrinkage falls with the number of rows: the geometric mean is
@@ -168,7 +168,7 @@ class FitInputs:
 
 
 def find_non_finite(sources: Iterable[RowSource]) -> None:
-    """ValueError that names row and column of NaN or infinity, if there is one."""
+    """Raise a ValueError that names row and column of NaN or infinity, if there is one."""
     for each in sources:
         each.check_finite()
 
@@ -258,7 +258,7 @@ def _labeled_source(source: RowSource, labels: Labels) -> tuple[RowSource, AnyAr
 
 
 def _check_memory(n_features: int, n_classes: int, name: str) -> None:
-    """ValueError for a problem whose matrices the memory of this machine cannot hold."""
+    """Raise a ValueError if the matrices of a problem do not fit into memory."""
     needed = _MATRICES * 8.0 * (n_features**2 + n_features * n_classes)
     if needed > 2**30 and needed > (available := _most_memory()):
         raise ValueError(
@@ -314,7 +314,7 @@ def _find_space(
 
 
 def _along(space: RowSpace, source: RowSource) -> RowSource:
-    """Rows as coordinates in a space."""
+    """Replace rows by their coordinates in a space."""
     request = replace(source.request, n_features=space.basis.shape[1], feature_names=None)
     return replace(source, X=space.coordinates(source.X), request=request)
 
@@ -343,7 +343,7 @@ def check_spread(inputs: FitInputs, variances: Array, terms: str = "") -> None:
 
 
 def check_shares(inputs: FitInputs, shares: Array) -> None:
-    """ValueError for a class whose labeled rows weigh next to nothing beside all rows."""
+    """Raise a ValueError if the labeled rows of a class weigh next to nothing beside all rows."""
     if shares.min() < _SMALLEST_SHARE:
         name = inputs.labels.classes[[int(shares.argmin())]].tolist()[0]
         raise ValueError(

@@ -36,7 +36,7 @@ _HELD_SCORES = 2**22  # 32 MB
 
 @dataclass(frozen=True)
 class Alternation:
-    """Where the loop ended: the point, the labeling that attains it, likelihoods on the way."""
+    """Result of the loop: the point, the labeling that attains it, likelihoods of all rounds."""
 
     point: Array
     rule: LinearRule
@@ -72,7 +72,7 @@ class _Round:
 
 
 def _rows_of(problem: Problem) -> AttainableSet:
-    """Few rows are whitened once and held; many are read in every round."""
+    """Hold few rows in memory, whitened once; read many rows in every round."""
     is_held = problem.unlabeled.n_rows <= _HELD_IN_ROUNDS
     if is_held or problem.proportions is not None:
         rows, weights = problem.unlabeled.sample(_HELD_IN_ROUNDS, 0)
@@ -139,9 +139,9 @@ def _maximize_marginal(
 
 
 def _why_it_stops(state: _State, max_iter: int) -> Outcome | None:
-    """The outcome if EM stops here: the likelihood hardly rose, twice, or there is no next round.
+    """Return the outcome if EM stops here, else None.
 
-    The rise is the one that was measured, not one that is expected.
+    It stops where the measured likelihood hardly rose twice in a row.
     """
     if state.n_small_rises == _SMALL_RISES:
         return Outcome.CONVERGED
@@ -222,7 +222,7 @@ class _History:
 
 
 def _least_squares(matrix: Array, right: Array) -> Array | None:
-    """Smallest solution, by LAPACK directly: checks cost more than a small problem."""
+    """Return the solution of smallest norm, by LAPACK: checks cost more than small problems."""
     padded = np.zeros(max(matrix.shape))
     padded[: len(right)] = right
     pivots = np.zeros((matrix.shape[1], 1), dtype=np.int32)
@@ -274,7 +274,7 @@ def marginal_log_likelihood(
 
 @dataclass(frozen=True)
 class SelfTraining:
-    """How self-training ended."""
+    """Result of self-training."""
 
     n_iter: int
     n_added: int

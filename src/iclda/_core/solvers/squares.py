@@ -102,7 +102,7 @@ def _loss_of(labeled: LabeledSummary, whitening: Whitening) -> SquaredLoss:
 
 @dataclass(frozen=True)
 class SoftSquares:
-    """Where the minimization ended: the fit, its loss, and the class weights of its labels."""
+    """Result of the minimization: the fit, its loss, and the class weights of its labels."""
 
     point: Array
     objective: float

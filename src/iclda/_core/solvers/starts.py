@@ -44,7 +44,7 @@ class Candidates:
     tau: float
 
     def reheated(self, factor: float) -> Candidates:
-        """At a higher tau, where scores are about as much smaller."""
+        """Return the candidates at a higher tau, with scores divided by the same factor."""
         return Candidates(self.scores / factor, self.tau * factor)
 
 
@@ -57,7 +57,7 @@ def find_candidates(
     *,
     is_sample: bool,
 ) -> Candidates:
-    """Anneal a few starts; if they end apart all of them, and then the best ones changed.
+    """Anneal a few starts; while they disagree, anneal all of them, then variations of the best.
 
     Scores that are ``known`` to be good are among them. Candidates that a sample can hardly tell
     apart count as one.
@@ -130,7 +130,7 @@ class _Annealing:
     def run(
         self, starts: Array, heights: tuple[float, ...], *, to_the_end: bool = False
     ) -> tuple[_Members, float]:
-        """Starts join at falling heights; the end is where one is left, or at the coolest tau."""
+        """Anneal starts, which join at falling heights, until one is left or tau is smallest."""
         waiting = np.array_split(starts, min(len(starts), len(heights)))
         falling = [height * self.spread for height in heights[: len(waiting)]]
         tau, members, n_steps = falling[0], None, 0
@@ -182,7 +182,7 @@ class _Annealing:
         return trial
 
     def distinct(self, members: _Members, tau: float) -> _Members:
-        """Best first, without those that are where a better one is, or on their way to it.
+        """Sort members, and drop those that have met a better one or are on their way to it.
 
         Near ones are compared on the straight line: the entropy of a mixture of two labelings is at
         least the mixture of theirs, so that the merit there is at least what is computed.
@@ -252,7 +252,7 @@ class _Starts:
         return np.asarray(sharpness * np.concatenate([offsets, directions], axis=-1))
 
     def changed(self, parents: Array, factors: Array, n: int, turn: int) -> Array:
-        """Scores that were found, times factors for equal parts of the starts, and then changed.
+        """Return variations of earlier scores; equal parts of them are multiplied by one factor each.
 
         By turns: noise is added, two classes are swapped, one class is dropped, and (twice, since
         it finds most) each class is taken from one of two parents.

@@ -229,7 +229,7 @@ def diagonal_targets(rows: Array, codes: AnyArray, weights: Array) -> tuple[Arra
 
 
 def average(models: Sequence[Gaussians], log_priors: Array | None) -> Gaussians:
-    """The model of equally many rows drawn from each of the models, which share a frame.
+    """Return the model of equally many rows from each of several models, which share a frame.
 
     Its class weights, class sums and sums of squares are the means of theirs. Where they place a
     class differently its covariance is wider: it holds the spread of the means about their mean.
@@ -286,7 +286,7 @@ def gains_over(problem: Problem, model: Gaussians, reference: Gaussians) -> Gain
 
 
 def lead_over(model: Gaussians, reference: Gaussians) -> LinearRule:
-    """Hard rule with the scores d(x, k), less their part common to all classes."""
+    """Return the hard rule with scores d(x, k), without their part common to all classes."""
     one, two = (_without_priors(each).score_rule() for each in (model, reference))
     # A prior of 0, which both have, changes nothing.
     shift = np.zeros(len(one.intercept))
@@ -301,7 +301,7 @@ def _without_priors(model: Gaussians) -> Gaussians:
 
 
 def common_terms(model: Gaussians, moments: Moments) -> float:
-    """Sum over rows of the part of log prior times density that all classes have in common."""
+    """Sum the part of the log joint density that is common to all classes over all rows."""
     shift = model.projection @ (moments.mean - model.center)
     spread = np.einsum("rd,de,re->", model.projection, moments.scatter, model.projection)
     constant = model.rank * LOG_2PI + model.log_det + float(shift @ shift)
@@ -309,7 +309,7 @@ def common_terms(model: Gaussians, moments: Moments) -> float:
 
 
 def _sum_of_scores(rule: LinearRule, counts: Array, sums: Array) -> float:
-    """Sum over rows of their scores, each by its shares, from weights and sums of the classes."""
+    """Sum the scores of rows, weighted by their shares, given class weights and class sums."""
     return float(counts @ rule.intercept + np.vdot(sums, rule.coef.T))
 
 
