@@ -331,7 +331,7 @@ def no_label_sums(n_classes: int, n_features: int) -> LabelSums:
 
 
 def complete_sums(rule: Rule, sums: LabelSums) -> LabelSums:
-    """Complete the sums of all rows by the terms that shares and scores of a linear rule leave out."""
+    """Complete the sums of all rows by the terms that a linear rule leaves out of each row."""
     return rule.completed(sums) if isinstance(rule, LinearRule | AllButFirst) else sums
 
 

@@ -86,7 +86,7 @@ class RowSpace(FeatureSpace):
         return (self.units / self.frame.scale)[:, None] * self.basis * self._reduced.scale
 
     def _into(self) -> tuple[Array, Array]:
-        """Return the map, (d, m) and (m,), from the features to this space, in frame coordinates."""
+        """Return the map, (d, m) and (m,), from features to this space, in frame coordinates."""
         into = (self.frame.scale / self.units)[:, None] * self.basis / self._reduced.scale
         start = ((self.frame.origin - self.origin) / self.units) @ self.basis
         return into, (start - self._reduced.origin) / self._reduced.scale
