@@ -252,7 +252,7 @@ class _Starts:
         return np.asarray(sharpness * np.concatenate([offsets, directions], axis=-1))
 
     def changed(self, parents: Array, factors: Array, n: int, turn: int) -> Array:
-        """Return variations of earlier scores, equal parts of which are multiplied by a factor each.
+        """Return variations of earlier scores; equal parts are multiplied by a factor each.
 
         By turns: noise is added, two classes are swapped, one class is dropped, and (twice, since
         it finds most) each class is taken from one of two parents.
