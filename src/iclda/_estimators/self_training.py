@@ -15,6 +15,7 @@ from .._core.problem import LabeledSummary, Problem
 from .._core.solvers.alternate import self_train
 from .._core.solvers.stopping import Limits
 from .._core.types import AnyArray
+from .._rows.passes import unreported
 from .base import AT_LEAST_ONE, Fit, LinearClassifier, LinearGaussianClassifier
 from .diagnosis import check_unlabeled_mean, warn
 from .inputs import RowSource
@@ -126,7 +127,7 @@ class SelfTrainingLDA(LinearGaussianClassifier):
                 space.n_left_out > 0 and self.shrinkage == "auto"
             ):  # classes have spaces of their own
                 refitted = self._in_own_space(refitted)
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), unreported():
                 if last is not None:
                     warnings.simplefilter("ignore")  # once, not once a round
                 last = self._fit_labeled_rows(refitted)
