@@ -53,3 +53,8 @@ def test_without_unlabeled_rows_it_is_supervised_lda():
     assert_array_equal(fitted.coef_, SupervisedLDA().fit(X, y).coef_)
     assert fitted.converged_
     assert fitted.n_passes_ == 0
+
+
+def test_given_priors_are_those_that_predict():
+    sample = draw_sample(1)
+    assert_allclose(sample.fit(AverageLDA(priors=[0.2, 0.8])).priors_, [0.2, 0.8])

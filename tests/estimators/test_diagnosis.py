@@ -166,3 +166,11 @@ def test_bounds_of_a_supervised_fit_that_shrinkage_alone_has_given_a_covariance(
     assert fitted.shrinkage_ == 1.0
     found = fitted.gain_bounds(rows, y)
     assert (found.disagreement, found.expected) == pytest.approx((0, 0), abs=1e-12)
+
+
+@every_method
+def test_marked_rows_and_further_rows_give_the_same_bounds(classifier, sample):
+    fitted = sample.fit(classifier())
+    one = fitted.gain_bounds(sample.rows, sample.labels)
+    two = bounds_of(fitted, sample)
+    np.testing.assert_allclose(list(vars(one).values()), list(vars(two).values()), rtol=1e-9)

@@ -4,7 +4,7 @@ import scipy.optimize
 
 from changes import assert_close, assert_same_fit
 from iclda import ExpectationMaximizationLDA, SelfLearningLDA
-from problems import draw_sample, fit_shares, one_hot
+from problems import draw_sample, fit_shares, one_hot, total_covariance
 
 # Likelihoods are known to about 14 digits, hence maxima of it to about 7.
 FINISHED = ExpectationMaximizationLDA(tol=1e-15)
@@ -174,3 +174,22 @@ def test_rounds_are_the_same_in_any_order_of_the_classes(n_classes):
     assert other.n_iter_ == model.n_iter_
     found = other.predict_proba(sample.rows)[:, order]
     np.testing.assert_allclose(found, model.predict_proba(sample.rows), rtol=0, atol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:.*still rises after:sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("shrinkage", [0.0, 0.4])
+def test_every_entry_of_the_path_is_the_likelihood_at_that_round(sample, shrinkage):
+    estimator = ExpectationMaximizationLDA(shrinkage=shrinkage, tol=0.0)
+    path = sample.fit(estimator.set_params(max_iter=6)).log_likelihood_path_
+    for n_rounds in (2, 4):
+        fit = sample.fit(estimator.set_params(max_iter=n_rounds))
+        np.testing.assert_allclose(fit.log_likelihood_path_, path[:n_rounds], rtol=1e-13)
+
+
+@pytest.mark.parametrize("shrinkage", [0.2, 0.8])
+def test_shrinkage_mixes_in_the_mean_variance_of_all_rows(sample, shrinkage):
+    fit = sample.fit(ExpectationMaximizationLDA(shrinkage=shrinkage))
+    nu = sample.rows.var(axis=0).mean()
+    unshrunk = (fit.covariance_ - shrinkage * nu * np.eye(3)) / (1 - shrinkage)
+    total = total_covariance(fit.class_weights_, fit.means_, unshrunk)
+    assert_close(total, np.cov(sample.rows.T, bias=True), 1e-10)

@@ -220,3 +220,19 @@ def test_without_onnx_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(ImportError, match=r"onnx is needed for to_onnx .* 'iclda\[onnx\]'"):
         model.to_onnx()
+
+
+@pytest.mark.filterwarnings("ignore:.* constant:UserWarning")
+@pytest.mark.filterwarnings("ignore:Rows span .* dimensions:UserWarning")
+@every_number_of_classes
+def test_columns_that_add_nothing_stay_without_effect(n_classes):
+    sample = draw_sample([6, n_classes], n_classes=n_classes, n_features=3, n_labeled=30)
+    rows = sample.rows
+    rows = np.column_stack([rows, np.full(len(rows), 7.0), rows[:, 0] - 2 * rows[:, 1]])
+    model = SelfLearningLDA().fit(rows, sample.labels)
+    assert model.rank_ == 3
+    expected = model.predict_proba(rows)
+    assert_allclose(model.to_sklearn().predict_proba(rows), expected, rtol=0, atol=1e-12)
+    assert_allclose(run_onnx(model.to_onnx(), rows)[1], expected, rtol=0, atol=1e-12)
+    elsewhere = rows + np.array([0, 0, 0, 100, 0])
+    assert_allclose(model.to_sklearn().predict_proba(elsewhere), expected, rtol=0, atol=1e-12)

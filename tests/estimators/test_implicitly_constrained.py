@@ -3,12 +3,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from changes import assert_close
+from changes import assert_close, assert_same_fit
 from iclda import ImplicitlyConstrainedLDA
+from iclda._core.solvers import settings as search_settings
 from iclda._estimators import implicitly_constrained as _implicitly_constrained
 from problems import (
     Sample,
     best_value_known,
+    change_settings,
     draw_sample,
     fit_shares,
     gap_of_shares,
@@ -185,3 +187,40 @@ def test_a_class_of_a_single_row_among_many_is_found_in_few_passes(rare):
     assert fit.converged_
     assert fit.class_weights_[rare] < 1e-4
     assert fit.n_passes_ <= 15
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+@pytest.mark.parametrize("separation", [0.5, 2.0, 10.0])
+def test_large_problems_are_certified_too(n_classes, separation):
+    sample = draw_sample(
+        [71, n_classes],
+        n_classes=n_classes,
+        n_features=3,
+        n_labeled=8 * n_classes,
+        n_unlabeled=60_000,
+        separation=separation,
+    )
+    fit = sample.fit(ImplicitlyConstrainedLDA())
+    assert fit.converged_
+    assert gap_of_shares(sample, fit.responsibilities_) <= 1e-6
+    assert fit.n_passes_ <= {2: 40, 3: 60, 5: 100}[n_classes]
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_reading_rows_again_reaches_the_fit_of_rows_held(monkeypatch, n_classes):
+    sample = draw_sample(
+        [14, n_classes], n_classes=n_classes, n_labeled=10 * n_classes, n_unlabeled=6000
+    )
+    held = sample.fit(ImplicitlyConstrainedLDA())
+    monkeypatch.setattr(search_settings, "HELD_ROWS", 1500)
+    change_settings(monkeypatch, screened_rows=500)
+    read = sample.fit(ImplicitlyConstrainedLDA())
+    assert read.converged_
+    assert read.objective_ == pytest.approx(held.objective_, abs=1e-6)
+    assert read.n_passes_ <= 40
+
+
+def test_the_same_data_give_the_same_fit(sample):
+    for random_state in (None, 5):
+        a, b = (sample.fit(ImplicitlyConstrainedLDA(random_state=random_state)) for _ in range(2))
+        assert_same_fit(a, b, 0)

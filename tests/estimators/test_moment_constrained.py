@@ -146,3 +146,12 @@ def test_one_label_a_class_is_enough_for_normalized_lda():
         fit = sample.fit(NormalizedLDA())
     assert_close(fit.means_, sample.X, 1e-12)
     assert fit.rank_ == 8
+
+
+def test_fixed_priors_are_kept_apart_from_the_class_weights(sample):
+    priors = np.full(sample.n_classes, 1 / sample.n_classes)
+    fit = sample.fit(MomentConstrainedLDA(priors=priors))
+    free = sample.fit(MomentConstrainedLDA())
+    assert_close(fit.priors_, priors, 1e-14)
+    for name in ("class_weights_", "means_", "covariance_"):
+        assert_close(getattr(fit, name), getattr(free, name), 1e-14)

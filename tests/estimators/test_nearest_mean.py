@@ -107,3 +107,10 @@ def test_labeled_rows_without_spread_are_an_error_and_em_uses_the_others():
         fit = ExpectationMaximizationNearestMean().fit(X, y, X_unlabeled=unlabeled)
     assert np.isfinite(fit.covariance_).all()
     assert fit.predict(X).tolist() == y
+
+
+def test_with_equal_priors_rows_go_to_the_nearest_mean(sample):
+    priors = np.full(sample.n_classes, 1 / sample.n_classes)
+    fit = NearestMean(priors=priors).fit(sample.X, sample.y)
+    distances = ((sample.X_unlabeled[:, None] - fit.means_) ** 2).sum(axis=2)
+    assert (fit.predict(sample.X_unlabeled) == distances.argmin(axis=1)).all()

@@ -168,3 +168,14 @@ def test_other_proportions_are_refused(classifier, given, message):
 def test_shares_need_not_be_exact(given):
     fitted = SAMPLE.fit(ImplicitlyConstrainedLDA(proportions=given))
     assert unlabeled_shares(fitted, SAMPLE) == pytest.approx([0.3, 0.7], abs=1e-6)
+
+
+@each_classifier
+def test_intervals_that_allow_everything_are_the_free_fit(classifier):
+    fitted = SAMPLE.fit(classifier(proportions=[(0, 1), (0, 1)]))
+    assert np.array_equal(fitted.coef_, SAMPLE.fit(classifier()).coef_)
+
+
+def test_imputed_labels_fill_the_quotas():
+    fitted = SAMPLE.fit(ImplicitlyConstrainedLDA(proportions=[0.3, 0.7]))
+    assert fitted.responsibilities_.mean(axis=0) == pytest.approx([0.3, 0.7], abs=1e-8)

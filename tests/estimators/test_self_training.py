@@ -63,3 +63,13 @@ def test_shrinkage_mixes_in_the_mean_variance_of_all_rows(sample, shrinkage):
     assert_close(fit.class_weights_, weights, 1e-12)
     assert_close(fit.means_, means, 1e-11)
     assert_close(fit.covariance_, (1 - shrinkage) * covariance + shrinkage * nu * np.eye(3), 1e-11)
+
+
+def test_fixed_priors_are_kept_apart_from_the_class_weights(sample):
+    priors = np.full(sample.n_classes, 1 / sample.n_classes)
+    fit = sample.fit(SelfLearningLDA(priors=priors))
+    assert_close(fit.priors_, priors, 1e-14)
+    y = np.r_[sample.y, fit.predict(sample.X_unlabeled)]
+    assert_close(fit.class_weights_, np.bincount(y) / len(y), 1e-12)
+    expected = SupervisedLDA(priors=priors).fit(sample.rows, y)
+    assert_close(fit.coef_, expected.coef_, 1e-10)

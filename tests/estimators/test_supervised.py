@@ -118,3 +118,11 @@ def test_far_from_the_floor_the_careful_way_gives_the_same_fit(sample, shrinkage
     fit = SupervisedLDA(shrinkage=shrinkage).fit(sample.X, sample.y)
     monkeypatch.setattr(supervised, "_SMALL_BETWEEN", 0.0)
     assert_same_fit(SupervisedLDA(shrinkage=shrinkage).fit(sample.X, sample.y), fit, 1e-11)
+
+
+def test_the_decision_function_is_scikit_learns(sample, both):
+    theirs, ours = both
+    rows = sample.X_unlabeled
+    assert_close(ours.decision_function(rows), theirs.decision_function(rows), 1e-10)
+    by_hand = np.squeeze(rows @ ours.coef_.T + ours.intercept_)
+    assert_close(ours.decision_function(rows), by_hand, 1e-10)

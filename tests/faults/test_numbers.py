@@ -1,12 +1,14 @@
 """Rows, weights and priors that break careless arithmetic."""
 
 import datetime
+import warnings
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
 
 from changes import assert_finite, assert_same_fit
 from iclda import (
@@ -15,15 +17,17 @@ from iclda import (
     ImplicitlyConstrainedLDA,
     MomentConstrainedLDA,
     NormalizedLDA,
+    NotConvergedWarning,
     SelfLearningLDA,
     SupervisedLDA,
 )
-from problems import ALL, SEMI_SUPERVISED, WHOLE_FAMILY
+from problems import ALL, BY_LABELING, SEMI_SUPERVISED, WHOLE_FAMILY
 
 every_classifier = pytest.mark.parametrize("classifier", ALL.values(), ids=ALL)
 semi_supervised = pytest.mark.parametrize(
     "classifier", SEMI_SUPERVISED.values(), ids=SEMI_SUPERVISED
 )
+by_labeling = pytest.mark.parametrize("classifier", BY_LABELING.values(), ids=BY_LABELING)
 
 
 def draw(n_labeled=8, n_unlabeled=24, n_features=3, n_classes=2, seed=0):
@@ -334,3 +338,28 @@ def test_29_a_column_without_spread_among_the_labels_is_no_shift(n_labeled):
     y = np.where(np.arange(n_rows) < n_labeled, np.arange(n_rows) % 3, -1)
     wide = np.random.default_rng(0).normal(size=n_rows) + 3 * (np.arange(n_rows) % 3)
     SelfLearningLDA().fit(np.column_stack([wide, np.arange(n_rows) == n_rows - 1]), y)
+
+
+@by_labeling
+def test_12_more_features_than_rows_are_said_once_with_the_rank(classifier):
+    rows, y, _ = draw(n_labeled=4, n_unlabeled=8, n_features=30)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = classifier().fit(rows, y)
+    about_rank = [w for w in caught if "Rows span 15 of 30 dimensions" in str(w.message)]
+    assert len(about_rank) == 1
+    assert {w.category for w in caught} <= {UserWarning, NotConvergedWarning}
+    assert model.rank_ == 15
+    assert_finite(model, rows)
+
+
+@semi_supervised
+def test_29_a_million_unlabeled_rows_for_every_label_leave_a_finite_fit(classifier):
+    unlabeled = X[16:]
+    weights = np.full(len(unlabeled), 16e6 / len(unlabeled))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = classifier().fit(
+            X[:16], Y[:16], X_unlabeled=unlabeled, sample_weight_unlabeled=weights
+        )
+    assert_finite(model, X)

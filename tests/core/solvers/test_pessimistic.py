@@ -180,3 +180,11 @@ def test_the_contrast_is_minus_infinity_where_the_covariance_is_singular(sample)
     singular = problem.labeled_point.copy()
     singular[0, 0] = 0
     assert contrast.value_and_gradient(singular)[0] == -np.inf
+
+
+@every_option
+def test_the_contrast_is_concave(sample, options):
+    problem = problem_with(sample, options)
+    contrast = contrast_with(problem, supervised_reference(problem))
+    for point in random_points(problem, sample, 6):
+        assert np.linalg.eigvalsh(contrast.hessian(point)).max() < 1e-9

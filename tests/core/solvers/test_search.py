@@ -68,3 +68,20 @@ def test_seeds_and_the_number_of_starts_do_not_change_the_best_maximum(sample):
     objectives = [solve(problem, seed=seed).objective for seed in range(3)]
     objectives.append(solve(problem, n_starts=100).objective)
     np.testing.assert_allclose(objectives, objectives[0], atol=1e-8)
+
+
+@pytest.mark.parametrize("options", [{"shrinkage": 0.2}, {"fixed": True}])
+def test_no_random_labeling_does_better(sample, options):
+    log_priors = -np.log(sample.n_classes) * np.ones(sample.n_classes)
+    options = {"log_priors": log_priors} if "fixed" in options else options
+    problem = problem_of(sample, **options)
+    found = solve(problem)
+    assert found.outcome is Outcome.CONVERGED
+    rng = np.random.default_rng(0)
+    for scale in (0.3, 1, 3, 10):
+        for _ in range(20):
+            scores = scale * rng.standard_normal(problem.labeled_point.shape)
+            rule = problem.rule_of(scores, is_soft=True)
+            sums = problem.unlabeled.label_sums(rule, problem.frame)
+            value = problem.likelihood.value(problem.point_of(sums.counts, sums.sums))
+            assert value / problem.likelihood.weight <= found.objective + 1e-7
