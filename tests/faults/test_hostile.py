@@ -1,10 +1,7 @@
 """Files and names made to do harm, or cut off anywhere."""
 
-import io
 import pickle
 import sqlite3
-import struct
-import zipfile
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +12,6 @@ from table_files import call, flowers, write
 
 from iclda import SupervisedLDA, load_model, save_model
 from iclda._messages import is_formula
-from iclda.model_files import seal
 from iclda.studies.page import csv_text
 from iclda.studies.store import FitResult, Store, StoreError
 
@@ -90,41 +86,6 @@ def test_45_a_pickle_is_no_model_file(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="m is no model file"):
         load_model(tmp_path / "m")
     assert not (tmp_path / "ran").exists()
-
-
-def overlapping(n_members):
-    """An archive whose members are all the same bytes, however many of them there are."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as file:
-        file.writestr("schema.json", "{}" + " " * 10**5)
-    data = buffer.getvalue()
-    start = data.rindex(b"PK\x01\x02")
-    end = data.rindex(b"PK\x05\x06")
-    entry = data[start:end]
-    entries = b"".join(
-        entry.replace(b"schema.json", b"%011d" % i) if i else entry for i in range(n_members)
-    )
-    tail = struct.pack(
-        "<4s4H2LH", b"PK\x05\x06", 0, 0, n_members, n_members, len(entries), start, 0
-    )
-    return data[:start] + entries + tail
-
-
-def test_45_members_that_share_their_bytes_are_refused_before_they_are_read(model):
-    model.write_bytes(seal(overlapping(30_000)))
-    with pytest.raises(ValueError, match=r"m is no model file of iclda \(its members overlap"):
-        load_model(model)
-
-
-def test_45_names_that_leave_the_folder_write_nothing(model, tmp_path):
-    buffer = io.BytesIO(model.read_bytes())
-    with zipfile.ZipFile(buffer, "a") as file:
-        file.writestr("../outside", "x")
-        file.writestr("/tmp/outside-of-iclda", "x")
-    model.write_bytes(seal(buffer.getvalue()))
-    before = sorted(tmp_path.parent.iterdir()), sorted(tmp_path.iterdir())
-    load_model(model)
-    assert (sorted(tmp_path.parent.iterdir()), sorted(tmp_path.iterdir())) == before
 
 
 FORMULAS = ["=1+1", "@SUM(A1)", "+cmd|' /C calc'!A0", "-2+3+cmd|' /C calc'!A0", "\t=1", "\r=1"]

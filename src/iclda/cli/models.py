@@ -125,7 +125,7 @@ def predict(
     quiet: words.Quiet = False,
 ) -> None:
     """Predict class and probabilities of every row of a table."""
-    with words.explained_errors(), _model_errors(model):
+    with words.explained_errors():
         from ..tabular.fit_predict import predict_file
         from ..tabular.summaries import prediction_summary
 
@@ -152,7 +152,7 @@ def evaluate(
     json: words.Json = False,
 ) -> None:
     """Judge a model by rows whose class is known."""
-    with words.explained_errors(), _model_errors(model):
+    with words.explained_errors():
         from ..studies.drawing import check_can_report
         from ..studies.evaluation import evaluate_file, evaluation_lines, evaluation_page
 
@@ -178,7 +178,7 @@ def evaluate(
 
 def show(model: _Model, json: words.Json = False, verbose: words.Verbose = False) -> None:
     """Show what a model file holds and how its fit went."""
-    with words.explained_errors(), _model_errors(model):
+    with words.explained_errors():
         from ..model_files import load_model, model_details
         from ..tabular.summaries import (
             importance_lines,
@@ -197,21 +197,6 @@ def show(model: _Model, json: words.Json = False, verbose: words.Verbose = False
         else:
             more = verbose_lines(details) if verbose else []
             _print([str(model), "", *show_summary(details), *more, *importance_lines(axes)])
-
-
-@contextmanager
-def _model_errors(model: Path) -> Iterator[None]:
-    """Turn errors of a file that was made by hand, with a right checksum, into a ValueError."""
-    import numpy as np
-
-    try:
-        with np.errstate(all="ignore"):  # no fit gives numbers that overflow
-            yield
-    except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError) as error:
-        raise ValueError(
-            f"{model} holds no model that can be used ({type(error).__name__}: {error}). Fit it "
-            "again; if `iclda fit` wrote it so, please report that."
-        ) from error
 
 
 def _load(path: Path) -> tuple[Any, dict[str, str], dict[str, Any]]:

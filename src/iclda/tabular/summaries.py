@@ -151,8 +151,7 @@ def show_summary(details: Mapping[str, Any]) -> list[str]:
         *_shrinkage_lines(details),
         f"Settings   {details['classifier']}({settings})",
         f"Versions   {versions}",
-        f"Checksum   sha256 {details['sha256']} of the whole file, as sha256sum prints it; its own "
-        f"seal is intact (format {details['format']})",
+        f"Checksum   sha256 {details['sha256']} of the whole file, as sha256sum prints it",
     ]
     return lines
 
