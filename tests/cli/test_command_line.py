@@ -107,7 +107,11 @@ def test_minus_is_standard_input_and_standard_output(tmp_path, model):
 
 def test_an_empty_standard_input_is_an_error(model):
     code, _, error = call_with_input(b"", "predict", model, "-")
-    assert (code, error) == (2, "Error: - is empty: row 1 must name the columns.\n")
+    assert (code, error) == (
+        2,
+        "Error: - holds no rows below the names of its columns in row 1, or no end of row 1 in its "
+        "first megabyte.\n",
+    )
 
 
 def test_an_interrupted_standard_input_leaves_no_copy(tmp_path, monkeypatch):

@@ -5,7 +5,6 @@ import sqlite3
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from sklearn.utils.fixes import parse_version
 from table_files import call, flowers, write
@@ -144,41 +143,3 @@ def test_44_a_table_with_random_damage_is_read_or_refused(tmp_path, seed, monkey
         code, _, error = call("fit", "t.csv", *options)
         assert code in (0, 2, 3), error
         assert "Traceback" not in error
-
-
-def million_columns(path):
-    names = ",".join(map("c{}".format, range(10**6)))
-    path.write_text(f"{names},species\n{'1,' * 10**6}x\n")
-    return path
-
-
-def many_columns(path):
-    column = pa.array([1.0, 2.0])
-    names = [*map("c{}".format, range(20_000)), "species"]
-    pq.write_table(pa.Table.from_arrays([column] * len(names), names=names), path)
-    return path
-
-
-@pytest.mark.parametrize(
-    ("make", "name", "size"),
-    [(million_columns, "t.csv", "over a megabyte"), (many_columns, "t.parquet", "20,001 columns")],
-)
-def test_58_a_table_of_too_many_columns_is_refused_with_its_size(
-    tmp_path, monkeypatch, make, name, size
-):
-    monkeypatch.chdir(tmp_path)
-    make(tmp_path / name)
-    write(tmp_path)
-    options = ["--target", "species", "--method", "supervised", "--out"]
-    assert call("fit", "flowers.csv", *options, "m.skops")[0] == 0
-    commands = (
-        ["fit", name, "--target", "species", "--out", "n.skops"],
-        ["predict", "m.skops", name, "--out", "p.csv"],
-    )
-    for command in commands:
-        code, said, error = call(*command)
-        assert (code, said, error.count("\n")) == (2, "", 1)
-        assert size in error
-        assert "tables may have at most 20,000: save those that matter" in error
-    names = {path.name for path in tmp_path.iterdir()}
-    assert names == {name, "flowers.csv", "m.skops"}

@@ -28,13 +28,10 @@ from .._messages import (
 from .._paths import atomic_write, check_writable
 from .._statistics import BaseRate
 from ..methods import Method
-from .columns import pipeline, preprocessing, type_named
-from .encoders import require_for_tables
+from .encoders import pipeline, preprocessing, require_for_tables, type_named
 from .table import Source, Table, refuse_infinity, require_columns, to_pandas_frame
 from .table_files import (
     WRITTEN_SUFFIXES,
-    CsvReader,
-    ParquetReader,
     TableReader,
     appending,
     open_table,
@@ -217,7 +214,7 @@ def predict_file(
 def predicted_blocks(
     model: Any,
     kinds: Mapping[str, str],
-    file: CsvReader | ParquetReader,
+    file: TableReader,
     others: Sequence[str],
     counts: PredictionCounts,
 ) -> Iterator[tuple[Any, Any, float]]:

@@ -15,7 +15,7 @@ from .._estimators.labels import LABELED
 from .._messages import plural, quoted_list
 from .._statistics import CLEAR, NOTHING, UNCLEAR, BaseRate
 from ..methods import FITTED
-from .columns import COLUMN_TYPES
+from .encoders import COLUMN_TYPES
 from .fit_predict import FAR_DEVIATIONS, FitReport, PredictionCounts
 
 _BY_CLASS = {method.class_name: method for method in FITTED if not method.options}
