@@ -5,19 +5,16 @@ import signal
 import sys
 from types import FrameType
 
-SECONDS_BETWEEN_LOOKS = 0.02  # at whether the interrupted import is over
-
 
 def main() -> None:
     """Run the command line."""
     stops = signal.SIGINT, signal.SIGTERM
     for number in stops:
         signal.signal(number, _stop)
-    _open_closed_streams()
     try:
-        from .cli import run
+        from .cli import app
 
-        run()
+        app()
     finally:
         # Python would show a traceback of what it does at its end, joblib what it cleans up then.
         is_done = all(signal.getsignal(number) is _stop for number in stops)
@@ -25,31 +22,20 @@ def main() -> None:
             signal.signal(number, signal.SIG_IGN if is_done else signal.SIG_DFL)
 
 
-def _open_closed_streams() -> None:
-    """Open streams that a caller closed (``<&-``): else the next file gets their number."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115
-
-
 def _stop(number: int, frame: FrameType | None) -> None:
     """Raise an exception, so that unfinished files are removed; the exit code is a shell's.
 
-    A command that has not begun ends at once. An import is completed first, because an exception in
-    it is often lost or turned into another one. A second signal ends the process at once.
+    The process ends at once by a second signal, before a command begins, and in an import, where
+    an exception is often lost or turned into another one.
     """
     signal.signal(number, signal.SIG_DFL)
     callers = set()
     while frame is not None:
         callers.add(frame.f_globals.get("__name__", ""))
         frame = frame.f_back
-    if any(name.startswith("iclda.cli.") for name in callers):
-        if "importlib._bootstrap" not in callers:
-            raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
-        if hasattr(signal, "setitimer"):  # not on Windows
-            signal.signal(signal.SIGALRM, lambda _, frame: _stop(number, frame))
-            signal.setitimer(signal.ITIMER_REAL, SECONDS_BETWEEN_LOOKS)
-            return
+    is_in_command = any(name.startswith("iclda.cli") for name in callers)
+    if is_in_command and "importlib._bootstrap" not in callers:
+        raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
     cursor = "\x1b[?25h" if sys.stderr.isatty() else ""  # a bar hides it
     line = "Interrupted.\n" if number == signal.SIGINT else ""
     os.write(2, (cursor + line).encode())

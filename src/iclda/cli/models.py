@@ -18,7 +18,7 @@ from typer import Argument, Option
 
 from .._messages import Hint, printable, say, wrap
 from .._paths import atomic_write, check_writable
-from .._progress import bars, occasional_lines, spinner
+from .._progress import cell_lines, show_cells, spinner
 from ..methods import FITTED, find_method, parse_shrinkage
 from . import words
 
@@ -131,7 +131,7 @@ def predict(
 
         fitted, kinds, about = _load(model)
         written = _written(out)
-        with _as_file(out) as file, _show_share("Predicting", quiet) as advance:
+        with _as_file(out) as file, _show_rows("Predicting", quiet) as advance:
             counts = predict_file(fitted, kinds, data, file, ids=id or (), advance=advance)
         lines = prediction_summary(counts, written)
         if about.get("target") in counts.ignored and data.is_file():
@@ -163,7 +163,7 @@ def evaluate(
                 raise ValueError(say("{@out} must name an .html file, got {out!r}.", out=str(out)))
         fitted, kinds, about = _load(model)
         where = {"target": target, "unlabeled": unlabeled}
-        with _show_share("Evaluating", quiet or json) as advance:
+        with _show_rows("Evaluating", quiet or json) as advance:
             evaluation = evaluate_file(fitted, kinds, about, model, data, **where, advance=advance)
         lines = evaluation_lines(evaluation)
         if out is not None:
@@ -242,30 +242,20 @@ def _show_passes(title: str, quiet: bool) -> Iterator[None]:
         return
     from .. import rows
 
-    write = occasional_lines()
+    advance = cell_lines("rows")
 
-    def write_pass(n_pass: int, n_done: int, n_all: int | None) -> None:
-        of_all = "" if n_all is None else f" of {n_all:,}"
-        write(f"{title}: pass {n_pass}, {n_done:,}{of_all} rows")
+    def write(n_pass: int, n_done: int, n_all: int | None) -> None:
+        advance(f"{title}, pass {n_pass}", n_done, n_all or n_done, 0)
 
-    with rows.bar(title) if sys.stderr.isatty() else rows.progress(write_pass):
+    with rows.bar(title) if sys.stderr.isatty() else rows.progress(write):
         yield
 
 
 @contextmanager
-def _show_share(title: str, quiet: bool) -> Iterator[Callable[[float, int], None]]:
-    """Show progress by the share of a file that is done."""
-    if quiet:
-        yield lambda share, n_rows: None
-    elif sys.stderr.isatty():
-        with bars() as shown:
-            task = shown.add_task(title, total=1.0, text="")
-            yield lambda share, n_rows: shown.update(
-                task, completed=share, text=f"{share:.0%} {n_rows:,} rows"
-            )
-    else:
-        write = occasional_lines()
-        yield lambda share, n_rows: write(f"{title}: {n_rows:,} rows, {share:.0%} of the file")
+def _show_rows(title: str, quiet: bool) -> Iterator[Callable[[float, int], None]]:
+    """Show how many rows of a file are done, and about how many it has."""
+    with show_cells(quiet, "rows") as advance:
+        yield lambda share, n_rows: advance(title, n_rows, round(n_rows / share), 0)
 
 
 def _shares(parameter: str, given: Sequence[str] | None) -> dict[str, Any] | None:
