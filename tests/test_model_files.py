@@ -162,7 +162,7 @@ def test_45_a_file_with_other_types_is_refused_and_nothing_of_it_is_imported(
     (tmp_path / "evil.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()")
     repacked(path, other_type)
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(ValueError, match=r"holds types that iclda does not trust: evil\."):
+    with pytest.raises(ValueError, match=r"holds types that iclda does not trust\. .*evil\."):
         load_model(path)
     assert not (tmp_path / "ran").exists()
 
@@ -275,7 +275,7 @@ class Shift(FunctionTransformer):
 def test_what_could_not_be_loaded_is_not_saved(tmp_path):
     X, y = problem()
     model = make_pipeline(Shift(), SupervisedLDA()).fit(X, y)
-    with pytest.raises(ValueError, match=r"not trust: .*Shift.*m\.skops was not written") as error:
+    with pytest.raises(ValueError, match=r"not trust\. .*m\.skops was not written.*Shift") as error:
         save_model(model, tmp_path / "m.skops")
     assert not list(tmp_path.iterdir())
     names = ast.literal_eval(re.search(r"trusted=(\[.*\])", str(error.value))[1])

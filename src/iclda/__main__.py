@@ -5,6 +5,9 @@ import signal
 import sys
 from types import FrameType
 
+_COMMANDS = ("iclda.cli.models", "iclda.cli.studies", "iclda.playground.server")
+_SECONDS_BETWEEN_LOOKS = 0.02  # at whether the interrupted import is over
+
 
 def main() -> None:
     """Run the command line."""
@@ -25,17 +28,21 @@ def main() -> None:
 def _stop(number: int, frame: FrameType | None) -> None:
     """Raise an exception, so that unfinished files are removed; the exit code is a shell's.
 
-    The process ends at once by a second signal, before a command begins, and in an import, where
-    an exception is often lost or turned into another one.
+    A command that has not begun ends at once. An import is completed first, because an exception in
+    it is often lost or turned into another one. A second signal ends the process at once.
     """
     signal.signal(number, signal.SIG_DFL)
     callers = set()
     while frame is not None:
         callers.add(frame.f_globals.get("__name__", ""))
         frame = frame.f_back
-    is_in_command = any(name.startswith("iclda.cli") for name in callers)
-    if is_in_command and "importlib._bootstrap" not in callers:
-        raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
+    if any(name in _COMMANDS for name in callers):
+        if "importlib._bootstrap" not in callers:
+            raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
+        if hasattr(signal, "setitimer"):  # not on Windows
+            signal.signal(signal.SIGALRM, lambda _, frame: _stop(number, frame))
+            signal.setitimer(signal.ITIMER_REAL, _SECONDS_BETWEEN_LOOKS)
+            return
     cursor = "\x1b[?25h" if sys.stderr.isatty() else ""  # a bar hides it
     line = "Interrupted.\n" if number == signal.SIGINT else ""
     os.write(2, (cursor + line).encode())

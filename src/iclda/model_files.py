@@ -28,7 +28,6 @@ from sklearn.utils.validation import check_is_fitted
 from ._estimators.labels import plain
 from ._packages import require, versions
 from ._paths import atomic_write, check_readable, check_writable
-from .methods import FITTED, FURTHER
 
 __all__ = ["InconsistentModelWarning", "load_model", "model_details", "save_model"]
 
@@ -38,20 +37,8 @@ _DIAGNOSIS = (
     *("converged_", "n_iter_", "gap_", "n_optima_", "n_passes_"),
     *("objective_", "rank_", "shrinkage_"),
 )
-OWN_TYPES = frozenset(
-    {
-        "iclda._core.frame.Frame",
-        "iclda._core.gaussian.Complement",
-        "iclda._core.gaussian.Gaussians",
-        "iclda._core.labelsums.LexicographicRule",
-        "iclda._core.labelsums.LinearRule",
-        "iclda._estimators.auto.AutoLDA",
-        "iclda.tabular.encoders.CategoryEncoder",
-        "iclda.tabular.encoders.DateEncoder",
-        "iclda.tabular.encoders.NumberEncoder",
-    }
-    | {f"iclda._estimators.{method.path}" for method in (*FITTED, *FURTHER)}
-)
+# Modules whose types are trusted.
+_OWN_MODULES = ("iclda._core.", "iclda._estimators.", "iclda.tabular.encoders.")
 
 
 class InconsistentModelWarning(UserWarning):
@@ -86,11 +73,11 @@ def save_model(
     check_can_save(path)
     check_is_fitted(model)
     archive = _skops().dumps(_without_rows(model))
-    untrusted = sorted(set(_skops().get_untrusted_types(data=archive)) - OWN_TYPES - set(trusted))
+    untrusted = _types_in(archive)[1] - set(trusted)
     if untrusted:
         raise ValueError(
-            f"The model holds types that load_model does not trust: {', '.join(untrusted)}. {path} "
-            f"was not written. If they are yours, pass trusted={untrusted} here and to load_model."
+            f"The model holds types that load_model does not trust. {path} was not written. If "
+            f"they are yours, pass trusted={sorted(untrusted)} here and to load_model."
         )
     buffer = io.BytesIO(archive)
     with zipfile.ZipFile(buffer, "a") as file:
@@ -120,13 +107,13 @@ def load_model(path: str | Path, *, trusted: Iterable[str] = ()) -> Any:
     path = Path(path)
     data, details = _read(path)
     try:
-        untrusted = sorted(set(_skops().get_untrusted_types(data=data)) - OWN_TYPES - set(trusted))
-        if untrusted:
+        own, others = _types_in(data)
+        if untrusted := others - set(trusted):
             raise ValueError(_refusal(untrusted, details))
         with warnings.catch_warnings():
             # scikit-learn warns for each step; the one warning below says it for all.
             warnings.simplefilter("ignore", InconsistentVersionWarning)
-            model = _skops().loads(data, trusted=[*OWN_TYPES, *trusted])
+            model = _skops().loads(data, trusted=[*own, *trusted])
     except ImportError:
         raise
     except Exception as error:  # skops raises errors of many types for a malformed file
@@ -208,7 +195,14 @@ def _without_rows(model: Any) -> Any:
     return model
 
 
-def _refusal(untrusted: list[str], details: Mapping[str, Any]) -> str:
+def _types_in(archive: bytes) -> tuple[set[str], set[str]]:
+    """Return the types in an archive that skops does not trust: those of iclda, and others."""
+    types = set(_skops().get_untrusted_types(data=archive))
+    own = {name for name in types if name.startswith(_OWN_MODULES)}
+    return own, types - own
+
+
+def _refusal(untrusted: set[str], details: Mapping[str, Any]) -> str:
     """Say which types are not trusted, and what to do about them."""
     if any(name.startswith("iclda.") for name in untrusted):
         current = versions()["iclda"]
@@ -217,8 +211,8 @@ def _refusal(untrusted: list[str], details: Mapping[str, Any]) -> str:
             f"{current}. Fit the model again."
         )
     return (
-        f"it holds types that iclda does not trust: {', '.join(untrusted)}. Nothing was loaded. If "
-        f"you know who made the file and what these are, pass trusted={untrusted}."
+        "it holds types that iclda does not trust. Nothing was loaded. If you know who made the "
+        f"file and what these are, pass trusted={sorted(untrusted)}."
     )
 
 

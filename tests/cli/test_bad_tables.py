@@ -43,7 +43,7 @@ TABLES = {
         [],
         "Or leave out the column: --drop odd.",
     ),
-    "overflow": (labeled(far=1e200 * np.arange(1.0, 91)), [], "leave it out by --drop far."),
+    "overflow": (labeled(far=1e200 * np.arange(1.0, 91)), [], "nothing above 1e150 can be comp"),
 }
 
 
@@ -95,7 +95,6 @@ def folder(tmp_path_factory):
 
 PREDICTED = {
     "text for numbers": ({"q": "large"}, "csv", "row 2, column 'q': must hold numbers: invalid v"),
-    "infinity": ({"q": np.inf}, "csv", "row 2, column 'q': holds infinity"),
     "dates": ({"q": pd.Timestamp("2020-01-01")}, "parquet", "column 'q': must hold numbers, as in"),
     "lists": ({"color": [[1, 2]] * 90}, "parquet", "column 'color': must hold text"),
 }
@@ -111,17 +110,6 @@ def test_34_other_kinds_of_cells_are_named_with_their_place(
     assert f"new.{kind}" in error
     assert message in error
     assert [path.name for path in tmp_path.iterdir()] == [data.name]
-
-
-@pytest.mark.parametrize(("name", "row"), [("new.csv", 902), ("new.parquet", 901)])
-def test_20_rows_are_counted_from_the_top_of_the_file(folder, tmp_path, monkeypatch, name, row):
-    monkeypatch.setattr("iclda.tabular.table_files._BLOCK_BYTES", 2000)
-    monkeypatch.setattr("iclda.tabular.table_files._BATCH_ROWS", 50)
-    long = pd.concat([flowers()] * 11, ignore_index=True)
-    long.loc[900, "q"] = np.inf
-    data = write(tmp_path, long, name)
-    error = call("predict", folder / "m.skops", data, "--out", tmp_path / "p.csv")[2]
-    assert f"{name}, row {row}, column 'q': holds infinity" in error
 
 
 def test_44_damage_in_the_middle_of_a_table_leaves_no_predictions(folder, tmp_path):
@@ -142,7 +130,7 @@ USAGE = {
     "method to compare only": ((*FIT, "--method", "SDA"), "'sda' can be compared, but not chosen"),
     "prior twice": (
         (*FIT, "--prior", "iris=0.5", "--prior", "iris=0.2"),
-        "--prior names class 'iris' twice",
+        "--prior must be CLASS=SHARE, once for a class",
     ),
     "prior of nothing": (
         (*FIT, "--prior", "iris=0", "--prior", "lily=0.5", "--prior", "rose=0.5"),
@@ -150,7 +138,7 @@ USAGE = {
     ),
     "no prior": (
         (*FIT, "--prior", "iris"),
-        "--prior must be CLASS=SHARE, for example yes=0.3",
+        "--prior must be CLASS=SHARE, once for a class, for example yes=0.3",
     ),
     "priors do not add up": (
         (*FIT, *(word for name in NAMES for word in ("--prior", f"{name}=0.5"))),

@@ -161,12 +161,3 @@ def test_predict_says_what_may_be_meant_by_a_column_that_is_lacking(tmp_path, mo
     data = write(tmp_path, name="new.csv")
     error = call("predict", model, data, "--out", tmp_path / "p.csv", "--id", "Wild")[2]
     assert "no column 'Wild' to copy. Did you mean 'wild' for 'Wild'?" in error
-
-
-def test_files_that_are_replaced_are_named(tmp_path, model):
-    data, out = tmp_path / "flowers.csv", tmp_path / "p.csv"
-    assert f"Wrote {out}: 90 rows." in call("predict", model, data, "--out", out)[1]
-    said = call("predict", model, data, "--out", out)[1]
-    assert f"Wrote {out} over the file of that name: 90 rows." in said
-    said = call("fit", data, "--target", "species", "--method", "em", "--out", model)[1]
-    assert f"Wrote {model} over the file of that name. Next:" in said

@@ -110,7 +110,7 @@ def test_predictions_are_those_of_the_model_whatever_the_order_of_columns(model,
         "predict", model, tmp_path / "flowers.csv", "--out", tmp_path / "p.csv"
     )
     assert (code, error) == (0, "")
-    assert "Ignored the column 'species' that the model does not use." in said
+    assert "Ignored columns that the model does not use: 'species'." in said
     assert "Empty cells were filled in: 'p' 5, 'color' 5." in said
     found = pd.read_csv(tmp_path / "p.csv")
     names = [f"probability_{name}" for name in ("iris", "lily", "rose")]

@@ -85,7 +85,7 @@ def here(made, tmp_path, monkeypatch):
 
 def refused_for_lack_of_room(path, error):
     assert error.startswith(f"Error: {path}: ")
-    assert error.endswith(": make room there, or name another place by --out.\n")
+    assert error.endswith(": make room there, or name another place.\n")
     assert error.count("\n") == 1
 
 
@@ -200,5 +200,4 @@ def test_43_a_read_only_folder_is_named(read_only, command):
     assert error.startswith("Error: ")
     assert "out" in error
     assert "another" in error
-    assert "permissions" not in error or os.geteuid() != 0  # none help where a disk is read-only
     assert error.count("\n") == 1

@@ -128,8 +128,7 @@ def test_words_for_nothing_are_classes_unless_told_and_a_note_says_so(tmp_path, 
     table = read(tmp_path, text)
     assert table.labels.tolist() == [*others, word, word, word, None]
     assert table.warnings == (
-        f"{word!r} in column 'class' counts as a class, of 3 rows: pass "
-        f"unlabeled={word!r} if it marks unlabeled rows.",
+        f"{word!r} in 'class' is a class: pass unlabeled={word!r} if it marks unlabeled rows.",
     )
     told = read(tmp_path, text, unlabeled=word)
     assert told.labels.tolist() == [*others, None, None, None, None]
@@ -141,7 +140,7 @@ def test_minus_one_is_a_class_unless_told_and_a_note_says_so(tmp_path):
     text = "x,class\n1.5,0\n2,1\n3,-1\n4,-1\n"
     table = read(tmp_path, text)
     assert table.classes == ("-1", "0", "1")
-    assert table.warnings[0].startswith("'-1' in column 'class' counts as a class, of 2 rows")
+    assert table.warnings[0].startswith("'-1' in 'class' is a class")
     assert read(tmp_path, text, unlabeled="-1").warnings == ()
     assert read(tmp_path, "x,class\n1,1\n2.5,-1\n").warnings == ()
 
@@ -174,7 +173,7 @@ def test_row_numbers_without_a_name_are_left_out_and_with_one_are_pointed_at(tmp
     )
     table = read(tmp_path, "id,x,class\n1,1,a\n2,5,b\n3,2,\n")
     assert table.features.columns.tolist() == ["id", "x"]
-    assert table.notes[0].startswith("Column 'id' numbers the rows")
+    assert table.notes[0].startswith("Column 'id' looks like an id or a row number")
 
 
 def test_empty_columns_are_left_out_with_a_note(tmp_path):
@@ -202,8 +201,6 @@ REFUSED = {
         b"x,class\n" + b"1,a\n" * 300_000 + b"1,\xe9\n",
         "row 300002, column 'class': must hold text: it is no UTF-8 text, save the file",
     ),
-    "infinity": (b"x,class\n1,a\n-inf,b\n", "row 3, column 'x': holds infinity"),
-    "too large": (b"x,class\n1,a\n2,b\n1e400,b\n", "row 4, column 'x': holds infinity"),
     "no label": (b"x,class\n1,\n2,\n", "got empty cells only in 0 labeled rows"),
     "one class": (b"x,class\n1,a\n2,\n", "at least 2 classes, got 'a' in 1 labeled"),
     "measurements": (b"x,class\n1,1.5\n2,2\n", "with fractions or infinity, for example 1.5"),
@@ -280,5 +277,5 @@ def test_a_second_file_needs_the_columns_of_the_first_and_their_kinds(tmp_path):
     with pytest.raises(ValueError, match=r"more\.csv has no column 'color', which .*data\.csv has"):
         read(tmp_path, TEXT, unlabeled_file=tmp_path / "more.csv")
     write(tmp_path, "size,color\nlarge,red\n", "more.csv")
-    with pytest.raises(ValueError, match=r"'size' holds numbers in .* and text in .*'large'"):
+    with pytest.raises(ValueError, match=r"Column 'size' holds other kinds of .*'large'"):
         read(tmp_path, TEXT, unlabeled_file=tmp_path / "more.csv")

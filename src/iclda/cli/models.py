@@ -104,7 +104,6 @@ def fit(
             )
         notes, doubts = map(words.in_options, report.notes), map(words.in_options, report.warnings)
         report = replace(report, notes=tuple(notes), warnings=tuple(doubts))
-        written = _written(out)
         save_model(fitted, out, about=report.to_json())
         details = model_details(out)
         is_converged = details["diagnosis"].get("converged", True)
@@ -112,7 +111,7 @@ def fit(
             is_useful = is_converged and report.learned != NOTHING
             next_one = f" Next: iclda predict {shlex.quote(str(out))} DATA" if is_useful else ""
             more = verbose_lines(details) if verbose else []
-            _print([*fit_summary(details), *more, "", f"{written}.{next_one}"])
+            _print([*fit_summary(details), *more, "", f"Wrote {out}.{next_one}"])
         if not is_converged:
             raise typer.Exit(NOT_CONVERGED)
 
@@ -130,10 +129,11 @@ def predict(
         from ..tabular.summaries import prediction_summary
 
         fitted, kinds, about = _load(model)
-        written = _written(out)
         with _as_file(out) as file, _show_rows("Predicting", quiet) as advance:
             counts = predict_file(fitted, kinds, data, file, ids=id or (), advance=advance)
-        lines = prediction_summary(counts, written)
+        lines = prediction_summary(
+            counts, "to standard output" if out == _STANDARD_OUTPUT else str(out)
+        )
         if about.get("target") in counts.ignored and data.is_file():
             command = shlex.join(["iclda", "evaluate", str(model), str(data)])
             judge = f"is in the file. To compare the predictions with it: {command}"
@@ -167,7 +167,7 @@ def evaluate(
             evaluation = evaluate_file(fitted, kinds, about, model, data, **where, advance=advance)
         lines = evaluation_lines(evaluation)
         if out is not None:
-            lines += ["", f"{_written(out)}."]
+            lines += ["", f"Wrote {out}."]
             with atomic_write(out) as unfinished:
                 unfinished.write_text(evaluation_page(evaluation), encoding="utf-8")
         if json:
@@ -213,13 +213,6 @@ def _load(path: Path) -> tuple[Any, dict[str, str], dict[str, Any]]:
     return fitted, kinds, model_details(path)["about"]
 
 
-def _written(out: Path) -> str:
-    """What is said of a file that is going to be written."""
-    if out == _STANDARD_OUTPUT:
-        return "Wrote to standard output"
-    return f"Wrote {out} over the file of that name" if out.exists() else f"Wrote {out}"
-
-
 @contextmanager
 def _as_file(out: Path) -> Iterator[Path]:
     """Yield a path to write to; its content is copied to standard output if that is meant."""
@@ -260,20 +253,20 @@ def _show_rows(title: str, quiet: bool) -> Iterator[Callable[[float, int], None]
 
 def _shares(parameter: str, given: Sequence[str] | None) -> dict[str, Any] | None:
     """Parse CLASS=SHARE of every class; for proportions a share may be LOW:HIGH."""
+    most_ends = 2 if parameter == "proportions" else 1
     shares: dict[str, Any] = {}
     for text in given or ():
         name, _, share = text.rpartition("=")
-        if name in shares:
-            problem = "{option} names class {name!r} twice: pass one share for each class."
-            raise ValueError(say(problem, option=Hint(parameter), name=name))
         try:
-            ends = [float(end) for end in share.split(":")]
+            ends = tuple(float(end) for end in share.split(":"))
         except ValueError:
-            ends = []
-        if not name or len(ends) not in ((1, 2) if parameter == "proportions" else (1,)):
-            problem = "{option} must be CLASS=SHARE, for example yes=0.3, got {text!r}."
-            raise ValueError(say(problem, option=Hint(parameter), text=text))
-        shares[name] = ends[0] if len(ends) == 1 else tuple(ends)
+            ends = ()
+        if not name or name in shares or not 1 <= len(ends) <= most_ends:
+            rule = (
+                "{option} must be CLASS=SHARE, once for a class, for example yes=0.3, got {text!r}."
+            )
+            raise ValueError(say(rule, option=Hint(parameter), text=text))
+        shares[name] = ends if len(ends) > 1 else ends[0]
     return shares or None
 
 

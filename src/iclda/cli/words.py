@@ -37,14 +37,6 @@ Quiet = Annotated[bool, Option("--quiet", help="Print nothing but errors.")]
 Verbose = Annotated[bool, Option("--verbose", help="Also the numbers of the solver.")]
 Json = Annotated[bool, Option("--json", help="Print a summary for programs at the end.")]
 
-_NO_ROOM = ": make room there, or name another place by --out"
-_WAYS_OUT = {  # of errors of the system
-    errno.ENOSPC: _NO_ROOM,
-    errno.EDQUOT: _NO_ROOM,
-    errno.EFBIG: _NO_ROOM,
-    errno.EROFS: ": name another place",
-    errno.EACCES: ": change its permissions, or name another place",
-}
 # Options that are not called like the parameter.
 _NAMES = {"data_dir": "data", "n_labeled": "labeled", "priors": "prior"}
 
@@ -123,8 +115,7 @@ def error_line(error: Exception) -> str:
     if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
         more = f" ({text.rstrip('.')})" if text else ""
         text = f"There is not enough memory{more}: use fewer rows or columns."
-    elif isinstance(error, OSError) and error.strerror:
-        way_out = _WAYS_OUT.get(error.errno or 0, "")
-        where = error.filename or (way_out and "Standard output")
-        text = f"{where}: {error.strerror}{way_out}." if where else text
+    elif isinstance(error, OSError) and error.strerror and error.filename:
+        way_out = "make room there, or name another place"
+        text = f"{error.filename}: {error.strerror}: {way_out}."
     return f"Error: {' '.join(text.split())}"

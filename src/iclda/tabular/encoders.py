@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._core.types import AnyArray, Array
 from .._estimators.labels import is_missing
-from .._messages import ColumnError, Hint, ParameterError, quoted_list, say
+from .._messages import ColumnError, Hint, ParameterError, say
 from .._packages import require
 
 NUMBER, BOOLEAN, CATEGORY, DATE = "number", "boolean", "category", "date"
@@ -108,8 +108,8 @@ class NumberEncoder(_Encoder):
         self._check_columns(X, reset=True)
         self.column_kinds_ = {name: self._kind(X[name]) for name in X.columns}
         numbers = self._numbers(X)
+        _refuse_extremes(numbers, self._names())
         known = [column[~np.isnan(column)] for column in numbers.T]
-        _refuse_extremes(known, self._names())
         self.medians_ = np.array([np.median(each) if len(each) else 0.0 for each in known])
         self.flagged_ = _worth_flagging(X.isna())
         return self
@@ -118,6 +118,7 @@ class NumberEncoder(_Encoder):
         """Return the numbers without gaps, then the columns that flag gaps."""
         self._check_columns(X)
         numbers = self._numbers(X)
+        _refuse_extremes(numbers, self._names())
         flags = X[self.flagged_].isna().to_numpy(dtype=np.float64)
         return np.column_stack([np.where(np.isnan(numbers), self.medians_, numbers), flags])
 
@@ -331,12 +332,6 @@ def preprocessing(features: Any, *, missing: str = "impute") -> ColumnTransforme
         for step, encoder in encoders.items()
         if step in columns
     ]
-    fitted = [clone(encoder).fit(features[names]) for _, encoder, names in steps]
-    if not any(len(encoder.get_feature_names_out()) for encoder in fitted):
-        raise ValueError(
-            f"All columns are constant: {quoted_list(list(features.columns), 5)} hold one value "
-            "each, or none that is common enough. Add columns to learn from."
-        )
     transformer = ColumnTransformer(steps, verbose_feature_names_out=False)
     return transformer.set_output(transform="pandas")
 
@@ -461,19 +456,15 @@ def check_missing(missing: str) -> None:
         raise ParameterError(text, parameter="missing", value=missing)
 
 
-def _refuse_extremes(columns: Sequence[Array], names: Sequence[str]) -> None:
-    """Refuse a column whose variance overflows."""
-    for name, column in zip(names, columns, strict=True):
-        size = np.abs(column).max(initial=0)
-        if size > _LARGEST:
-            text = say(
-                "Column {name!r} holds numbers up to {size:.3g} in size, and nothing above 1e150 "
-                "can be computed with: rescale the column, or leave it out by {drop}.",
-                name=name,
-                size=size,
-                drop=Hint("drop", [name]),
-            )
-            raise ColumnError(text, column=name)
+def _refuse_extremes(numbers: Array, names: Sequence[str]) -> None:
+    """Refuse infinity, and a column whose variance overflows."""
+    sizes = np.fmax.reduce(np.abs(numbers), axis=0, initial=0)
+    for k in np.flatnonzero(sizes > _LARGEST).tolist():
+        raise ColumnError(
+            f"Column {names[k]!r} holds numbers up to {sizes[k]:.3g} in size, and nothing above "
+            "1e150 can be computed with: empty such cells, or rescale the column.",
+            column=names[k],
+        )
 
 
 def _to_numbers(series: Any, name: str) -> Array:

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from .._advice import LEAST_TESTED, percent_text
 from .._estimators.base import LinearGaussianClassifier
 from .._estimators.labels import LABELED
 from .._messages import plural, quoted_list
-from .._statistics import CLEAR, NOTHING, UNCLEAR, BaseRate
+from .._statistics import CLEAR, LEAST_TESTED, NOTHING, UNCLEAR, BaseRate, percent_text
 from ..methods import FITTED
-from .encoders import COLUMN_TYPES
+from .encoders import type_named
 from .fit_predict import FAR_DEVIATIONS, FitReport, PredictionCounts
 
 _BY_CLASS = {method.class_name: method for method in FITTED if not method.options}
@@ -56,8 +55,7 @@ def _rows_lines(title: str, details: Mapping[str, Any], report: FitReport) -> li
     if details["classifier"] == "SupervisedLDA":
         unused = f"; {n_unlabeled:,} unlabeled rows were not used" if n_unlabeled else ""
         rows = f"{n_labeled:,} labeled rows{unused}"
-    words = {each.name: each.columns for each in COLUMN_TYPES}
-    kinds = Counter(words.get(kind, kind) for kind in (details["columns"] or {}).values())
+    kinds = Counter(type_named(kind).columns for kind in (details["columns"] or {}).values())
     held = ": " + ", ".join(f"{n} of {kind}" for kind, n in kinds.items())
     if len(kinds) == 1:
         held = f" of {next(iter(kinds))}"
@@ -140,12 +138,12 @@ def show_summary(details: Mapping[str, Any]) -> list[str]:
     columns = list(details["columns"] or ["without names"])
     n_more = len(columns) - _MOST_NAMED
     more = f" and {n_more:,} more" if n_more > 0 else ""
-    lines = [*fit_summary(details), ""]
-    lines.append(f"Fitted     {details['created']} by iclda {details['iclda']}")
-    if report is not None and report.command:
-        lines.append(f"Command    {report.command}")
     sources = () if report is None else report.sources
-    lines += [
+    return [
+        *fit_summary(details),
+        "",
+        f"Fitted     {details['created']} by iclda {details['iclda']}",
+        *([f"Command    {report.command}"] if report is not None and report.command else []),
         *(f"Data       {s.path}, {s.n_rows:,} rows, sha256 {s.sha256}" for s in sources),
         f"Columns    {', '.join(columns[:_MOST_NAMED])}{more}",
         *_shrinkage_lines(details),
@@ -153,22 +151,16 @@ def show_summary(details: Mapping[str, Any]) -> list[str]:
         f"Versions   {versions}",
         f"Checksum   sha256 {details['sha256']} of the whole file, as sha256sum prints it",
     ]
-    return lines
 
 
 def _shrinkage_lines(details: Mapping[str, Any]) -> list[str]:
-    """The shrinkage that was used, of every class if it differs by class."""
+    """The shrinkage that was used, in the order of the classes if it differs by class."""
     used = details["diagnosis"].get("shrinkage")
     if used is None:
         return []
-    if isinstance(used, list):
-        pairs = zip(details["classes"], used, strict=False)
-        shown = ", ".join(f"{value:.3g} for {name!r}" for name, value in pairs)
-    else:
-        shown = f"{used:.3g}"
+    shown = ", ".join(f"{value:.3g}" for value in np.atleast_1d(used))
     chosen = ", chosen from the data" if details["parameters"].get("shrinkage") == "auto" else ""
-    meaning = "share of equal variances mixed into the covariance"
-    return [f"Shrinkage  {'none' if shown == '0' else f'{shown} ({meaning}{chosen})'}"]
+    return [f"Shrinkage  {shown} (share of equal variances mixed into the covariance{chosen})"]
 
 
 def verbose_lines(details: Mapping[str, Any]) -> list[str]:
@@ -179,14 +171,13 @@ def verbose_lines(details: Mapping[str, Any]) -> list[str]:
     return ["", *lines, *([report.safety_details] if report and report.safety_details else [])]
 
 
-def prediction_summary(counts: PredictionCounts, written: str) -> list[str]:
-    """What became of the rows of a file; ``written`` says where the predictions are."""
+def prediction_summary(counts: PredictionCounts, out: str) -> list[str]:
+    """What became of the rows of a file whose predictions were written to another one."""
     lines = []
     if counts.ignored:
-        names = f"{len(counts.ignored)} columns ({quoted_list(counts.ignored, 5)})"
-        if len(counts.ignored) == 1:
-            names = f"the column {counts.ignored[0]!r}"
-        lines.append(f"Ignored {names} that the model does not use.")
+        lines.append(
+            f"Ignored columns that the model does not use: {quoted_list(counts.ignored, 5)}."
+        )
     if counts.filled:
         lines.append(f"Empty cells were filled in: {_ranked(counts.filled)}.")
     if counts.unknown:
@@ -201,8 +192,7 @@ def prediction_summary(counts: PredictionCounts, written: str) -> list[str]:
     lines.append(f"  {'class'.ljust(width)}  predicted rows   share")
     for name, count in counts.classes.items():
         lines.append(f"  {name.ljust(width)}  {count:>14,}  {count / counts.n_rows:>6.1%}")
-    lines += ["", f"{written}: {counts.n_rows:,} rows."]
-    return lines
+    return [*lines, "", f"Wrote {out}: {counts.n_rows:,} rows."]
 
 
 def far_warning(counts: PredictionCounts) -> str:

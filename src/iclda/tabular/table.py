@@ -34,7 +34,6 @@ _WORDS_FOR_NOTHING = {word.casefold() for word in EMPTY_WORDS} | {
 }
 _WHOLE = re.compile(r"[+-]?\d+")
 _NAMELESS = re.compile(r"\(column \d+\)|__index_level_\d+__")
-_HELD = {"b": "true and false", "O": "text", "M": "dates", "m": "durations"}  # by kind of dtype
 
 
 @dataclass(frozen=True)
@@ -168,9 +167,11 @@ def read_opened(file: TableReader, options: ReadOptions) -> Table:
     require_columns(file, [target])
     dropped = _columns_to_drop(file, options)
     rows = file.read(as_text=[target])
-    features = _features_of(rows, file, [n for n in file.columns if n not in {target, *dropped}])
+    if not rows.num_rows:
+        raise ValueError(f"{file.path} holds no rows below the names of its columns.")
     labels = _labels_of(rows[target], file.path, options)
-    sources = [Source(str(file.path), file.sha256(), len(features))]
+    sources = [Source(str(file.path), file.sha256(), rows.num_rows)]
+    features = to_pandas_frame(rows.drop_columns([target, *dropped]))
     left_out = {
         name: "has no name and numbers the rows"
         for name in features.columns
@@ -180,7 +181,7 @@ def read_opened(file: TableReader, options: ReadOptions) -> Table:
     if options.unlabeled_file is not None:
         other = open_table(Path(options.unlabeled_file))
         require_columns(other, list(features.columns), f", which {file.path} has")
-        more = _features_of(other.read(as_text=[]), other, list(features.columns))
+        more = to_pandas_frame(other.read(as_text=[]).select(list(features.columns)))
         features = _stack(features, more, (file.path, other.path))
         sources.append(Source(str(other.path), other.sha256(), len(more)))
         labels = np.concatenate([labels, np.full(len(more), None)])
@@ -236,11 +237,10 @@ def _column_names(file: TableReader, given: str | Sequence[str]) -> list[str]:
 
 def require_columns(file: TableReader, names: Iterable[str], purpose: str = "") -> None:
     """Raise a ColumnError unless a file has columns of these names; it suggests similar ones."""
-    lacking = [name for name in names if name not in file.columns]
-    if lacking:
+    if lacking := [name for name in names if name not in file.columns]:
         unused = [name for name in file.columns if name not in names]
         close = {name: closest_name(name, unused) for name in lacking}
-        pairs = [f"{found!r} for {name!r}" for name, found in close.items() if found]
+        pairs = [f"{known!r} for {name!r}" for name, known in close.items() if known]
         hint = f" Did you mean {', '.join(pairs[:3])}?" if pairs else ""
         raise ColumnError(
             f"{file.path} has no column {quoted_list(lacking, _MOST_NAMES)}{purpose}.{hint} Its "
@@ -253,15 +253,6 @@ def closest_name(name: str, known: Sequence[str]) -> str | None:
     """A name that differs in case or by a few letters, if there is one."""
     alike = [each for each in known if each.strip().casefold() == str(name).strip().casefold()]
     return next(iter(alike or difflib.get_close_matches(str(name), known, n=1)), None)
-
-
-def _features_of(rows: Any, file: TableReader, names: list[str]) -> Any:
-    """Columns of an Arrow table as a pandas frame; ValueError without rows or with infinity."""
-    if not rows.num_rows:
-        raise ValueError(f"{file.path} holds no rows below the names of its columns.")
-    frame = to_pandas_frame(rows.select(names))
-    refuse_infinity(frame, file)
-    return frame
 
 
 def to_pandas_frame(rows: Any) -> Any:
@@ -289,36 +280,20 @@ def _is_text(kind: Any) -> bool:
     return types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
 
 
-def refuse_infinity(features: Any, file: TableReader, n_before: int = 0) -> None:
-    """Refuse infinity with file, row and column; ``n_before`` rows came before these."""
-    for name in features.columns:
-        if features[name].dtype.kind == "f":
-            is_infinite = np.isinf(features[name].to_numpy())
-            if is_infinite.any():
-                row = n_before + int(np.argmax(is_infinite)) + file.first_row
-                raise ColumnError(
-                    f"{file.path}, row {row}, column {name!r}: holds infinity or a number too "
-                    "large to compute with. Replace it, or empty the cell.",
-                    column=name,
-                )
-
-
 def _stack(first: Any, second: Any, paths: Sequence[Path]) -> Any:
     """Stack the rows of two frames with the same columns and kinds of values."""
-    pandas = require_for_tables("pandas")
-    index = pandas.RangeIndex(len(first) + len(second))
-    second = second.set_axis(index[len(first) :])
-    columns = {}
-    for name in first.columns:
-        known = [part for part in (first[name], second[name]) if part.notna().any()]
-        held = [_HELD.get(part.dtype.kind, "numbers") for part in known]
-        if len(set(held)) > 1:
-            text = f"holds {held[0]} in {paths[0]} and {held[1]} in {paths[1]}"
-            example = second[name].dropna().iloc[0]
-            raise ColumnError(f"Column {name!r} {text}, for example {example!r}.", column=name)
-        # Rows of a part without values become gaps of the other part's dtype.
-        columns[name] = pandas.concat(known or [first[name]]).reindex(index)
-    return pandas.DataFrame(columns)
+    # A column without values takes the kind of the other part.
+    parts = [part.dropna(axis=1, how="all") for part in (first, second)]
+    for name in parts[0].columns.intersection(parts[1].columns):
+        kinds = ["f" if part[name].dtype.kind in "iuf" else part[name].dtype.kind for part in parts]
+        if kinds[0] != kinds[1]:
+            raise ColumnError(
+                f"Column {name!r} holds other kinds of values in {paths[0]} and {paths[1]}, for "
+                f"example {second[name].dropna().iloc[0]!r}.",
+                column=name,
+            )
+    stacked = require_for_tables("pandas").concat(parts, ignore_index=True)
+    return stacked.reindex(columns=first.columns)
 
 
 def _labels_of(column: Any, path: Path, options: ReadOptions) -> AnyArray:
@@ -388,18 +363,12 @@ def _warnings_on_marks(labels: AnyArray, target: str) -> list[str]:
 
     -1 among two classes, or beside empty cells, hardly marks any.
     """
-    names = Counter(labels)
-    doubtful = sorted(name for name in names if name is not None and may_mean_nothing(name))
-    if names["-1"] and None not in names and len(names) > 2:
+    counts = Counter(labels)
+    doubtful = sorted(name for name in counts if name is not None and may_mean_nothing(name))
+    if counts["-1"] and None not in counts and len(counts) > 2:
         doubtful.append("-1")
+    sentence = "{mark!r} in {target!r} is a class: pass {way_out} if it marks unlabeled rows."
     return [
-        say(
-            "{name!r} in column {target!r} counts as a class, of {rows}: pass {mark} if it marks "
-            "unlabeled rows.",
-            name=name,
-            target=target,
-            rows=plural(names[name], "row"),
-            mark=Hint("unlabeled", name),
-        )
-        for name in doubtful
+        say(sentence, mark=mark, target=target, way_out=Hint("unlabeled", mark))
+        for mark in doubtful
     ]

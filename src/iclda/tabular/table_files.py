@@ -69,8 +69,6 @@ def _open_by_content(path: Path, file: Path) -> TableReader:
 class TableReader:
     """A file with named columns; ``path`` is what messages call it, ``file`` holds the rows."""
 
-    first_row = 1  # number of the first row of data, as a person counts
-
     def __init__(self, path: Path, file: Path) -> None:
         self.path, self.file = path, file
         self.columns = tuple(self._read_names())
@@ -134,8 +132,6 @@ class CsvReader(TableReader):
 
     Delimiter and decimal sign are inferred from the first megabyte of the file.
     """
-
-    first_row = 2
 
     def _read_names(self) -> Sequence[str]:
         with self.file.open("rb") as raw:
