@@ -1,4 +1,4 @@
-"""Checks of paths before reading and writing, and atomic writes."""
+"""Atomic writes, and a check of their paths before any work is done."""
 
 from __future__ import annotations
 
@@ -26,16 +26,6 @@ def atomic_write(path: Path) -> Iterator[Path]:
     finally:
         with suppress(OSError):  # a name that is too long is no file to remove
             unfinished.unlink()
-
-
-def check_readable(path: Path) -> None:
-    """Raise an OSError unless there is a file of this name."""
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder: name a file in it.")
-    if path.exists() and not path.is_file():
-        raise OSError(f"{path} is a pipe or a device, and is read more than once: save it first.")
-    if not path.is_file():
-        raise FileNotFoundError(f"{path} does not exist: check its name and its folder.")
 
 
 def check_writable(path: Path) -> None:

@@ -27,7 +27,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._estimators.labels import plain
 from ._packages import require, versions
-from ._paths import atomic_write, check_readable, check_writable
+from ._paths import atomic_write, check_writable
 
 __all__ = ["InconsistentModelWarning", "load_model", "model_details", "save_model"]
 
@@ -109,7 +109,12 @@ def load_model(path: str | Path, *, trusted: Iterable[str] = ()) -> Any:
     try:
         own, others = _types_in(data)
         if untrusted := others - set(trusted):
-            raise ValueError(_refusal(untrusted, details))
+            raise ValueError(
+                f"it holds types that iclda {versions()['iclda']} does not trust. Nothing was "
+                f"loaded. It was written by iclda {details.get('iclda')}: fit it again if that is "
+                "an earlier version. If you know who made the file and what these types are, pass "
+                f"trusted={sorted(untrusted)}."
+            )
         with warnings.catch_warnings():
             # scikit-learn warns for each step; the one warning below says it for all.
             warnings.simplefilter("ignore", InconsistentVersionWarning)
@@ -202,23 +207,8 @@ def _types_in(archive: bytes) -> tuple[set[str], set[str]]:
     return own, types - own
 
 
-def _refusal(untrusted: set[str], details: Mapping[str, Any]) -> str:
-    """Say which types are not trusted, and what to do about them."""
-    if any(name.startswith("iclda.") for name in untrusted):
-        current = versions()["iclda"]
-        return (
-            f"it was written by iclda {details.get('iclda')}, which is not compatible with "
-            f"{current}. Fit the model again."
-        )
-    return (
-        "it holds types that iclda does not trust. Nothing was loaded. If you know who made the "
-        f"file and what these are, pass trusted={sorted(untrusted)}."
-    )
-
-
 def _read(path: Path) -> tuple[bytes, dict[str, Any]]:
     """Read the bytes of a file and its details, with the checksum of the bytes."""
-    check_readable(path)
     data = path.read_bytes()
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as file:

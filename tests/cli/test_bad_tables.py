@@ -124,7 +124,7 @@ def test_44_damage_in_the_middle_of_a_table_leaves_no_predictions(folder, tmp_pa
 
 FIT = ("fit", "data.csv", "--target", "species")
 USAGE = {
-    "no such table": (("fit", "nowhere.csv", "--target", "y"), "nowhere.csv does not exist: check"),
+    "no such table": (("fit", "nowhere.csv", "--target", "y"), "nowhere.csv: No such file"),
     "no model to show": (("show", "data.csv"), "data.csv is no model file, or damaged"),
     "unknown method": ((*FIT, "--method", "svm"), "Unknown method 'svm'. There are: auto, iclda"),
     "method to compare only": ((*FIT, "--method", "SDA"), "'sda' can be compared, but not chosen"),

@@ -126,13 +126,6 @@ def test_an_interrupted_standard_input_leaves_no_copy(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_pipe_in_place_of_a_file_is_called_one(tmp_path):
-    os.mkfifo(tmp_path / "pipe.csv")
-    code, _, error = call("fit", tmp_path / "pipe.csv", "--target", "species")
-    assert code == 2
-    assert "pipe.csv is a pipe or a device" in error
-
-
 def test_a_reader_that_closes_the_pipe_ends_the_command_quietly(tmp_path, model):
     many = pd.concat([flowers()] * 200).drop(columns="species")
     write(tmp_path, many, "many.csv")
@@ -149,8 +142,6 @@ def test_columns_are_dropped_by_a_list_and_kept_by_a_list(tmp_path):
     assert "It reads 2 columns of numbers." in call(*common, "--keep", "p, q")[1]
     code, _, error = call(*common, "--keep", "p,Q")
     assert (code, "has no column 'Q'. Did you mean 'q' for 'Q'?" in error) == (2, True)
-    error = call(*common, "--keep", "p", "--drop", "p")[2]
-    assert "Column 'p' is named by both --drop and --keep." in error
 
 
 def test_predict_says_what_may_be_meant_by_a_column_that_is_lacking(tmp_path, model):

@@ -220,13 +220,13 @@ def test_what_cannot_be_read_is_refused_with_place_and_value(tmp_path, content, 
     assert message in str(error.value)
 
 
-def test_other_suffixes_and_folders_are_refused(tmp_path):
-    (tmp_path / "data.xlsx").write_bytes(b"PK")
-    with pytest.raises(ValueError, match=r"got '\.xlsx'\. Save the table as CSV"):
+def test_other_files_and_folders_are_refused(tmp_path):
+    (tmp_path / "data.xlsx").write_bytes(b"PK\x03\x04\xff\xfe\n\n")
+    with pytest.raises(ValueError, match=r"no UTF-8 text.*'CSV UTF-8'"):
         read_table(tmp_path / "data.xlsx", target="class")
-    with pytest.raises(IsADirectoryError, match="is a folder"):
+    with pytest.raises(IsADirectoryError):
         read_table(tmp_path, target="class")
-    with pytest.raises(FileNotFoundError, match=r"data\.csv does not exist"):
+    with pytest.raises(FileNotFoundError):
         read_table(tmp_path / "data.csv", target="class")
 
 

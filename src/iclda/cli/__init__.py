@@ -26,23 +26,22 @@ def playground(link: _Link = None, port: _Port = 0, no_browser: _NoBrowser = Fal
 
     It is served on this machine only, until you press Ctrl-C.
     """
-    with words.explained_errors():
-        from .._packages import check_installed
+    from .._packages import check_installed
 
-        check_installed(("starlette", "uvicorn"), "the playground", "playground")
-        from ..playground.server import serve
+    check_installed(("starlette", "uvicorn"), "the playground", "playground")
+    from ..playground.server import serve
 
-        def show(address: str) -> None:
-            state = "" if link is None else link.partition("#")[2] or link
-            address += f"#{state}" if state else ""
-            typer.echo(f"Playground: {address}\nCtrl-C ends it.")
-            if not no_browser:  # in a thread: some browsers only return when they are closed
-                Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+    def show(address: str) -> None:
+        state = "" if link is None else link.partition("#")[2] or link
+        address += f"#{state}" if state else ""
+        typer.echo(f"Playground: {address}\nCtrl-C ends it.")
+        if not no_browser:  # in a thread: some browsers only return when they are closed
+            Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
-        try:
-            serve(port, show)
-        except KeyboardInterrupt:
-            return  # the way to end it
+    try:
+        serve(port, show)
+    except KeyboardInterrupt:
+        return  # the way to end it
 
 
 def _show_version(is_wanted: bool) -> None:
@@ -76,4 +75,5 @@ for command in (
     *(studies.reproduce, studies.tables, studies.curves, studies.toy),
     *(studies.report, studies.datasets, playground),
 ):
-    app.command()(command)
+    is_study = command.__module__ == studies.__name__
+    app.command()(words.explained(command, words.RESUMABLE if is_study else words.NOT_WRITTEN))

@@ -72,48 +72,47 @@ def fit(
     verbose: words.Verbose = False,
 ) -> None:
     """Learn a classifier from a table and keep it in a file."""
-    with words.explained_errors():
-        from .._statistics import NOTHING
-        from ..model_files import check_can_save, model_details, save_model
-        from ..tabular.fit_predict import fit_table
-        from ..tabular.summaries import fit_summary, verbose_lines
-        from ..tabular.table import ReadOptions, read_opened
-        from ..tabular.table_files import open_table
+    from .._statistics import NOTHING
+    from ..model_files import check_can_save, model_details, save_model
+    from ..tabular.fit_predict import fit_table
+    from ..tabular.summaries import fit_summary, verbose_lines
+    from ..tabular.table import ReadOptions, read_opened
+    from ..tabular.table_files import open_table
 
-        with words.noted_warnings():
-            chosen = None if method == _AUTO else find_method(method, others=[_AUTO])
-        priors, shrunk = _shares("priors", prior), parse_shrinkage(shrinkage)
-        is_labeled = proportions == ["labeled"]
-        quotas = "labeled" if is_labeled else _shares("proportions", proportions)
-        if out.suffix != ".skops":
-            raise ValueError(say("{@out} must name a .skops file, got {out!r}.", out=str(out)))
-        check_can_save(out)
-        options = ReadOptions(target, unlabeled, unlabeled_file, drop, keep, drop_unusable, missing)
-        with spinner("Reading", quiet):
-            table = read_opened(open_table(data), options)
-        with _show_passes("Fitting", quiet):
-            fitted, report = fit_table(
-                table,
-                chosen,
-                missing=missing,
-                shrinkage=shrunk,
-                priors=priors,
-                proportions=quotas,
-                seed=seed,
-                command=words.command_line(),
-            )
-        notes, doubts = map(words.in_options, report.notes), map(words.in_options, report.warnings)
-        report = replace(report, notes=tuple(notes), warnings=tuple(doubts))
-        save_model(fitted, out, about=report.to_json())
-        details = model_details(out)
-        is_converged = details["diagnosis"].get("converged", True)
-        if not quiet:
-            is_useful = is_converged and report.learned != NOTHING
-            next_one = f" Next: iclda predict {shlex.quote(str(out))} DATA" if is_useful else ""
-            more = verbose_lines(details) if verbose else []
-            _print([*fit_summary(details), *more, "", f"Wrote {out}.{next_one}"])
-        if not is_converged:
-            raise typer.Exit(NOT_CONVERGED)
+    with words.noted_warnings():
+        chosen = None if method == _AUTO else find_method(method, others=[_AUTO])
+    priors, shrunk = _shares("priors", prior), parse_shrinkage(shrinkage)
+    is_labeled = proportions == ["labeled"]
+    quotas = "labeled" if is_labeled else _shares("proportions", proportions)
+    if out.suffix != ".skops":
+        raise ValueError(say("{@out} must name a .skops file, got {out!r}.", out=str(out)))
+    check_can_save(out)
+    options = ReadOptions(target, unlabeled, unlabeled_file, drop, keep, drop_unusable, missing)
+    with spinner("Reading", quiet):
+        table = read_opened(open_table(data), options)
+    with _show_passes("Fitting", quiet):
+        fitted, report = fit_table(
+            table,
+            chosen,
+            missing=missing,
+            shrinkage=shrunk,
+            priors=priors,
+            proportions=quotas,
+            seed=seed,
+            command=words.command_line(),
+        )
+    notes, doubts = map(words.in_options, report.notes), map(words.in_options, report.warnings)
+    report = replace(report, notes=tuple(notes), warnings=tuple(doubts))
+    save_model(fitted, out, about=report.to_json())
+    details = model_details(out)
+    is_converged = details["diagnosis"].get("converged", True)
+    if not quiet:
+        is_useful = is_converged and report.learned != NOTHING
+        next_one = f" Next: iclda predict {shlex.quote(str(out))} DATA" if is_useful else ""
+        more = verbose_lines(details) if verbose else []
+        _print([*fit_summary(details), *more, "", f"Wrote {out}.{next_one}"])
+    if not is_converged:
+        raise typer.Exit(NOT_CONVERGED)
 
 
 def predict(
@@ -124,22 +123,21 @@ def predict(
     quiet: words.Quiet = False,
 ) -> None:
     """Predict class and probabilities of every row of a table."""
-    with words.explained_errors():
-        from ..tabular.fit_predict import predict_file
-        from ..tabular.summaries import prediction_summary
+    from ..tabular.fit_predict import predict_file
+    from ..tabular.summaries import prediction_summary
 
-        fitted, kinds, about = _load(model)
-        with _as_file(out) as file, _show_rows("Predicting", quiet) as advance:
-            counts = predict_file(fitted, kinds, data, file, ids=id or (), advance=advance)
-        lines = prediction_summary(
-            counts, "to standard output" if out == _STANDARD_OUTPUT else str(out)
-        )
-        if about.get("target") in counts.ignored and data.is_file():
-            command = shlex.join(["iclda", "evaluate", str(model), str(data)])
-            judge = f"is in the file. To compare the predictions with it: {command}"
-            lines.append(f"{about['target']!r} {judge}")
-        if not quiet:
-            _print(lines, err=out == _STANDARD_OUTPUT)
+    fitted, kinds, about = _load(model)
+    with _as_file(out) as file, _show_rows("Predicting", quiet) as advance:
+        counts = predict_file(fitted, kinds, data, file, ids=id or (), advance=advance)
+    lines = prediction_summary(
+        counts, "to standard output" if out == _STANDARD_OUTPUT else str(out)
+    )
+    if about.get("target") in counts.ignored and data.is_file():
+        command = shlex.join(["iclda", "evaluate", str(model), str(data)])
+        judge = f"is in the file. To compare the predictions with it: {command}"
+        lines.append(f"{about['target']!r} {judge}")
+    if not quiet:
+        _print(lines, err=out == _STANDARD_OUTPUT)
 
 
 def evaluate(
@@ -152,51 +150,49 @@ def evaluate(
     json: words.Json = False,
 ) -> None:
     """Judge a model by rows whose class is known."""
-    with words.explained_errors():
-        from ..studies.drawing import check_can_report
-        from ..studies.evaluation import evaluate_file, evaluation_lines, evaluation_page
+    from ..studies.drawing import check_can_report
+    from ..studies.evaluation import evaluate_file, evaluation_lines, evaluation_page
 
-        if out is not None:
-            check_can_report()
-            check_writable(out)
-            if out.suffix.lower() not in (".html", ".htm"):
-                raise ValueError(say("{@out} must name an .html file, got {out!r}.", out=str(out)))
-        fitted, kinds, about = _load(model)
-        where = {"target": target, "unlabeled": unlabeled}
-        with _show_rows("Evaluating", quiet or json) as advance:
-            evaluation = evaluate_file(fitted, kinds, about, model, data, **where, advance=advance)
-        lines = evaluation_lines(evaluation)
-        if out is not None:
-            lines += ["", f"Wrote {out}."]
-            with atomic_write(out) as unfinished:
-                unfinished.write_text(evaluation_page(evaluation), encoding="utf-8")
-        if json:
-            words.print_json({**evaluation.to_json(), "page": None if out is None else str(out)})
-        elif not quiet:
-            _print(lines)
+    if out is not None:
+        check_can_report()
+        check_writable(out)
+        if out.suffix.lower() not in (".html", ".htm"):
+            raise ValueError(say("{@out} must name an .html file, got {out!r}.", out=str(out)))
+    fitted, kinds, about = _load(model)
+    where = {"target": target, "unlabeled": unlabeled}
+    with _show_rows("Evaluating", quiet or json) as advance:
+        evaluation = evaluate_file(fitted, kinds, about, model, data, **where, advance=advance)
+    lines = evaluation_lines(evaluation)
+    if out is not None:
+        lines += ["", f"Wrote {out}."]
+        with atomic_write(out) as unfinished:
+            unfinished.write_text(evaluation_page(evaluation), encoding="utf-8")
+    if json:
+        words.print_json({**evaluation.to_json(), "page": None if out is None else str(out)})
+    elif not quiet:
+        _print(lines)
 
 
 def show(model: _Model, json: words.Json = False, verbose: words.Verbose = False) -> None:
     """Show what a model file holds and how its fit went."""
-    with words.explained_errors():
-        from ..model_files import load_model, model_details
-        from ..tabular.summaries import (
-            importance_lines,
-            show_summary,
-            standardized_coefficients,
-            verbose_lines,
-        )
+    from ..model_files import load_model, model_details
+    from ..tabular.summaries import (
+        importance_lines,
+        show_summary,
+        standardized_coefficients,
+        verbose_lines,
+    )
 
-        details = model_details(model)
-        axes: list[dict[str, Any]] = []
-        with warnings.catch_warnings(), suppress(ValueError):  # a model with steps of its own
-            warnings.simplefilter("ignore")  # of versions: what is shown does not depend on them
-            axes = standardized_coefficients(load_model(model))
-        if json:
-            words.print_json({**details, "discriminants": axes})
-        else:
-            more = verbose_lines(details) if verbose else []
-            _print([str(model), "", *show_summary(details), *more, *importance_lines(axes)])
+    details = model_details(model)
+    axes: list[dict[str, Any]] = []
+    with warnings.catch_warnings(), suppress(ValueError):  # a model with steps of its own
+        warnings.simplefilter("ignore")  # of versions: what is shown does not depend on them
+        axes = standardized_coefficients(load_model(model))
+    if json:
+        words.print_json({**details, "discriminants": axes})
+    else:
+        more = verbose_lines(details) if verbose else []
+        _print([str(model), "", *show_summary(details), *more, *importance_lines(axes)])
 
 
 def _load(path: Path) -> tuple[Any, dict[str, str], dict[str, Any]]:

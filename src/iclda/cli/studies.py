@@ -84,7 +84,7 @@ def compare(
 ) -> None:
     """Find out whether unlabeled rows help, and with which method."""
     is_quiet = quiet or json
-    with words.explained_errors(words.RESUMABLE), ExitStack() as stack:
+    with ExitStack() as stack:
         if not is_quiet:
             # Printed before the imports below, which take a second or two.
             typer.echo(printable(f"Comparing methods on {data.name}, target {target!r}") + "\n")
@@ -200,20 +200,19 @@ def reproduce(
     json: words.Json = False,
 ) -> None:
     """Run every experiment of the paper and write the report."""
-    with words.explained_errors(words.RESUMABLE):
-        if not quiet:  # before anything else is imported, which takes seconds
-            typer.echo(
-                f"Tables ({repeats} repeats), learning curves ({curve_repeats} repeats), toy "
-                f"figure and report go to {out}. What an earlier run left there is not computed "
-                "again.",
-                err=True,
-            )
-        from ..studies.paper.plan import default_curves
+    if not quiet:  # before anything else is imported, which takes seconds
+        typer.echo(
+            f"Tables ({repeats} repeats), learning curves ({curve_repeats} repeats), toy "
+            f"figure and report go to {out}. What an earlier run left there is not computed "
+            "again.",
+            err=True,
+        )
+    from ..studies.paper.plan import default_curves
 
-        names = _find_benchmarks(datasets, data, quiet)
-        study: Any = {"tables": names, "table_repeats": repeats, "curve_repeats": curve_repeats}
-        study |= {"curves": default_curves(names), "methods": _find_methods(methods)}
-        _run_and_draw(out, quiet, json, jobs=jobs, seed=seed, data_dir=data, **study)
+    names = _find_benchmarks(datasets, data, quiet)
+    study: Any = {"tables": names, "table_repeats": repeats, "curve_repeats": curve_repeats}
+    study |= {"curves": default_curves(names), "methods": _find_methods(methods)}
+    _run_and_draw(out, quiet, json, jobs=jobs, seed=seed, data_dir=data, **study)
 
 
 def tables(
@@ -228,10 +227,9 @@ def tables(
     json: words.Json = False,
 ) -> None:
     """Cross-validated error and loss on the benchmark sets."""
-    with words.explained_errors(words.RESUMABLE):
-        names = _find_benchmarks(datasets, data, quiet)
-        study = {"tables": names, "table_repeats": repeats, "methods": _find_methods(methods)}
-        _run_and_draw(out, quiet, json, jobs=jobs, seed=seed, data_dir=data, **study)
+    names = _find_benchmarks(datasets, data, quiet)
+    study = {"tables": names, "table_repeats": repeats, "methods": _find_methods(methods)}
+    _run_and_draw(out, quiet, json, jobs=jobs, seed=seed, data_dir=data, **study)
 
 
 def curves(
@@ -246,49 +244,45 @@ def curves(
     json: words.Json = False,
 ) -> None:
     """Error and loss against the number of unlabeled rows."""
-    with words.explained_errors(words.RESUMABLE):
-        from ..datasets import BENCHMARKS
-        from ..studies.paper.plan import choose, default_curves
-        from ..studies.paper.published import TOYS
+    from ..datasets import BENCHMARKS
+    from ..studies.paper.plan import choose, default_curves
+    from ..studies.paper.published import TOYS
 
-        if datasets is None:
-            names = default_curves(_find_benchmarks(None, data, quiet))
-        else:
-            names = choose(words.split_names(datasets), (*TOYS, *BENCHMARKS), "data set")
-        study = {"curves": names, "curve_repeats": repeats, "methods": _find_methods(methods)}
-        _run_and_draw(out, quiet, json, jobs=jobs, seed=seed, data_dir=data, **study)
+    if datasets is None:
+        names = default_curves(_find_benchmarks(None, data, quiet))
+    else:
+        names = choose(words.split_names(datasets), (*TOYS, *BENCHMARKS), "data set")
+    study = {"curves": names, "curve_repeats": repeats, "methods": _find_methods(methods)}
+    _run_and_draw(out, quiet, json, jobs=jobs, seed=seed, data_dir=data, **study)
 
 
 def toy(seed: words.Seed = 0, out: _Out = _RESULTS, quiet: words.Quiet = False) -> None:
     """The toy figure: unlabeled rows that help, and that mislead."""
-    with words.explained_errors(words.RESUMABLE):
-        from ..studies.paper.report import draw_toy_figure
+    from ..studies.paper.report import draw_toy_figure
 
-        paths = draw_toy_figure(out, seed)
+    paths = draw_toy_figure(out, seed)
     if not quiet:
         typer.echo(f"Toy figure: {paths[0]}")
 
 
 def report(folder: _Folder, quiet: words.Quiet = False, json: words.Json = False) -> None:
     """Draw tables, figures and report anew from stored rows."""
-    with words.explained_errors(words.RESUMABLE):
-        from ..studies.compare.api import is_comparison
+    from ..studies.compare.api import is_comparison
 
-        if is_comparison(folder):
-            _draw_comparison(folder, quiet=quiet, json=json)
-        else:
-            _draw_paper(folder, quiet, json)
+    if is_comparison(folder):
+        _draw_comparison(folder, quiet=quiet, json=json)
+    else:
+        _draw_paper(folder, quiet, json)
 
 
 def datasets(data: _Data = None, json: words.Json = False) -> None:
     """List the ten sets: shape, license, source, citation, changes."""
-    with words.explained_errors(words.RESUMABLE):
-        from ..studies.paper.plan import describe_sets, list_sets
+    from ..studies.paper.plan import describe_sets, list_sets
 
-        if json:
-            words.print_json(describe_sets(data), ensure_ascii=False)
-        else:
-            typer.echo(list_sets(data, shutil.get_terminal_size().columns))
+    if json:
+        words.print_json(describe_sets(data), ensure_ascii=False)
+    else:
+        typer.echo(list_sets(data, shutil.get_terminal_size().columns))
 
 
 def _find_methods(text: str | None) -> tuple[str, ...]:

@@ -231,12 +231,11 @@ class ColumnType:
 
     name: str  # in model files
     holds: Callable[[Any], bool]  # whether a pandas column is of this type
-    step: str  # of the ColumnTransformer; types of one step share an encoder
+    step: str  # of the ColumnTransformer, as in "2 of numbers"; types of one step share an encoder
     encoder: Any  # unfitted, with a parameter ``missing``
     arrow: str  # Arrow type, as Arrow writes it, of cells of a CSV file for prediction
     dtypes: str  # kinds of NumPy dtypes that prediction accepts
     cells: str  # as in "must hold numbers"
-    columns: str  # as in "2 of numbers"
 
 
 def _is_number(series: Any) -> bool:
@@ -259,7 +258,6 @@ COLUMN_TYPES = [  # the first that holds is taken
         arrow="double",
         dtypes="biuf",
         cells="numbers",
-        columns="numbers",
     ),
     ColumnType(
         BOOLEAN,
@@ -269,7 +267,6 @@ COLUMN_TYPES = [  # the first that holds is taken
         arrow="bool",
         dtypes="biuf",
         cells="true or false",
-        columns="true or false",
     ),
     ColumnType(
         CATEGORY,
@@ -279,7 +276,6 @@ COLUMN_TYPES = [  # the first that holds is taken
         arrow="string",
         dtypes="biufO",
         cells="text",
-        columns="categories",
     ),
     ColumnType(
         DATE,
@@ -289,7 +285,6 @@ COLUMN_TYPES = [  # the first that holds is taken
         arrow="timestamp[us]",
         dtypes="M",
         cells="dates such as 2020-03-12",
-        columns="dates",
     ),
 ]
 

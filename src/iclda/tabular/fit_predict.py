@@ -18,24 +18,13 @@ from .._estimators.auto import AutoLDA
 from .._estimators.base import LinearGaussianClassifier
 from .._estimators.diagnosis import safety_bounds
 from .._estimators.labels import plain, resolve_priors, resolve_proportions
-from .._messages import (
-    NothingLearnedWarning,
-    NoUnlabeledRowsWarning,
-    message_of,
-    quoted_list,
-    say,
-)
+from .._messages import NothingLearnedWarning, NoUnlabeledRowsWarning, message_of, quoted_list, say
 from .._paths import atomic_write, check_writable
 from .._statistics import LEAST_TESTED, BaseRate, estimate_as_json
 from ..methods import Method
 from .encoders import pipeline, preprocessing, require_for_tables, type_named
 from .table import Source, Table, require_columns, to_pandas_frame
-from .table_files import (
-    WRITTEN_SUFFIXES,
-    TableReader,
-    appending,
-    open_table,
-)
+from .table_files import WRITTEN_SUFFIXES, TableReader, appending, open_table
 
 FAR_DEVIATIONS = 10  # standard deviations from the mean: beyond what the fit has seen
 _SUPERVISED = say(

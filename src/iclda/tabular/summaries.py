@@ -52,10 +52,7 @@ def fit_summary(details: Mapping[str, Any]) -> list[str]:
 def _rows_lines(title: str, details: Mapping[str, Any], report: FitReport) -> list[str]:
     n_labeled, n_unlabeled = sum(report.labeled.values()), report.n_unlabeled
     rows = f"{n_labeled:,} labeled and {n_unlabeled:,} unlabeled rows"
-    if details["classifier"] == "SupervisedLDA":
-        unused = f"; {n_unlabeled:,} unlabeled rows were not used" if n_unlabeled else ""
-        rows = f"{n_labeled:,} labeled rows{unused}"
-    kinds = Counter(type_named(kind).columns for kind in (details["columns"] or {}).values())
+    kinds = Counter(type_named(kind).step for kind in (details["columns"] or {}).values())
     held = ": " + ", ".join(f"{n} of {kind}" for kind, n in kinds.items())
     if len(kinds) == 1:
         held = f" of {next(iter(kinds))}"
@@ -83,11 +80,18 @@ def _method_lines(details: Mapping[str, Any], report: FitReport | None) -> list[
     # Without unlabeled rows every method is the supervised one.
     is_supervised = report is not None and not report.n_unlabeled
     name = "SupervisedLDA" if is_supervised else details["classifier"]
+    diagnosis = details["diagnosis"]
     lines = [_BY_CLASS[name].sentence] if name in _BY_CLASS else []
-    if "converged" in details["diagnosis"] and not is_supervised:
-        lines.append(_convergence(details["diagnosis"]))
+    if "converged" in diagnosis:
+        steps = plural(diagnosis["n_iter"], "step")
+        converged, n_optima = f"It converged in {steps}", diagnosis.get("n_optima", 1)
+        if not diagnosis["converged"]:
+            converged = f"It did not converge in {steps}: see the warning, and do not rely on it"
+        elif n_optima > 1:
+            converged += f", the best of {n_optima} solutions found"
+        lines.append(f"{converged}.")
     given = details["parameters"].get("proportions")
-    if given is not None and not is_supervised:
+    if given is not None:
         source = "of the labeled rows" if given == LABELED else "given"
         lines.append(f"It allows the unlabeled rows only classes in the proportions {source}.")
     if report is None:
@@ -95,17 +99,6 @@ def _method_lines(details: Mapping[str, Any], report: FitReport | None) -> list[
     if report.learned == NOTHING:  # neither why it was chosen nor what it cannot lose matters
         return [*lines, _error_line(report)]
     return [line for line in (report.choice, *lines, _error_line(report), report.safety) if line]
-
-
-def _convergence(diagnosis: Mapping[str, Any]) -> str:
-    steps = plural(diagnosis["n_iter"], "step")
-    if not diagnosis["converged"]:
-        return f"It did not converge in {steps}: see the warning, and do not rely on it."
-    if "gap" in diagnosis and "n_optima" not in diagnosis:  # a convex problem
-        return f"It converged in {steps}: no other model has a better worst case."
-    n_optima = diagnosis.get("n_optima", 1)
-    several = f", the best of {n_optima} solutions found" if n_optima > 1 else ""
-    return f"It converged in {steps}{several}."
 
 
 def _error_line(report: FitReport) -> str:
@@ -135,6 +128,9 @@ def show_summary(details: Mapping[str, Any]) -> list[str]:
     report = FitReport.from_json(details["about"])
     settings = ", ".join(f"{name}={value!r}" for name, value in details["parameters"].items())
     versions = ", ".join(f"{name} {number}" for name, number in details["versions"].items())
+    # One share of equal variances mixed into the covariance, or one a class.
+    used = details["diagnosis"].get("shrinkage", [])
+    shrinkage = ", ".join(f"{share:.3g}" for share in np.atleast_1d(used))
     columns = list(details["columns"] or ["without names"])
     n_more = len(columns) - _MOST_NAMED
     more = f" and {n_more:,} more" if n_more > 0 else ""
@@ -146,21 +142,11 @@ def show_summary(details: Mapping[str, Any]) -> list[str]:
         *([f"Command    {report.command}"] if report is not None and report.command else []),
         *(f"Data       {s.path}, {s.n_rows:,} rows, sha256 {s.sha256}" for s in sources),
         f"Columns    {', '.join(columns[:_MOST_NAMED])}{more}",
-        *_shrinkage_lines(details),
+        *([f"Shrinkage  {shrinkage}"] if shrinkage else []),
         f"Settings   {details['classifier']}({settings})",
         f"Versions   {versions}",
         f"Checksum   sha256 {details['sha256']} of the whole file, as sha256sum prints it",
     ]
-
-
-def _shrinkage_lines(details: Mapping[str, Any]) -> list[str]:
-    """The shrinkage that was used, in the order of the classes if it differs by class."""
-    used = details["diagnosis"].get("shrinkage")
-    if used is None:
-        return []
-    shown = ", ".join(f"{value:.3g}" for value in np.atleast_1d(used))
-    chosen = ", chosen from the data" if details["parameters"].get("shrinkage") == "auto" else ""
-    return [f"Shrinkage  {shown} (share of equal variances mixed into the covariance{chosen})"]
 
 
 def verbose_lines(details: Mapping[str, Any]) -> list[str]:

@@ -218,10 +218,8 @@ def _columns_to_drop(file: TableReader, options: ReadOptions) -> list[str]:
     dropped, kept = (_column_names(file, names or ()) for names in (options.drop, options.keep))
     if options.target in dropped:
         raise ValueError(f"Column {options.target!r} is the target and cannot be dropped.")
-    if both := [name for name in kept if name in dropped]:
-        raise ValueError(say("Column {name!r} is named by both {@drop} and {@keep}.", name=both[0]))
     if options.keep is not None:
-        return [name for name in file.columns if name not in {options.target, *kept}]
+        dropped += [name for name in file.columns if name not in {options.target, *kept}]
     return [name for name in file.columns if name in dropped]
 
 

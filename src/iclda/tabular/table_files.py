@@ -19,13 +19,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from .._paths import check_readable
 from .encoders import COLUMN_TYPES, EMPTY_WORDS, require_for_tables
 
 STANDARD_INPUT = Path("-")
 WRITTEN_SUFFIXES = (".csv", ".parquet")
 
-_READ_SUFFIXES = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz", ".parquet", ".pq")
 _BLOCK_BYTES, _BATCH_ROWS = 1 << 20, 1 << 14
 _DELIMITERS = (",", ";", "\t", "|")
 _COMMA_NUMBER, _POINT_NUMBER = re.compile(r"-?\d+,\d+"), re.compile(r"-?\d+\.\d+")
@@ -33,25 +31,14 @@ _COMMA_NUMBER, _POINT_NUMBER = re.compile(r"-?\d+,\d+"), re.compile(r"-?\d+\.\d+
 
 def open_table(path: Path) -> TableReader:
     """Open a file, or standard input; ValueError if it cannot be read as a table."""
-    if path == STANDARD_INPUT:
-        return _open_standard_input()
-    check_readable(path)
-    if not path.name.lower().endswith(_READ_SUFFIXES):
-        raise ValueError(
-            f"{path}: tables are read from .csv, .tsv and .txt files (also .gz) and from .parquet "
-            f"files, got {path.suffix.lower() or 'no suffix'!r}. Save the table as CSV."
-        )
-    return _open_by_content(path, path)
-
-
-def _open_standard_input() -> TableReader:
-    """Copy standard input to a file that is removed with its reader."""
-    folder = tempfile.TemporaryDirectory(prefix="iclda-")
+    if path != STANDARD_INPUT:
+        return _open_by_content(path, path)
+    folder = tempfile.TemporaryDirectory(prefix="iclda-")  # removed with the reader
     copy = Path(folder.name) / "table"
     try:
         with copy.open("wb") as file:
             shutil.copyfileobj(sys.stdin.buffer, file)
-        reader = _open_by_content(STANDARD_INPUT, copy)
+        reader = _open_by_content(path, copy)
     except BaseException:
         folder.cleanup()
         raise
@@ -66,7 +53,7 @@ def _open_by_content(path: Path, file: Path) -> TableReader:
         return CsvReader(path, file)
 
 
-class TableReader:
+class _NamedColumns:
     """A file with named columns; ``path`` is what messages call it, ``file`` holds the rows."""
 
     def __init__(self, path: Path, file: Path) -> None:
@@ -80,19 +67,6 @@ class TableReader:
             )
 
     def _read_names(self) -> Sequence[str]:
-        """Read the names of the columns."""
-        raise NotImplementedError
-
-    def read(self, as_text: Sequence[str]) -> Any:
-        """Read all rows as an Arrow table.
-
-        Columns of a CSV file are numbers, booleans, dates or text by what their cells hold; the
-        columns named in ``as_text`` are text as it stands in the file.
-        """
-        raise NotImplementedError
-
-    def batches(self, types: Mapping[str, Any]) -> Iterator[tuple[Any, float]]:
-        """Yield Arrow batches of the columns in ``types``, and the share of the file so far."""
         raise NotImplementedError
 
     def sha256(self) -> str:
@@ -101,7 +75,7 @@ class TableReader:
             return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
-class ParquetReader(TableReader):
+class ParquetReader(_NamedColumns):
     """Columns with types, as pandas, polars or Arrow write them; they keep their types."""
 
     def _read_names(self) -> Sequence[str]:
@@ -109,10 +83,12 @@ class ParquetReader(TableReader):
             return [*opened.schema_arrow.names]
 
     def read(self, as_text: Sequence[str]) -> Any:
+        """Read all rows as an Arrow table."""
         with _explained_errors(self.path), self._opened() as file:
             return file.read()
 
     def batches(self, types: Mapping[str, Any]) -> Iterator[tuple[Any, float]]:
+        """Yield Arrow batches of the columns in ``types``, and the share of the file so far."""
         done = 0
         with _explained_errors(self.path), self._opened() as file:
             n_rows = max(file.metadata.num_rows, 1)
@@ -127,7 +103,7 @@ class ParquetReader(TableReader):
         )
 
 
-class CsvReader(TableReader):
+class CsvReader(_NamedColumns):
     """UTF-8 text with a delimiter; the first row names the columns.
 
     Delimiter and decimal sign are inferred from the first megabyte of the file.
@@ -150,12 +126,17 @@ class CsvReader(TableReader):
         return [name.strip() or f"(column {number})" for number, name in enumerate(names, 1)]
 
     def read(self, as_text: Sequence[str]) -> Any:
+        """Read all rows; columns are numbers, booleans, dates or text by what their cells hold.
+
+        The columns named in ``as_text`` are text as it stands in the file.
+        """
         types = dict.fromkeys(as_text, require_for_tables("pyarrow").string())
         with self._streamed() as (file, _):
             options = self._options(types, self.columns)
             return require_for_tables("pyarrow.csv").read_csv(file, **options)
 
     def batches(self, types: Mapping[str, Any]) -> Iterator[tuple[Any, float]]:
+        """Yield blocks of a megabyte of text each; pyarrow reads some tens of them ahead."""
         csv, options = require_for_tables("pyarrow.csv"), self._options(types, types)
         size, done = max(self.file.stat().st_size, 1), 0
         with self._streamed() as (file, raw), csv.open_csv(file, **options) as reader:
@@ -230,15 +211,20 @@ class CsvReader(TableReader):
             ) from error
 
 
+TableReader = CsvReader | ParquetReader
+
+
 @contextmanager
 def _explained_errors(path: Path, columns: Sequence[str] = ()) -> Iterator[None]:
     """Turn errors of readers into one ValueError that names the file, row and column."""
     arrow = require_for_tables("pyarrow")
     try:
         yield
-    except (KeyboardInterrupt, MemoryError, PermissionError):  # pyarrow derives its own from these
+    except (KeyboardInterrupt, MemoryError):  # pyarrow derives its own from these
         raise
     except (arrow.ArrowException, csv.Error, EOFError, zlib.error, OSError, UnicodeError) as error:
+        if getattr(error, "filename", None):  # the file cannot be opened
+            raise
         problem = _explain(str(error).splitlines()[0], columns)
         raise ValueError(f"{path} cannot be read: {problem}.") from error
 
