@@ -68,7 +68,8 @@ def is_id(name: str, series: Any) -> bool:
     if series.dtype.kind not in "iuf":
         return False
     numbers = series.dropna().to_numpy(dtype=np.float64)
-    if len(numbers) < _LEAST_ROWS_OF_ID or (numbers != np.round(numbers)).any():
+    is_whole = np.isfinite(numbers) & (numbers == np.round(numbers))
+    if len(numbers) < _LEAST_ROWS_OF_ID or not is_whole.all():
         return False
     steps = np.diff(numbers)
     if (steps == 1).all() or len(np.unique(numbers)) < _DISTINCT_SHARE * len(numbers):

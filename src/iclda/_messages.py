@@ -142,9 +142,7 @@ class DegenerateFitWarning(UserWarning):
 class NothingLearnedWarning(UserWarning):
     """A fit is no better than the most frequent class for all rows: ``majority``, ``base_rate``."""
 
-    def __init__(
-        self, message: str, *, majority: Any = None, base_rate: float | None = None
-    ) -> None:
+    def __init__(self, message: str, *, majority: Any = None, base_rate: float = 1.0) -> None:
         super().__init__(message)
         self.majority, self.base_rate = majority, base_rate
 

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ._messages import plural
+from ._packages import require
 
 SECONDS_BETWEEN_LINES = 10.0
 Advance = Callable[[str, int, int, int], None]  # experiment, cells done, cells in all, failed fits
@@ -17,13 +18,8 @@ Advance = Callable[[str, int, int, int], None]  # experiment, cells done, cells 
 @contextmanager
 def bars() -> Iterator[Any]:
     """Show a rich ``Progress``: title, bar, ``text``, time spent and time left of every task."""
-    try:
-        import rich.console as console
-        import rich.progress as progress
-    except ImportError as error:
-        raise ImportError(
-            "rich draws the bar, and is not installed: pip install 'iclda[experiments]'."
-        ) from error
+    console = require("rich.console", "bars of progress", "experiments")
+    progress = require("rich.progress", "bars of progress", "experiments")
     columns = (
         progress.SpinnerColumn(finished_text="[green]✓"),
         progress.TextColumn("{task.description:<10}", markup=False),

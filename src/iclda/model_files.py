@@ -12,7 +12,6 @@ import hashlib
 import io
 import json
 import sys
-import warnings
 import zipfile
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -21,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
@@ -29,7 +27,7 @@ from ._estimators.labels import plain
 from ._packages import require, versions
 from ._paths import atomic_write, check_writable
 
-__all__ = ["InconsistentModelWarning", "load_model", "model_details", "save_model"]
+__all__ = ["load_model", "model_details", "save_model"]
 
 FORMAT = 1
 _DETAILS = "iclda.json"
@@ -39,10 +37,6 @@ _DIAGNOSIS = (
 )
 # Modules whose types are trusted.
 _OWN_MODULES = ("iclda._core.", "iclda._estimators.", "iclda.tabular.encoders.")
-
-
-class InconsistentModelWarning(UserWarning):
-    """A model was fitted with another version of scikit-learn."""
 
 
 def save_model(
@@ -115,24 +109,12 @@ def load_model(path: str | Path, *, trusted: Iterable[str] = ()) -> Any:
                 "an earlier version. If you know who made the file and what these types are, pass "
                 f"trusted={sorted(untrusted)}."
             )
-        with warnings.catch_warnings():
-            # scikit-learn warns for each step; the one warning below says it for all.
-            warnings.simplefilter("ignore", InconsistentVersionWarning)
-            model = _skops().loads(data, trusted=[*own, *trusted])
+        return _skops().loads(data, trusted=[*own, *trusted])
     except ImportError:
         raise
     except Exception as error:  # skops raises errors of many types for a malformed file
         reason = str(error) if type(error) is ValueError else f"{type(error).__name__}: {error}"
         raise ValueError(f"{path} cannot be loaded as a model: {reason}") from error
-    written, current = (str(each.get("scikit-learn")) for each in (details["versions"], versions()))
-    if written.split(".")[:2] != current.split(".")[:2]:
-        warnings.warn(
-            f"{path} was fitted with scikit-learn {written}, and this is scikit-learn {current}: "
-            "compare some predictions with earlier ones, or fit it again.",
-            InconsistentModelWarning,
-            stacklevel=2,
-        )
-    return model
 
 
 def model_details(path: str | Path) -> dict[str, Any]:
@@ -187,15 +169,12 @@ def _skops() -> Any:
 
 def _without_rows(model: Any) -> Any:
     """Copy a model without anything about single training rows."""
+    model = copy.copy(model)
     if isinstance(model, Pipeline):
-        slim = copy.copy(model)
-        slim.steps = [(name, _without_rows(step)) for name, step in model.steps]
-        return slim
-    if getattr(model, "_responsibilities_", None) is not None:
-        model = copy.copy(model)
+        model.steps = [(name, _without_rows(step)) for name, step in model.steps]
+    if hasattr(model, "_responsibilities_"):
         model._responsibilities_ = None
     if hasattr(model, "estimator_"):  # what AutoLDA chose
-        model = copy.copy(model)
         model.estimator_ = _without_rows(model.estimator_)
     return model
 

