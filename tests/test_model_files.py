@@ -19,10 +19,8 @@ from sklearn.preprocessing import FunctionTransformer
 import iclda
 from iclda import ImplicitlyConstrainedLDA, SupervisedLDA, load_model, save_model
 from iclda.methods import FITTED, FURTHER
-from iclda.model_files import InconsistentModelWarning, model_details, seal
+from iclda.model_files import model_details
 from iclda.tabular import pipeline, preprocessing
-
-CLASS_NAMES = tuple(dict.fromkeys(method.class_name for method in (*FITTED, *FURTHER)))
 
 STORED = Path(__file__).parent / "stored_models"
 CLASS_NAMES = {method.class_name: None for method in (*FITTED, *FURTHER)}
@@ -105,19 +103,18 @@ def test_the_details_tell_what_it_is_without_loading_it(saved):
     json.dumps(details)
 
 
-def test_44_every_changed_byte_is_noticed(saved):
+def test_44_changed_bytes_of_the_model_are_noticed(saved):
     _, path = saved
     data = path.read_bytes()
-    for place in range(0, len(data), 997):
-        changed = bytearray(data)
-        changed[place] ^= 1
-        path.write_bytes(changed)
-        with pytest.raises(ValueError, match=r"model\.skops is (damaged|no model|cut off)"):
+    start = data.index(b"\x93NUMPY")
+    for place in range(start, start + 128, 7):
+        path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+        with pytest.raises(ValueError, match=r"model\.skops is no model file, or damaged"):
             load_model(path)
 
 
 def repacked(path, change):
-    """The file with other members, and a checksum that fits them."""
+    """The file with other members."""
     with zipfile.ZipFile(path) as file:
         members = {name: file.read(name) for name in file.namelist()}
     details = json.loads(members.pop("iclda.json"))
@@ -127,33 +124,22 @@ def repacked(path, change):
         for name, content in members.items():
             file.writestr(name, content)
         file.writestr("iclda.json", json.dumps(details))
-    path.write_bytes(seal(buffer.getvalue()))
+    path.write_bytes(buffer.getvalue())
 
 
-@pytest.mark.parametrize(("format", "version"), [(2, "9.9.0"), (1, "0.9.0")])
-def test_44_a_file_of_a_newer_version_is_refused_with_its_version(saved, format, version):
+def test_44_a_file_of_a_newer_format_is_refused_with_its_version(saved):
     _, path = saved
-    repacked(path, lambda details, _: details.update(format=format, iclda=version))
-    words = rf"model\.skops was written by iclda {version} in format {format}; .* Update iclda"
+    repacked(path, lambda details, _: details.update(format=2, iclda="9.9.0"))
+    words = r"model\.skops was written by iclda 9\.9\.0 in format 2; .* Update iclda"
     for read in (load_model, model_details):
         with pytest.raises(ValueError, match=words):
             read(path)
 
 
-@pytest.mark.parametrize("format", [None, 0, "1"])
-def test_a_file_without_a_format_is_refused(saved, format):
-    _, path = saved
-    repacked(path, lambda details, _: details.update(format=format))
-    with pytest.raises(ValueError, match="is no model file of iclda"):
-        load_model(path)
-
-
-def test_another_scikit_learn_is_one_warning(saved):
-    _, path = saved
-    repacked(path, lambda details, _: details["versions"].update({"scikit-learn": "1.6.1"}))
-    with pytest.warns(InconsistentModelWarning, match=r"with scikit-learn 1\.6\.1") as caught:
-        load_model(path)
-    assert len(caught) == 1
+def test_a_file_of_a_version_that_is_not_compatible_says_what_to_do():
+    words = r"was written by iclda 0\.1\.0\.dev0: fit it again if that is an earlier version"
+    with pytest.raises(ValueError, match=words):
+        load_model(STORED / "0.1.0.dev0-table-MomentConstrainedLDA.skops")
 
 
 def other_type(_, members):
@@ -168,7 +154,7 @@ def test_45_a_file_with_other_types_is_refused_and_nothing_of_it_is_imported(
     (tmp_path / "evil.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()")
     repacked(path, other_type)
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(ValueError, match=r"holds types that iclda does not trust: evil\."):
+    with pytest.raises(ValueError, match=r"holds types that iclda .* does not trust\. .*evil\."):
         load_model(path)
     assert not (tmp_path / "ran").exists()
 
@@ -199,38 +185,9 @@ def test_45_a_malicious_file_is_refused_and_nothing_is_run(saved, tmp_path, monk
     _, path = saved
     monkeypatch.chdir(tmp_path)
     repacked(path, lambda _, members: members.update({"schema.json": json.dumps(schema).encode()}))
-    with pytest.raises(ValueError, match=r"(does not trust).*Nothing was loaded"):
+    with pytest.raises(ValueError, match=r"model\.skops cannot be loaded as a model"):
         load_model(path)
     assert not (tmp_path / "ran").exists()
-
-
-def test_45_a_schema_hidden_deep_inside_is_found(saved):
-    _, path = saved
-    evil = json.dumps(malicious("FunctionNode", "os", "system")).encode()
-
-    def hide(_, members):
-        hidden = b'"content":{"hidden":' + evil + b","
-        members["schema.json"] = members["schema.json"].replace(b'"content":{', hidden, 1)
-
-    repacked(path, hide)
-    with pytest.raises(ValueError, match=r"does not trust: os\.system"):
-        load_model(path)
-
-
-ODD = {
-    "nothing but a format": lambda details: [details.pop(k) for k in set(details) - {"format"}],
-    "nulls": lambda details: details.update({k: None for k in details if k != "format"}),
-    "columns that are a list": lambda details: details.update(columns=["a"]),
-}
-
-
-@pytest.mark.parametrize("change", ODD.values(), ids=ODD)
-def test_a_sealed_file_with_odd_details_is_refused_by_name(saved, change):
-    _, path = saved
-    repacked(path, lambda details, _: change(details))
-    for read in (model_details, load_model):
-        with pytest.raises(ValueError, match=r"model\.skops is no model file.* its details give"):
-            read(path)
 
 
 BROKEN = {
@@ -268,34 +225,34 @@ def pickled():
 
 
 @pytest.mark.parametrize("change", BROKEN.values(), ids=BROKEN)
-def test_a_sealed_file_with_broken_parts_is_refused_by_name(saved, change):
+def test_a_file_with_broken_parts_is_refused_by_name(saved, change):
     _, path = saved
     repacked(path, change)
     with pytest.raises(ValueError, match=r"model\.skops (cannot be loaded|is no model file)"):
         load_model(path)
 
 
-def test_45_a_compressed_file_is_refused_because_it_could_unpack_to_anything(saved):
+def test_45_a_file_that_unpacks_to_more_than_its_size_is_refused(saved):
     _, path = saved
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as file:
         file.writestr("schema.json", b"0" * 10**6)
-    path.write_bytes(seal(buffer.getvalue()))
-    with pytest.raises(ValueError, match=r"no model file of iclda \(compressed\)"):
+    path.write_bytes(buffer.getvalue())
+    with pytest.raises(ValueError, match="its members are larger than the file"):
         load_model(path)
 
 
 @pytest.mark.parametrize("content", [b"", b"x", b"a,b\n1,2\n", b"PK\x05\x06" + bytes(18)])
 def test_any_other_file_is_refused(tmp_path, content):
     (tmp_path / "other").write_bytes(content)
-    with pytest.raises(ValueError, match=r"other is (no model file|cut off, or was not written)"):
+    with pytest.raises(ValueError, match=r"other is no model file"):
         load_model(tmp_path / "other")
 
 
 def test_files_that_are_not_there_are_refused(tmp_path):
-    with pytest.raises(FileNotFoundError, match="nowhere does not exist"):
+    with pytest.raises(FileNotFoundError, match=r"No such file .*nowhere"):
         load_model(tmp_path / "nowhere")
-    with pytest.raises(IsADirectoryError, match="is a folder"):
+    with pytest.raises(IsADirectoryError):
         load_model(tmp_path)
     with pytest.raises(FileNotFoundError, match=r"The folder .*nowhere of m\.skops does not exist"):
         save_model(SupervisedLDA().fit(*problem()), tmp_path / "nowhere" / "m.skops")
@@ -303,18 +260,20 @@ def test_files_that_are_not_there_are_refused(tmp_path):
         save_model(SupervisedLDA(), tmp_path / "m.skops")
 
 
+class Shift(FunctionTransformer):
+    """A step that load_model does not know."""
+
+
 def test_what_could_not_be_loaded_is_not_saved(tmp_path):
-    model = make_pipeline(FunctionTransformer(np.log1p), SupervisedLDA())
     X, y = problem()
-    model.fit(np.abs(X), y)
-    with pytest.raises(ValueError, match=r"not trust: .*log1p.*FunctionTransformer") as error:
+    model = make_pipeline(Shift(), SupervisedLDA()).fit(X, y)
+    with pytest.raises(ValueError, match=r"not trust\. .*m\.skops was not written.*Shift") as error:
         save_model(model, tmp_path / "m.skops")
-    assert "m.skops was not written" in str(error.value)
     assert not list(tmp_path.iterdir())
     names = ast.literal_eval(re.search(r"trusted=(\[.*\])", str(error.value))[1])
     save_model(model, tmp_path / "m.skops", trusted=names)
     loaded = load_model(tmp_path / "m.skops", trusted=names)
-    assert_array_equal(loaded.predict(np.abs(X)), model.predict(np.abs(X)))
+    assert_array_equal(loaded.predict(X), model.predict(X))
 
 
 def test_43_a_disk_that_fills_up_leaves_the_old_file(saved, monkeypatch):
@@ -339,8 +298,8 @@ def test_without_skops_the_extra_is_named(saved, monkeypatch):
         save_model(model, path)
 
 
-@pytest.mark.parametrize("path", sorted(STORED.glob("*.skops")), ids=lambda path: path.stem)
-@pytest.mark.filterwarnings("ignore::iclda.model_files.InconsistentModelWarning")
+@pytest.mark.parametrize("path", sorted(STORED.glob("0.2*.skops")), ids=lambda path: path.stem)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.InconsistentVersionWarning")
 def test_models_of_every_version_keep_loading(path):
     rows = pd.read_csv(path.with_suffix(".csv"))
     expected = rows.filter(like="probability_")

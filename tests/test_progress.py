@@ -7,16 +7,13 @@ import pytest
 from iclda._progress import cell_lines, show_cells, spinner
 
 
-def test_lines_of_progress_say_that_fits_failed(capsys):
-    cell_lines("splits")("comparison", 10, 10, 19)
+def test_lines_come_now_and_then_and_say_that_fits_failed(capsys, monkeypatch):
+    advance = cell_lines("splits")
+    advance("comparison", 1, 10, 0)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr("iclda._progress.SECONDS_BETWEEN_LINES", 0.0)
+    advance("comparison", 10, 10, 19)
     assert capsys.readouterr().err == "comparison: 10 of 10 splits, 19 fits failed\n"
-
-
-def test_lines_come_at_both_ends_and_not_too_often_in_between(capsys):
-    advance = cell_lines()
-    for done in range(6):
-        advance("tables", done, 5, 0)
-    assert capsys.readouterr().err == "tables: 0 of 5 cells\ntables: 5 of 5 cells\n"
 
 
 def test_a_bar_on_a_terminal_counts_cells_and_failed_fits(capsys, monkeypatch):

@@ -47,16 +47,12 @@ __version__ = "0.2.0"
 
 _HOME = {
     **{method.class_name: f"._estimators.{method.module}" for method in (*_FITTED, *_FURTHER)},
+    **dict.fromkeys(("ColumnError", "ParameterError", "DegenerateFitWarning"), "._messages"),
+    **dict.fromkeys(("NoUnlabeledRowsWarning", "NothingLearnedWarning"), "._messages"),
+    **dict.fromkeys(("load_model", "save_model"), ".model_files"),
     "AutoLDA": "._estimators.auto",
-    "ColumnError": "._messages",
-    "DegenerateFitWarning": "._messages",
-    "NoUnlabeledRowsWarning": "._messages",
     "NotConvergedWarning": "._estimators.diagnosis",
-    "NothingLearnedWarning": "._messages",
-    "ParameterError": "._messages",
     "compare": ".studies.compare.api",
-    "load_model": ".model_files",
-    "save_model": ".model_files",
 }
 _MODULES = ("model_selection", "plots", "rows", "tabular")
 __all__ = sorted(_HOME)

@@ -5,7 +5,8 @@ import signal
 import sys
 from types import FrameType
 
-SECONDS_BETWEEN_LOOKS = 0.02  # at whether the interrupted import is over
+_COMMANDS = ("iclda.cli.models", "iclda.cli.studies", "iclda.playground.server")
+_SECONDS_BETWEEN_LOOKS = 0.02  # at whether the interrupted import is over
 
 
 def main() -> None:
@@ -13,23 +14,15 @@ def main() -> None:
     stops = signal.SIGINT, signal.SIGTERM
     for number in stops:
         signal.signal(number, _stop)
-    _open_closed_streams()
     try:
-        from .cli import run
+        from .cli import app
 
-        run()
+        app()
     finally:
         # Python would show a traceback of what it does at its end, joblib what it cleans up then.
         is_done = all(signal.getsignal(number) is _stop for number in stops)
         for number in stops:
             signal.signal(number, signal.SIG_IGN if is_done else signal.SIG_DFL)
-
-
-def _open_closed_streams() -> None:
-    """Open streams that a caller closed (``<&-``): else the next file gets their number."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
@@ -43,12 +36,12 @@ def _stop(number: int, frame: FrameType | None) -> None:
     while frame is not None:
         callers.add(frame.f_globals.get("__name__", ""))
         frame = frame.f_back
-    if any(name.startswith("iclda.cli.") for name in callers):
+    if any(name in _COMMANDS for name in callers):
         if "importlib._bootstrap" not in callers:
             raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
         if hasattr(signal, "setitimer"):  # not on Windows
             signal.signal(signal.SIGALRM, lambda _, frame: _stop(number, frame))
-            signal.setitimer(signal.ITIMER_REAL, SECONDS_BETWEEN_LOOKS)
+            signal.setitimer(signal.ITIMER_REAL, _SECONDS_BETWEEN_LOOKS)
             return
     cursor = "\x1b[?25h" if sys.stderr.isatty() else ""  # a bar hides it
     line = "Interrupted.\n" if number == signal.SIGINT else ""

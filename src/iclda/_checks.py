@@ -20,10 +20,8 @@ from ._packages import require
 
 FINE, NOTE, WARNING = "fine", "note", "warning"
 _ID_NAME = re.compile(
-    r"(^|[\W_])(ids?|uuid|guid|key|index|idx|nr|no|number|code|row)$|^(id|uuid|guid)[\W_\d]",
-    re.IGNORECASE,
+    r"(^|[\W_])(?i:ids?|uuid|guid|key|index|idx|nr|no|number|code|row)$|[a-z](Id|ID|Key|No|Nr)$"
 )
-_CAMEL_ID = re.compile(r"[a-z](Id|ID|Key|No|Nr)$")
 _DISTINCT_SHARE = 0.95  # of the values of an id: some rows were entered twice
 _LEAST_ROWS_OF_ID = 10  # with fewer rows, distinct values are no sign of an id
 _LEAST_SORTED_ROWS = 20  # values of so many rows are not sorted by chance
@@ -46,18 +44,10 @@ class Remark:
 def check_ids(features: Any) -> Iterator[Remark]:
     """Note columns of whole numbers that may be ids, or that number the rows."""
     for name, series in features.items():
-        if numbers_rows(series):
+        if numbers_rows(series) or is_id(str(name), series):
             text = say(
-                "Column {name!r} numbers the rows, which says nothing about new ones: leave it out "
-                "by {drop} if it is no measurement.",
-                name=name,
-                drop=Hint("drop", [name]),
-            )
-            yield Remark(NOTE, "Columns", text)
-        elif is_id(str(name), series):
-            text = say(
-                "Column {name!r} looks like an id: whole numbers, nearly all different. It is used "
-                "like a measurement; leave it out by {drop} if it is none.",
+                "Column {name!r} looks like an id or a row number: whole numbers, nearly all "
+                "different. It is used like a measurement; leave it out by {drop} if it is none.",
                 name=name,
                 drop=Hint("drop", [name]),
             )
@@ -78,13 +68,14 @@ def is_id(name: str, series: Any) -> bool:
     if series.dtype.kind not in "iuf":
         return False
     numbers = series.dropna().to_numpy(dtype=np.float64)
-    if len(numbers) < _LEAST_ROWS_OF_ID or (numbers != np.round(numbers)).any():
+    is_whole = np.isfinite(numbers) & (numbers == np.round(numbers))
+    if len(numbers) < _LEAST_ROWS_OF_ID or not is_whole.all():
         return False
     steps = np.diff(numbers)
     if (steps == 1).all() or len(np.unique(numbers)) < _DISTINCT_SHARE * len(numbers):
         return False
-    is_named = bool(_ID_NAME.search(name) or _CAMEL_ID.search(name))
-    return is_named or (len(numbers) >= _LEAST_SORTED_ROWS and bool((steps > 0).all()))
+    is_sorted = len(numbers) >= _LEAST_SORTED_ROWS and bool((steps > 0).all())
+    return is_sorted or _ID_NAME.search(name) is not None
 
 
 def check_leaks(features: Any, labels: AnyArray) -> Iterator[Remark]:
@@ -97,16 +88,16 @@ def check_leaks(features: Any, labels: AnyArray) -> Iterator[Remark]:
     known = labels[is_labeled].astype(str)
     for name, series in features[is_labeled].items():
         is_filled = series.notna().to_numpy(dtype=bool)
-        if is_filled.all():
-            text = _value_by_class(series, known)
-        else:
-            text = _filled_by_class(is_filled, known)
+        is_full = is_filled.all()
+        text = _value_by_class(series, known) if is_full else _filled_by_class(is_filled, known)
         if text:
-            way_out = say(
-                "Leave it out by {drop} unless new rows have it before their class is known.",
+            whole = say(
+                "Column {name!r} is {text} Leave it out by {drop} unless new rows have it before "
+                "their class is known.",
+                name=name,
+                text=text,
                 drop=Hint("drop", [name]),
             )
-            whole = say("Column {name!r} is {text} {out}", name=name, text=text, out=way_out)
             yield Remark(WARNING, "Columns", whole)
 
 

@@ -110,16 +110,16 @@ def say(sentence: str, /, **values: Any) -> Text:
 class ParameterError(ValueError):
     """A parameter has a value that it must not have: ``parameter``, ``value``."""
 
-    def __init__(self, *parts: str | Hint, parameter: str | None = None, value: Any = None) -> None:
-        super().__init__(parts[0] if len(parts) == 1 else Text(*parts))
+    def __init__(self, message: str, *, parameter: str | None = None, value: Any = None) -> None:
+        super().__init__(message)
         self.parameter, self.value = parameter, value
 
 
 class ColumnError(ValueError):
     """A column holds what cannot be computed with: ``column``, its name, or its number in X."""
 
-    def __init__(self, *parts: str | Hint | Column, column: str | int | None = None) -> None:
-        super().__init__(parts[0] if len(parts) == 1 else Text(*parts))
+    def __init__(self, message: str, *, column: str | int | None = None) -> None:
+        super().__init__(message)
         self.column = column
 
 
@@ -142,9 +142,7 @@ class DegenerateFitWarning(UserWarning):
 class NothingLearnedWarning(UserWarning):
     """A fit is no better than the most frequent class for all rows: ``majority``, ``base_rate``."""
 
-    def __init__(
-        self, message: str, *, majority: Any = None, base_rate: float | None = None
-    ) -> None:
+    def __init__(self, message: str, *, majority: Any = None, base_rate: float = 1.0) -> None:
         super().__init__(message)
         self.majority, self.base_rate = majority, base_rate
 

@@ -1,28 +1,22 @@
-"""Checks of paths before reading and writing, and atomic writes."""
+"""Atomic writes, and a check of their paths before any work is done."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from glob import escape
 from pathlib import Path
-from typing import Any
-from uuid import uuid4
 
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[Path]:
     """Yield a path beside this one to write to; rename it at the end, remove it on failure.
 
-    What was left there by a process that was killed is removed, too.
+    What a process that was killed left there is overwritten.
     """
-    unfinished = path.with_name(f".{path.name}.{uuid4().hex}")
+    unfinished = path.with_name(f".{path.name}.unfinished")
     try:
-        _remove_unfinished(path)
-        with unfinished.open("w") as file:
-            _try_lock(file)
-            yield unfinished
+        yield unfinished
         os.replace(unfinished, path)
     except OSError as error:
         # The error of a full disk names no file, and the name of the unfinished one is of no use.
@@ -32,34 +26,6 @@ def atomic_write(path: Path) -> Iterator[Path]:
     finally:
         with suppress(OSError):  # a name that is too long is no file to remove
             unfinished.unlink()
-
-
-def _remove_unfinished(path: Path) -> None:
-    for left in path.parent.glob(f".{escape(path.name)}.{'[0-9a-f]' * 32}"):
-        with suppress(OSError), left.open("a") as file:
-            if _try_lock(file):
-                left.unlink()
-
-
-def _try_lock(file: Any) -> bool:
-    """Lock a file until it is closed, or its process ends; False if another one has it locked."""
-    try:
-        import fcntl
-
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (ImportError, OSError):  # or there are no such locks on this system
-        return False
-    return True
-
-
-def check_readable(path: Path) -> None:
-    """Raise an OSError unless there is a file of this name."""
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder: name a file in it.")
-    if path.exists() and not path.is_file():
-        raise OSError(f"{path} is a pipe or a device, and is read more than once: save it first.")
-    if not path.is_file():
-        raise FileNotFoundError(f"{path} does not exist: check its name and its folder.")
 
 
 def check_writable(path: Path) -> None:

@@ -6,10 +6,10 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from math import inf
 from typing import Any
 
 from ._messages import plural
+from ._packages import require
 
 SECONDS_BETWEEN_LINES = 10.0
 Advance = Callable[[str, int, int, int], None]  # experiment, cells done, cells in all, failed fits
@@ -18,13 +18,8 @@ Advance = Callable[[str, int, int, int], None]  # experiment, cells done, cells 
 @contextmanager
 def bars() -> Iterator[Any]:
     """Show a rich ``Progress``: title, bar, ``text``, time spent and time left of every task."""
-    try:
-        import rich.console as console
-        import rich.progress as progress
-    except ImportError as error:
-        raise ImportError(
-            "rich draws the bar, and is not installed: pip install 'iclda[experiments]'."
-        ) from error
+    console = require("rich.console", "bars of progress", "experiments")
+    progress = require("rich.progress", "bars of progress", "experiments")
     columns = (
         progress.SpinnerColumn(finished_text="[green]✓"),
         progress.TextColumn("{task.description:<10}", markup=False),
@@ -53,7 +48,7 @@ def spinner(title: str, quiet: bool) -> Iterator[None]:
 
 @contextmanager
 def show_cells(quiet: bool, unit: str = "cells") -> Iterator[Advance]:
-    """Show the progress of experiments: a bar for each on a terminal, lines elsewhere."""
+    """Show progress: a bar for each experiment on a terminal, a line now and then elsewhere."""
     if quiet:
         yield show_nothing
         return
@@ -67,7 +62,7 @@ def show_cells(quiet: bool, unit: str = "cells") -> Iterator[Advance]:
             if experiment not in tasks:
                 tasks[experiment] = shown.add_task(experiment, total=total, text="")
             note = f" [red]{plural(failed, 'fit')} failed[/red]" if failed else f" {unit}"
-            shown.update(tasks[experiment], completed=done, text=f"{done}/{total}{note}")
+            shown.update(tasks[experiment], completed=done, text=f"{done:,}/{total:,}{note}")
 
         yield advance
 
@@ -77,31 +72,20 @@ def show_nothing(experiment: str, done: int, total: int, failed: int) -> None:
 
 
 def cell_lines(unit: str = "cells") -> Advance:
-    """Return a function that writes lines of progress: every few seconds and at both ends."""
-    started: dict[str, tuple[float, int, float]] = {}  # time, cells then, time of the last line
+    """Return a function that writes a line of progress every few seconds."""
+    started: dict[str, tuple[float, int]] = {}  # time, and cells done then
+    last_line = time.monotonic()
 
     def advance(experiment: str, done: int, total: int, failed: int) -> None:
+        nonlocal last_line
         now = time.monotonic()
-        start, first, last_line = started.get(experiment, (now, done, -inf))
-        if now - last_line < SECONDS_BETWEEN_LINES and done < total:
+        start, first = started.setdefault(experiment, (now, done))
+        if now - last_line < SECONDS_BETWEEN_LINES:
             return
-        started[experiment] = start, first, now
+        last_line = now
         rate = (done - first) / (now - start) if now > start else 0.0
         left = f", {(total - done) / rate:.0f} s left" if rate > 0 and done < total else ""
         note = f", {plural(failed, 'fit')} failed" if failed else ""
-        sys.stderr.write(f"{experiment}: {done} of {total} {unit}{left}{note}\n")
+        sys.stderr.write(f"{experiment}: {done:,} of {total:,} {unit}{left}{note}\n")
 
     return advance
-
-
-def occasional_lines() -> Callable[[str], None]:
-    """Return a function that writes a line unless the last one or the start was a moment ago."""
-    last = time.monotonic()
-
-    def write(line: str) -> None:
-        nonlocal last
-        if time.monotonic() - last >= SECONDS_BETWEEN_LINES:
-            last = time.monotonic()
-            sys.stderr.write(f"{line}\n")
-
-    return write

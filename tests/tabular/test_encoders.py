@@ -1,10 +1,18 @@
+import datetime
+
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
-from iclda.tabular import CategoryEncoder, NumberEncoder
+from iclda import ImplicitlyConstrainedLDA, SupervisedLDA
+from iclda.methods import find_method
+from iclda.model_files import column_kinds
+from iclda.tabular import CategoryEncoder, NumberEncoder, pipeline, preprocessing, read_table
+from iclda.tabular.encoders import kinds_of
+from iclda.tabular.fit_predict import fit_table, predict_file
 
 
 def frame(**columns):
@@ -20,12 +28,6 @@ def test_gaps_of_numbers_get_the_median_of_the_training_rows():
     encoder = NumberEncoder().fit(frame(a=[1.0, 5.0, None, 3.0], b=[True, None, False, True]))
     assert_array_equal(encoder.transform(frame(a=[None, 9.0], b=[None, False])), [[3, 1], [9, 0]])
     assert encoder.column_kinds_ == {"a": "number", "b": "boolean"}
-
-
-def test_flagged_columns_say_where_the_gaps_were():
-    X = frame(a=[1.0, None, 3.0], b=[1.0, 2.0, None])
-    found = encode(NumberEncoder(flagged=("b",)), X)
-    assert found == {"a": [1, 2, 3], "b": [1, 2, 1.5], "b is empty": [0, 0, 1]}
 
 
 def test_a_column_without_any_number_in_a_fold_is_constant():
@@ -99,12 +101,6 @@ def test_gaps_can_be_refused(encoder):
         clone(encoder).fit(full).transform(gapped)
 
 
-def test_the_pool_of_rare_categories_has_a_name_of_its_own():
-    X = frame(a=["p"] * 50 + ["any other"] * 40 + [f"r{i}" for i in range(10)])
-    encoder = CategoryEncoder().fit(X)
-    assert encoder.get_feature_names_out().tolist() == ["a = any other", "a = any other value"]
-
-
 @pytest.mark.parametrize("encoder", [NumberEncoder(), CategoryEncoder()])
 def test_other_columns_than_in_training_are_refused(encoder):
     fitted = clone(encoder).fit(frame(a=[1, 2], b=[1, 2]))
@@ -112,15 +108,197 @@ def test_other_columns_than_in_training_are_refused(encoder):
         fitted.transform(frame(a=[1], c=[2]))
 
 
-@pytest.mark.parametrize(
-    ("unit", "words"),
-    [
-        (1e200, r"up to 9e\+200 in size, with a standard deviation of 2.87e\+200.*by 9e\+200"),
-        (1e-300, "up to 9e-300 in size, with a standard deviation of 2.87e-300.*by 9e-300"),
-    ],
-)
-def test_19_numbers_whose_squares_overflow_or_vanish_are_refused(unit, words):
-    with pytest.raises(ValueError, match=f"'far' holds numbers {words}.*drop=\\['far'\\]"):
-        NumberEncoder().fit(frame(near=np.arange(10.0), far=unit * np.arange(10.0)))
-    with pytest.raises(ValueError, match=r"'far' holds numbers up to 1e\+200 in size"):
-        NumberEncoder().fit(frame(far=[1e200, 1e200, None]))
+@pytest.mark.parametrize(("size", "shown"), [(9e200, r"9e\+200"), (-np.inf, "inf")])
+def test_19_numbers_whose_squares_overflow_are_refused(size, shown):
+    fitted, odd = NumberEncoder().fit(frame(far=[1.0, 2.0])), frame(far=[1.0, None, size])
+    for method in (clone(fitted).fit, fitted.transform):
+        with pytest.raises(ValueError, match=f"'far' holds numbers up to {shown} in size"):
+            method(odd)
+
+
+SERIES = {
+    "floats": ([1.5, None], "number"),
+    "nullable integers": (pd.array([1, None], dtype="Int8"), "number"),
+    "objects that are numbers": (np.array([1, 2.5, None], dtype=object), "number"),
+    "booleans with gaps": (np.array([True, None, False], dtype=object), "boolean"),
+    "nullable booleans": (pd.array([True, None], dtype="boolean"), "boolean"),
+    "arrow booleans": (pd.array([True, None], dtype="bool[pyarrow]"), "boolean"),
+    "text": (["p", "q", None, "p"], "category"),
+    "dates": (pd.to_datetime(["2020-01-02", None]), "date"),
+    "arrow text": (pd.array(["p", "q", "p", None], dtype="string[pyarrow]"), "category"),
+    "categories": (pd.Categorical(["p", "q", None, "p"]), "category"),
+    "numbers as categories": (pd.Categorical([1, 2, 1]), "category"),
+}
+
+
+@pytest.mark.parametrize(("values", "kind"), SERIES.values(), ids=SERIES)
+def test_columns_are_numbers_booleans_categories_or_dates(values, kind):
+    assert kinds_of(pd.DataFrame({"x": values})) == {"x": kind}
+
+
+NAMES = [f"person {i}" for i in range(50)]
+REFUSED = {
+    "names": (NAMES, "holds 50 different texts in 50 rows, for example 'person 0'"),
+    "dates of a zone": (pd.to_datetime(["2020-01-02", None]).tz_localize("UTC"), "a time zone"),
+    "times": ([datetime.time(1, 30), None], "times as numbers, for example of hours"),
+    "percent": ([f"{i}%" for i in range(50)], "for example '0%': .* write numbers with digits"),
+    "dates in other forms": ([f"{i}.5.2020" for i in range(1, 31)], "dates as 2020-03-12"),
+    "thousands among numbers": ([*map(str, range(900, 1000)), "1,000"], "for example '1,000'"),
+    "numbers and text": (["1", "2.5", "about 3"], "text in 1 of 3 rows, for example 'about 3'"),
+    "numbers to Python only": (["1", "1_000", "+3", "2"], "in 2 of 4 rows, for example '1_000'"),
+    "complex": ([1 + 2j, 3 + 0j], "neither numbers nor text"),
+    "lists": ([[1], [2]], r"neither numbers nor text .*, for example \[1\]"),
+}
+
+
+@pytest.mark.parametrize(("values", "message"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_learned_from_is_refused_with_the_way_out(values, message):
+    frame = pd.DataFrame({"my column": values})
+    with pytest.raises(ValueError, match=message) as error:
+        kinds_of(frame)
+    assert "Column 'my column'" in str(error.value)
+
+
+def test_a_few_texts_that_are_no_numbers_are_categories():
+    frame = pd.DataFrame({"x": ["12-Mar-2020", "3.12.2020"] * 10, "y": ["10%", "20%"] * 10})
+    assert kinds_of(frame) == {"x": "category", "y": "category"}
+
+
+def test_all_columns_that_cannot_be_used_are_named_at_once():
+    frame = pd.DataFrame({f"n{i}": NAMES for i in range(7)})
+    words = "'n0' holds .*'n4' holds .* 2 more columns cannot be used. .*: drop_unusable=True"
+    with pytest.raises(ValueError, match=words):
+        kinds_of(frame)
+
+
+def test_other_frames_are_refused_with_the_way_out():
+    with pytest.raises(TypeError, match=r"must be a pandas frame, got polars.*to_pandas\(\)"):
+        kinds_of(pl.DataFrame({"a": [1.0]}))
+
+
+def test_columns_need_names_of_their_own_that_are_text():
+    with pytest.raises(ValueError, match="must be text and occur once, got 0"):
+        kinds_of(pd.DataFrame(np.zeros((2, 2))))
+    with pytest.raises(ValueError, match="must be text and occur once, got 'a'"):
+        kinds_of(pd.DataFrame(np.zeros((2, 2)), columns=["a", "a"]))
+
+
+def test_cells_that_are_no_dates_are_named_with_their_row(tmp_path):
+    dates = pd.date_range("2024-01-01", periods=40)
+    classes = np.where(np.arange(40) % 2, "new", "old").astype(object)
+    features = pd.DataFrame({"visit": dates})
+    model = pipeline(preprocessing(features), SupervisedLDA()).fit(features, classes)
+    texts = pd.Series(dates.strftime("%Y-%m-%d"), dtype=object).replace("2024-01-08", "soon")
+    pd.DataFrame({"visit": texts}).to_csv(tmp_path / "data.csv", index=False)
+    message = r"row 9, column 'visit': must hold dates such as .*: invalid value 'soon'"
+    with pytest.raises(ValueError, match=message):
+        predict_file(model, column_kinds(model), tmp_path / "data.csv", tmp_path / "p.csv")
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_dates_become_year_month_and_weekday(tmp_path, suffix):
+    n = 60
+    days = pd.date_range("2023-06-01", periods=n, freq="11D").to_series().reset_index(drop=True)
+    days[5] = None
+    frame = pd.DataFrame({"visit": days, "age": np.random.default_rng(0).normal(size=n)})
+    frame["kind"] = np.where(np.arange(n) % 2, np.where(np.arange(n) < 30, "new", "old"), None)
+    data = tmp_path / f"data.{suffix}"
+    frame.to_csv(data, index=False) if suffix == "csv" else frame.to_parquet(data)
+    table = read_table(data, target="kind")
+    model, _ = fit_table(table, find_method("supervised"), shrinkage=None)
+    assert column_kinds(model) == {"visit": "date", "age": "number"}
+    encoded = model[:-1].transform(table.features)
+    assert list(encoded) == ["age", "visit year", "visit month", "visit weekday"]
+    assert encoded.iloc[0, 1:].tolist() == [2023, 6, 4]  # a Thursday
+    assert encoded.iloc[5, 1:].tolist() == encoded.drop(5).iloc[:, 1:].median().tolist()
+    counts = predict_file(model, column_kinds(model), data, tmp_path / "p.csv")
+    assert counts.filled == {"visit": 1}
+    found = pd.read_csv(tmp_path / "p.csv")["class"]
+    assert found.tolist() == model.predict(table.features).tolist()
+
+
+def test_parts_of_dates_that_do_not_vary_are_left_out_and_gaps_can_be_refused():
+    dates = pd.DataFrame({"d": pd.to_datetime(["2024-05-06", "2024-05-07", "2024-05-08"])})
+    assert list(preprocessing(dates).fit_transform(dates)) == ["d weekday"]
+    new_years = pd.DataFrame({"d": pd.to_datetime(["2021-01-01", "2022-01-01", "2023-01-01"])})
+    assert list(preprocessing(new_years).fit_transform(new_years)) == ["d year"]
+    dates.loc[1, "d"] = None
+    with pytest.raises(ValueError, match="'d' is empty in 1 of 3 rows"):
+        preprocessing(dates, missing="refuse").fit(dates)
+
+
+def test_several_columns_that_cannot_be_used_can_be_left_out_at_once(tmp_path):
+    frame = pd.DataFrame({"name": NAMES, "x": np.arange(50) % 7, "remark": NAMES[::-1]})
+    frame["class"] = np.where(np.arange(50) % 2, "a", "b")
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    table = read_table(tmp_path / "data.csv", target="class", drop_unusable=True)
+    assert list(table.features) == ["x"]
+    assert table.dropped == ("name", "remark")
+    assert table.notes[0].startswith("Column 'name' holds 50 different texts in 50 rows")
+
+
+def customers(n=240):
+    """A table as people have it: numbers, text, booleans and gaps in all of them."""
+    rng = np.random.default_rng(5)
+    age, income = rng.normal(50, 10, n), rng.lognormal(8, 1, n)
+    frame = pd.DataFrame(
+        {
+            "city": rng.choice(["Delft", "Leiden", "Gouda"], n),
+            "age": np.where(rng.random(n) < 0.2, np.nan, age),
+            "member": pd.array(rng.random(n) < 0.5, dtype="boolean"),
+            "income": income,
+        }
+    )
+    frame.loc[rng.random(n) < 0.02, "income"] = np.nan
+    frame.loc[rng.random(n) < 0.05, "city"] = None
+    frame.loc[rng.random(n) < 0.05, "member"] = pd.NA
+    classes = np.where(age / 10 + np.log(income) + rng.normal(size=n) > 13, "stays", "leaves")
+    return frame, classes.astype(object)
+
+
+def test_a_pipeline_takes_labels_with_none_and_has_text_classes():
+    frame, classes = customers()
+    labels = np.where(np.arange(len(frame)) < 60, classes, None)
+    model = pipeline(preprocessing(frame), ImplicitlyConstrainedLDA()).fit(frame, labels)
+    assert model.classes_.tolist() == ["leaves", "stays"]
+    assert model.score(frame, classes) > 0.7
+    assert model.score(frame, labels) == model.score(frame[:60], classes[:60])
+
+
+def test_gaps_are_flagged_by_what_the_rows_of_the_fold_show():
+    frame = pd.DataFrame({"x": np.where(np.arange(100) < 50, np.nan, np.arange(100.0))})
+    assert preprocessing(frame).fit(frame[::2]).get_feature_names_out().tolist() == [
+        "x",
+        "x is empty",
+    ]
+    assert preprocessing(frame).fit(frame[50:]).get_feature_names_out().tolist() == ["x"]
+
+
+def test_scaling_changes_nothing_without_shrinkage():
+    frame, classes = customers()
+    labels = np.where(np.arange(len(frame)) < 60, classes, None)
+    plain, scaled = (
+        pipeline(preprocessing(frame), SupervisedLDA(), scale=scale).fit(frame, labels)
+        for scale in (False, True)
+    )
+    assert_allclose(plain.predict_proba(frame), scaled.predict_proba(frame), atol=1e-9)
+
+
+def test_shrinkage_does_not_depend_on_units():
+    frame, classes = customers()
+    labels = np.where(np.arange(len(frame)) < 60, classes, None)
+    other = frame.assign(income=frame["income"] * 1e6)
+    model = pipeline(preprocessing(frame), ImplicitlyConstrainedLDA(shrinkage=0.2))
+    assert_allclose(
+        clone(model).fit(frame, labels).predict_proba(frame),
+        clone(model).fit(other, labels).predict_proba(other),
+        atol=1e-6,
+    )
+
+
+def test_the_classifier_given_stays_as_it_is():
+    frame, _ = customers()
+    classifier = SupervisedLDA(shrinkage=0.1)
+    steps = pipeline(preprocessing(frame), classifier).named_steps
+    assert (classifier.unlabeled, steps["classify"].unlabeled) == (-1, None)
+    assert "scale" in steps

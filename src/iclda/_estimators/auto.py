@@ -13,9 +13,13 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .._advice import (
+from .._core.types import AnyArray, Array
+from .._messages import NoUnlabeledRowsWarning, ParameterError, plural, say
+from .._rows.passes import unreported
+from .._statistics import (
     FROM_THE_SAFEST,
     LEAST_TESTED,
+    BaseRate,
     ErrorEstimate,
     affordable,
     estimate_error,
@@ -23,10 +27,6 @@ from .._advice import (
     safest_choice,
     safety_rank,
 )
-from .._core.types import AnyArray, Array
-from .._messages import NoUnlabeledRowsWarning, ParameterError, plural, say
-from .._rows.passes import unreported
-from .._statistics import BaseRate
 from ..methods import FITTED, Method, find_method
 from .base import LinearGaussianClassifier
 from .diagnosis import warn_if_nothing_learned, warn_of_no_unlabeled
@@ -137,7 +137,7 @@ class Choice:
 def choose_method(
     inputs: FitInputs, methods: Sequence[Method], shrinkage: Any, seed: int
 ) -> Choice:
-    """Compare methods, the safest first, and choose by the rule of ``_advice``."""
+    """Compare methods, the safest first, and choose by the rule of ``_statistics``."""
     trial = draw_trial(inputs, seed)
     n_tested = len(trial.tested)
     if not len(trial.unlabeled):

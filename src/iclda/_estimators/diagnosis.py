@@ -16,7 +16,6 @@ from scipy.stats import hypergeom
 from scipy.stats import t as student
 from sklearn.exceptions import ConvergenceWarning
 
-from .._advice import ErrorEstimate, percent_text
 from .._core.gaussian import Gaussians
 from .._core.problem import WITHIN_TOLERANCE, Problem, SphericalProblem
 from .._core.rowspace import FeatureSpace
@@ -31,7 +30,7 @@ from .._messages import (
     say,
 )
 from .._rows.base import column_of
-from .._statistics import NOTHING, BaseRate
+from .._statistics import NOTHING, BaseRate, ErrorEstimate, percent_text
 from .labels import Labels, plain
 
 _SHIFT_PROBABILITY = 1e-6

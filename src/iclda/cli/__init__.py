@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import sys
+import webbrowser
+from threading import Thread
 from typing import Annotated
 
 try:
@@ -11,22 +12,36 @@ try:
 except ImportError:  # pragma: no cover - without the extra there is no command line to test
     sys.exit("The command line needs extra packages: pip install 'iclda[data,experiments]'.")
 
-from . import compare, models, paper, playground, words
+from . import models, studies, words
 
-app = typer.Typer(
-    context_settings={"help_option_names": ["-h", "--help"]},
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    help="Semi-supervised linear discriminant analysis: on your own tables, and on the paper's.",
-)
-for command in (
-    compare.compare,
-    *(models.fit, models.predict, models.evaluate, models.show),
-    *(paper.reproduce, paper.tables, paper.curves, paper.toy, paper.report, paper.datasets),
-    playground.playground,
-):
-    app.command()(command)
+_Link = Annotated[str | None, typer.Argument(metavar="LINK", help="A link that somebody shared.")]
+_Port = Annotated[
+    int, typer.Option(min=0, max=65535, metavar="N", help="Port; 0 takes any free one.")
+]
+_NoBrowser = Annotated[bool, typer.Option("--no-browser", help="Print the address, open nothing.")]
+
+
+def playground(link: _Link = None, port: _Port = 0, no_browser: _NoBrowser = False) -> None:
+    """Open a page on which fits follow the points that you move.
+
+    It is served on this machine only, until you press Ctrl-C.
+    """
+    from .._packages import check_installed
+
+    check_installed(("starlette", "uvicorn"), "the playground", "playground")
+    from ..playground.server import serve
+
+    def show(address: str) -> None:
+        state = "" if link is None else link.partition("#")[2] or link
+        address += f"#{state}" if state else ""
+        typer.echo(f"Playground: {address}\nCtrl-C ends it.")
+        if not no_browser:  # in a thread: some browsers only return when they are closed
+            Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+
+    try:
+        serve(port, show)
+    except KeyboardInterrupt:
+        return  # the way to end it
 
 
 def _show_version(is_wanted: bool) -> None:
@@ -37,45 +52,28 @@ def _show_version(is_wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
-def _options(
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
-        ),
-    ] = False,
-) -> None: ...
+_Version = Annotated[
+    bool,
+    typer.Option("--version", callback=_show_version, is_eager=True, help="Show it and exit."),
+]
 
 
-def run() -> None:
-    """Run a command; ``iclda.__main__`` calls it."""
-    try:
-        app()
-    except BrokenPipeError:
-        raise
-    except (ImportError, MemoryError, OSError) as error:  # before a command begins, or in its help
-        _end_with(error)
-    finally:
-        _close_output()
+def _options(version: _Version = False) -> None: ...
 
 
-def _close_output() -> None:
-    """Write what is left of the output, unless its reader (such as ``head``) has closed it."""
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        _drop_output()
-    except OSError as error:
-        _end_with(error)
-
-
-def _end_with(error: Exception) -> None:
-    typer.echo(words.error_line(error), err=True)
-    _drop_output()
-    sys.exit(words.USAGE_ERROR)
-
-
-def _drop_output() -> None:
-    """Discard the output: Python flushes once more at exit, and would fail there."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+app = typer.Typer(
+    callback=_options,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="Semi-supervised linear discriminant analysis: on your own tables, and on the paper's.",
+)
+for command in (
+    studies.compare,
+    *(models.fit, models.predict, models.evaluate, models.show),
+    *(studies.reproduce, studies.tables, studies.curves, studies.toy),
+    *(studies.report, studies.datasets, playground),
+):
+    is_study = command.__module__ == studies.__name__
+    app.command()(words.explained(command, words.RESUMABLE if is_study else words.NOT_WRITTEN))

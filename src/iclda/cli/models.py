@@ -16,9 +16,9 @@ from typing import Annotated, Any
 import typer
 from typer import Argument, Option
 
-from .._messages import Hint, printable, say, wrap
+from .._messages import printable, wrap
 from .._paths import atomic_write, check_writable
-from .._progress import bars, occasional_lines, spinner
+from .._progress import cell_lines, show_cells, spinner
 from ..methods import FITTED, find_method, parse_shrinkage
 from . import words
 
@@ -72,49 +72,47 @@ def fit(
     verbose: words.Verbose = False,
 ) -> None:
     """Learn a classifier from a table and keep it in a file."""
-    with words.explained_errors():
-        from .._statistics import NOTHING
-        from ..model_files import check_can_save, model_details, save_model
-        from ..tabular.fit_predict import fit_table
-        from ..tabular.summaries import fit_summary, verbose_lines
-        from ..tabular.table import ReadOptions, read_opened
-        from ..tabular.table_files import open_table
+    from .._statistics import NOTHING
+    from ..model_files import check_can_save, model_details, save_model
+    from ..tabular.fit_predict import fit_table
+    from ..tabular.summaries import fit_summary, verbose_lines
+    from ..tabular.table import ReadOptions, read_opened
+    from ..tabular.table_files import open_table
 
-        with words.noted_warnings():
-            chosen = None if method == _AUTO else find_method(method, others=[_AUTO])
-        priors, shrunk = _shares("priors", prior), parse_shrinkage(shrinkage)
-        is_labeled = proportions == ["labeled"]
-        quotas = "labeled" if is_labeled else _shares("proportions", proportions)
-        if out.suffix != ".skops":
-            raise ValueError(say("{@out} must name a .skops file, got {out!r}.", out=str(out)))
-        check_can_save(out)
-        options = ReadOptions(target, unlabeled, unlabeled_file, drop, keep, drop_unusable, missing)
-        with spinner("Reading", quiet):
-            table = read_opened(open_table(data), options)
-        with _show_passes("Fitting", quiet):
-            fitted, report = fit_table(
-                table,
-                chosen,
-                missing=missing,
-                shrinkage=shrunk,
-                priors=priors,
-                proportions=quotas,
-                seed=seed,
-                command=words.command_line(),
-            )
-        notes, doubts = map(words.in_options, report.notes), map(words.in_options, report.warnings)
-        report = replace(report, notes=tuple(notes), warnings=tuple(doubts))
-        written = _written(out)
-        save_model(fitted, out, about=report.to_json())
-        details = model_details(out)
-        is_converged = details["diagnosis"].get("converged", True)
-        if not quiet:
-            is_useful = is_converged and report.learned != NOTHING
-            next_one = f" Next: iclda predict {shlex.quote(str(out))} DATA" if is_useful else ""
-            more = verbose_lines(details) if verbose else []
-            _print([*fit_summary(details), *more, "", f"{written}.{next_one}"])
-        if not is_converged:
-            raise typer.Exit(NOT_CONVERGED)
+    with words.noted_warnings():
+        chosen = None if method == _AUTO else find_method(method, others=[_AUTO])
+    priors, shrunk = _shares("--prior", prior), parse_shrinkage(shrinkage)
+    is_labeled = proportions == ["labeled"]
+    quotas = "labeled" if is_labeled else _shares("--proportions", proportions)
+    if out.suffix != ".skops":
+        raise ValueError(f"--out must name a .skops file, got {str(out)!r}.")
+    check_can_save(out)
+    options = ReadOptions(target, unlabeled, unlabeled_file, drop, keep, drop_unusable, missing)
+    with spinner("Reading", quiet):
+        table = read_opened(open_table(data), options)
+    with _show_passes("Fitting", quiet):
+        fitted, report = fit_table(
+            table,
+            chosen,
+            missing=missing,
+            shrinkage=shrunk,
+            priors=priors,
+            proportions=quotas,
+            seed=seed,
+            command=words.command_line(),
+        )
+    notes, doubts = map(words.in_options, report.notes), map(words.in_options, report.warnings)
+    report = replace(report, notes=tuple(notes), warnings=tuple(doubts))
+    save_model(fitted, out, about=report.to_json())
+    details = model_details(out)
+    is_converged = details["diagnosis"].get("converged", True)
+    if not quiet:
+        is_useful = is_converged and report.learned != NOTHING
+        next_one = f" Next: iclda predict {shlex.quote(str(out))} DATA" if is_useful else ""
+        more = verbose_lines(details) if verbose else []
+        _print([*fit_summary(details), *more, "", f"Wrote {out}.{next_one}"])
+    if not is_converged:
+        raise typer.Exit(NOT_CONVERGED)
 
 
 def predict(
@@ -125,21 +123,21 @@ def predict(
     quiet: words.Quiet = False,
 ) -> None:
     """Predict class and probabilities of every row of a table."""
-    with words.explained_errors(), _model_errors(model):
-        from ..tabular.fit_predict import predict_file
-        from ..tabular.summaries import prediction_summary
+    from ..tabular.fit_predict import predict_file
+    from ..tabular.summaries import prediction_summary
 
-        fitted, kinds, about = _load(model)
-        written = _written(out)
-        with _as_file(out) as file, _show_share("Predicting", quiet) as advance:
-            counts = predict_file(fitted, kinds, data, file, ids=id or (), advance=advance)
-        lines = prediction_summary(counts, written)
-        if about.get("target") in counts.ignored and data.is_file():
-            command = shlex.join(["iclda", "evaluate", str(model), str(data)])
-            judge = f"is in the file. To compare the predictions with it: {command}"
-            lines.append(f"{about['target']!r} {judge}")
-        if not quiet:
-            _print(lines, err=out == _STANDARD_OUTPUT)
+    fitted, kinds, about = _load(model)
+    with _as_file(out) as file, _show_rows("Predicting", quiet) as advance:
+        counts = predict_file(fitted, kinds, data, file, ids=id or (), advance=advance)
+    lines = prediction_summary(
+        counts, "to standard output" if out == _STANDARD_OUTPUT else str(out)
+    )
+    if about.get("target") in counts.ignored and data.is_file():
+        command = shlex.join(["iclda", "evaluate", str(model), str(data)])
+        judge = f"is in the file. To compare the predictions with it: {command}"
+        lines.append(f"{about['target']!r} {judge}")
+    if not quiet:
+        _print(lines, err=out == _STANDARD_OUTPUT)
 
 
 def evaluate(
@@ -152,66 +150,49 @@ def evaluate(
     json: words.Json = False,
 ) -> None:
     """Judge a model by rows whose class is known."""
-    with words.explained_errors(), _model_errors(model):
-        from ..studies.drawing import check_can_report
-        from ..studies.evaluation import evaluate_file, evaluation_lines, evaluation_page
+    from ..studies.drawing import check_can_report
+    from ..studies.evaluation import evaluate_file, evaluation_lines, evaluation_page
 
-        if out is not None:
-            check_can_report()
-            check_writable(out)
-            if out.suffix.lower() not in (".html", ".htm"):
-                raise ValueError(say("{@out} must name an .html file, got {out!r}.", out=str(out)))
-        fitted, kinds, about = _load(model)
-        where = {"target": target, "unlabeled": unlabeled}
-        with _show_share("Evaluating", quiet or json) as advance:
-            evaluation = evaluate_file(fitted, kinds, about, model, data, **where, advance=advance)
-        lines = evaluation_lines(evaluation)
-        if out is not None:
-            lines += ["", f"{_written(out)}."]
-            with atomic_write(out) as unfinished:
-                unfinished.write_text(evaluation_page(evaluation), encoding="utf-8")
-        if json:
-            words.print_json({**evaluation.to_json(), "page": None if out is None else str(out)})
-        elif not quiet:
-            _print(lines)
+    if out is not None:
+        check_can_report()
+        check_writable(out)
+        if out.suffix.lower() not in (".html", ".htm"):
+            raise ValueError(f"--out must name an .html file, got {str(out)!r}.")
+    fitted, kinds, about = _load(model)
+    where = {"target": target, "unlabeled": unlabeled}
+    with _show_rows("Evaluating", quiet or json) as advance:
+        evaluation = evaluate_file(fitted, kinds, about, model, data, **where, advance=advance)
+    lines = evaluation_lines(evaluation)
+    if out is not None:
+        lines += ["", f"Wrote {out}."]
+        with atomic_write(out) as unfinished:
+            unfinished.write_text(evaluation_page(evaluation), encoding="utf-8")
+    if json:
+        words.print_json({**evaluation.to_json(), "page": None if out is None else str(out)})
+    elif not quiet:
+        _print(lines)
 
 
 def show(model: _Model, json: words.Json = False, verbose: words.Verbose = False) -> None:
     """Show what a model file holds and how its fit went."""
-    with words.explained_errors(), _model_errors(model):
-        from ..model_files import load_model, model_details
-        from ..tabular.summaries import (
-            importance_lines,
-            show_summary,
-            standardized_coefficients,
-            verbose_lines,
-        )
+    from ..model_files import load_model, model_details
+    from ..tabular.summaries import (
+        importance_lines,
+        show_summary,
+        standardized_coefficients,
+        verbose_lines,
+    )
 
-        details = model_details(model)
-        axes: list[dict[str, Any]] = []
-        with warnings.catch_warnings(), suppress(ValueError):  # a model with steps of its own
-            warnings.simplefilter("ignore")  # of versions: what is shown does not depend on them
-            axes = standardized_coefficients(load_model(model))
-        if json:
-            words.print_json({**details, "discriminants": axes})
-        else:
-            more = verbose_lines(details) if verbose else []
-            _print([str(model), "", *show_summary(details), *more, *importance_lines(axes)])
-
-
-@contextmanager
-def _model_errors(model: Path) -> Iterator[None]:
-    """Turn errors of a file that was made by hand, with a right checksum, into a ValueError."""
-    import numpy as np
-
-    try:
-        with np.errstate(all="ignore"):  # no fit gives numbers that overflow
-            yield
-    except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError) as error:
-        raise ValueError(
-            f"{model} holds no model that can be used ({type(error).__name__}: {error}). Fit it "
-            "again; if `iclda fit` wrote it so, please report that."
-        ) from error
+    details = model_details(model)
+    axes: list[dict[str, Any]] = []
+    with warnings.catch_warnings(), suppress(ValueError):  # a model with steps of its own
+        warnings.simplefilter("ignore")  # of versions: what is shown does not depend on them
+        axes = standardized_coefficients(load_model(model))
+    if json:
+        words.print_json({**details, "discriminants": axes})
+    else:
+        more = verbose_lines(details) if verbose else []
+        _print([str(model), "", *show_summary(details), *more, *importance_lines(axes)])
 
 
 def _load(path: Path) -> tuple[Any, dict[str, str], dict[str, Any]]:
@@ -226,13 +207,6 @@ def _load(path: Path) -> tuple[Any, dict[str, str], dict[str, Any]]:
             "fit it to a data frame, or predict in Python by iclda.load_model."
         )
     return fitted, kinds, model_details(path)["about"]
-
-
-def _written(out: Path) -> str:
-    """What is said of a file that is going to be written."""
-    if out == _STANDARD_OUTPUT:
-        return "Wrote to standard output"
-    return f"Wrote {out} over the file of that name" if out.exists() else f"Wrote {out}"
 
 
 @contextmanager
@@ -257,48 +231,36 @@ def _show_passes(title: str, quiet: bool) -> Iterator[None]:
         return
     from .. import rows
 
-    write = occasional_lines()
+    advance = cell_lines("rows")
 
-    def write_pass(n_pass: int, n_done: int, n_all: int | None) -> None:
-        of_all = "" if n_all is None else f" of {n_all:,}"
-        write(f"{title}: pass {n_pass}, {n_done:,}{of_all} rows")
+    def write(n_pass: int, n_done: int, n_all: int | None) -> None:
+        advance(f"{title}, pass {n_pass}", n_done, n_all or n_done, 0)
 
-    with rows.bar(title) if sys.stderr.isatty() else rows.progress(write_pass):
+    with rows.bar(title) if sys.stderr.isatty() else rows.progress(write):
         yield
 
 
 @contextmanager
-def _show_share(title: str, quiet: bool) -> Iterator[Callable[[float, int], None]]:
-    """Show progress by the share of a file that is done."""
-    if quiet:
-        yield lambda share, n_rows: None
-    elif sys.stderr.isatty():
-        with bars() as shown:
-            task = shown.add_task(title, total=1.0, text="")
-            yield lambda share, n_rows: shown.update(
-                task, completed=share, text=f"{share:.0%} {n_rows:,} rows"
-            )
-    else:
-        write = occasional_lines()
-        yield lambda share, n_rows: write(f"{title}: {n_rows:,} rows, {share:.0%} of the file")
+def _show_rows(title: str, quiet: bool) -> Iterator[Callable[[float, int], None]]:
+    """Show how many rows of a file are done, and about how many it has."""
+    with show_cells(quiet, "rows") as advance:
+        yield lambda share, n_rows: advance(title, n_rows, round(n_rows / share), 0)
 
 
-def _shares(parameter: str, given: Sequence[str] | None) -> dict[str, Any] | None:
+def _shares(option: str, given: Sequence[str] | None) -> dict[str, Any] | None:
     """Parse CLASS=SHARE of every class; for proportions a share may be LOW:HIGH."""
+    most_ends = 2 if option == "--proportions" else 1
     shares: dict[str, Any] = {}
     for text in given or ():
         name, _, share = text.rpartition("=")
-        if name in shares:
-            problem = "{option} names class {name!r} twice: pass one share for each class."
-            raise ValueError(say(problem, option=Hint(parameter), name=name))
         try:
-            ends = [float(end) for end in share.split(":")]
+            ends = tuple(float(end) for end in share.split(":"))
         except ValueError:
-            ends = []
-        if not name or len(ends) not in ((1, 2) if parameter == "proportions" else (1,)):
-            problem = "{option} must be CLASS=SHARE, for example yes=0.3, got {text!r}."
-            raise ValueError(say(problem, option=Hint(parameter), text=text))
-        shares[name] = ends[0] if len(ends) == 1 else tuple(ends)
+            ends = ()
+        if not name or name in shares or not 1 <= len(ends) <= most_ends:
+            rule = "must be CLASS=SHARE, once for a class, for example yes=0.3"
+            raise ValueError(f"{option} {rule}, got {text!r}.")
+        shares[name] = ends if len(ends) > 1 else ends[0]
     return shares or None
 
 

@@ -7,8 +7,9 @@ import json
 import shlex
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,6 +19,8 @@ from typer import Argument, Option
 from .._messages import Hint, Text, message_of
 
 USAGE_ERROR, INTERRUPTED = 2, 130
+# What is said after an interruption.
+NOT_WRITTEN = "Nothing was written."
 RESUMABLE = "What was computed is kept: run the same command to go on."
 
 _Text = str | None
@@ -37,14 +40,7 @@ Quiet = Annotated[bool, Option("--quiet", help="Print nothing but errors.")]
 Verbose = Annotated[bool, Option("--verbose", help="Also the numbers of the solver.")]
 Json = Annotated[bool, Option("--json", help="Print a summary for programs at the end.")]
 
-_NO_ROOM = ": make room there, or name another place by --out"
-_WAYS_OUT = {  # of errors of the system
-    errno.ENOSPC: _NO_ROOM,
-    errno.EDQUOT: _NO_ROOM,
-    errno.EFBIG: _NO_ROOM,
-    errno.EROFS: ": name another place",
-    errno.EACCES: ": change its permissions, or name another place",
-}
+_NOT_WRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES)
 # Options that are not called like the parameter.
 _NAMES = {"data_dir": "data", "n_labeled": "labeled", "priors": "prior"}
 
@@ -96,25 +92,32 @@ def noted_warnings() -> Iterator[None]:
         typer.echo(f"Note: {each.message}", err=True)
 
 
-@contextmanager
-def explained_errors(after_interruption: str = "Nothing was written.") -> Iterator[None]:
-    """Turn an error that a user can correct into one line and exit code 2, an interruption 130."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        typer.echo(f"Interrupted. {after_interruption}", err=True)
-        raise typer.Exit(INTERRUPTED) from None
-    except BrokenPipeError:  # the reader of the output closed it: typer exits silently
-        raise
-    except Exception as error:
-        if not isinstance(error, (ValueError, OSError, ImportError, MemoryError)):
-            # Imported here because at the start it would delay every command.
-            from ..studies.store import StoreError
+def explained(command: Callable[..., None], after_interruption: str) -> Callable[..., None]:
+    """Return a command whose errors that a user can correct are one line and exit code 2.
 
-            if not isinstance(error, StoreError):
-                raise
-        typer.echo(error_line(error), err=True)
-        raise typer.Exit(USAGE_ERROR) from None
+    An interruption ends with exit code 130.
+    """
+
+    @wraps(command)
+    def run(*arguments: Any, **options: Any) -> None:
+        try:
+            command(*arguments, **options)
+        except KeyboardInterrupt:
+            typer.echo(f"Interrupted. {after_interruption}", err=True)
+            raise typer.Exit(INTERRUPTED) from None
+        except BrokenPipeError:  # the reader of the output closed it: typer exits silently
+            raise
+        except Exception as error:
+            if not isinstance(error, (ValueError, OSError, ImportError, MemoryError)):
+                # Imported here because at the start it would delay every command.
+                from ..studies.store import StoreError
+
+                if not isinstance(error, StoreError):
+                    raise
+            typer.echo(error_line(error), err=True)
+            raise typer.Exit(USAGE_ERROR) from None
+
+    return run
 
 
 def error_line(error: Exception) -> str:
@@ -123,8 +126,7 @@ def error_line(error: Exception) -> str:
     if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
         more = f" ({text.rstrip('.')})" if text else ""
         text = f"There is not enough memory{more}: use fewer rows or columns."
-    elif isinstance(error, OSError) and error.strerror:
-        way_out = _WAYS_OUT.get(error.errno or 0, "")
-        where = error.filename or (way_out and "Standard output")
-        text = f"{where}: {error.strerror}{way_out}." if where else text
+    elif isinstance(error, OSError) and error.strerror and error.filename:
+        way_out = ": make room there, or name another place" if error.errno in _NOT_WRITABLE else ""
+        text = f"{error.filename}: {error.strerror}{way_out}."
     return f"Error: {' '.join(text.split())}"

@@ -1,7 +1,6 @@
 """Tables of users: CSV and Parquet files in, a scikit-learn pipeline out."""
 
-from .columns import pipeline, preprocessing
-from .encoders import CategoryEncoder, DateEncoder, NumberEncoder
+from .encoders import CategoryEncoder, DateEncoder, NumberEncoder, pipeline, preprocessing
 from .table import Source, Table, read_table
 
 __all__ = [

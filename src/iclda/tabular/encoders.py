@@ -1,15 +1,22 @@
-"""Encoders: columns as numbers, gaps filled, categories as columns of 0 and 1."""
+"""Column types: how each is recognized and encoded as numbers; the pipeline of a table.
+
+Columns that no linear model can learn from are refused with the way out.
+"""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._core.types import AnyArray, Array
@@ -23,209 +30,13 @@ MISSING = ("impute", "refuse")  # what to do about empty cells
 # A cell with one of these and nothing else is empty.
 EMPTY_WORDS = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "<NA>", "#N/A", "?")
 
-_SMALLEST, _LARGEST = 1e-150, 1e150  # beyond these, sums of squares under- or overflow
+_LARGEST = 1e150  # sums of squares of larger numbers overflow
 _LEAST_GAPS, _LEAST_SHARE = 10, 0.1  # rows, and share of rows, for a column that flags gaps
 _NEUTRAL = -1  # the code of a value that nothing is known about
+_MOST_DESCRIBED = 5  # columns that an error describes; further ones are counted
+_FEW_TEXTS = 20  # so many different texts are categories, however few the rows
 
 require_for_tables = partial(require, use="reading tables", extra="data")
-
-
-class _Encoder(TransformerMixin, BaseEstimator):
-    """Base class of the encoders."""
-
-    def __init__(self, *, missing: str = "impute") -> None:
-        self.missing = missing
-
-    def _check_columns(self, X: Any) -> None:
-        """Raise an error unless the encoder is fitted, to these columns."""
-        check_is_fitted(self)
-        validate_data(self, X, reset=False, skip_check_array=True)
-
-    def _refuse_gaps(self, is_gap: AnyArray, name: str) -> None:
-        if self.missing == "refuse" and is_gap.any():
-            text = say(
-                "Column {name!r} is empty in {n_gaps} of {n_rows} rows, and empty cells are to be "
-                "refused: fill them in, leave the rows or the column out, or pass "
-                "{@missing=impute}.",
-                name=name,
-                n_gaps=is_gap.sum(),
-                n_rows=len(is_gap),
-            )
-            raise ColumnError(text, column=name)
-
-
-class NumberEncoder(_Encoder):
-    """Numbers and booleans as float64, gaps filled with the median.
-
-    Parameters
-    ----------
-    missing : {"impute", "refuse"}, default="impute"
-        Whether gaps are filled or an error.
-    flagged : sequence of str or "auto", default=()
-        Columns that get an indicator column, 1 where there was a gap. "auto" takes columns with
-        gaps in at least 1 of 10 rows of the fit, and in at least 10 rows; of columns with the same
-        gaps, the first.
-    """
-
-    def __init__(self, *, missing: str = "impute", flagged: Any = ()) -> None:
-        super().__init__(missing=missing)
-        self.flagged = flagged
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn the medians."""
-        validate_data(self, X, skip_check_array=True)
-        self.column_kinds_ = {name: self._kind(X[name]) for name in X.columns}
-        numbers = self._known_or_nan(X)
-        is_gap = np.isnan(numbers)
-        has_gaps = is_gap.any(axis=0)
-        self.medians_ = np.zeros(numbers.shape[1])
-        with np.errstate(over="ignore", invalid="ignore"):
-            self.medians_[~has_gaps] = np.median(numbers[:, ~has_gaps], axis=0)
-            for k in np.flatnonzero(has_gaps & ~is_gap.all(axis=0)):
-                self.medians_[k] = np.median(numbers[~is_gap[:, k], k])
-            _refuse_extremes(np.where(is_gap, self.medians_, numbers), X.columns)
-        if self.flagged == "auto":
-            gaps = {X.columns[k]: is_gap[:, k] for k in np.flatnonzero(has_gaps)}
-            self.flagged_ = _worth_flagging(gaps)
-        return self
-
-    def transform(self, X: Any) -> Array:
-        """Return the numbers without gaps, then the columns that flag gaps."""
-        self._check_columns(X)
-        numbers = self._known_or_nan(X)
-        is_gap = np.isnan(numbers)
-        places = [list(self.feature_names_in_).index(name) for name in self._flagged_columns()]
-        flags = is_gap[:, places].astype(np.float64)
-        return np.column_stack([np.where(is_gap, self.medians_, numbers), flags])
-
-    def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
-        """Return the names of the columns, and "NAME is empty" for flags."""
-        check_is_fitted(self)
-        flags = [_level_name(name, None) for name in self._flagged_columns()]
-        return np.array([*self.feature_names_in_, *flags], dtype=object)
-
-    def _flagged_columns(self) -> Sequence[str]:
-        return self.flagged_ if self.flagged == "auto" else self.flagged
-
-    def _kind(self, series: Any) -> str:
-        return BOOLEAN if is_boolean(series) else NUMBER
-
-    def _numbers(self, X: Any) -> Array:
-        """Columns as float64, NaN where there is a gap."""
-        if all(isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in X.dtypes):
-            return np.ascontiguousarray(X.to_numpy(dtype=np.float64))
-        return np.column_stack([_to_numbers(X[name], name) for name in X.columns])
-
-    def _known_or_nan(self, X: Any) -> Array:
-        numbers = self._numbers(X)
-        if self.missing == "refuse":
-            for name, column in zip(X.columns, numbers.T, strict=True):
-                self._refuse_gaps(np.isnan(column), name)
-        return numbers
-
-
-class CategoryEncoder(_Encoder):
-    """Text as columns of 0 and 1, one for every category but the most frequent.
-
-    Categories of fewer than 1 in 100 rows, or of fewer than 5 rows, are pooled; with less than 50
-    rows the limits are 1 in 10 and 2. Gaps are a category. Values that are still too rare, or that
-    ``fit`` has not seen, are encoded by the shares of the training rows, so that the column has no
-    influence.
-
-    Parameters
-    ----------
-    missing : {"impute", "refuse"}, default="impute"
-        Whether gaps are a category or an error.
-    """
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn the categories."""
-        validate_data(self, X, skip_check_array=True)
-        self.column_kinds_ = dict.fromkeys(X.columns, CATEGORY)
-        self.codings_ = [_coding(name, self._texts(X[name], name)) for name in X.columns]
-        return self
-
-    def transform(self, X: Any) -> Array:
-        """Return the columns of 0 and 1."""
-        self._check_columns(X)
-        parts = [
-            _indicators(coding, self._texts(X[name], name))
-            for name, coding in zip(X.columns, self.codings_, strict=True)
-        ]
-        return np.column_stack([np.empty((len(X), 0)), *parts])
-
-    def count_unknown(self, X: Any) -> dict[str, int]:
-        """Count the cells of every column that hold a text without a category of its own."""
-        counts = {}
-        for name, coding in zip(self.feature_names_in_, self.codings_, strict=True):
-            known = {None, *coding["codes"]}
-            cells = X[name].value_counts()  # each value is turned into text once
-            counts[name] = sum(int(n) for value, n in cells.items() if text_of(value) not in known)
-        return {name: count for name, count in counts.items() if count}
-
-    def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
-        """Return "COLUMN = category" for every column of 0 and 1."""
-        check_is_fitted(self)
-        names = [name for coding in self.codings_ for name in coding["names"][1:]]
-        return np.array(names, dtype=object)
-
-    def _texts(self, series: Any, name: str) -> AnyArray:
-        texts = texts_of(series.to_numpy(dtype=object))
-        if self.missing == "refuse":
-            self._refuse_gaps(np.array([text is None for text in texts]), name)
-        return texts
-
-
-class DateEncoder(_Encoder):
-    """Dates as year, month and weekday, as far as these vary; gaps filled with their medians.
-
-    Parameters
-    ----------
-    missing : {"impute", "refuse"}, default="impute"
-        Whether gaps are filled or an error.
-    """
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn which parts vary, and their medians."""
-        validate_data(self, X, skip_check_array=True)
-        self.column_kinds_ = dict.fromkeys(X.columns, DATE)
-        self.parts_: list[list[str]] = []  # column and part
-        medians = []
-        for name, parts in self._parts(X).items():
-            for part, numbers in parts.items():
-                known = numbers[~np.isnan(numbers)]
-                if len(np.unique(known)) > 1:
-                    self.parts_.append([name, part])
-                    medians.append(np.median(known))
-        self.medians_ = np.array(medians)
-        gaps = {name: X[name].isna().to_numpy(dtype=bool) for name in X.columns}
-        self.flagged_ = _worth_flagging(gaps)
-        return self
-
-    def transform(self, X: Any) -> Array:
-        """Return the numbers without gaps, then the columns that flag gaps."""
-        self._check_columns(X)
-        parts = self._parts(X)
-        numbers = [parts[name][part] for name, part in self.parts_]
-        filled = [np.where(np.isnan(c), m, c) for c, m in zip(numbers, self.medians_, strict=True)]
-        flags = [X[name].isna().to_numpy(dtype=np.float64) for name in self.flagged_]
-        return np.column_stack([np.empty((len(X), 0)), *filled, *flags])
-
-    def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
-        """Return names such as "visit month", and "visit is empty" for flags."""
-        check_is_fitted(self)
-        names = [f"{name} {part}" for name, part in self.parts_]
-        return np.array([*names, *(_level_name(n, None) for n in self.flagged_)], dtype=object)
-
-    def _parts(self, X: Any) -> dict[str, dict[str, Array]]:
-        """Return year, month and weekday (1 is Monday) of every column, NaN for gaps."""
-        columns = {}
-        for name in X.columns:
-            self._refuse_gaps(X[name].isna().to_numpy(dtype=bool), name)
-            dates = X[name].astype("datetime64[us]").dt
-            parts = {"year": dates.year, "month": dates.month, "weekday": dates.day_of_week + 1}
-            columns[name] = {part: each.to_numpy(dtype=np.float64) for part, each in parts.items()}
-        return columns
 
 
 def text_of(value: Any, empty: Container[str] = EMPTY_WORDS) -> str | None:
@@ -256,6 +67,377 @@ def is_boolean(series: Any) -> bool:
     return series.dtype.kind == "b" or (bool(types) and types <= {bool, np.bool_})
 
 
+class _Encoder(TransformerMixin, BaseEstimator):
+    """Base class of the encoders."""
+
+    def __init__(self, *, missing: str = "impute") -> None:
+        self.missing = missing
+
+    def _check_columns(self, X: Any, *, reset: bool = False) -> None:
+        """Check the names of the columns, which ``reset`` sets, and refuse gaps if required."""
+        if not reset:
+            check_is_fitted(self)
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        n_gaps = X.isna().sum()
+        for name in X.columns[n_gaps > 0] if self.missing == "refuse" else ():
+            text = say(
+                "Column {name!r} is empty in {n_gaps} of {n_rows} rows, and empty cells are to be "
+                "refused: fill them in, leave the rows or the column out, or pass "
+                "{@missing=impute}.",
+                name=name,
+                n_gaps=n_gaps[name],
+                n_rows=len(X),
+            )
+            raise ColumnError(text, column=name)
+
+
+class NumberEncoder(_Encoder):
+    """Numbers and booleans as float64, gaps filled with the median.
+
+    Columns with gaps in at least 1 of 10 rows of the fit, and in at least 10 rows, get an indicator
+    column, 1 where there was a gap; of columns with the same gaps, the first.
+
+    Parameters
+    ----------
+    missing : {"impute", "refuse"}, default="impute"
+        Whether gaps are filled or an error.
+    """
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the medians."""
+        self._check_columns(X, reset=True)
+        self.column_kinds_ = {name: self._kind(X[name]) for name in X.columns}
+        numbers = self._numbers(X)
+        _refuse_extremes(numbers, self._names())
+        known = [column[~np.isnan(column)] for column in numbers.T]
+        self.medians_ = np.array([np.median(each) if len(each) else 0.0 for each in known])
+        self.flagged_ = _worth_flagging(X.isna())
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """Return the numbers without gaps, then the columns that flag gaps."""
+        self._check_columns(X)
+        numbers = self._numbers(X)
+        _refuse_extremes(numbers, self._names())
+        flags = X[self.flagged_].isna().to_numpy(dtype=np.float64)
+        return np.column_stack([np.where(np.isnan(numbers), self.medians_, numbers), flags])
+
+    def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
+        """Return the names of the columns, and "NAME is empty" for flags."""
+        check_is_fitted(self)
+        flags = [_level_name(name, None) for name in self.flagged_]
+        return np.array([*self._names(), *flags], dtype=object)
+
+    def _kind(self, series: Any) -> str:
+        return BOOLEAN if is_boolean(series) else NUMBER
+
+    def _names(self) -> Sequence[str]:
+        """Names of the columns of ``_numbers``."""
+        return list(self.feature_names_in_)
+
+    def _numbers(self, X: Any) -> Array:
+        """Columns as float64, NaN where there is a gap."""
+        if all(isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in X.dtypes):
+            return np.ascontiguousarray(X.to_numpy(dtype=np.float64))
+        return np.column_stack([_to_numbers(X[name], name) for name in X.columns])
+
+
+class DateEncoder(NumberEncoder):
+    """Dates as year, month and weekday, as far as these vary; gaps filled with their medians.
+
+    The weekday (1 is Monday) is left out if all dates are on the same day of a month.
+
+    Parameters
+    ----------
+    missing : {"impute", "refuse"}, default="impute"
+        Whether gaps are filled or an error.
+    """
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn which parts vary, and their medians."""
+        self.parts_: list[list[str]] = []  # column and part
+        for name in X.columns:
+            parts = _parts_of_dates(X[name])
+            varies = {part: values.nunique() > 1 for part, values in parts.items()}
+            varies["weekday"] &= varies.pop("day")
+            self.parts_ += [[name, part] for part in varies if varies[part]]
+        return super().fit(X)
+
+    def _kind(self, series: Any) -> str:
+        return DATE
+
+    def _names(self) -> Sequence[str]:
+        return [f"{name} {part}" for name, part in self.parts_]
+
+    def _numbers(self, X: Any) -> Array:
+        parts = {name: _parts_of_dates(X[name]) for name in X.columns}
+        numbers = [parts[name][part].to_numpy(dtype=np.float64) for name, part in self.parts_]
+        return np.column_stack([np.empty((len(X), 0)), *numbers])
+
+
+def _parts_of_dates(series: Any) -> dict[str, Any]:
+    dates = series.astype("datetime64[us]").dt
+    weekday = dates.day_of_week + 1
+    return {"year": dates.year, "month": dates.month, "weekday": weekday, "day": dates.day}
+
+
+class CategoryEncoder(_Encoder):
+    """Text as columns of 0 and 1, one for every category but the most frequent.
+
+    Categories of fewer than 1 in 100 rows, or of fewer than 5 rows, are pooled; with less than 50
+    rows the limits are 1 in 10 and 2. Gaps are a category. Values that are still too rare, or that
+    ``fit`` has not seen, are encoded by the shares of the training rows, so that the column has no
+    influence.
+
+    Parameters
+    ----------
+    missing : {"impute", "refuse"}, default="impute"
+        Whether gaps are a category or an error.
+    """
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the categories."""
+        self._check_columns(X, reset=True)
+        self.column_kinds_ = dict.fromkeys(X.columns, CATEGORY)
+        self.codings_ = [_coding(name, texts_of(X[name])) for name in X.columns]
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """Return the columns of 0 and 1."""
+        self._check_columns(X)
+        columns = zip(X.columns, self.codings_, strict=True)
+        parts = [_indicators(coding, texts_of(X[name])) for name, coding in columns]
+        return np.column_stack([np.empty((len(X), 0)), *parts])
+
+    def count_unknown(self, X: Any) -> dict[str, int]:
+        """Count the cells of every column that hold a text without a category of its own."""
+        counts = {}
+        for name, coding in zip(self.feature_names_in_, self.codings_, strict=True):
+            known = {None, *coding["codes"]}
+            cells = X[name].value_counts()  # each value is turned into text once
+            counts[name] = sum(int(n) for value, n in cells.items() if text_of(value) not in known)
+        return {name: count for name, count in counts.items() if count}
+
+    def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
+        """Return "COLUMN = category" for every column of 0 and 1."""
+        check_is_fitted(self)
+        names = [name for coding in self.codings_ for name in coding["names"][1:]]
+        return np.array(names, dtype=object)
+
+
+@dataclass(frozen=True)
+class ColumnType:
+    """A type of column. A new one is a row of ``COLUMN_TYPES`` and, as a rule, an encoder."""
+
+    name: str  # in model files
+    holds: Callable[[Any], bool]  # whether a pandas column is of this type
+    step: str  # of the ColumnTransformer, as in "2 of numbers"; types of one step share an encoder
+    encoder: Any  # unfitted, with a parameter ``missing``
+    arrow: str  # Arrow type, as Arrow writes it, of cells of a CSV file for prediction
+    dtypes: str  # kinds of NumPy dtypes that prediction accepts
+    cells: str  # as in "must hold numbers"
+
+
+def _is_number(series: Any) -> bool:
+    types = value_types(series) - {bool, np.bool_}
+    is_numbers = bool(types) and all(issubclass(kind, (int, float, np.number)) for kind in types)
+    return series.dtype.kind in "iuf" or is_numbers
+
+
+def _is_category(series: Any) -> bool:
+    is_text = series.dtype.kind == "O" and not (is_boolean(series) or _is_number(series))
+    return str(series.dtype) == "category" or (is_text and _reason_against(series) is None)
+
+
+COLUMN_TYPES = [  # the first that holds is taken
+    ColumnType(
+        NUMBER,
+        _is_number,
+        step="numbers",
+        encoder=NumberEncoder(),
+        arrow="double",
+        dtypes="biuf",
+        cells="numbers",
+    ),
+    ColumnType(
+        BOOLEAN,
+        is_boolean,
+        step="numbers",
+        encoder=NumberEncoder(),
+        arrow="bool",
+        dtypes="biuf",
+        cells="true or false",
+    ),
+    ColumnType(
+        CATEGORY,
+        _is_category,
+        step="categories",
+        encoder=CategoryEncoder(),
+        arrow="string",
+        dtypes="biufO",
+        cells="text",
+    ),
+    ColumnType(
+        DATE,
+        lambda series: str(series.dtype).startswith("datetime64") and "," not in str(series.dtype),
+        step="dates",
+        encoder=DateEncoder(),
+        arrow="timestamp[us]",
+        dtypes="M",
+        cells="dates such as 2020-03-12",
+    ),
+]
+
+
+def type_named(name: str) -> ColumnType:
+    """Return the column type of this name."""
+    return next(each for each in COLUMN_TYPES if each.name == name)
+
+
+def preprocessing(features: Any, *, missing: str = "impute") -> ColumnTransformer:
+    """Make an unfitted transformer that turns the columns of a table into numbers.
+
+    Numbers and booleans are kept, and their gaps filled with the median; a column with gaps in at
+    least 1 of 10 rows, and in at least 10 rows, gets an indicator column. Categories become columns
+    of 0 and 1, one for each but the most frequent; rare categories are pooled, and unknown ones
+    have no influence. Dates become year, month and weekday, as far as these vary. All this is
+    learned by ``fit``, so that it can be done inside a fold. Features are named after the columns
+    of the table: "color = red", "age is empty", "visit month".
+
+    Parameters
+    ----------
+    features : DataFrame
+        The table, without its target. Kinds and names of columns are taken from it; nothing that
+        is learned from it is kept.
+    missing : {"impute", "refuse"}, default="impute"
+        Whether gaps are filled or an error.
+
+    Returns
+    -------
+    transformer : ColumnTransformer
+        Takes frames with these columns, in any order, and gives frames of numbers.
+    """
+    check_missing(missing)
+    columns: dict[str, list[str]] = {}  # by step
+    for name, kind in kinds_of(features).items():
+        columns.setdefault(type_named(kind).step, []).append(name)
+    encoders = {each.step: each.encoder for each in COLUMN_TYPES}
+    steps = [
+        (step, clone(encoder).set_params(missing=missing), columns[step])
+        for step, encoder in encoders.items()
+        if step in columns
+    ]
+    transformer = ColumnTransformer(steps, verbose_feature_names_out=False)
+    return transformer.set_output(transform="pandas")
+
+
+def pipeline(encoder: Any, estimator: Any, *, scale: bool | None = None) -> Pipeline:
+    """Make a pipeline of encoder and classifier, in which None marks unlabeled rows.
+
+    Parameters
+    ----------
+    encoder : transformer
+        As ``preprocessing`` returns it.
+    estimator : classifier
+        It is cloned, and ``unlabeled`` of the clone is None, the mark that tables use.
+    scale : bool, default=None
+        Whether columns are divided by their standard deviation. Without shrinkage that changes
+        nothing; None scales if there is shrinkage, so that it affects all columns equally.
+
+    Returns
+    -------
+    pipeline : Pipeline
+        Unfitted.
+    """
+    estimator = clone(estimator)
+    parameters = estimator.get_params()
+    if "unlabeled" in parameters:
+        estimator.set_params(unlabeled=None)
+    if scale is None:
+        scale = parameters.get("shrinkage") is not None
+    scaler = [("scale", StandardScaler().set_output(transform="pandas"))] if scale else []
+    return Pipeline([("encode", clone(encoder)), *scaler, ("classify", estimator)])
+
+
+def kinds_of(features: Any) -> dict[str, str]:
+    """Name of the type of every column; ColumnError, with the way out, for those without one."""
+    kinds, reasons = kinds_and_reasons(features)
+    if reasons:
+        names = list(reasons)[:_MOST_DESCRIBED]
+        held = " ".join(f"Column {name!r} holds {reasons[name]}." for name in names)
+        n_more = len(reasons) - len(names)
+        text = say(
+            "{held}{more} Or leave out {what}: {drop}.",
+            held=held,
+            more=f" {n_more} more columns cannot be used." if n_more else "",
+            what="all such columns" if len(reasons) > 1 else "the column",
+            drop=Hint("drop_unusable", True) if len(reasons) > 1 else Hint("drop", names),
+        )
+        raise ColumnError(text, column=names[0])
+    return kinds
+
+
+def kinds_and_reasons(features: Any) -> tuple[dict[str, str], dict[str, str]]:
+    """Types of the usable columns; of the others, what each holds and what to do about that."""
+    if not hasattr(features, "iloc"):
+        raise TypeError(
+            f"features must be a pandas frame, got {type(features).__module__}."
+            f"{type(features).__name__}: read_table gives one, and to_pandas() of other frames."
+        )
+    kinds, reasons = {}, {}
+    for name, count in Counter(features.columns).items():
+        if count > 1 or not isinstance(name, str):
+            raise ColumnError(
+                f"Column names must be text and occur once, got {name!r}: rename it, for example "
+                "by features.columns = features.columns.astype(str).",
+                column=name,
+            )
+        kind = next((each.name for each in COLUMN_TYPES if each.holds(features[name])), None)
+        if kind is None:
+            reasons[name] = _reason_against(features[name]) or "no values that can be used"
+        else:
+            kinds[name] = kind
+    return kinds, reasons
+
+
+def _reason_against(series: Any) -> str | None:
+    """What a column holds that cannot be learned from, and what to do; None if it can be."""
+    present = series.dropna()
+    usable = (str, bool, int, float, np.bool_, np.integer, np.floating)
+    odd = next((value for value in present if not isinstance(value, usable)), None)
+    if odd is not None:
+        return (
+            f"values that are neither numbers nor text nor dates without a time zone, for example "
+            f"{odd}: write dates as 2020-03-12, and times as numbers, for example of hours"
+        )
+    values = [text for text in texts_of(present) if text is not None]
+    unique = set(values)
+    odd_texts = [value for value in values if number_in(value) is None]
+    if values and len(odd_texts) <= len(values) / 2:
+        return (
+            f"numbers, but text in {len(odd_texts)} of {len(values)} rows, for example "
+            f"{(odd_texts or values)[0]!r}: empty these cells if the number is unknown, or write "
+            "it with digits and a decimal point alone"
+        )
+    if len(unique) > max(_FEW_TEXTS, len(values) / 2) or 2 < len(unique) == len(values):
+        return (
+            f"{len(unique)} different texts in {len(values)} rows, for example {values[0]!r}: "
+            "nothing can be learned from names, ids or free text; group them into categories, "
+            "write numbers with digits and a decimal point alone and dates as 2020-03-12"
+        )
+    return None
+
+
+def number_in(text: str) -> float | None:
+    """The number that a cell is read as, if it is read as one."""
+    if "_" in text or text.startswith("+") or not text.isascii():
+        return None  # numbers to Python only
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
 def check_missing(missing: str) -> None:
     """Raise a ParameterError unless a way to treat empty cells has this name."""
     if missing not in MISSING:
@@ -265,25 +447,15 @@ def check_missing(missing: str) -> None:
         raise ParameterError(text, parameter="missing", value=missing)
 
 
-def _refuse_extremes(numbers: Array, names: Any) -> None:
-    """Refuse a column whose variance over- or underflows."""
-    sizes = np.abs(numbers).max(axis=0, initial=0)
-    deviations = sizes * np.std(numbers / np.where(sizes > 0, sizes, 1), axis=0)
-    is_extreme = (sizes > _LARGEST) | ((deviations > 0) & (deviations < _SMALLEST))
-    for name, size, deviation in zip(
-        names[is_extreme], sizes[is_extreme], deviations[is_extreme], strict=True
-    ):
-        text = say(
-            "Column {name!r} holds numbers up to {size:.3g} in size, with a standard deviation of "
-            "{deviation:.3g}, and nothing above 1e150 or that varies by less than 1e-150 can be "
-            "computed with: rescale the column, for example divide it by {size:.0e}, or leave it "
-            "out by {drop}.",
-            name=name,
-            size=size,
-            deviation=deviation,
-            drop=Hint("drop", [name]),
+def _refuse_extremes(numbers: Array, names: Sequence[str]) -> None:
+    """Refuse infinity, and a column whose variance overflows."""
+    sizes = np.fmax.reduce(np.abs(numbers), axis=0, initial=0)
+    for k in np.flatnonzero(sizes > _LARGEST).tolist():
+        raise ColumnError(
+            f"Column {names[k]!r} holds numbers up to {sizes[k]:.3g} in size, and nothing above "
+            "1e150 can be computed with: empty such cells, or rescale the column.",
+            column=names[k],
         )
-        raise ColumnError(text, column=name)
 
 
 def _to_numbers(series: Any, name: str) -> Array:
@@ -298,13 +470,13 @@ def _to_numbers(series: Any, name: str) -> Array:
     return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
-def _worth_flagging(is_gap: dict[str, AnyArray]) -> list[str]:
+def _worth_flagging(is_gap: Any) -> list[str]:
     """Columns with gaps in some share of the rows; the first of those with the same gaps."""
+    n_gaps = is_gap.sum()
+    n_gaps = n_gaps.where(2 * n_gaps <= len(is_gap), len(is_gap) - n_gaps)
     flagged: dict[bytes, str] = {}
-    for name, column in is_gap.items():
-        n_gaps = min(column.sum(), (~column).sum())
-        if n_gaps >= max(_LEAST_GAPS, _LEAST_SHARE * len(column)):
-            flagged.setdefault(column.tobytes(), name)
+    for name in is_gap.columns[n_gaps >= max(_LEAST_GAPS, _LEAST_SHARE * len(is_gap))]:
+        flagged.setdefault(is_gap[name].to_numpy().tobytes(), name)
     return list(flagged.values())
 
 
@@ -322,7 +494,7 @@ def _coding(name: str, texts: AnyArray) -> dict[str, Any]:
     levels.sort(key=lambda level: (-level[0], level[1], level[2]))
     places = {level[1:]: code for code, level in enumerate(levels)}
     total = max(sum(level[0] for level in levels), 1)
-    texts_by_kind = {"rare": _pool_name(counts), "empty": None}
+    texts_by_kind = {"rare": "any other", "empty": None}
     return {
         "codes": {text: code for (kind, text), code in places.items() if kind == "="},
         "rare": places.get(("rare", ""), _NEUTRAL),
@@ -339,14 +511,6 @@ def _indicators(coding: dict[str, Any], texts: AnyArray) -> Array:
     # The last row stands for codes of -1.
     table = np.vstack([np.eye(len(shares)), shares[None, :]])
     return table[numbers][:, 1:]
-
-
-def _pool_name(texts: Container[str]) -> str:
-    """Name of the pool of rare categories: a text that is none of the column's own."""
-    name = "any other"
-    while name in texts:
-        name += " value"
-    return name
 
 
 def _level_name(name: str, text: str | None) -> str:

@@ -13,32 +13,18 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from .._advice import LEAST_TESTED, estimate_as_json
 from .._core.types import AnyArray
 from .._estimators.auto import AutoLDA
 from .._estimators.base import LinearGaussianClassifier
 from .._estimators.diagnosis import safety_bounds
-from .._estimators.labels import plain, resolve_priors, resolve_proportions
-from .._messages import (
-    NothingLearnedWarning,
-    NoUnlabeledRowsWarning,
-    message_of,
-    say,
-)
+from .._estimators.labels import plain
+from .._messages import NothingLearnedWarning, NoUnlabeledRowsWarning, message_of, quoted_list, say
 from .._paths import atomic_write, check_writable
-from .._statistics import BaseRate
+from .._statistics import LEAST_TESTED, BaseRate, estimate_as_json
 from ..methods import Method
-from .columns import pipeline, preprocessing, type_named
-from .encoders import require_for_tables
-from .table import Source, Table, refuse_infinity, require_columns, to_pandas_frame
-from .table_files import (
-    WRITTEN_SUFFIXES,
-    CsvReader,
-    ParquetReader,
-    TableReader,
-    appending,
-    open_table,
-)
+from .encoders import pipeline, preprocessing, require_for_tables, type_named
+from .table import Source, Table, require_columns, to_pandas_frame
+from .table_files import WRITTEN_SUFFIXES, TableReader, appending, open_table
 
 FAR_DEVIATIONS = 10  # standard deviations from the mean: beyond what the fit has seen
 _SUPERVISED = say(
@@ -102,10 +88,6 @@ def fit_table(
 
     The classifier of the pipeline is that of the method.
     """
-    # Wrong priors and proportions are refused before anything is computed.
-    classes = np.array(table.classes, dtype=object)
-    resolve_priors(priors, classes)
-    resolve_proportions(proportions, classes)
     start = time.perf_counter()
     classifier = AutoLDA(
         methods=None if method is None else [method.name],
@@ -167,10 +149,8 @@ def _warnings_of(caught: Sequence[Any], table: Table, counts: Counter[str]) -> l
     ]
     single = sorted(name for name, count in counts.items() if count == 1)
     if single and len(single) < len(counts):  # the classifiers warn if all classes have one
-        names = ", ".join(map(repr, single))
-        have = f"Class {names} has" if len(single) == 1 else f"The classes {names} have"
         advice = "which may not be typical: label more rows if you can."
-        texts.insert(0, f"{have} one labeled row only, {advice}")
+        texts.insert(0, f"One labeled row only of {quoted_list(single, 5)}, {advice}")
     return list(dict.fromkeys([*first, *table.warnings, *texts]))
 
 
@@ -217,7 +197,7 @@ def predict_file(
 def predicted_blocks(
     model: Any,
     kinds: Mapping[str, str],
-    file: CsvReader | ParquetReader,
+    file: TableReader,
     others: Sequence[str],
     counts: PredictionCounts,
 ) -> Iterator[tuple[Any, Any, float]]:
@@ -234,7 +214,6 @@ def predicted_blocks(
         if batch.num_rows:
             rows = arrow.Table.from_batches([batch])
             frame = to_pandas_frame(rows.select(list(kinds)))
-            refuse_infinity(frame, file, counts.n_rows)
             _refuse_other_types(frame, kinds, file)
             yield rows, _predict(model, frame, counts), share
     if not counts.n_rows:

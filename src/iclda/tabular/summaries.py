@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from .._advice import LEAST_TESTED, percent_text
 from .._estimators.base import LinearGaussianClassifier
 from .._estimators.labels import LABELED
 from .._messages import plural, quoted_list
-from .._statistics import CLEAR, NOTHING, UNCLEAR, BaseRate
+from .._statistics import CLEAR, LEAST_TESTED, NOTHING, UNCLEAR, BaseRate, percent_text
 from ..methods import FITTED
-from .columns import COLUMN_TYPES
+from .encoders import type_named
 from .fit_predict import FAR_DEVIATIONS, FitReport, PredictionCounts
 
 _BY_CLASS = {method.class_name: method for method in FITTED if not method.options}
@@ -53,11 +52,7 @@ def fit_summary(details: Mapping[str, Any]) -> list[str]:
 def _rows_lines(title: str, details: Mapping[str, Any], report: FitReport) -> list[str]:
     n_labeled, n_unlabeled = sum(report.labeled.values()), report.n_unlabeled
     rows = f"{n_labeled:,} labeled and {n_unlabeled:,} unlabeled rows"
-    if details["classifier"] == "SupervisedLDA":
-        unused = f"; {n_unlabeled:,} unlabeled rows were not used" if n_unlabeled else ""
-        rows = f"{n_labeled:,} labeled rows{unused}"
-    words = {each.name: each.columns for each in COLUMN_TYPES}
-    kinds = Counter(words.get(kind, kind) for kind in (details["columns"] or {}).values())
+    kinds = Counter(type_named(kind).step for kind in (details["columns"] or {}).values())
     held = ": " + ", ".join(f"{n} of {kind}" for kind, n in kinds.items())
     if len(kinds) == 1:
         held = f" of {next(iter(kinds))}"
@@ -85,11 +80,18 @@ def _method_lines(details: Mapping[str, Any], report: FitReport | None) -> list[
     # Without unlabeled rows every method is the supervised one.
     is_supervised = report is not None and not report.n_unlabeled
     name = "SupervisedLDA" if is_supervised else details["classifier"]
+    diagnosis = details["diagnosis"]
     lines = [_BY_CLASS[name].sentence] if name in _BY_CLASS else []
-    if "converged" in details["diagnosis"] and not is_supervised:
-        lines.append(_convergence(details["diagnosis"]))
+    if "converged" in diagnosis:
+        steps = plural(diagnosis["n_iter"], "step")
+        converged, n_optima = f"It converged in {steps}", diagnosis.get("n_optima", 1)
+        if not diagnosis["converged"]:
+            converged = f"It did not converge in {steps}: see the warning, and do not rely on it"
+        elif n_optima > 1:
+            converged += f", the best of {n_optima} solutions found"
+        lines.append(f"{converged}.")
     given = details["parameters"].get("proportions")
-    if given is not None and not is_supervised:
+    if given is not None:
         source = "of the labeled rows" if given == LABELED else "given"
         lines.append(f"It allows the unlabeled rows only classes in the proportions {source}.")
     if report is None:
@@ -97,17 +99,6 @@ def _method_lines(details: Mapping[str, Any], report: FitReport | None) -> list[
     if report.learned == NOTHING:  # neither why it was chosen nor what it cannot lose matters
         return [*lines, _error_line(report)]
     return [line for line in (report.choice, *lines, _error_line(report), report.safety) if line]
-
-
-def _convergence(diagnosis: Mapping[str, Any]) -> str:
-    steps = plural(diagnosis["n_iter"], "step")
-    if not diagnosis["converged"]:
-        return f"It did not converge in {steps}: see the warning, and do not rely on it."
-    if "gap" in diagnosis and "n_optima" not in diagnosis:  # a convex problem
-        return f"It converged in {steps}: no other model has a better worst case."
-    n_optima = diagnosis.get("n_optima", 1)
-    several = f", the best of {n_optima} solutions found" if n_optima > 1 else ""
-    return f"It converged in {steps}{several}."
 
 
 def _error_line(report: FitReport) -> str:
@@ -124,11 +115,9 @@ def _error_line(report: FitReport) -> str:
         return (
             f"Expect {report.error['text']}{end.format(base.majority, percent_text(base.error))}."
         )
-    if report.n_tested >= LEAST_TESTED:  # very wide tables
-        return "How often it errs on new rows was not estimated: `iclda compare` does that."
     return (
-        f"How often it errs on new rows cannot be estimated: that takes {LEAST_TESTED} labeled "
-        f"rows of classes with two or more, and there are {report.n_tested}. Label more rows."
+        f"How often it errs on new rows is not known: that takes {LEAST_TESTED} labeled rows of "
+        f"classes with two or more, and there are {report.n_tested}. `iclda compare` may know more."
     )
 
 
@@ -137,39 +126,25 @@ def show_summary(details: Mapping[str, Any]) -> list[str]:
     report = FitReport.from_json(details["about"])
     settings = ", ".join(f"{name}={value!r}" for name, value in details["parameters"].items())
     versions = ", ".join(f"{name} {number}" for name, number in details["versions"].items())
+    # One share of equal variances mixed into the covariance, or one a class.
+    used = details["diagnosis"].get("shrinkage", [])
+    shrinkage = ", ".join(f"{share:.3g}" for share in np.atleast_1d(used))
     columns = list(details["columns"] or ["without names"])
     n_more = len(columns) - _MOST_NAMED
     more = f" and {n_more:,} more" if n_more > 0 else ""
-    lines = [*fit_summary(details), ""]
-    lines.append(f"Fitted     {details['created']} by iclda {details['iclda']}")
-    if report is not None and report.command:
-        lines.append(f"Command    {report.command}")
     sources = () if report is None else report.sources
-    lines += [
+    return [
+        *fit_summary(details),
+        "",
+        f"Fitted     {details['created']} by iclda {details['iclda']}",
+        *([f"Command    {report.command}"] if report is not None and report.command else []),
         *(f"Data       {s.path}, {s.n_rows:,} rows, sha256 {s.sha256}" for s in sources),
         f"Columns    {', '.join(columns[:_MOST_NAMED])}{more}",
-        *_shrinkage_lines(details),
+        *([f"Shrinkage  {shrinkage}"] if shrinkage else []),
         f"Settings   {details['classifier']}({settings})",
         f"Versions   {versions}",
-        f"Checksum   sha256 {details['sha256']} of the whole file, as sha256sum prints it; its own "
-        f"seal is intact (format {details['format']})",
+        f"Checksum   sha256 {details['sha256']} of the whole file, as sha256sum prints it",
     ]
-    return lines
-
-
-def _shrinkage_lines(details: Mapping[str, Any]) -> list[str]:
-    """The shrinkage that was used, of every class if it differs by class."""
-    used = details["diagnosis"].get("shrinkage")
-    if used is None:
-        return []
-    if isinstance(used, list):
-        pairs = zip(details["classes"], used, strict=False)
-        shown = ", ".join(f"{value:.3g} for {name!r}" for name, value in pairs)
-    else:
-        shown = f"{used:.3g}"
-    chosen = ", chosen from the data" if details["parameters"].get("shrinkage") == "auto" else ""
-    meaning = "share of equal variances mixed into the covariance"
-    return [f"Shrinkage  {'none' if shown == '0' else f'{shown} ({meaning}{chosen})'}"]
 
 
 def verbose_lines(details: Mapping[str, Any]) -> list[str]:
@@ -180,14 +155,13 @@ def verbose_lines(details: Mapping[str, Any]) -> list[str]:
     return ["", *lines, *([report.safety_details] if report and report.safety_details else [])]
 
 
-def prediction_summary(counts: PredictionCounts, written: str) -> list[str]:
-    """What became of the rows of a file; ``written`` says where the predictions are."""
+def prediction_summary(counts: PredictionCounts, out: str) -> list[str]:
+    """What became of the rows of a file whose predictions were written to another one."""
     lines = []
     if counts.ignored:
-        names = f"{len(counts.ignored)} columns ({quoted_list(counts.ignored, 5)})"
-        if len(counts.ignored) == 1:
-            names = f"the column {counts.ignored[0]!r}"
-        lines.append(f"Ignored {names} that the model does not use.")
+        lines.append(
+            f"Ignored columns that the model does not use: {quoted_list(counts.ignored, 5)}."
+        )
     if counts.filled:
         lines.append(f"Empty cells were filled in: {_ranked(counts.filled)}.")
     if counts.unknown:
@@ -202,8 +176,7 @@ def prediction_summary(counts: PredictionCounts, written: str) -> list[str]:
     lines.append(f"  {'class'.ljust(width)}  predicted rows   share")
     for name, count in counts.classes.items():
         lines.append(f"  {name.ljust(width)}  {count:>14,}  {count / counts.n_rows:>6.1%}")
-    lines += ["", f"{written}: {counts.n_rows:,} rows."]
-    return lines
+    return [*lines, "", f"Wrote {out}: {counts.n_rows:,} rows."]
 
 
 def far_warning(counts: PredictionCounts) -> str:

@@ -10,16 +10,22 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from .._checks import check_ids, check_leaks, numbers_rows
 from .._core.types import AnyArray
-from .._messages import ColumnError, Hint, ParameterError, plural, quoted_list, say
-from .columns import number_in, unusable_columns
-from .encoders import EMPTY_WORDS, check_missing, require_for_tables, texts_of
-from .table_files import CsvReader, ParquetReader, TableReader, open_table
+from .._messages import ColumnError, Hint, plural, quoted_list, say
+from .encoders import (
+    EMPTY_WORDS,
+    check_missing,
+    kinds_and_reasons,
+    number_in,
+    require_for_tables,
+    texts_of,
+)
+from .table_files import TableReader, open_table
 
 _MOST_NAMES = 12  # columns that an error lists
 _SURELY_CLASSES = 50  # so many distinct labels are classes, however few the rows
@@ -28,47 +34,30 @@ _WORDS_FOR_NOTHING = {word.casefold() for word in EMPTY_WORDS} | {
 }
 _WHOLE = re.compile(r"[+-]?\d+")
 _NAMELESS = re.compile(r"\(column \d+\)|__index_level_\d+__")
-_HELD = {"b": "true and false", "O": "text", "M": "dates", "m": "durations"}  # by kind of dtype
 
 
 @dataclass(frozen=True)
 class ReadOptions:
     """How a table is read and its empty cells are treated.
 
-    The fields are parameters of ``read_table`` and, ``missing``, of ``preprocessing``. A value of
-    a wrong type is a ParameterError.
+    The fields are parameters of ``read_table`` and, ``missing``, of ``preprocessing``.
     """
 
     target: str
-    unlabeled: str | None = None
+    unlabeled: str | float | None = None
     unlabeled_file: str | Path | None = None
-    drop: Sequence[str] | None = ()
-    keep: Sequence[str] | None = None
+    drop: str | Sequence[str] | None = ()
+    keep: str | Sequence[str] | None = None
     drop_unusable: bool = False
     missing: str = "impute"
 
     def __post_init__(self) -> None:
-        for name in ("target", "unlabeled"):
-            value = getattr(self, name)
-            if not isinstance(value, str) and (name == "target" or value is not None):
-                rule = f"text, as cells are read, got {value!r}: pass {str(value)!r}"
-                _refuse(name, value, rule)
-        for name in ("drop", "keep"):
-            value = () if getattr(self, name) is None else getattr(self, name)
-            is_list = hasattr(value, "__len__") and not isinstance(value, (str, bytes))
-            if not is_list or not all(isinstance(each, str) for each in value):
-                _refuse(name, value, f"a list of names of columns, got {value!r}")
         check_missing(self.missing)
 
     def to_json(self) -> dict[str, Any]:
         """Return the options that a stored comparison repeats."""
         names = ("unlabeled", "drop", "keep", "drop_unusable")
         return {name: getattr(self, name) for name in names}
-
-
-def _refuse(name: str, value: Any, rule: str) -> NoReturn:
-    text = say("{name} must be {rule}.", name=Hint(name), rule=rule)
-    raise ParameterError(text, parameter=name, value=value)
 
 
 @dataclass(frozen=True)
@@ -132,10 +121,10 @@ def read_table(
     path: str | Path,
     *,
     target: str,
-    unlabeled: str | None = None,
+    unlabeled: str | float | None = None,
     unlabeled_file: str | Path | None = None,
-    drop: Sequence[str] = (),
-    keep: Sequence[str] | None = None,
+    drop: str | Sequence[str] = (),
+    keep: str | Sequence[str] | None = None,
     drop_unusable: bool = False,
 ) -> Table:
     """Read a CSV or Parquet file of labeled and unlabeled rows.
@@ -151,13 +140,13 @@ def read_table(
         A .csv, .tsv or .txt file (also .gz) or a .parquet file; "-" is the standard input.
     target : str
         Name of the column that holds the classes.
-    unlabeled : str, default=None
+    unlabeled : str or number, default=None
         A value of the target that marks unlabeled rows, besides empty cells.
     unlabeled_file : str or Path, default=None
         Another file with the same columns, all of whose rows count as unlabeled.
-    drop : sequence of str, default=()
+    drop : str or sequence of str, default=()
         Columns to leave out. "a,b" names both, unless a column is called so.
-    keep : sequence of str, default=None
+    keep : str or sequence of str, default=None
         Columns to use besides the target, and no others; None uses all.
     drop_unusable : bool, default=False
         Whether columns that nothing can be learned from, such as names or remarks, are left out
@@ -172,44 +161,55 @@ def read_table(
     return read_opened(open_table(Path(path)), options)
 
 
-def read_opened(file: CsvReader | ParquetReader, options: ReadOptions) -> Table:
+def read_opened(file: TableReader, options: ReadOptions) -> Table:
     """Read a table from an opened file."""
     target = options.target
     require_columns(file, [target])
     dropped = _columns_to_drop(file, options)
     rows = file.read(as_text=[target])
-    features = _features_of(rows, file, [n for n in file.columns if n not in {target, *dropped}])
+    if not rows.num_rows:
+        raise ValueError(f"{file.path} holds no rows below the names of its columns.")
     labels = _labels_of(rows[target], file.path, options)
-    sources = [Source(str(file.path), file.sha256(), len(features))]
-    features, notes = _without_row_numbers(features)
+    sources = [Source(str(file.path), file.sha256(), rows.num_rows)]
+    features = to_pandas_frame(rows.drop_columns([target, *dropped]))
+    left_out = {
+        name: "has no name and numbers the rows"
+        for name in features.columns
+        if _NAMELESS.fullmatch(name) and numbers_rows(features[name])
+    }
+    features = features.drop(columns=list(left_out))
     if options.unlabeled_file is not None:
         other = open_table(Path(options.unlabeled_file))
         require_columns(other, list(features.columns), f", which {file.path} has")
-        more = _features_of(other.read(as_text=[]), other, list(features.columns))
+        more = to_pandas_frame(other.read(as_text=[]).select(list(features.columns)))
         features = _stack(features, more, (file.path, other.path))
         sources.append(Source(str(other.path), other.sha256(), len(more)))
         labels = np.concatenate([labels, np.full(len(more), None)])
-    empty = [name for name in features.columns if features[name].isna().all()]
-    notes += [f"Column {name!r} is empty in all rows: it was left out." for name in empty]
+    empty = features.columns[features.isna().all()]
+    left_out |= dict.fromkeys(empty, "is empty in all rows")
     features = features.drop(columns=empty)
     if options.drop_unusable:
-        reasons = unusable_columns(features)
-        notes += [
-            f"Column {name!r} was left out: it holds {reason.partition(':')[0]}."
-            for name, reason in reasons.items()
-        ]
+        reasons = kinds_and_reasons(features)[1]
+        left_out |= {name: f"holds {why.partition(':')[0]}" for name, why in reasons.items()}
         features = features.drop(columns=list(reasons))
         dropped = [name for name in file.columns if name not in {target, *features.columns}]
     if features.columns.empty:
         raise ValueError(f"{file.path} has no column to learn from besides the target.")
-    notes += _notes_on_columns(features)
     named = np.array([None if x is None or may_mean_nothing(x) else x for x in labels])
-    warnings = [
-        *_warnings_on_marks(labels, target),
-        *(remark.text for remark in check_leaks(features, named)),
-    ]
     return Table(
-        features, labels, target, tuple(sources), tuple(notes), tuple(dropped), tuple(warnings)
+        features,
+        labels,
+        target,
+        tuple(sources),
+        notes=(
+            *(f"Column {name!r} {why}: it was left out." for name, why in left_out.items()),
+            *(remark.text for remark in check_ids(features)),
+        ),
+        dropped=tuple(dropped),
+        warnings=(
+            *_warnings_on_marks(labels, target),
+            *(remark.text for remark in check_leaks(features, named)),
+        ),
     )
 
 
@@ -218,17 +218,15 @@ def _columns_to_drop(file: TableReader, options: ReadOptions) -> list[str]:
     dropped, kept = (_column_names(file, names or ()) for names in (options.drop, options.keep))
     if options.target in dropped:
         raise ValueError(f"Column {options.target!r} is the target and cannot be dropped.")
-    if both := [name for name in kept if name in dropped]:
-        raise ValueError(say("Column {name!r} is named by both {@drop} and {@keep}.", name=both[0]))
     if options.keep is not None:
-        return [name for name in file.columns if name not in {options.target, *kept}]
+        dropped += [name for name in file.columns if name not in {options.target, *kept}]
     return [name for name in file.columns if name in dropped]
 
 
-def _column_names(file: TableReader, given: Sequence[str]) -> list[str]:
+def _column_names(file: TableReader, given: str | Sequence[str]) -> list[str]:
     """Names of columns; a text that is no column may be several names separated by commas."""
     names: list[str] = []
-    for text in given:
+    for text in [given] if isinstance(given, str) else given:
         parts = [part.strip() for part in text.split(",") if part.strip()]
         names += [text] if text in file.columns or not parts else parts
     require_columns(file, names)
@@ -237,11 +235,10 @@ def _column_names(file: TableReader, given: Sequence[str]) -> list[str]:
 
 def require_columns(file: TableReader, names: Iterable[str], purpose: str = "") -> None:
     """Raise a ColumnError unless a file has columns of these names; it suggests similar ones."""
-    lacking = [name for name in names if name not in file.columns]
-    if lacking:
+    if lacking := [name for name in names if name not in file.columns]:
         unused = [name for name in file.columns if name not in names]
         close = {name: closest_name(name, unused) for name in lacking}
-        pairs = [f"{found!r} for {name!r}" for name, found in close.items() if found]
+        pairs = [f"{known!r} for {name!r}" for name, known in close.items() if known]
         hint = f" Did you mean {', '.join(pairs[:3])}?" if pairs else ""
         raise ColumnError(
             f"{file.path} has no column {quoted_list(lacking, _MOST_NAMES)}{purpose}.{hint} Its "
@@ -252,17 +249,8 @@ def require_columns(file: TableReader, names: Iterable[str], purpose: str = "") 
 
 def closest_name(name: str, known: Sequence[str]) -> str | None:
     """A name that differs in case or by a few letters, if there is one."""
-    alike = [each for each in known if each.strip().casefold() == name.strip().casefold()]
-    return next(iter(alike or difflib.get_close_matches(name, known, n=1)), None)
-
-
-def _features_of(rows: Any, file: TableReader, names: list[str]) -> Any:
-    """Columns of an Arrow table as a pandas frame; ValueError without rows or with infinity."""
-    if not rows.num_rows:
-        raise ValueError(f"{file.path} holds no rows below the names of its columns.")
-    frame = to_pandas_frame(rows.select(names))
-    refuse_infinity(frame, file)
-    return frame
+    alike = [each for each in known if each.strip().casefold() == str(name).strip().casefold()]
+    return next(iter(alike or difflib.get_close_matches(str(name), known, n=1)), None)
 
 
 def to_pandas_frame(rows: Any) -> Any:
@@ -290,65 +278,20 @@ def _is_text(kind: Any) -> bool:
     return types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
 
 
-def refuse_infinity(features: Any, file: TableReader, n_before: int = 0) -> None:
-    """Refuse infinity with file, row and column; ``n_before`` rows came before these."""
-    for name in features.columns:
-        if features[name].dtype.kind == "f":
-            is_infinite = np.isinf(features[name].to_numpy())
-            if is_infinite.any():
-                row = n_before + int(np.argmax(is_infinite)) + file.first_row
-                raise ColumnError(
-                    f"{file.path}, row {row}, column {name!r}: holds infinity or a number too "
-                    "large to compute with. Replace it, or empty the cell.",
-                    column=name,
-                )
-
-
 def _stack(first: Any, second: Any, paths: Sequence[Path]) -> Any:
     """Stack the rows of two frames with the same columns and kinds of values."""
-    pandas = require_for_tables("pandas")
-    index = pandas.RangeIndex(len(first) + len(second))
-    second = second.set_axis(index[len(first) :])
-    columns = {}
-    for name in first.columns:
-        known = [part for part in (first[name], second[name]) if part.notna().any()]
-        held = [_HELD.get(part.dtype.kind, "numbers") for part in known]
-        if len(set(held)) > 1:
-            places = f"{held[0]} in {paths[0]} and {held[1]} in {paths[1]}"
-            text = say(
-                "Column {name!r} holds {places}, for example {example!r}. Mend it, or leave it out "
-                "by {drop}.",
-                name=name,
-                places=places,
-                example=second[name].dropna().iloc[0],
-                drop=Hint("drop", [name]),
+    # A column without values takes the kind of the other part.
+    parts = [part.dropna(axis=1, how="all") for part in (first, second)]
+    for name in parts[0].columns.intersection(parts[1].columns):
+        kinds = ["f" if part[name].dtype.kind in "iuf" else part[name].dtype.kind for part in parts]
+        if kinds[0] != kinds[1]:
+            raise ColumnError(
+                f"Column {name!r} holds other kinds of values in {paths[0]} and {paths[1]}, for "
+                f"example {second[name].dropna().iloc[0]!r}.",
+                column=name,
             )
-            raise ColumnError(text, column=name)
-        # Rows of a part without values become gaps of the other part's dtype.
-        columns[name] = pandas.concat(known or [first[name]]).reindex(index)
-    return pandas.DataFrame(columns)
-
-
-def _without_row_numbers(features: Any) -> tuple[Any, list[str]]:
-    """Leave out columns without a name that number the rows: an index written by accident."""
-    names = [name for name in features.columns if _NAMELESS.fullmatch(name)]
-    names = [name for name in names if numbers_rows(features[name])]
-    notes = [
-        f"Column {name!r} has no name and numbers the rows: it was left out." for name in names
-    ]
-    return features.drop(columns=names), notes
-
-
-def _notes_on_columns(features: Any) -> list[str]:
-    """Note columns from which nothing, or nothing sensible, can be learned."""
-    notes = [remark.text for remark in check_ids(features)]
-    for name, series in features.items():
-        # Classifiers warn of constant numbers. Lists, which have no hash, are refused later.
-        if series.dtype.kind == "O" and len({str(value) for value in series}) == 1:
-            notes.append(
-                f"Column {name!r} holds one value in all rows: nothing can be learned from it."
-            )
-    return notes
+    stacked = require_for_tables("pandas").concat(parts, ignore_index=True)
+    return stacked.reindex(columns=first.columns)
 
 
 def _labels_of(column: Any, path: Path, options: ReadOptions) -> AnyArray:
@@ -356,26 +299,22 @@ def _labels_of(column: Any, path: Path, options: ReadOptions) -> AnyArray:
     place = f"{path}: column {options.target!r}"
     if require_for_tables("pyarrow").types.is_nested(column.type):
         raise ValueError(f"{place} holds {column.type} cells, and must hold classes: write text.")
-    cells = column.to_pylist()
     # In a column of numbers NA is a gap. Among classes it may be one: Namibia, North America.
-    labels = texts_of(cells, empty=("",))
+    labels = texts_of(column.to_pylist(), empty=("",))
     named = {label for label in labels if label is not None and not may_mean_nothing(label)}
     if all(number_in(name) is not None for name in named):
         labels = np.array([None if x is None else short_number(x) for x in labels], dtype=object)
     if options.unlabeled is not None:
-        mark = options.unlabeled.strip()
+        mark = str(options.unlabeled).strip()
         is_marker = (labels == mark) | (labels == short_number(mark))
-        # The mark may be the empty text, which is no label already.
-        if not is_marker.any() and mark not in {str(cell).strip() for cell in cells}:
+        if mark and not is_marker.any():
             raise ValueError(
-                f"{path}: no row has the unlabeled value {options.unlabeled!r} in column "
-                f"{options.target!r}, which holds {_named(labels)}. Leave it out if empty cells "
-                "mark the unlabeled rows."
+                f"{path}: no row has the unlabeled value {mark!r} in column {options.target!r}, "
+                f"which holds {_named(labels)}. Leave it out if empty cells mark the unlabeled "
+                "rows."
             )
         labels[is_marker] = None
-    counts = Counter(label for label in labels if label is not None)
-    _require_two_classes(counts, len(labels), place, options.unlabeled)
-    _refuse_measurements(counts, place)
+    _refuse_other_than_classes(Counter(label for label in labels if label is not None), place)
     return labels
 
 
@@ -390,33 +329,14 @@ def may_mean_nothing(text: str) -> bool:
     return text.casefold() in _WORDS_FOR_NOTHING
 
 
-def _require_two_classes(
-    counts: Counter[str], n_rows: int, place: str, unlabeled: str | None
-) -> None:
-    if not counts:
-        marks = "empty" if unlabeled is None else f"empty or {unlabeled!r}"
+def _refuse_other_than_classes(counts: Counter[str], place: str) -> None:
+    """Refuse fewer than two classes, numbers with fractions, and as many values as rows."""
+    rows = plural(counts.total(), "labeled row")
+    if len(counts) < 2:
         raise ValueError(
-            f"{place} labels no row, all {n_rows} cells are {marks}. Label at least one row of "
-            "each of 2 classes."
+            f"{place} must label rows of at least 2 classes, got {_named(counts)} in {rows}. Label "
+            "rows of each class; empty cells and the unlabeled value are no labels."
         )
-    if len(counts) > 1:
-        return
-    (name,) = counts
-    way_out = "Label rows of another class."
-    if unlabeled is not None:
-        way_out = (
-            f"{unlabeled!r} marks unlabeled rows: leave that out if it is one of your classes."
-        )
-    if may_mean_nothing(name):
-        way_out = f"If {name!r} means that the class is unknown, no row is labeled."
-    raise ValueError(
-        f"{place} must label rows of at least 2 classes, got 1 class ({name!r}) in "
-        f"{plural(counts.total(), 'labeled row')}; {plural(n_rows, 'cell')} in all. {way_out}"
-    )
-
-
-def _refuse_measurements(counts: Counter[str], place: str) -> None:
-    """Refuse numbers with fractions, and nearly as many different values as rows."""
     numbers = {name: number_in(name) for name in counts if not may_mean_nothing(name)}
     fractions = [n for n, number in numbers.items() if number is not None and number % 1 != 0]
     if fractions and None not in numbers.values():
@@ -426,8 +346,8 @@ def _refuse_measurements(counts: Counter[str], place: str) -> None:
         )
     if len(counts) > max(_SURELY_CLASSES, counts.total() / 2):
         raise ValueError(
-            f"{place} holds {len(counts)} different values in {counts.total()} labeled rows, for "
-            f"example {_named(counts)}: these are no classes. Name the column that holds them."
+            f"{place} holds {len(counts)} different values in {rows}, for example "
+            f"{_named(counts)}: these are no classes. Name the column that holds them."
         )
 
 
@@ -441,18 +361,12 @@ def _warnings_on_marks(labels: AnyArray, target: str) -> list[str]:
 
     -1 among two classes, or beside empty cells, hardly marks any.
     """
-    names = Counter(labels)
-    doubtful = sorted(name for name in names if name is not None and may_mean_nothing(name))
-    if names["-1"] and None not in names and len(names) > 2:
+    counts = Counter(labels)
+    doubtful = sorted(name for name in counts if name is not None and may_mean_nothing(name))
+    if counts["-1"] and None not in counts and len(counts) > 2:
         doubtful.append("-1")
+    sentence = "{mark!r} in {target!r} is a class: pass {way_out} if it marks unlabeled rows."
     return [
-        say(
-            "{name!r} in column {target!r} counts as a class, of {rows}: pass {mark} if it marks "
-            "unlabeled rows.",
-            name=name,
-            target=target,
-            rows=plural(names[name], "row"),
-            mark=Hint("unlabeled", name),
-        )
-        for name in doubtful
+        say(sentence, mark=mark, target=target, way_out=Hint("unlabeled", mark))
+        for mark in doubtful
     ]

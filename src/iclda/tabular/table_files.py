@@ -19,48 +19,26 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from .._paths import check_readable
-from .columns import COLUMN_TYPES
-from .encoders import EMPTY_WORDS, require_for_tables
+from .encoders import COLUMN_TYPES, EMPTY_WORDS, require_for_tables
 
-MOST_COLUMNS = 20_000  # of a table: every column is inspected one by one
 STANDARD_INPUT = Path("-")
 WRITTEN_SUFFIXES = (".csv", ".parquet")
 
-_READ_SUFFIXES = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz", ".parquet", ".pq")
-_TOO_WIDE = (
-    f"tables may have at most {MOST_COLUMNS:,}: save those that matter in a file of their own, or "
-    "pass the numbers as an array to a classifier in Python."
-)
 _BLOCK_BYTES, _BATCH_ROWS = 1 << 20, 1 << 14
 _DELIMITERS = (",", ";", "\t", "|")
 _COMMA_NUMBER, _POINT_NUMBER = re.compile(r"-?\d+,\d+"), re.compile(r"-?\d+\.\d+")
-# Messages of pyarrow about a cell and about the length of a row.
-_BAD_CELL = re.compile(r"In CSV column #(\d+): Row #(\d+): CSV conversion error to (\S+): (.*)")
-_BAD_ROW = re.compile(r"CSV parse error: Row #(\d+): Expected (\d+) columns, got (\d+)")
 
 
-def open_table(path: Path) -> CsvReader | ParquetReader:
+def open_table(path: Path) -> TableReader:
     """Open a file, or standard input; ValueError if it cannot be read as a table."""
-    if path == STANDARD_INPUT:
-        return _open_standard_input()
-    check_readable(path)
-    if not path.name.lower().endswith(_READ_SUFFIXES):
-        raise ValueError(
-            f"{path}: tables are read from .csv, .tsv and .txt files (also .gz) and from .parquet "
-            f"files, got {''.join(path.suffixes).lower() or 'no suffix'!r}. Save the table as CSV."
-        )
-    return _open_by_content(path, path)
-
-
-def _open_standard_input() -> CsvReader | ParquetReader:
-    """Copy standard input to a file that is removed with its reader."""
-    folder = tempfile.TemporaryDirectory(prefix="iclda-")
+    if path != STANDARD_INPUT:
+        return _open_by_content(path, path)
+    folder = tempfile.TemporaryDirectory(prefix="iclda-")  # removed with the reader
+    copy = Path(folder.name) / "table"
     try:
-        copy = Path(folder.name) / "table"
         with copy.open("wb") as file:
             shutil.copyfileobj(sys.stdin.buffer, file)
-        reader = _open_by_content(STANDARD_INPUT, copy)
+        reader = _open_by_content(path, copy)
     except BaseException:
         folder.cleanup()
         raise
@@ -68,36 +46,28 @@ def _open_standard_input() -> CsvReader | ParquetReader:
     return reader
 
 
-def _open_by_content(path: Path, file: Path) -> CsvReader | ParquetReader:
-    with _readable(path), file.open("rb") as opened:
+def _open_by_content(path: Path, file: Path) -> TableReader:
+    with _explained_errors(path), file.open("rb") as opened:
         if opened.read(4) == b"PAR1":
             return ParquetReader(path, file)
         return CsvReader(path, file)
 
 
-class TableReader:
-    """A file with named columns."""
+class _NamedColumns:
+    """A file with named columns; ``path`` is what messages call it, ``file`` holds the rows."""
 
-    path: Path  # as it was given, for messages
-    file: Path  # that holds the rows
+    def __init__(self, path: Path, file: Path) -> None:
+        self.path, self.file = path, file
+        self.columns = tuple(self._read_names())
+        name, count = Counter(self.columns).most_common(1)[0]
+        if count > 1:
+            raise ValueError(
+                f"{path}: the column name {name!r} occurs {count} times: give every column a name "
+                "of its own."
+            )
 
-    first_row = 1  # number of the first row of data, as a person counts
-
-    def __init__(self, path: Path, columns: Sequence[str], place: str = "") -> None:
-        self.path, self.columns = path, tuple(columns)
-        if len(columns) > MOST_COLUMNS:
-            raise ValueError(f"{path} has {len(columns):,} columns, and {_TOO_WIDE}")
-        for name, count in Counter(columns).items():
-            if count > 1:
-                raise ValueError(
-                    f"{path}{place}: the column name {name!r} occurs {count} times: give every "
-                    "column a name of its own."
-                )
-            if "\0" in name:  # NumPy would cut the name off there
-                raise ValueError(
-                    f"{path}{place}: the column name {name!r} holds a NUL character: save the file "
-                    "as UTF-8 (in a spreadsheet: 'CSV UTF-8'), or rename the column."
-                )
+    def _read_names(self) -> Sequence[str]:
+        raise NotImplementedError
 
     def sha256(self) -> str:
         """Checksum of the bytes of the file."""
@@ -105,21 +75,22 @@ class TableReader:
             return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
-class ParquetReader(TableReader):
+class ParquetReader(_NamedColumns):
     """Columns with types, as pandas, polars or Arrow write them; they keep their types."""
 
-    def __init__(self, path: Path, file: Path) -> None:
-        self.path, self.file = path, file
+    def _read_names(self) -> Sequence[str]:
         with self._opened() as opened:
-            super().__init__(path, opened.schema_arrow.names)
+            return [*opened.schema_arrow.names]
 
     def read(self, as_text: Sequence[str]) -> Any:
-        with _readable(self.path), self._opened() as file:
+        """Read all rows as an Arrow table."""
+        with _explained_errors(self.path), self._opened() as file:
             return file.read()
 
     def batches(self, types: Mapping[str, Any]) -> Iterator[tuple[Any, float]]:
+        """Yield Arrow batches of the columns in ``types``, and the share of the file so far."""
         done = 0
-        with _readable(self.path), self._opened() as file:
+        with _explained_errors(self.path), self._opened() as file:
             n_rows = max(file.metadata.num_rows, 1)
             for batch in file.iter_batches(_BATCH_ROWS, columns=list(types), use_threads=False):
                 done += batch.num_rows
@@ -132,50 +103,32 @@ class ParquetReader(TableReader):
         )
 
 
-class CsvReader(TableReader):
-    """Text with a delimiter; the first row names the columns.
+class CsvReader(_NamedColumns):
+    """UTF-8 text with a delimiter; the first row names the columns.
 
-    Encoding, delimiter and decimal sign are inferred from the first megabyte of the file.
+    Delimiter and decimal sign are inferred from the first megabyte of the file.
     """
 
-    first_row = 2
-
-    def __init__(self, path: Path, file: Path) -> None:
-        self.path, self.file = path, file
-        with file.open("rb") as raw:
+    def _read_names(self) -> Sequence[str]:
+        with self.file.open("rb") as raw:
             self.is_packed = raw.read(2) == b"\x1f\x8b"
         with self._opened() as opened:
-            start = opened.read(_BLOCK_BYTES)
-        is_utf16 = start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-        self.encoding = "utf-16" if is_utf16 else "utf-8"
-        text = self._decode(start)
-        if not text.strip():
-            raise ValueError(f"{path} is empty: row 1 must name the columns.")
+            text = self._decode(opened.read(_BLOCK_BYTES))
         if len(text.strip().splitlines()) < 2:
-            if len(start) == _BLOCK_BYTES:
-                raise ValueError(
-                    f"{path}: row 1 is over a megabyte of text. Of columns {_TOO_WIDE}"
-                )
-            raise ValueError(f"{path} holds no rows below the names of its columns.")
-        is_tsv = ".tsv" in [suffix.lower() for suffix in path.suffixes]
-        self.delimiter = "\t" if is_tsv else _most_frequent_delimiter(text)
+            raise ValueError(
+                f"{self.path} holds no rows below the names of its columns in row 1, or no end of "
+                "row 1 in its first megabyte."
+            )
+        self.delimiter = _most_frequent_delimiter(text)
         self.decimal = _decimal_sign(text, self.delimiter)
         rows = csv.reader(io.StringIO(text, newline=""), delimiter=self.delimiter)
-        try:
-            self.n_header_rows, names = next((n, row) for n, row in enumerate(rows, 1) if row)
-        except csv.Error as error:
-            raise ValueError(
-                f"{path} is no CSV file: {error}. Row 1 must name the columns."
-            ) from error
-        if not any(name.strip() for name in names):
-            raise ValueError(f"{path}, row 1 must name the columns, and is empty.")
-        named = [name.strip() or f"(column {number})" for number, name in enumerate(names, 1)]
-        super().__init__(path, named, ", row 1")
+        self.n_header_rows, names = next((n, row) for n, row in enumerate(rows, 1) if row)
+        return [name.strip() or f"(column {number})" for number, name in enumerate(names, 1)]
 
     def read(self, as_text: Sequence[str]) -> Any:
         """Read all rows; columns are numbers, booleans, dates or text by what their cells hold.
 
-        The columns named are text as it stands in the file.
+        The columns named in ``as_text`` are text as it stands in the file.
         """
         types = dict.fromkeys(as_text, require_for_tables("pyarrow").string())
         with self._streamed() as (file, _):
@@ -202,7 +155,7 @@ class CsvReader(TableReader):
         be shutting down after an interruption.
         """
         arrow = require_for_tables("pyarrow")
-        with _readable(self.path, self.columns):
+        with _explained_errors(self.path, self.columns):
             self._refuse_open_quote()
             with arrow.OSFile(str(self.file)) as raw:
                 yield arrow.CompressedInputStream(raw, "gzip") if self.is_packed else raw, raw
@@ -213,17 +166,16 @@ class CsvReader(TableReader):
             blocks = iter(lambda: file.read(_BLOCK_BYTES), b"")
             if sum(block.count(b'"') for block in blocks) % 2 == 0:
                 return
-        n_rows = 0
-        with self._opened() as file:
-            text = io.TextIOWrapper(file, self.encoding, errors="replace", newline="")
+            file.seek(0)
+            text = io.TextIOWrapper(file, errors="replace", encoding="utf-8", newline="")
+            n_rows = 0
             try:
                 for _ in csv.reader(text, delimiter=self.delimiter, strict=True):
                     n_rows += 1
             except csv.Error as error:
                 raise ValueError(
-                    f"{self.path}, row {n_rows + 1}: a cell has a quote that is never closed, or "
-                    f"is too long ({error}). Write a quote inside a cell twice, and the whole cell "
-                    "in quotes."
+                    f"{self.path}, row {n_rows + 1}: a cell has a quote that is never closed "
+                    f"({error}). Write a quote inside a cell twice, and the whole cell in quotes."
                 ) from error
 
     def _options(self, types: Mapping[str, Any], columns: Iterable[str]) -> dict[str, Any]:
@@ -232,7 +184,6 @@ class CsvReader(TableReader):
             "read_options": csv.ReadOptions(
                 use_threads=False,
                 block_size=_BLOCK_BYTES,
-                encoding=self.encoding,
                 column_names=list(self.columns),
                 skip_rows_after_names=self.n_header_rows,
             ),
@@ -251,9 +202,8 @@ class CsvReader(TableReader):
 
     def _decode(self, start: bytes) -> str:
         # A character cut in two by the end of the block is left out; an invalid one is an error.
-        codec = "utf-8-sig" if self.encoding == "utf-8" else self.encoding
         try:
-            return codecs.getincrementaldecoder(codec)().decode(start)
+            return codecs.getincrementaldecoder("utf-8-sig")().decode(start)
         except UnicodeDecodeError as error:
             raise ValueError(
                 f"{self.path} is no UTF-8 text: byte {error.start} cannot be read. Save it as "
@@ -261,35 +211,38 @@ class CsvReader(TableReader):
             ) from error
 
 
+TableReader = CsvReader | ParquetReader
+
+
 @contextmanager
-def _readable(path: Path, columns: Sequence[str] = ()) -> Iterator[None]:
+def _explained_errors(path: Path, columns: Sequence[str] = ()) -> Iterator[None]:
     """Turn errors of readers into one ValueError that names the file, row and column."""
     arrow = require_for_tables("pyarrow")
     try:
         yield
-    except (KeyboardInterrupt, MemoryError, PermissionError):  # pyarrow derives its own from these
+    except (KeyboardInterrupt, MemoryError):  # pyarrow derives its own from these
         raise
-    except UnicodeError as error:
-        raise ValueError(f"{path}: cannot be read as text, save it as UTF-8.") from error
-    except (arrow.ArrowException, EOFError, zlib.error, OSError) as error:
-        raise ValueError(f"{path}{_problem(str(error).splitlines()[0], columns)}") from error
+    except (arrow.ArrowException, csv.Error, EOFError, zlib.error, OSError, UnicodeError) as error:
+        if getattr(error, "filename", None):  # the file cannot be opened
+            raise
+        problem = _explain(str(error).splitlines()[0], columns)
+        raise ValueError(f"{path} cannot be read: {problem}.") from error
 
 
-def _problem(message: str, columns: Sequence[str]) -> str:
-    """Say what a message of pyarrow means for a table with these columns."""
-    if found := _BAD_CELL.match(message):
-        number, row, kind, detail = found.groups()
-        wanted = {each.arrow: each.cells for each in COLUMN_TYPES}.get(kind, kind)
-        encoding = " Save the file as UTF-8." if "UTF8" in detail else ""
-        return (
-            f", row {row}, column {columns[int(number)]!r}: must hold {wanted}: {detail}.{encoding}"
-        )
-    if found := _BAD_ROW.match(message):
-        row, n_expected, n_cells = found.groups()
-        return f", row {row}: {n_expected} columns are named in row 1, got {n_cells} cells."
+def _explain(message: str, columns: Sequence[str]) -> str:
+    """Name the column and its type where a message of pyarrow has a number and an Arrow type."""
     if "straddling" in message:
-        return ": a row is over a megabyte of text. Shorten it, or save the table as .parquet."
-    return f" cannot be read: it is damaged or no such table ({message})."
+        return "a row is over a megabyte of text. Shorten it, or save the table as .parquet"
+    for each in COLUMN_TYPES:
+        message = message.replace(
+            f"CSV conversion error to {each.arrow}", f"must hold {each.cells}"
+        )
+    message = message.replace("invalid UTF8 data", "it is no UTF-8 text, save the file as UTF-8")
+    return re.sub(
+        r"In CSV column #(\d+): Row #(\d+)",
+        lambda place: f"row {place[2]}, column {columns[int(place[1])]!r}",
+        message,
+    )
 
 
 def _most_frequent_delimiter(text: str) -> str:

@@ -17,7 +17,7 @@ from ..._progress import show_nothing
 from ...methods import Shrinkage
 from ...tabular.encoders import require_for_tables
 from ...tabular.table import ReadOptions, read_opened
-from ...tabular.table_files import CsvReader, ParquetReader, open_table
+from ...tabular.table_files import ParquetReader, TableReader, open_table
 from ..drawing import check_can_report
 from ..measures import ERROR
 from ..store import STORE, Store, StoreError
@@ -261,7 +261,7 @@ def _whole(name: str, value: Any, least: int, most: float = inf) -> int | None:
     return int(value)
 
 
-def _open(table: Any, folder: Path) -> CsvReader | ParquetReader:
+def _open(table: Any, folder: Path) -> TableReader:
     """The file of a table; a frame is written to one, so that both are read alike."""
     if isinstance(table, (str, Path)):
         return open_table(Path(table))

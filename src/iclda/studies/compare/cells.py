@@ -16,12 +16,12 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
 from sklearn.semi_supervised import SelfTrainingClassifier
 
-from ..._advice import row_losses
 from ..._core.types import AnyArray, Array
 from ..._estimators.diagnosis import safety_bounds
 from ..._estimators.labels import Labels, encode_labels
 from ..._estimators.supervised import SupervisedLDA
 from ..._messages import DegenerateFitWarning, NoUnlabeledRowsWarning, Text, message_of
+from ..._statistics import row_losses
 from ...tabular import pipeline, preprocessing
 from ..confusion import count_confusion, write_confusion
 from ..engine import record_fit

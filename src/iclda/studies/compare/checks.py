@@ -20,7 +20,7 @@ from ..._checks import (
 )
 from ..._messages import plural
 from ...tabular import Table, preprocessing
-from ...tabular.columns import BOOLEAN, CATEGORY, kinds_of
+from ...tabular.encoders import BOOLEAN, CATEGORY, kinds_of
 from .plan import Size
 
 _MOST_UNLABELED = 5_000  # rows that checks look at

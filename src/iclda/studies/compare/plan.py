@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from ..._advice import safety_rank
 from ..._checks import Remark
 from ..._core.types import AnyArray
 from ..._estimators.labels import Labels, encode_labels
 from ..._messages import Hint, ParameterError, Text, say
+from ..._statistics import safety_rank
 from ...methods import COMPARED, FURTHER, Method, Shrinkage, find_method, parse_shrinkage
 from ...model_selection import SemiSupervisedKFold
 from ...model_selection._masking import OrderedSplit, order_split

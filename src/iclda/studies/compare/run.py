@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
-from ..._advice import affordable
 from ..._messages import and_list, say
 from ..._packages import versions
 from ..._progress import Advance
+from ..._statistics import affordable
 from ...methods import BASELINES, FITTED
 from ..engine import run_missing
 from ..store import STORE, Store, StoreError, cells_of

