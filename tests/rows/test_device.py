@@ -23,7 +23,7 @@ from iclda import (
 from iclda._core.frame import Frame, frame_of
 from iclda._core.labelsums import GivenLabels, LinearRule
 from iclda._rows import device
-from iclda._rows.base import Request
+from iclda._rows.backends import Request
 from iclda._rows.device import ArrayRows
 from iclda._rows.device_sums import DeviceBlock, is_out_of_memory, place_of, to_host
 from iclda._rows.memory import MemoryRows

@@ -83,7 +83,7 @@ def test_an_hdf5_dataset_is_read_in_blocks():
     assert_array_equal(read.sample(10**6, 0)[0], X)
     assert_array_equal(read.moments(FRAME).scatter, expected.moments(FRAME).scatter)
     assert max(source.n_read) < len(X) / 2
-    assert repr(rows.open(Dataset(FEW))) == "<500 x 3 rows of an HDF5 dataset>"
+    assert repr(rows.open(Dataset(FEW))) == "<500 x 3 rows of an h5py dataset>"
     assert_allclose(fit(Dataset(FEW)).coef_, fit(FEW).coef_, rtol=1e-9)
     with pytest.raises(ValueError, match=r"X_unlabeled must be 2-d, .* got shape \(500,\)"):
         fit(Dataset(FEW[:, 0]))
@@ -110,7 +110,7 @@ def test_36_a_file_written_to_during_a_fit_is_named(kind, classifier, tmp_path):
         np.save(path, WHOLE)
     else:
         pq.write_table(table(WHOLE), path)
-    # Several slabs: the only pass of a moment-constrained fit is under way.
+    # Several blocks: the only pass of a moment-constrained fit is under way.
     source = rows.open(FILES[kind](path), memory=2**18)
     with (
         rows.progress(lambda *_: os.utime(path, ns=(0, 0))),
@@ -133,10 +133,10 @@ def test_36_a_file_that_is_cut_short_while_it_is_read_is_named(order, tmp_path):
 def test_36_a_map_that_is_cut_short_while_it_is_read_is_named(tmp_path):
     path = tmp_path / "rows.npy"
     np.save(path, X)
-    (chunk,) = SlicedArray(np.load(path, mmap_mode="r"), "X").chunks(100)
+    (span,) = SlicedArray(np.load(path, mmap_mode="r"), "X").spans(100)
     os.truncate(path, 10_000)
     with pytest.raises(ValueError, match=r"rows\.npy .*10000 bytes now, 1800128 bytes at first"):
-        chunk.read(np.empty((100, 3), X.dtype), 100_000)
+        span.read(np.empty((100, 3), X.dtype), 100_000)
 
 
 CHANGES = {

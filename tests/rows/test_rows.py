@@ -135,8 +135,14 @@ def test_what_cannot_be_opened_is_refused_with_what_can(X, error, message):
         rows.open(X)
 
 
+def test_an_array_of_an_unknown_library_is_led_to_batches():
+    unknown = type("Grid", (), {"shape": (500, 3), "__module__": "grids.core"})()
+    with pytest.raises(TypeError, match=r"type grids\.Grid are not read: .*rows\.from_batches"):
+        fit(unknown)
+
+
 def test_a_source_says_what_it_is(folder):
-    assert repr(rows.open(folder / "rows.npy")) == "<150000 x 3 rows of .npy files>"
+    assert repr(rows.open(folder / "rows.npy")) == "<150000 x 3 rows of a .npy file>"
     assert repr(rows.from_batches(lambda: [FEW])) == "<? x 3 rows of batches of arrays>"
     lazy = pl.from_pandas(named(FEW)).lazy()
     assert repr(rows.open(lazy)) == "<? x 3 rows of a polars LazyFrame>"

@@ -27,7 +27,7 @@ from .._messages import (
     plural,
     say,
 )
-from .._rows.base import column_of
+from .._rows.backends import column_of
 from .._statistics import NOTHING, BaseRate
 from .labels import Labels, plain
 

@@ -36,7 +36,7 @@ from .._core.frame import Frame
 from .._core.labelsums import GivenLabels, LabelSums, Rule, no_label_sums
 from .._core.moments import Moments, no_moments
 from .._core.types import AnyArray, Array
-from .base import (
+from .backends import (
     BadRowsError,
     Request,
     WeightedRows,
@@ -281,7 +281,7 @@ def _apply_to_block(
 ) -> Any:
     """Return the results of a function of the rows of one block; ``none``: those of no rows."""
     rows = _finite_rows(block, replace(info, i=block_id[0]))
-    return concatenate([none, *(function(part) for part, _, _ in MemoryRows(rows).blocks())])
+    return concatenate([none, *(function(part) for part, _, _ in MemoryRows(rows).tiles())])
 
 
 # Workers.

@@ -18,7 +18,7 @@ from .._core.frame import Frame
 from .._core.labelsums import LabelSums, LinearRule, Rule, no_label_sums
 from .._core.moments import Moments, no_moments
 from .._core.types import AnyArray, Array
-from .base import Request, WeightedRows, check_finite
+from .backends import Request, WeightedRows, check_finite
 from .device_sums import (
     DeviceBlock,
     Place,

@@ -1,7 +1,7 @@
 """Readers of rows that are not in memory: files, memory maps, tables, queries, batches.
 
-A reader gives chunks of consecutive rows, in the same order every time. ``files`` sums them, and
-``backends.KINDS`` lists which reader belongs to which kind of rows.
+A reader gives spans of consecutive rows, in the same order every time. ``files`` reads them into
+blocks, and ``backends.KINDS`` lists which reader belongs to which kind of rows.
 """
 
 from __future__ import annotations
@@ -13,16 +13,14 @@ from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
 from tokenize import TokenError
-from typing import Any, BinaryIO, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from .._core.types import AnyArray
-from .base import changed_error, check_finite, check_names, names_of_table, refuse_repeated
+from .backends import changed_error, check_finite, check_names, names_of_table, refuse_repeated
 
 DEFAULT_MEMORY = 2**28  # bytes held of the rows at a time
 _COUNTED_ROWS = 2**16  # rows read at once to be counted
@@ -42,8 +40,8 @@ Columns = Mapping[str, "np.dtype[Any]"]  # of a table
 
 
 @dataclass(frozen=True)
-class Chunk:
-    """Consecutive rows of a source, the first of them at index ``start``."""
+class Span:
+    """Consecutive rows of a source, the first of them at index ``start``; not read yet."""
 
     start: int
     n_rows: int
@@ -56,10 +54,10 @@ class Chunk:
 
 
 class Reader:
-    """Rows in a fixed order, to be read any number of times. Subclasses supply ``chunks``."""
+    """Rows in a fixed order, to be read any number of times. Subclasses supply ``spans``."""
 
     _iclda_backend = "files"
-    kind: str  # what is read, for people
+    words = ""  # what is read
     n_rows: int | None = None  # None: unknown before all rows were read
     n_features = 0
     feature_names: list[str] | None = None
@@ -80,7 +78,7 @@ class Reader:
 
     def __repr__(self) -> str:
         n_rows = "?" if self.n_rows is None else self.n_rows
-        return f"<{n_rows} x {self.n_features} rows of {self.kind}>"
+        return f"<{n_rows} x {self.n_features} rows of {self.words}>"
 
     def select(self, names: Sequence[str]) -> Reader:
         """Return a reader of these columns; those of an array must have these names already."""
@@ -129,10 +127,10 @@ class Reader:
         """Return the exact number of rows, by reading them if it is not known otherwise."""
         if self.n_rows is not None:
             return self.n_rows
-        return sum(chunk.n_rows for chunk in self.chunks(_COUNTED_ROWS))
+        return sum(span.n_rows for span in self.spans(_COUNTED_ROWS))
 
-    def chunks(self, n_rows: int, wanted: AnyArray | None = None) -> Iterator[Chunk]:
-        """Yield all rows, about ``n_rows`` at a time, or chunks that hold rows of these indices."""
+    def spans(self, n_rows: int, wanted: AnyArray | None = None) -> Iterator[Span]:
+        """Yield all rows, about ``n_rows`` at a time, or spans that hold rows of these indices."""
         raise NotImplementedError
 
 
@@ -202,22 +200,21 @@ class ArrayReader(Reader):
         starts = np.linspace(0, self.n_rows - n // n_runs, n_runs).astype(np.int64)
         return np.unique((starts[:, None] + np.arange(n // n_runs)).ravel())
 
-    def chunks(self, n_rows: int, wanted: AnyArray | None = None) -> Iterator[Chunk]:
+    def spans(self, n_rows: int, wanted: AnyArray | None = None) -> Iterator[Span]:
         begin = 0
         for where, n_part, read in self._parts():
             if wanted is None:
-                yield Chunk(begin, n_part, where, read)
+                yield Span(begin, n_part, where, read)
             else:
                 low, high = np.searchsorted(wanted, [begin, begin + n_part])
                 for piece in np.unique((wanted[low:high] - begin) // n_rows).tolist():
                     start = piece * n_rows
                     n_piece = min(n_rows, n_part - start)
-                    yield Chunk(begin + start, n_piece, where, partial(_read_from, read, start))
+                    yield Span(begin + start, n_piece, where, partial(_read_from, read, start))
             begin += n_part
 
 
-@dataclass(frozen=True)
-class _NumpyFile:
+class _NumpyFile(NamedTuple):
     """A .npy file, as its header describes it."""
 
     path: Path
@@ -227,57 +224,53 @@ class _NumpyFile:
     offset: int  # bytes before the first entry
     is_by_rows: bool
 
-    @classmethod
-    def open(cls, path: Path, name: str) -> _NumpyFile:
-        # The header is Python, and a file that was cut short cannot be mapped.
-        errors = OSError, ValueError, SyntaxError, TokenError, TypeError
-        with _named_errors(errors, f"{name}: {path} is no complete .npy file, and"):
-            array = np.lib.format.open_memmap(path, mode="r")
-        _check_array(array, f"{name}: {path}")
-        n_rows, n_features = array.shape
-        is_by_rows = array.flags.c_contiguous
-        return cls(path, n_rows, n_features, array.dtype, array.offset, is_by_rows)
-
     def read(self, target: AnyArray, row: int) -> None:
-        with open(self.path, "rb") as file:
-            if self.is_by_rows:
-                self._fill(target, file, row * self.n_features)
-                return
-            for j, column in enumerate(target.T):
-                self._fill(column, file, j * self.n_rows + row)
+        if self.is_by_rows:
+            target[...] = self._entries(row * self.n_features, target.size).reshape(target.shape)
+            return
+        for j in range(self.n_features):
+            target[:, j] = self._entries(j * self.n_rows + row, len(target))
 
-    def _fill(self, target: AnyArray, file: BinaryIO, entry: int) -> None:
+    def _entries(self, first: int, n: int) -> AnyArray:
         """Read, not map: a file that was cut short is an error, not the end of the process."""
-        entries = target if target.flags.c_contiguous else np.empty(target.shape, target.dtype)
-        file.seek(self.offset + entry * self.dtype.itemsize)
-        if file.readinto(entries.reshape(-1).view(np.uint8)) < entries.nbytes:  # type: ignore[attr-defined]
+        offset = self.offset + first * self.dtype.itemsize
+        entries = np.fromfile(self.path, self.dtype, n, offset=offset)
+        if len(entries) < n:
             raise OSError(f"{self.path} ends early: it was cut short.")
-        if entries is not target:
-            target[...] = entries
+        return entries
+
+
+def _open_npy(path: Path, name: str) -> _NumpyFile:
+    # The header is Python, and a file that was cut short cannot be mapped.
+    errors = OSError, ValueError, SyntaxError, TokenError, TypeError
+    with _named_errors(errors, f"{name}: {path} is no complete .npy file, and"):
+        array = np.lib.format.open_memmap(path, mode="r")
+    _check_array(array, f"{name}: {path}")
+    n_rows, n_features = array.shape
+    by_rows = array.flags.c_contiguous
+    return _NumpyFile(path, n_rows, n_features, array.dtype, array.offset, by_rows)
 
 
 class NumpyFiles(ArrayReader):
     """The rows of .npy files."""
 
-    kind = ".npy files"
-
     def __init__(self, files: Sequence[Path], name: str) -> None:
-        self._arrays = [_NumpyFile.open(file, name) for file in files]
-        first = self._arrays[0]
-        for other in self._arrays[1:]:
+        super().__init__(name, files)
+        self._files = [_open_npy(file, name) for file in files]
+        first = self._files[0]
+        for other in self._files[1:]:
             if (other.n_features, other.dtype) != (first.n_features, first.dtype):
                 raise ValueError(
                     f"{name}: {other.path} holds {other.n_features} columns of {other.dtype}, but "
                     f"{first.path} holds {first.n_features} of {first.dtype}. All must be alike: "
                     "pass those that are, or save the others anew."
                 )
-        super().__init__(name, files)
         self.n_features, self._dtype = first.n_features, first.dtype
-        self.n_rows = sum(array.n_rows for array in self._arrays)
-        self.order = "C" if all(array.is_by_rows for array in self._arrays) else "F"
+        self.n_rows = sum(file.n_rows for file in self._files)
+        self.order = "C" if all(file.is_by_rows for file in self._files) else "F"
 
     def _parts(self) -> list[tuple[str, int, Read]]:
-        return [(str(array.path), array.n_rows, array.read) for array in self._arrays]
+        return [(str(file.path), file.n_rows, file.read) for file in self._files]
 
 
 class SlicedArray(ArrayReader):
@@ -288,7 +281,6 @@ class SlicedArray(ArrayReader):
         file = getattr(X if is_numpy else getattr(X, "file", None), "filename", None)
         _check_array(X, name)
         super().__init__(name, [file] if file and os.path.exists(file) else [])
-        self.kind = "an array" if is_numpy else "an HDF5 dataset"
         self.order = "F" if is_numpy and X.flags.fnc else "C"
         self._X, self._dtype = X, X.dtype
         self.n_rows, self.n_features = X.shape
@@ -360,7 +352,6 @@ class Batches(Reader):
         first: Any,
         n_rows: int | None,
         *,
-        kind: str | None = None,
         count: Callable[[], int] | None = None,
     ) -> None:
         """``count``: a cheaper way to count the rows than to read them."""
@@ -372,13 +363,13 @@ class Batches(Reader):
             array = np.asarray(first)
             _check_array(array, f"{name}: batch 0")
             self._dtype, self.n_features = array.dtype, array.shape[1]
-        self.kind = kind or f"batches of {'arrays' if columns is None else 'tables'}"
+        self.words = f"batches of {'arrays' if columns is None else 'tables'}"
         self.n_rows, self._factory, self._count = n_rows, factory, count
 
     def count(self) -> int:
         return super().count() if self._count is None else int(self._count())
 
-    def chunks(self, n_rows: int, wanted: AnyArray | None = None) -> Iterator[Chunk]:
+    def spans(self, n_rows: int, wanted: AnyArray | None = None) -> Iterator[Span]:
         dtype, begin = self.find_dtype(), 0
         for i, batch in enumerate(self._factory(self.feature_names, n_rows)):
             if len(batch) == 0:
@@ -388,7 +379,7 @@ class Batches(Reader):
                 read = _read_table(batch, self.feature_names or [], dtype, place, begin)
             else:
                 read = self._read_array(np.asarray(batch), dtype, place)
-            yield Chunk(begin, len(batch), f"batch {i}", read)
+            yield Span(begin, len(batch), f"batch {i}", read)
             begin += len(batch)
             if wanted is not None and begin > wanted[-1]:
                 return
@@ -454,20 +445,18 @@ def _first_rows(batch: Any) -> str:
 class ParquetFiles(Reader):
     """The rows of Parquet files, one file after the other; some of their columns."""
 
-    kind = "Parquet files"
-
     def __init__(self, files: Sequence[Path], name: str) -> None:
         super().__init__(name, files)
         self._groups: list[tuple[Path, int, int, int]] = []  # file, index in it, start, stop
+        self._metadata = {}
         self.n_rows = 0
         for file in files:
             with self._open(file) as parquet:
-                metadata = parquet.metadata
+                metadata = self._metadata[file] = parquet.metadata
             for i in range(metadata.num_row_groups):
                 start, self.n_rows = self.n_rows, self.n_rows + metadata.row_group(i).num_rows
                 self._groups.append((file, i, start, self.n_rows))
-            if file == files[0]:
-                schema = metadata.schema.to_arrow_schema()
+        schema = self._metadata[files[0]].schema.to_arrow_schema()
         columns = _columns_of(schema.empty_table(), f"{name}: {files[0]}") or {}
         # Names of rows that pandas wrote are no features unless they are selected.
         index = (schema.pandas_metadata or {}).get("index_columns", [])
@@ -488,6 +477,7 @@ class ParquetFiles(Reader):
             _named_errors((OSError, pyarrow.ArrowException), f"{self.name}: {path}"),
             ParquetFile(
                 path,
+                metadata=self._metadata.get(path),
                 buffer_size=int(np.clip(fitting, *_COLUMN_BUFFER)),
                 pre_buffer=False,
                 page_checksum_verification=True,
@@ -504,39 +494,26 @@ class ParquetFiles(Reader):
         firsts = [np.arange(start, min(start + share, stop)) for start, stop in spans]
         return np.concatenate([np.zeros(0, dtype=np.int64), *firsts])[:n]
 
-    def chunks(self, n_rows: int, wanted: AnyArray | None = None) -> Iterator[Chunk]:
-        for file, groups in groupby(self._groups, key=itemgetter(0)):
-            spans = []
-            for _, i, start, end in groups:
-                if wanted is not None:
-                    low, high = np.searchsorted(wanted, [start, end])
-                    if low == high:
-                        continue
-                    end = int(wanted[high - 1]) + 1
-                spans.append((i, start, end))
-            if spans:
-                yield from self._chunks_of(file, spans, n_rows)
-
-    def _chunks_of(
-        self, file: Path, spans: Sequence[tuple[int, int, int]], n_rows: int
-    ) -> Iterator[Chunk]:
-        """Yield rows of some row groups of a file: index, first row, and end of what to read."""
+    def spans(self, n_rows: int, wanted: AnyArray | None = None) -> Iterator[Span]:
         names, dtype = self.feature_names or [], self.find_dtype()
-        with self._open(file) as parquet:
-            for i, start, end in spans:
-                batches = parquet.iter_batches(n_rows, [i], names, use_threads=self.use_threads)
-                for batch in batches:
+        for file, i, start, stop in self._groups:
+            if wanted is not None:
+                low, high = np.searchsorted(wanted, [start, stop])
+                if low == high:
+                    continue
+                stop = int(wanted[high - 1]) + 1
+            with self._open(file) as parquet:
+                for batch in parquet.iter_batches(n_rows, [i], names, use_threads=self.use_threads):
                     read = _read_table(batch, names, dtype, f"{self.name}: {file}", start)
-                    yield Chunk(start, len(batch), str(file), read)
+                    yield Span(start, len(batch), str(file), read)
                     start += len(batch)
-                    if start >= end:
+                    if start >= stop:
                         break
 
 
 def table_reader(table: Any, name: str) -> Reader:
     """Return a reader of a pyarrow table in memory."""
-    kind, n_rows = "a pyarrow table", len(table)
-    return Batches(lambda _, size: table.to_batches(size), name, table[:0], n_rows, kind=kind)
+    return Batches(lambda _, size: table.to_batches(size), name, table[:0], len(table))
 
 
 def dataset_reader(dataset: Any, name: str) -> Reader:
@@ -546,8 +523,7 @@ def dataset_reader(dataset: Any, name: str) -> Reader:
         ahead = {"batch_readahead": 1, "fragment_readahead": 1}
         yield from dataset.to_batches(columns=names, batch_size=size, **ahead)
 
-    first, kind = dataset.schema.empty_table(), "a pyarrow dataset"
-    reader = Batches(batches, name, first, None, kind=kind, count=dataset.count_rows)
+    reader = Batches(batches, name, dataset.schema.empty_table(), None, count=dataset.count_rows)
     reader.watch([file for file in getattr(dataset, "files", ()) if os.path.exists(file)])
     return reader
 
@@ -568,4 +544,4 @@ def query_reader(frame: Any, name: str) -> Reader:
         return int(frame.select(polars.len()).collect().item())
 
     first = polars.DataFrame(schema=frame.collect_schema())
-    return Batches(batches, name, first, None, kind="a polars LazyFrame", count=count)
+    return Batches(batches, name, first, None, count=count)
