@@ -23,7 +23,7 @@ ELSEWHERE = {
     "_estimators/self_learning.py": "tests/estimators/test_self_training",
     "_packages.py": "test_model_files and the tests of missing extras",
     "_paths.py": "test_model_files and tests/cli/test_models",
-    "_rows/kernels.py": "tests/rows/test_fused; it needs Triton",
+    "_rows/kernels.py": "tests/rows/test_device_sums; it needs Triton",
     "plots/_shown_rows.py": "test_decision_boundary, test_discriminant_histogram, test_displays",
     "rows.py": "tests/rows/test_rows, beside the fixtures of rows",
     "studies/page.py": "the tests of tables and report of the paper",
