@@ -258,8 +258,18 @@ def test_lazy_results_carry_nothing_of_the_fitted_rows():
 
 BAD_SETTINGS = {
     "no source": ((3,), {}, TypeError, "Dask array, a Dask dataframe, .* got int"),
-    "a single delayed": ((delayed(np.zeros)((3, 4)),), {}, TypeError, "list of loaders, got Delay"),
-    "no loaders": (([],), {}, ValueError, "empty list: pass one loader for every block"),
+    "a single delayed": (
+        (delayed(np.zeros)((3, 4)),),
+        {},
+        TypeError,
+        "a list of loaders, .* got D",
+    ),
+    "no loaders": (
+        ([],),
+        {},
+        TypeError,
+        "a list of loaders, one for every block of rows, got list",
+    ),
     "retries": (([list],), {"retries": -1}, ValueError, "retries == -1, must be >= 0"),
     "timeout": (([list],), {"timeout": 0}, ValueError, "timeout == 0, must be > 0"),
 }

@@ -73,15 +73,14 @@ class DaskSource:
     blocks: DaskBlocks | None = None  # once looked at, as long as this lives
 
     def __post_init__(self) -> None:
-        source = self.source = list(self.source) if self.has_loaders else self.source
-        if self.has_loaders and not source:
-            raise ValueError("source is an empty list: pass one loader for every block of rows.")
-        is_table = hasattr(source, "to_delayed") and hasattr(source, "ndim")
-        if isinstance(source, Delayed) or not (self.has_loaders or is_table):
+        source = self.source
+        is_table = hasattr(source, "to_delayed") and not isinstance(source, Delayed)
+        if not (is_table or (isinstance(source, (list, tuple)) and len(source) > 0)):
             raise TypeError(
                 "Rows on a cluster must be a Dask array, a Dask dataframe, or iclda.rows.from_dask "
-                f"of a list of loaders, got {type(source).__name__}. Rows in memory are passed to "
-                "a classifier as they are; dask.array.from_array cuts them into blocks."
+                "of a list of loaders, one for every block of rows, got "
+                f"{type(source).__name__}. Rows in memory are passed to a classifier as they are; "
+                "dask.array.from_array cuts them into blocks."
             )
 
     @property
@@ -92,6 +91,11 @@ class DaskSource:
     def is_array(self) -> bool:
         return hasattr(self.source, "rechunk")
 
+    @property
+    def names(self) -> list[str] | None:
+        """Names of the columns of a dataframe."""
+        return None if self.has_loaders else names_of_table(self.source)
+
     def in_whole_rows(self, request: Request) -> Any:
         """Return the source, an array in blocks of whole rows; its columns are those of the fit."""
         source = self.source
@@ -100,9 +104,8 @@ class DaskSource:
         if source.ndim != 2:
             shape = source.shape
             raise ValueError(f"{request.name} must be 2-d, rows x features, got shape {shape}.")
-        _check_features(source.shape[1], names_of_table(source), request)
-        is_cut = self.is_array and len(source.chunks[1]) > 1
-        return source.rechunk({1: -1}) if is_cut else source
+        _check_features(source.shape[1], self.names, request)
+        return source.rechunk({1: -1}) if self.is_array else source
 
 
 def open_rows(
@@ -147,7 +150,7 @@ def _array_of(X: DaskSource, request: Request) -> Any:
         return source
     names = request.feature_names if X.has_loaders else None
     parts = []
-    for i, block in enumerate(source if X.has_loaders else source.to_delayed()):
+    for i, block in enumerate(_blocks_of(source)):
         read = partial(rows_of, info=BlockInfo(request.name, i, d, names=names))
         rows = delayed(read)(block if isinstance(block, Delayed) else delayed(block)())
         parts.append(dask.array.from_delayed(rows, (np.nan, d), meta=np.empty((0, d or 0))))
@@ -247,10 +250,6 @@ def _join_lists(parts: Sequence[list[Any]]) -> list[Any]:
     return [result for part in parts for result in part]
 
 
-def _pack(*values: Any) -> tuple[Any, ...]:
-    return values
-
-
 def _sum_block(
     block: Any, chosen: Any, *, info: BlockInfo, method: str, n_threads: int, **arguments: Any
 ) -> Any:
@@ -333,7 +332,8 @@ class Workers:
                     future = done.get(timeout=self.timeout)
                     info = infos.get(future.key)
                     if future.status != "finished":
-                        self._fail(future.exception(), info or next(iter(infos.values())))
+                        label = (info or next(iter(infos.values()))).label
+                        raise self._named(future.exception(), label)
                     if info is not None:
                         n_done += info.n_rows or 0
                         report_progress(n_done, n_all or None)
@@ -351,13 +351,11 @@ class Workers:
             for future in futures:  # what is waiting is not computed any more
                 future.release()
 
-    def _fail(self, error: BaseException, info: BlockInfo) -> None:
+    def _named(self, error: BaseException, label: str) -> BaseException:
         if isinstance(error, BadRowsError):
-            raise error
-        raise RuntimeError(
-            f"{info.label} could not be read, after {self.retries} retries: "
-            f"{type(error).__name__}: {error}"
-        ) from error
+            return error
+        reason = f"{type(error).__name__}: {error}"
+        return RuntimeError(f"{label} could not be read, after {self.retries} retries: {reason}")
 
 
 def _workers_of(X: DaskSource) -> Workers:
@@ -384,11 +382,10 @@ def _memory_limits(dask_scheduler: Any) -> list[float]:
 def _open_blocks(X: DaskSource, request: Request, workers: Workers) -> DaskBlocks:
     """Read every block once, and have the workers keep it if there is room."""
     source = X.in_whole_rows(request)
-    inputs, graph, is_kept = _inputs_of(X, source, workers.client)
+    inputs, graph, is_kept = _inputs_of(source, workers.client)
     n_features = request.n_features if X.has_loaders else source.shape[1]
     infos = [BlockInfo(request.name, i, n_features) for i in range(len(inputs))]
-    names = None if X.has_loaders else names_of_table(source)
-    blocks = DaskBlocks(workers, inputs, graph, infos, is_kept, names)
+    blocks = DaskBlocks(workers, inputs, graph, infos, is_kept, X.names)
     is_open = X.persist is None and not is_kept
     n_bytes = float(source.nbytes) if X.is_array else np.nan
     if (X.persist and not is_kept) or (is_open and workers.has_room(n_bytes)):
@@ -399,21 +396,22 @@ def _open_blocks(X: DaskSource, request: Request, workers: Workers) -> DaskBlock
     return blocks
 
 
-def _inputs_of(X: DaskSource, source: Any, client: Any) -> tuple[list[Any], Graph, bool]:
+def _blocks_of(source: Any) -> list[Any]:
+    """Return delayed objects or loaders, one a block."""
+    return list(np.ravel(source.to_delayed()) if hasattr(source, "to_delayed") else source)
+
+
+def _inputs_of(source: Any, client: Any) -> tuple[list[Any], Graph, bool]:
     """Return what gives each block, the graph it belongs to, and whether the workers have it."""
-    if X.has_loaders:
-        graphs = [dict(one.__dask_graph__()) for one in source if isinstance(one, Delayed)]
-        graph = {key: task for part in graphs for key, task in part.items()}
-        pack = _pickled if client is not None else lambda loader: loader
-        return [one.key if isinstance(one, Delayed) else pack(one) for one in source], graph, False
-    if X.is_array and "distributed" in sys.modules:
-        graph = source.__dask_graph__()
-        blocks = [graph.get(key) for key in flatten(source.__dask_keys__())]
-        if all(isinstance(one, sys.modules["distributed"].Future) for one in blocks):
-            return blocks, {}, True  # the user has persisted them
-    # For a dataframe with operations on it, dask.optimize returns keys of other rows.
-    best = source.optimize() if hasattr(source, "optimize") else dask.optimize(source)[0]
-    return list(flatten(best.__dask_keys__())), dict(best.__dask_graph__()), False
+    if hasattr(source, "rechunk") and "distributed" in sys.modules:
+        given = [source.__dask_graph__().get(key) for key in flatten(source.__dask_keys__())]
+        if all(isinstance(one, sys.modules["distributed"].Future) for one in given):
+            return given, {}, True  # the user has persisted them
+    blocks = _blocks_of(source)
+    graphs = {id(one.dask): one.dask for one in blocks if isinstance(one, Delayed)}
+    graph = {key: task for each in graphs.values() for key, task in dict(each).items()}
+    pack = _pickled if client is not None else lambda loader: loader
+    return [one.key if isinstance(one, Delayed) else pack(one) for one in blocks], graph, False
 
 
 def _pickled(loader: Callable[[], Any]) -> Callable[[], Any]:
@@ -549,12 +547,7 @@ class DaskRows(WeightedRows):
         return self._sums("moments", frame=frame) or no_moments(self.n_features)
 
     def label_sums(
-        self,
-        rule: Rule,
-        frame: Frame,
-        centers: Array | None = None,
-        *,
-        near: Near | None = None,
+        self, rule: Rule, frame: Frame, centers: Array | None = None, *, near: Near | None = None
     ) -> LabelSums:
         sums = self._sums("label_sums", rule=rule, frame=frame, centers=centers, near=near)
         return sums or no_label_sums(rule.n_classes, self.n_features)
@@ -580,7 +573,7 @@ class DaskRows(WeightedRows):
             name = f"chosen-{uuid4().hex}"
             arrays = (weights, is_member)
             graph = {
-                (name, i): (_pack, *(None if a is None else a[span] for a in arrays))
+                (name, i): [None if a is None else a[span] for a in arrays]
                 for i, span in spans.items()
             }
             chosen = self._blocks.workers.keep(graph, list(graph))

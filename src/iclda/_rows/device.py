@@ -164,12 +164,7 @@ class ArrayRows(WeightedRows):
         return Moments(weight, mean + (used.origin - frame.origin) / frame.scale, scatter)
 
     def label_sums(
-        self,
-        rule: Rule,
-        frame: Frame,
-        centers: Array | None = None,
-        *,
-        near: Near | None = None,
+        self, rule: Rule, frame: Frame, centers: Array | None = None, *, near: Near | None = None
     ) -> LabelSums:
         if self.n_rows == 0:
             return no_label_sums(rule.n_classes, self.n_features)

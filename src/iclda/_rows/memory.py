@@ -166,12 +166,7 @@ class BlockRows(WeightedRows):
         return self._add_up(in_frame) or no_moments(self.n_features)
 
     def label_sums(
-        self,
-        rule: Rule,
-        frame: Frame,
-        centers: Array | None = None,
-        *,
-        near: Near | None = None,
+        self, rule: Rule, frame: Frame, centers: Array | None = None, *, near: Near | None = None
     ) -> LabelSums:
         # One read a pass: fold the frame into the rule rather than shift and scale every row.
         # Labels come from the folded rule whenever there is one: ties must fall the same way with
@@ -288,12 +283,7 @@ class ChainedRows:
         return sum(parts, no_moments(self.n_features)).scaled(self._factor)
 
     def label_sums(
-        self,
-        rule: Rule,
-        frame: Frame,
-        centers: Array | None = None,
-        *,
-        near: Near | None = None,
+        self, rule: Rule, frame: Frame, centers: Array | None = None, *, near: Near | None = None
     ) -> LabelSums:
         parts = self._pass(lambda part: part.label_sums(rule, frame, centers, near=near))
         return scaled(sum(parts, no_label_sums(rule.n_classes, self.n_features)), self._factor)
