@@ -123,8 +123,8 @@ NO_SOURCES = {
     "None": (None, TypeError, "must be a path, .* got NoneType"),
     "a table in memory": (named(FEW), TypeError, "got DataFrame.* to a classifier as they are"),
     "a source": (rows.from_batches(lambda: [FEW]), TypeError, "must be a path, .* got Batches"),
-    "no paths": ([], ValueError, "empty list: pass the path of at least one file"),
-    "arrays": ([FEW, FEW], TypeError, "entries that are no paths.*from_batches"),
+    "no paths": ([], TypeError, "a list of at least one path, .*got list"),
+    "arrays": ([FEW, FEW], TypeError, "for a list of them, .*from_batches"),
     "a scanner": (pyarrow_dataset.dataset(table(FEW)).scanner(), TypeError, "got Scanner"),
 }
 

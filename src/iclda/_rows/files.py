@@ -86,20 +86,13 @@ def reader_of(X: Any, name: str) -> Reader:
 def _files_of(X: Any, name: str) -> list[Path]:
     """Return the files of paths, all of one format; TypeError for what nothing here reads."""
     paths = [X] if is_path(X) else X
-    if not isinstance(paths, (list, tuple)):
+    if not isinstance(paths, (list, tuple)) or not paths or not all(map(is_path, paths)):
         others = [kind.words for kind in KINDS if kind.reader and kind.keys[0][0] != "."]
         raise TypeError(
-            f"{name} must be a path, a list of paths, or one of {', '.join(others)}, got "
-            f"{type(X).__name__}. Other arrays and tables, and what functions of iclda.rows "
-            "return, are passed to a classifier as they are; for anything else that can be read "
-            "again there is iclda.rows.from_batches."
-        )
-    if len(paths) == 0:
-        raise ValueError(f"{name} is an empty list: pass the path of at least one file.")
-    if not all(map(is_path, paths)):
-        raise TypeError(
-            f"{name} is a list with entries that are no paths. For a list of arrays or tables pass "
-            "iclda.rows.from_batches(lambda: the_list)."
+            f"{name} must be a path, a list of at least one path, or one of {', '.join(others)}, "
+            f"got {type(X).__name__}. Other arrays and tables, and what functions of iclda.rows "
+            "return, are passed to a classifier as they are; for a list of them, and anything else "
+            "that can be read again, there is iclda.rows.from_batches."
         )
     files = [file for path in paths for file in _expand(os.fspath(path), name)]
     unknown = [file for file in files if file.suffix.lower() not in SUFFIXES]
@@ -148,6 +141,10 @@ def _equal_blocks(
     filled = 0
     for span in spans:
         done = 0
+        if filled == 0 and span.n_rows == n_rows and span.is_read_by_slices:  # needs no copy
+            rows = np.asarray(span.part[span.skip : span.skip + n_rows])
+            yield Block(span.start, rows, span.where)
+            continue
         while done < span.n_rows:
             if filled == 0:
                 # Column by column where tables are copied so: BLAS takes either order.

@@ -11,11 +11,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from tokenize import TokenError
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
@@ -31,8 +30,6 @@ _COLUMN_BUFFER = (2**13, 2**17)  # bytes read at once of each column: no row gro
 _BUFFERED_SHARE = 8  # the buffers of all columns take at most memory / _BUFFERED_SHARE
 _SHOWN_NAMES = 10  # names of columns that a message lists
 
-# Copies rows, from an index within their part on, into a (n, d) array.
-Read = Callable[[AnyArray, int], None]
 # Returns a new iterable of batches, of the columns of these names, of about so many rows.
 Factory = Callable[["list[str] | None", int], Iterable[Any]]
 Paths = Iterable["str | os.PathLike[str]"]
@@ -46,11 +43,26 @@ class Span:
     start: int
     n_rows: int
     where: str  # the file or batch they come from, for messages
-    read: Read
+    part: Any  # what holds them: an array that is sliced, or a list of columns
+    skip: int = 0  # rows of the part before the first
 
     @property
     def stop(self) -> int:
         return self.start + self.n_rows
+
+    @property
+    def is_read_by_slices(self) -> bool:
+        """Whether a slice of the part is an array of its own, which nobody else writes to."""
+        return not isinstance(self.part, (list, np.ndarray))
+
+    def read(self, target: AnyArray, row: int) -> None:
+        """Copy rows, from this one on, into an (n, d) array."""
+        rows = slice(self.skip + row, self.skip + row + len(target))
+        if not isinstance(self.part, list):
+            target[...] = self.part[rows]
+            return
+        for j, values in enumerate(self.part):
+            target[:, j] = values[rows]
 
 
 class Reader:
@@ -179,18 +191,30 @@ def _named_errors(errors: Any, where: str) -> Iterator[None]:
 # Arrays in which any row can be reached.
 
 
-def _read_from(read: Read, start: int, target: AnyArray, row: int) -> None:
-    read(target, start + row)
-
-
 class ArrayReader(Reader):
-    """Rows of arrays of equal width and dtype, one array after the other."""
+    """Rows of arrays of equal width and dtype that are sliced, one array after the other."""
 
     n_rows: int
 
-    def _parts(self) -> list[tuple[str, int, Read]]:
-        """Return of each array a name for messages, the number of rows, and what reads them."""
-        raise NotImplementedError
+    def __init__(self, arrays: Sequence[Any], name: str, files: Paths) -> None:
+        super().__init__(name, files)
+        self._arrays = arrays
+        for array in arrays:
+            _check_array(array, self._where(array))
+        first = arrays[0]
+        for other in arrays[1:]:
+            if (other.shape[1], other.dtype) != (first.shape[1], first.dtype):
+                raise ValueError(
+                    f"{self._where(other)} holds {other.shape[1]} columns of {other.dtype}, but "
+                    f"{self._where(first)} holds {first.shape[1]} of {first.dtype}. All must be "
+                    "alike: pass those that are, or save the others anew."
+                )
+        self.n_features, self._dtype = first.shape[1], first.dtype
+        self.n_rows = sum(array.shape[0] for array in arrays)
+
+    def _where(self, array: Any) -> str:
+        path = getattr(array, "path", None)
+        return self.name if path is None else f"{self.name}: {path}"
 
     def spread(self, n: int) -> AnyArray:
         """Return about ``n`` row indices, in runs that lie apart."""
@@ -202,95 +226,63 @@ class ArrayReader(Reader):
 
     def spans(self, n_rows: int, wanted: AnyArray | None = None) -> Iterator[Span]:
         begin = 0
-        for where, n_part, read in self._parts():
-            if wanted is None:
-                yield Span(begin, n_part, where, read)
-            else:
-                low, high = np.searchsorted(wanted, [begin, begin + n_part])
-                for piece in np.unique((wanted[low:high] - begin) // n_rows).tolist():
-                    start = piece * n_rows
-                    n_piece = min(n_rows, n_part - start)
-                    yield Span(begin + start, n_piece, where, partial(_read_from, read, start))
-            begin += n_part
+        for array in self._arrays:
+            end = begin + array.shape[0]
+            skips = list(range(0, array.shape[0], n_rows))
+            if wanted is not None:
+                inside = wanted[slice(*np.searchsorted(wanted, [begin, end]))] - begin
+                skips = (np.unique(inside // n_rows) * n_rows).tolist()
+            for skip in skips:
+                if isinstance(array, np.memmap):  # to read beyond its end would end the process
+                    self.check_unchanged()
+                start, where = begin + skip, str(getattr(array, "path", self.name))
+                yield Span(start, min(n_rows, end - start), where, array, skip)
+            begin = end
 
 
-class _NumpyFile(NamedTuple):
-    """A .npy file, as its header describes it."""
+class _NumpyFile:
+    """A .npy file: read, not mapped, so that one that is cut short is an error."""
 
-    path: Path
-    n_rows: int
-    n_features: int
-    dtype: np.dtype[Any]
-    offset: int  # bytes before the first entry
-    is_by_rows: bool
+    def __init__(self, path: Path, name: str) -> None:
+        # The header is Python, and a file that was cut short cannot be mapped.
+        errors = OSError, ValueError, SyntaxError, TokenError, TypeError
+        with _named_errors(errors, f"{name}: {path} is no complete .npy file, and"):
+            array = np.lib.format.open_memmap(path, mode="r")
+        self.path, self.shape, self.dtype = path, array.shape, array.dtype
+        self._offset, self.is_by_rows = array.offset, array.flags.c_contiguous
 
-    def read(self, target: AnyArray, row: int) -> None:
-        if self.is_by_rows:
-            target[...] = self._entries(row * self.n_features, target.size).reshape(target.shape)
-            return
-        for j in range(self.n_features):
-            target[:, j] = self._entries(j * self.n_rows + row, len(target))
-
-    def _entries(self, first: int, n: int) -> AnyArray:
-        """Read, not map: a file that was cut short is an error, not the end of the process."""
-        offset = self.offset + first * self.dtype.itemsize
-        entries = np.fromfile(self.path, self.dtype, n, offset=offset)
-        if len(entries) < n:
-            raise OSError(f"{self.path} ends early: it was cut short.")
-        return entries
-
-
-def _open_npy(path: Path, name: str) -> _NumpyFile:
-    # The header is Python, and a file that was cut short cannot be mapped.
-    errors = OSError, ValueError, SyntaxError, TokenError, TypeError
-    with _named_errors(errors, f"{name}: {path} is no complete .npy file, and"):
-        array = np.lib.format.open_memmap(path, mode="r")
-    _check_array(array, f"{name}: {path}")
-    n_rows, n_features = array.shape
-    by_rows = array.flags.c_contiguous
-    return _NumpyFile(path, n_rows, n_features, array.dtype, array.offset, by_rows)
+    def __getitem__(self, rows: slice) -> AnyArray:
+        n_rows, (n_all, n_features) = rows.stop - rows.start, self.shape
+        # Runs of entries that follow each other in the file: all rows, or each column.
+        runs = np.empty((1, n_rows * n_features), self.dtype)
+        firsts = [rows.start * n_features]
+        if not self.is_by_rows:
+            runs = runs.reshape(n_features, n_rows)
+            firsts = [j * n_all + rows.start for j in range(n_features)]
+        with open(self.path, "rb") as file:
+            for run, first in zip(runs, firsts, strict=True):
+                file.seek(self._offset + first * self.dtype.itemsize)
+                if file.readinto(run.view(np.uint8)) < run.nbytes:
+                    raise OSError(f"{self.path} ends early: it was cut short.")
+        return runs.reshape(n_rows, n_features) if self.is_by_rows else runs.T
 
 
 class NumpyFiles(ArrayReader):
     """The rows of .npy files."""
 
     def __init__(self, files: Sequence[Path], name: str) -> None:
-        super().__init__(name, files)
-        self._files = [_open_npy(file, name) for file in files]
-        first = self._files[0]
-        for other in self._files[1:]:
-            if (other.n_features, other.dtype) != (first.n_features, first.dtype):
-                raise ValueError(
-                    f"{name}: {other.path} holds {other.n_features} columns of {other.dtype}, but "
-                    f"{first.path} holds {first.n_features} of {first.dtype}. All must be alike: "
-                    "pass those that are, or save the others anew."
-                )
-        self.n_features, self._dtype = first.n_features, first.dtype
-        self.n_rows = sum(file.n_rows for file in self._files)
-        self.order = "C" if all(file.is_by_rows for file in self._files) else "F"
-
-    def _parts(self) -> list[tuple[str, int, Read]]:
-        return [(str(file.path), file.n_rows, file.read) for file in self._files]
+        arrays = [_NumpyFile(file, name) for file in files]
+        super().__init__(arrays, name, files)
+        self.order = "C" if all(array.is_by_rows for array in arrays) else "F"
 
 
 class SlicedArray(ArrayReader):
-    """The rows of one array that is sliced: a memory map, or a dataset of an HDF5 file."""
+    """The rows of one array with a shape, a dtype and slices: a memory map, an HDF5 dataset."""
 
     def __init__(self, X: Any, name: str) -> None:
-        is_numpy = isinstance(X, np.ndarray)
-        file = getattr(X if is_numpy else getattr(X, "file", None), "filename", None)
-        _check_array(X, name)
-        super().__init__(name, [file] if file and os.path.exists(file) else [])
-        self.order = "F" if is_numpy and X.flags.fnc else "C"
-        self._X, self._dtype = X, X.dtype
-        self.n_rows, self.n_features = X.shape
-
-    def _parts(self) -> list[tuple[str, int, Read]]:
-        return [(self.name, self.n_rows, self._copy)]
-
-    def _copy(self, target: AnyArray, row: int) -> None:
-        self.check_unchanged()  # to read beyond the end of a mapped file would end the process
-        target[...] = self._X[row : row + len(target)]
+        file = getattr(X if isinstance(X, np.memmap) else getattr(X, "file", None), "filename", "")
+        super().__init__([X], name, [file] if file and os.path.exists(file) else [])
+        self.order = "F" if isinstance(X, np.ndarray) and X.flags.fnc else "C"
 
 
 # Batches: arrays, or tables of pyarrow, polars or pandas.
@@ -317,10 +309,10 @@ def _column(table: Any, name: str) -> AnyArray:
     return np.asarray(column.to_numpy(dtype=dtype))
 
 
-def _read_table(
+def _columns_in(
     table: Any, names: Sequence[str], dtype: np.dtype[Any], place: str, begin: int
-) -> Read:
-    """Return what copies these columns of a table into arrays of a dtype."""
+) -> list[AnyArray]:
+    """Return these columns of a table, which must fit into a dtype."""
     _check_columns(names, names_of_table(table) or (), place)
     columns = [_column(table, name) for name in names]
     for name, values in zip(names, columns, strict=True):
@@ -328,12 +320,7 @@ def _read_table(
             # Integers of which some are missing come as floating point.
             check_finite(values[:, None], place, [name], index=range(begin, begin + len(values)))
             raise _dtype_error(f"{place}, column {name!r}", values.dtype, dtype)
-
-    def read(target: AnyArray, row: int) -> None:
-        for j, values in enumerate(columns):
-            target[:, j] = values[row : row + len(target)]
-
-    return read
+    return columns
 
 
 def _dtype_error(place: str, dtype: np.dtype[Any], first: np.dtype[Any]) -> ValueError:
@@ -375,29 +362,25 @@ class Batches(Reader):
             if len(batch) == 0:
                 continue
             place = f"{self.name}: batch {i} (from row {begin} on)"
-            if self._columns is not None:
-                read = _read_table(batch, self.feature_names or [], dtype, place, begin)
+            part: Any = np.asarray(batch) if self._columns is None else None
+            if part is None:
+                part = _columns_in(batch, self.feature_names or [], dtype, place, begin)
             else:
-                read = self._read_array(np.asarray(batch), dtype, place)
-            yield Span(begin, len(batch), f"batch {i}", read)
+                self._check_batch(part, place)
+            yield Span(begin, len(batch), f"batch {i}", part)
             begin += len(batch)
             if wanted is not None and begin > wanted[-1]:
                 return
 
-    def _read_array(self, rows: AnyArray, dtype: np.dtype[Any], place: str) -> Read:
+    def _check_batch(self, rows: AnyArray, place: str) -> None:
         _check_array(rows, place)
         if rows.shape[1] != self.n_features:
             raise ValueError(
                 f"{place} has {rows.shape[1]} columns, but the first one has {self.n_features}: "
                 "all batches must have the same columns."
             )
-        if not np.can_cast(rows.dtype, dtype):
-            raise _dtype_error(place, rows.dtype, dtype)
-
-        def read(target: AnyArray, row: int) -> None:
-            target[...] = rows[row : row + len(target)]
-
-        return read
+        if not np.can_cast(rows.dtype, self._dtype):
+            raise _dtype_error(place, rows.dtype, self._dtype)
 
 
 def batch_reader(
@@ -504,8 +487,8 @@ class ParquetFiles(Reader):
                 stop = int(wanted[high - 1]) + 1
             with self._open(file) as parquet:
                 for batch in parquet.iter_batches(n_rows, [i], names, use_threads=self.use_threads):
-                    read = _read_table(batch, names, dtype, f"{self.name}: {file}", start)
-                    yield Span(start, len(batch), str(file), read)
+                    columns = _columns_in(batch, names, dtype, f"{self.name}: {file}", start)
+                    yield Span(start, len(batch), str(file), columns)
                     start += len(batch)
                     if start >= stop:
                         break
