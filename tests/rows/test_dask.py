@@ -54,11 +54,6 @@ pytestmark = pytest.mark.timeout(60)  # a cluster that waits for ever is a failu
 # Blocks and lazy results: Dask runs in this process, without a cluster.
 
 
-def test_without_a_client_dask_reads_in_this_process():
-    model, expected = fit(in_blocks(ROWS)), fit(ROWS)
-    assert_allclose(model.objective_, expected.objective_, atol=2e-6)  # twice the gap
-
-
 def test_rows_of_unknown_number_are_counted():
     rows = in_blocks(ROWS)
     some = rows[rows[:, 0] > 0]
@@ -381,28 +376,6 @@ def test_48_a_worker_killed_in_the_middle_of_a_fit_changes_nothing(client, monke
         assert_array_equal(getattr(model, name), getattr(expected, name))
 
 
-def test_56_a_worker_stopped_for_a_while_in_the_middle_of_a_fit_changes_nothing(
-    client, monkeypatch
-):
-    source = from_dask(in_blocks(ROWS), timeout=30.0)
-    expected = fit(source)
-    stopped = []
-    sums = DaskRows.label_sums
-
-    def sums_and_a_pause(self, *args, **options):
-        if not stopped:
-            stopped.append(pids_of(client.cluster)[0])
-            os.kill(stopped[0], signal.SIGSTOP)
-            threading.Timer(1.0, os.kill, (stopped[0], signal.SIGCONT)).start()
-        return sums(self, *args, **options)
-
-    monkeypatch.setattr(DaskRows, "label_sums", sums_and_a_pause)
-    model = fit(source)
-    assert stopped
-    for name in FITTED:
-        assert_array_equal(getattr(model, name), getattr(expected, name))
-
-
 def test_rows_stay_on_the_workers(client, monkeypatch):
     n_rows, d = 400_000, 40
     noise = dask.array.random.default_rng(3).standard_normal((n_rows, d), chunks=(n_rows // 4, d))
@@ -477,17 +450,6 @@ def test_a_loader_that_fails_is_tried_again(client, tmp_path):
     assert np.isfinite(fit(from_dask(blocks, retries=1), MomentConstrainedLDA).coef_).all()
 
 
-def test_an_error_of_the_users_own_tasks_names_the_block(client):
-    def fails_in_block_2(rows, block_id):
-        if block_id[0] == 2:
-            raise OSError("gone")
-        return rows
-
-    rows = in_blocks(ROWS).map_blocks(fails_in_block_2, dtype=float)
-    with pytest.raises(RuntimeError, match=r"block 2 could not .* 1 retries: OSError: gone"):
-        fit(from_dask(rows, retries=1))
-
-
 def test_a_loader_that_the_workers_cannot_import_is_named(client, tmp_path, monkeypatch):
     (tmp_path / "only_here.py").write_text("def read():\n    raise AssertionError\n")
     monkeypatch.syspath_prepend(tmp_path)
@@ -495,15 +457,6 @@ def test_a_loader_that_the_workers_cannot_import_is_named(client, tmp_path, monk
     expected = "X_unlabeled, block 0 could not be read, .*No module named 'only_here'"
     with pytest.raises(RuntimeError, match=expected):
         fit(from_dask([read], retries=0), MomentConstrainedLDA)
-
-
-def test_a_block_that_kills_its_workers_is_named(client):
-    client.run_on_scheduler(lambda dask_scheduler: setattr(dask_scheduler, "allowed_failures", 0))
-    blocks = [*loaders(ROWS, 1), lambda: os._exit(1)]
-    with pytest.raises(RuntimeError, match=r"X_unlabeled, block \d .*KilledWorker"):
-        fit(from_dask(blocks))
-    client.run_on_scheduler(lambda dask_scheduler: setattr(dask_scheduler, "allowed_failures", 3))
-    client.wait_for_workers(2, timeout=30)
 
 
 @pytest.mark.parametrize("client", ["x", SimpleNamespace(asynchronous=True)])

@@ -247,13 +247,6 @@ def test_results_of_no_rows_are_refused_as_in_memory():
         model.predict(on("device1", np.zeros((5, 3))))
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint8", "int64", "bool", "float32"])
-def test_numbers_of_any_kind_give_the_sums_of_the_same_numbers_in_double(dtype):
-    rows = RNG.integers(0, 2 if dtype == "bool" else 120, size=(900, 3)).astype(dtype)
-    found = ArrayRows(on("device1", rows)).moments(frame_of(rows))
-    assert_equal_sums(found, MemoryRows(rows.astype(float)).moments(frame_of(rows)), 1e-12)
-
-
 def test_a_sample_unlike_the_other_rows_costs_no_digits():
     rows = 1e6 + RNG.standard_normal((5000, 2))
     frame = frame_of(rows[:10] - 1e6)  # as if all rows were near zero

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from backends import opened, table
 from file_rows import FEW, FRAME, SAMPLE, SOFT, WHOLE, X, assert_identical, fit, sums, with_bad
-from iclda import ImplicitlyConstrainedLDA, MomentConstrainedLDA, SupervisedLDA, rows
+from iclda import ImplicitlyConstrainedLDA, SupervisedLDA, rows
 from iclda._rows import backends as dispatch
 from iclda._rows.files import FileRows, Reservoir
 from iclda._rows.memory import MemoryRows
@@ -49,14 +49,6 @@ def test_sums_and_sample_do_not_depend_on_the_size_of_batches(folder, n_batch):
     )
     assert_identical(found.moments(FRAME), expected.moments(FRAME))
     assert_array_equal(found.sample(1000, seed=4)[0], expected.sample(1000, seed=4)[0])
-
-
-def test_sums_do_not_depend_on_the_size_of_row_groups(folder, tmp_path):
-    write_parquet(X, tmp_path, row_group_size=1_001)
-    for found, expected in zip(
-        sums(tmp_path / "rows.parquet"), sums(folder / "rows.parquet"), strict=True
-    ):
-        assert_identical(found, expected)
 
 
 FAR = np.zeros(len(X), dtype=bool)
@@ -208,18 +200,6 @@ def test_a_nan_beyond_the_first_look_is_found_in_the_first_pass():
     read = opened(rows.from_batches(lambda: [bad]))
     with pytest.raises(ValueError, match=r"row 149999, column 2 \(batch 0\)"):
         read.moments(FRAME)
-
-
-def test_labels_and_weights_of_another_length_are_refused(folder):
-    with pytest.raises(ValueError, match="X has 150000 rows, y has 3 labels"):
-        SupervisedLDA().fit(folder / "rows.npy", [0, 1, 1])
-    with pytest.raises(ValueError, match="each of the 500 rows, got shape"):
-        MomentConstrainedLDA().fit(
-            SAMPLE.X,
-            SAMPLE.y,
-            X_unlabeled=rows.from_batches(lambda: [FEW]),
-            sample_weight_unlabeled=np.ones(7),
-        )
 
 
 @pytest.mark.parametrize(("n_rows", "found"), [(29_999, "more"), (30_001, "30000 rows")])

@@ -68,14 +68,6 @@ def test_what_is_no_npy_file_is_named(tmp_path):
         fit(path)
 
 
-def test_a_file_that_was_cut_short_is_named(tmp_path):
-    path = tmp_path / "rows.parquet"
-    pq.write_table(table(FEW), path)
-    os.truncate(path, path.stat().st_size - 1)
-    with pytest.raises(OSError, match=r"rows\.parquet cannot be read \("):
-        fit(path)
-
-
 def test_an_hdf5_dataset_is_read_in_blocks():
     source = Dataset(X)
     read = opened(source)
@@ -203,12 +195,6 @@ AGAIN = {
 def test_36_batches_that_begin_with_other_rows_when_read_again_are_refused_at_once(make):
     with pytest.raises(ValueError, match="X begins with other rows, or none, when its factory"):
         rows.from_batches(make())
-
-
-def test_37_empty_batches_are_skipped():
-    empty = FEW[:0]
-    source = rows.from_batches(lambda: [empty, FEW[:100], empty, FEW[100:], empty])
-    assert_allclose(fit(source).coef_, fit(FEW).coef_, rtol=1e-9)
 
 
 def test_a_source_without_rows_has_to_say_how_wide_it_is():
