@@ -181,7 +181,7 @@ class BadColumnError(BadRowsError, ColumnError):
 
 
 def column_of(column: int, names: Sequence[str] | AnyArray | None) -> Column:
-    """A column, for messages."""
+    """Return a column as messages show it."""
     return Column(column, None if names is None else str(names[column]))
 
 
@@ -210,14 +210,14 @@ def check_finite(
 def not_finite_error(
     value: str, name: str, row: int, column: Column, *, where: str = ""
 ) -> BadColumnError:
-    """The error for NaN, infinity and missing values, with row, column and the way out."""
+    """Return the error for NaN, infinity and missing values, with row, column and the way out."""
     begin = f"Input {name} contains {value}, first in row {row}, "
     way_out = _REPLACE if value == "infinity" else _IMPUTE
     return BadColumnError(Text(begin, column, f"{where}. ", way_out, "."), column=column.label)
 
 
 def names_of_table(table: Any) -> list[str] | None:
-    """Names of the columns of a table; None for an array, and for columns without names."""
+    """Return the names of the columns of a table; None for an array, and without names."""
     names = getattr(getattr(table, "schema", None), "names", None)  # pyarrow
     if not isinstance(names, list):
         columns = getattr(table, "columns", None)
@@ -251,7 +251,7 @@ def check_names(
 
 
 def changed_error(name: str, difference: str) -> BadRowsError:
-    """The error for a source that is not what it was when it was opened, or in an earlier pass."""
+    """Return the error for a source that differs from what it was when it was opened."""
     return BadRowsError(
         f"{name} changed between two passes: {difference}. Rows are read several times, and must "
         "be the same every time: open the source again, or fit to a copy that nothing writes to."
@@ -293,14 +293,14 @@ class WeightedRows(Rows):
         return self._n_rows
 
     def count(self) -> int:
-        """Exact number of rows; reads them if it is not known otherwise."""
+        """Return the exact number of rows; read them if it is not known otherwise."""
         return self.n_rows
 
     def check_finite(self) -> None:
         """Raise ValueError for NaN or infinity, where rows are at hand and need not be read."""
 
     def responsibilities(self, rule: Rule, frame: Frame) -> Array:
-        """Not computed where rows are not at hand."""
+        """Raise NotImplementedError where rows have to be read."""
         raise NotImplementedError
 
     def sample(self, n: int, seed: int) -> tuple[AnyArray, Array]:
@@ -315,7 +315,7 @@ class WeightedRows(Rows):
         return rows, weights * (total / drawn) if drawn > 0 else weights
 
     def _draw(self, n: int, seed: int) -> tuple[AnyArray, AnyArray]:
-        """At most ``n`` rows and their indices, which ascend."""
+        """Return at most ``n`` rows and their indices, which ascend."""
         index = self._random_members(n, seed)
         return self._rows_at(index), index
 
@@ -336,7 +336,7 @@ class WeightedRows(Rows):
         return np.flatnonzero(self._is_member)
 
     def _members_within(self, begin: int, end: int) -> slice | AnyArray:
-        """Members among the rows of these indices, counted from ``begin``."""
+        """Return positions, counted from ``begin``, of the members among these rows."""
         if self._is_member is None:
             return slice(0, end - begin)
         return np.flatnonzero(self._is_member[begin:end])

@@ -31,7 +31,7 @@ from .device_sums import (
     label_sums_in,
     lost_to_rounding,
     place_of,
-    rounded,
+    round_origin,
     to_host,
 )
 from .passes import Result, report_progress
@@ -46,7 +46,7 @@ _FAR_FROM_ORIGIN = 100.0
 def open_rows(
     X: Any, request: Request, weights: Array | None = None, is_member: AnyArray | None = None
 ) -> ArrayRows:
-    """Rows of a device array, whose columns have no names and whose device has its own threads."""
+    """Return the rows of a device array, whose columns have no names."""
     name = request.name
     if hasattr(X, "detach"):
         if str(X.layout) != "torch.strided":
@@ -69,7 +69,7 @@ def open_rows(
 
 
 def apply_to_rows(X: Any, function: Callable[[Any], Any], request: Request) -> Any:
-    """Results on the device of X; the function is given blocks of rows in floating point."""
+    """Return results on the device of X; the function takes blocks of rows in floating point."""
     rows = open_rows(X, request)
     if rows.n_rows == 0:
         raise ValueError(
@@ -127,11 +127,11 @@ class ArrayRows(WeightedRows):
             weights = self._is_member if weights is None else weights * self._is_member
         if weights is None:
             return None
-        is_single = can_fuse(self._X)
-        if weights.dtype != bool:
-            weights = weights.astype(np.float32 if is_single else self.place.host_dtype)
-        dtype = self.place.xp.float32 if is_single else self.place.dtype
-        return self.place.xp.astype(self.place.put_as_is(weights), dtype)
+        dtype = np.float32 if can_fuse(self._X) else self.place.host_dtype
+        if weights.dtype != bool:  # a mask is smaller, and converted on the device
+            weights = weights.astype(dtype)
+        xp = self.place.xp
+        return xp.astype(self.place.put_as_is(weights), getattr(xp, dtype.__name__))
 
     # Sums.
 
@@ -153,7 +153,7 @@ class ArrayRows(WeightedRows):
         return self._moments_about(frame.restore(moments.mean), frame)
 
     def _moments_about(self, origin: Array, frame: Frame) -> Moments:
-        used, _ = rounded(replace(frame, origin=origin), self.place.host_dtype)
+        used, _ = round_origin(replace(frame, origin=origin), self.place.host_dtype)
         totals = None if self._fused is None else self._fused.moments(used)
         if totals is None:
             totals = self._add_up(lambda index: self._block(index, used).moments())
@@ -182,7 +182,7 @@ class ArrayRows(WeightedRows):
         return replace(sums, near=self._near(rule, frame, near))
 
     def _near(self, rule: LinearRule, frame: Frame, near: Near) -> Array:
-        used, offset = rounded(frame, self.place.host_dtype)
+        used, offset = round_origin(frame, self.place.host_dtype)
         moved, every, n_rows = near.softened(rule.moved(offset)), near.smallest, self._X.shape[0]
 
         def read() -> list[Array]:
@@ -214,7 +214,7 @@ class ArrayRows(WeightedRows):
         return rows
 
     def apply(self, function: Callable[[Any], Any]) -> list[Any]:
-        """Results of a function of blocks of rows, which must be finite."""
+        """Return the results of a function of blocks of rows, which must be finite."""
         return self._of_blocks(lambda index: function(self._finite_rows(index)))
 
     def check_finite(self) -> None:
@@ -231,7 +231,7 @@ class ArrayRows(WeightedRows):
     # Passes block by block.
 
     def _add_up(self, of_block: Callable[[slice], list[Any]]) -> list[Array]:
-        """Sums of all blocks; added up on the device if it has the digits."""
+        """Return the sums of all blocks, added up on the device if it has double precision."""
 
         def read() -> list[Any]:
             total: list[Any] = []
@@ -245,11 +245,11 @@ class ArrayRows(WeightedRows):
         return [to_host(part) for part in self._with_room(read)]
 
     def _of_blocks(self, function: Callable[[slice], Result]) -> list[Result]:
-        """Results of a function of the row indices of every block."""
+        """Return the results of a function of the row indices of every block."""
         return self._with_room(lambda: [function(index) for index in self._cuts()])
 
     def _with_room(self, read: Callable[[], Result]) -> Result:
-        """The result of a pass, with smaller blocks if the device runs out of memory."""
+        """Return the result of a pass, with smaller blocks if the device runs out of memory."""
         while True:
             try:
                 with self.place.exactly():
@@ -273,21 +273,21 @@ class ArrayRows(WeightedRows):
             yield slice(start, stop)
             report_progress(stop, n_rows)
 
-    def _taken(self, array: Any, index: slice | AnyArray) -> Any:
-        """Some rows of an array on the device; copied only if they are not next to each other."""
+    def _take(self, array: Any, index: slice | AnyArray) -> Any:
+        """Return some rows of an array on the device, copied unless they are consecutive."""
         if isinstance(index, slice):
             return array[index, ...]
         return self.place.xp.take(array, self.place.put_as_is(index), axis=0)
 
     def _block(self, index: slice | AnyArray, frame: Frame) -> DeviceBlock:
-        place, rows = self.place, self._taken(self._X, index)
+        place, rows = self.place, self._take(self._X, index)
         # In double precision the subtraction converts floating point without another copy.
         if not (place.is_double and place.xp.isdtype(rows.dtype, "real floating")):
             rows = place.xp.astype(rows, place.dtype)
         u = (rows - place.put(frame.origin)) / place.put(frame.scale)
         weights = self._device_weights
         if weights is not None:
-            weights = place.xp.astype(self._taken(weights, index), place.dtype)
+            weights = place.xp.astype(self._take(weights, index), place.dtype)
         return DeviceBlock(place, u, weights, index)
 
 
@@ -390,7 +390,7 @@ class DeviceSet:
         return shares[1:] if len(scores) == 2 else shares
 
     def _on_device(self, scores: Array) -> Any:
-        """(..., K, n): scores of all rows."""
+        """Return the scores of all rows, shape (..., K, n)."""
         *stack, width = scores.shape
         flat = self.place.xp.matmul(self.place.put(scores.reshape(-1, width)), self.z.T)
         return self.place.xp.reshape(flat, (*stack, -1))
@@ -399,7 +399,7 @@ class DeviceSet:
         return label_scores(self._on_device(scores), self.place, is_soft=True)
 
     def _sums(self, shares: Any, log_sums: Any) -> tuple[Array, Array]:
-        """Points, and means of log-sum-exp over N, brought back together."""
+        """Return points, and means of log-sum-exp over N, in one transfer."""
         xp, stack = self.place.xp, shares.shape[:-1]
         weighted = xp.reshape(shares * self.device_weights, (-1, shares.shape[-1]))
         sums = xp.reshape(xp.matmul(weighted, self.z), (*stack[:-1], -1))

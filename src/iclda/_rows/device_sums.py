@@ -66,15 +66,15 @@ class Place:
         return np.float64 if self.is_double else np.float32
 
     def put(self, array: AnyArray) -> Any:
-        """Real numbers from memory, in the dtype of the sums."""
+        """Move real numbers to the device, in the dtype of the sums."""
         return self.put_as_is(np.asarray(array, dtype=self.host_dtype))
 
     def put_as_is(self, array: AnyArray) -> Any:
-        """An array from memory, in its own dtype."""
+        """Move an array to the device, in its own dtype."""
         return self.xp.asarray(np.ascontiguousarray(array), device=self.device)
 
     def exactly(self) -> AbstractContextManager[Any]:
-        """A context in which products keep all digits of their dtype: by default JAX rounds."""
+        """Return a context in which products keep all digits: JAX rounds by default."""
         if self.is_compiled:
             import jax
 
@@ -92,7 +92,7 @@ def place_of(X: Any) -> Place:
 
 
 def to_host(array: Any) -> AnyArray:
-    """An array of any library as one of NumPy."""
+    """Return an array of any library as one of NumPy."""
     if isinstance(array, np.ndarray):
         return array
     if hasattr(array, "detach"):  # torch
@@ -157,11 +157,11 @@ class DeviceBlock:
         return place.xp.ones((self.rows.shape[0], 1), dtype=place.dtype, device=place.device)
 
     def _weighed(self, values: Any) -> Any:
-        """(p, n)."""
+        """Return (p, n) values times the weights."""
         return values if self.weights is None else values * self.weights
 
     def _product(self, left: Any, right: Any) -> Any:
-        """(p, n) x (n, q). Single precision keeps its digits over few rows only."""
+        """Return (p, n) x (n, q). Single precision keeps its digits over few rows only."""
         xp, (n_rows, width) = self.place.xp, right.shape
         if self.place.is_double or n_rows <= _PRODUCT_ROWS:
             return xp.matmul(left, right)
@@ -187,7 +187,7 @@ class DeviceBlock:
         return label_scores(self._scores(rule), place, is_soft=rule.is_soft, tie=rule.tie)
 
     def _scores(self, rule: LinearRule) -> Any:
-        """(K, n)."""
+        """Return the scores of all rows, shape (K, n)."""
         place = self.place
         coef, intercept = place.put(rule.coef.T), place.put(rule.intercept[:, None])
         return place.xp.matmul(coef, self.rows.T) + intercept
@@ -231,8 +231,8 @@ class DeviceBlock:
 # Precision of the device.
 
 
-def rounded(frame: Frame, dtype: Real) -> tuple[Frame, Array]:
-    """The frame that a dtype can hold, and its origin in the other: rows less it lose no digits."""
+def round_origin(frame: Frame, dtype: Real) -> tuple[Frame, Array]:
+    """Return the frame with an origin that the dtype can hold, and that origin in the old frame."""
     used = replace(frame, origin=frame.origin.astype(dtype).astype(np.float64))
     return used, (used.origin - frame.origin) / frame.scale
 
@@ -244,12 +244,12 @@ def label_sums_in(
     frame: Frame,
     centers: Array | None = None,
 ) -> LabelSums:
-    """Label sums by a function that computes in a dtype.
+    """Return label sums by a function that computes in a dtype.
 
     Rounding errors of scores average out; that of the origin, which is common to all rows, does
     not, and is corrected here. For the rule see ``lost_to_rounding``.
     """
-    used, offset = rounded(frame, dtype)
+    used, offset = round_origin(frame, dtype)
     if isinstance(rule, LinearRule):
         tie = rule.tie * float(np.finfo(dtype).eps / np.finfo(np.float64).eps)
         rule = replace(rule.moved(offset), tie=tie)
@@ -261,7 +261,7 @@ def label_sums_in(
 
 
 def lost_to_rounding(rule: LinearRule, sums: LabelSums, dtype: Real = np.float32) -> float:
-    """Change of the sum of log-sum-exp, whose slope is the class sums, by rounding the rule."""
+    """Return the change of the sum of log-sum-exp, whose slope is the class sums, by rounding."""
     coef = rule.coef - rule.coef.astype(dtype)
     intercept = np.where(np.isfinite(rule.intercept), rule.intercept, 0.0)
     intercept = intercept - intercept.astype(dtype)
@@ -283,7 +283,7 @@ class Cut:
 
 
 def padded_to(n: int) -> int:
-    """Next power of two >= n, at least 16: the smallest side of a product of tiles."""
+    """Return the next power of two >= n, at least 16: the smallest side of a product of tiles."""
     return max(16, 1 << (n - 1).bit_length())
 
 
@@ -292,7 +292,7 @@ def n_chunks(X: Any) -> int:
 
 
 def cut_rows(n_features: int, X: Any) -> Cut:
-    """For one score a row: small tiles, of which several are being loaded."""
+    """Return the cut for one score a row: small tiles, of which several are being loaded."""
     width = padded_to(n_features)
     # Rows that do not begin at a multiple of 16 bytes load in small pieces, too many at a time.
     is_aligned = X.stride(0) * X.element_size() % 16 == 0
@@ -301,14 +301,14 @@ def cut_rows(n_features: int, X: Any) -> Cut:
 
 
 def cut_squares(n_features: int) -> Cut:
-    """For products of a tile with itself, in double precision."""
+    """Return the cut for products of a tile with itself, in double precision."""
     width = padded_to(n_features)
     per_processor, warps = (8, 2) if width <= 32 else (2, 4) if width <= 64 else (1, 8)
     return Cut(width, 32, per_processor, warps, stages=3)
 
 
 def cut_classes(n_features: int) -> Cut:
-    """For products of a tile with the coefficients of many classes."""
+    """Return the cut for products of a tile with the coefficients of many classes."""
     width = padded_to(n_features)
     tile, per_processor = (128, 4) if width <= 32 else (64, 2)
     return Cut(width, tile, per_processor, warps=4, stages=1)
@@ -346,7 +346,7 @@ class FusedPasses:
         self._is_broken = False
 
     def moments(self, frame: Frame) -> list[Array] | None:
-        """Weighted sums of u and u u'."""
+        """Return weighted sums of u and u u'."""
         d = self._n_features
         if d > _WIDEST_SQUARE:
             return None
@@ -361,7 +361,7 @@ class FusedPasses:
         return self._attempt(read)
 
     def label_sums(self, rule: LinearRule, frame: Frame, moments: Moments) -> LabelSums | None:
-        """Label sums; ``moments`` are those of all rows in the frame."""
+        """Return label sums; ``moments`` are those of all rows in the frame."""
         if not self._takes(rule, frame):
             return None
 
@@ -382,7 +382,7 @@ class FusedPasses:
         return self._n_features <= _WIDEST_SQUARE or rule.n_classes == 2
 
     def _attempt(self, read: Callable[[], Result]) -> Result | None:
-        """The result of a pass; None, with a warning, if its kernel cannot be built or run."""
+        """Return the result of a pass; None, with a warning, if its kernel cannot be run."""
         if self._is_broken:
             return None
         try:
@@ -403,7 +403,7 @@ class FusedPasses:
         return result
 
     def _two_classes(self, rule: LinearRule, frame: Frame, total: Array) -> LabelSums:
-        """``total``: weight and sum of all rows, of which the second class gets the rest."""
+        """Return label sums; ``total``: weight and sum of all rows."""
         d = self._n_features
         cut = cut_rows(d, self._X)
         sums = self._zeros(cut, 2 + cut.width)
@@ -467,7 +467,7 @@ class FusedPasses:
             )
 
     def _zeros(self, cut: Cut, *shape: int) -> Any:
-        """Room for the sums of every program."""
+        """Allocate the sums of every program."""
         import torch
 
         device, n_processors = self._X.device, 2
@@ -483,6 +483,6 @@ class FusedPasses:
 
 
 def _total(parts: Any) -> Array:
-    """Sums of all programs, in memory."""
+    """Return the sums of all programs, in memory."""
     total: Array = parts.sum(dim=0).cpu().numpy()
     return total

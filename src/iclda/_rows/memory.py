@@ -94,17 +94,17 @@ class BlockRows(WeightedRows):
         self._n_threads = n_threads
 
     def _blocks(self, *, is_listed: bool = False) -> Generator[Block, None, None]:
-        """All rows, members or not, in order. ``is_listed``: for results of rows, not for sums."""
+        """Yield all rows, members or not. ``is_listed``: for results of rows, not for sums."""
         raise NotImplementedError
 
     def _first_rows(self) -> AnyArray | None:
-        """Some rows, to see whether all are near zero; None if none were read yet."""
+        """Return some rows, to see whether all are near zero; None if none were read yet."""
         return None
 
     def _pass(
         self, of_block: Callable[[Block], Result], *, is_listed: bool = False
     ) -> Iterator[Result]:
-        """Results of a function of all blocks, in order."""
+        """Yield the results of a function of all blocks, in order."""
         if self._is_one_tile:
             yield from map(of_block, self._blocks())
             return
@@ -122,7 +122,7 @@ class BlockRows(WeightedRows):
                 yield result
 
     def _add_up(self, of_block: Callable[[Block], Sum]) -> Sum | None:
-        """Sum of a function of all blocks; None if there are no rows."""
+        """Return the sum of a function of all blocks; None if there are no rows."""
         sums = iter(()) if self._n_rows == 0 else self._pass(of_block)
         first = next(sums, None)
         return None if first is None else reduce(add, sums, first)
@@ -215,7 +215,7 @@ class BlockRows(WeightedRows):
         return self._of_members(of_tile)
 
     def apply(self, function: Callable[[AnyArray], AnyArray]) -> AnyArray:
-        """Results of a function of rows, for all members, in their order."""
+        """Return the results of a function of rows, for all members, in their order."""
         return self._of_members(lambda tile: function(tile[0]))
 
     def _of_members(self, of_tile: Callable[[Tile], AnyArray]) -> AnyArray:
@@ -244,7 +244,7 @@ class MemoryRows(BlockRows):
         self._is_one_tile = len(X) <= self._tile_rows
 
     def tiles(self) -> Iterator[Tile]:
-        """Rows, weights and indices, tile by tile, in the same cuts every time."""
+        """Yield rows, weights and indices, tile by tile, in the same cuts every time."""
         return self._tiles(Block(0, self._X))
 
     def _blocks(self, *, is_listed: bool = False) -> Generator[Block, None, None]:
@@ -289,7 +289,7 @@ class ChainedRows:
         return scaled(sum(parts, no_label_sums(rule.n_classes, self.n_features)), self._factor)
 
     def _pass(self, of_part: Callable[[Rows], Result]) -> list[Result]:
-        """One pass over all rows: a result of every part, in their order."""
+        """Return a result of every part, in their order: one pass over all rows."""
         self._n_passes += 1
         with report_as(self._n_passes):
             return [of_part(part) for part in self._parts]
@@ -316,19 +316,19 @@ class ChainedRows:
 
 
 def rows_per_tile(n_features: int) -> int:
-    """Rows of a tile."""
+    """Return the number of rows of a tile."""
     least, most = _TILE_ROWS
     fitting = _TILE_ENTRIES // max(1, n_features)
     return int(min(most, max(least, fitting))) // _TILE_MULTIPLE * _TILE_MULTIPLE
 
 
 def sum_in_order(parts: Iterable[Sum]) -> Sum:
-    """Sum of all parts, at least one, in their order."""
+    """Return the sum of all parts, at least one, in their order."""
     return reduce(add, parts)
 
 
 def concatenate(results: Iterable[Any], n_rows: int | None = None) -> AnyArray:
-    """Results, at least one, after each other, in dtype and byte order of the first.
+    """Return results, at least one, after each other, in dtype and byte order of the first.
 
     If the number of rows is known beforehand, none is held twice.
     """

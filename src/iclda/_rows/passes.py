@@ -22,7 +22,7 @@ AHEAD = 2  # results waiting for their turn, per thread; items read before they 
 def in_order(
     function: Callable[[Item], Result], items: Iterable[Item], n_threads: int
 ) -> Generator[Result, None, None]:
-    """Results of a function of every item, in the order of the items.
+    """Yield the results of a function of every item, in the order of the items.
 
     Sums of them therefore round alike for any number of threads. Only a few results wait at a time.
     """
@@ -41,7 +41,7 @@ def in_order(
 
 
 def read_ahead(items: Iterator[Item]) -> Generator[Item, None, None]:
-    """The same items, read by another thread while the last ones are being processed.
+    """Yield the same items, read by another thread while the last ones are being processed.
 
     An error of the reader is raised here, after the items before it. A consumer that stops early
     does not wait for a slow reader, so that Ctrl-C returns promptly; what it has open is closed
@@ -62,7 +62,7 @@ def read_ahead(items: Iterator[Item]) -> Generator[Item, None, None]:
 
 
 def one_blas_thread() -> Any:
-    """A context in which BLAS has one thread: blocks are small, and threads sum them already.
+    """Return a context in which BLAS has one thread: blocks are summed by threads already.
 
     Whoever starts threads opens it around them: the last one to leave must not leave it changed.
     """
@@ -112,7 +112,7 @@ def report_as(n_pass: int | None) -> AbstractContextManager[None]:
 
 
 def report_progress(n_done: int, n_all: int | None) -> None:
-    """Call all listeners. To be called every few ten thousand rows, in the thread of fit."""
+    """Call all listeners. A backend does so every few ten thousand rows, in the thread of fit."""
     n_pass = _n_pass.get()
     if n_pass is None:
         return
