@@ -239,10 +239,8 @@ def refuse_repeated(names: Sequence[Any], where: str) -> None:
 def check_names(
     names: Sequence[str], expected: Sequence[str] | AnyArray, name: str, way_out: str
 ) -> None:
-    """Raise ValueError unless columns have the names of the fit, in the same order."""
-    if len(names) != len(expected):
-        raise BadRowsError(f"{name} has {len(names)} features, but X of fit has {len(expected)}.")
-    for column, (one, other) in enumerate(zip(names, expected, strict=True)):
+    """Raise ValueError for a column of another name than in the fit. See ``check_width``, too."""
+    for column, (one, other) in enumerate(zip(names, expected, strict=False)):
         if one != other:
             raise BadRowsError(
                 "The feature names should match those that were passed during fit: column "

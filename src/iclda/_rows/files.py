@@ -59,7 +59,7 @@ def open_rows(
             "iclda.rows.open(..., columns=[...]), or a table as X."
         )
     request.check_width(reader.n_features)
-    return FileRows(reader, weights, is_member, n_threads=request.n_threads)
+    return FileRows(reader, weights, is_member, request.n_threads)
 
 
 def apply_to_rows(X: Any, function: Callable[[Any], Any], request: Request) -> AnyArray:
@@ -211,12 +211,7 @@ class FileRows(BlockRows):
     """All rows of a reader, or those that ``is_member`` marks."""
 
     def __init__(
-        self,
-        reader: Reader,
-        weights: Array | None = None,
-        is_member: AnyArray | None = None,
-        *,
-        n_threads: int = 1,
+        self, reader: Reader, weights: Array | None, is_member: AnyArray | None, n_threads: int
     ) -> None:
         super().__init__(reader.n_rows, reader.n_features, weights, is_member)
         self._reader = self.source = reader

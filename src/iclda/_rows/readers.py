@@ -362,17 +362,17 @@ class Batches(Reader):
             if len(batch) == 0:
                 continue
             place = f"{self.name}: batch {i} (from row {begin} on)"
-            part: Any = np.asarray(batch) if self._columns is None else None
-            if part is None:
-                part = _columns_in(batch, self.feature_names or [], dtype, place, begin)
+            part: Any
+            if self._columns is None:
+                part = self._check_batch(np.asarray(batch), place)
             else:
-                self._check_batch(part, place)
+                part = _columns_in(batch, self.feature_names or [], dtype, place, begin)
             yield Span(begin, len(batch), f"batch {i}", part)
             begin += len(batch)
             if wanted is not None and begin > wanted[-1]:
                 return
 
-    def _check_batch(self, rows: AnyArray, place: str) -> None:
+    def _check_batch(self, rows: AnyArray, place: str) -> AnyArray:
         _check_array(rows, place)
         if rows.shape[1] != self.n_features:
             raise ValueError(
@@ -381,6 +381,7 @@ class Batches(Reader):
             )
         if not np.can_cast(rows.dtype, self._dtype):
             raise _dtype_error(place, rows.dtype, self._dtype)
+        return rows
 
 
 def batch_reader(
