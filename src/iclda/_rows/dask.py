@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import accumulate, pairwise
 from queue import Empty, SimpleQueue
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 from uuid import uuid4
 
 import numpy as np
@@ -333,7 +333,7 @@ class Workers:
                     info = infos.get(future.key)
                     if future.status != "finished":
                         label = (info or next(iter(infos.values()))).label
-                        raise self._named(future.exception(), label)
+                        self._fail(future.exception(), label)
                     if info is not None:
                         n_done += info.n_rows or 0
                         report_progress(n_done, n_all or None)
@@ -351,11 +351,12 @@ class Workers:
             for future in futures:  # what is waiting is not computed any more
                 future.release()
 
-    def _named(self, error: BaseException, label: str) -> BaseException:
+    def _fail(self, error: BaseException, label: str) -> NoReturn:
         if isinstance(error, BadRowsError):
-            return error
+            raise error
         reason = f"{type(error).__name__}: {error}"
-        return RuntimeError(f"{label} could not be read, after {self.retries} retries: {reason}")
+        message = f"{label} could not be read, after {self.retries} retries: {reason}"
+        raise RuntimeError(message) from error
 
 
 def _workers_of(X: DaskSource) -> Workers:
