@@ -12,8 +12,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from iclda import rows
-from iclda._rows.backends import backend_of
-from iclda._rows.base import Request
+from iclda._rows.backends import Request, backend_of
 
 SOURCES = {}
 

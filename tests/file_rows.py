@@ -12,7 +12,7 @@ from problems import draw_sample, near_all
 
 RNG = np.random.default_rng(77)
 NAMES = ["x0", "x1", "x2"]
-# Several slabs, and a last one that is not full.
+# Several blocks, and a last one that is not full.
 X = RNG.standard_normal((150_000, 3)).astype(np.float32)
 FRAME = frame_of(X[:1000])
 SOFT = LinearRule(RNG.standard_normal((3, 2)), RNG.standard_normal(2), is_soft=True)

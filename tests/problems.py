@@ -91,17 +91,17 @@ def near_all(rule, n=1):
     return {"near": Near(np.full((rule.n_classes, rule.n_classes), n))}
 
 
-def problem_of(sample, *, log_priors=None, shrinkage=0.0, weights=None, block_rows=None):
+def problem_of(sample, *, log_priors=None, shrinkage=0.0, weights=None, tile_rows=None):
     """The sample as the core sees it. ``weights``: of all rows, labeled ones first."""
     n_labeled = len(sample.X)
     first, rest = (None, None) if weights is None else (weights[:n_labeled], weights[n_labeled:])
     frame = frame_of(sample.rows)
     labels = GivenLabels(sample.y, sample.n_classes)
-    labeled = MemoryRows(sample.X, first, block_rows=block_rows)
+    labeled = MemoryRows(sample.X, first, tile_rows=tile_rows)
     return Problem(
         frame=frame,
         labeled=summarize_labeled(labeled, labels, frame),
-        unlabeled=MemoryRows(sample.X_unlabeled, rest, block_rows=block_rows),
+        unlabeled=MemoryRows(sample.X_unlabeled, rest, tile_rows=tile_rows),
         log_priors=log_priors,
         shrinkage=shrinkage,
     )

@@ -16,7 +16,7 @@ from typing import Any
 from sklearn.utils import check_scalar
 
 from ._progress import bars
-from ._rows.base import refuse_repeated
+from ._rows.backends import refuse_repeated
 from ._rows.files import reader_of
 from ._rows.passes import Callback, Passes, listen
 from ._rows.readers import DEFAULT_MEMORY, Reader, batch_reader

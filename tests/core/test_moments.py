@@ -87,7 +87,7 @@ def test_sums_of_squares_are_those_nist_certifies(name, certified_to):
     """``certified_to``: as far as the decimals of the file survive being stored as doubles."""
     groups, values, certified = read_nist(name)
     frame = frame_of(values)
-    rows = MemoryRows(values, block_rows=100)
+    rows = MemoryRows(values, tile_rows=100)
     labeled = summarize_labeled(rows, GivenLabels(groups, groups.max() + 1), frame)
     centered = labeled.means[:, 0] - labeled.moments.mean[0]
     found = np.array([labeled.counts @ centered**2, labeled.within[0, 0]]) * frame.scale[0] ** 2

@@ -59,18 +59,18 @@ def assert_same_sums(found, expected, n_rows):
     assert_allclose(found.log_sum, expected.log_sum, rtol=1e-12)
 
 
-@pytest.mark.parametrize("block_rows", [1, 2, 3, 64, 1999])
+@pytest.mark.parametrize("tile_rows", [1, 2, 3, 64, 1999])
 @pytest.mark.parametrize(("n_features", "n_classes"), [(1, 2), (2, 2), (5, 3), (8, 2), (20, 5)])
 def test_30_a_pass_does_not_depend_on_blocks_or_order_even_with_ties(
-    n_features, n_classes, block_rows
+    n_features, n_classes, tile_rows
 ):
     rows, rule, frame = draw_tied_rows(n_features, n_classes)
     expected = MemoryRows(rows).label_sums(rule, frame)
-    cut = MemoryRows(rows, block_rows=block_rows).label_sums(rule, frame)
+    cut = MemoryRows(rows, tile_rows=tile_rows).label_sums(rule, frame)
     assert_same_sums(cut, expected, len(rows))
     for seed in range(3):
         order = np.random.default_rng(seed).permutation(len(rows))
-        shuffled = MemoryRows(rows[order], block_rows=block_rows).label_sums(rule, frame)
+        shuffled = MemoryRows(rows[order], tile_rows=tile_rows).label_sums(rule, frame)
         assert_same_sums(shuffled, expected, len(rows))
 
 

@@ -144,23 +144,16 @@ def test_results_for_a_source_are_those_in_memory(make, n_classes, tmp_path):
 
 @every_source
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_bounds_of_gains_for_a_source_are_those_in_memory(make, n_classes, tmp_path):
-    y = SAMPLE.y % n_classes
+def test_gains_score_and_likelihood_for_a_source_are_those_in_memory(make, n_classes, tmp_path):
+    y, rows = SAMPLE.y % n_classes, make(SAMPLE.rows, tmp_path)
     labels = np.r_[y, np.full(len(SAMPLE.X_unlabeled), -1)]
     model = MomentConstrainedLDA().fit(SAMPLE.X, y, X_unlabeled=SAMPLE.X_unlabeled)
-    found = model.gain_bounds(make(SAMPLE.rows, tmp_path), labels)
-    expected = model.gain_bounds(SAMPLE.rows, labels)
+    found, expected = model.gain_bounds(rows, labels), model.gain_bounds(SAMPLE.rows, labels)
     assert_allclose(list(vars(found).values()), list(vars(expected).values()), rtol=1e-9)
-
-
-@every_source
-def test_score_and_log_likelihood_for_a_source_are_those_in_memory(make, tmp_path):
-    model = WHOLE_FAMILY["supervised"]().fit(SAMPLE.X, SAMPLE.y)
-    whole = make(SAMPLE.rows, tmp_path)
-    assert model.score(whole, SAMPLE.labels) == model.score(SAMPLE.rows, SAMPLE.labels)
-    codes = np.arange(len(SAMPLE.rows)) % 3
-    found = model.log_likelihood(whole, codes)
-    assert_allclose(found, model.log_likelihood(SAMPLE.rows, codes), rtol=1e-9)
+    assert model.score(rows, labels) == model.score(SAMPLE.rows, labels)
+    codes = np.arange(len(SAMPLE.rows)) % n_classes
+    found, expected = (model.log_likelihood(each, codes) for each in (rows, SAMPLE.rows))
+    assert_allclose(found, expected, rtol=1e-9)
 
 
 @every_source

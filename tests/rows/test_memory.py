@@ -24,10 +24,10 @@ RULES = {
 }
 
 
-@pytest.mark.parametrize("block_rows", [1, 7, 64, 1000])
+@pytest.mark.parametrize("tile_rows", [1, 7, 64, 1000])
 @pytest.mark.parametrize("is_member", [None, IS_MEMBER], ids=["all", "some"])
-def test_block_size_changes_nothing_beyond_rounding(block_rows, is_member):
-    blocked, whole = (MemoryRows(X, WEIGHTS, is_member, block_rows=n) for n in (block_rows, len(X)))
+def test_tile_size_changes_nothing_beyond_rounding(tile_rows, is_member):
+    blocked, whole = (MemoryRows(X, WEIGHTS, is_member, tile_rows=n) for n in (tile_rows, len(X)))
     assert_equal_sums(blocked.moments(FRAME), whole.moments(FRAME))
     for rule in RULES.values():
         for centers in (None, CENTERS):
@@ -48,7 +48,7 @@ def test_members_count_as_if_the_other_rows_were_not_there(name):
     alone = rule
     if isinstance(rule, GivenLabels):
         alone = GivenLabels(rule.labels[IS_MEMBER], 4)
-    members = MemoryRows(X, WEIGHTS, IS_MEMBER, block_rows=16)
+    members = MemoryRows(X, WEIGHTS, IS_MEMBER, tile_rows=16)
     cut = MemoryRows(X[IS_MEMBER], WEIGHTS[IS_MEMBER])
     assert members.n_rows == cut.n_rows == IS_MEMBER.sum()
     assert_equal_sums(members.moments(FRAME), cut.moments(FRAME))
@@ -57,7 +57,7 @@ def test_members_count_as_if_the_other_rows_were_not_there(name):
 
 @pytest.mark.parametrize("name", RULES)
 def test_responsibilities_add_up_to_the_label_sums(name):
-    rows = MemoryRows(X, WEIGHTS, block_rows=16)
+    rows = MemoryRows(X, WEIGHTS, tile_rows=16)
     shares = rows.responsibilities(RULES[name], FRAME) * WEIGHTS[:, None]
     sums = rows.label_sums(RULES[name], FRAME)
     np.testing.assert_allclose(sums.counts, shares.sum(axis=0), rtol=1e-11)
@@ -77,7 +77,7 @@ def test_single_precision_rows_are_summed_in_double_precision():
 @pytest.mark.parametrize("dtype", [np.int64, ">f8", np.float16])
 def test_rows_of_any_numeric_dtype_give_the_same_sums(dtype):
     whole = np.round(X)
-    found = MemoryRows(whole.astype(dtype), block_rows=16).moments(FRAME)
+    found = MemoryRows(whole.astype(dtype), tile_rows=16).moments(FRAME)
     assert_equal_sums(found, MemoryRows(whole).moments(FRAME))
 
 
@@ -104,7 +104,7 @@ def test_no_rows_have_no_sums():
 def test_many_rows_have_the_moments_of_few_wherever_zero_lies(offset):
     rows = RNG.standard_normal((500, 3)) * [1, 1e-3, 1e3] + offset * np.array([1, 1e-3, 1e3])
     frame = frame_of(rows)
-    many, few = (MemoryRows(rows, block_rows=n).moments(frame) for n in (32, 500))
+    many, few = (MemoryRows(rows, tile_rows=n).moments(frame) for n in (32, 500))
     assert_equal_sums(many, few)
     exact = np.cov(rows.astype(np.longdouble).T, bias=True)
     found = many.covariance * np.outer(frame.scale, frame.scale)
@@ -113,7 +113,7 @@ def test_many_rows_have_the_moments_of_few_wherever_zero_lies(offset):
 
 def test_a_constant_column_varies_by_nothing_in_many_rows():
     rows = np.column_stack([RNG.standard_normal(500), np.full(500, 0.1)])
-    moments = MemoryRows(rows, block_rows=32).moments(frame_of(rows))
+    moments = MemoryRows(rows, tile_rows=32).moments(frame_of(rows))
     assert (moments.scatter[1] == 0).all()
 
 
@@ -121,7 +121,7 @@ def test_rows_that_move_away_from_zero_after_the_first_keep_their_digits():
     rows = RNG.standard_normal((500, 2))
     rows[64:] += 1e7
     frame = frame_of(rows)
-    many, few = (MemoryRows(rows, block_rows=32).moments(frame), MemoryRows(rows).moments(frame))
+    many, few = (MemoryRows(rows, tile_rows=32).moments(frame), MemoryRows(rows).moments(frame))
     assert_equal_sums(many, few, rtol=1e-11)
 
 
@@ -136,7 +136,7 @@ def test_rows_near_a_boundary_are_those_whose_labels_are_not_hard(rule):
     rows, weights = RNG.standard_normal((5_000, 3)), RNG.uniform(0.5, 2, 5_000)
     frame = frame_of(rows)
     for known in (None, weights):
-        memory = MemoryRows(rows, known, block_rows=64)
+        memory = MemoryRows(rows, known, tile_rows=64)
         is_near = memory.responsibilities(rule, frame).max(axis=1) < 1 - 1e-12
         assert 0.05 < is_near.mean() < 0.95
         near = memory.label_sums(rule, frame, **near_all(rule)).near
@@ -194,7 +194,7 @@ def test_classes_are_summed_alike_once_the_sum_of_all_rows_is_known(is_soft, n_c
     frame = frame_of(rows)
     coef = steepness * RNG.standard_normal((3, n_classes))
     rule = LinearRule(coef, RNG.standard_normal(n_classes), is_soft)
-    knowing, ignorant = (MemoryRows(rows, block_rows=64) for _ in range(2))
+    knowing, ignorant = (MemoryRows(rows, tile_rows=64) for _ in range(2))
     knowing.moments(frame)
     assert knowing._total is not None
     for options in ({}, near_all(rule), near_all(rule, 4)):
@@ -211,7 +211,7 @@ def test_of_tied_classes_the_first_is_taken_also_where_it_is_not_summed(tied):
     coef = np.zeros((2, 3))
     coef[:, [k for k in range(3) if k not in tied]] = RNG.standard_normal((2, 3 - len(tied)))
     rule, frame = LinearRule(coef, np.zeros(3), is_soft=False), frame_of(rows)
-    knowing = MemoryRows(rows, block_rows=64)
+    knowing = MemoryRows(rows, tile_rows=64)
     knowing.moments(frame)
     scores = frame.apply(rows) @ coef
     expected = np.bincount(scores.argmax(axis=1), minlength=3)

@@ -138,17 +138,6 @@ def test_results_come_in_the_order_of_the_items(n_threads):
     assert list(in_order(slow_at_first, range(20), n_threads)) == [i * i for i in range(20)]
 
 
-@pytest.mark.parametrize("n_threads", [1, 2])
-def test_an_error_in_a_block_is_the_callers(n_threads):
-    def fail_at_three(item):
-        if item == 3:
-            raise ValueError("block 3")
-        return item
-
-    with pytest.raises(ValueError, match="block 3"):
-        list(in_order(fail_at_three, range(10), n_threads))
-
-
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
 def test_an_error_of_the_consumer_does_not_wait_for_a_slow_reader(error):
     is_over, is_closed = threading.Event(), threading.Event()

@@ -123,8 +123,8 @@ NO_SOURCES = {
     "None": (None, TypeError, "must be a path, .* got NoneType"),
     "a table in memory": (named(FEW), TypeError, "got DataFrame.* to a classifier as they are"),
     "a source": (rows.from_batches(lambda: [FEW]), TypeError, "must be a path, .* got Batches"),
-    "no paths": ([], ValueError, "empty list: pass the path of at least one file"),
-    "arrays": ([FEW, FEW], TypeError, "entries that are no paths.*from_batches"),
+    "no paths": ([], TypeError, "a list of at least one path, .*got list"),
+    "arrays": ([FEW, FEW], TypeError, "for a list of them, .*from_batches"),
     "a scanner": (pyarrow_dataset.dataset(table(FEW)).scanner(), TypeError, "got Scanner"),
 }
 
@@ -135,8 +135,14 @@ def test_what_cannot_be_opened_is_refused_with_what_can(X, error, message):
         rows.open(X)
 
 
+def test_an_array_of_an_unknown_library_is_led_to_batches():
+    unknown = type("Grid", (), {"shape": (500, 3), "__module__": "grids.core"})()
+    with pytest.raises(TypeError, match=r"type grids\.Grid are not read: .*rows\.from_batches"):
+        fit(unknown)
+
+
 def test_a_source_says_what_it_is(folder):
-    assert repr(rows.open(folder / "rows.npy")) == "<150000 x 3 rows of .npy files>"
+    assert repr(rows.open(folder / "rows.npy")) == "<150000 x 3 rows of a .npy file>"
     assert repr(rows.from_batches(lambda: [FEW])) == "<? x 3 rows of batches of arrays>"
     lazy = pl.from_pandas(named(FEW)).lazy()
     assert repr(rows.open(lazy)) == "<? x 3 rows of a polars LazyFrame>"

@@ -55,7 +55,7 @@ def test_56_rows_that_the_workers_cannot_keep_give_the_same_fit(client):
 @pytest.mark.slow
 def test_56_a_block_that_no_worker_can_hold_is_named(client):
     loaders = [partial(block, 0), partial(block, 1, 40 * N_ROWS)]
-    with pytest.raises(RuntimeError, match=r"X_unlabeled, block 1 .*KilledWorker.*more memory"):
+    with pytest.raises(RuntimeError, match=r"X_unlabeled, block 1 .*KilledWorker"):
         MomentConstrainedLDA().fit(X, Y, X_unlabeled=from_dask(loaders, timeout=120.0))
     client.wait_for_workers(2, timeout=60)
     model = MomentConstrainedLDA().fit(X, Y, X_unlabeled=from_dask(loaders[:1]))

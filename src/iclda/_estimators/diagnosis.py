@@ -29,7 +29,7 @@ from .._messages import (
     plural,
     say,
 )
-from .._rows.base import column_of
+from .._rows.backends import column_of
 from .._statistics import NOTHING, BaseRate, ErrorEstimate, percent_text
 from .labels import Labels, plain
 

@@ -17,13 +17,16 @@ from sklearn.utils.validation import _num_features, validate_data
 
 from .._core.problem import Rows
 from .._core.types import AnyArray, Array
-from .._rows.backends import Backend, backend_of, is_device_array, kind_of
-from .._rows.base import (
+from .._rows.backends import (
+    Backend,
     Request,
     WeightedRows,
+    backend_of,
     check_finite,
     column_of,
+    is_device_array,
     not_finite_error,
+    package_and_type,
     refuse_repeated,
 )
 from .._rows.memory import MemoryRows, concatenate
@@ -187,7 +190,7 @@ class RowReader:
     def _numbers_in_blocks(self, X: AnyArray, numbers: Numbers) -> Iterator[AnyArray]:
         """Compute numbers by blocks; if some are not finite, look for NaN and infinity in X."""
         is_checked = not numbers.use_all_features
-        for rows, _, _ in MemoryRows(X).blocks():
+        for rows, _, _ in MemoryRows(X).tiles():
             with nullcontext() if is_checked else np.errstate(invalid="ignore", over="ignore"):
                 found = numbers(rows)
                 is_finite = is_checked or bool(np.isfinite(found.sum()))
@@ -200,7 +203,7 @@ class RowReader:
 
 def check_is_read(X: Any, name: str = "X") -> Any:
     """Return X, a pyarrow batch as a table; raise a TypeError for a table that is not read yet."""
-    package, kind = kind_of(X)
+    package, kind = package_and_type(X)
     if (package, kind) == ("pyarrow", "RecordBatch"):
         # scikit-learn finds the names of a table, not those of a batch.
         return sys.modules["pyarrow"].Table.from_batches([X])
@@ -214,7 +217,7 @@ def check_is_read(X: Any, name: str = "X") -> Any:
 
 def take_rows(X: Any, rows: AnyArray) -> Any:
     """Rows of a table or array, by index."""
-    return X.take(rows) if kind_of(X)[0] == "pyarrow" else _safe_indexing(X, rows)
+    return X.take(rows) if package_and_type(X)[0] == "pyarrow" else _safe_indexing(X, rows)
 
 
 def check_weights(weights: Any, n_rows: int, name: str) -> Array | None:

@@ -31,8 +31,7 @@ from .._core.solvers.supervised import (
 )
 from .._core.types import AnyArray, Array
 from .._messages import ColumnError, ParameterError, say
-from .._rows.backends import in_memory, is_device_array
-from .._rows.base import column_of
+from .._rows.backends import column_of, in_memory, is_device_array
 from .._rows.memory import ChainedRows
 from .inputs import RowSource, check_is_read, check_weights
 from .labels import (

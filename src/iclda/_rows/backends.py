@@ -1,20 +1,29 @@
-"""The kinds of rows, and which backend reads each: nothing is imported to recognize them.
+"""The kinds of rows, which backend reads each, and what all backends share.
 
-A backend is a module of this folder with the two functions of ``Backend``.
+A backend is a module of this folder with the two functions of ``Backend``. ``KINDS`` says what it
+reads; nothing is imported to recognize it.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Protocol, cast
 
+import numpy as np
+
+from .._core.frame import Frame
+from .._core.labelsums import Rule
+from .._core.problem import Rows
 from .._core.types import AnyArray, Array
-from .base import Request, WeightedRows
+from .._messages import Column, ColumnError, Text
 
 _LARGE_BYTES = 2**28
+_IMPUTE = "Impute missing values or drop these rows"
+_REPLACE = "Replace infinity or values too large for its dtype, or drop these rows"
 
 
 @dataclass(frozen=True)
@@ -45,6 +54,26 @@ KINDS = (
 )
 KIND_BY_KEY = {key: kind for kind in KINDS for key in kind.keys}
 SUFFIXES = tuple(key for key in KIND_BY_KEY if key.startswith("."))
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a backend is given beside the rows.
+
+    ``n_features`` and ``feature_names`` are those of the fit: ValueError if the source has others.
+    None: the source decides.
+    """
+
+    name: str  # of the argument, for messages
+    n_features: int | None = None
+    feature_names: AnyArray | None = None
+    n_threads: int = 1
+
+    def check_width(self, n_features: int) -> None:
+        if self.n_features not in (None, n_features):
+            raise BadRowsError(
+                f"{self.name} has {n_features} features, but X of fit has {self.n_features}."
+            )
 
 
 class Backend(Protocol):
@@ -82,7 +111,14 @@ class Backend(Protocol):
 def backend_of(X: Any) -> Backend | None:
     """Return the module that reads X; None for what is an array, or can be made one, in memory."""
     name = _name_of_backend(X)
-    return None if name is None else cast(Backend, import_module(f".{name}", __package__))
+    if name is not None:
+        return cast(Backend, import_module(f".{name}", __package__))
+    if hasattr(X, "shape") and not (hasattr(X, "__array__") or hasattr(X, "toarray")):
+        raise TypeError(
+            f"Rows of the type {'.'.join(package_and_type(X))} are not read: pass a NumPy array, "
+            "or iclda.rows.from_batches with a function that yields arrays of some rows each."
+        )
+    return None
 
 
 def in_memory(values: Any) -> Any:
@@ -109,14 +145,14 @@ def is_path(value: Any) -> bool:
     return isinstance(value, (str, os.PathLike))
 
 
-def kind_of(X: Any) -> tuple[str, str]:
-    """Return package and name of a type."""
+def package_and_type(X: Any) -> tuple[str, str]:
+    """Return the names of the package and of the type of an object."""
     return type(X).__module__.partition(".")[0], type(X).__name__
 
 
 def find_kind(X: Any) -> RowsKind | None:
     """Return the kind that lists the type of X, or all types of its package."""
-    package, _ = kind_of(X)
+    package, _ = package_and_type(X)
     names = [f"{package}.{each.__name__}" for each in type(X).__mro__]
     return next((KIND_BY_KEY[key] for key in [*names, package] if key in KIND_BY_KEY), None)
 
@@ -131,3 +167,180 @@ def _name_of_backend(X: Any) -> str | None:
     if kind is None or (kind.is_array_if_small and X.nbytes <= _LARGE_BYTES):
         return None
     return kind.backend
+
+
+# Checks.
+
+
+class BadRowsError(ValueError):
+    """Rows that are not what they must be."""
+
+
+class BadColumnError(BadRowsError, ColumnError):
+    """Rows with a column that cannot be used."""
+
+
+def column_of(column: int, names: Sequence[str] | AnyArray | None) -> Column:
+    """Return a column as messages show it."""
+    return Column(column, None if names is None else str(names[column]))
+
+
+def check_finite(
+    rows: AnyArray,
+    name: str,
+    names: Sequence[str] | AnyArray | None = None,
+    *,
+    index: Sequence[int] | AnyArray | None = None,
+    where: str = "",
+) -> None:
+    """Raise ``not_finite_error`` for the first NaN or infinity; ``index``: indices of the rows."""
+    if rows.dtype.kind != "f":
+        return
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(rows.sum(dtype=np.float64)):
+            return
+    is_finite = np.isfinite(rows)
+    if not is_finite.all():
+        row, column = (int(i) for i in np.argwhere(~is_finite)[0])
+        value = "NaN" if np.isnan(rows[row, column]) else "infinity"
+        at = row if index is None else int(index[row])
+        raise not_finite_error(value, name, at, column_of(column, names), where=where)
+
+
+def not_finite_error(
+    value: str, name: str, row: int, column: Column, *, where: str = ""
+) -> BadColumnError:
+    """Return the error for NaN, infinity and missing values, with row, column and the way out."""
+    begin = f"Input {name} contains {value}, first in row {row}, "
+    way_out = _REPLACE if value == "infinity" else _IMPUTE
+    return BadColumnError(Text(begin, column, f"{where}. ", way_out, "."), column=column.label)
+
+
+def names_of_table(table: Any) -> list[str] | None:
+    """Return the names of the columns of a table; None for an array, and without names."""
+    names = getattr(getattr(table, "schema", None), "names", None)  # pyarrow
+    if not isinstance(names, list):
+        columns = getattr(table, "columns", None)
+        names = None if columns is None else list(columns)
+    is_named = names is not None and all(isinstance(name, str) for name in names)
+    return names if is_named else None
+
+
+def refuse_repeated(names: Sequence[Any], where: str) -> None:
+    """Raise ValueError for a name that occurs more than once."""
+    column, count = max(Counter(names).items(), key=lambda item: item[1], default=("", 0))
+    if count > 1:
+        raise ValueError(
+            f"{where} has {count} columns called {str(column)!r}, and names of features must "
+            "differ: rename or drop all but one."
+        )
+
+
+def check_names(
+    names: Sequence[str], expected: Sequence[str] | AnyArray, name: str, way_out: str
+) -> None:
+    """Raise ValueError for a column of another name than in the fit. See ``check_width``, too."""
+    for column, (one, other) in enumerate(zip(names, expected, strict=False)):
+        if one != other:
+            raise BadRowsError(
+                "The feature names should match those that were passed during fit: column "
+                f"{column} of {name} is {one!r}, and was {str(other)!r}. {way_out}"
+            )
+
+
+def changed_error(name: str, difference: str) -> BadRowsError:
+    """Return the error for a source that differs from what it was when it was opened."""
+    return BadRowsError(
+        f"{name} changed between two passes: {difference}. Rows are read several times, and must "
+        "be the same every time: open the source again, or fit to a copy that nothing writes to."
+    )
+
+
+# Rows.
+
+
+class WeightedRows(Rows):
+    """Membership and weights of rows, and samples of them.
+
+    A backend supplies the sums of ``Rows`` and ``_rows_at``, or ``_draw`` if it has a cheaper way
+    to some rows.
+    """
+
+    n_features: int = 0
+    feature_names: Sequence[str] | None = None
+    source: Any = None  # what to open in place of X from now on; None: X
+    holder: Any = None  # of some rows elsewhere than in memory: see ``Rows``
+
+    def __init__(
+        self,
+        n_all: int | None,
+        n_features: int,
+        weights: Array | None = None,
+        is_member: AnyArray | None = None,
+    ) -> None:
+        is_partial = is_member is not None and not is_member.all()
+        self.n_features = n_features
+        self._weights = weights
+        self._is_member = is_member if is_partial else None
+        # None: not known before the first pass.
+        self._n_rows = n_all if is_member is None else int(is_member.sum())
+
+    @property
+    def n_rows(self) -> int:
+        assert self._n_rows is not None
+        return self._n_rows
+
+    def count(self) -> int:
+        """Return the exact number of rows; read them if it is not known otherwise."""
+        return self.n_rows
+
+    def check_finite(self) -> None:
+        """Raise ValueError for NaN or infinity, where rows are at hand and need not be read."""
+
+    def responsibilities(self, rule: Rule, frame: Frame) -> Array:
+        """Raise NotImplementedError where rows have to be read."""
+        raise NotImplementedError
+
+    def sample(self, n: int, seed: int) -> tuple[AnyArray, Array]:
+        rows, index = self._draw(n, seed)
+        rows = np.asarray(rows, dtype=np.float64)
+        if self._weights is None:
+            weights = np.ones(len(rows))
+            total = float(len(rows) if self._n_rows is None else self._n_rows)
+        else:
+            weights, total = self._weights[index], self._total_weight()
+        drawn = float(weights.sum())
+        return rows, weights * (total / drawn) if drawn > 0 else weights
+
+    def _draw(self, n: int, seed: int) -> tuple[AnyArray, AnyArray]:
+        """Return at most ``n`` rows and their indices, which ascend."""
+        index = self._random_members(n, seed)
+        return self._rows_at(index), index
+
+    def _rows_at(self, index: AnyArray) -> AnyArray:
+        raise NotImplementedError
+
+    def _random_members(self, n: int, seed: int) -> AnyArray:
+        if n >= self.n_rows:
+            return self._members
+        index = np.sort(np.random.default_rng(seed).choice(self.n_rows, n, replace=False))
+        return index if self._is_member is None else self._members[index]
+
+    @property
+    def _members(self) -> AnyArray:
+        """Indices of all members."""
+        if self._is_member is None:
+            return np.arange(self.n_rows)
+        return np.flatnonzero(self._is_member)
+
+    def _members_within(self, begin: int, end: int) -> slice | AnyArray:
+        """Return positions, counted from ``begin``, of the members among these rows."""
+        if self._is_member is None:
+            return slice(0, end - begin)
+        return np.flatnonzero(self._is_member[begin:end])
+
+    def _total_weight(self) -> float:
+        if self._weights is None:
+            return float(self.n_rows)
+        members = slice(None) if self._is_member is None else self._is_member
+        return float(self._weights[members].sum())

@@ -9,16 +9,21 @@ from __future__ import annotations
 import pickle
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from contextvars import Context
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import accumulate, pairwise
-from typing import Any, ClassVar
+from queue import Empty, SimpleQueue
+from typing import Any, ClassVar, NoReturn
 from uuid import uuid4
 
 import numpy as np
 
 try:
     import dask
+    import dask.base
+    import dask.threaded
     from dask.core import flatten
     from dask.delayed import Delayed, delayed
 except ImportError as error:
@@ -28,21 +33,31 @@ except ImportError as error:
 
 from .._core.boundary import Near
 from .._core.frame import Frame
-from .._core.labelsums import LabelSums, Rule, no_label_sums
+from .._core.labelsums import GivenLabels, LabelSums, Rule, no_label_sums
 from .._core.moments import Moments, no_moments
 from .._core.types import AnyArray, Array
-from . import dask_workers as worker
-from .base import Request, WeightedRows, check_names, names_of_table
-from .dask_workers import BlockInfo, Drawn, Graph, Look, Workers
-from .memory import sum_in_order
+from .backends import (
+    BadRowsError,
+    Request,
+    WeightedRows,
+    changed_error,
+    check_finite,
+    check_names,
+    names_of_table,
+)
+from .memory import MemoryRows, concatenate, sum_in_order
+from .passes import one_blas_thread, report_progress
 
 _FAN_IN = 8  # results that one task puts together
 # Rows held in memory of blocks that workers do not keep: twice a sample, of all blocks together.
 _HELD_ROWS = 40_000
 _LEAST_HELD = 256
+_SHARE_OF_MEMORY = 0.5  # of all workers, that blocks may fill: the rest is for the work on them
 _LOST = ("cancelled", "error", "lost")  # status of what a worker does not have
 
+Graph = dict[Any, Any]
 Inputs = Mapping[int, Sequence[Any]]  # of tasks, by index of the block
+Drawn = tuple[AnyArray, AnyArray]  # indices of rows, and the rows
 
 
 @dataclass(eq=False, repr=False)
@@ -58,27 +73,49 @@ class DaskSource:
     blocks: DaskBlocks | None = None  # once looked at, as long as this lives
 
     def __post_init__(self) -> None:
-        if isinstance(self.source, tuple):
-            self.source = list(self.source)
-        if _collection_kind(self.source, "source") == "loaders" and not self.source:
-            raise ValueError("source is an empty list: pass one loader for every block of rows.")
-        if self.client is not None and not hasattr(self.client, "asynchronous"):
+        source = self.source
+        is_table = hasattr(source, "to_delayed") and not isinstance(source, Delayed)
+        if not (is_table or (isinstance(source, (list, tuple)) and len(source) > 0)):
             raise TypeError(
-                f"client must be a distributed.Client, or None, got {type(self.client).__name__}: "
-                "pass distributed.Client(address)."
+                "Rows on a cluster must be a Dask array, a Dask dataframe, or iclda.rows.from_dask "
+                "of a list of loaders, one for every block of rows, got "
+                f"{type(source).__name__}. Rows in memory are passed to a classifier as they are; "
+                "dask.array.from_array cuts them into blocks."
             )
+
+    @property
+    def has_loaders(self) -> bool:
+        return isinstance(self.source, (list, tuple))
+
+    @property
+    def is_array(self) -> bool:
+        return hasattr(self.source, "rechunk")
+
+    @property
+    def names(self) -> list[str] | None:
+        """Names of the columns of a dataframe."""
+        return None if self.has_loaders else names_of_table(self.source)
+
+    def in_whole_rows(self, request: Request) -> Any:
+        """Return the source, an array in blocks of whole rows; its columns are those of the fit."""
+        source = self.source
+        if self.has_loaders:
+            return source
+        if source.ndim != 2:
+            shape = source.shape
+            raise ValueError(f"{request.name} must be 2-d, rows x features, got shape {shape}.")
+        _check_features(source.shape[1], self.names, request)
+        return source.rechunk({1: -1}) if self.is_array else source
 
 
 def open_rows(
     X: Any, request: Request, weights: Array | None = None, is_member: AnyArray | None = None
 ) -> DaskRows:
     """Return rows of a Dask array or dataframe, or of loaders, whose blocks are read at first."""
-    if not isinstance(X, DaskSource):
-        _collection_kind(X, request.name)
-        X = DaskSource(X)
-    workers = worker.workers_of(X.client, X.retries, X.timeout)
+    X = X if isinstance(X, DaskSource) else DaskSource(X)
+    workers = _workers_of(X)
     if X.blocks is None or not X.blocks.is_held_by(workers):
-        X.blocks = _open_blocks(X.source, request, workers, X.persist)
+        X.blocks = _open_blocks(X, request, workers)
     _check_features(X.blocks.n_features, X.blocks.feature_names, request)
     rows = DaskRows(X.blocks, weights, is_member, request.n_threads)
     rows.source = X
@@ -86,44 +123,15 @@ def open_rows(
 
 
 def apply_to_rows(X: Any, function: Callable[[Any], Any], request: Request) -> Any:
-    """A Dask array of results, not computed."""
-    rows = _array_of(X.source if isinstance(X, DaskSource) else X, request)
+    """Return a Dask array of results, not computed."""
+    rows = _array_of(X if isinstance(X, DaskSource) else DaskSource(X), request)
     none = np.asarray(function(np.zeros((1, rows.shape[1]))))[:0]
     shape: dict[str, Any] = {"drop_axis": 1, "chunks": (rows.chunks[0],)}
     if none.ndim == 2:
         shape = {"chunks": (rows.chunks[0], (none.shape[1],))}
     info = BlockInfo(request.name, 0, request.n_features)
-    task = partial(worker.apply_to_block, info=info, function=function, none=none)
+    task = partial(_apply_to_block, info=info, function=function, none=none)
     return rows.map_blocks(task, dtype=none.dtype, meta=none, **shape)
-
-
-# What the user passes.
-
-
-def _collection_kind(source: Any, name: str) -> str:
-    """Array, dataframe or loaders; TypeError for anything else, with what it must be."""
-    if isinstance(source, list):
-        return "loaders"
-    if not isinstance(source, Delayed) and hasattr(source, "to_delayed"):
-        if hasattr(source, "rechunk"):
-            return "array"
-        if hasattr(source, "columns") and source.ndim == 2:
-            return "dataframe"
-    raise TypeError(
-        f"{name} must be a Dask array, a Dask dataframe, or iclda.rows.from_dask of one of them or "
-        f"of a list of loaders, got {type(source).__name__}. Rows in memory are passed to a "
-        "classifier as they are; dask.array.from_array cuts them into blocks for a cluster."
-    )
-
-
-def _check_collection(source: Any, kind: str, request: Request) -> tuple[Any, list[str] | None]:
-    """Return an array or dataframe in blocks of whole rows, and the names of its columns."""
-    if source.ndim != 2:
-        raise ValueError(f"{request.name} must be 2-d, rows x features, got shape {source.shape}.")
-    names = None if kind == "array" else names_of_table(source)
-    _check_features(source.shape[1], names, request)
-    is_cut = kind == "array" and len(source.chunks[1]) > 1
-    return source.rechunk({1: -1}) if is_cut else source, names
 
 
 def _check_features(n_features: int, names: Sequence[str] | None, request: Request) -> None:
@@ -133,75 +141,289 @@ def _check_features(n_features: int, names: Sequence[str] | None, request: Reque
         check_names(names, request.feature_names, request.name, way_out)
 
 
-def _array_of(source: Any, request: Request) -> Any:
+def _array_of(X: DaskSource, request: Request) -> Any:
     """Return a Dask array of the rows, not read."""
     import dask.array
 
-    kind, n_features = _collection_kind(source, request.name), request.n_features
-    assert n_features is not None
-    if kind != "loaders":
-        source, _ = _check_collection(source, kind, request)
-    if kind == "array":
+    source, d = X.in_whole_rows(request), request.n_features
+    if X.is_array:
         return source
+    names = request.feature_names if X.has_loaders else None
     parts = []
-    names = request.feature_names if kind == "loaders" else None
-    for i, block in enumerate(source if kind == "loaders" else source.to_delayed()):
-        info = BlockInfo(request.name, i, n_features, names=names)
-        task = partial(worker.rows_of, info=info)
-        is_delayed = isinstance(block, Delayed)
-        rows = delayed(task)(block) if is_delayed else delayed(partial(task, block))()
-        shape = (np.nan, n_features)
-        parts.append(dask.array.from_delayed(rows, shape, meta=np.empty((0, n_features))))
+    for i, block in enumerate(_blocks_of(source)):
+        read = partial(rows_of, info=BlockInfo(request.name, i, d, names=names))
+        rows = delayed(read)(block if isinstance(block, Delayed) else delayed(block)())
+        parts.append(dask.array.from_delayed(rows, (np.nan, d), meta=np.empty((0, d or 0))))
     return dask.array.concatenate(parts, allow_unknown_chunksizes=True)
+
+
+# What a worker does with a block. Only what these functions return leaves it.
+
+
+@dataclass(frozen=True)
+class BlockInfo:
+    """Which block it is, and what is known of it."""
+
+    name: str  # of the argument
+    i: int
+    n_features: int | None
+    n_rows: int | None = None  # once it was read
+    begin: int = 0  # index of its first row among all
+    names: Sequence[str] | AnyArray | None = None  # of its columns
+
+    @property
+    def label(self) -> str:
+        return f"{self.name}, block {self.i}"
+
+
+@dataclass(frozen=True)
+class KeptBlock:
+    """A block on the worker that keeps it."""
+
+    rows: AnyArray
+    names: list[str] | None
+
+    def __sizeof__(self) -> int:  # by which workers manage their memory
+        return self.rows.nbytes
+
+
+def _read_block(block: Any, info: BlockInfo) -> KeptBlock:
+    """Return rows and names of columns of a block or loader; checks what is known."""
+    if isinstance(block, KeptBlock):
+        return block
+    block = block() if callable(block) else block
+    rows, names = np.asarray(block), names_of_table(block)
+    if rows.dtype == object and hasattr(block, "to_numpy"):
+        # Nullable columns of pandas: numbers, with NaN for what is missing.
+        with suppress(TypeError, ValueError):
+            rows = np.asarray(block.to_numpy(dtype=np.float64, na_value=np.nan))
+    if rows.size == 0:
+        return KeptBlock(np.zeros((0, info.n_features or 0)), names)
+    if rows.ndim != 2:
+        raise BadRowsError(f"{info.label} must be 2-d, rows x features, got shape {rows.shape}.")
+    if info.n_features not in (None, rows.shape[1]):
+        raise BadRowsError(
+            f"{info.label} has {rows.shape[1]} columns, but X of fit has {info.n_features}."
+        )
+    if info.names is not None and names is not None:
+        way_out = "Have its loader return the columns in the order of feature_names_in_."
+        check_names(names, info.names, info.label, way_out)
+    if rows.dtype.kind not in "biuf":
+        raise BadRowsError(
+            f"{info.label} holds {rows.dtype}: every column must hold real numbers, of a NumPy "
+            "dtype. Convert the others, or leave them out."
+        )
+    if info.n_rows not in (None, len(rows)):
+        raise changed_error(info.label, f"it has {len(rows)} rows, and had {info.n_rows}")
+    return KeptBlock(rows, names)
+
+
+def rows_of(block: Any, info: BlockInfo) -> AnyArray:
+    """Return the rows of a block."""
+    return _read_block(block, info).rows
+
+
+def _finite_rows(block: Any, info: BlockInfo, index: Any = slice(None)) -> AnyArray:
+    """Return the rows at an index within the block; ValueError for NaN and infinity."""
+    read = _read_block(block, info)
+    rows: AnyArray = read.rows[index]
+    positions = None if isinstance(index, slice) else index
+    check_finite(rows, info.label, read.names, index=positions, where=" of the block")
+    return rows
+
+
+def _look(block: Any, *, info: BlockInfo, n_held: int) -> list[tuple[BlockInfo, int, Drawn]]:
+    """Return what is to be known of a block, its size in bytes, and ``n_held`` of its rows."""
+    read = _read_block(block, info)
+    n_rows, n_features = read.rows.shape
+    # In random order: any first few of them are a sample, too.
+    held = np.random.default_rng([0, info.i]).choice(n_rows, min(n_held, n_rows), replace=False)
+    seen = replace(info, n_rows=n_rows, n_features=n_features, names=read.names)
+    return [(seen, read.rows.nbytes, (held, _finite_rows(read, info, held)))]
+
+
+def _take(block: Any, positions: AnyArray, *, info: BlockInfo) -> list[Drawn]:
+    return [(info.begin + positions, _finite_rows(block, info, positions))]
+
+
+def _join_lists(parts: Sequence[list[Any]]) -> list[Any]:
+    return [result for part in parts for result in part]
+
+
+def _sum_block(
+    block: Any, chosen: Any, *, info: BlockInfo, method: str, n_threads: int, **arguments: Any
+) -> Any:
+    """Return moments or label sums of the members of a block: ``chosen`` are weights and mask."""
+    block = _read_block(block, info)
+    if isinstance(rule := arguments.get("rule"), GivenLabels):
+        labels = rule.labels[info.begin : info.begin + len(block.rows)]
+        arguments["rule"] = replace(rule, labels=labels)
+    if arguments.get("near") is not None:
+        arguments["near"] = replace(arguments["near"], begin=info.begin)
+    with np.errstate(over="ignore", invalid="ignore"):
+        weights, is_member = chosen or (None, None)
+        members = MemoryRows(block.rows, weights, is_member, n_threads=n_threads)
+        sums = getattr(members, method)(**arguments)
+    # NaN and infinity show in the sums: rows are searched for them only then.
+    if not all(np.isfinite(value).all() for value in vars(sums).values() if value is not None):
+        _finite_rows(block, info)
+    return sums
+
+
+def _apply_to_block(
+    block: Any,
+    *,
+    block_id: tuple[int, ...],
+    info: BlockInfo,
+    function: Callable[[Any], Any],
+    none: Any,
+) -> Any:
+    """Return the results of a function of the rows of one block; ``none``: those of no rows."""
+    rows = _finite_rows(block, replace(info, i=block_id[0]))
+    return concatenate([none, *(function(part) for part, _, _ in MemoryRows(rows).tiles())])
+
+
+# Workers.
+
+
+@dataclass(frozen=True)
+class Workers:
+    """The workers of a client, or Dask's scheduler in this process."""
+
+    client: Any  # a ``distributed.Client``; None: this process
+    retries: int
+    timeout: float | None
+
+    def keep(self, graph: Graph, keys: list[Any]) -> list[Any]:
+        """Return what tasks take for these keys: computed once, and held where they were made."""
+        if self.client is None:
+            compute = dask.base.get_scheduler() or dask.threaded.get
+            with one_blas_thread():
+                # A context of its own: blocks that are summed in this thread report no progress.
+                return list(Context().run(compute, graph, keys))
+        # Weights and masks are part of the graph: what is scattered is lost with its worker.
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
+            return list(self.client.get(graph, keys, sync=False, retries=self.retries))
+
+    def has_room(self, n_bytes: float) -> bool:
+        """Whether to keep so much unless ``persist`` is given."""
+        if self.client is None:
+            return False
+        limits = self.client.run_on_scheduler(_memory_limits)
+        if not limits or 0 in limits:  # workers to come, or without a limit
+            return not np.isnan(n_bytes)
+        return bool(n_bytes <= _SHARE_OF_MEMORY * sum(limits))
+
+    def run(self, graph: Graph, infos: Mapping[Any, BlockInfo], total: Any) -> Any:
+        """Return the value of the key ``total``, which is made of those of the blocks."""
+        n_all = sum(info.n_rows or 0 for info in infos.values())
+        if self.client is None:
+            (result,) = self.keep(graph, [total])
+            report_progress(n_all, n_all or None)
+            return result
+        futures = self.client.get(graph, [*infos, total], sync=False, retries=self.retries)
+        done: SimpleQueue[Any] = SimpleQueue()
+        n_done = 0
+        try:
+            for future in futures:
+                future.add_done_callback(done.put)
+            with one_blas_thread():  # the workers may be threads of this process
+                for _ in futures:
+                    future = done.get(timeout=self.timeout)
+                    info = infos.get(future.key)
+                    if future.status != "finished":
+                        label = (info or next(iter(infos.values()))).label
+                        self._fail(future.exception(), label)
+                    if info is not None:
+                        n_done += info.n_rows or 0
+                        report_progress(n_done, n_all or None)
+            return futures[-1].result(timeout=self.timeout)
+        except (Empty, TimeoutError):
+            waiting = [future for future in futures if not future.done()]
+            first = next((infos[one.key].label for one in waiting if one.key in infos), "sums")
+            raise TimeoutError(
+                f"No task was finished for {self.timeout:g} seconds (timeout). {len(waiting)} are "
+                f"left, the first reads {first}. A worker that hangs does nothing else until its "
+                "task ends: client.restart() frees all workers. If blocks take longer than that, "
+                "pass iclda.rows.from_dask(..., timeout=...)."
+            ) from None
+        finally:
+            for future in futures:  # what is waiting is not computed any more
+                future.release()
+
+    def _fail(self, error: BaseException, label: str) -> NoReturn:
+        if isinstance(error, BadRowsError):
+            raise error
+        reason = f"{type(error).__name__}: {error}"
+        message = f"{label} could not be read, after {self.retries} retries: {reason}"
+        raise RuntimeError(message) from error
+
+
+def _workers_of(X: DaskSource) -> Workers:
+    """Return the workers of its client, or of what Dask would use."""
+    client = X.client
+    if client is None:
+        client = getattr(dask.base.get_scheduler(), "__self__", None)  # whose method ``get`` it is
+    if client is not None and getattr(client, "asynchronous", True):
+        raise TypeError(
+            f"client must be a distributed.Client that is not asynchronous, got "
+            f"{type(client).__name__}: fit waits for the workers. Pass "
+            "iclda.rows.from_dask(..., client=Client(..., asynchronous=False))."
+        )
+    return Workers(client, X.retries, X.timeout)
+
+
+def _memory_limits(dask_scheduler: Any) -> list[float]:
+    return [worker.memory_limit or 0 for worker in dask_scheduler.workers.values()]
 
 
 # Blocks.
 
 
-def _open_blocks(
-    source: Any, request: Request, workers: Workers, persist: bool | None
-) -> DaskBlocks:
+def _open_blocks(X: DaskSource, request: Request, workers: Workers) -> DaskBlocks:
     """Read every block once, and have the workers keep it if there is room."""
-    kind, n_bytes, names = _collection_kind(source, request.name), None, None
-    n_features = request.n_features
-    if kind != "loaders":
-        source, names = _check_collection(source, kind, request)
-        n_features = source.shape[1]
-    if kind == "array" and not np.isnan(source.shape[0]):
-        n_bytes = float(source.nbytes)
-    inputs, graph, is_kept = _inputs_of(source, kind, workers)
+    source = X.in_whole_rows(request)
+    inputs, graph, is_kept = _inputs_of(source, workers.client)
+    n_features = request.n_features if X.has_loaders else source.shape[1]
     infos = [BlockInfo(request.name, i, n_features) for i in range(len(inputs))]
-    blocks = DaskBlocks(workers, inputs, graph, infos, is_kept, names)
-    is_open = persist is None and not is_kept
-    if persist or (is_open and n_bytes is not None and workers.has_room(n_bytes)):
+    blocks = DaskBlocks(workers, inputs, graph, infos, is_kept, X.names)
+    is_open = X.persist is None and not is_kept
+    n_bytes = float(source.nbytes) if X.is_array else np.nan
+    if (X.persist and not is_kept) or (is_open and workers.has_room(n_bytes)):
         blocks.keep()
-    blocks.look()
-    if is_open and n_bytes is None and workers.has_room(blocks.n_bytes):
+    n_bytes = blocks.look()
+    if is_open and not blocks.is_kept and workers.has_room(n_bytes):
         blocks.keep()
     return blocks
 
 
-def _inputs_of(source: Any, kind: str, workers: Workers) -> tuple[list[Any], Graph, bool]:
+def _blocks_of(source: Any) -> list[Any]:
+    """Return delayed objects or loaders, one a block."""
+    return list(np.ravel(source.to_delayed()) if hasattr(source, "to_delayed") else source)
+
+
+def _inputs_of(source: Any, client: Any) -> tuple[list[Any], Graph, bool]:
     """Return what gives each block, the graph it belongs to, and whether the workers have it."""
-    if kind == "loaders":
-        graphs = [dict(one.__dask_graph__()) for one in source if isinstance(one, Delayed)]
-        graph = {key: task for part in graphs for key, task in part.items()}
-        pack = _pickled if workers.client is not None else lambda loader: loader
-        return [one.key if isinstance(one, Delayed) else pack(one) for one in source], graph, False
-    if kind == "array" and "distributed" in sys.modules:
-        graph = source.__dask_graph__()
-        blocks = [graph.get(key) for key in flatten(source.__dask_keys__())]
-        if all(isinstance(one, sys.modules["distributed"].Future) for one in blocks):
-            return blocks, {}, True  # the user has persisted them
-    # For a dataframe with operations on it, dask.optimize returns keys of other rows.
-    best = source.optimize() if hasattr(source, "optimize") else dask.optimize(source)[0]
-    return list(flatten(best.__dask_keys__())), dict(best.__dask_graph__()), False
+    if hasattr(source, "rechunk") and "distributed" in sys.modules:
+        given = [source.__dask_graph__().get(key) for key in flatten(source.__dask_keys__())]
+        if all(isinstance(one, sys.modules["distributed"].Future) for one in given):
+            return given, {}, True  # the user has persisted them
+    blocks = _blocks_of(source)
+    graphs = {id(one.dask): one.dask for one in blocks if isinstance(one, Delayed)}
+    graph = {key: task for each in graphs.values() for key, task in dict(each).items()}
+    pack = _pickled if client is not None else lambda loader: loader
+    return [one.key if isinstance(one, Delayed) else pack(one) for one in blocks], graph, False
 
 
-def _pickled(loader: Callable[[], Any]) -> worker.PickledLoader:
+def _pickled(loader: Callable[[], Any]) -> Callable[[], Any]:
+    """Return a loader that its task unpickles: a worker that cannot would end, again and again."""
     import cloudpickle  # as Dask does
 
-    return worker.PickledLoader(cloudpickle.dumps(loader))
+    return partial(_call_pickled, cloudpickle.dumps(loader))
+
+
+def _call_pickled(data: bytes) -> Any:
+    return pickle.loads(data)()
 
 
 @dataclass(eq=False)
@@ -219,13 +441,10 @@ class DaskBlocks:
     is_kept: bool  # the inputs are futures of the workers
     feature_names: Sequence[str] | None = None
     held: list[Drawn] = field(default_factory=list)  # rows of each block, if it is not kept
-    n_bytes: float = 0.0
 
     @property
     def n_features(self) -> int:
-        n_features = self.infos[0].n_features
-        assert n_features is not None
-        return n_features
+        return self.infos[0].n_features or 0
 
     @cached_property
     def offsets(self) -> AnyArray:
@@ -239,44 +458,41 @@ class DaskBlocks:
 
     def keep(self) -> None:
         """Have the workers keep all blocks."""
-        if self.is_kept:
-            return
-        blocks = {i: (block,) for i, block in enumerate(self.inputs)}
-        tasks = self._tasks(worker.keep_block, blocks)
+        tasks = self._tasks(_read_block, self._all)
         self.inputs = self.workers.keep({**self.graph, **tasks}, list(tasks))
         self.graph, self.is_kept, self.held = {}, True, []
 
-    def look(self) -> None:
-        """Read all blocks once; hold some of their rows here if the workers do not keep them."""
+    def look(self) -> float:
+        """Read all blocks once and return their bytes; hold some rows of those not kept."""
         n_held = 0 if self.is_kept else max(_LEAST_HELD, _HELD_ROWS // len(self.inputs))
-        blocks = {i: (block,) for i, block in enumerate(self.inputs)}
-        looks: list[Look] = self.run(worker.look, worker.join_lists, blocks, n_held=n_held)
-        self.held = [] if self.is_kept else [one.held for one in looks]
-        self.n_bytes = sum(one.n_bytes for one in looks)
-        self._describe(looks)
+        looks = self.run(_look, _join_lists, self._all, n_held=n_held)
+        self.held = [] if self.is_kept else [held for _, _, held in looks]
+        self._describe([seen for seen, _, _ in looks])
+        return float(sum(n_bytes for _, n_bytes, _ in looks))
 
-    def _describe(self, looks: Sequence[Look]) -> None:
+    @property
+    def _all(self) -> Inputs:
+        return {i: (block,) for i, block in enumerate(self.inputs)}
+
+    def _describe(self, seen: Sequence[BlockInfo]) -> None:
         """Note size and columns of the blocks; ValueError for one that differs from the first."""
-        filled = [i for i, one in enumerate(looks) if one.n_rows > 0]
-        n_features = self.infos[0].n_features
-        if not filled and n_features is None:
-            info = self.infos[0]
-            raise ValueError(f"{info.name} has no rows in any of its {len(looks)} blocks.")
-        for i in filled:
-            one, first, label = looks[i], looks[filled[0]], self.infos[i].label
-            is_named = None not in (one.names, first.names)
-            if one.n_features != first.n_features or (is_named and one.names != first.names):
+        filled = [info for info in seen if info.n_rows]
+        if not filled and self.infos[0].n_features is None:
+            raise ValueError(f"{seen[0].name} has no rows in any of its {len(seen)} blocks.")
+        first = filled[0] if filled else self.infos[0]
+        for info in filled:
+            is_named = None not in (info.names, first.names)
+            if info.n_features != first.n_features or (is_named and info.names != first.names):
                 raise ValueError(
-                    f"The columns of {label} differ from those of block {filled[0]} in number, "
+                    f"The columns of {info.label} differ from those of block {first.i} in number, "
                     "names or order: give all blocks the same columns in the same order."
                 )
-            n_features = first.n_features
-        if filled and all(looks[i].names is not None for i in filled):
-            self.feature_names = looks[filled[0]].names
-        begins = accumulate((one.n_rows for one in looks), initial=0)
+        if filled and all(info.names is not None for info in filled):
+            self.feature_names = list(first.names or ())
+        begins = accumulate((info.n_rows or 0 for info in seen), initial=0)
         self.infos = [
-            replace(info, n_features=n_features, n_rows=one.n_rows, begin=begin)
-            for info, one, begin in zip(self.infos, looks, begins, strict=False)
+            replace(info, n_features=first.n_features, begin=begin, names=None)
+            for info, begin in zip(seen, begins, strict=False)
         ]
 
     def run(
@@ -293,10 +509,9 @@ class DaskBlocks:
         return self.workers.run({**self.graph, **tasks, **tree}, infos, total)
 
     def _tasks(self, function: Callable[..., Any], inputs: Inputs, **settings: Any) -> Graph:
-        name = f"{function.__name__}-{uuid4().hex}"
-        common = pickle.dumps(settings)  # once for all blocks
+        name = f"{function.__name__.strip('_')}-{uuid4().hex}"
         return {
-            (name, i): (worker.call_unpickled, function, common, pickle.dumps(self.infos[i]), *each)
+            (name, i): (partial(function, info=self.infos[i], **settings), *each)
             for i, each in inputs.items()
         }
 
@@ -306,7 +521,7 @@ def _tree(join: Callable[[Sequence[Any]], Any], keys: Sequence[Any]) -> tuple[Gr
 
     They depend on nothing but the number of results: sums round alike every time.
     """
-    name = f"{join.__name__}-{uuid4().hex}"
+    name = f"{join.__name__.strip('_')}-{uuid4().hex}"
     graph: Graph = {}
     while True:
         level = []
@@ -316,9 +531,6 @@ def _tree(join: Callable[[Sequence[Any]], Any], keys: Sequence[Any]) -> tuple[Gr
         if len(level) == 1:
             return graph, level[0]
         keys = level
-
-
-# Rows.
 
 
 class DaskRows(WeightedRows):
@@ -333,86 +545,63 @@ class DaskRows(WeightedRows):
         self._n_threads = n_threads
 
     def moments(self, frame: Frame) -> Moments:
-        sums: Moments | None = self._sums("moments", frame=frame)
-        return no_moments(self.n_features) if sums is None else sums
+        return self._sums("moments", frame=frame) or no_moments(self.n_features)
 
     def label_sums(
-        self,
-        rule: Rule,
-        frame: Frame,
-        centers: Array | None = None,
-        *,
-        near: Near | None = None,
+        self, rule: Rule, frame: Frame, centers: Array | None = None, *, near: Near | None = None
     ) -> LabelSums:
-        arguments = {"rule": rule, "frame": frame, "centers": centers, "near": near}
-        sums: LabelSums | None = self._sums("label_sums", **arguments)
-        return no_label_sums(rule.n_classes, self.n_features) if sums is None else sums
+        sums = self._sums("label_sums", rule=rule, frame=frame, centers=centers, near=near)
+        return sums or no_label_sums(rule.n_classes, self.n_features)
 
     def _sums(self, method: str, **arguments: Any) -> Any:
-        """Sum of the results of a method of the rows of all blocks; None without rows."""
+        """Return the sum of a method of the rows of all blocks; None without rows."""
         if not self._inputs:
             return None
-        settings = {"method": method, "arguments": arguments, "n_threads": self._n_threads}
-        return self._blocks.run(worker.sums_of, sum_in_order, self._inputs, **settings)
+        settings = {"method": method, "n_threads": self._n_threads, **arguments}
+        return self._blocks.run(_sum_block, sum_in_order, self._inputs, **settings)
+
+    @cached_property
+    def _inputs(self) -> Inputs:
+        """Blocks that hold members, each with weights and membership of its rows."""
+        weights, is_member = self._weights, self._is_member
+        spans = {
+            i: slice(begin, end)
+            for i, (begin, end) in enumerate(pairwise(self._blocks.offsets.tolist()))
+            if begin < end and (is_member is None or is_member[begin:end].any())
+        }
+        chosen: list[Any] = [None] * len(spans)
+        if weights is not None or is_member is not None:
+            name = f"chosen-{uuid4().hex}"
+            arrays = (weights, is_member)
+            graph = {
+                (name, i): [None if a is None else a[span] for a in arrays]
+                for i, span in spans.items()
+            }
+            chosen = self._blocks.workers.keep(graph, list(graph))
+        return {i: (self._blocks.inputs[i], one) for i, one in zip(spans, chosen, strict=True)}
 
     def _draw(self, n: int, seed: int) -> tuple[AnyArray, AnyArray]:
         if self.n_rows == 0:
             return np.zeros((0, self.n_features)), np.zeros(0, dtype=np.int64)
-        chosen = self._random_members(n, seed)
-        drawn = self._take_held(chosen) if self._blocks.held and n < self.n_rows else []
+        chosen, offsets = self._random_members(n, seed), self._blocks.offsets
+        cuts = pairwise(np.searchsorted(chosen, offsets).tolist())
+        by_block = {i: chosen[low:high] for i, (low, high) in enumerate(cuts) if low < high}
+        drawn: list[Drawn] = []
+        if self._blocks.held and n < self.n_rows:
+            drawn = [self._held_of(i, len(index)) for i, index in by_block.items()]
         if sum(len(rows) for _, rows in drawn) < len(chosen):
-            drawn = self._take(chosen)
+            blocks = self._blocks.inputs
+            inputs = {i: (blocks[i], index - offsets[i]) for i, index in by_block.items()}
+            drawn = self._blocks.run(_take, _join_lists, inputs)
         index, rows = zip(*drawn, strict=True)
         return np.concatenate(rows), np.concatenate(index)
 
-    def _take(self, index: AnyArray) -> list[Drawn]:
-        """Return the rows with these indices, of each block."""
-        offsets, blocks = self._blocks.offsets, self._blocks.inputs
-        inputs = {
-            i: (blocks[i], index[begin:end] - offsets[i])
-            for i, (begin, end) in enumerate(pairwise(np.searchsorted(index, offsets).tolist()))
-            if begin < end
-        }
-        drawn: list[Drawn] = self._blocks.run(worker.take, worker.join_lists, inputs)
-        return drawn
-
-    def _take_held(self, index: AnyArray) -> list[Drawn]:
-        """Return as many rows of every block as these are, or fewer, without reading it.
-
-        Few of the rows held are members where few of all rows are.
-        """
-        offsets, drawn = self._blocks.offsets, []
-        counts = np.diff(np.searchsorted(index, offsets)).tolist()
-        for begin, n, (positions, rows) in zip(offsets, counts, self._blocks.held, strict=False):
-            if n == 0:  # an empty block may have no columns
-                continue
-            of_block = begin + positions
-            kept = np.arange(len(rows))
-            if self._is_member is not None:
-                kept = np.flatnonzero(self._is_member[of_block])
-            kept = kept[:n][np.argsort(of_block[kept[:n]])]
-            drawn.append((of_block[kept], rows[kept]))
-        return drawn
-
-    @cached_property
-    def _inputs(self) -> dict[int, Sequence[Any]]:
-        """Blocks that hold members, each with weights and membership of its rows."""
-        return {
-            i: (self._blocks.inputs[i], self._chosen[i])
-            for i, (begin, end) in enumerate(pairwise(self._blocks.offsets))
-            if begin < end and (self._is_member is None or self._is_member[begin:end].any())
-        }
-
-    @cached_property
-    def _chosen(self) -> list[Any]:
-        """Weights and membership of the rows of every block, on the workers."""
-        spans = [slice(*span) for span in pairwise(self._blocks.offsets.tolist())]
-        if self._weights is None and self._is_member is None:
-            return [None] * len(spans)
-        name, arrays = f"chosen-{uuid4().hex}", (self._weights, self._is_member)
-        graph = {
-            (name, i): (worker.keep_chosen, *(None if one is None else one[span] for one in arrays))
-            for i, span in enumerate(spans)
-        }
-        chosen: list[Any] = self._blocks.workers.keep(graph, list(graph))
-        return chosen
+    def _held_of(self, i: int, n: int) -> Drawn:
+        """Return ``n`` members among the rows held of a block, or as many as there are."""
+        positions, rows = self._blocks.held[i]
+        index = self._blocks.offsets[i] + positions
+        kept = np.arange(len(index))
+        if self._is_member is not None:
+            kept = np.flatnonzero(self._is_member[index])
+        kept = kept[:n][np.argsort(index[kept[:n]])]
+        return index[kept], rows[kept]

@@ -1,36 +1,39 @@
 """Rows of an array on any device: torch, CuPy, JAX, whatever follows the array API standard.
 
 The rows stay on their device, and are summed there block by block, or by kernels. Only sums, in
-float64, and the rows of a sample come back.
+float64, and the rows of a sample come back. ``DeviceSet`` are the rows that a search holds there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
-from .._core.boundary import Near, one_of_each
+from .._core.boundary import HARD, Near, one_of_each
 from .._core.frame import Frame
-from .._core.labelsums import LabelSums, LinearRule, Rule, no_label_sums
+from .._core.labelsums import ROUNDING, LabelSums, LinearRule, Rule, no_label_sums
 from .._core.moments import Moments, no_moments
+from .._core.problem import Problem
+from .._core.solvers.attainable import AllSums, Labeling, Shift
 from .._core.types import AnyArray, Array
-from .base import Request, WeightedRows, check_finite
+from .backends import Request, WeightedRows, check_finite
 from .device_sums import (
     DeviceBlock,
+    FusedPasses,
     Place,
-    hold_on_device,
+    can_fuse,
     is_out_of_memory,
+    label_scores,
     label_sums_in,
     lost_to_rounding,
     place_of,
-    rounded,
+    round_origin,
     to_host,
 )
-from .fused import FusedPasses, can_fuse
 from .passes import Result, report_progress
 
 _BLOCK_ENTRIES = 2**20, 2**26  # on the CPU, on another device
@@ -43,7 +46,7 @@ _FAR_FROM_ORIGIN = 100.0
 def open_rows(
     X: Any, request: Request, weights: Array | None = None, is_member: AnyArray | None = None
 ) -> ArrayRows:
-    """Rows of a device array, whose columns have no names and whose device has its own threads."""
+    """Return the rows of a device array, whose columns have no names."""
     name = request.name
     if hasattr(X, "detach"):
         if str(X.layout) != "torch.strided":
@@ -66,7 +69,7 @@ def open_rows(
 
 
 def apply_to_rows(X: Any, function: Callable[[Any], Any], request: Request) -> Any:
-    """Results on the device of X; the function is given blocks of rows in floating point."""
+    """Return results on the device of X; the function takes blocks of rows in floating point."""
     rows = open_rows(X, request)
     if rows.n_rows == 0:
         raise ValueError(
@@ -124,11 +127,11 @@ class ArrayRows(WeightedRows):
             weights = self._is_member if weights is None else weights * self._is_member
         if weights is None:
             return None
-        is_single = can_fuse(self._X)
-        if weights.dtype != bool:
-            weights = weights.astype(np.float32 if is_single else self.place.host_dtype)
-        dtype = self.place.xp.float32 if is_single else self.place.dtype
-        return self.place.xp.astype(self.place.put_as_is(weights), dtype)
+        dtype = np.float32 if can_fuse(self._X) else self.place.host_dtype
+        if weights.dtype != bool:  # a mask is smaller, and converted on the device
+            weights = weights.astype(dtype)
+        xp = self.place.xp
+        return xp.astype(self.place.put_as_is(weights), getattr(xp, dtype.__name__))
 
     # Sums.
 
@@ -150,7 +153,7 @@ class ArrayRows(WeightedRows):
         return self._moments_about(frame.restore(moments.mean), frame)
 
     def _moments_about(self, origin: Array, frame: Frame) -> Moments:
-        used, _ = rounded(replace(frame, origin=origin), self.place.host_dtype)
+        used, _ = round_origin(replace(frame, origin=origin), self.place.host_dtype)
         totals = None if self._fused is None else self._fused.moments(used)
         if totals is None:
             totals = self._add_up(lambda index: self._block(index, used).moments())
@@ -161,12 +164,7 @@ class ArrayRows(WeightedRows):
         return Moments(weight, mean + (used.origin - frame.origin) / frame.scale, scatter)
 
     def label_sums(
-        self,
-        rule: Rule,
-        frame: Frame,
-        centers: Array | None = None,
-        *,
-        near: Near | None = None,
+        self, rule: Rule, frame: Frame, centers: Array | None = None, *, near: Near | None = None
     ) -> LabelSums:
         if self.n_rows == 0:
             return no_label_sums(rule.n_classes, self.n_features)
@@ -184,7 +182,7 @@ class ArrayRows(WeightedRows):
         return replace(sums, near=self._near(rule, frame, near))
 
     def _near(self, rule: LinearRule, frame: Frame, near: Near) -> Array:
-        used, offset = rounded(frame, self.place.host_dtype)
+        used, offset = round_origin(frame, self.place.host_dtype)
         moved, every, n_rows = near.softened(rule.moved(offset)), near.smallest, self._X.shape[0]
 
         def read() -> list[Array]:
@@ -216,7 +214,7 @@ class ArrayRows(WeightedRows):
         return rows
 
     def apply(self, function: Callable[[Any], Any]) -> list[Any]:
-        """Results of a function of blocks of rows, which must be finite."""
+        """Return the results of a function of blocks of rows, which must be finite."""
         return self._of_blocks(lambda index: function(self._finite_rows(index)))
 
     def check_finite(self) -> None:
@@ -233,7 +231,7 @@ class ArrayRows(WeightedRows):
     # Passes block by block.
 
     def _add_up(self, of_block: Callable[[slice], list[Any]]) -> list[Array]:
-        """Sums of all blocks; added up on the device if it has the digits."""
+        """Return the sums of all blocks, added up on the device if it has double precision."""
 
         def read() -> list[Any]:
             total: list[Any] = []
@@ -247,11 +245,11 @@ class ArrayRows(WeightedRows):
         return [to_host(part) for part in self._with_room(read)]
 
     def _of_blocks(self, function: Callable[[slice], Result]) -> list[Result]:
-        """Results of a function of the row indices of every block."""
+        """Return the results of a function of the row indices of every block."""
         return self._with_room(lambda: [function(index) for index in self._cuts()])
 
     def _with_room(self, read: Callable[[], Result]) -> Result:
-        """The result of a pass, with smaller blocks if the device runs out of memory."""
+        """Return the result of a pass, with smaller blocks if the device runs out of memory."""
         while True:
             try:
                 with self.place.exactly():
@@ -275,19 +273,136 @@ class ArrayRows(WeightedRows):
             yield slice(start, stop)
             report_progress(stop, n_rows)
 
-    def _taken(self, array: Any, index: slice | AnyArray) -> Any:
-        """Some rows of an array on the device; copied only if they are not next to each other."""
+    def _take(self, array: Any, index: slice | AnyArray) -> Any:
+        """Return some rows of an array on the device, copied unless they are consecutive."""
         if isinstance(index, slice):
             return array[index, ...]
         return self.place.xp.take(array, self.place.put_as_is(index), axis=0)
 
     def _block(self, index: slice | AnyArray, frame: Frame) -> DeviceBlock:
-        place, rows = self.place, self._taken(self._X, index)
+        place, rows = self.place, self._take(self._X, index)
         # In double precision the subtraction converts floating point without another copy.
         if not (place.is_double and place.xp.isdtype(rows.dtype, "real floating")):
             rows = place.xp.astype(rows, place.dtype)
         u = (rows - place.put(frame.origin)) / place.put(frame.scale)
         weights = self._device_weights
         if weights is not None:
-            weights = place.xp.astype(self._taken(weights, index), place.dtype)
+            weights = place.xp.astype(self._take(weights, index), place.dtype)
         return DeviceBlock(place, u, weights, index)
+
+
+# Rows held for the search, in whitened coordinates: the twin of ``attainable.InMemorySet``.
+
+
+def hold_on_device(place: Place, problem: Problem, u: Array, weights: Array) -> DeviceSet:
+    """Hold rows given in frame coordinates."""
+    xp, whitening, weights = place.xp, problem.whitening, weights / problem.moments.weight
+    z = xp.matmul(place.put(u) - place.put(whitening.mean), place.put(whitening.transform.T))
+    ones = xp.ones((len(u), 1), dtype=place.dtype, device=place.device)
+    z = xp.concat([ones, z], axis=1)
+    return DeviceSet(place, z, weights, problem.labeled_point)
+
+
+class DeviceLabeling(Labeling):
+    """Rows on a device labeled softly by scores."""
+
+    def __init__(self, sums: AllSums, rows: DeviceSet, shares: Any) -> None:
+        super().__init__(sums, rows.z, rows.device_weights, shares)  # (K, n) also of two classes
+        self._rows = rows
+
+    @cached_property
+    def n_near(self) -> int:
+        xp, (_, _, shares) = self._rows.place.xp, self.parts
+        return int(xp.count_nonzero(xp.max(shares, axis=0) < 1 - HARD))
+
+    @cached_property
+    def _weighted(self) -> Any:
+        _, weights, shares = self.parts
+        return shares * weights
+
+    def product(self, direction: Array) -> Array:
+        place, (z, _, shares) = self._rows.place, self.parts
+        change = place.xp.matmul(place.put(direction), z.T)
+        change = change - place.xp.sum(shares * change, axis=0)
+        return to_host(place.xp.matmul(self._weighted * change, z))
+
+    @cached_property
+    def local_set(self) -> DeviceSet:
+        sums = to_host(self._rows.place.xp.matmul(self._weighted, self._rows.z))
+        return DeviceSet(self._rows.place, self._rows.z, self._rows.weights, self.point - sums)
+
+    def _between(self, k: int, j: int) -> Array:
+        z, _, shares = self.parts
+        scaled = (self._weighted[k, :] * shares[j, :])[:, None] * z
+        return to_host(self._rows.place.xp.matmul(scaled.T, z))
+
+
+@dataclass(frozen=True)
+class DeviceSet:
+    """The attainable set of rows held on a device."""
+
+    place: Place
+    z: Any  # (n, 1 + rank) on the device, first column ones
+    weights: Array  # (n,), over N
+    labeled_point: Array  # (K, 1 + rank)
+
+    @cached_property
+    def device_weights(self) -> Any:
+        return self.place.put(self.weights)
+
+    def label(self, scores: Array, start: Shift | None = None) -> DeviceLabeling:
+        shares, log_sums = self._soft_shares(scores)
+        point, log_sum = self._sums(shares, log_sums)
+        return DeviceLabeling(AllSums(point, float(log_sum)), self, shares)
+
+    def label_among(self, scores: Array, sums: AllSums) -> DeviceLabeling:
+        return DeviceLabeling(sums, self, self._soft_shares(scores)[0])
+
+    def soft_point(self, scores: Array) -> tuple[Array, float]:
+        labeling = self.label(scores)
+        return labeling.point, labeling.log_sum
+
+    def soft_points(self, scores: Array) -> tuple[Array, Array]:
+        return self._sums(*self._soft_shares(scores))
+
+    def hard_point(self, scores: Array) -> Array:
+        tie = ROUNDING * float((np.abs(scores) @ self._reach).max())
+        labels = label_scores(self._on_device(scores), self.place, is_soft=False, tie=tie)
+        return self._sums(*labels)[0]
+
+    @cached_property
+    def _reach(self) -> Array:
+        return to_host(self.place.xp.max(self.place.xp.abs(self.z), axis=0))
+
+    def support(self, direction: Array) -> float:
+        xp = self.place.xp
+        return float(xp.sum(self.device_weights * xp.max(self._on_device(direction), axis=0)))
+
+    def spread(self, gradient: Array) -> float:
+        ranges = np.ptp(self.scores_of_rows(gradient), axis=0)
+        return float(np.sqrt(self.weights @ ranges**2 / self.weights.sum()))
+
+    def scores_of_rows(self, scores: Array) -> Array:
+        return to_host(self._on_device(scores))
+
+    def shares(self, scores: Array) -> Array:
+        shares = to_host(self._soft_shares(scores)[0])
+        return shares[1:] if len(scores) == 2 else shares
+
+    def _on_device(self, scores: Array) -> Any:
+        """Return the scores of all rows, shape (..., K, n)."""
+        *stack, width = scores.shape
+        flat = self.place.xp.matmul(self.place.put(scores.reshape(-1, width)), self.z.T)
+        return self.place.xp.reshape(flat, (*stack, -1))
+
+    def _soft_shares(self, scores: Array) -> tuple[Any, Any]:
+        return label_scores(self._on_device(scores), self.place, is_soft=True)
+
+    def _sums(self, shares: Any, log_sums: Any) -> tuple[Array, Array]:
+        """Return points, and means of log-sum-exp over N, in one transfer."""
+        xp, stack = self.place.xp, shares.shape[:-1]
+        weighted = xp.reshape(shares * self.device_weights, (-1, shares.shape[-1]))
+        sums = xp.reshape(xp.matmul(weighted, self.z), (*stack[:-1], -1))
+        means = xp.sum(log_sums * self.device_weights, axis=-1)[..., None]
+        totals = to_host(xp.concat([sums, means], axis=-1))
+        return self.labeled_point + totals[..., :-1].reshape(*stack, -1), totals[..., -1]

@@ -1,16 +1,21 @@
-"""Sums of rows on a device, by functions of the array API standard, whatever the library.
+"""Sums of rows on a device: by functions of the array API standard, or by GPU kernels.
 
-``Place`` is where an array is, ``DeviceBlock`` one block of a pass, and ``DeviceSet`` the rows that
-a search holds on the device.
+``Place`` is where an array is, ``DeviceBlock`` one block of a pass, whatever the library.
+``FusedPasses`` read every row once, by the Triton kernels of ``kernels``: where torch and Triton
+are installed, the rows are a tensor on a GPU in single or half precision, and there are not too
+many columns or classes. All other sums, and all after a kernel that could not be built, are formed
+block by block.
 """
 
 from __future__ import annotations
 
+import os
 import sys
+import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -19,7 +24,6 @@ from array_api_compat import array_namespace, device, is_jax_namespace
 from .._core.boundary import HARD, multiplicities, scrambled
 from .._core.frame import Frame
 from .._core.labelsums import (
-    ROUNDING,
     GivenLabels,
     LabelSums,
     LexicographicRule,
@@ -27,13 +31,20 @@ from .._core.labelsums import (
     Rule,
     lexicographic_shares,
 )
-from .._core.problem import Problem
-from .._core.solvers.attainable import AllSums, Labeling, Shift
+from .._core.moments import Moments
 from .._core.types import AnyArray, Array
+from .passes import Result, report_progress
 
 Real = type[np.floating[Any]]
 
-_CHUNK_ROWS = 512  # rows of one product where there is no double precision
+_PRODUCT_ROWS = 512  # rows of one product where there is no double precision
+# Limits of the kernels.
+_CHUNK_ROWS = 2048  # added up in single precision
+_WIDEST = 1024  # columns of a tile
+_WIDEST_SQUARE = 128  # columns whose squares fit into the registers
+_MOST_CLASSES = 32
+_LARGEST_SCALE = 2.0**60  # squares of scaled rows stay within single precision
+_DTYPES = "torch.float32", "torch.float16", "torch.bfloat16"
 
 
 @dataclass(frozen=True)
@@ -55,15 +66,15 @@ class Place:
         return np.float64 if self.is_double else np.float32
 
     def put(self, array: AnyArray) -> Any:
-        """Real numbers from memory, in the dtype of the sums."""
+        """Move real numbers to the device, in the dtype of the sums."""
         return self.put_as_is(np.asarray(array, dtype=self.host_dtype))
 
     def put_as_is(self, array: AnyArray) -> Any:
-        """An array from memory, in its own dtype."""
+        """Move an array to the device, in its own dtype."""
         return self.xp.asarray(np.ascontiguousarray(array), device=self.device)
 
     def exactly(self) -> AbstractContextManager[Any]:
-        """A context in which products keep all digits of their dtype: by default JAX rounds."""
+        """Return a context in which products keep all digits: JAX rounds by default."""
         if self.is_compiled:
             import jax
 
@@ -81,7 +92,7 @@ def place_of(X: Any) -> Place:
 
 
 def to_host(array: Any) -> AnyArray:
-    """An array of any library as one of NumPy."""
+    """Return an array of any library as one of NumPy."""
     if isinstance(array, np.ndarray):
         return array
     if hasattr(array, "detach"):  # torch
@@ -146,17 +157,17 @@ class DeviceBlock:
         return place.xp.ones((self.rows.shape[0], 1), dtype=place.dtype, device=place.device)
 
     def _weighed(self, values: Any) -> Any:
-        """(p, n)."""
+        """Return (p, n) values times the weights."""
         return values if self.weights is None else values * self.weights
 
     def _product(self, left: Any, right: Any) -> Any:
-        """(p, n) x (n, q). Single precision keeps its digits over few rows only."""
+        """Return (p, n) x (n, q). Single precision keeps its digits over few rows only."""
         xp, (n_rows, width) = self.place.xp, right.shape
-        if self.place.is_double or n_rows <= _CHUNK_ROWS:
+        if self.place.is_double or n_rows <= _PRODUCT_ROWS:
             return xp.matmul(left, right)
-        n_whole = n_rows // _CHUNK_ROWS * _CHUNK_ROWS
-        chunks = xp.reshape(left[:, :n_whole], (left.shape[0], -1, _CHUNK_ROWS))
-        others = xp.reshape(right[:n_whole, :], (-1, _CHUNK_ROWS, width))
+        n_whole = n_rows // _PRODUCT_ROWS * _PRODUCT_ROWS
+        chunks = xp.reshape(left[:, :n_whole], (left.shape[0], -1, _PRODUCT_ROWS))
+        others = xp.reshape(right[:n_whole, :], (-1, _PRODUCT_ROWS, width))
         whole = xp.sum(xp.matmul(xp.permute_dims(chunks, (1, 0, 2)), others), axis=0)
         return whole + xp.matmul(left[:, n_whole:], right[n_whole:, :])
 
@@ -176,7 +187,7 @@ class DeviceBlock:
         return label_scores(self._scores(rule), place, is_soft=rule.is_soft, tie=rule.tie)
 
     def _scores(self, rule: LinearRule) -> Any:
-        """(K, n)."""
+        """Return the scores of all rows, shape (K, n)."""
         place = self.place
         coef, intercept = place.put(rule.coef.T), place.put(rule.intercept[:, None])
         return place.xp.matmul(coef, self.rows.T) + intercept
@@ -220,8 +231,8 @@ class DeviceBlock:
 # Precision of the device.
 
 
-def rounded(frame: Frame, dtype: Real) -> tuple[Frame, Array]:
-    """The frame that a dtype can hold, and its origin in the other: rows less it lose no digits."""
+def round_origin(frame: Frame, dtype: Real) -> tuple[Frame, Array]:
+    """Return the frame with an origin that the dtype can hold, and that origin in the old frame."""
     used = replace(frame, origin=frame.origin.astype(dtype).astype(np.float64))
     return used, (used.origin - frame.origin) / frame.scale
 
@@ -233,12 +244,12 @@ def label_sums_in(
     frame: Frame,
     centers: Array | None = None,
 ) -> LabelSums:
-    """Label sums by a function that computes in a dtype.
+    """Return label sums by a function that computes in a dtype.
 
     Rounding errors of scores average out; that of the origin, which is common to all rows, does
     not, and is corrected here. For the rule see ``lost_to_rounding``.
     """
-    used, offset = rounded(frame, dtype)
+    used, offset = round_origin(frame, dtype)
     if isinstance(rule, LinearRule):
         tie = rule.tie * float(np.finfo(dtype).eps / np.finfo(np.float64).eps)
         rule = replace(rule.moved(offset), tie=tie)
@@ -250,125 +261,228 @@ def label_sums_in(
 
 
 def lost_to_rounding(rule: LinearRule, sums: LabelSums, dtype: Real = np.float32) -> float:
-    """Change of the sum of log-sum-exp, whose slope is the class sums, by rounding the rule."""
+    """Return the change of the sum of log-sum-exp, whose slope is the class sums, by rounding."""
     coef = rule.coef - rule.coef.astype(dtype)
     intercept = np.where(np.isfinite(rule.intercept), rule.intercept, 0.0)
     intercept = intercept - intercept.astype(dtype)
     return float((coef.T * sums.sums).sum() + intercept @ sums.counts)
 
 
-# Rows held for the search, in whitened coordinates: the twin of ``attainable.InMemorySet``.
-
-
-def hold_on_device(place: Place, problem: Problem, u: Array, weights: Array) -> DeviceSet:
-    """Hold rows given in frame coordinates."""
-    xp, whitening, weights = place.xp, problem.whitening, weights / problem.moments.weight
-    z = xp.matmul(place.put(u) - place.put(whitening.mean), place.put(whitening.transform.T))
-    ones = xp.ones((len(u), 1), dtype=place.dtype, device=place.device)
-    z = xp.concat([ones, z], axis=1)
-    return DeviceSet(place, z, weights, problem.labeled_point)
-
-
-class DeviceLabeling(Labeling):
-    """Rows on a device labeled softly by scores."""
-
-    def __init__(self, sums: AllSums, rows: DeviceSet, shares: Any) -> None:
-        super().__init__(sums, rows.z, rows.device_weights, shares)  # (K, n) also of two classes
-        self._rows = rows
-
-    @cached_property
-    def n_near(self) -> int:
-        xp, (_, _, shares) = self._rows.place.xp, self.parts
-        return int(xp.count_nonzero(xp.max(shares, axis=0) < 1 - HARD))
-
-    @cached_property
-    def _weighted(self) -> Any:
-        _, weights, shares = self.parts
-        return shares * weights
-
-    def product(self, direction: Array) -> Array:
-        place, (z, _, shares) = self._rows.place, self.parts
-        change = place.xp.matmul(place.put(direction), z.T)
-        change = change - place.xp.sum(shares * change, axis=0)
-        return to_host(place.xp.matmul(self._weighted * change, z))
-
-    @cached_property
-    def local_set(self) -> DeviceSet:
-        sums = to_host(self._rows.place.xp.matmul(self._weighted, self._rows.z))
-        return DeviceSet(self._rows.place, self._rows.z, self._rows.weights, self.point - sums)
-
-    def _between(self, k: int, j: int) -> Array:
-        z, _, shares = self.parts
-        scaled = (self._weighted[k, :] * shares[j, :])[:, None] * z
-        return to_host(self._rows.place.xp.matmul(scaled.T, z))
+# Kernels.
 
 
 @dataclass(frozen=True)
-class DeviceSet:
-    """The attainable set of rows held on a device."""
+class Cut:
+    """Columns and rows of a tile, programs per processor and their warps."""
 
-    place: Place
-    z: Any  # (n, 1 + rank) on the device, first column ones
-    weights: Array  # (n,), over N
-    labeled_point: Array  # (K, 1 + rank)
+    width: int
+    tile: int
+    per_processor: int
+    warps: int
+    stages: int  # tiles being loaded
 
-    @cached_property
-    def device_weights(self) -> Any:
-        return self.place.put(self.weights)
 
-    def label(self, scores: Array, start: Shift | None = None) -> DeviceLabeling:
-        shares, log_sums = self._soft_shares(scores)
-        point, log_sum = self._sums(shares, log_sums)
-        return DeviceLabeling(AllSums(point, float(log_sum)), self, shares)
+def padded_to(n: int) -> int:
+    """Return the next power of two >= n, at least 16: the smallest side of a product of tiles."""
+    return max(16, 1 << (n - 1).bit_length())
 
-    def label_among(self, scores: Array, sums: AllSums) -> DeviceLabeling:
-        return DeviceLabeling(sums, self, self._soft_shares(scores)[0])
 
-    def soft_point(self, scores: Array) -> tuple[Array, float]:
-        labeling = self.label(scores)
-        return labeling.point, labeling.log_sum
+def n_chunks(X: Any) -> int:
+    return int(-(-X.shape[0] // _CHUNK_ROWS))
 
-    def soft_points(self, scores: Array) -> tuple[Array, Array]:
-        return self._sums(*self._soft_shares(scores))
 
-    def hard_point(self, scores: Array) -> Array:
-        tie = ROUNDING * float((np.abs(scores) @ self._reach).max())
-        labels = label_scores(self._on_device(scores), self.place, is_soft=False, tie=tie)
-        return self._sums(*labels)[0]
+def cut_rows(n_features: int, X: Any) -> Cut:
+    """Return the cut for one score a row: small tiles, of which several are being loaded."""
+    width = padded_to(n_features)
+    # Rows that do not begin at a multiple of 16 bytes load in small pieces, too many at a time.
+    is_aligned = X.stride(0) * X.element_size() % 16 == 0
+    tile = max(2, min(32, 2048 // width))
+    return Cut(width, tile, 8, warps=4 if width <= 64 else 8, stages=4 if is_aligned else 1)
 
-    @cached_property
-    def _reach(self) -> Array:
-        return to_host(self.place.xp.max(self.place.xp.abs(self.z), axis=0))
 
-    def support(self, direction: Array) -> float:
-        xp = self.place.xp
-        return float(xp.sum(self.device_weights * xp.max(self._on_device(direction), axis=0)))
+def cut_squares(n_features: int) -> Cut:
+    """Return the cut for products of a tile with itself, in double precision."""
+    width = padded_to(n_features)
+    per_processor, warps = (8, 2) if width <= 32 else (2, 4) if width <= 64 else (1, 8)
+    return Cut(width, 32, per_processor, warps, stages=3)
 
-    def spread(self, gradient: Array) -> float:
-        ranges = np.ptp(self.scores_of_rows(gradient), axis=0)
-        return float(np.sqrt(self.weights @ ranges**2 / self.weights.sum()))
 
-    def scores_of_rows(self, scores: Array) -> Array:
-        return to_host(self._on_device(scores))
+def cut_classes(n_features: int) -> Cut:
+    """Return the cut for products of a tile with the coefficients of many classes."""
+    width = padded_to(n_features)
+    tile, per_processor = (128, 4) if width <= 32 else (64, 2)
+    return Cut(width, tile, per_processor, warps=4, stages=1)
 
-    def shares(self, scores: Array) -> Array:
-        shares = to_host(self._soft_shares(scores)[0])
-        return shares[1:] if len(scores) == 2 else shares
 
-    def _on_device(self, scores: Array) -> Any:
-        """(..., K, n): scores of all rows."""
-        *stack, width = scores.shape
-        flat = self.place.xp.matmul(self.place.put(scores.reshape(-1, width)), self.z.T)
-        return self.place.xp.reshape(flat, (*stack, -1))
+def can_fuse(X: Any) -> bool:
+    """Whether the kernels read rows of this device, dtype and layout."""
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(X, torch.Tensor) or os.environ.get("ICLDA_FUSED") == "0":
+        return False
+    # Triton's interpreter, which checks kernels without a GPU, takes tensors of the CPU.
+    is_there = X.is_cuda or os.environ.get("TRITON_INTERPRET") == "1"
+    has_shape = X.shape[0] > 0 and 0 < X.shape[1] <= _WIDEST and X.stride(1) == 1
+    return is_there and has_shape and str(X.dtype) in _DTYPES and _has_kernels()
 
-    def _soft_shares(self, scores: Array) -> tuple[Any, Any]:
-        return label_scores(self._on_device(scores), self.place, is_soft=True)
 
-    def _sums(self, shares: Any, log_sums: Any) -> tuple[Array, Array]:
-        """Points, and means of log-sum-exp over N, brought back together."""
-        xp, stack = self.place.xp, shares.shape[:-1]
-        weighted = xp.reshape(shares * self.device_weights, (-1, shares.shape[-1]))
-        sums = xp.reshape(xp.matmul(weighted, self.z), (*stack[:-1], -1))
-        means = xp.sum(log_sums * self.device_weights, axis=-1)[..., None]
-        totals = to_host(xp.concat([sums, means], axis=-1))
-        return self.labeled_point + totals[..., :-1].reshape(*stack, -1), totals[..., -1]
+@cache
+def _has_kernels() -> bool:
+    try:
+        from . import kernels  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+class FusedPasses:
+    """Passes over the rows of a tensor that ``can_fuse``; weights in single precision, or None.
+
+    Methods return None where no kernel applies.
+    """
+
+    def __init__(self, X: Any, weights: Any) -> None:
+        self._X, self._weights = X, weights
+        self._n_features = int(X.shape[1])
+        self._is_broken = False
+
+    def moments(self, frame: Frame) -> list[Array] | None:
+        """Return weighted sums of u and u u'."""
+        d = self._n_features
+        if d > _WIDEST_SQUARE:
+            return None
+
+        def read() -> list[Array]:
+            cut = cut_squares(d)
+            sums, squares = self._zeros(cut, cut.width), self._zeros(cut, cut.width, cut.width)
+            in_frame = self._put(frame.origin, 1 / frame.scale, dtype=np.float64)
+            self._launch("moments", cut, *in_frame, sums, squares)
+            return [_total(sums)[:d], _total(squares)[:d, :d]]
+
+        return self._attempt(read)
+
+    def label_sums(self, rule: LinearRule, frame: Frame, moments: Moments) -> LabelSums | None:
+        """Return label sums; ``moments`` are those of all rows in the frame."""
+        if not self._takes(rule, frame):
+            return None
+
+        def label_sums(rule: LinearRule, used: Frame, *_: Any) -> LabelSums:
+            if rule.n_classes > 2:
+                return self._many_classes(rule, used)
+            mean = moments.mean - (used.origin - frame.origin) / frame.scale
+            total = moments.weight * np.concatenate([[1.0], mean])
+            return self._two_classes(rule, used, total)
+
+        return self._attempt(lambda: label_sums_in(np.float32, label_sums, rule, frame))
+
+    def _takes(self, rule: LinearRule, frame: Frame) -> bool:
+        if not np.isfinite(rule.intercept).all() or rule.n_classes > _MOST_CLASSES:
+            return False
+        if np.abs(np.log2(frame.scale)).max() > np.log2(_LARGEST_SCALE):
+            return False
+        return self._n_features <= _WIDEST_SQUARE or rule.n_classes == 2
+
+    def _attempt(self, read: Callable[[], Result]) -> Result | None:
+        """Return the result of a pass; None, with a warning, if its kernel cannot be run."""
+        if self._is_broken:
+            return None
+        try:
+            result = read()
+        except Exception as error:
+            if is_out_of_memory(error):
+                return None
+            self._is_broken = True
+            reason = str(error).strip().partition("\n")[0][:200]
+            warnings.warn(
+                f"The GPU kernels could not be used ({type(error).__name__}: {reason}): sums are "
+                "formed by array functions, which takes longer. ICLDA_FUSED=0 turns kernels off.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+            return None
+        report_progress(self._X.shape[0], self._X.shape[0])
+        return result
+
+    def _two_classes(self, rule: LinearRule, frame: Frame, total: Array) -> LabelSums:
+        """Return label sums; ``total``: weight and sum of all rows."""
+        d = self._n_features
+        cut = cut_rows(d, self._X)
+        sums = self._zeros(cut, 2 + cut.width)
+        lead, intercept = rule.coef[:, 0] - rule.coef[:, 1], rule.intercept[0] - rule.intercept[1]
+        single = float(np.float32(intercept))
+        self._launch(
+            "two_classes",
+            cut,
+            *self._put(frame.origin, 1 / frame.scale, lead),
+            sums,
+            scalars=(single, rule.tie),
+            IS_SOFT=rule.is_soft,
+        )
+        count, log_sum, *of_rows = _total(sums)
+        first = np.array([count, *of_rows[:d]])
+        second_rule = np.concatenate([rule.intercept[1:], rule.coef[:, 1]])
+        # See lost_to_rounding: here it is the lead that was rounded.
+        lost = np.concatenate([[intercept - single], lead - lead.astype(np.float32)])
+        by_class = np.array([first, total - first])
+        log_sum += second_rule @ total + lost @ first
+        return LabelSums(by_class[:, 0], by_class[:, 1:], float(log_sum))
+
+    def _many_classes(self, rule: LinearRule, frame: Frame) -> LabelSums:
+        d, n_classes = rule.coef.shape
+        padded = padded_to(n_classes)
+        cut = cut_classes(d)
+        sums, counts = self._zeros(cut, padded, cut.width), self._zeros(cut, 1 + padded)
+        arrays = self._put(frame.origin, 1 / frame.scale, rule.coef, rule.intercept)
+        settings = {"CLASSES": n_classes, "PADDED": padded}
+        self._launch("many_classes", cut, *arrays, sums, counts, IS_SOFT=rule.is_soft, **settings)
+        log_sum, *weights = _total(counts)[: 1 + n_classes]
+        label_sums = LabelSums(np.array(weights), _total(sums)[:n_classes, :d], float(log_sum))
+        return replace(label_sums, log_sum=label_sums.log_sum + lost_to_rounding(rule, label_sums))
+
+    def _launch(
+        self, name: str, cut: Cut, *arrays: Any, scalars: Any = (), **settings: Any
+    ) -> None:
+        """Run a kernel on all rows; ``arrays`` as it takes them after rows and weights."""
+        import torch
+
+        from . import kernels
+
+        X, weights = self._X, self._weights
+        with torch.cuda.device_of(X):
+            getattr(kernels, name)[(arrays[-1].shape[0],)](
+                X,
+                X if weights is None else weights,
+                *arrays,
+                X.shape[0],
+                n_chunks(X),
+                *scalars,
+                FEATURES=X.shape[1],
+                STRIDE=X.stride(0),
+                WIDTH=cut.width,
+                TILE=cut.tile,
+                TILES=_CHUNK_ROWS // cut.tile,
+                STAGES=cut.stages,
+                HAS_WEIGHTS=weights is not None,
+                num_warps=cut.warps,
+                **settings,
+            )
+
+    def _zeros(self, cut: Cut, *shape: int) -> Any:
+        """Allocate the sums of every program."""
+        import torch
+
+        device, n_processors = self._X.device, 2
+        if device.type == "cuda":
+            n_processors = torch.cuda.get_device_properties(device).multi_processor_count
+        n_programs = min(n_chunks(self._X), cut.per_processor * n_processors)
+        return torch.zeros((n_programs, *shape), dtype=torch.float64, device=device)
+
+    def _put(self, *arrays: Array, dtype: Real = np.float32) -> list[Any]:
+        import torch
+
+        return [torch.asarray(a.astype(dtype), device=self._X.device) for a in arrays]
+
+
+def _total(parts: Any) -> Array:
+    """Return the sums of all programs, in memory."""
+    total: Array = parts.sum(dim=0).cpu().numpy()
+    return total

@@ -1,7 +1,7 @@
-"""Rows larger than memory: files, memory maps, tables and batches, read a slab at a time.
+"""Rows larger than memory: files, memory maps, tables and batches, read a block at a time.
 
-A pass copies the rows into slabs of equal length, by a thread that runs ahead of the arithmetic.
-Rows in memory are summed by the same slabs, so that the sums are the same. A sample is drawn while
+A pass copies the rows into blocks of equal length, by a thread that runs ahead of the arithmetic.
+Rows in memory are summed by the same blocks, so that the sums are the same. A sample is drawn while
 the rows are read for the first time.
 """
 
@@ -18,11 +18,19 @@ import numpy as np
 
 from .._core.types import AnyArray, Array
 from . import readers
-from .backends import KIND_BY_KEY, KINDS, SUFFIXES, find_kind, is_path
-from .base import Request, changed_error, check_finite
-from .memory import BLOCKS_PER_SLAB, BlockRows, Slab
+from .backends import (
+    KIND_BY_KEY,
+    KINDS,
+    SUFFIXES,
+    Request,
+    changed_error,
+    check_finite,
+    find_kind,
+    is_path,
+)
+from .memory import TILES_PER_BLOCK, Block, BlockRows
 from .passes import AHEAD, read_ahead
-from .readers import Chunk, Reader, shorten
+from .readers import Reader, Span, shorten
 
 _PIECE_ROWS = 1024  # rows read at once where a few are wanted
 _RESERVOIR_SLACK = 1.5  # times the rows to keep are held before the others are dropped
@@ -30,7 +38,7 @@ _RESERVOIR_SLACK = 1.5  # times the rows to keep are held before the others are 
 # sample of them.
 _KEPT_ROWS = (4_000, 40_000)
 _KEPT_ENTRIES = 4_000_000
-_SPARE_SLABS = AHEAD + 2  # besides those of the threads: read ahead, being filled, and its source
+_SPARE_BLOCKS = AHEAD + 2  # besides those of the threads: read ahead, being filled, and its source
 _UNKNOWN_ROWS = 10**9
 
 
@@ -51,7 +59,7 @@ def open_rows(
             "iclda.rows.open(..., columns=[...]), or a table as X."
         )
     request.check_width(reader.n_features)
-    return FileRows(reader, weights, is_member, n_threads=request.n_threads)
+    return FileRows(reader, weights, is_member, request.n_threads)
 
 
 def apply_to_rows(X: Any, function: Callable[[Any], Any], request: Request) -> AnyArray:
@@ -71,26 +79,20 @@ def reader_of(X: Any, name: str) -> Reader:
         source = _files_of(X, name)
         kind = KIND_BY_KEY[source[0].suffix.lower()]
     reader: Reader = getattr(readers, kind.reader)(source, name)
+    reader.words = kind.words
     return reader
 
 
 def _files_of(X: Any, name: str) -> list[Path]:
     """Return the files of paths, all of one format; TypeError for what nothing here reads."""
     paths = [X] if is_path(X) else X
-    if not isinstance(paths, (list, tuple)):
+    if not isinstance(paths, (list, tuple)) or not paths or not all(map(is_path, paths)):
         others = [kind.words for kind in KINDS if kind.reader and kind.keys[0][0] != "."]
         raise TypeError(
-            f"{name} must be a path, a list of paths, or one of {', '.join(others)}, got "
-            f"{type(X).__name__}. Other arrays and tables, and what functions of iclda.rows "
-            "return, are passed to a classifier as they are; for anything else that can be read "
-            "again there is iclda.rows.from_batches."
-        )
-    if len(paths) == 0:
-        raise ValueError(f"{name} is an empty list: pass the path of at least one file.")
-    if not all(map(is_path, paths)):
-        raise TypeError(
-            f"{name} is a list with entries that are no paths. For a list of arrays or tables pass "
-            "iclda.rows.from_batches(lambda: the_list)."
+            f"{name} must be a path, a list of at least one path, or one of {', '.join(others)}, "
+            f"got {type(X).__name__}. Other arrays and tables, and what functions of iclda.rows "
+            "return, are passed to a classifier as they are; for a list of them, and anything else "
+            "that can be read again, there is iclda.rows.from_batches."
         )
     files = [file for path in paths for file in _expand(os.fspath(path), name)]
     unknown = [file for file in files if file.suffix.lower() not in SUFFIXES]
@@ -132,30 +134,36 @@ def _expand(path: str, name: str) -> list[Path]:
 # Rows.
 
 
-def _cut(chunks: Iterable[Chunk], reader: Reader, dtype: Any, n_rows: int) -> Iterator[Slab]:
-    """Yield slabs of ``n_rows`` rows, the last one of the rest: the same for any size of chunks."""
+def _equal_blocks(
+    spans: Iterable[Span], reader: Reader, dtype: Any, n_rows: int
+) -> Iterator[Block]:
+    """Yield blocks of ``n_rows`` rows, the last one of the rest: the same for any size of spans."""
     filled = 0
-    for chunk in chunks:
+    for span in spans:
         done = 0
-        while done < chunk.n_rows:
+        if filled == 0 and span.n_rows == n_rows and span.is_read_by_slices:  # needs no copy
+            rows = np.asarray(span.part[span.skip : span.skip + n_rows])
+            yield Block(span.start, rows, span.where)
+            continue
+        while done < span.n_rows:
             if filled == 0:
                 # Column by column where tables are copied so: BLAS takes either order.
                 buffer = np.empty((n_rows, reader.n_features), dtype, order=reader.order)
-                start, where = chunk.start + done, chunk.where
-            n_taken = min(n_rows - filled, chunk.n_rows - done)
-            chunk.read(buffer[filled : filled + n_taken], done)
+                start, where = span.start + done, span.where
+            n_taken = min(n_rows - filled, span.n_rows - done)
+            span.read(buffer[filled : filled + n_taken], done)
             filled, done = filled + n_taken, done + n_taken
             if filled == n_rows:
-                yield Slab(start, buffer, where)
+                yield Block(start, buffer, where)
                 del buffer  # now held by the consumer alone
                 filled = 0
     if filled:
-        yield Slab(start, buffer[:filled], where)
+        yield Block(start, buffer[:filled], where)
 
 
-def _check_slab(slab: Slab, reader: Reader) -> None:
-    index, names = range(slab.start, slab.stop), reader.feature_names
-    check_finite(slab.rows, reader.name, names, index=index, where=f" ({slab.where})")
+def _check_block(block: Block, reader: Reader) -> None:
+    index, names = range(block.start, block.stop), reader.feature_names
+    check_finite(block.rows, reader.name, names, index=index, where=f" ({block.where})")
 
 
 class Reservoir:
@@ -203,12 +211,7 @@ class FileRows(BlockRows):
     """All rows of a reader, or those that ``is_member`` marks."""
 
     def __init__(
-        self,
-        reader: Reader,
-        weights: Array | None = None,
-        is_member: AnyArray | None = None,
-        *,
-        n_threads: int = 1,
+        self, reader: Reader, weights: Array | None, is_member: AnyArray | None, n_threads: int
     ) -> None:
         super().__init__(reader.n_rows, reader.n_features, weights, is_member)
         self._reader = self.source = reader
@@ -216,12 +219,12 @@ class FileRows(BlockRows):
         self.feature_names = reader.feature_names
         self._kept: tuple[AnyArray, AnyArray] | None = None  # rows of a sample and their indices
         self._looked: AnyArray | None = None  # rows of a sample drawn before the first pass
-        # Rows of a slab, whatever the number of threads; then for how many there is memory.
-        block_bytes = self._block_rows * reader.n_features * self._dtype.itemsize
-        n_fitting = reader.memory // ((_SPARE_SLABS + 1) * max(1, block_bytes))
-        n_blocks = min(BLOCKS_PER_SLAB, max(1, n_fitting))
-        n_spare = reader.memory // max(1, n_blocks * block_bytes) - _SPARE_SLABS
-        self._slab_rows = n_blocks * self._block_rows
+        # Tiles of a block, whatever the number of threads; then for how many there is memory.
+        tile_bytes = self._tile_rows * reader.n_features * self._dtype.itemsize
+        n_fitting = reader.memory // ((_SPARE_BLOCKS + 1) * max(1, tile_bytes))
+        n_tiles = min(TILES_PER_BLOCK, max(1, n_fitting))
+        n_spare = reader.memory // max(1, n_tiles * tile_bytes) - _SPARE_BLOCKS
+        self._block_rows = n_tiles * self._tile_rows
         self._n_threads = max(1, min(n_threads, n_spare // (AHEAD + 1)))
 
     @property
@@ -236,28 +239,28 @@ class FileRows(BlockRows):
 
     # Passes over all rows.
 
-    def _slabs(self, *, is_listed: bool = False) -> Generator[Slab, None, None]:
+    def _blocks(self, *, is_listed: bool = False) -> Generator[Block, None, None]:
         """Yield all rows; in the first pass they are checked, and a sample of them is kept."""
         is_first = self._kept is None and not is_listed
-        return read_ahead(self._read_slabs(is_checked=is_listed or is_first, is_first=is_first))
+        return read_ahead(self._read_blocks(is_checked=is_listed or is_first, is_first=is_first))
 
-    def _read_slabs(self, *, is_checked: bool, is_first: bool) -> Iterator[Slab]:
+    def _read_blocks(self, *, is_checked: bool, is_first: bool) -> Iterator[Block]:
         """Yield all rows, of a source that must not change from the first pass to the last."""
         reader, (least, most) = self._reader, _KEPT_ROWS
         n_kept = min(most, max(least, _KEPT_ENTRIES // (1 + self.n_features)))
         reservoir = Reservoir(n_kept, self.n_features, self._dtype, seed=0)
         n_read = 0
         reader.check_unchanged()
-        chunks = reader.chunks(self._slab_rows)
-        for slab in _cut(chunks, reader, self._dtype, self._slab_rows):
-            n_read = slab.stop
+        spans = reader.spans(self._block_rows)
+        for block in _equal_blocks(spans, reader, self._dtype, self._block_rows):
+            n_read = block.stop
             self._check_length(n_read, is_end=False)
             if is_checked:
-                _check_slab(slab, reader)
+                _check_block(block, reader)
             if is_first:
-                inside = self._members_within(slab.start, slab.stop)
-                reservoir.add(slab.rows[inside], slab.start + np.arange(len(slab.rows))[inside])
-            yield slab
+                inside = self._members_within(block.start, block.stop)
+                reservoir.add(block.rows[inside], block.start + np.arange(len(block.rows))[inside])
+            yield block
         reader.check_unchanged()
         self._check_length(n_read, is_end=True)
         self._n_read = n_read
@@ -315,14 +318,15 @@ class FileRows(BlockRows):
         if len(index) == 0:
             return rows
         reader.check_unchanged()
-        for chunk in reader.chunks(_PIECE_ROWS, index):
-            stop = int(np.searchsorted(index, chunk.stop))
+        for span in reader.spans(_PIECE_ROWS, index):
+            stop = int(np.searchsorted(index, span.stop))
             if stop == n_read:
                 continue
-            block = np.empty((chunk.n_rows, self.n_features), self._dtype)
-            chunk.read(block, 0)
-            _check_slab(Slab(chunk.start, block, chunk.where), reader)
-            rows[n_read:stop] = block[index[n_read:stop] - chunk.start]
+            into = np.empty((span.n_rows, self.n_features), self._dtype)
+            block = Block(span.start, into, span.where)
+            span.read(block.rows, 0)
+            _check_block(block, reader)
+            rows[n_read:stop] = block.rows[index[n_read:stop] - span.start]
             n_read = stop
         reader.check_unchanged()
         if n_read < len(index) and (must_exist or reader.n_rows is not None):

@@ -1,6 +1,7 @@
-"""Rows that come as NumPy arrays, summed in blocks that fit into the cache.
+"""Rows that come as NumPy arrays, block by block.
 
-``BlockRows`` has the sums, for rows of any source; ``MemoryRows`` are those of an array,
+A block is what is read at once, and summed by one thread; a tile is a part of it that fits into
+the cache. ``BlockRows`` has the sums, for rows of any source; ``MemoryRows`` are those of an array,
 ``ChainedRows`` those of several sources.
 """
 
@@ -40,20 +41,20 @@ from .._core.moments import (
 )
 from .._core.problem import Rows
 from .._core.types import AnyArray, Array
-from .base import WeightedRows
+from .backends import WeightedRows
 from .passes import Result, in_order, report_as, report_progress
 
-Block = tuple[AnyArray, "Array | None", "slice | AnyArray"]  # rows, weights, indices of the rows
+Tile = tuple[AnyArray, "Array | None", "slice | AnyArray"]  # rows, weights, indices of the rows
 Sum = TypeVar("Sum", Moments, SumsFromZero, LabelSums)
 
-_BLOCK_ROWS = (512, 8192)
-_BLOCK_ENTRIES = 2**17  # float64: half the second-level cache of a core
-_BLOCK_MULTIPLE = 64  # the number of rows of a block is a multiple of this
-BLOCKS_PER_SLAB = 8  # added up by one thread before their sum joins the others
+_TILE_ROWS = (512, 8192)
+_TILE_ENTRIES = 2**17  # float64: half the second-level cache of a core
+_TILE_MULTIPLE = 64  # the number of rows of a tile is a multiple of this
+TILES_PER_BLOCK = 8  # added up by one thread before their sum joins the others
 
 
 @dataclass(frozen=True)
-class Slab:
+class Block:
     """Consecutive rows in memory, the first of them at index ``start``."""
 
     start: int
@@ -66,15 +67,15 @@ class Slab:
 
 
 class BlockRows(WeightedRows):
-    """Sums of rows that come as NumPy arrays, which ``_slabs`` of a backend supplies.
+    """Sums of rows that come as NumPy arrays, which ``_blocks`` of a backend supplies.
 
-    Slabs of ``_slab_rows`` rows, the last one of the rest, give the same sums to the last bit for
+    Blocks of ``_block_rows`` rows, the last one of the rest, give the same sums to the last bit for
     any backend and any number of threads.
     """
 
     _total: SumsFromZero | None = None  # of all rows, once they were summed from zero
     _n_read: int | None = None  # rows of the last pass
-    _is_one_block = False  # not worth a change of BLAS threads, nor a report of progress
+    _is_one_tile = False  # not worth a change of BLAS threads, nor a report of progress
 
     def __init__(
         self,
@@ -83,54 +84,54 @@ class BlockRows(WeightedRows):
         weights: Array | None = None,
         is_member: AnyArray | None = None,
         *,
-        block_rows: int | None = None,
+        tile_rows: int | None = None,
         n_threads: int = 1,
     ) -> None:
         super().__init__(n_all, n_features, weights, is_member)
         self._n_all = n_all
-        self._block_rows = block_rows or rows_per_block(n_features)
-        self._slab_rows = BLOCKS_PER_SLAB * self._block_rows
+        self._tile_rows = tile_rows or rows_per_tile(n_features)
+        self._block_rows = TILES_PER_BLOCK * self._tile_rows
         self._n_threads = n_threads
 
-    def _slabs(self, *, is_listed: bool = False) -> Generator[Slab, None, None]:
-        """All rows, members or not, in order. ``is_listed``: for results of rows, not for sums."""
+    def _blocks(self, *, is_listed: bool = False) -> Generator[Block, None, None]:
+        """Yield all rows, members or not. ``is_listed``: for results of rows, not for sums."""
         raise NotImplementedError
 
     def _first_rows(self) -> AnyArray | None:
-        """Some rows, to see whether all are near zero; None if none were read yet."""
+        """Return some rows, to see whether all are near zero; None if none were read yet."""
         return None
 
     def _pass(
-        self, of_slab: Callable[[Slab], Result], *, is_listed: bool = False
+        self, of_block: Callable[[Block], Result], *, is_listed: bool = False
     ) -> Iterator[Result]:
-        """Results of a function of all slabs, in order."""
-        if self._is_one_block:
-            yield from map(of_slab, self._slabs())
+        """Yield the results of a function of all blocks, in order."""
+        if self._is_one_tile:
+            yield from map(of_block, self._blocks())
             return
 
-        def with_stop(slab: Slab) -> tuple[int, Result]:
-            return slab.stop, of_slab(slab)
+        def with_stop(block: Block) -> tuple[int, Result]:
+            return block.stop, of_block(block)
 
         n_all = self._n_read if self._n_all is None else self._n_all
         with (
-            closing(self._slabs(is_listed=is_listed)) as slabs,
-            closing(in_order(with_stop, slabs, self._n_threads)) as results,
+            closing(self._blocks(is_listed=is_listed)) as blocks,
+            closing(in_order(with_stop, blocks, self._n_threads)) as results,
         ):
             for n_done, result in results:
                 report_progress(n_done, n_all)
                 yield result
 
-    def _add_up(self, of_slab: Callable[[Slab], Sum]) -> Sum | None:
-        """Sum of a function of all slabs; None if there are no rows."""
-        sums = iter(()) if self._n_rows == 0 else self._pass(of_slab)
+    def _add_up(self, of_block: Callable[[Block], Sum]) -> Sum | None:
+        """Return the sum of a function of all blocks; None if there are no rows."""
+        sums = iter(()) if self._n_rows == 0 else self._pass(of_block)
         first = next(sums, None)
         return None if first is None else reduce(add, sums, first)
 
-    def _blocks(self, slab: Slab) -> Iterator[Block]:
-        """Yield the members of a slab, block by block."""
-        for low in range(0, len(slab.rows), self._block_rows):
-            part = slab.rows[low : low + self._block_rows]
-            begin = slab.start + low
+    def _tiles(self, block: Block) -> Iterator[Tile]:
+        """Yield the members of a block, tile by tile."""
+        for low in range(0, len(block.rows), self._tile_rows):
+            part = block.rows[low : low + self._tile_rows]
+            begin = block.start + low
             inside = self._members_within(begin, begin + len(part))
             index = slice(begin, begin + len(part)) if isinstance(inside, slice) else begin + inside
             rows = part[inside].astype(np.float64, copy=False)
@@ -138,19 +139,19 @@ class BlockRows(WeightedRows):
 
     def _rows_at(self, index: AnyArray) -> AnyArray:
         parts = [np.zeros((0, self.n_features))]
-        for slab in self._slabs(is_listed=True):
-            low, high = np.searchsorted(index, [slab.start, slab.stop])
-            parts.append(slab.rows[index[low:high] - slab.start])
+        for block in self._blocks(is_listed=True):
+            low, high = np.searchsorted(index, [block.start, block.stop])
+            parts.append(block.rows[index[low:high] - block.start])
         return np.concatenate(parts)
 
     def moments(self, frame: Frame) -> Moments:
-        is_long = self._n_all is None or self._n_all > self._block_rows
+        is_long = self._n_all is None or self._n_all > self._tile_rows
         first = self._first_rows() if is_long and self._weights is None else None
         # Many rows near zero are summed without a copy.
         if first is not None and is_near_zero(np.asarray(first, dtype=np.float64), frame):
 
-            def from_zero(slab: Slab) -> SumsFromZero:
-                return sum_in_order(sums_from_zero(rows) for rows, *_ in self._blocks(slab))
+            def from_zero(block: Block) -> SumsFromZero:
+                return sum_in_order(sums_from_zero(rows) for rows, *_ in self._tiles(block))
 
             self._total = self._add_up(from_zero)
             moments = None if self._total is None else self._total.moments(frame)
@@ -158,19 +159,14 @@ class BlockRows(WeightedRows):
                 return moments
             self._total = None
 
-        def in_frame(slab: Slab) -> Moments:
-            blocks = self._blocks(slab)
-            return sum_in_order(moments_of_block(frame.apply(rows), w) for rows, w, _ in blocks)
+        def in_frame(block: Block) -> Moments:
+            tiles = self._tiles(block)
+            return sum_in_order(moments_of_block(frame.apply(rows), w) for rows, w, _ in tiles)
 
         return self._add_up(in_frame) or no_moments(self.n_features)
 
     def label_sums(
-        self,
-        rule: Rule,
-        frame: Frame,
-        centers: Array | None = None,
-        *,
-        near: Near | None = None,
+        self, rule: Rule, frame: Frame, centers: Array | None = None, *, near: Near | None = None
     ) -> LabelSums:
         # One read a pass: fold the frame into the rule rather than shift and scale every row.
         # Labels come from the folded rule whenever there is one: ties must fall the same way with
@@ -183,10 +179,10 @@ class BlockRows(WeightedRows):
         if near is not None and near.softening > 1 and isinstance(rule, LinearRule):
             wider = fold(near.softened(rule), frame)[0]
 
-        def of_slab(slab: Slab) -> LabelSums:
+        def of_block(block: Block) -> LabelSums:
             rows_near: list[Array] = []
             tally = Tally(used_rule, self.n_features, centers)
-            for rows, weights, index in self._blocks(slab):
+            for rows, weights, index in self._tiles(block):
                 used = rows if sums_raw else frame.apply(rows)
                 labeled = rows if is_folded else used
                 shares = tally.add(labeled, used, weights, index)
@@ -202,7 +198,7 @@ class BlockRows(WeightedRows):
             sums = tally.sums()
             return replace(sums, near=np.concatenate(rows_near)) if rows_near else sums
 
-        total = self._add_up(of_slab)
+        total = self._add_up(of_block)
         if total is None:
             return no_label_sums(rule.n_classes, self.n_features)
         if sums_raw:
@@ -212,51 +208,51 @@ class BlockRows(WeightedRows):
     def responsibilities(self, rule: Rule, frame: Frame) -> Array:
         rule, is_folded = fold(rule, frame)
 
-        def of_block(block: Block) -> Array:
-            rows, _, index = block
+        def of_tile(tile: Tile) -> Array:
+            rows, _, index = tile
             return rule.shares(rows if is_folded else frame.apply(rows), index)[0].T
 
-        return self._of_members(of_block)
+        return self._of_members(of_tile)
 
     def apply(self, function: Callable[[AnyArray], AnyArray]) -> AnyArray:
-        """Results of a function of the rows of blocks, for all members, in their order."""
-        return self._of_members(lambda block: function(block[0]))
+        """Return the results of a function of rows, for all members, in their order."""
+        return self._of_members(lambda tile: function(tile[0]))
 
-    def _of_members(self, of_block: Callable[[Block], AnyArray]) -> AnyArray:
-        none = of_block((np.zeros((0, self.n_features)), None, slice(0, 0)))
+    def _of_members(self, of_tile: Callable[[Tile], AnyArray]) -> AnyArray:
+        none = of_tile((np.zeros((0, self.n_features)), None, slice(0, 0)))
         results = self._pass(
-            lambda slab: [of_block(block) for block in self._blocks(slab)], is_listed=True
+            lambda block: [of_tile(tile) for tile in self._tiles(block)], is_listed=True
         )
         return concatenate(chain([none], chain.from_iterable(results)), self._n_rows)
 
 
 class MemoryRows(BlockRows):
-    """All rows of ``X``, or those that ``is_member`` marks. Nothing is copied but blocks."""
+    """All rows of ``X``, or those that ``is_member`` marks. Nothing is copied but tiles."""
 
     def __init__(
         self,
         X: AnyArray,
         weights: Array | None = None,
         is_member: AnyArray | None = None,
-        block_rows: int | None = None,
+        tile_rows: int | None = None,
         n_threads: int = 1,
     ) -> None:
         super().__init__(
-            len(X), X.shape[1], weights, is_member, block_rows=block_rows, n_threads=n_threads
+            len(X), X.shape[1], weights, is_member, tile_rows=tile_rows, n_threads=n_threads
         )
         self._X = X
-        self._is_one_block = len(X) <= self._block_rows
+        self._is_one_tile = len(X) <= self._tile_rows
 
-    def blocks(self) -> Iterator[Block]:
-        """Rows, weights and indices, block by block, in the same cuts every time."""
-        return self._blocks(Slab(0, self._X))
+    def tiles(self) -> Iterator[Tile]:
+        """Yield rows, weights and indices, tile by tile, in the same cuts every time."""
+        return self._tiles(Block(0, self._X))
 
-    def _slabs(self, *, is_listed: bool = False) -> Generator[Slab, None, None]:
-        for start in range(0, len(self._X), self._slab_rows):
-            yield Slab(start, self._X[start : start + self._slab_rows])
+    def _blocks(self, *, is_listed: bool = False) -> Generator[Block, None, None]:
+        for start in range(0, len(self._X), self._block_rows):
+            yield Block(start, self._X[start : start + self._block_rows])
 
     def _first_rows(self) -> AnyArray:
-        return next(self.blocks())[0]
+        return next(self.tiles())[0]
 
     def _rows_at(self, index: AnyArray) -> AnyArray:
         return self._X if len(index) == len(self._X) else self._X[index]
@@ -287,18 +283,13 @@ class ChainedRows:
         return sum(parts, no_moments(self.n_features)).scaled(self._factor)
 
     def label_sums(
-        self,
-        rule: Rule,
-        frame: Frame,
-        centers: Array | None = None,
-        *,
-        near: Near | None = None,
+        self, rule: Rule, frame: Frame, centers: Array | None = None, *, near: Near | None = None
     ) -> LabelSums:
         parts = self._pass(lambda part: part.label_sums(rule, frame, centers, near=near))
         return scaled(sum(parts, no_label_sums(rule.n_classes, self.n_features)), self._factor)
 
     def _pass(self, of_part: Callable[[Rows], Result]) -> list[Result]:
-        """One pass over all rows: a result of every part, in their order."""
+        """Return a result of every part, in their order: one pass over all rows."""
         self._n_passes += 1
         with report_as(self._n_passes):
             return [of_part(part) for part in self._parts]
@@ -324,20 +315,20 @@ class ChainedRows:
         return np.concatenate(shares) if shares else np.zeros((0, rule.n_classes))
 
 
-def rows_per_block(n_features: int) -> int:
-    """Rows of a block that fits into the cache."""
-    least, most = _BLOCK_ROWS
-    fitting = _BLOCK_ENTRIES // max(1, n_features)
-    return int(min(most, max(least, fitting))) // _BLOCK_MULTIPLE * _BLOCK_MULTIPLE
+def rows_per_tile(n_features: int) -> int:
+    """Return the number of rows of a tile."""
+    least, most = _TILE_ROWS
+    fitting = _TILE_ENTRIES // max(1, n_features)
+    return int(min(most, max(least, fitting))) // _TILE_MULTIPLE * _TILE_MULTIPLE
 
 
 def sum_in_order(parts: Iterable[Sum]) -> Sum:
-    """Sum of all parts, at least one, in their order."""
+    """Return the sum of all parts, at least one, in their order."""
     return reduce(add, parts)
 
 
 def concatenate(results: Iterable[Any], n_rows: int | None = None) -> AnyArray:
-    """Results of blocks, at least one, after each other, in dtype and byte order of the first.
+    """Return results, at least one, after each other, in dtype and byte order of the first.
 
     If the number of rows is known beforehand, none is held twice.
     """

@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from functools import cache
-from queue import Full, Queue
-from threading import Event, Thread
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 AHEAD = 2  # results waiting for their turn, per thread; items read before they are needed
-_STOP_CHECK_S = 0.1  # seconds between two checks of the reader whether it is still needed
-_STOP_WAIT_S = 1.0  # seconds that a consumer who stops waits for the reader
 
 
 # Threads.
@@ -26,7 +22,7 @@ _STOP_WAIT_S = 1.0  # seconds that a consumer who stops waits for the reader
 def in_order(
     function: Callable[[Item], Result], items: Iterable[Item], n_threads: int
 ) -> Generator[Result, None, None]:
-    """Results of a function of every item, in the order of the items.
+    """Yield the results of a function of every item, in the order of the items.
 
     Sums of them therefore round alike for any number of threads. Only a few results wait at a time.
     """
@@ -45,52 +41,28 @@ def in_order(
 
 
 def read_ahead(items: Iterator[Item]) -> Generator[Item, None, None]:
-    """The same items, read by another thread while the last ones are being processed.
+    """Yield the same items, read by another thread while the last ones are being processed.
 
     An error of the reader is raised here, after the items before it. A consumer that stops early
-    stops the reader, which closes what it has open, without waiting long for a slow one, so
-    that Ctrl-C returns promptly.
+    does not wait for a slow reader, so that Ctrl-C returns promptly; what it has open is closed
+    once it is done.
     """
-    queue: Queue[tuple[bool, Any]] = Queue(AHEAD)
-    is_stopped = Event()
-
-    def put(is_item: bool, value: Any) -> None:
-        while not is_stopped.is_set():
-            with suppress(Full):
-                return queue.put((is_item, value), timeout=_STOP_CHECK_S)
-
-    def read() -> None:
-        error = None
-        try:
-            for item in items:
-                put(True, item)
-                if is_stopped.is_set():
-                    break
-                del item  # not held here while the next one is read
-        except BaseException as raised:
-            error = raised
-        finally:
-            getattr(items, "close", lambda: None)()
-        put(False, error)
-
-    reader = Thread(target=read, daemon=True)
-    reader.start()
+    pool, end = ThreadPoolExecutor(1), object()
+    waiting = deque(pool.submit(next, items, end) for _ in range(AHEAD + 1))
     try:
-        while True:
-            is_item, value = queue.get()
-            if is_item:
-                yield value
-            elif value is None:
-                return
-            else:
-                raise value
+        while (item := waiting.popleft().result()) is not end:
+            waiting.append(pool.submit(next, items, end))
+            yield cast(Item, item)
+            del item  # not held here while the next one is awaited
     finally:
-        is_stopped.set()
-        reader.join(_STOP_WAIT_S)
+        for future in waiting:
+            future.cancel()
+        pool.submit(getattr(items, "close", lambda: None))
+        pool.shutdown(wait=False)
 
 
 def one_blas_thread() -> Any:
-    """A context in which BLAS has one thread: blocks are small, and threads sum them already.
+    """Return a context in which BLAS has one thread: blocks are summed by threads already.
 
     Whoever starts threads opens it around them: the last one to leave must not leave it changed.
     """
@@ -140,7 +112,7 @@ def report_as(n_pass: int | None) -> AbstractContextManager[None]:
 
 
 def report_progress(n_done: int, n_all: int | None) -> None:
-    """Call all listeners. To be called every few ten thousand rows, in the thread of fit."""
+    """Call all listeners. A backend does so every few ten thousand rows, in the thread of fit."""
     n_pass = _n_pass.get()
     if n_pass is None:
         return

@@ -1,7 +1,7 @@
 """Readers of rows that are not in memory: files, memory maps, tables, queries, batches.
 
-A reader gives chunks of consecutive rows, in the same order every time. ``files`` sums them, and
-``backends.KINDS`` lists which reader belongs to which kind of rows.
+A reader gives spans of consecutive rows, in the same order every time. ``files`` reads them into
+blocks, and ``backends.KINDS`` lists which reader belongs to which kind of rows.
 """
 
 from __future__ import annotations
@@ -11,18 +11,15 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
-from functools import partial
 from importlib import import_module
-from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
 from tokenize import TokenError
-from typing import Any, BinaryIO, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from .._core.types import AnyArray
-from .base import changed_error, check_finite, check_names, names_of_table, refuse_repeated
+from .backends import changed_error, check_finite, check_names, names_of_table, refuse_repeated
 
 DEFAULT_MEMORY = 2**28  # bytes held of the rows at a time
 _COUNTED_ROWS = 2**16  # rows read at once to be counted
@@ -33,8 +30,6 @@ _COLUMN_BUFFER = (2**13, 2**17)  # bytes read at once of each column: no row gro
 _BUFFERED_SHARE = 8  # the buffers of all columns take at most memory / _BUFFERED_SHARE
 _SHOWN_NAMES = 10  # names of columns that a message lists
 
-# Copies rows, from an index within their part on, into a (n, d) array.
-Read = Callable[[AnyArray, int], None]
 # Returns a new iterable of batches, of the columns of these names, of about so many rows.
 Factory = Callable[["list[str] | None", int], Iterable[Any]]
 Paths = Iterable["str | os.PathLike[str]"]
@@ -42,24 +37,39 @@ Columns = Mapping[str, "np.dtype[Any]"]  # of a table
 
 
 @dataclass(frozen=True)
-class Chunk:
-    """Consecutive rows of a source, the first of them at index ``start``."""
+class Span:
+    """Consecutive rows of a source, the first of them at index ``start``; not read yet."""
 
     start: int
     n_rows: int
     where: str  # the file or batch they come from, for messages
-    read: Read
+    part: Any  # what holds them: an array that is sliced, or a list of columns
+    skip: int = 0  # rows of the part before the first
 
     @property
     def stop(self) -> int:
         return self.start + self.n_rows
 
+    @property
+    def is_read_by_slices(self) -> bool:
+        """Whether a slice of the part is an array of its own, which nobody else writes to."""
+        return not isinstance(self.part, (list, np.ndarray))
+
+    def read(self, target: AnyArray, row: int) -> None:
+        """Copy rows, from this one on, into an (n, d) array."""
+        rows = slice(self.skip + row, self.skip + row + len(target))
+        if not isinstance(self.part, list):
+            target[...] = self.part[rows]
+            return
+        for j, values in enumerate(self.part):
+            target[:, j] = values[rows]
+
 
 class Reader:
-    """Rows in a fixed order, to be read any number of times. Subclasses supply ``chunks``."""
+    """Rows in a fixed order, to be read any number of times. Subclasses supply ``spans``."""
 
     _iclda_backend = "files"
-    kind: str  # what is read, for people
+    words = ""  # what is read
     n_rows: int | None = None  # None: unknown before all rows were read
     n_features = 0
     feature_names: list[str] | None = None
@@ -80,7 +90,7 @@ class Reader:
 
     def __repr__(self) -> str:
         n_rows = "?" if self.n_rows is None else self.n_rows
-        return f"<{n_rows} x {self.n_features} rows of {self.kind}>"
+        return f"<{n_rows} x {self.n_features} rows of {self.words}>"
 
     def select(self, names: Sequence[str]) -> Reader:
         """Return a reader of these columns; those of an array must have these names already."""
@@ -129,10 +139,10 @@ class Reader:
         """Return the exact number of rows, by reading them if it is not known otherwise."""
         if self.n_rows is not None:
             return self.n_rows
-        return sum(chunk.n_rows for chunk in self.chunks(_COUNTED_ROWS))
+        return sum(span.n_rows for span in self.spans(_COUNTED_ROWS))
 
-    def chunks(self, n_rows: int, wanted: AnyArray | None = None) -> Iterator[Chunk]:
-        """Yield all rows, about ``n_rows`` at a time, or chunks that hold rows of these indices."""
+    def spans(self, n_rows: int, wanted: AnyArray | None = None) -> Iterator[Span]:
+        """Yield all rows, about ``n_rows`` at a time, or spans that hold rows of these indices."""
         raise NotImplementedError
 
 
@@ -181,18 +191,30 @@ def _named_errors(errors: Any, where: str) -> Iterator[None]:
 # Arrays in which any row can be reached.
 
 
-def _read_from(read: Read, start: int, target: AnyArray, row: int) -> None:
-    read(target, start + row)
-
-
 class ArrayReader(Reader):
-    """Rows of arrays of equal width and dtype, one array after the other."""
+    """Rows of arrays of equal width and dtype that are sliced, one array after the other."""
 
     n_rows: int
 
-    def _parts(self) -> list[tuple[str, int, Read]]:
-        """Return of each array a name for messages, the number of rows, and what reads them."""
-        raise NotImplementedError
+    def __init__(self, arrays: Sequence[Any], name: str, files: Paths) -> None:
+        super().__init__(name, files)
+        self._arrays = arrays
+        for array in arrays:
+            _check_array(array, self._where(array))
+        first = arrays[0]
+        for other in arrays[1:]:
+            if (other.shape[1], other.dtype) != (first.shape[1], first.dtype):
+                raise ValueError(
+                    f"{self._where(other)} holds {other.shape[1]} columns of {other.dtype}, but "
+                    f"{self._where(first)} holds {first.shape[1]} of {first.dtype}. All must be "
+                    "alike: pass those that are, or save the others anew."
+                )
+        self.n_features, self._dtype = first.shape[1], first.dtype
+        self.n_rows = sum(array.shape[0] for array in arrays)
+
+    def _where(self, array: Any) -> str:
+        path = getattr(array, "path", None)
+        return self.name if path is None else f"{self.name}: {path}"
 
     def spread(self, n: int) -> AnyArray:
         """Return about ``n`` row indices, in runs that lie apart."""
@@ -202,103 +224,65 @@ class ArrayReader(Reader):
         starts = np.linspace(0, self.n_rows - n // n_runs, n_runs).astype(np.int64)
         return np.unique((starts[:, None] + np.arange(n // n_runs)).ravel())
 
-    def chunks(self, n_rows: int, wanted: AnyArray | None = None) -> Iterator[Chunk]:
+    def spans(self, n_rows: int, wanted: AnyArray | None = None) -> Iterator[Span]:
         begin = 0
-        for where, n_part, read in self._parts():
-            if wanted is None:
-                yield Chunk(begin, n_part, where, read)
-            else:
-                low, high = np.searchsorted(wanted, [begin, begin + n_part])
-                for piece in np.unique((wanted[low:high] - begin) // n_rows).tolist():
-                    start = piece * n_rows
-                    n_piece = min(n_rows, n_part - start)
-                    yield Chunk(begin + start, n_piece, where, partial(_read_from, read, start))
-            begin += n_part
+        for array in self._arrays:
+            end = begin + array.shape[0]
+            skips = list(range(0, array.shape[0], n_rows))
+            if wanted is not None:
+                inside = wanted[slice(*np.searchsorted(wanted, [begin, end]))] - begin
+                skips = (np.unique(inside // n_rows) * n_rows).tolist()
+            for skip in skips:
+                if isinstance(array, np.memmap):  # to read beyond its end would end the process
+                    self.check_unchanged()
+                start, where = begin + skip, str(getattr(array, "path", self.name))
+                yield Span(start, min(n_rows, end - start), where, array, skip)
+            begin = end
 
 
-@dataclass(frozen=True)
 class _NumpyFile:
-    """A .npy file, as its header describes it."""
+    """A .npy file: read, not mapped, so that one that is cut short is an error."""
 
-    path: Path
-    n_rows: int
-    n_features: int
-    dtype: np.dtype[Any]
-    offset: int  # bytes before the first entry
-    is_by_rows: bool
-
-    @classmethod
-    def open(cls, path: Path, name: str) -> _NumpyFile:
+    def __init__(self, path: Path, name: str) -> None:
         # The header is Python, and a file that was cut short cannot be mapped.
         errors = OSError, ValueError, SyntaxError, TokenError, TypeError
         with _named_errors(errors, f"{name}: {path} is no complete .npy file, and"):
             array = np.lib.format.open_memmap(path, mode="r")
-        _check_array(array, f"{name}: {path}")
-        n_rows, n_features = array.shape
-        is_by_rows = array.flags.c_contiguous
-        return cls(path, n_rows, n_features, array.dtype, array.offset, is_by_rows)
+        self.path, self.shape, self.dtype = path, array.shape, array.dtype
+        self._offset, self.is_by_rows = array.offset, array.flags.c_contiguous
 
-    def read(self, target: AnyArray, row: int) -> None:
+    def __getitem__(self, rows: slice) -> AnyArray:
+        n_rows, (n_all, n_features) = rows.stop - rows.start, self.shape
+        # Runs of entries that follow each other in the file: all rows, or each column.
+        runs = np.empty((1, n_rows * n_features), self.dtype)
+        firsts = [rows.start * n_features]
+        if not self.is_by_rows:
+            runs = runs.reshape(n_features, n_rows)
+            firsts = [j * n_all + rows.start for j in range(n_features)]
         with open(self.path, "rb") as file:
-            if self.is_by_rows:
-                self._fill(target, file, row * self.n_features)
-                return
-            for j, column in enumerate(target.T):
-                self._fill(column, file, j * self.n_rows + row)
-
-    def _fill(self, target: AnyArray, file: BinaryIO, entry: int) -> None:
-        """Read, not map: a file that was cut short is an error, not the end of the process."""
-        entries = target if target.flags.c_contiguous else np.empty(target.shape, target.dtype)
-        file.seek(self.offset + entry * self.dtype.itemsize)
-        if file.readinto(entries.reshape(-1).view(np.uint8)) < entries.nbytes:  # type: ignore[attr-defined]
-            raise OSError(f"{self.path} ends early: it was cut short.")
-        if entries is not target:
-            target[...] = entries
+            for run, first in zip(runs, firsts, strict=True):
+                file.seek(self._offset + first * self.dtype.itemsize)
+                if file.readinto(run.view(np.uint8)) < run.nbytes:
+                    raise OSError(f"{self.path} ends early: it was cut short.")
+        return runs.reshape(n_rows, n_features) if self.is_by_rows else runs.T
 
 
 class NumpyFiles(ArrayReader):
     """The rows of .npy files."""
 
-    kind = ".npy files"
-
     def __init__(self, files: Sequence[Path], name: str) -> None:
-        self._arrays = [_NumpyFile.open(file, name) for file in files]
-        first = self._arrays[0]
-        for other in self._arrays[1:]:
-            if (other.n_features, other.dtype) != (first.n_features, first.dtype):
-                raise ValueError(
-                    f"{name}: {other.path} holds {other.n_features} columns of {other.dtype}, but "
-                    f"{first.path} holds {first.n_features} of {first.dtype}. All must be alike: "
-                    "pass those that are, or save the others anew."
-                )
-        super().__init__(name, files)
-        self.n_features, self._dtype = first.n_features, first.dtype
-        self.n_rows = sum(array.n_rows for array in self._arrays)
-        self.order = "C" if all(array.is_by_rows for array in self._arrays) else "F"
-
-    def _parts(self) -> list[tuple[str, int, Read]]:
-        return [(str(array.path), array.n_rows, array.read) for array in self._arrays]
+        arrays = [_NumpyFile(file, name) for file in files]
+        super().__init__(arrays, name, files)
+        self.order = "C" if all(array.is_by_rows for array in arrays) else "F"
 
 
 class SlicedArray(ArrayReader):
-    """The rows of one array that is sliced: a memory map, or a dataset of an HDF5 file."""
+    """The rows of one array with a shape, a dtype and slices: a memory map, an HDF5 dataset."""
 
     def __init__(self, X: Any, name: str) -> None:
-        is_numpy = isinstance(X, np.ndarray)
-        file = getattr(X if is_numpy else getattr(X, "file", None), "filename", None)
-        _check_array(X, name)
-        super().__init__(name, [file] if file and os.path.exists(file) else [])
-        self.kind = "an array" if is_numpy else "an HDF5 dataset"
-        self.order = "F" if is_numpy and X.flags.fnc else "C"
-        self._X, self._dtype = X, X.dtype
-        self.n_rows, self.n_features = X.shape
-
-    def _parts(self) -> list[tuple[str, int, Read]]:
-        return [(self.name, self.n_rows, self._copy)]
-
-    def _copy(self, target: AnyArray, row: int) -> None:
-        self.check_unchanged()  # to read beyond the end of a mapped file would end the process
-        target[...] = self._X[row : row + len(target)]
+        file = getattr(X if isinstance(X, np.memmap) else getattr(X, "file", None), "filename", "")
+        super().__init__([X], name, [file] if file and os.path.exists(file) else [])
+        self.order = "F" if isinstance(X, np.ndarray) and X.flags.fnc else "C"
 
 
 # Batches: arrays, or tables of pyarrow, polars or pandas.
@@ -325,10 +309,10 @@ def _column(table: Any, name: str) -> AnyArray:
     return np.asarray(column.to_numpy(dtype=dtype))
 
 
-def _read_table(
+def _columns_in(
     table: Any, names: Sequence[str], dtype: np.dtype[Any], place: str, begin: int
-) -> Read:
-    """Return what copies these columns of a table into arrays of a dtype."""
+) -> list[AnyArray]:
+    """Return these columns of a table, which must fit into a dtype."""
     _check_columns(names, names_of_table(table) or (), place)
     columns = [_column(table, name) for name in names]
     for name, values in zip(names, columns, strict=True):
@@ -336,12 +320,7 @@ def _read_table(
             # Integers of which some are missing come as floating point.
             check_finite(values[:, None], place, [name], index=range(begin, begin + len(values)))
             raise _dtype_error(f"{place}, column {name!r}", values.dtype, dtype)
-
-    def read(target: AnyArray, row: int) -> None:
-        for j, values in enumerate(columns):
-            target[:, j] = values[row : row + len(target)]
-
-    return read
+    return columns
 
 
 def _dtype_error(place: str, dtype: np.dtype[Any], first: np.dtype[Any]) -> ValueError:
@@ -360,7 +339,6 @@ class Batches(Reader):
         first: Any,
         n_rows: int | None,
         *,
-        kind: str | None = None,
         count: Callable[[], int] | None = None,
     ) -> None:
         """``count``: a cheaper way to count the rows than to read them."""
@@ -372,41 +350,38 @@ class Batches(Reader):
             array = np.asarray(first)
             _check_array(array, f"{name}: batch 0")
             self._dtype, self.n_features = array.dtype, array.shape[1]
-        self.kind = kind or f"batches of {'arrays' if columns is None else 'tables'}"
+        self.words = f"batches of {'arrays' if columns is None else 'tables'}"
         self.n_rows, self._factory, self._count = n_rows, factory, count
 
     def count(self) -> int:
         return super().count() if self._count is None else int(self._count())
 
-    def chunks(self, n_rows: int, wanted: AnyArray | None = None) -> Iterator[Chunk]:
+    def spans(self, n_rows: int, wanted: AnyArray | None = None) -> Iterator[Span]:
         dtype, begin = self.find_dtype(), 0
         for i, batch in enumerate(self._factory(self.feature_names, n_rows)):
             if len(batch) == 0:
                 continue
             place = f"{self.name}: batch {i} (from row {begin} on)"
-            if self._columns is not None:
-                read = _read_table(batch, self.feature_names or [], dtype, place, begin)
+            part: Any
+            if self._columns is None:
+                part = self._check_batch(np.asarray(batch), place)
             else:
-                read = self._read_array(np.asarray(batch), dtype, place)
-            yield Chunk(begin, len(batch), f"batch {i}", read)
+                part = _columns_in(batch, self.feature_names or [], dtype, place, begin)
+            yield Span(begin, len(batch), f"batch {i}", part)
             begin += len(batch)
             if wanted is not None and begin > wanted[-1]:
                 return
 
-    def _read_array(self, rows: AnyArray, dtype: np.dtype[Any], place: str) -> Read:
+    def _check_batch(self, rows: AnyArray, place: str) -> AnyArray:
         _check_array(rows, place)
         if rows.shape[1] != self.n_features:
             raise ValueError(
                 f"{place} has {rows.shape[1]} columns, but the first one has {self.n_features}: "
                 "all batches must have the same columns."
             )
-        if not np.can_cast(rows.dtype, dtype):
-            raise _dtype_error(place, rows.dtype, dtype)
-
-        def read(target: AnyArray, row: int) -> None:
-            target[...] = rows[row : row + len(target)]
-
-        return read
+        if not np.can_cast(rows.dtype, self._dtype):
+            raise _dtype_error(place, rows.dtype, self._dtype)
+        return rows
 
 
 def batch_reader(
@@ -454,20 +429,18 @@ def _first_rows(batch: Any) -> str:
 class ParquetFiles(Reader):
     """The rows of Parquet files, one file after the other; some of their columns."""
 
-    kind = "Parquet files"
-
     def __init__(self, files: Sequence[Path], name: str) -> None:
         super().__init__(name, files)
         self._groups: list[tuple[Path, int, int, int]] = []  # file, index in it, start, stop
+        self._metadata = {}
         self.n_rows = 0
         for file in files:
             with self._open(file) as parquet:
-                metadata = parquet.metadata
+                metadata = self._metadata[file] = parquet.metadata
             for i in range(metadata.num_row_groups):
                 start, self.n_rows = self.n_rows, self.n_rows + metadata.row_group(i).num_rows
                 self._groups.append((file, i, start, self.n_rows))
-            if file == files[0]:
-                schema = metadata.schema.to_arrow_schema()
+        schema = self._metadata[files[0]].schema.to_arrow_schema()
         columns = _columns_of(schema.empty_table(), f"{name}: {files[0]}") or {}
         # Names of rows that pandas wrote are no features unless they are selected.
         index = (schema.pandas_metadata or {}).get("index_columns", [])
@@ -488,6 +461,7 @@ class ParquetFiles(Reader):
             _named_errors((OSError, pyarrow.ArrowException), f"{self.name}: {path}"),
             ParquetFile(
                 path,
+                metadata=self._metadata.get(path),
                 buffer_size=int(np.clip(fitting, *_COLUMN_BUFFER)),
                 pre_buffer=False,
                 page_checksum_verification=True,
@@ -504,39 +478,26 @@ class ParquetFiles(Reader):
         firsts = [np.arange(start, min(start + share, stop)) for start, stop in spans]
         return np.concatenate([np.zeros(0, dtype=np.int64), *firsts])[:n]
 
-    def chunks(self, n_rows: int, wanted: AnyArray | None = None) -> Iterator[Chunk]:
-        for file, groups in groupby(self._groups, key=itemgetter(0)):
-            spans = []
-            for _, i, start, end in groups:
-                if wanted is not None:
-                    low, high = np.searchsorted(wanted, [start, end])
-                    if low == high:
-                        continue
-                    end = int(wanted[high - 1]) + 1
-                spans.append((i, start, end))
-            if spans:
-                yield from self._chunks_of(file, spans, n_rows)
-
-    def _chunks_of(
-        self, file: Path, spans: Sequence[tuple[int, int, int]], n_rows: int
-    ) -> Iterator[Chunk]:
-        """Yield rows of some row groups of a file: index, first row, and end of what to read."""
+    def spans(self, n_rows: int, wanted: AnyArray | None = None) -> Iterator[Span]:
         names, dtype = self.feature_names or [], self.find_dtype()
-        with self._open(file) as parquet:
-            for i, start, end in spans:
-                batches = parquet.iter_batches(n_rows, [i], names, use_threads=self.use_threads)
-                for batch in batches:
-                    read = _read_table(batch, names, dtype, f"{self.name}: {file}", start)
-                    yield Chunk(start, len(batch), str(file), read)
+        for file, i, start, stop in self._groups:
+            if wanted is not None:
+                low, high = np.searchsorted(wanted, [start, stop])
+                if low == high:
+                    continue
+                stop = int(wanted[high - 1]) + 1
+            with self._open(file) as parquet:
+                for batch in parquet.iter_batches(n_rows, [i], names, use_threads=self.use_threads):
+                    columns = _columns_in(batch, names, dtype, f"{self.name}: {file}", start)
+                    yield Span(start, len(batch), str(file), columns)
                     start += len(batch)
-                    if start >= end:
+                    if start >= stop:
                         break
 
 
 def table_reader(table: Any, name: str) -> Reader:
     """Return a reader of a pyarrow table in memory."""
-    kind, n_rows = "a pyarrow table", len(table)
-    return Batches(lambda _, size: table.to_batches(size), name, table[:0], n_rows, kind=kind)
+    return Batches(lambda _, size: table.to_batches(size), name, table[:0], len(table))
 
 
 def dataset_reader(dataset: Any, name: str) -> Reader:
@@ -546,8 +507,7 @@ def dataset_reader(dataset: Any, name: str) -> Reader:
         ahead = {"batch_readahead": 1, "fragment_readahead": 1}
         yield from dataset.to_batches(columns=names, batch_size=size, **ahead)
 
-    first, kind = dataset.schema.empty_table(), "a pyarrow dataset"
-    reader = Batches(batches, name, first, None, kind=kind, count=dataset.count_rows)
+    reader = Batches(batches, name, dataset.schema.empty_table(), None, count=dataset.count_rows)
     reader.watch([file for file in getattr(dataset, "files", ()) if os.path.exists(file)])
     return reader
 
@@ -568,4 +528,4 @@ def query_reader(frame: Any, name: str) -> Reader:
         return int(frame.select(polars.len()).collect().item())
 
     first = polars.DataFrame(schema=frame.collect_schema())
-    return Batches(batches, name, first, None, kind="a polars LazyFrame", count=count)
+    return Batches(batches, name, first, None, count=count)

@@ -9,7 +9,7 @@ from problems import problem_of, random_shares
 @pytest.fixture
 def problem(sample):
     weights = np.random.default_rng(1).uniform(0.5, 2, len(sample.rows))
-    return problem_of(sample, weights=weights, block_rows=16)
+    return problem_of(sample, weights=weights, tile_rows=16)
 
 
 @pytest.fixture

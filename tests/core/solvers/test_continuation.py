@@ -33,7 +33,7 @@ def read(monkeypatch, sample, *, n_held=200, can_hold_all=False, **options):
     change_settings(monkeypatch, screened_rows=n_held // 2)
     n_entries = (len(sample.X_unlabeled) if can_hold_all else n_held) * (1 + sample.X.shape[1])
     change_settings(monkeypatch, held_entries=n_entries)
-    problem = problem_of(sample, block_rows=64)
+    problem = problem_of(sample, tile_rows=64)
     return problem, maximize_labeled_likelihood(problem, **{**OPTIONS, **options})
 
 
